@@ -1,0 +1,91 @@
+//! The attributes of the subnet management class, one layout each.
+//!
+//! Offsets and meanings follow IBA volume 1, chapter 14.2.5; attributes that only some vendors have say so.
+
+mod guid_info;
+mod mlnx;
+mod node;
+mod notice;
+mod port_info;
+mod sm_info;
+mod switch_info;
+mod tables;
+mod vendor;
+
+pub use guid_info::GuidInfo;
+pub use mlnx::ExtendedPortInfo;
+pub use node::{NodeDescription, NodeInfo, NodeType};
+pub use notice::{
+    LinkErrorDetails, LocalChangeDetails, MKeyViolationDetails, Notice, NoticeType,
+    PortStateDetails, SystemImageDetails, TrapNumber,
+};
+pub use port_info::{
+    CapMask, CapMask2, LinkSpeed, LinkWidth, MtuCode, PhysState, PortInfo, PortState,
+};
+pub use sm_info::{SmControl, SmInfo, SmState};
+pub use switch_info::SwitchInfo;
+pub use tables::{
+    LFT_BLOCK_LEN, LftBlock, MFT_BLOCK_LEN, MftBlock, PKEY_BLOCK_LEN, PKeyBlock, SlToVl, VlArb,
+    VlArbEntry,
+};
+pub use vendor::{LedInfo, VendorDiag};
+
+use crate::ids::AttrId;
+
+/// Identifiers of the attributes.
+pub mod id {
+    use super::AttrId;
+    /// Notice.
+    pub const NOTICE: AttrId = AttrId(0x0002);
+    /// NodeDescription.
+    pub const NODE_DESCRIPTION: AttrId = AttrId(0x0010);
+    /// NodeInfo.
+    pub const NODE_INFO: AttrId = AttrId(0x0011);
+    /// SwitchInfo.
+    pub const SWITCH_INFO: AttrId = AttrId(0x0012);
+    /// GUIDInfo.
+    pub const GUID_INFO: AttrId = AttrId(0x0014);
+    /// PortInfo.
+    pub const PORT_INFO: AttrId = AttrId(0x0015);
+    /// P_KeyTable.
+    pub const PKEY_TABLE: AttrId = AttrId(0x0016);
+    /// SLtoVLMappingTable.
+    pub const SL_TO_VL: AttrId = AttrId(0x0017);
+    /// VLArbitrationTable.
+    pub const VL_ARBITRATION: AttrId = AttrId(0x0018);
+    /// LinearForwardingTable.
+    pub const LFT: AttrId = AttrId(0x0019);
+    /// MulticastForwardingTable.
+    pub const MFT: AttrId = AttrId(0x001B);
+    /// SMInfo.
+    pub const SM_INFO: AttrId = AttrId(0x0020);
+    /// VendorDiag.
+    pub const VENDOR_DIAG: AttrId = AttrId(0x0030);
+    /// LedInfo.
+    pub const LED_INFO: AttrId = AttrId(0x0031);
+    /// Mellanox ExtendedPortInfo.
+    pub const MLNX_EXT_PORT_INFO: AttrId = AttrId(0xFF90);
+
+    /// The specification's word for an attribute, where it has one.
+    #[must_use]
+    pub const fn name(id: AttrId) -> Option<&'static str> {
+        Some(match id {
+            NOTICE => "Notice",
+            NODE_DESCRIPTION => "NodeDescription",
+            NODE_INFO => "NodeInfo",
+            SWITCH_INFO => "SwitchInfo",
+            GUID_INFO => "GUIDInfo",
+            PORT_INFO => "PortInfo",
+            PKEY_TABLE => "P_KeyTable",
+            SL_TO_VL => "SLtoVLMappingTable",
+            VL_ARBITRATION => "VLArbitrationTable",
+            LFT => "LinearForwardingTable",
+            MFT => "MulticastForwardingTable",
+            SM_INFO => "SMInfo",
+            VENDOR_DIAG => "VendorDiag",
+            LED_INFO => "LedInfo",
+            MLNX_EXT_PORT_INFO => "ExtendedPortInfo",
+            _ => return None,
+        })
+    }
+}

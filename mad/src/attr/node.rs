@@ -1,0 +1,98 @@
+//! NodeInfo and NodeDescription: who a node is (IBA 14.2.5.2, 14.2.5.3).
+
+use core::fmt;
+
+use crate::ids::{NodeGuid, PortGuid, PortNum, SystemImageGuid};
+
+crate::open_enum! {
+    /// Kind of node.
+    pub enum NodeType(u8) {
+        /// Channel adapter.
+        Ca = 1, "CA";
+        /// Switch.
+        Switch = 2, "switch";
+        /// Router.
+        Router = 3, "router";
+    }
+}
+
+crate::wire! {
+    /// NodeInfo.
+    pub struct NodeInfo[64] {
+        /// Version of the MAD format.
+        base_version: u8 = 0, 8;
+        /// Version of the subnet management class.
+        class_version: u8 = 8, 8;
+        /// CA, switch or router.
+        node_type: NodeType = 16, 8;
+        /// Physical ports; a switch's port 0 is not counted.
+        num_ports: u8 = 24, 8;
+        /// Shared by the nodes of one chassis; 0 where unknown.
+        system_image_guid: SystemImageGuid = 32, 64;
+        /// The node's GUID, the same on all ports.
+        node_guid: NodeGuid = 96, 64;
+        /// GUID of the port that answered (switch: port 0).
+        port_guid: PortGuid = 160, 64;
+        /// Entries of the P_Key table (CA or router port, switch port 0).
+        partition_cap: u16 = 224, 16;
+        /// Product.
+        device_id: u16 = 240, 16;
+        /// Revision of the product.
+        revision: u32 = 256, 32;
+        /// The port by which the request came in.
+        local_port_num: PortNum = 288, 8;
+        /// Vendor.
+        vendor_id: u32 = 296, 24;
+    }
+}
+
+/// NodeDescription: up to 64 bytes of UTF-8, zero padded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct NodeDescription {
+    /// The bytes as they are on the wire.
+    pub bytes: [u8; 64],
+}
+
+impl NodeDescription {
+    /// Text cut at 64 bytes.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let mut bytes = [0; 64];
+        let n = text.len().min(64);
+        bytes[..n].copy_from_slice(&text.as_bytes()[..n]);
+        Self { bytes }
+    }
+
+    /// As it is on the wire.
+    #[must_use]
+    pub fn decode(buf: &[u8]) -> Self {
+        let mut bytes = [0; 64];
+        bytes.copy_from_slice(&buf[..64]);
+        Self { bytes }
+    }
+
+    /// As it is on the wire.
+    #[must_use]
+    pub const fn encode(&self) -> [u8; 64] {
+        self.bytes
+    }
+}
+
+impl Default for NodeDescription {
+    fn default() -> Self {
+        Self { bytes: [0; 64] }
+    }
+}
+
+impl fmt::Display for NodeDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = self.bytes.iter().position(|b| *b == 0).unwrap_or(64);
+        f.pad(String::from_utf8_lossy(&self.bytes[..end]).trim_end())
+    }
+}
+
+impl fmt::Debug for NodeDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}

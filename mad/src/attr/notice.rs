@@ -1,0 +1,163 @@
+//! Notice: what a trap or a report tells (IBA 13.4.8.2, 14.2.5.1).
+
+use crate::ids::{AttrId, AttrMod, Lid, MKey, PortNum, SystemImageGuid};
+use crate::attr::CapMask;
+
+crate::open_enum! {
+    /// How grave a notice is.
+    pub enum NoticeType(u8) {
+        /// Fatal.
+        Fatal = 0, "fatal";
+        /// Urgent.
+        Urgent = 1, "urgent";
+        /// Security.
+        Security = 2, "security";
+        /// Subnet management.
+        SubnetManagement = 3, "subnet management";
+        /// Informational.
+        Informational = 4, "informational";
+        /// The notice is empty.
+        Empty = 0x7F, "empty";
+    }
+}
+
+crate::open_enum! {
+    /// Number of a generic trap.
+    pub enum TrapNumber(u16) {
+        /// A GID came into service (sent by the SA).
+        GidInService = 64, "GID in service";
+        /// A GID went out of service (sent by the SA).
+        GidOutOfService = 65, "GID out of service";
+        /// A multicast group was created (sent by the SA).
+        GroupCreated = 66, "multicast group created";
+        /// A multicast group was deleted (sent by the SA).
+        GroupDeleted = 67, "multicast group deleted";
+        /// A path is no longer valid (sent by the SA).
+        UnPath = 68, "path no longer valid";
+        /// A path was computed again (sent by the SA).
+        RePath = 69, "path recomputed";
+        /// A link of a switch changed state.
+        LinkStateChange = 128, "link state change";
+        /// Symbol errors above the threshold.
+        LocalLinkIntegrity = 129, "local link integrity";
+        /// Buffer overruns above the threshold.
+        BufferOverrun = 130, "excessive buffer overrun";
+        /// No flow control updates.
+        FlowControl = 131, "flow control watchdog";
+        /// CapabilityMask or another local value changed.
+        LocalChange = 144, "local change";
+        /// SystemImageGUID changed.
+        SystemImageGuid = 145, "system image GUID change";
+        /// An SMP had the wrong M_Key.
+        BadMKey = 256, "bad M_Key";
+        /// A packet had the wrong P_Key.
+        BadPKey = 257, "bad P_Key";
+        /// A packet had the wrong Q_Key.
+        BadQKey = 258, "bad Q_Key";
+        /// A packet had the wrong P_Key at a switch's external port.
+        SwitchBadPKey = 259, "bad P_Key at a switch port";
+    }
+}
+
+crate::wire! {
+    /// Notice as an SMP carries it (without IssuerGID).
+    pub struct Notice[64] {
+        /// Whether producer and number are the specification's.
+        is_generic: bool = 0, 1;
+        /// How grave.
+        notice_type: NoticeType = 1, 7;
+        /// 1 CA, 2 switch, 3 router, 4 class manager; or the vendor.
+        producer_type: u32 = 8, 24;
+        /// Trap number, or the vendor's device.
+        trap_number: TrapNumber = 32, 16;
+        /// LID of the issuer.
+        issuer_lid: Lid = 48, 16;
+        /// The issuer has the notice in its own table.
+        notice_toggle: bool = 64, 1;
+        /// Notices in that table.
+        notice_count: u16 = 65, 15;
+        /// Depends on the trap: see the details types; 48 of 54 bytes fit into an SMP.
+        data_details: [u8; 54] = 80, 432;
+    }
+}
+
+crate::wire! {
+    /// Details of trap 128.
+    pub struct PortStateDetails[54] {
+        /// The switch.
+        lid: Lid = 0, 16;
+    }
+}
+
+crate::wire! {
+    /// Details of traps 129 to 131.
+    pub struct LinkErrorDetails[54] {
+        /// The port's LID (switch: port 0's).
+        lid: Lid = 16, 16;
+        /// The port.
+        port_num: PortNum = 32, 8;
+    }
+}
+
+crate::wire! {
+    /// Details of trap 144.
+    pub struct LocalChangeDetails[54] {
+        /// The port's LID.
+        lid: Lid = 16, 16;
+        /// The change flags count.
+        other_local_changes: bool = 47, 1;
+        /// The mask as it is now.
+        capability_mask: CapMask = 48, 32;
+        /// 1 NodeDescription, 2 LinkWidthEnabled, 4 LinkSpeedEnabled, 8 SM priority.
+        change_flags: u16 = 80, 16;
+        /// The second mask as it is now.
+        capability_mask2: u16 = 96, 16;
+    }
+}
+
+crate::wire! {
+    /// Details of trap 145.
+    pub struct SystemImageDetails[54] {
+        /// The node's LID.
+        lid: Lid = 16, 16;
+        /// The new GUID.
+        system_image_guid: SystemImageGuid = 48, 64;
+    }
+}
+
+crate::wire! {
+    /// Details of trap 256.
+    pub struct MKeyViolationDetails[54] {
+        /// The port that was asked.
+        lid: Lid = 16, 16;
+        /// Where the directed route of the request began.
+        dr_slid: Lid = 32, 16;
+        /// Method of the request.
+        method: u8 = 48, 8;
+        /// Attribute of the request.
+        attr_id: AttrId = 64, 16;
+        /// Modifier of the request.
+        attr_mod: AttrMod = 80, 32;
+        /// Key of the request.
+        m_key: MKey = 112, 64;
+        /// The request was directed-route.
+        dr_notice: bool = 184, 1;
+        /// The return path did not fit.
+        dr_path_truncated: bool = 185, 1;
+        /// Hops of the return path.
+        dr_hop_count: u8 = 186, 6;
+        /// Return path.
+        dr_return_path: [u8; 30] = 192, 240;
+    }
+}
+
+impl LocalChangeDetails {
+    /// The node's description changed.
+    pub const NODE_DESCRIPTION: u16 = 1;
+    /// The enabled widths changed.
+    pub const LINK_WIDTH_ENABLED: u16 = 2;
+    /// The enabled speeds changed.
+    pub const LINK_SPEED_ENABLED: u16 = 4;
+    /// An SM's priority changed.
+    pub const SM_PRIORITY: u16 = 8;
+}

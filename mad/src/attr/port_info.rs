@@ -1,0 +1,407 @@
+//! PortInfo: state, address, timers and capabilities of a port (IBA 14.2.5.6).
+
+use crate::ids::{AttrMod, GidPrefix, Lid, Lmc, MKey, PortNum, Sl};
+
+crate::open_enum! {
+    /// State of the link layer.
+    pub enum PortState(u8) {
+        /// Only in a Set: leave it.
+        NoChange = 0, "NoChange";
+        /// No link.
+        Down = 1, "Down";
+        /// Link trained; management packets pass.
+        Initialize = 2, "Initialize";
+        /// Configured; sends no data yet.
+        Armed = 3, "Armed";
+        /// Data passes.
+        Active = 4, "Active";
+    }
+}
+
+crate::open_enum! {
+    /// State of the physical layer.
+    pub enum PhysState(u8) {
+        /// Only in a Set: leave it.
+        NoChange = 0, "NoChange";
+        /// Sleeping.
+        Sleep = 1, "Sleep";
+        /// Looking for a partner.
+        Polling = 2, "Polling";
+        /// Switched off.
+        Disabled = 3, "Disabled";
+        /// Training.
+        Training = 4, "PortConfigurationTraining";
+        /// Working.
+        LinkUp = 5, "LinkUp";
+        /// Recovering from errors.
+        ErrorRecovery = 6, "LinkErrorRecovery";
+        /// Under test.
+        PhyTest = 7, "PhyTest";
+    }
+}
+
+crate::open_enum! {
+    /// MTU code: 256 × 2^(n-1) bytes.
+    pub enum MtuCode(u8) {
+        /// 256 bytes.
+        Mtu256 = 1, "256";
+        /// 512 bytes.
+        Mtu512 = 2, "512";
+        /// 1024 bytes.
+        Mtu1024 = 3, "1024";
+        /// 2048 bytes.
+        Mtu2048 = 4, "2048";
+        /// 4096 bytes.
+        Mtu4096 = 5, "4096";
+    }
+}
+
+/// PortInfo.CapabilityMask.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct CapMask(pub u32);
+
+impl CapMask {
+    /// A subnet manager runs behind the port.
+    pub const IS_SM: u32 = 1 << 1;
+    /// Notice is supported.
+    pub const NOTICE: u32 = 1 << 2;
+    /// The port sends traps.
+    pub const TRAP: u32 = 1 << 3;
+    /// SL to VL mapping tables exist.
+    pub const SL_MAPPING: u32 = 1 << 6;
+    /// LedInfo is supported.
+    pub const LED_INFO: u32 = 1 << 9;
+    /// No SM may run here.
+    pub const SM_DISABLED: u32 = 1 << 10;
+    /// SystemImageGUID is supported.
+    pub const SYSTEM_IMAGE_GUID: u32 = 1 << 11;
+    /// The extended speed fields exist.
+    pub const EXTENDED_SPEEDS: u32 = 1 << 14;
+    /// CapabilityMask2 exists.
+    pub const CAP_MASK2: u32 = 1 << 15;
+    /// Trap 144 announces changes of this mask.
+    pub const CAP_MASK_NOTICE: u32 = 1 << 22;
+    /// ClientReregister is supported.
+    pub const CLIENT_REREGISTER: u32 = 1 << 25;
+    /// Trap 144 announces other local changes.
+    pub const OTHER_LOCAL_CHANGES: u32 = 1 << 26;
+    /// SwitchInfo.MulticastFDBTop is supported.
+    pub const MULTICAST_FDB_TOP: u32 = 1 << 30;
+
+    /// Whether all bits of `bits` are set.
+    #[must_use]
+    pub const fn has(self, bits: u32) -> bool {
+        self.0 & bits == bits
+    }
+}
+
+impl core::fmt::Debug for CapMask {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:#010x}", self.0)
+    }
+}
+
+impl crate::wire::Bits for CapMask {
+    fn from_bits(v: u64) -> Self {
+        Self(u32::from_bits(v))
+    }
+    fn to_bits(self) -> u64 {
+        u64::from(self.0)
+    }
+}
+
+/// PortInfo.CapabilityMask2.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct CapMask2(pub u16);
+
+impl CapMask2 {
+    /// NodeDescription can be set.
+    pub const SET_NODE_DESCRIPTION: u16 = 1 << 0;
+    /// PortInfoExtended is supported.
+    pub const PORT_INFO_EXTENDED: u16 = 1 << 1;
+    /// Virtual ports are supported.
+    pub const VIRTUALIZATION: u16 = 1 << 2;
+    /// Width 2X is possible.
+    pub const LINK_WIDTH_2X: u16 = 1 << 4;
+    /// HDR is possible.
+    pub const LINK_SPEED_HDR: u16 = 1 << 5;
+    /// NDR is possible.
+    pub const LINK_SPEED_NDR: u16 = 1 << 10;
+    /// The second set of extended speed fields exists.
+    pub const EXTENDED_SPEEDS_2: u16 = 1 << 11;
+    /// XDR is possible.
+    pub const LINK_SPEED_XDR: u16 = 1 << 12;
+
+    /// Whether all bits of `bits` are set.
+    #[must_use]
+    pub const fn has(self, bits: u16) -> bool {
+        self.0 & bits == bits
+    }
+}
+
+impl core::fmt::Debug for CapMask2 {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{:#06x}", self.0)
+    }
+}
+
+impl crate::wire::Bits for CapMask2 {
+    fn from_bits(v: u64) -> Self {
+        Self(u16::from_bits(v))
+    }
+    fn to_bits(self) -> u64 {
+        u64::from(self.0)
+    }
+}
+
+crate::wire! {
+    /// PortInfo.
+    pub struct PortInfo[64] {
+        /// Protects the port's management state (end ports).
+        m_key: MKey = 0, 64;
+        /// Subnet prefix (end ports).
+        gid_prefix: GidPrefix = 64, 64;
+        /// Base LID (end ports).
+        lid: Lid = 128, 16;
+        /// LID of the master SM (end ports).
+        master_sm_lid: Lid = 144, 16;
+        /// Capabilities (end ports; a switch's are port 0's).
+        capability_mask: CapMask = 160, 32;
+        /// Diagnostics.
+        diag_code: u16 = 192, 16;
+        /// Seconds that M_Key protection outlives its SM; 0 for ever.
+        m_key_lease_period: u16 = 208, 16;
+        /// The port by which the request came in.
+        local_port_num: PortNum = 224, 8;
+        /// Widths that may be negotiated: 1 1X, 2 4X, 4 8X, 8 12X, 16 2X; 255 all.
+        link_width_enabled: u8 = 232, 8;
+        /// Widths that the port can do.
+        link_width_supported: u8 = 240, 8;
+        /// The one width in use.
+        link_width_active: u8 = 248, 8;
+        /// Speeds that the port can do: 1 SDR, 2 DDR, 4 QDR.
+        link_speed_supported: u8 = 256, 4;
+        /// State of the link layer.
+        port_state: PortState = 260, 4;
+        /// State of the physical layer.
+        port_physical_state: PhysState = 264, 4;
+        /// 1 sleep or 2 polling when the link goes down; 0 no change.
+        link_down_default_state: u8 = 268, 4;
+        /// How much a wrong M_Key may still see.
+        m_key_protect_bits: u8 = 272, 2;
+        /// The port owns 2^LMC LIDs.
+        lmc: Lmc = 277, 3;
+        /// The one speed in use; 0 where an extended speed is.
+        link_speed_active: u8 = 280, 4;
+        /// Speeds that may be negotiated; 15 all.
+        link_speed_enabled: u8 = 284, 4;
+        /// MTU of the link.
+        neighbor_mtu: MtuCode = 288, 4;
+        /// SL towards the master SM.
+        master_sm_sl: Sl = 292, 4;
+        /// Lanes that the port can do: 1 VL0, 2 VL0-1, 3 VL0-3, 4 VL0-7, 5 VL0-14.
+        vl_cap: u8 = 296, 4;
+        /// Not used by SMs; written back as read.
+        init_type: u8 = 300, 4;
+        /// High-priority bytes before a low-priority packet, in units of 4096; 255 unlimited.
+        vl_high_limit: u8 = 304, 8;
+        /// Entries of the high-priority arbitration table.
+        vl_arbitration_high_cap: u8 = 312, 8;
+        /// Entries of the low-priority arbitration table.
+        vl_arbitration_low_cap: u8 = 320, 8;
+        /// Not used by SMs.
+        init_type_reply: u8 = 328, 4;
+        /// Largest MTU that the port can do.
+        mtu_cap: MtuCode = 332, 4;
+        /// Packets dropped for HOQLife before the lane stalls (switch ports).
+        vl_stall_count: u8 = 336, 3;
+        /// Packets wait 4.096 µs × 2^n at the head of a queue; above 19 for ever (switch ports).
+        hoq_life: u8 = 339, 5;
+        /// Lanes in use, coded as VLCap; 0 no change.
+        operational_vls: u8 = 344, 4;
+        /// Incoming P_Keys are checked (switch ports).
+        partition_enforcement_inbound: bool = 348, 1;
+        /// Outgoing P_Keys are checked (switch ports).
+        partition_enforcement_outbound: bool = 349, 1;
+        /// Incoming raw packets are dropped (switch ports).
+        filter_raw_inbound: bool = 350, 1;
+        /// Outgoing raw packets are dropped (switch ports).
+        filter_raw_outbound: bool = 351, 1;
+        /// SMPs with a wrong M_Key.
+        m_key_violations: u16 = 352, 16;
+        /// Packets with a wrong P_Key.
+        p_key_violations: u16 = 368, 16;
+        /// Packets with a wrong Q_Key.
+        q_key_violations: u16 = 384, 16;
+        /// Entries of the GUID table.
+        guid_cap: u8 = 400, 8;
+        /// Asks clients to register again.
+        client_reregister: bool = 408, 1;
+        /// Suppresses P_Key traps of multicast.
+        multicast_pkey_trap_suppression: u8 = 409, 2;
+        /// Traps are sent at most every 4.096 µs × 2^n.
+        subnet_timeout: u8 = 411, 5;
+        /// The port answers within 4.096 µs × 2^n.
+        resp_time_value: u8 = 419, 5;
+        /// Symbol errors before trap 129.
+        local_phy_errors: u8 = 424, 4;
+        /// Buffer overruns before trap 130.
+        overrun_errors: u8 = 428, 4;
+        /// Largest credit count.
+        max_credit_hint: u16 = 432, 16;
+        /// The one second-range extended speed in use: 1 XDR.
+        link_speed_ext_active2: u8 = 449, 2;
+        /// Second-range extended speeds that the port can do.
+        link_speed_ext_supported2: u8 = 451, 2;
+        /// Second-range extended speeds that may be negotiated.
+        link_speed_ext_enabled2: u8 = 453, 3;
+        /// In units of 16 symbol times (with IsLinkRoundTripLatencySupported).
+        link_round_trip_latency: u32 = 456, 24;
+        /// More capabilities (with IsCapabilityMask2Supported).
+        capability_mask2: CapMask2 = 480, 16;
+        /// The one extended speed in use: 1 FDR, 2 EDR, 4 HDR, 8 NDR.
+        link_speed_ext_active: u8 = 496, 4;
+        /// Extended speeds that the port can do.
+        link_speed_ext_supported: u8 = 500, 4;
+        /// Extended speeds that may be negotiated; 30 none, 31 all.
+        link_speed_ext_enabled: u8 = 507, 5;
+    }
+}
+
+/// Speed of one lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LinkSpeed {
+    /// 2.5 Gb/s.
+    Sdr,
+    /// 5 Gb/s.
+    Ddr,
+    /// 10 Gb/s.
+    Qdr,
+    /// 10.3125 Gb/s with a better code (Mellanox).
+    Fdr10,
+    /// 14.0625 Gb/s.
+    Fdr,
+    /// 25.78125 Gb/s.
+    Edr,
+    /// 53.125 Gb/s.
+    Hdr,
+    /// 106.25 Gb/s.
+    Ndr,
+    /// 212.5 Gb/s.
+    Xdr,
+}
+
+impl LinkSpeed {
+    /// All, slowest first.
+    pub const ALL: [Self; 9] = [
+        Self::Sdr,
+        Self::Ddr,
+        Self::Qdr,
+        Self::Fdr10,
+        Self::Fdr,
+        Self::Edr,
+        Self::Hdr,
+        Self::Ndr,
+        Self::Xdr,
+    ];
+
+    /// The field's word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sdr => "SDR",
+            Self::Ddr => "DDR",
+            Self::Qdr => "QDR",
+            Self::Fdr10 => "FDR10",
+            Self::Fdr => "FDR",
+            Self::Edr => "EDR",
+            Self::Hdr => "HDR",
+            Self::Ndr => "NDR",
+            Self::Xdr => "XDR",
+        }
+    }
+
+    /// Megabits a second of one lane, data rate.
+    #[must_use]
+    pub const fn mbps(self) -> u32 {
+        match self {
+            Self::Sdr => 2_500,
+            Self::Ddr => 5_000,
+            Self::Qdr | Self::Fdr10 => 10_000,
+            Self::Fdr => 14_000,
+            Self::Edr => 25_000,
+            Self::Hdr => 50_000,
+            Self::Ndr => 100_000,
+            Self::Xdr => 200_000,
+        }
+    }
+}
+
+/// Number of lanes of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkWidth(pub u8);
+
+impl LinkWidth {
+    /// From the one bit of LinkWidthActive.
+    #[must_use]
+    pub const fn from_bit(bit: u8) -> Option<Self> {
+        Some(Self(match bit {
+            1 => 1,
+            2 => 4,
+            4 => 8,
+            8 => 12,
+            16 => 2,
+            _ => return None,
+        }))
+    }
+
+    /// The bit of LinkWidthActive.
+    #[must_use]
+    pub const fn bit(self) -> u8 {
+        match self.0 {
+            1 => 1,
+            2 => 16,
+            8 => 4,
+            12 => 8,
+            _ => 2,
+        }
+    }
+}
+
+impl PortInfo {
+    /// Bit 31 of the modifier: the requester understands extended speeds.
+    pub const EXTENDED_SPEEDS_MOD: u32 = 1 << 31;
+
+    /// The modifier that addresses a port, with the word that extended speeds are understood.
+    #[must_use]
+    pub const fn modifier(port: PortNum) -> AttrMod {
+        AttrMod(port.0 as u32 | Self::EXTENDED_SPEEDS_MOD)
+    }
+
+    /// The speed in use; the widest range that is set wins. `None` without a link.
+    #[must_use]
+    pub const fn speed(&self) -> Option<LinkSpeed> {
+        if self.link_speed_ext_active2 & 1 != 0 {
+            return Some(LinkSpeed::Xdr);
+        }
+        match self.link_speed_ext_active {
+            1 => return Some(LinkSpeed::Fdr),
+            2 => return Some(LinkSpeed::Edr),
+            4 => return Some(LinkSpeed::Hdr),
+            8 => return Some(LinkSpeed::Ndr),
+            _ => {}
+        }
+        match self.link_speed_active {
+            1 => Some(LinkSpeed::Sdr),
+            2 => Some(LinkSpeed::Ddr),
+            4 => Some(LinkSpeed::Qdr),
+            _ => None,
+        }
+    }
+
+    /// The width in use.
+    #[must_use]
+    pub const fn width(&self) -> Option<LinkWidth> {
+        LinkWidth::from_bit(self.link_width_active)
+    }
+}

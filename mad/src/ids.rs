@@ -1,0 +1,298 @@
+//! Identifiers of an InfiniBand subnet, one type each.
+//!
+//! A LID is not a GUID, and a node GUID is not a port GUID: mixing them up is the classic fault of subnet
+//! managers, so every kind has its own type. A value here is what the wire can carry; whether it is legal in a
+//! place (a unicast LID, a port that exists) is the model's business. `Display` is what operators type, and
+//! `FromStr` accepts it back.
+
+use core::fmt;
+use core::str::FromStr;
+
+/// Text that is not an identifier of the wanted kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseIdError {
+    kind: &'static str,
+    text: String,
+}
+
+impl fmt::Display for ParseIdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not a {}", self.text, self.kind)
+    }
+}
+
+impl core::error::Error for ParseIdError {}
+
+/// Text that is not a directed route such as `0,1,17`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParsePathError(pub(crate) String);
+
+impl fmt::Display for ParsePathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not a directed route such as 0,1,17", self.0)
+    }
+}
+
+impl core::error::Error for ParsePathError {}
+
+/// Parses decimal or `0x` hexadecimal.
+fn parse_u64(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($int:ty), $fmt:literal, $kind:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(pub $int);
+
+        impl $name {
+            /// The bare number, as it is on the wire.
+            #[must_use]
+            pub const fn raw(self) -> $int {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, $fmt, self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "(", $fmt, ")"), self.0)
+            }
+        }
+
+        impl From<$int> for $name {
+            fn from(v: $int) -> Self {
+                Self(v)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIdError;
+            fn from_str(s: &str) -> Result<Self, ParseIdError> {
+                parse_u64(s)
+                    .and_then(|v| <$int>::try_from(v).ok())
+                    .map(Self)
+                    .ok_or_else(|| ParseIdError { kind: $kind, text: s.to_owned() })
+            }
+        }
+
+        impl crate::wire::Bits for $name {
+            fn from_bits(v: u64) -> Self {
+                Self(<$int as crate::wire::Bits>::from_bits(v))
+            }
+            fn to_bits(self) -> u64 {
+                crate::wire::Bits::to_bits(self.0)
+            }
+        }
+
+        #[cfg(feature = "serde")]
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+
+        #[cfg(feature = "serde")]
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(d)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+id!(
+    /// A local identifier: 1 to 0xBFFF unicast, 0xC000 to 0xFFFE multicast, 0xFFFF permissive, 0 none.
+    Lid(u16), "{}", "LID");
+id!(
+    /// GUID of a node: the same on all its ports.
+    NodeGuid(u64), "{:#018x}", "node GUID");
+id!(
+    /// GUID of an end port (of a switch: of port 0).
+    PortGuid(u64), "{:#018x}", "port GUID");
+id!(
+    /// GUID that all nodes of one chassis share; 0 where unknown.
+    SystemImageGuid(u64), "{:#018x}", "system image GUID");
+id!(
+    /// A port number: 0 is a switch's management port, 1 to 254 are physical ports.
+    PortNum(u8), "{}", "port number");
+id!(
+    /// LID mask control: the port answers to 2^LMC consecutive LIDs, 0 to 7.
+    Lmc(u8), "{}", "LMC");
+id!(
+    /// Service level, 0 to 15.
+    Sl(u8), "{}", "SL");
+id!(
+    /// Virtual lane, 0 to 15 (15 carries management packets only).
+    Vl(u8), "{}", "VL");
+id!(
+    /// Partition key: bit 15 full membership, low 15 bits the partition.
+    PKey(u16), "{:#06x}", "P_Key");
+id!(
+    /// Queue pair number, 24 bits.
+    Qpn(u32), "{}", "QPN");
+id!(
+    /// Transaction identifier of a MAD.
+    Tid(u64), "{:#018x}", "TID");
+id!(
+    /// The upper 64 bits of a GID.
+    GidPrefix(u64), "{:#018x}", "GID prefix");
+id!(
+    /// Attribute identifier of a MAD.
+    AttrId(u16), "{:#06x}", "attribute ID");
+id!(
+    /// Attribute modifier of a MAD: its meaning depends on the attribute.
+    AttrMod(u32), "{:#010x}", "attribute modifier");
+
+impl Lid {
+    /// No LID.
+    pub const NONE: Self = Self(0);
+    /// The highest unicast LID.
+    pub const UNICAST_MAX: Self = Self(0xBFFF);
+    /// The permissive LID: directed routes start and end with it.
+    pub const PERMISSIVE: Self = Self(0xFFFF);
+
+    /// Whether a port may own it (1 to 0xBFFF).
+    #[must_use]
+    pub const fn is_unicast(self) -> bool {
+        self.0 >= 1 && self.0 <= Self::UNICAST_MAX.0
+    }
+}
+
+impl PortNum {
+    /// The management port of a switch.
+    pub const ZERO: Self = Self(0);
+    /// Forwarding table entry that drops the packet.
+    pub const DROP: Self = Self(0xFF);
+
+    /// As an index into a per-port array.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl GidPrefix {
+    /// The link-local default, FE80::/64.
+    pub const DEFAULT: Self = Self(0xFE80_0000_0000_0000);
+}
+
+impl PKey {
+    /// Full member of the default partition.
+    pub const DEFAULT_FULL: Self = Self(0xFFFF);
+    /// Limited member of the default partition.
+    pub const DEFAULT_LIMITED: Self = Self(0x7FFF);
+}
+
+/// A key that protects a port's management state. Never shown: [`MKey::expose`] is the only way to its value.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct MKey(u64);
+
+impl MKey {
+    /// No protection.
+    pub const NONE: Self = Self(0);
+
+    /// A key of this value.
+    #[must_use]
+    pub const fn new(key: u64) -> Self {
+        Self(key)
+    }
+
+    /// The key itself. Only the wire and the operator's own files should see it.
+    #[must_use]
+    pub const fn expose(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Debug for MKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0 == 0 { "MKey(none)" } else { "MKey(..)" })
+    }
+}
+
+impl crate::wire::Bits for MKey {
+    fn from_bits(v: u64) -> Self {
+        Self(v)
+    }
+    fn to_bits(self) -> u64 {
+        self.0
+    }
+}
+
+/// A global identifier: prefix and GUID, big-endian as on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Gid(pub [u8; 16]);
+
+impl Gid {
+    /// The GID of a port.
+    #[must_use]
+    pub fn new(prefix: GidPrefix, guid: PortGuid) -> Self {
+        let mut b = [0; 16];
+        b[..8].copy_from_slice(&prefix.0.to_be_bytes());
+        b[8..].copy_from_slice(&guid.0.to_be_bytes());
+        Self(b)
+    }
+
+    /// The upper half.
+    #[must_use]
+    pub fn prefix(self) -> GidPrefix {
+        GidPrefix(crate::wire::get_bits(&self.0, 0, 64))
+    }
+
+    /// The lower half of a unicast GID.
+    #[must_use]
+    pub fn guid(self) -> PortGuid {
+        PortGuid(crate::wire::get_bits(&self.0, 64, 64))
+    }
+}
+
+impl fmt::Display for Gid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", std::net::Ipv6Addr::from(self.0))
+    }
+}
+
+impl fmt::Debug for Gid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Gid({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_operators_type_reads_back() {
+        let guid: NodeGuid = "0x0002c90300a1b2c3".parse().unwrap();
+        assert_eq!(guid.to_string(), "0x0002c90300a1b2c3");
+        assert_eq!(Lid(17).to_string().parse(), Ok(Lid(17)));
+        assert_eq!("0x11".parse(), Ok(Lid(17)));
+        assert_eq!("70000".parse::<Lid>().unwrap_err().to_string(), "`70000` is not a LID");
+    }
+
+    #[test]
+    fn a_key_is_never_printed() {
+        assert_eq!(format!("{:?}", MKey::new(0x1234)), "MKey(..)");
+    }
+
+    #[test]
+    fn a_gid_is_prefix_and_guid() {
+        let gid = Gid::new(GidPrefix::DEFAULT, PortGuid(0x0002_c903_00a1_b2c3));
+        assert_eq!(gid.to_string(), "fe80::2:c903:a1:b2c3");
+        assert_eq!(gid.guid(), PortGuid(0x0002_c903_00a1_b2c3));
+        assert_eq!(gid.prefix(), GidPrefix::DEFAULT);
+    }
+}

@@ -1,0 +1,279 @@
+//! Subnet management packets: the two headers, and directed routes.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::ids::{AttrId, AttrMod, Lid, MKey, ParsePathError, PortNum, Tid};
+use crate::mad::{Mad, MadHeader, Method, MgmtClass, Status};
+
+/// Hops that a directed route can have.
+pub const MAX_HOPS: usize = 63;
+/// Where an SMP's attribute begins.
+pub const DATA_OFFSET: usize = 64;
+/// Bytes of an SMP's attribute.
+pub const DATA_LEN: usize = 64;
+const INITIAL_PATH: usize = 128;
+const RETURN_PATH: usize = 192;
+
+crate::wire! {
+    /// Directed-route SMP up to its data (class 0x81); the two path vectors follow the data.
+    pub struct DirectedHeader[64] {
+        /// 1 on the way back. The 15 bits that follow are the status.
+        d: bool = 32, 1;
+        /// Where on the route the packet is.
+        hop_pointer: u8 = 48, 8;
+        /// Length of the route.
+        hop_count: u8 = 56, 8;
+        /// Key of the target port.
+        m_key: MKey = 192, 64;
+        /// Permissive where the directed part starts at the requester.
+        dr_slid: Lid = 256, 16;
+        /// Permissive where the directed part ends at the target.
+        dr_dlid: Lid = 272, 16;
+    }
+}
+
+crate::wire! {
+    /// LID-routed SMP up to its data (class 0x01).
+    pub struct LidRoutedHeader[64] {
+        /// Key of the target port.
+        m_key: MKey = 192, 64;
+    }
+}
+
+/// A directed route: the egress port at each node, the requester's own first. No hops is the local node.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DrPath {
+    len: u8,
+    hops: [u8; MAX_HOPS],
+}
+
+impl DrPath {
+    /// The requester's own node.
+    pub const LOCAL: Self = Self { len: 0, hops: [0; MAX_HOPS] };
+
+    /// The number of hops.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether it is the requester's own node.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Egress ports in order.
+    #[must_use]
+    pub fn hops(&self) -> &[u8] {
+        &self.hops[..self.len()]
+    }
+
+    /// One hop further through `port`; `None` where a route of 63 hops would grow.
+    #[must_use]
+    pub fn extend(&self, port: PortNum) -> Option<Self> {
+        if self.len() == MAX_HOPS {
+            return None;
+        }
+        let mut p = *self;
+        p.hops[self.len()] = port.0;
+        p.len += 1;
+        Some(p)
+    }
+
+    /// The route that an SMP carries in its InitialPath; `None` where its HopCount is out of range.
+    #[must_use]
+    pub fn of(mad: &Mad) -> Option<Self> {
+        let count = mad.as_bytes()[7];
+        if usize::from(count) > MAX_HOPS {
+            return None;
+        }
+        let mut p = Self { len: count, hops: [0; MAX_HOPS] };
+        let hops = usize::from(count);
+        p.hops[..hops]
+            .copy_from_slice(&mad.as_bytes()[INITIAL_PATH + 1..INITIAL_PATH + 1 + hops]);
+        Some(p)
+    }
+}
+
+/// `0,1,17`: the leading 0 stands for the local node, as infiniband-diags write it.
+impl fmt::Display for DrPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("0")?;
+        for hop in self.hops() {
+            write!(f, ",{hop}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for DrPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DrPath({self})")
+    }
+}
+
+impl FromStr for DrPath {
+    type Err = ParsePathError;
+    fn from_str(s: &str) -> Result<Self, ParsePathError> {
+        let bad = || ParsePathError(s.to_owned());
+        let mut parts = s.split(',');
+        if parts.next().map(str::trim) != Some("0") {
+            return Err(bad());
+        }
+        parts.try_fold(Self::LOCAL, |path, part| {
+            let port: PortNum = part.trim().parse().map_err(|_| bad())?;
+            path.extend(port).ok_or_else(bad)
+        })
+    }
+}
+
+/// What an SMP asks, apart from where it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SmpRequest {
+    /// Get or Set.
+    pub method: Method,
+    /// The attribute.
+    pub attr_id: AttrId,
+    /// Its modifier.
+    pub attr_mod: AttrMod,
+    /// Key of the target port.
+    pub m_key: MKey,
+    /// The attribute's data; zero in a Get.
+    pub data: [u8; DATA_LEN],
+}
+
+impl SmpRequest {
+    /// Reads an attribute.
+    #[must_use]
+    pub const fn get(attr_id: AttrId, attr_mod: AttrMod, m_key: MKey) -> Self {
+        Self { method: Method::Get, attr_id, attr_mod, m_key, data: [0; DATA_LEN] }
+    }
+
+    /// Writes an attribute.
+    #[must_use]
+    pub const fn set(
+        attr_id: AttrId,
+        attr_mod: AttrMod,
+        m_key: MKey,
+        data: [u8; DATA_LEN],
+    ) -> Self {
+        Self { method: Method::Set, attr_id, attr_mod, m_key, data }
+    }
+
+    fn header(&self, mgmt_class: MgmtClass, tid: Tid) -> MadHeader {
+        MadHeader {
+            base_version: 1,
+            mgmt_class,
+            class_version: 1,
+            method: self.method,
+            status: 0,
+            class_specific: 0,
+            tid,
+            attr_id: self.attr_id,
+            attr_mod: self.attr_mod,
+        }
+    }
+
+    /// As a directed-route SMP along `path`.
+    #[must_use]
+    pub fn directed(&self, path: &DrPath, tid: Tid) -> Mad {
+        let mut mad = Mad::new(&self.header(MgmtClass::SubnDirected, tid));
+        let b = mad.as_bytes_mut();
+        DirectedHeader {
+            d: false,
+            hop_pointer: 0,
+            hop_count: path.len,
+            m_key: self.m_key,
+            dr_slid: Lid::PERMISSIVE,
+            dr_dlid: Lid::PERMISSIVE,
+        }
+        .encode_onto(b);
+        b[DATA_OFFSET..DATA_OFFSET + DATA_LEN].copy_from_slice(&self.data);
+        b[INITIAL_PATH + 1..INITIAL_PATH + 1 + path.len()].copy_from_slice(path.hops());
+        mad
+    }
+
+    /// As a LID-routed SMP.
+    #[must_use]
+    pub fn lid_routed(&self, tid: Tid) -> Mad {
+        let mut mad = Mad::new(&self.header(MgmtClass::SubnLid, tid));
+        let b = mad.as_bytes_mut();
+        LidRoutedHeader { m_key: self.m_key }.encode_onto(b);
+        b[DATA_OFFSET..DATA_OFFSET + DATA_LEN].copy_from_slice(&self.data);
+        mad
+    }
+}
+
+/// The attribute that an SMP carries.
+#[must_use]
+pub fn data(mad: &Mad) -> &[u8; DATA_LEN] {
+    #[expect(clippy::expect_used, reason = "64 bytes from byte 64 of 256")]
+    mad.as_bytes()[DATA_OFFSET..].first_chunk().expect("a MAD has 256 bytes")
+}
+
+/// The key that an SMP carries.
+#[must_use]
+pub fn m_key(mad: &Mad) -> MKey {
+    LidRoutedHeader::decode(mad.as_bytes()).m_key
+}
+
+/// ReturnPath of a directed-route SMP, element 0 (unused) included.
+#[must_use]
+pub fn return_path(mad: &Mad) -> &[u8] {
+    &mad.as_bytes()[RETURN_PATH..]
+}
+
+/// ReturnPath of a directed-route SMP, to be filled in on the way.
+pub fn return_path_mut(mad: &mut Mad) -> &mut [u8] {
+    &mut mad.as_bytes_mut()[RETURN_PATH..]
+}
+
+/// The answer to an SMP request: the request turned round, with `status` and `data`.
+///
+/// The hop pointer and both paths stay as they came, and D is set on directed routes.
+#[must_use]
+pub fn response(request: &Mad, status: Status, data: &[u8; DATA_LEN]) -> Mad {
+    let mut mad = *request;
+    let directed = mad.mgmt_class() == MgmtClass::SubnDirected;
+    let b = mad.as_bytes_mut();
+    b[3] = Method::GetResp.0;
+    b[4..6].copy_from_slice(&(status.0 | if directed { 0x8000 } else { 0 }).to_be_bytes());
+    b[DATA_OFFSET..DATA_OFFSET + DATA_LEN].copy_from_slice(data);
+    mad
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_what_the_tools_type() {
+        let path: DrPath = "0,1,17".parse().unwrap();
+        assert_eq!(path.hops(), [1, 17]);
+        assert_eq!(path.to_string(), "0,1,17");
+        assert!("1,17".parse::<DrPath>().is_err(), "the local node comes first");
+    }
+
+    #[test]
+    fn a_path_of_63_hops_does_not_grow() {
+        let mut path = DrPath::LOCAL;
+        for _ in 0..MAX_HOPS {
+            path = path.extend(PortNum(1)).unwrap();
+        }
+        assert_eq!(path.extend(PortNum(1)), None);
+    }
+
+    #[test]
+    fn a_directed_smp_carries_its_route() {
+        let path: DrPath = "0,1,17".parse().unwrap();
+        let mad = SmpRequest::get(AttrId(0x11), AttrMod(0), MKey::new(7)).directed(&path, Tid(5));
+        let b = mad.as_bytes();
+        assert_eq!(&b[..8], [1, 0x81, 1, 1, 0, 0, 0, 2]);
+        assert_eq!(&b[32..36], [0xFF; 4], "permissive at both ends");
+        assert_eq!(&b[128..132], [0, 1, 17, 0]);
+        assert_eq!(DrPath::of(&mad), Some(path));
+        assert_eq!(m_key(&mad), MKey::new(7));
+    }
+}

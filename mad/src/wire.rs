@@ -1,0 +1,302 @@
+//! Fixed layouts with fields at bit offsets: the one mechanism for every header and attribute.
+//!
+//! The [`wire!`] macro takes a table, one line per field (name, type, bit offset, width, and for records of the
+//! subnet administrator the component-mask bit), and yields a plain struct with `decode`, `encode`,
+//! `encode_onto` (keeps reserved and vendor bits) and `FIELDS`. Bit 0 is the most significant bit of byte 0, as
+//! the specification numbers them. Decoding cannot fail: the length is in the type and unknown codes are kept.
+//! Fields that overlap, are out of order, or leave the blob do not compile.
+
+/// A value that fits into up to 64 bits.
+pub trait Bits: Copy {
+    /// From the low bits of `v`.
+    fn from_bits(v: u64) -> Self;
+    /// Into the low bits.
+    fn to_bits(self) -> u64;
+}
+
+macro_rules! int_bits {
+    ($($t:ty),*) => {$(
+        impl Bits for $t {
+            #[inline]
+            #[allow(clippy::cast_possible_truncation, reason = "the field's width is checked at compile time")]
+            fn from_bits(v: u64) -> Self { v as $t }
+            #[inline]
+            #[allow(clippy::useless_conversion, reason = "u64 is one of the types")]
+            fn to_bits(self) -> u64 { u64::from(self) }
+        }
+    )*};
+}
+int_bits!(u8, u16, u32, u64);
+
+impl Bits for bool {
+    fn from_bits(v: u64) -> Self {
+        v != 0
+    }
+    fn to_bits(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+/// A field's place in a layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// The name in the struct.
+    pub name: &'static str,
+    /// First bit; bit 0 is the most significant bit of byte 0.
+    pub bit: usize,
+    /// Number of bits.
+    pub width: usize,
+    /// Component-mask bits that select the field in a query; 0 where the layout is not a record.
+    pub component_mask: u64,
+}
+
+/// Reads `width` (1 to 64) bits from bit `bit` on.
+#[inline]
+#[must_use]
+pub fn get_bits(buf: &[u8], bit: usize, width: usize) -> u64 {
+    let (first, last) = (bit / 8, (bit + width - 1) / 8);
+    let mut v: u128 = 0;
+    for byte in &buf[first..=last] {
+        v = (v << 8) | u128::from(*byte);
+    }
+    let shift = (last + 1) * 8 - bit - width;
+    let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
+    #[expect(clippy::cast_possible_truncation, reason = "masked to the field's width")]
+    let low = (v >> shift) as u64;
+    low & mask
+}
+
+/// Writes the low `width` (1 to 64) bits of `value` at bit `bit`, and leaves all other bits alone.
+#[inline]
+pub fn set_bits(buf: &mut [u8], bit: usize, width: usize, value: u64) {
+    let (first, last) = (bit / 8, (bit + width - 1) / 8);
+    let shift = (last + 1) * 8 - bit - width;
+    let mask64 = if width == 64 { u64::MAX } else { (1 << width) - 1 };
+    let mut mask = u128::from(mask64) << shift;
+    let mut v = u128::from(value & mask64) << shift;
+    for byte in buf[first..=last].iter_mut().rev() {
+        #[expect(clippy::cast_possible_truncation, reason = "one byte at a time")]
+        let (m, b) = (mask as u8, v as u8);
+        *byte = (*byte & !m) | (b & m);
+        mask >>= 8;
+        v >>= 8;
+    }
+}
+
+/// Whether fields ascend, do not overlap, have a legal width, and end inside `len` bytes.
+#[must_use]
+pub const fn layout_is_sound(fields: &[(usize, usize)], len: usize) -> bool {
+    let mut end = 0;
+    let mut i = 0;
+    while i < fields.len() {
+        let (bit, width) = fields[i];
+        if bit < end || width == 0 || (width > 64 && (bit % 8 != 0 || width % 8 != 0)) {
+            return false;
+        }
+        end = bit + width;
+        i += 1;
+    }
+    end <= len * 8
+}
+
+/// One field of any kind: an integer of up to 64 bits, or an array or byte string at a byte boundary.
+pub trait WireField: Sized {
+    /// Reads the field.
+    fn get(buf: &[u8], bit: usize, width: usize) -> Self;
+    /// Writes the field and nothing else.
+    fn put(&self, buf: &mut [u8], bit: usize, width: usize);
+}
+
+impl<T: Bits> WireField for T {
+    #[inline]
+    fn get(buf: &[u8], bit: usize, width: usize) -> Self {
+        T::from_bits(get_bits(buf, bit, width))
+    }
+    #[inline]
+    fn put(&self, buf: &mut [u8], bit: usize, width: usize) {
+        set_bits(buf, bit, width, self.to_bits());
+    }
+}
+
+/// A repeating entry: `N` of them side by side, each `width / N` bits.
+impl<T: Bits + Default, const N: usize> WireField for [T; N] {
+    fn get(buf: &[u8], bit: usize, width: usize) -> Self {
+        let w = width / N;
+        core::array::from_fn(|i| T::from_bits(get_bits(buf, bit + i * w, w)))
+    }
+    fn put(&self, buf: &mut [u8], bit: usize, width: usize) {
+        let w = width / N;
+        for (i, v) in self.iter().enumerate() {
+            set_bits(buf, bit + i * w, w, v.to_bits());
+        }
+    }
+}
+
+impl WireField for crate::ids::Gid {
+    fn get(buf: &[u8], bit: usize, _: usize) -> Self {
+        let mut b = [0; 16];
+        b.copy_from_slice(&buf[bit / 8..bit / 8 + 16]);
+        Self(b)
+    }
+    fn put(&self, buf: &mut [u8], bit: usize, _: usize) {
+        buf[bit / 8..bit / 8 + 16].copy_from_slice(&self.0);
+    }
+}
+
+/// Declares a layout. See the module's text.
+///
+/// ```
+/// ferrosm_mad::wire! {
+///     /// Two nibbles and a word.
+///     pub struct Sample[4] {
+///         /// High nibble.
+///         a: u8 = 0, 4;
+///         /// Low nibble.
+///         b: u8 = 4, 4;
+///         /// The word.
+///         c: u16 = 16, 16, cm 3;
+///     }
+/// }
+/// let s = Sample::decode(&[0x12, 0xFF, 0x34, 0x56]);
+/// assert_eq!((s.a, s.b, s.c), (1, 2, 0x3456));
+/// assert_eq!(Sample::FIELDS[2].component_mask, 1 << 3);
+/// ```
+#[macro_export]
+macro_rules! wire {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident[$len:expr] {
+        $($(#[$fdoc:meta])* $field:ident : $ty:ty = $bit:expr, $width:expr $(, cm $($cm:literal)|+)? ;)*
+    }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        $vis struct $name {
+            $($(#[$fdoc])* pub $field: $ty,)*
+        }
+
+        const _: () = assert!(
+            $crate::wire::layout_is_sound(&[$(($bit, $width)),*], $len),
+            concat!(stringify!($name), ": fields overlap, are out of order, or leave the blob")
+        );
+
+        impl $name {
+            /// Length in bytes.
+            pub const LEN: usize = $len;
+
+            /// Where each field is.
+            pub const FIELDS: &'static [$crate::wire::Field] = &[$($crate::wire::Field {
+                name: stringify!($field),
+                bit: $bit,
+                width: $width,
+                component_mask: 0 $($(| (1u64 << $cm))+)?,
+            }),*];
+
+            /// Reads the fields from the start of `buf`, which holds at least `LEN` bytes.
+            #[inline]
+            #[must_use]
+            pub fn decode(buf: &[u8]) -> Self {
+                let buf = &buf[..$len];
+                Self { $($field: $crate::wire::WireField::get(buf, $bit, $width),)* }
+            }
+
+            /// Writes the fields at the start of `buf`; reserved and vendor bits stay as they are.
+            #[inline]
+            pub fn encode_onto(&self, buf: &mut [u8]) {
+                let buf = &mut buf[..$len];
+                $($crate::wire::WireField::put(&self.$field, buf, $bit, $width);)*
+            }
+
+            /// The layout with reserved bits zero.
+            #[inline]
+            #[must_use]
+            pub fn encode(&self) -> [u8; $len] {
+                let mut buf = [0; $len];
+                self.encode_onto(&mut buf);
+                buf
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::decode(&[0; $len])
+            }
+        }
+    };
+}
+
+/// Declares a code whose unknown values survive a round trip (an open enumeration).
+#[macro_export]
+macro_rules! open_enum {
+    ($(#[$doc:meta])* $vis:vis enum $name:ident($int:ty) {
+        $($(#[$vdoc:meta])* $variant:ident = $value:expr, $text:literal;)*
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        $vis struct $name(pub $int);
+
+        #[allow(non_upper_case_globals, reason = "the constants stand for variants")]
+        impl $name {
+            $($(#[$vdoc])* pub const $variant: Self = Self($value);)*
+
+            /// The specification's word for it, where it has one.
+            #[must_use]
+            pub const fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    $($value => Some($text),)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                match self.name() {
+                    Some(text) => f.pad(text),
+                    None => write!(f, "{:#x}", self.0),
+                }
+            }
+        }
+
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl $crate::wire::Bits for $name {
+            fn from_bits(v: u64) -> Self {
+                Self(<$int as $crate::wire::Bits>::from_bits(v))
+            }
+            fn to_bits(self) -> u64 {
+                $crate::wire::Bits::to_bits(self.0)
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// What was written is read back, and no other bit moves.
+        #[test]
+        fn bits_round_trip(bit in 0usize..120, width in 1usize..=64, value: u64, fill: u8) {
+            prop_assume!(bit + width <= 192);
+            let mut buf = [fill; 24];
+            set_bits(&mut buf, bit, width, value);
+            let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
+            prop_assert_eq!(get_bits(&buf, bit, width), value & mask);
+            for i in (0..192).filter(|i| !(bit..bit + width).contains(i)) {
+                prop_assert_eq!(get_bits(&buf, i, 1), get_bits(&[fill], i % 8, 1));
+            }
+        }
+    }
+
+    #[test]
+    fn overlapping_fields_are_refused() {
+        assert!(layout_is_sound(&[(0, 4), (4, 4)], 1));
+        assert!(!layout_is_sound(&[(0, 5), (4, 4)], 2), "overlap");
+        assert!(!layout_is_sound(&[(4, 4), (0, 4)], 2), "order");
+        assert!(!layout_is_sound(&[(0, 9)], 1), "too long");
+    }
+}
