@@ -2,4 +2,6 @@
 //!
 //! It depends on `ferrosm-mad` only: what judges the subnet manager shares no code with it.
 
+pub mod generate;
+pub mod ibnet;
 pub mod spec;

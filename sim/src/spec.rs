@@ -63,3 +63,100 @@ pub struct LinkSpec {
     /// Speed of a lane.
     pub speed: LinkSpeed,
 }
+
+impl PortAt {
+    /// A port of a node.
+    #[must_use]
+    pub const fn new(node: NodeIdx, port: u8) -> Self {
+        Self { node, port }
+    }
+}
+
+impl FabricSpec {
+    /// Puts the links into the one order that generators and readers produce: the lower end first, sorted by it.
+    pub fn normalise(&mut self) {
+        for link in &mut self.links {
+            if link.b < link.a {
+                core::mem::swap(&mut link.a, &mut link.b);
+            }
+        }
+        self.links.sort_by_key(|link| (link.a, link.b));
+    }
+
+    /// Nodes that are switches.
+    #[must_use]
+    pub fn switch_count(&self) -> usize {
+        self.nodes.iter().filter(|n| n.kind == NodeType::Switch).count()
+    }
+
+    /// Nodes that are channel adapters, aggregation nodes included.
+    #[must_use]
+    pub fn ca_count(&self) -> usize {
+        self.nodes.iter().filter(|n| n.kind == NodeType::Ca).count()
+    }
+}
+
+/// The parts of the fabric that cables hold together, each with its nodes in rising order, in the order of their
+/// first nodes. A subnet manager reaches only the part that it is attached to.
+#[must_use]
+pub fn islands(spec: &FabricSpec) -> Vec<Vec<NodeIdx>> {
+    let mut sets = DisjointSets::new(spec.nodes.len());
+    for link in &spec.links {
+        sets.join(link.a.node, link.b.node);
+    }
+    let mut island_of_root = vec![None; spec.nodes.len()];
+    let mut islands: Vec<Vec<NodeIdx>> = Vec::new();
+    for node in 0..spec.nodes.len() {
+        let root = sets.root(node);
+        let island = *island_of_root[root].get_or_insert_with(|| {
+            islands.push(Vec::new());
+            islands.len() - 1
+        });
+        islands[island].push(node);
+    }
+    islands
+}
+
+/// Union-find over indices.
+pub(crate) struct DisjointSets(Vec<usize>);
+
+impl DisjointSets {
+    /// Every index alone.
+    pub(crate) fn new(count: usize) -> Self {
+        Self((0..count).collect())
+    }
+
+    /// The representative of an index.
+    pub(crate) fn root(&mut self, mut at: usize) -> usize {
+        while self.0[at] != at {
+            self.0[at] = self.0[self.0[at]];
+            at = self.0[at];
+        }
+        at
+    }
+
+    /// Puts two together; false where they were already.
+    pub(crate) fn join(&mut self, a: usize, b: usize) -> bool {
+        let (a, b) = (self.root(a), self.root(b));
+        self.0[a.max(b)] = a.min(b);
+        a != b
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_cables_between_four_hosts_are_two_islands() {
+        let text = "back-to-back";
+        let mut spec = crate::generate::from_spec(text).unwrap();
+        let again = spec.clone();
+        for link in again.links {
+            let (a, b) = (PortAt { node: link.a.node + 2, ..link.a }, PortAt { node: link.b.node + 2, ..link.b });
+            spec.links.push(LinkSpec { a, b, ..link });
+        }
+        spec.nodes.extend(again.nodes);
+        assert_eq!(islands(&spec), [vec![0, 1], vec![2, 3]]);
+    }
+}

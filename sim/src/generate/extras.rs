@@ -1,0 +1,277 @@
+//! The options: what real fabrics have beyond the regular shape.
+
+use ferrosm_mad::attr::{LinkSpeed, NodeType};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::build::{Plan, PlanPort, shuffle};
+use super::{SpecProblem, hardware, number};
+use crate::spec::DisjointSets;
+
+/// The options of a text, with their defaults.
+#[derive(Debug, Clone)]
+pub(super) struct Options {
+    pub(super) sharp: bool,
+    /// Parts per million of the cables between switches.
+    pub(super) drop_ppm: usize,
+    pub(super) parallel: usize,
+    pub(super) spine_hosts: usize,
+    pub(super) loopbacks: usize,
+    pub(super) plugs: usize,
+    pub(super) routers: usize,
+    pub(super) dual_port: bool,
+    pub(super) mixed_speeds: bool,
+    pub(super) speed: Option<LinkSpeed>,
+    pub(super) islands: usize,
+    pub(super) shuffle: bool,
+    pub(super) seed: u64,
+}
+
+impl Options {
+    pub(super) fn parse<'a>(parts: impl Iterator<Item = &'a str>) -> Result<Self, SpecProblem> {
+        let mut o = Self {
+            sharp: false,
+            drop_ppm: 0,
+            parallel: 1,
+            spine_hosts: 0,
+            loopbacks: 0,
+            plugs: 0,
+            routers: 0,
+            dual_port: false,
+            mixed_speeds: false,
+            speed: None,
+            islands: 1,
+            shuffle: false,
+            seed: 1,
+        };
+        for part in parts.map(str::trim).filter(|p| !p.is_empty()) {
+            let (name, value) = match part.split_once('=') {
+                Some((name, value)) => (name.trim(), Some(value.trim())),
+                None => (part, None),
+            };
+            let given = value.unwrap_or_default();
+            match (name, value) {
+                ("sharp", None) => o.sharp = true,
+                ("dual-port", None) => o.dual_port = true,
+                ("mixed-speeds", None) => o.mixed_speeds = true,
+                ("shuffle", None) => o.shuffle = true,
+                ("drop", Some(_)) => o.drop_ppm = part_per_million(given)?,
+                ("parallel", Some(_)) => o.parallel = number("parallel", given, 1, 254)?,
+                ("spine-hosts", Some(_)) => o.spine_hosts = number("spine-hosts", given, 0, 49_151)?,
+                ("loopbacks", Some(_)) => o.loopbacks = number("loopbacks", given, 0, 49_151)?,
+                ("plugs", Some(_)) => o.plugs = number("plugs", given, 0, 49_151)?,
+                ("routers", Some(_)) => o.routers = number("routers", given, 0, 49_151)?,
+                ("islands", Some(_)) => o.islands = number("islands", given, 1, 1000)?,
+                ("seed", Some(_)) => o.seed = number("seed", given, 0, u64::MAX)? as u64,
+                ("speed", Some(_)) => o.speed = Some(speed(given)?),
+                _ => return Err(SpecProblem::UnknownOption(part.to_owned())),
+            }
+        }
+        Ok(o)
+    }
+
+    /// Each purpose draws from its own stream, so that one option does not change what another draws.
+    pub(super) fn rng(&self, purpose: &str) -> ChaCha8Rng {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(purpose.bytes().fold(0, |all, b| all * 31 + u64::from(b)));
+        rng
+    }
+}
+
+fn part_per_million(text: &str) -> Result<usize, SpecProblem> {
+    match text.parse::<f64>() {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 1")]
+        Ok(part) if (0.0..=1.0).contains(&part) => Ok((part * 1e6).round() as usize),
+        _ => Err(SpecProblem::Value {
+            name: "drop",
+            text: text.to_owned(),
+            expected: "a part from 0 to 1".to_owned(),
+        }),
+    }
+}
+
+fn speed(text: &str) -> Result<LinkSpeed, SpecProblem> {
+    hardware::GENERATIONS.into_iter().find(|s| s.name().eq_ignore_ascii_case(text)).ok_or_else(|| {
+        SpecProblem::Value {
+            name: "speed",
+            text: text.to_owned(),
+            expected: "QDR, FDR, EDR, HDR, NDR or XDR".to_owned(),
+        }
+    })
+}
+
+/// Changes a plan as the options say, in an order in which each sees what it needs: cables that are dropped have
+/// no loopback, and aggregation nodes get the last port of the finished switch.
+pub(super) fn apply(plan: &mut Plan, o: &Options) -> Result<(), SpecProblem> {
+    parallel(plan, o.parallel)?;
+    drop_cables(plan, o);
+    spine_hosts(plan, o.spine_hosts)?;
+    if o.dual_port {
+        second_ports(plan);
+    }
+    routers(plan, o.routers)?;
+    loopbacks(plan, o.loopbacks, 2)?;
+    loopbacks(plan, o.plugs, 1)?;
+    if o.sharp {
+        aggregation_nodes(plan)?;
+    }
+    islands(plan, o.islands)
+}
+
+fn parallel(plan: &mut Plan, times: usize) -> Result<(), SpecProblem> {
+    let trunks: Vec<_> = plan.links.iter().copied().filter(|l| plan.is_trunk(*l)).collect();
+    for _ in 1..times {
+        for (a, b) in &trunks {
+            plan.link(a.node, b.node);
+        }
+    }
+    match plan.nodes.iter().find(|n| n.ports > 254) {
+        Some(node) => Err(SpecProblem::Ports(node.ports)),
+        None => Ok(()),
+    }
+}
+
+fn drop_cables(plan: &mut Plan, o: &Options) {
+    let mut rng = o.rng("drop");
+    let mut trunks: Vec<usize> = (0..plan.links.len()).filter(|i| plan.is_trunk(plan.links[*i])).collect();
+    let mut wanted = trunks.len() * o.drop_ppm / 1_000_000;
+    shuffle(&mut rng, &mut trunks);
+    // The cables of a drawn spanning tree stay; the others go in drawn order.
+    let mut sets = DisjointSets::new(plan.nodes.len());
+    let mut kept = vec![true; plan.links.len()];
+    for i in trunks {
+        let (a, b) = plan.links[i];
+        if !sets.join(a.node, b.node) && wanted > 0 {
+            wanted -= 1;
+            kept[i] = false;
+        }
+    }
+    let mut keep = kept.into_iter();
+    plan.links.retain(|_| keep.next().unwrap_or(true));
+}
+
+fn spine_hosts(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
+    let on = plan.hosts_on();
+    let bare: Vec<usize> = (0..plan.nodes.len()).filter(|n| plan.is_switch(*n) && on[*n] == 0).collect();
+    if count > 0 && bare.is_empty() {
+        return Err(SpecProblem::Rule("spine-hosts needs switches without hosts, and all have some"));
+    }
+    for host in 0..count {
+        plan.host(&format!("service-{host}"), bare[host % bare.len()]);
+    }
+    Ok(())
+}
+
+/// The second port of each host, on the next switch that has hosts; between two bare hosts, on each other.
+fn second_ports(plan: &mut Plan) {
+    let hosts: Vec<usize> = (0..plan.nodes.len()).filter(|n| plan.nodes[*n].is_host()).collect();
+    let on = plan.hosts_on();
+    let leaves: Vec<usize> = (0..plan.nodes.len()).filter(|n| plan.is_switch(*n) && on[*n] > 0).collect();
+    let mut home = vec![None; plan.nodes.len()];
+    for (a, b) in &plan.links {
+        for (end, other) in [(a, b), (b, a)] {
+            if plan.nodes[end.node].is_host() {
+                home[end.node] = Some(other.node);
+            }
+        }
+    }
+    for host in &hosts {
+        plan.nodes[*host].ports = 2;
+    }
+    for host in hosts {
+        let Some(first) = home[host] else { continue };
+        match leaves.binary_search(&first) {
+            Ok(at) => plan.link(host, leaves[(at + 1) % leaves.len()]),
+            Err(_) if host < first => plan.link(host, first),
+            Err(_) => {}
+        }
+    }
+}
+
+fn switches(plan: &Plan, why: &'static str) -> Result<Vec<usize>, SpecProblem> {
+    let all: Vec<usize> = (0..plan.nodes.len()).filter(|n| plan.is_switch(*n)).collect();
+    if all.is_empty() { Err(SpecProblem::Rule(why)) } else { Ok(all) }
+}
+
+fn routers(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
+    if count == 0 {
+        return Ok(());
+    }
+    let all = switches(plan, "routers need a switch, and there is none")?;
+    for i in 0..count {
+        let router = plan.add(NodeType::Router, format!("gateway-{i}"), 2);
+        plan.link(router, all[i % all.len()]);
+    }
+    Ok(())
+}
+
+/// Cables (2 ports) or plugs (1 port) from a switch to itself, one switch after the other.
+fn loopbacks(plan: &mut Plan, count: usize, ports_each: usize) -> Result<(), SpecProblem> {
+    let mut left = count;
+    while left > 0 {
+        let before = left;
+        for switch in 0..plan.nodes.len() {
+            let node = &plan.nodes[switch];
+            if left > 0 && plan.is_switch(switch) && node.used + ports_each <= node.ports {
+                let a = plan.next_port(switch);
+                let b = if ports_each == 2 { plan.next_port(switch) } else { a };
+                plan.links.push((a, b));
+                left -= 1;
+            }
+        }
+        if left == before {
+            return Err(SpecProblem::Rule("there are not enough free switch ports for the loopbacks"));
+        }
+    }
+    Ok(())
+}
+
+fn aggregation_nodes(plan: &mut Plan) -> Result<(), SpecProblem> {
+    for switch in switches(plan, "sharp needs a switch, and there is none")? {
+        let port = plan.nodes[switch].ports + 1;
+        plan.nodes[switch].ports = port;
+        // No free port is left below: the extra port is the last, as in hardware.
+        let node = plan.add(NodeType::Ca, hardware::AGGREGATION_NAME.to_owned(), 1);
+        plan.nodes[node].inside = Some(switch);
+        plan.nodes[node].used = 1;
+        plan.links.push((PlanPort { node, port: 1 }, PlanPort { node: switch, port }));
+    }
+    Ok(())
+}
+
+fn islands(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
+    let one = plan.clone();
+    if one.nodes.len().saturating_mul(count) > 200_000 {
+        return Err(SpecProblem::Lids(one.nodes.len() * count));
+    }
+    for island in 1..count {
+        let offset = plan.nodes.len();
+        for node in &one.nodes {
+            let mut node = node.clone();
+            node.name = format!("island-{island} {}", node.name);
+            node.inside = node.inside.map(|s| s + offset);
+            plan.nodes.push(node);
+        }
+        for (a, b) in &one.links {
+            let moved = |end: &PlanPort| PlanPort { node: end.node + offset, port: end.port };
+            plan.links.push((moved(a), moved(b)));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::build::below;
+
+    #[test]
+    fn drawn_numbers_stay_below_their_bound_and_reach_it() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let mut seen = [false; 5];
+        for _ in 0..200 {
+            seen[below(&mut rng, 5)] = true;
+        }
+        assert_eq!(seen, [true; 5]);
+    }
+}

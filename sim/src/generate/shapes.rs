@@ -1,0 +1,305 @@
+//! The regular shapes: which switch is cabled to which, and where the hosts are.
+
+use ferrosm_mad::attr::NodeType;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::build::{Plan, below, shuffle};
+use super::{SpecProblem, number};
+
+/// Switches with fewer cables have this many ports all the same.
+const USUAL_PORTS: usize = 36;
+/// More switches than this would have no LIDs anyway.
+const MANY: u64 = 49_151;
+const PORTS: u64 = 254;
+
+/// The plan of a shape with its numbers.
+pub(super) fn plan(name: &str, numbers: &[&str]) -> Result<Plan, SpecProblem> {
+    match name {
+        "fat-tree" => fat_tree(numbers),
+        "fat-tree2" => fat_tree2(numbers),
+        "torus" => grid(numbers, true),
+        "mesh" => grid(numbers, false),
+        "hyperx" => hyperx(numbers),
+        "dragonfly" => dragonfly(numbers),
+        "random" => random(numbers),
+        "ring" => ring(numbers),
+        "star" | "single-switch" => star(numbers),
+        "back-to-back" => back_to_back(numbers),
+        other => Err(SpecProblem::UnknownShape(other.to_owned())),
+    }
+}
+
+/// Hosts a switch where the text may leave it out.
+fn hosts_or_one(text: Option<&&str>) -> Result<usize, SpecProblem> {
+    text.map_or(Ok(1), |t| number("H", t, 0, PORTS))
+}
+
+/// Refuses a size before memory is spent on it; the exact count is checked on the finished plan.
+fn fits(switches: usize, hosts_each: usize) -> Result<(), SpecProblem> {
+    let lids = switches.saturating_mul(hosts_each + 1);
+    if lids > 49_151 { Err(SpecProblem::Lids(lids)) } else { Ok(()) }
+}
+
+fn fat_tree(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+    let &[k] = numbers else { return Err(SpecProblem::Form("fat-tree:K")) };
+    let k = number("K", k, 2, PORTS)?;
+    if k % 2 == 1 {
+        return Err(SpecProblem::Rule("K is odd, and half of a switch's ports go up"));
+    }
+    let half = k / 2;
+    let lids = 2 * half * half * half + 5 * half * half;
+    if lids > 49_151 {
+        return Err(SpecProblem::Lids(lids));
+    }
+    let mut plan = Plan::default();
+    let cores: Vec<_> = (0..half * half).map(|c| plan.switch(format!("core-{c}"), k)).collect();
+    for pod in 0..k {
+        let spines: Vec<_> = (0..half).map(|s| plan.switch(format!("spine-{pod}-{s}"), k)).collect();
+        for leaf in 0..half {
+            let at = plan.switch(format!("leaf-{pod}-{leaf}"), k);
+            for host in 0..half {
+                plan.host(&format!("host-{pod}-{leaf}-{host}"), at);
+            }
+            for spine in &spines {
+                plan.link(at, *spine);
+            }
+        }
+        for (s, spine) in spines.iter().enumerate() {
+            for core in &cores[s * half..(s + 1) * half] {
+                plan.link(*spine, *core);
+            }
+        }
+    }
+    Ok(plan)
+}
+
+fn fat_tree2(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+    let &[radix, leaves, hosts] = numbers else {
+        return Err(SpecProblem::Form("fat-tree2:RADIX,LEAVES,HOSTS"));
+    };
+    let radix = number("RADIX", radix, 2, PORTS)?;
+    let leaves = number("LEAVES", leaves, 1, radix as u64)?;
+    let hosts = number("HOSTS", hosts, 0, radix as u64 - 1)?;
+    let up = (radix / 2).min(radix - hosts);
+    let mut plan = Plan::default();
+    let spines: Vec<_> =
+        (0..(up * leaves).div_ceil(radix)).map(|s| plan.switch(format!("spine-{s}"), radix)).collect();
+    for leaf in 0..leaves {
+        let at = plan.switch(format!("leaf-{leaf}"), radix);
+        for host in 0..hosts {
+            plan.host(&format!("host-{leaf}-{host}"), at);
+        }
+        // Dealt out in turn over all leaves, so that no spine gets more than its radix.
+        for u in 0..up {
+            plan.link(at, spines[(leaf * up + u) % spines.len()]);
+        }
+    }
+    Ok(plan)
+}
+
+fn grid(numbers: &[&str], wraps: bool) -> Result<Plan, SpecProblem> {
+    let form = if wraps { "torus:X,Y[,Z][,H]" } else { "mesh:X,Y[,Z][,H]" };
+    if !(2..=4).contains(&numbers.len()) {
+        return Err(SpecProblem::Form(form));
+    }
+    let mut sides = [1; 3];
+    for ((side, text), name) in sides.iter_mut().zip(numbers).zip(["X", "Y", "Z"]) {
+        *side = number(name, text, 1, MANY)?;
+    }
+    let hosts = hosts_or_one(numbers.get(3))?;
+    grid_of(sides, hosts, wraps)
+}
+
+fn ring(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+    if !(1..=2).contains(&numbers.len()) {
+        return Err(SpecProblem::Form("ring:N[,H]"));
+    }
+    let n = number("N", numbers[0], 1, MANY)?;
+    grid_of([n, 1, 1], hosts_or_one(numbers.get(1))?, true)
+}
+
+fn grid_of(sides: [usize; 3], hosts: usize, wraps: bool) -> Result<Plan, SpecProblem> {
+    fits(sides.iter().fold(1usize, |all, side| all.saturating_mul(*side)), hosts)?;
+    // Sides of 1 have no place in a name, except where all are.
+    let label = |c: [usize; 3]| {
+        let wide: Vec<_> =
+            c.iter().zip(sides).filter(|(_, side)| *side > 1).map(|(c, _)| c.to_string()).collect();
+        if wide.is_empty() { "0".to_owned() } else { wide.join("-") }
+    };
+    let mut plan = Plan::default();
+    let mut cells = Vec::new();
+    for x in 0..sides[0] {
+        for y in 0..sides[1] {
+            for z in 0..sides[2] {
+                let cell = [x, y, z];
+                let at = plan.switch(format!("switch-{}", label(cell)), USUAL_PORTS);
+                cells.push((cell, at));
+                for host in 0..hosts {
+                    plan.host(&format!("host-{}-{host}", label(cell)), at);
+                }
+            }
+        }
+    }
+    let index = |c: [usize; 3]| (c[0] * sides[1] + c[1]) * sides[2] + c[2];
+    for (cell, at) in &cells {
+        for axis in 0..3 {
+            let mut next = *cell;
+            next[axis] = (cell[axis] + 1) % sides[axis];
+            let crosses_the_edge = next[axis] == 0;
+            if sides[axis] > 1 && (!crosses_the_edge || (wraps && sides[axis] > 2)) {
+                plan.link(*at, cells[index(next)].1);
+            }
+        }
+    }
+    Ok(plan)
+}
+
+fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+    if !(2..=3).contains(&numbers.len()) {
+        return Err(SpecProblem::Form("hyperx:A,B[,H]"));
+    }
+    let (a, b) = (number("A", numbers[0], 1, PORTS)?, number("B", numbers[1], 1, PORTS)?);
+    let hosts = hosts_or_one(numbers.get(2))?;
+    fits(a * b, hosts)?;
+    if a + b - 2 + hosts > 254 {
+        return Err(SpecProblem::Ports(a + b - 2 + hosts));
+    }
+    let mut plan = Plan::default();
+    let mut at = Vec::with_capacity(a * b);
+    for i in 0..a {
+        for j in 0..b {
+            let switch = plan.switch(format!("switch-{i}-{j}"), USUAL_PORTS);
+            at.push(switch);
+            for host in 0..hosts {
+                plan.host(&format!("host-{i}-{j}-{host}"), switch);
+            }
+        }
+    }
+    for i in 0..a {
+        for j in 0..b {
+            for k in i + 1..a {
+                plan.link(at[i * b + j], at[k * b + j]);
+            }
+            for k in j + 1..b {
+                plan.link(at[i * b + j], at[i * b + k]);
+            }
+        }
+    }
+    Ok(plan)
+}
+
+fn dragonfly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+    let &[a, g, h, p] = numbers else { return Err(SpecProblem::Form("dragonfly:A,G,H,P")) };
+    let (a, g) = (number("A", a, 1, PORTS)?, number("G", g, 1, MANY)?);
+    let (h, p) = (number("H", h, 0, PORTS)?, number("P", p, 0, PORTS)?);
+    fits(a * g, p)?;
+    if a - 1 + h + p > 254 {
+        return Err(SpecProblem::Ports(a - 1 + h + p));
+    }
+    if g > 1 && a * h < g - 1 {
+        return Err(SpecProblem::Rule("A × H global cables of a group do not reach the G - 1 other groups"));
+    }
+    let mut plan = Plan::default();
+    let mut at = Vec::with_capacity(a * g);
+    for group in 0..g {
+        for r in 0..a {
+            let switch = plan.switch(format!("router-{group}-{r}"), USUAL_PORTS);
+            at.push(switch);
+            for host in 0..p {
+                plan.host(&format!("host-{group}-{r}-{host}"), switch);
+            }
+        }
+        for r in 0..a {
+            for other in r + 1..a {
+                plan.link(at[group * a + r], at[group * a + other]);
+            }
+        }
+    }
+    if g > 1 {
+        // Every pair of groups gets the same number of cables; a group hands out its routers' global ports in turn.
+        let each = a * h / (g - 1);
+        let mut used = vec![0; g];
+        for i in 0..g {
+            for j in i + 1..g {
+                for _ in 0..each {
+                    plan.link(at[i * a + used[i] % a], at[j * a + used[j] % a]);
+                    used[i] += 1;
+                    used[j] += 1;
+                }
+            }
+        }
+    }
+    Ok(plan)
+}
+
+fn random(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+    let &[n, r, h, seed] = numbers else { return Err(SpecProblem::Form("random:N,R,H,SEED")) };
+    let (n, r) = (number("N", n, 1, MANY)?, number("R", r, 1, PORTS)?);
+    let h = number("H", h, 0, PORTS)?;
+    let seed = number("SEED", seed, 0, u64::MAX)?;
+    fits(n, h)?;
+    if n > 2 && r < 2 {
+        return Err(SpecProblem::Rule("R is 1, which cannot connect more than 2 switches"));
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);
+    let mut plan = Plan::default();
+    let at: Vec<_> = (0..n)
+        .map(|i| {
+            let switch = plan.switch(format!("switch-{i}"), USUAL_PORTS);
+            for host in 0..h {
+                plan.host(&format!("host-{i}-{host}"), switch);
+            }
+            switch
+        })
+        .collect();
+    // A circle in drawn order keeps it connected.
+    let mut circle: Vec<usize> = (0..n).collect();
+    shuffle(&mut rng, &mut circle);
+    let mut degree = vec![0; n];
+    let mut cables = std::collections::BTreeSet::new();
+    let mut lay = |a: usize, b: usize, degree: &mut Vec<usize>| {
+        let new = a != b && cables.insert((a.min(b), a.max(b)));
+        if new {
+            degree[a] += 1;
+            degree[b] += 1;
+            plan.link(at[a], at[b]);
+        }
+        new
+    };
+    for i in 0..n {
+        lay(circle[i], circle[(i + 1) % n], &mut degree);
+    }
+    let mut open: Vec<usize> = (0..n).filter(|i| degree[*i] < r).collect();
+    let mut tries = 20 * n * r;
+    while open.len() > 1 && tries > 0 {
+        tries -= 1;
+        let (a, b) = (open[below(&mut rng, open.len())], open[below(&mut rng, open.len())]);
+        if lay(a, b, &mut degree) {
+            open.retain(|i| (*i != a && *i != b) || degree[*i] < r);
+        }
+    }
+    Ok(plan)
+}
+
+fn star(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+    let &[h] = numbers else { return Err(SpecProblem::Form("star:H")) };
+    let hosts = number("H", h, 1, PORTS)?;
+    let mut plan = Plan::default();
+    let switch = plan.switch("switch-0".to_owned(), USUAL_PORTS);
+    for host in 0..hosts {
+        plan.host(&format!("host-{host}"), switch);
+    }
+    Ok(plan)
+}
+
+fn back_to_back(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+    if !numbers.is_empty() {
+        return Err(SpecProblem::Form("back-to-back without numbers"));
+    }
+    let mut plan = Plan::default();
+    let a = plan.add(NodeType::Ca, "host-0 mlx5_0".to_owned(), 1);
+    let b = plan.add(NodeType::Ca, "host-1 mlx5_0".to_owned(), 1);
+    plan.link(a, b);
+    Ok(plan)
+}

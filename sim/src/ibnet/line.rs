@@ -1,0 +1,313 @@
+//! One line of text: which kind it is and what stands in it.
+
+use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
+use ferrosm_mad::ids::{Lid, Lmc};
+
+use super::error::ReadErrorKind;
+
+/// A line that means something.
+#[derive(Debug, PartialEq)]
+pub(super) enum Line<'a> {
+    /// `Switch 36 "S-..."  # "name" enhanced port 0 lid 1 lmc 0`
+    Node { kind: NodeType, ports: u8, id: &'a str, description: Option<&'a str>, lid: (Lid, Lmc), enhanced: bool },
+    /// `[1](guid) "H-..."[1](guid)  # ...`; a port without a name behind it is a port without cable.
+    Port { port: u8, guid: Option<u64>, peer: Option<(&'a str, u8)>, lid: Option<(Lid, Lmc)>, rate: Rate },
+    /// `@[1] "name"`
+    Alias { port: u8, name: &'a str },
+    /// `switchguid=0x1(2)`, and the like.
+    Guid { kind: NodeType, guid: Guid, port0: Option<u64> },
+    Vendor(u32),
+    Device(u16),
+    SystemImage(u64),
+    Width(u8),
+    Speed(u8),
+    ExtSpeed(u8),
+    Module(&'a str),
+    /// Nothing that a fabric is made of.
+    Other,
+}
+
+/// A GUID as it is, or counted from the last one.
+#[derive(Debug, PartialEq, Clone, Copy)]
+pub(super) enum Guid {
+    At(u64),
+    Plus(u64),
+}
+
+/// What a port line says of its link.
+#[derive(Debug, Default, PartialEq, Clone, Copy)]
+pub(super) struct Rate {
+    pub(super) width: Option<LinkWidth>,
+    pub(super) speed: Option<LinkSpeed>,
+}
+
+type Parsed<'a> = Result<Line<'a>, ReadErrorKind>;
+
+/// A word that begins a line, and what the line says.
+type KeyParser = for<'a> fn(&'a str) -> Parsed<'a>;
+
+const KEYS: &[(&str, KeyParser)] = &[
+    ("switchguid", |v| guid_line(NodeType::Switch, v)),
+    ("hcaguids", |v| guid_line(NodeType::Ca, v)),
+    ("hcaguid", |v| guid_line(NodeType::Ca, v)),
+    ("caguids", |v| guid_line(NodeType::Ca, v)),
+    ("caguid", |v| guid_line(NodeType::Ca, v)),
+    ("rtguids", |v| guid_line(NodeType::Router, v)),
+    ("rtguid", |v| guid_line(NodeType::Router, v)),
+    ("vendid", |v| Ok(Line::Vendor(number("vendor id", value(v))?))),
+    ("devid", |v| Ok(Line::Device(number("device id", value(v))?))),
+    ("sysimgguid", |v| Ok(Line::SystemImage(number("GUID", value(v))?))),
+    ("width", |v| Ok(Line::Width(number("width", value(v))?))),
+    ("speed", |v| Ok(Line::Speed(number("speed", value(v))?))),
+    ("extspeed", |v| Ok(Line::ExtSpeed(number("speed", value(v))?))),
+    ("module", |v| Ok(Line::Module(v[1..].trim().trim_matches('"')))),
+];
+
+/// Understands a line.
+pub(super) fn parse(text: &str) -> Parsed<'_> {
+    let text = text.trim();
+    if let Some(rest) = text.strip_prefix('[')
+        && rest.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return port_line(rest);
+    }
+    if let Some(rest) = text.strip_prefix("@[") {
+        let (port, rest) = bracketed(rest).ok_or(ReadErrorKind::BadPortLine)?;
+        let (name, _) = quoted(rest).ok_or(ReadErrorKind::BadPortLine)?;
+        return Ok(Line::Alias { port: number("port", port)?, name });
+    }
+    for (word, kind) in [
+        ("Switch", NodeType::Switch),
+        ("Hca", NodeType::Ca),
+        ("Ca", NodeType::Ca),
+        ("Rt", NodeType::Router),
+    ] {
+        // Copies from a terminal lose the tab behind the word.
+        if let Some(rest) = text.strip_prefix(word)
+            && rest.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '"')
+        {
+            return node_line(word, kind, rest.trim_start());
+        }
+    }
+    for (key, parser) in KEYS {
+        if let Some(rest) = text.strip_prefix(key)
+            && rest.starts_with(['=', '+'])
+        {
+            return parser(rest);
+        }
+    }
+    if text.strip_prefix("include").is_some_and(|rest| rest.trim_start().starts_with('"')) {
+        return Err(ReadErrorKind::Include);
+    }
+    Ok(Line::Other)
+}
+
+fn node_line<'a>(word: &'static str, kind: NodeType, rest: &'a str) -> Parsed<'a> {
+    let bad = || ReadErrorKind::BadHeader(word);
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+    let (id, rest) = quoted(&rest[digits.len()..]).ok_or_else(bad)?;
+    if id.is_empty() || digits.is_empty() {
+        return Err(bad());
+    }
+    let ports = number("number of ports (1 to 254)", digits)?;
+    if ports == 0 || ports == u8::MAX {
+        return Err(ReadErrorKind::BadNumber { what: "number of ports (1 to 254)", text: digits.to_owned() });
+    }
+    let comment = rest.split_once('#').map_or("", |(_, c)| c);
+    let (_, description, tail) = outer_quotes(comment);
+    Ok(Line::Node {
+        kind,
+        ports,
+        id,
+        description,
+        lid: lid_and_lmc(tail)?.unwrap_or_default(),
+        enhanced: tail.contains("enhanced port 0"),
+    })
+}
+
+/// `rest` follows the opening bracket.
+fn port_line(rest: &str) -> Parsed<'_> {
+    let bad = || ReadErrorKind::BadPortLine;
+    let (port, rest) = bracketed(rest).ok_or_else(bad)?;
+    let port = number("port", port)?;
+    let (guid, rest) = port_guid(skip_ext(rest));
+    let comment_at = rest.find('#').unwrap_or(rest.len());
+    let (peer, rest) = match rest.find('"').filter(|quote| *quote < comment_at) {
+        None => (None, &rest[comment_at..]),
+        Some(_) => {
+            let (id, rest) = quoted(rest).ok_or_else(bad)?;
+            match rest.trim_start().strip_prefix('[') {
+                None => (Some((id, 1)), rest),
+                Some(rest) => {
+                    let (peer_port, rest) = bracketed(rest).ok_or_else(bad)?;
+                    (Some((id, number("port", peer_port)?)), rest)
+                }
+            }
+        }
+    };
+    let (_, rest) = port_guid(skip_ext(rest));
+    let (options, comment) = rest.split_once('#').unwrap_or((rest, ""));
+    let (before, _, tail) = outer_quotes(comment);
+    let mut rate = rate_options(options)?;
+    let tail_rate = rate_tail(tail);
+    rate = Rate { width: tail_rate.width.or(rate.width), speed: tail_rate.speed.or(rate.speed) };
+    Ok(Line::Port { port, guid, peer, lid: lid_and_lmc(before)?, rate })
+}
+
+/// Text up to `]`, and what follows.
+fn bracketed(text: &str) -> Option<(&str, &str)> {
+    let (inside, rest) = text.split_once(']')?;
+    Some((inside.trim(), rest))
+}
+
+/// Text between the first two quotes, and what follows.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    text.split_once('"')?.1.split_once('"')
+}
+
+/// Names may contain quotes and hashes: a name is all between the first and the last quote.
+fn outer_quotes(text: &str) -> (&str, Option<&str>, &str) {
+    match (text.find('"'), text.rfind('"')) {
+        (Some(first), Some(last)) if first < last => {
+            (&text[..first], Some(&text[first + 1..last]), &text[last + 1..])
+        }
+        // Without a name, what is known stands in the comment itself.
+        _ => (text, None, text),
+    }
+}
+
+/// Over `[ext 3]`, which newer ibnetdiscover prints behind the port of a split cage.
+fn skip_ext(text: &str) -> &str {
+    match text.trim_start().strip_prefix("[ext") {
+        Some(rest) => bracketed(rest).map_or(text, |(_, rest)| rest),
+        None => text,
+    }
+}
+
+/// `(2c903000a1b2)`: a port GUID, hexadecimal. ibdiagnet repeats the port number there, which no GUID is.
+fn port_guid(text: &str) -> (Option<u64>, &str) {
+    let Some((inside, rest)) = text.trim_start().strip_prefix('(').and_then(|t| t.split_once(')')) else {
+        return (None, text);
+    };
+    let inside = inside.trim();
+    let hex = inside.strip_prefix("0x").unwrap_or(inside);
+    (u64::from_str_radix(hex, 16).ok().filter(|guid| *guid > 0xFFF), skip_ext(rest))
+}
+
+/// The numbers after `lid` and `lmc`. An absent number and LID 65535 mean that there is no LID.
+fn lid_and_lmc(text: &str) -> Result<Option<(Lid, Lmc)>, ReadErrorKind> {
+    let mut words = text.split_whitespace().peekable();
+    let (mut lid, mut lmc) = (None, None);
+    while let Some(word) = words.next() {
+        let slot = match word {
+            "lid" => &mut lid,
+            "lmc" => &mut lmc,
+            _ => continue,
+        };
+        let text = words.peek().copied().unwrap_or_default();
+        let value = if text.starts_with(|c: char| c.is_ascii_digit()) { Some(text) } else { None };
+        slot.get_or_insert(value);
+    }
+    if lid.is_none() && lmc.is_none() {
+        return Ok(None);
+    }
+    let lid: u16 = lid.flatten().map_or(Ok(0), |t| number("LID", t))?;
+    let lmc: u8 = lmc.flatten().map_or(Ok(0), |t| number("LMC", t))?;
+    if lmc > 7 {
+        return Err(ReadErrorKind::BadNumber { what: "LMC", text: lmc.to_string() });
+    }
+    let lid = if lid == u16::MAX { Lid::NONE } else { Lid(lid) };
+    Ok(Some((lid, Lmc(lmc))))
+}
+
+/// `4xHDR` among the words of the tail; a rate that the writer did not know (`4x???`) says nothing.
+fn rate_tail(tail: &str) -> Rate {
+    for word in tail.split_whitespace() {
+        if let Some((width, speed)) = word.split_once('x')
+            && let Ok(lanes) = width.parse::<u8>()
+            && matches!(lanes, 1 | 2 | 4 | 8 | 12)
+        {
+            let speed = LinkSpeed::ALL.into_iter().find(|s| s.name().eq_ignore_ascii_case(speed));
+            return Rate { width: Some(LinkWidth(lanes)), speed };
+        }
+    }
+    Rate::default()
+}
+
+/// ibsim's `w=`, `s=` and `e=`.
+fn rate_options(text: &str) -> Result<Rate, ReadErrorKind> {
+    let mut rate = Rate::default();
+    let mut extended = None;
+    for (at, _) in text.match_indices('=') {
+        let name = text[..at].trim_end().chars().next_back();
+        let value = text[at + 1..].split_whitespace().next().unwrap_or_default();
+        match name {
+            Some('w') => rate.width = width_of(number("width", value)?).or(rate.width),
+            Some('s') => rate.speed = speed_of(number("speed", value)?).or(rate.speed),
+            Some('e') => extended = ext_speed_of(number("speed", value)?),
+            _ => {}
+        }
+    }
+    rate.speed = extended.or(rate.speed);
+    Ok(rate)
+}
+
+/// The widest of LinkWidthEnabled.
+pub(super) fn width_of(bits: u8) -> Option<LinkWidth> {
+    [8, 4, 2, 16, 1].into_iter().find(|bit| bits & bit != 0).and_then(LinkWidth::from_bit)
+}
+
+/// The fastest of LinkSpeedEnabled; ibsim takes 0 for 4.
+pub(super) fn speed_of(bits: u8) -> Option<LinkSpeed> {
+    match bits {
+        0 | 4..=7 => Some(LinkSpeed::Qdr),
+        2 | 3 => Some(LinkSpeed::Ddr),
+        1 => Some(LinkSpeed::Sdr),
+        _ => None,
+    }
+}
+
+/// The fastest of LinkSpeedExtEnabled.
+pub(super) fn ext_speed_of(bits: u8) -> Option<LinkSpeed> {
+    match bits {
+        8..=15 => Some(LinkSpeed::Ndr),
+        4..=7 => Some(LinkSpeed::Hdr),
+        2 | 3 => Some(LinkSpeed::Edr),
+        1 => Some(LinkSpeed::Fdr),
+        _ => None,
+    }
+}
+
+fn guid_line(kind: NodeType, rest: &str) -> Parsed<'_> {
+    let text = value(rest);
+    let guid = if rest.starts_with('+') {
+        Guid::Plus(number("GUID", text)?)
+    } else {
+        Guid::At(number("GUID", text)?)
+    };
+    // ibnetdiscover prints the GUID of a switch's port 0 behind the node's.
+    let port0 = rest.split_once('(').and_then(|(_, p)| port_guid_text(p));
+    Ok(Line::Guid { kind, guid, port0 })
+}
+
+fn port_guid_text(text: &str) -> Option<u64> {
+    let hex = text.split(')').next()?.trim();
+    u64::from_str_radix(hex.strip_prefix("0x").unwrap_or(hex), 16).ok()
+}
+
+/// What stands behind the sign, up to a blank, a bracket or a comment.
+fn value(rest: &str) -> &str {
+    let rest = rest.get(1..).unwrap_or_default().trim_start();
+    rest.split(|c: char| c.is_whitespace() || c == '(' || c == '#').next().unwrap_or_default()
+}
+
+/// A number, decimal or `0x` hexadecimal, that fits.
+fn number<T: TryFrom<u64>>(what: &'static str, text: &str) -> Result<T, ReadErrorKind> {
+    let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    };
+    parsed
+        .and_then(|n| T::try_from(n).ok())
+        .ok_or_else(|| ReadErrorKind::BadNumber { what, text: text.to_owned() })
+}

@@ -1,0 +1,113 @@
+//! The writer: the text that ibnetdiscover would print.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use ferrosm_mad::attr::NodeType;
+use ferrosm_mad::ids::{Lid, Lmc};
+
+use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
+
+/// Writes a fabric so that ibsim loads it and readers of ibnetdiscover's output understand it.
+///
+/// Nodes are named after their GUIDs; where several share one, the later ones get a suffix. Control characters and
+/// line breaks in descriptions become blanks. Reading it gives the fabric back, links in normal order.
+///
+/// # Errors
+/// Only what `out` returns.
+pub fn write(spec: &FabricSpec, out: &mut impl fmt::Write) -> fmt::Result {
+    let ids = ids(spec);
+    let mut ends: BTreeMap<PortAt, (PortAt, &LinkSpec)> = BTreeMap::new();
+    for link in &spec.links {
+        ends.insert(link.a, (link.b, link));
+        ends.insert(link.b, (link.a, link));
+    }
+    for (index, node) in spec.nodes.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        header(node, &ids[index], out)?;
+        let mine = PortAt { node: index, port: 0 }..=PortAt { node: index, port: u8::MAX };
+        for (here, (there, link)) in ends.range(mine) {
+            let peer = &spec.nodes[there.node];
+            write!(out, "[{}]", here.port)?;
+            if node.kind != NodeType::Switch {
+                let (guid, _, _) = end_port(node, here.port);
+                write!(out, "({guid:x}) ")?;
+            }
+            write!(out, "\t\"{}\"[{}]", ids[there.node], there.port)?;
+            let (guid, peer_lid, _) = end_port(peer, there.port);
+            if peer.kind == NodeType::Switch {
+                write!(out, "{}", if node.kind == NodeType::Switch { " \t\t# " } else { "\t\t# " })?;
+            } else {
+                write!(out, "({guid:x}) \t\t# ")?;
+            }
+            if node.kind != NodeType::Switch {
+                let (_, lid, lmc) = end_port(node, here.port);
+                write!(out, "lid {lid} lmc {lmc} ")?;
+            }
+            writeln!(
+                out,
+                "\"{}\" lid {peer_lid} {}x{}",
+                printable(&peer.description),
+                link.width.0,
+                link.speed.name()
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn header(node: &NodeSpec, id: &str, out: &mut impl fmt::Write) -> fmt::Result {
+    let guid = node.node_guid.raw();
+    writeln!(out, "vendid={:#x}", node.vendor_id)?;
+    writeln!(out, "devid={:#x}", node.device_id)?;
+    writeln!(out, "sysimgguid={:#x}", node.system_image_guid.raw())?;
+    let name = printable(&node.description);
+    match node.kind {
+        NodeType::Switch => {
+            let (port_guid, lid, lmc) = end_port(node, 0);
+            writeln!(out, "switchguid={guid:#x}({port_guid:x})")?;
+            let port0 = if node.enhanced_port0 { "enhanced" } else { "base" };
+            writeln!(out, "Switch\t{} \"{id}\"\t\t# \"{name}\" {port0} port 0 lid {lid} lmc {lmc}", node.num_ports)
+        }
+        NodeType::Router => {
+            writeln!(out, "rtguid={guid:#x}")?;
+            writeln!(out, "Rt\t{} \"{id}\"\t\t# \"{name}\"", node.num_ports)
+        }
+        _ => {
+            writeln!(out, "caguid={guid:#x}")?;
+            writeln!(out, "Ca\t{} \"{id}\"\t\t# \"{name}\"", node.num_ports)
+        }
+    }
+}
+
+/// GUID, LID and LMC of the end port behind a port: of a switch always port 0.
+fn end_port(node: &NodeSpec, port: u8) -> (u64, Lid, Lmc) {
+    let index = if node.kind == NodeType::Switch { 0 } else { usize::from(port).saturating_sub(1) };
+    let guid = node.port_guids.get(index).map_or(node.node_guid.raw(), |g| g.raw());
+    let (lid, lmc) = node.lids.get(index).copied().unwrap_or_default();
+    (guid, lid, lmc)
+}
+
+fn ids(spec: &FabricSpec) -> Vec<String> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    spec.nodes
+        .iter()
+        .map(|node| {
+            let letter = match node.kind {
+                NodeType::Switch => 'S',
+                NodeType::Router => 'R',
+                _ => 'H',
+            };
+            let id = format!("{letter}-{:016x}", node.node_guid.raw());
+            let count = seen.entry(id.clone()).or_default();
+            *count += 1;
+            if *count == 1 { id } else { format!("{id}.{count}") }
+        })
+        .collect()
+}
+
+fn printable(description: &str) -> String {
+    description.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
