@@ -1,1 +1,22 @@
-//! Placeholder.
+//! Scenarios, conformance and interoperability tests of ferrosm: the harness they share.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`ibsim`] | Debian's fabric simulator with one fabric, programs run on it |
+//! | [`diags`] | parsers of infiniband-diags' output |
+//! | [`judge`] | the verdict on a fabric from that output |
+//! | [`ibdmchk`] | a foreign checker of dump files |
+//! | [`process`] | programs with deadlines |
+//! | [`programs`] | where programs are |
+//! | [`scratch`] | directories of their own |
+//!
+//! A harness fails by panicking with a sentence; a missing peer program is a failure, never a skip. Nothing here
+//! uses ferrosm's own code to decide whether ferrosm did well.
+
+pub mod diags;
+pub mod ibdmchk;
+pub mod ibsim;
+pub mod judge;
+pub mod process;
+pub mod programs;
+pub mod scratch;

@@ -1,0 +1,403 @@
+//! What infiniband-diags print, read by parsers that share nothing with ferrosm.
+//!
+//! They read the text that Debian's `ibnetdiscover`, `dump_fts -a -n`, `iblinkinfo -l`, `ibtracert`, `sminfo` and
+//! `smpquery` print, and refuse lines that they do not know: a silent gap would make the judge too kind.
+
+use std::collections::BTreeMap;
+
+/// The three readings that a verdict needs.
+#[derive(Debug)]
+pub struct Observed {
+    /// `ibnetdiscover`.
+    pub net: Net,
+    /// `dump_fts`.
+    pub tables: Tables,
+    /// `iblinkinfo`.
+    pub links: Vec<Link>,
+}
+
+/// Kinds of nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Forwards by its tables.
+    Switch,
+    /// A channel adapter.
+    Ca,
+    /// A router: an end node of this subnet.
+    Router,
+}
+
+/// A node of `ibnetdiscover`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Kind.
+    pub kind: Kind,
+    /// Node GUID.
+    pub guid: u64,
+    /// NodeDescription.
+    pub description: String,
+    /// Number of ports.
+    pub num_ports: u8,
+    /// A switch's LID; 0 for others.
+    pub lid: u16,
+    /// A switch's LMC; 0 for others.
+    pub lmc: u8,
+    /// Ports with a link.
+    pub ports: BTreeMap<u8, Port>,
+}
+
+impl Node {
+    /// As ibsim and SIM_HOST know it.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let letter = match self.kind {
+            Kind::Switch => 'S',
+            Kind::Ca => 'H',
+            Kind::Router => 'R',
+        };
+        format!("{letter}-{:016x}", self.guid)
+    }
+}
+
+/// A linked port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Port {
+    /// Node GUID at the other end.
+    pub peer: u64,
+    /// Port at the other end.
+    pub peer_port: u8,
+    /// Base LID of a CA's or router's port; 0 on switches.
+    pub lid: u16,
+    /// LMC of a CA's or router's port; 0 on switches.
+    pub lmc: u8,
+}
+
+/// The fabric as `ibnetdiscover` found it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Net {
+    /// By node GUID.
+    pub nodes: BTreeMap<u64, Node>,
+}
+
+impl Net {
+    /// Reads `ibnetdiscover`'s text.
+    ///
+    /// # Errors
+    /// The line that is not understood.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut net = Self::default();
+        let mut current = None;
+        for line in text.lines() {
+            let bad = || format!("ibnetdiscover: cannot read: {line}");
+            if line.starts_with('[') {
+                let guid = current.ok_or_else(bad)?;
+                let node = net.nodes.get_mut(&guid).ok_or_else(bad)?;
+                let (number, port) = parse_port(line, node.kind).ok_or_else(bad)?;
+                if node.ports.insert(number, port).is_some() {
+                    return Err(format!("ibnetdiscover: port {number} twice: {line}"));
+                }
+            } else if let Some(node) = parse_node(line).ok_or_else(bad)? {
+                current = Some(node.guid);
+                if net.nodes.insert(node.guid, node).is_some() {
+                    return Err(format!("ibnetdiscover: the same node twice: {line}"));
+                }
+            } else if line.trim().is_empty() {
+                current = None;
+            }
+        }
+        if net.nodes.is_empty() { Err("ibnetdiscover found no node".to_owned()) } else { Ok(net) }
+    }
+
+    /// Its switches.
+    pub fn switches(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values().filter(|node| node.kind == Kind::Switch)
+    }
+
+    /// Its CAs and routers.
+    pub fn hosts(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values().filter(|node| node.kind != Kind::Switch)
+    }
+
+    /// Base LIDs: of switches by (node GUID, 0), of other ports by (node GUID, port).
+    #[must_use]
+    pub fn lids(&self) -> BTreeMap<(u64, u8), (u16, u8)> {
+        let switches = self.switches().map(|node| ((node.guid, 0), (node.lid, node.lmc)));
+        let ports = self.hosts().flat_map(|node| {
+            node.ports.iter().map(|(&number, port)| ((node.guid, number), (port.lid, port.lmc)))
+        });
+        switches.chain(ports).collect()
+    }
+
+    /// Every link between two switches once, by its lower end.
+    #[must_use]
+    pub fn switch_links(&self) -> Vec<((u64, u8), (u64, u8))> {
+        let mut links = Vec::new();
+        for node in self.switches() {
+            for (&number, port) in &node.ports {
+                let (here, there) = ((node.guid, number), (port.peer, port.peer_port));
+                let peer = self.nodes.get(&port.peer);
+                if here < there && peer.is_some_and(|peer| peer.kind == Kind::Switch) {
+                    links.push((here, there));
+                }
+            }
+        }
+        links
+    }
+}
+
+/// `Some(None)` for lines that are no node, `None` for a node that cannot be read.
+#[expect(clippy::option_option, reason = "not a node, and not readable, are two things")]
+fn parse_node(line: &str) -> Option<Option<Node>> {
+    let (kind, rest) = match line.split_once(['\t', ' ']) {
+        Some(("Switch", rest)) => (Kind::Switch, rest),
+        Some(("Ca", rest)) => (Kind::Ca, rest),
+        Some(("Rt", rest)) => (Kind::Router, rest),
+        _ => return Some(None),
+    };
+    let node = || {
+        let (num_ports, rest) = rest.trim_start().split_once(' ')?;
+        let (id, rest) = quoted(rest)?;
+        let (description, rest) = quoted(rest)?;
+        Some(Node {
+            kind,
+            guid: guid_of_id(id)?,
+            description: description.to_owned(),
+            num_ports: num_ports.parse().ok()?,
+            lid: if kind == Kind::Switch { word_after(rest, "lid")?.parse().ok()? } else { 0 },
+            lmc: if kind == Kind::Switch { word_after(rest, "lmc")?.parse().ok()? } else { 0 },
+            ports: BTreeMap::new(),
+        })
+    };
+    node().map(Some)
+}
+
+/// `[1](guid) "id"[2](guid) # ...`
+fn parse_port(line: &str, kind: Kind) -> Option<(u8, Port)> {
+    let number = line.strip_prefix('[')?.split_once(']')?.0.parse().ok()?;
+    let (id, rest) = quoted(line)?;
+    let peer_port = rest.strip_prefix('[')?.split_once(']')?.0.parse().ok()?;
+    let comment = rest.split_once('#')?.1;
+    let (lid, lmc) = if kind == Kind::Switch {
+        (0, 0)
+    } else {
+        (word_after(comment, "lid")?.parse().ok()?, word_after(comment, "lmc")?.parse().ok()?)
+    };
+    Some((number, Port { peer: guid_of_id(id)?, peer_port, lid, lmc }))
+}
+
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    text.split_once('"')?.1.split_once('"')
+}
+
+fn word_after<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut words = text.split_whitespace();
+    words.find(|word| *word == name)?;
+    words.next()
+}
+
+fn guid_of_id(id: &str) -> Option<u64> {
+    u64::from_str_radix(id.split_once('-')?.1, 16).ok()
+}
+
+fn hex(word: &str) -> Option<u64> {
+    u64::from_str_radix(word.strip_prefix("0x")?, 16).ok()
+}
+
+/// Linear forwarding tables: by switch GUID, by LID, the out port. Entries without a port are not there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tables(pub BTreeMap<u64, BTreeMap<u16, u8>>);
+
+/// The entry that means "no port".
+const NO_PORT: u8 = 255;
+
+impl Tables {
+    /// Reads `dump_fts -a -n`.
+    ///
+    /// # Errors
+    /// The line that is not understood.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut tables = Self::default();
+        let mut current = None;
+        for line in text.lines() {
+            let bad = || format!("dump_fts: cannot read: {line}");
+            if line.starts_with("Unicast lids") {
+                let guid = word_after(line, "guid").and_then(hex).ok_or_else(bad)?;
+                current = Some(guid);
+                tables.0.entry(guid).or_default();
+            } else if line.starts_with("0x") {
+                let mut words = line.split_whitespace();
+                let lid = words.next().and_then(hex).and_then(|lid| u16::try_from(lid).ok());
+                let port: Option<u8> = words.next().and_then(|word| word.parse().ok());
+                let (Some(lid), Some(port), Some(guid)) = (lid, port, current) else {
+                    return Err(bad());
+                };
+                if port != NO_PORT {
+                    tables.0.entry(guid).or_default().insert(lid, port);
+                }
+            }
+        }
+        Ok(tables)
+    }
+
+    /// The out port of a switch for a LID.
+    #[must_use]
+    pub fn out(&self, switch: u64, lid: u16) -> Option<u8> {
+        self.0.get(&switch)?.get(&lid).copied()
+    }
+}
+
+/// A line of `iblinkinfo -l`: one end of a link, or a port without one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Node GUID (a CA's port GUID).
+    pub guid: u64,
+    /// Name of the node.
+    pub name: String,
+    /// LID of the end.
+    pub lid: u16,
+    /// Port.
+    pub port: u8,
+    /// Logical state, as `Active`.
+    pub state: String,
+    /// Physical state, as `LinkUp`.
+    pub physical: String,
+    /// LID of the other end, where there is one.
+    pub peer_lid: Option<u16>,
+}
+
+/// Reads `iblinkinfo -l`.
+///
+/// # Errors
+/// The line that is not understood.
+pub fn parse_links(text: &str) -> Result<Vec<Link>, String> {
+    text.lines()
+        .filter(|line| line.contains("==("))
+        .map(|line| parse_link(line).ok_or_else(|| format!("iblinkinfo: cannot read: {line}")))
+        .collect()
+}
+
+fn parse_link(line: &str) -> Option<Link> {
+    let (here, rest) = line.split_once("==(")?;
+    let (state, there) = rest.split_once(")==>")?;
+    let guid = hex(here.split_whitespace().next()?)?;
+    let (name, numbers) = quoted(here)?;
+    let mut numbers = numbers.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
+    let lid = numbers.next()?.parse().ok()?;
+    let port = numbers.next()?.parse().ok()?;
+    let (logical, physical) = state.rsplit_once('/')?;
+    let mut peer = there.split_whitespace();
+    let peer_lid = match peer.next().and_then(hex) {
+        Some(_) => Some(peer.next()?.parse().ok()?),
+        None => None,
+    };
+    Some(Link {
+        guid,
+        name: name.trim().to_owned(),
+        lid,
+        port,
+        state: logical.split_whitespace().last()?.to_owned(),
+        physical: physical.trim().to_owned(),
+        peer_lid,
+    })
+}
+
+/// A path as `ibtracert` walked it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// Node GUID at the start.
+    pub from: u64,
+    /// Each hop: the port out of the last node, the node GUID that it leads to, the port in.
+    pub hops: Vec<(u8, u64, u8)>,
+    /// Node GUID at the end.
+    pub to: u64,
+}
+
+impl Trace {
+    /// Reads `ibtracert`.
+    ///
+    /// # Errors
+    /// The line that is not understood, or a path that does not arrive.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (mut from, mut to, mut hops): (_, _, Vec<(u8, u64, u8)>) = (None, None, Vec::new());
+        let mut ends_at_host = false;
+        for line in text.lines() {
+            let bad = || format!("ibtracert: cannot read: {line}");
+            if line.starts_with("From ") {
+                from = Some(braced(line).ok_or_else(bad)?.0);
+            } else if line.starts_with("To ") {
+                to = Some(braced(line).ok_or_else(bad)?.0);
+            } else if line.starts_with('[') {
+                let hop = || {
+                    let out = line.strip_prefix('[')?.split_once(']')?.0.parse().ok()?;
+                    let (guid, rest) = braced(line)?;
+                    let port = rest.strip_prefix('[')?.split_once(']')?.0.parse().ok()?;
+                    Some((out, guid, port))
+                };
+                hops.push(hop().ok_or_else(bad)?);
+                ends_at_host = !line.contains("-> switch port");
+            }
+        }
+        let (Some(from), Some(to)) = (from, to) else {
+            return Err(format!("ibtracert does not arrive: {text}"));
+        };
+        // On a hop into a host it prints the port's GUID, elsewhere the node's.
+        if let (true, Some(last)) = (ends_at_host, hops.last_mut()) {
+            last.1 = to;
+        }
+        Ok(Self { from, hops, to })
+    }
+}
+
+fn braced(text: &str) -> Option<(u64, &str)> {
+    let (guid, rest) = text.split_once('{')?.1.split_once('}')?;
+    Some((hex(guid)?, rest))
+}
+
+/// What `sminfo` prints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SmInfo {
+    /// LID of the subnet manager's port.
+    pub lid: u16,
+    /// GUID of the subnet manager's port.
+    pub guid: u64,
+    /// Its activity counter.
+    pub activity: u64,
+    /// Its priority.
+    pub priority: u8,
+    /// `SMINFO_MASTER` and so on.
+    pub state: String,
+}
+
+impl SmInfo {
+    /// Reads `sminfo`.
+    ///
+    /// # Errors
+    /// The text that is not understood.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let info = || {
+            let text = text.replace(',', " ");
+            let after = |name: &str| word_after(&text, name).map(str::to_owned);
+            Some(Self {
+                lid: after("lid")?.parse().ok()?,
+                guid: hex(&after("guid")?)?,
+                activity: after("count")?.parse().ok()?,
+                priority: after("priority")?.parse().ok()?,
+                state: text.split_whitespace().last()?.to_owned(),
+            })
+        };
+        info().ok_or_else(|| format!("sminfo: cannot read: {text}"))
+    }
+}
+
+/// `Name:.......value` lines of `smpquery`; the first of a name counts.
+#[must_use]
+pub fn parse_smpquery(text: &str) -> BTreeMap<String, String> {
+    let mut fields = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        if let Some((name, value)) = line.split_once(':') {
+            let value = value.trim_start_matches('.').to_owned();
+            fields.entry(name.to_owned()).or_insert(value);
+        }
+    }
+    fields
+}

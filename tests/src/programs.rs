@@ -1,0 +1,87 @@
+//! Where the programs are: the peers from Debian's packages, and the `ferrosm` under test.
+//!
+//! A missing program fails the test with a sentence that says how to get it; nothing is skipped.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// Administration programs live here, often outside the PATH of ordinary users.
+const EXTRA_DIRS: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
+
+/// The full path of a program given by name; a path is taken as it is.
+///
+/// # Panics
+/// If it is nowhere.
+#[must_use]
+pub fn find(program: &Path) -> PathBuf {
+    if program.components().count() > 1 {
+        assert!(program.is_file(), "{} is not there", program.display());
+        return program.to_owned();
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path)
+        .chain(EXTRA_DIRS.iter().map(PathBuf::from))
+        .map(|dir| dir.join(program))
+        .find(|candidate| candidate.is_file())
+        .unwrap_or_else(|| {
+            panic!(
+                "the program {} is not installed; scripts/test installs what the tests need",
+                program.display()
+            )
+        })
+}
+
+/// The `ferrosm` under test: `FERROSM_BIN`, else the newest build beside this test's own.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn ferrosm() -> PathBuf {
+    if let Some(path) = env::var_os("FERROSM_BIN") {
+        let path = PathBuf::from(path);
+        assert!(path.is_file(), "FERROSM_BIN names {}, which is not there", path.display());
+        return path;
+    }
+    let test = env::current_exe().unwrap_or_else(|error| panic!("no path of this test: {error}"));
+    // target/PROFILE/deps/NAME-HASH
+    let target = test.ancestors().nth(3).unwrap_or_else(|| Path::new("target"));
+    ["release", "debug"]
+        .iter()
+        .map(|profile| target.join(profile).join("ferrosm"))
+        .find(|candidate| candidate.is_file())
+        .unwrap_or_else(|| {
+            panic!(
+                "no ferrosm in {}: run scripts/test, or `cargo build --release -p ferrosm` first",
+                target.display()
+            )
+        })
+}
+
+/// The library that connects libibumad programs to ibsim instead of the kernel.
+///
+/// # Panics
+/// If ibsim-utils is not installed.
+#[must_use]
+pub fn umad2sim() -> PathBuf {
+    let script = find(Path::new("ibsim-run"));
+    let text = fs::read_to_string(&script)
+        .unwrap_or_else(|error| panic!("{}: {error}", script.display()));
+    let library = text.lines().find_map(|line| line.trim().strip_prefix("sim_so="));
+    let library = PathBuf::from(library.unwrap_or_default().trim_matches('"'));
+    assert!(library.is_file(), "{} names no umad2sim library that is there", script.display());
+    library
+}
+
+/// The workspace's root.
+#[must_use]
+pub fn workspace() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest).to_owned()
+}
+
+/// The folder of real fabrics beside the workspace, on machines that have it.
+#[must_use]
+pub fn shared_topologies() -> Option<PathBuf> {
+    let folder = workspace().join("../shared/topologies");
+    folder.is_dir().then_some(folder)
+}
