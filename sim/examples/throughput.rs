@@ -1,0 +1,93 @@
+//! How many MADs a second a [`Fabric`] answers on one core: reads, table writes and their answers.
+//!
+//! `cargo run --release -p ferrosm-sim --example throughput -- fat-tree:24`
+
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "an example that measures and prints; the simulator itself reads no clock"
+)]
+
+use std::time::Instant as Clock;
+
+use ferrosm_mad::attr::{LftBlock, PortInfo, id};
+use ferrosm_mad::ids::{AttrId, AttrMod, MKey, PortNum, Tid};
+use ferrosm_mad::mad::{Address, MadOut};
+use ferrosm_mad::smp::{DrPath, SmpRequest};
+use ferrosm_mad::time::Instant;
+use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim::generate;
+use ferrosm_sim::spec::PortAt;
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let text = std::env::args().nth(1).unwrap_or_else(|| "fat-tree:24".to_owned());
+    let started = Clock::now();
+    let mut fabric = Fabric::new(&generate::from_spec(&text)?)?;
+    let at = fabric.default_port();
+    fabric.attach(at)?;
+    println!("{text}: {} nodes built in {:.1?}", fabric.num_nodes(), started.elapsed());
+    let paths = shortest_paths(&fabric, at);
+    let mut out = Vec::new();
+    let (mut sent, mut answered) = (0u64, 0u64);
+    let started = Clock::now();
+    let mut ask = |fabric: &mut Fabric, path: &DrPath, request: &SmpRequest| {
+        sent += 1;
+        let mad = MadOut { to: Address::DIRECTED, mad: request.directed(path, Tid(sent)) };
+        fabric.handle(at, &mad, Instant::START, &mut out);
+        answered += u64::try_from(out.len()).unwrap_or(0);
+        out.clear();
+    };
+    let get = |attr: AttrId, modifier: AttrMod| SmpRequest::get(attr, modifier, MKey::NONE);
+    for (node, path) in &paths {
+        ask(&mut fabric, path, &get(id::NODE_INFO, AttrMod(0)));
+        ask(&mut fabric, path, &get(id::NODE_DESCRIPTION, AttrMod(0)));
+        let first = if fabric.is_switch(*node) { 0 } else { 1 };
+        for port in first..=fabric.num_ports(*node) {
+            let modifier = PortInfo::modifier(PortNum(port));
+            ask(&mut fabric, path, &get(id::PORT_INFO, modifier));
+            ask(&mut fabric, path, &get(id::PKEY_TABLE, AttrMod(u32::from(port) << 16)));
+        }
+    }
+    let table = LftBlock { ports: [PortNum(1); 64] }.encode();
+    let blocks = u32::try_from(paths.len() / 64 + 1)?;
+    for (node, path) in &paths {
+        if fabric.is_switch(*node) {
+            for block in 0..blocks {
+                let set = SmpRequest::set(id::LFT, AttrMod(block), MKey::NONE, table);
+                ask(&mut fabric, path, &set);
+            }
+        }
+    }
+    let took = started.elapsed();
+    #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = sent as f64 / took.as_secs_f64();
+    println!("{sent} MADs, {answered} answers in {took:.1?}: {rate:.0} MADs/s");
+    Ok(())
+}
+
+/// A route to every node, found on the devices themselves and not by MADs.
+fn shortest_paths(fabric: &Fabric, from: PortAt) -> Vec<(usize, DrPath)> {
+    let mut seen = vec![false; fabric.num_nodes()];
+    seen[from.node] = true;
+    let mut found = vec![(from.node, DrPath::LOCAL)];
+    let mut next = 0;
+    while let Some(&(node, path)) = found.get(next) {
+        next += 1;
+        if !fabric.is_switch(node) && node != from.node {
+            continue;
+        }
+        for port in fabric.external_ports(node) {
+            if node == from.node && !fabric.is_switch(node) && port != from {
+                continue;
+            }
+            if let (Some(peer), Some(path)) = (fabric.peer(port), path.extend(PortNum(port.port)))
+                && !std::mem::replace(&mut seen[peer.node], true)
+            {
+                found.push((peer.node, path));
+            }
+        }
+    }
+    found
+}

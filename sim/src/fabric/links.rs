@@ -1,0 +1,263 @@
+//! Cables and the training of links.
+//!
+//! A link is up when it is cabled, not cut, both nodes have power and neither port is disabled. Coming up
+//! and going down are what switches report: PortStateChange and trap 128.
+
+use ferrosm_mad::attr::{LinkSpeed, LinkWidth, PhysState, PortInfo, PortState, TrapNumber};
+
+use super::{Fabric, SpecError, Timer};
+use crate::spec::{LinkSpec, PortAt};
+
+/// [`Wire::link`] of a port without a cable.
+pub(crate) const NO_LINK: u32 = u32::MAX;
+
+/// What is plugged in at a port.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wire {
+    /// The node at the other end.
+    pub(crate) node: u32,
+    /// Index of the link, or [`NO_LINK`].
+    pub(crate) link: u32,
+    /// The port at the other end.
+    pub(crate) port: u8,
+    /// Whether the link is trained.
+    pub(crate) up: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Link {
+    pub(crate) spec: LinkSpec,
+    pub(crate) cut: bool,
+}
+
+impl Fabric {
+    /// Plugs a cable in; the link trains if both ends can.
+    ///
+    /// # Errors
+    /// If a port does not exist or has a cable.
+    pub fn add_cable(&mut self, spec: LinkSpec) -> Result<(), SpecError> {
+        for end in [spec.a, spec.b] {
+            let slot = self.slot(end).filter(|_| end.port != 0);
+            let slot = slot.ok_or(SpecError::NoSuchPort(end))?;
+            if self.wires[slot].link != NO_LINK {
+                return Err(SpecError::PortInUse(end));
+            }
+        }
+        let link = u32::try_from(self.links.len()).unwrap_or(NO_LINK);
+        self.links.push(Some(Link { spec, cut: false }));
+        for (end, other) in [(spec.a, spec.b), (spec.b, spec.a)] {
+            if let Some(slot) = self.slot(end) {
+                let node = u32::try_from(other.node).unwrap_or(u32::MAX);
+                self.wires[slot] = Wire {
+                    node,
+                    link,
+                    port: other.port,
+                    up: false,
+                };
+            }
+        }
+        self.start_training(link);
+        Ok(())
+    }
+
+    /// Pulls the cable out of both ports and returns it.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn remove_cable(&mut self, at: PortAt) -> Result<LinkSpec, SpecError> {
+        let index = self.link_index(at)?;
+        self.bring_down(index);
+        let Some(link) = self.links[index as usize].take() else {
+            return Err(SpecError::NoCable(at));
+        };
+        for end in [link.spec.a, link.spec.b] {
+            if let Some(slot) = self.slot(end) {
+                self.wires[slot].link = NO_LINK;
+            }
+        }
+        Ok(link.spec)
+    }
+
+    /// Moves the end of a cable from one port to another.
+    ///
+    /// # Errors
+    /// If `from` has no cable, or `to` does not exist or has one.
+    pub fn move_cable(&mut self, from: PortAt, to: PortAt) -> Result<(), SpecError> {
+        let slot = self
+            .slot(to)
+            .filter(|_| to.port != 0)
+            .ok_or(SpecError::NoSuchPort(to))?;
+        if self.wires[slot].link != NO_LINK {
+            return Err(SpecError::PortInUse(to));
+        }
+        let mut spec = self.remove_cable(from)?;
+        if spec.a == from {
+            spec.a = to;
+        } else {
+            spec.b = to;
+        }
+        self.add_cable(spec)
+    }
+
+    /// Cuts the cable at a port: the link goes down and stays down.
+    ///
+    /// # Errors
+    /// If there is no cable.
+    pub fn cut(&mut self, at: PortAt) -> Result<(), SpecError> {
+        let index = self.link_index(at)?;
+        if let Some(link) = &mut self.links[index as usize] {
+            link.cut = true;
+        }
+        self.bring_down(index);
+        Ok(())
+    }
+
+    /// Mends a cut cable: the link trains.
+    ///
+    /// # Errors
+    /// If there is no cable.
+    pub fn restore(&mut self, at: PortAt) -> Result<(), SpecError> {
+        let index = self.link_index(at)?;
+        if let Some(link) = &mut self.links[index as usize] {
+            link.cut = false;
+        }
+        self.start_training(index);
+        Ok(())
+    }
+
+    /// The link goes down and trains again, as a bad cable does it.
+    ///
+    /// # Errors
+    /// If there is no cable.
+    pub fn bounce(&mut self, at: PortAt) -> Result<(), SpecError> {
+        let index = self.link_index(at)?;
+        self.bring_down(index);
+        self.start_training(index);
+        Ok(())
+    }
+
+    fn link_index(&self, at: PortAt) -> Result<u32, SpecError> {
+        let slot = self.slot(at).ok_or(SpecError::NoSuchPort(at))?;
+        match self.wires[slot].link {
+            NO_LINK => Err(SpecError::NoCable(at)),
+            link => Ok(link),
+        }
+    }
+
+    /// Lets the link of a slot train, if there is one.
+    pub(super) fn start_training(&mut self, link: u32) {
+        if self.training.is_zero() {
+            self.train_if_possible(link);
+        } else {
+            self.set_timer(self.now + self.training, Timer::Train(link));
+        }
+    }
+
+    pub(super) fn train_if_possible(&mut self, index: u32) {
+        let Some(Some(link)) = self.links.get(index as usize).copied() else {
+            return;
+        };
+        let ends = [link.spec.a, link.spec.b];
+        let (Some(a), Some(b)) = (self.slot(ends[0]), self.slot(ends[1])) else {
+            return;
+        };
+        let ready = |fabric: &Self, at: PortAt, slot: usize| {
+            let phys = fabric.ports[slot].phys();
+            fabric.nodes[at.node].powered && phys != PhysState::Disabled && phys != PhysState::Sleep
+        };
+        if link.cut || self.wires[a].up || !ready(self, ends[0], a) || !ready(self, ends[1], b) {
+            return;
+        }
+        let pair = [a, b].map(|slot| PortInfo::decode(&self.ports[slot].info));
+        let Some((speed, width)) = negotiate(&pair, &link.spec) else {
+            return;
+        };
+        let (legacy, ext, ext2) = match speed {
+            LinkSpeed::Sdr => (1, 0, 0),
+            LinkSpeed::Ddr => (2, 0, 0),
+            LinkSpeed::Qdr | LinkSpeed::Fdr10 => (4, 0, 0),
+            LinkSpeed::Fdr => (0, 1, 0),
+            LinkSpeed::Edr => (0, 2, 0),
+            LinkSpeed::Hdr => (0, 4, 0),
+            LinkSpeed::Ndr => (0, 8, 0),
+            LinkSpeed::Xdr => (0, 0, 1),
+        };
+        for (at, slot) in ends.into_iter().zip([a, b]) {
+            self.wires[slot].up = true;
+            let port = &mut self.ports[slot];
+            port.fdr10 = speed == LinkSpeed::Fdr10;
+            port.update(|info| {
+                info.port_state = PortState::Initialize;
+                info.port_physical_state = PhysState::LinkUp;
+                info.link_speed_active = legacy;
+                info.link_speed_ext_active = ext;
+                info.link_speed_ext_active2 = ext2;
+                info.link_width_active = width.bit();
+            });
+            self.report_link_change(at.node);
+        }
+    }
+
+    pub(super) fn bring_down(&mut self, index: u32) {
+        let Some(Some(link)) = self.links.get(index as usize).copied() else {
+            return;
+        };
+        for end in [link.spec.a, link.spec.b] {
+            let Some(slot) = self.slot(end) else { continue };
+            if !std::mem::take(&mut self.wires[slot].up) {
+                continue;
+            }
+            let port = &mut self.ports[slot];
+            port.set_state(PortState::Down);
+            if port.phys() == PhysState::LinkUp {
+                port.set_phys(PhysState::Polling);
+            }
+            self.report_link_change(end.node);
+        }
+    }
+
+    /// A Set took the port down: it retrains, or stays down if it was disabled.
+    pub(crate) fn port_down(&mut self, slot: usize, phys: PhysState) {
+        let link = self.wires[slot].link;
+        self.bring_down(link);
+        self.ports[slot].set_state(PortState::Down);
+        self.ports[slot].set_phys(phys);
+        self.start_training(link);
+    }
+
+    fn report_link_change(&mut self, node: usize) {
+        if let Some(switch) = &mut self.nodes[node].switch {
+            switch.info.port_state_change = true;
+            self.raise(PortAt { node, port: 0 }, TrapNumber::LinkStateChange);
+        }
+    }
+}
+
+fn allows(info: &PortInfo, speed: LinkSpeed) -> bool {
+    match speed {
+        LinkSpeed::Sdr => info.link_speed_enabled & 1 != 0,
+        LinkSpeed::Ddr => info.link_speed_enabled & 2 != 0,
+        LinkSpeed::Qdr | LinkSpeed::Fdr10 => info.link_speed_enabled & 4 != 0,
+        LinkSpeed::Fdr => info.link_speed_ext_enabled & 1 != 0,
+        LinkSpeed::Edr => info.link_speed_ext_enabled & 2 != 0,
+        LinkSpeed::Hdr => info.link_speed_ext_enabled & 4 != 0,
+        LinkSpeed::Ndr => info.link_speed_ext_enabled & 8 != 0,
+        LinkSpeed::Xdr => info.link_speed_ext_enabled2 & 1 != 0,
+    }
+}
+
+/// The best that both ports allow and the cable carries.
+fn negotiate(pair: &[PortInfo; 2], cable: &LinkSpec) -> Option<(LinkSpeed, LinkWidth)> {
+    let speed = LinkSpeed::ALL.into_iter().rev().find(|&s| {
+        s <= cable.speed
+            && (s != LinkSpeed::Fdr10 || cable.speed == s)
+            && pair.iter().all(|info| allows(info, s))
+    })?;
+    let width = [12, 8, 4, 2, 1].map(LinkWidth).into_iter().find(|w| {
+        *w <= cable.width
+            && pair
+                .iter()
+                .all(|info| info.link_width_enabled & w.bit() != 0)
+    })?;
+    Some((speed, width))
+}

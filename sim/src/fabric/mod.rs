@@ -1,0 +1,351 @@
+//! A fabric that behaves: nodes answer as subnet management agents, links train, switches forward.
+//!
+//! [`Fabric`] owns the state of all devices and is the only thing that changes it. It forwards by the table
+//! bytes that it was sent and by nothing else, so wrong tables lose packets here as they would in a rack. It
+//! knows no time of its own (callers say `now`), draws no random numbers and never loses a MAD at random:
+//! faults are [`crate::world`]'s.
+//!
+//! Two ways to drive it: [`Fabric::handle`] carries a MAD to its end and the answer back at once;
+//! [`Fabric::travel`] and [`Fabric::accept`] are its halves, for callers that let time pass between them.
+
+mod counters;
+mod links;
+mod node;
+mod read;
+mod traps;
+mod travel;
+mod verbs;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ferrosm_mad::attr::{LinkSpeed, NodeDescription, NodeType};
+use ferrosm_mad::mad::{MadIn, MadOut};
+use ferrosm_mad::time::Instant;
+
+pub use counters::{DropReason, NodeCounters, Totals};
+pub(crate) use links::Wire;
+use links::{Link, NO_LINK};
+pub(crate) use node::{CA_PKEYS, LINEAR_FDB_CAP, MULTICAST_FDB_CAP, SWITCH_PKEYS};
+pub(crate) use node::{Node, POWER_ON_SL_TO_VL, Port, Switch, power_on_vl_arb};
+use traps::PendingTrap;
+pub use travel::{Packet, Reaction};
+
+use crate::spec::{FabricSpec, LinkSpec, NodeIdx, NodeSpec, PortAt};
+
+/// A fabric on paper that cannot exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// There is nothing to attach to.
+    #[error("a fabric needs at least one node")]
+    Empty,
+    /// More ports than a node can have.
+    #[error("node {node} has {ports} ports, and 254 is the most")]
+    TooManyPorts {
+        /// The node.
+        node: NodeIdx,
+        /// Its ports.
+        ports: u8,
+    },
+    /// An end port has no GUID.
+    #[error("node {node} has {have} port GUIDs where {need} are needed")]
+    MissingGuids {
+        /// The node.
+        node: NodeIdx,
+        /// GUIDs there.
+        have: usize,
+        /// GUIDs needed: 1 for a switch, one for each port of other nodes.
+        need: usize,
+    },
+    /// The node is of no kind that can exist.
+    #[error("node {0} is neither CA, switch nor router")]
+    UnknownKind(NodeIdx),
+    /// A cable ends at a port that does not exist.
+    #[error("no port {}[{}] to plug a cable in", .0.node, .0.port)]
+    NoSuchPort(PortAt),
+    /// Two cables end at one port.
+    #[error("port {}[{}] has two cables", .0.node, .0.port)]
+    PortInUse(PortAt),
+    /// The port has no cable.
+    #[error("port {}[{}] has no cable", .0.node, .0.port)]
+    NoCable(PortAt),
+}
+
+/// A MAD for a program at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// The end port: port 0 on a switch.
+    pub at: PortAt,
+    /// The queue pair that it is for: 0 for SMPs.
+    pub qpn: ferrosm_mad::ids::Qpn,
+    /// Sender and content.
+    pub mad: MadIn,
+}
+
+/// What became of a MAD in [`Fabric::handle`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The agent of a node answered, and the answer was delivered.
+    Answered,
+    /// It was delivered to a program at some port.
+    Delivered,
+    /// It was taken, and needs no answer (TrapRepress).
+    Taken,
+    /// It, or the answer, was lost.
+    Dropped(DropReason),
+}
+
+/// What is to happen later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timer {
+    Train(u32),
+    Trap { node: u32, tid: u64 },
+}
+
+/// All devices of a subnet and the cables between them.
+#[derive(Debug, Clone)]
+pub struct Fabric {
+    pub(crate) nodes: Vec<Node>,
+    /// All ports of all nodes side by side; see [`Node::base`].
+    pub(crate) ports: Vec<Port>,
+    /// What is at the other end, by the same index.
+    pub(crate) wires: Vec<Wire>,
+    links: Vec<Option<Link>>,
+    timers: BTreeMap<(Instant, u64), Timer>,
+    timer_seq: u64,
+    traps: BTreeMap<(u32, u64), PendingTrap>,
+    training: Duration,
+    switches: u32,
+    pub(crate) totals: Totals,
+    /// The last time that the fabric was told.
+    pub(crate) now: Instant,
+}
+
+impl Fabric {
+    /// Builds the fabric and trains every cabled link: ports are in Initialize, tables are empty.
+    ///
+    /// # Errors
+    /// If the spec contradicts itself.
+    pub fn new(spec: &FabricSpec) -> Result<Self, SpecError> {
+        if spec.nodes.is_empty() {
+            return Err(SpecError::Empty);
+        }
+        let mut fabric = Self {
+            nodes: Vec::with_capacity(spec.nodes.len()),
+            ports: Vec::new(),
+            wires: Vec::new(),
+            links: Vec::with_capacity(spec.links.len()),
+            timers: BTreeMap::new(),
+            timer_seq: 0,
+            traps: BTreeMap::new(),
+            training: Duration::ZERO,
+            switches: 0,
+            totals: Totals::default(),
+            now: Instant::START,
+        };
+        let mut hardware = vec![(None, 0u8); spec.nodes.len()];
+        for link in &spec.links {
+            for end in [link.a, link.b] {
+                let Some((speed, widths)) = hardware.get_mut(end.node) else {
+                    return Err(SpecError::NoSuchPort(end));
+                };
+                *speed = Some(speed.map_or(link.speed, |s: LinkSpeed| s.max(link.speed)));
+                *widths |= link.width.bit();
+            }
+        }
+        for (node, (speed, widths)) in spec.nodes.iter().zip(hardware) {
+            fabric.put_node(node, speed.unwrap_or(LinkSpeed::Edr), widths)?;
+        }
+        for link in &spec.links {
+            fabric.add_cable(*link)?;
+        }
+        Ok(fabric)
+    }
+
+    /// Time that a link needs to come up; none unless set.
+    pub const fn set_link_training(&mut self, time: Duration) {
+        self.training = time;
+    }
+
+    fn put_node(
+        &mut self,
+        spec: &NodeSpec,
+        max_speed: LinkSpeed,
+        widths_used: u8,
+    ) -> Result<NodeIdx, SpecError> {
+        let index = self.nodes.len();
+        let is_switch = spec.kind == NodeType::Switch;
+        if !is_switch && spec.kind != NodeType::Ca && spec.kind != NodeType::Router {
+            return Err(SpecError::UnknownKind(index));
+        }
+        if spec.num_ports > 254 {
+            return Err(SpecError::TooManyPorts {
+                node: index,
+                ports: spec.num_ports,
+            });
+        }
+        let need = if is_switch {
+            1
+        } else {
+            usize::from(spec.num_ports)
+        };
+        if spec.port_guids.len() < need {
+            return Err(SpecError::MissingGuids {
+                node: index,
+                have: spec.port_guids.len(),
+                need,
+            });
+        }
+        self.nodes.push(Node {
+            kind: spec.kind,
+            powered: true,
+            num_ports: spec.num_ports,
+            base: self.ports.len(),
+            guid: spec.node_guid,
+            system_image_guid: spec.system_image_guid,
+            vendor_id: spec.vendor_id,
+            device_id: spec.device_id,
+            enhanced_port0: spec.enhanced_port0,
+            description: NodeDescription::new(&spec.description).encode(),
+            switch: is_switch.then(|| Box::new(Switch::new(spec.num_ports, spec.enhanced_port0))),
+            max_speed,
+            counters: NodeCounters::default(),
+            trap_tid: 0,
+            trap_gate: Instant::START,
+        });
+        self.switches += u32::from(is_switch);
+        let widths = node::width_mask(max_speed, widths_used);
+        for port in 0..=spec.num_ports {
+            let mut p = node::power_on_port(spec, port, max_speed, widths);
+            let lid_index = if is_switch {
+                Some(0)
+            } else {
+                usize::from(port).checked_sub(1)
+            };
+            if (port == 0 || !is_switch)
+                && let Some((lid, lmc)) = lid_index.and_then(|i| spec.lids.get(i))
+            {
+                node::remember_lid(&mut p, *lid, *lmc);
+            }
+            self.ports.push(p);
+            self.wires.push(Wire {
+                node: 0,
+                link: NO_LINK,
+                port: 0,
+                up: false,
+            });
+        }
+        Ok(index)
+    }
+
+    /// Adds a powered node without cables; it gets the next index.
+    ///
+    /// # Errors
+    /// If the node contradicts itself.
+    pub fn add_node(&mut self, spec: &NodeSpec, speed: LinkSpeed) -> Result<NodeIdx, SpecError> {
+        self.put_node(spec, speed, 0)
+    }
+
+    /// Carries a MAD that a program sends from its port to its end, and the answer back, all at `now`.
+    ///
+    /// What programs are to get is appended to `out`; traps that the MAD caused come with the next
+    /// [`Fabric::advance`].
+    pub fn handle(
+        &mut self,
+        at: PortAt,
+        mad: &MadOut,
+        now: Instant,
+        out: &mut Vec<Delivery>,
+    ) -> Verdict {
+        self.totals.sent += 1;
+        let mut packet = Packet::new(at, mad);
+        self.finish(&mut packet, now, out)
+    }
+
+    fn finish(&mut self, packet: &mut Packet, now: Instant, out: &mut Vec<Delivery>) -> Verdict {
+        if let Err(reason) = self.travel(packet) {
+            self.totals.drop_one(reason);
+            return Verdict::Dropped(reason);
+        }
+        match self.accept(packet, now) {
+            Reaction::Answer => {}
+            Reaction::Deliver(delivery) => {
+                out.push(delivery);
+                return Verdict::Delivered;
+            }
+            Reaction::Taken => return Verdict::Taken,
+            Reaction::Dropped(reason) => return Verdict::Dropped(reason),
+        }
+        if let Err(reason) = self.travel(packet) {
+            self.totals.drop_one(reason);
+            return Verdict::Dropped(reason);
+        }
+        match self.accept(packet, now) {
+            Reaction::Deliver(delivery) => {
+                out.push(delivery);
+                Verdict::Answered
+            }
+            Reaction::Dropped(reason) => Verdict::Dropped(reason),
+            Reaction::Answer | Reaction::Taken => Verdict::Taken,
+        }
+    }
+
+    /// When [`Fabric::advance`] has something to do next.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Does what is due at `now`: links come up, traps are sent and carried to their end at once.
+    pub fn advance(&mut self, now: Instant, out: &mut Vec<Delivery>) {
+        let mut packets = Vec::new();
+        self.fire(now, &mut packets);
+        for mut packet in packets {
+            self.finish(&mut packet, now, out);
+        }
+    }
+
+    /// Does what is due at `now`; traps are appended to `packets`, ready to [`Fabric::travel`].
+    pub fn fire(&mut self, now: Instant, packets: &mut Vec<Packet>) {
+        self.now = self.now.max(now);
+        // A trap that is due at once again (a timer of no length) must wait for the next call.
+        let last = self.timer_seq;
+        while let Some((&key, &timer)) = self.timers.first_key_value() {
+            if key.0 > now || key.1 > last {
+                break;
+            }
+            self.timers.remove(&key);
+            match timer {
+                Timer::Train(link) => self.train_if_possible(link),
+                Timer::Trap { node, tid } => self.send_trap(node, tid, now, packets),
+            }
+        }
+    }
+
+    fn set_timer(&mut self, at: Instant, timer: Timer) -> (Instant, u64) {
+        self.timer_seq += 1;
+        self.timers.insert((at, self.timer_seq), timer);
+        (at, self.timer_seq)
+    }
+
+    /// Index of a port in the flat arrays.
+    #[inline]
+    pub(crate) fn slot(&self, at: PortAt) -> Option<usize> {
+        let node = self.nodes.get(at.node)?;
+        (at.port <= node.num_ports).then(|| node.base + usize::from(at.port))
+    }
+
+    /// Index of the end port of a node that a packet entered by `at`.
+    #[inline]
+    pub(crate) fn end_slot(&self, at: PortAt) -> usize {
+        let node = &self.nodes[at.node];
+        node.base + usize::from(node.end_port(at.port))
+    }
+
+    /// The cable, as the spec would describe it.
+    #[must_use]
+    pub fn cable_at(&self, at: PortAt) -> Option<LinkSpec> {
+        let wire = self.wires.get(self.slot(at)?)?;
+        self.links.get(wire.link as usize)?.as_ref().map(|l| l.spec)
+    }
+}

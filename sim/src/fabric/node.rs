@@ -1,0 +1,334 @@
+//! What a node and its ports hold, and what they wake up with.
+//!
+//! Owned by [`super::Fabric`], which alone changes it. Nothing here moves a MAD. A port's PortInfo is kept as
+//! the 64 bytes of the attribute: that is what an SM sees, and a Get is then a copy.
+
+use ferrosm_mad::attr::{
+    CapMask, CapMask2, LinkSpeed, LinkWidth, MtuCode, NodeType, PhysState, PortInfo, PortState,
+    SwitchInfo,
+};
+use ferrosm_mad::ids::{GidPrefix, Lid, Lmc, NodeGuid, PortGuid, PortNum, SystemImageGuid};
+use ferrosm_mad::time::Instant;
+
+use super::counters::NodeCounters;
+use crate::spec::NodeSpec;
+
+/// Entries of a switch's linear forwarding table.
+pub(crate) const LINEAR_FDB_CAP: u16 = 0xC000;
+/// Entries of a switch's multicast forwarding table.
+pub(crate) const MULTICAST_FDB_CAP: u16 = 0x4000;
+/// P_Keys of a channel adapter's port.
+pub(crate) const CA_PKEYS: u16 = 128;
+/// P_Keys of any port of a switch.
+pub(crate) const SWITCH_PKEYS: u16 = 32;
+/// GUIDs of a channel adapter's port.
+pub(crate) const CA_GUIDS: u8 = 32;
+/// VL arbitration entries of either priority.
+pub(crate) const VL_ARB_CAP: u8 = 8;
+/// SubnetTimeout after power-on: about a second.
+const SUBNET_TIMEOUT: u8 = 18;
+const VL0_7: u8 = 4;
+const TRAPS: u32 = CapMask::TRAP
+    | CapMask::CAP_MASK_NOTICE
+    | CapMask::OTHER_LOCAL_CHANGES
+    | CapMask::SYSTEM_IMAGE_GUID;
+
+/// A node.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) kind: NodeType,
+    pub(crate) powered: bool,
+    pub(crate) num_ports: u8,
+    /// Slot of port 0 in the fabric's arrays; a CA's port 0 is an unused slot.
+    pub(crate) base: usize,
+    pub(crate) guid: NodeGuid,
+    pub(crate) system_image_guid: SystemImageGuid,
+    pub(crate) vendor_id: u32,
+    pub(crate) device_id: u16,
+    pub(crate) enhanced_port0: bool,
+    pub(crate) description: [u8; 64],
+    pub(crate) switch: Option<Box<Switch>>,
+    pub(crate) max_speed: LinkSpeed,
+    pub(crate) counters: NodeCounters,
+    pub(crate) trap_tid: u64,
+    /// No trap leaves earlier.
+    pub(crate) trap_gate: Instant,
+}
+
+impl Node {
+    pub(crate) fn is_switch(&self) -> bool {
+        self.switch.is_some()
+    }
+
+    /// The port that owns the address and keys for a packet that came in by `port`.
+    pub(crate) fn end_port(&self, port: u8) -> u8 {
+        if self.is_switch() { 0 } else { port }
+    }
+}
+
+/// What only a switch has.
+#[derive(Debug, Clone)]
+pub(crate) struct Switch {
+    pub(crate) info: SwitchInfo,
+    /// As far as it was written; everything beyond is 0xFF.
+    pub(crate) lft: Vec<u8>,
+    /// `positions` masks for each MLID from 0xC000 on, as far as it was written.
+    pub(crate) mft: Vec<u16>,
+    /// Groups of 16 ports.
+    pub(crate) positions: usize,
+}
+
+impl Switch {
+    pub(crate) fn new(num_ports: u8, enhanced_port0: bool) -> Self {
+        Self {
+            info: SwitchInfo {
+                linear_fdb_cap: LINEAR_FDB_CAP,
+                multicast_fdb_cap: MULTICAST_FDB_CAP,
+                default_multicast_primary_port: PortNum::DROP,
+                default_multicast_not_primary_port: PortNum::DROP,
+                life_time_value: 18,
+                optimized_sl_to_vl: 1,
+                partition_enforcement_cap: SWITCH_PKEYS,
+                inbound_enforcement_cap: true,
+                outbound_enforcement_cap: true,
+                filter_raw_inbound_cap: true,
+                filter_raw_outbound_cap: true,
+                enhanced_port0,
+                multicast_fdb_top: 0xBFFF,
+                ..SwitchInfo::default()
+            },
+            lft: Vec::new(),
+            mft: Vec::new(),
+            positions: usize::from(num_ports) / 16 + 1,
+        }
+    }
+
+    /// Where a packet to `lid` leaves: port 0 is the switch itself, 0xFF drops it.
+    #[inline]
+    pub(crate) fn egress(&self, lid: Lid) -> u8 {
+        if lid.0 > self.info.linear_fdb_top {
+            return 0xFF;
+        }
+        self.lft.get(usize::from(lid.0)).copied().unwrap_or(0xFF)
+    }
+}
+
+/// A port.
+#[derive(Debug, Clone)]
+pub(crate) struct Port {
+    pub(crate) info: [u8; 64],
+    pub(crate) guid: PortGuid,
+    /// Programs that use the port.
+    pub(crate) clients: u8,
+    pub(crate) led: bool,
+    pub(crate) fdr10: bool,
+    /// When M_Key protection ends, once a wrong key started the lease.
+    pub(crate) lease: Option<Instant>,
+    /// Requests for client reregistration that arrived.
+    pub(crate) reregisters: u32,
+    pub(crate) tables: Option<Box<PortTables>>,
+}
+
+/// Tables that most ports never get written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PortTables {
+    /// Block after block; empty is the power-on table.
+    pub(crate) pkeys: Vec<[u8; 64]>,
+    /// By input port; empty is the power-on table, a single one is for all inputs.
+    pub(crate) sl_to_vl: Vec<[u8; 8]>,
+    /// Low, low, high, high; 64 bytes each.
+    pub(crate) vl_arb: [Option<Box<[u8; 64]>>; 4],
+    /// Alias GUIDs; entry 0 is not used.
+    pub(crate) guids: Vec<u64>,
+}
+
+/// SL n on VL n modulo 8.
+pub(crate) const POWER_ON_SL_TO_VL: [u8; 8] = [0x01, 0x23, 0x45, 0x67, 0x01, 0x23, 0x45, 0x67];
+
+/// One low or high priority entry for each of the eight lanes.
+pub(crate) fn power_on_vl_arb(block: usize) -> [u8; 64] {
+    let mut b = [0; 64];
+    for vl in 0..8u8 {
+        let i = usize::from(vl) * 2;
+        b[i] = vl;
+        b[i + 1] = if block < 2 { 4 } else { 0 };
+    }
+    b
+}
+
+impl Port {
+    pub(crate) fn state(&self) -> PortState {
+        PortState(self.info[32] & 0xF)
+    }
+
+    pub(crate) fn set_state(&mut self, state: PortState) {
+        self.info[32] = self.info[32] & 0xF0 | state.0;
+    }
+
+    pub(crate) fn phys(&self) -> PhysState {
+        PhysState(self.info[33] >> 4)
+    }
+
+    pub(crate) fn set_phys(&mut self, phys: PhysState) {
+        self.info[33] = self.info[33] & 0x0F | phys.0 << 4;
+    }
+
+    pub(crate) fn lid(&self) -> Lid {
+        Lid(u16::from_be_bytes([self.info[16], self.info[17]]))
+    }
+
+    pub(crate) fn master_sm_lid(&self) -> Lid {
+        Lid(u16::from_be_bytes([self.info[18], self.info[19]]))
+    }
+
+    pub(crate) fn lmc(&self) -> u8 {
+        self.info[34] & 7
+    }
+
+    pub(crate) fn owns(&self, lid: Lid) -> bool {
+        let base = self.lid();
+        base.is_unicast() && lid.0 >> self.lmc() == base.0 >> self.lmc()
+    }
+
+    pub(crate) fn m_key(&self) -> u64 {
+        ferrosm_mad::wire::get_bits(&self.info, 0, 64)
+    }
+
+    pub(crate) fn m_key_protect(&self) -> u8 {
+        self.info[34] >> 6
+    }
+
+    pub(crate) fn tables_mut(&mut self) -> &mut PortTables {
+        self.tables.get_or_insert_with(Box::default)
+    }
+
+    pub(crate) fn update(&mut self, change: impl FnOnce(&mut PortInfo)) {
+        let mut info = PortInfo::decode(&self.info);
+        change(&mut info);
+        info.encode_onto(&mut self.info);
+    }
+}
+
+/// Bits of all speeds up to `max`: the legacy, the extended and the second extended range.
+pub(crate) fn speed_masks(max: LinkSpeed) -> (u8, u8, u8) {
+    match max {
+        LinkSpeed::Sdr => (1, 0, 0),
+        LinkSpeed::Ddr => (3, 0, 0),
+        LinkSpeed::Qdr | LinkSpeed::Fdr10 => (7, 0, 0),
+        LinkSpeed::Fdr => (7, 1, 0),
+        LinkSpeed::Edr => (7, 3, 0),
+        LinkSpeed::Hdr => (7, 7, 0),
+        LinkSpeed::Ndr => (7, 15, 0),
+        LinkSpeed::Xdr => (7, 15, 1),
+    }
+}
+
+/// A port as it wakes up: no address, no link, everything possible allowed.
+pub(crate) fn power_on_port(node: &NodeSpec, port: u8, max: LinkSpeed, widths: u8) -> Port {
+    let is_switch = node.kind == NodeType::Switch;
+    let end_port = !is_switch || port == 0;
+    let index = if is_switch {
+        0
+    } else {
+        usize::from(port).saturating_sub(1)
+    };
+    let guid = node.port_guids.get(index).copied().unwrap_or_default();
+    let (speeds, ext, ext2) = speed_masks(max);
+    let mut info = PortInfo {
+        vl_cap: VL0_7,
+        operational_vls: VL0_7,
+        mtu_cap: MtuCode::Mtu4096,
+        neighbor_mtu: MtuCode::Mtu2048,
+        port_state: PortState::Down,
+        port_physical_state: PhysState::Polling,
+        link_down_default_state: 2,
+        local_phy_errors: 8,
+        overrun_errors: 8,
+        link_width_supported: widths,
+        link_width_enabled: widths,
+        link_width_active: LinkWidth(4).bit(),
+        link_speed_supported: speeds,
+        link_speed_enabled: speeds,
+        link_speed_active: 1,
+        link_speed_ext_supported: ext,
+        link_speed_ext_enabled: ext,
+        link_speed_ext_supported2: ext2,
+        link_speed_ext_enabled2: ext2,
+        vl_arbitration_high_cap: VL_ARB_CAP,
+        vl_arbitration_low_cap: VL_ARB_CAP,
+        ..PortInfo::default()
+    };
+    if is_switch && port == 0 {
+        info.port_state = PortState::Active;
+        info.port_physical_state = PhysState::LinkUp;
+        if !node.enhanced_port0 {
+            info.neighbor_mtu = MtuCode::Mtu4096;
+        }
+    }
+    if end_port {
+        let kind_caps = if is_switch {
+            CapMask::MULTICAST_FDB_TOP
+        } else {
+            // Communication management and vendor class, as adapters have them.
+            1 << 16 | 1 << 20
+        };
+        info.capability_mask = CapMask(
+            TRAPS
+                | CapMask::SL_MAPPING
+                | CapMask::LED_INFO
+                | CapMask::EXTENDED_SPEEDS
+                | CapMask::CAP_MASK2
+                | CapMask::CLIENT_REREGISTER
+                | kind_caps,
+        );
+        info.capability_mask2 = CapMask2(cap_mask2(max));
+        info.gid_prefix = GidPrefix::DEFAULT;
+        info.guid_cap = if is_switch { 1 } else { CA_GUIDS };
+        info.subnet_timeout = SUBNET_TIMEOUT;
+        info.resp_time_value = 16;
+    }
+    Port {
+        info: info.encode(),
+        guid,
+        clients: 0,
+        led: false,
+        fdr10: false,
+        lease: None,
+        reregisters: 0,
+        tables: None,
+    }
+}
+
+/// Gives an end port the address that the spec says it remembers.
+pub(crate) fn remember_lid(port: &mut Port, lid: Lid, lmc: Lmc) {
+    if lid.is_unicast() {
+        port.update(|info| {
+            info.lid = lid;
+            info.lmc = lmc;
+        });
+    }
+}
+
+fn cap_mask2(max: LinkSpeed) -> u16 {
+    let mut mask = 0;
+    if max >= LinkSpeed::Hdr {
+        mask |= CapMask2::LINK_WIDTH_2X | CapMask2::LINK_SPEED_HDR;
+    }
+    if max >= LinkSpeed::Ndr {
+        mask |= CapMask2::LINK_SPEED_NDR;
+    }
+    if max >= LinkSpeed::Xdr {
+        mask |= CapMask2::EXTENDED_SPEEDS_2 | CapMask2::LINK_SPEED_XDR;
+    }
+    mask
+}
+
+/// Widths of hardware of the generation `max` that has links as wide as `used` says.
+pub(crate) fn width_mask(max: LinkSpeed, used: u8) -> u8 {
+    let two = if max >= LinkSpeed::Hdr {
+        LinkWidth(2).bit()
+    } else {
+        0
+    };
+    LinkWidth(1).bit() | LinkWidth(4).bit() | two | used
+}

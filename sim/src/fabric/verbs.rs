@@ -1,0 +1,240 @@
+//! What can happen to nodes: power, reboots, changed identities, programs that come and go.
+
+use ferrosm_mad::attr::PortState;
+use ferrosm_mad::attr::{CapMask, LocalChangeDetails, NodeDescription, PhysState, TrapNumber};
+use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
+
+use super::{Fabric, SpecError, Switch, node};
+use crate::spec::{NodeIdx, NodeSpec, PortAt};
+
+impl Fabric {
+    /// Takes a node's power: its links go down, and it forgets everything.
+    pub fn power_off(&mut self, node: NodeIdx) {
+        if node >= self.nodes.len() || !self.nodes[node].powered {
+            return;
+        }
+        self.forget_traps(node);
+        for slot in self.slots(node) {
+            let link = self.wires[slot].link;
+            self.bring_down(link);
+        }
+        self.forget_traps(node);
+        self.nodes[node].powered = false;
+        self.forget(node);
+    }
+
+    /// Gives a node its power back: its links train.
+    pub fn power_on(&mut self, node: NodeIdx) {
+        if node >= self.nodes.len() || self.nodes[node].powered {
+            return;
+        }
+        self.nodes[node].powered = true;
+        for slot in self.slots(node) {
+            let link = self.wires[slot].link;
+            self.start_training(link);
+        }
+    }
+
+    /// Restarts a node: tables, LIDs, LinearFDBTop and keys are lost, links train anew.
+    pub fn reboot(&mut self, node: NodeIdx) {
+        self.power_off(node);
+        self.power_on(node);
+    }
+
+    /// Whether a node has power.
+    #[must_use]
+    pub fn is_powered(&self, node: NodeIdx) -> bool {
+        self.nodes.get(node).is_some_and(|n| n.powered)
+    }
+
+    fn slots(&self, node: NodeIdx) -> std::ops::RangeInclusive<usize> {
+        let n = &self.nodes[node];
+        n.base..=n.base + usize::from(n.num_ports)
+    }
+
+    /// Power-on values; identities, cables and programs stay.
+    fn forget(&mut self, index: NodeIdx) {
+        let n = &self.nodes[index];
+        let spec = NodeSpec {
+            kind: n.kind,
+            description: String::new(),
+            node_guid: n.guid,
+            system_image_guid: n.system_image_guid,
+            num_ports: n.num_ports,
+            port_guids: Vec::new(),
+            lids: Vec::new(),
+            enhanced_port0: n.enhanced_port0,
+            vendor_id: n.vendor_id,
+            device_id: n.device_id,
+        };
+        let (max, base) = (n.max_speed, n.base);
+        for (port, slot) in (0..=spec.num_ports).zip(base..) {
+            let old = &self.ports[slot];
+            let widths = old.info[30];
+            let mut new = node::power_on_port(&spec, port, max, widths);
+            new.guid = old.guid;
+            new.clients = old.clients;
+            if old.clients > 0 {
+                new.update(|info| info.capability_mask.0 |= CapMask::IS_SM);
+            }
+            self.ports[slot] = new;
+        }
+        if self.nodes[index].is_switch() {
+            let switch = Switch::new(spec.num_ports, spec.enhanced_port0);
+            self.nodes[index].switch = Some(Box::new(switch));
+        }
+    }
+
+    /// A program opens a port (of a switch: port 0) and becomes the receiver of what the agent does not take.
+    ///
+    /// # Errors
+    /// If there is no such end port.
+    pub fn attach(&mut self, at: PortAt) -> Result<(), SpecError> {
+        let slot = self.end_port_slot(at)?;
+        self.ports[slot].clients = self.ports[slot].clients.saturating_add(1);
+        Ok(())
+    }
+
+    /// A program closes its port.
+    ///
+    /// # Errors
+    /// If there is no such end port.
+    pub fn detach(&mut self, at: PortAt) -> Result<(), SpecError> {
+        let slot = self.end_port_slot(at)?;
+        self.ports[slot].clients = self.ports[slot].clients.saturating_sub(1);
+        Ok(())
+    }
+
+    /// Sets or clears IsSM in the port's CapabilityMask; a change sends trap 144.
+    ///
+    /// # Errors
+    /// If there is no such end port.
+    pub fn set_is_sm(&mut self, at: PortAt, is_sm: bool) -> Result<(), SpecError> {
+        let slot = self.end_port_slot(at)?;
+        let before = self.ports[slot].info;
+        self.ports[slot].update(|info| {
+            let mask = &mut info.capability_mask.0;
+            *mask = if is_sm {
+                *mask | CapMask::IS_SM
+            } else {
+                *mask & !CapMask::IS_SM
+            };
+        });
+        if self.ports[slot].info != before {
+            self.raise(at, TrapNumber::LocalChange);
+        }
+        Ok(())
+    }
+
+    fn end_port_slot(&self, at: PortAt) -> Result<usize, SpecError> {
+        let slot = self.slot(at).ok_or(SpecError::NoSuchPort(at))?;
+        let is_switch = self.nodes[at.node].is_switch();
+        if is_switch == (at.port == 0) {
+            Ok(slot)
+        } else {
+            Err(SpecError::NoSuchPort(at))
+        }
+    }
+
+    /// The port where a subnet manager attaches unless told otherwise: of the first node, port 0 of a switch,
+    /// otherwise the first port with a cable.
+    #[must_use]
+    pub fn default_port(&self) -> PortAt {
+        let node = &self.nodes[0];
+        if node.is_switch() {
+            return PortAt { node: 0, port: 0 };
+        }
+        let cabled = (1..=node.num_ports).find(|p| self.wires[node.base + usize::from(*p)].up);
+        PortAt {
+            node: 0,
+            port: cabled.unwrap_or(1),
+        }
+    }
+
+    /// Changes a node's GUID, for example to one that another node has.
+    pub fn set_node_guid(&mut self, node: NodeIdx, guid: NodeGuid) {
+        if let Some(n) = self.nodes.get_mut(node) {
+            n.guid = guid;
+        }
+    }
+
+    /// Changes an end port's GUID, for example to one that another port has.
+    ///
+    /// # Errors
+    /// If there is no such end port.
+    pub fn set_port_guid(&mut self, at: PortAt, guid: PortGuid) -> Result<(), SpecError> {
+        let slot = self.end_port_slot(at)?;
+        self.ports[slot].guid = guid;
+        Ok(())
+    }
+
+    /// Changes an end port's LID behind the SM's back.
+    ///
+    /// # Errors
+    /// If there is no such end port.
+    pub fn set_lid(&mut self, at: PortAt, lid: Lid, lmc: Lmc) -> Result<(), SpecError> {
+        let slot = self.end_port_slot(at)?;
+        self.ports[slot].update(|info| {
+            info.lid = lid;
+            info.lmc = lmc;
+        });
+        Ok(())
+    }
+
+    /// Changes one forwarding table entry behind the SM's back.
+    pub fn corrupt_lft(&mut self, node: NodeIdx, lid: Lid, port: u8) {
+        if let Some(switch) = self.nodes.get_mut(node).and_then(|n| n.switch.as_mut()) {
+            let index = usize::from(lid.0);
+            if switch.lft.len() <= index {
+                switch.lft.resize((index / 64 + 1) * 64, 0xFF);
+            }
+            switch.lft[index] = port;
+        }
+    }
+
+    /// Changes a port's state behind the SM's back, without any report.
+    pub fn corrupt_port_state(&mut self, at: PortAt, state: PortState) {
+        if let Some(slot) = self.slot(at) {
+            self.ports[slot].set_state(state);
+            if state == PortState::Down {
+                self.ports[slot].set_phys(PhysState::Polling);
+            }
+        }
+    }
+
+    /// Changes a node's description; its first end port with a link sends trap 144.
+    pub fn set_description(&mut self, node: NodeIdx, text: &str) {
+        let Some(n) = self.nodes.get_mut(node) else {
+            return;
+        };
+        n.description = NodeDescription::new(text).encode();
+        let at = self.trap_port(node);
+        self.raise_with(
+            at,
+            TrapNumber::LocalChange,
+            LocalChangeDetails::NODE_DESCRIPTION,
+        );
+    }
+
+    /// Changes a node's system image GUID; its first end port with a link sends trap 145.
+    pub fn set_system_image_guid(&mut self, node: NodeIdx, guid: SystemImageGuid) {
+        let Some(n) = self.nodes.get_mut(node) else {
+            return;
+        };
+        n.system_image_guid = guid;
+        let at = self.trap_port(node);
+        self.raise(at, TrapNumber::SystemImageGuid);
+    }
+
+    fn trap_port(&self, node: NodeIdx) -> PortAt {
+        let n = &self.nodes[node];
+        if n.is_switch() {
+            return PortAt { node, port: 0 };
+        }
+        let linked = (1..=n.num_ports).find(|p| self.wires[n.base + usize::from(*p)].up);
+        PortAt {
+            node,
+            port: linked.unwrap_or(1),
+        }
+    }
+}

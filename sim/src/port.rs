@@ -1,0 +1,286 @@
+//! A transport into a simulated fabric, in process: a MAD is answered before `send` returns.
+//!
+//! [`SimNet`] owns the fabric behind one lock; each [`SimPort`] is a program's open port with its own queue.
+//! There are no faults and no delays here, and no clock: who wants repeated traps, leases and link training
+//! tells the time with [`SimNet::set_time`].
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ferrosm_mad::mad::MadOut;
+use ferrosm_mad::time::Instant;
+use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
+
+use crate::fabric::{Delivery, Fabric, SpecError, Verdict};
+use crate::spec::PortAt;
+
+/// A port cannot be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AttachError {
+    /// There is no such end port.
+    #[error(transparent)]
+    Port(#[from] SpecError),
+    /// A program has it open.
+    #[error("port {}[{}] is in use", .0.node, .0.port)]
+    InUse(PortAt),
+}
+
+/// A fabric that several ports, also in several threads, share.
+#[derive(Debug, Clone)]
+pub struct SimNet {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    ready: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    fabric: Fabric,
+    now: Instant,
+    queues: Vec<Queue>,
+    scratch: Vec<Delivery>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    at: PortAt,
+    open: bool,
+    report_failures: bool,
+    received: VecDeque<Received>,
+}
+
+impl SimNet {
+    /// Takes a fabric.
+    #[must_use]
+    pub fn new(fabric: Fabric) -> Self {
+        let state = State {
+            fabric,
+            now: Instant::START,
+            queues: Vec::new(),
+            scratch: Vec::new(),
+        };
+        Self {
+            shared: Arc::new(Shared {
+                state: Mutex::new(state),
+                ready: Condvar::new(),
+            }),
+        }
+    }
+
+    /// Opens a port, or [`Fabric::default_port`], and sets IsSM there.
+    ///
+    /// # Errors
+    /// If it is no end port, or open.
+    pub fn attach(&self, at: Option<PortAt>) -> Result<SimPort, AttachError> {
+        let mut state = self.shared.lock();
+        let at = at.unwrap_or_else(|| state.fabric.default_port());
+        if state.queues.iter().any(|q| q.open && q.at == at) {
+            return Err(AttachError::InUse(at));
+        }
+        state.fabric.attach(at)?;
+        state.fabric.set_is_sm(at, true)?;
+        let queue = state.queues.len();
+        let received = VecDeque::new();
+        state.queues.push(Queue {
+            at,
+            open: true,
+            report_failures: false,
+            received,
+        });
+        state.advance();
+        self.shared.ready.notify_all();
+        drop(state);
+        let port = Arc::new(Open {
+            shared: Arc::clone(&self.shared),
+            queue,
+            at,
+        });
+        Ok(SimPort {
+            sender: SimSender {
+                port: Arc::clone(&port),
+            },
+            receiver: SimReceiver { port },
+        })
+    }
+
+    /// Looks at or changes the fabric; what follows from a change happens before this returns.
+    pub fn with<R>(&self, f: impl FnOnce(&mut Fabric) -> R) -> R {
+        let mut state = self.shared.lock();
+        let result = f(&mut state.fabric);
+        state.advance();
+        drop(state);
+        self.shared.ready.notify_all();
+        result
+    }
+
+    /// Tells the time, never backwards: traps are repeated, links finish training.
+    pub fn set_time(&self, now: Instant) {
+        let mut state = self.shared.lock();
+        state.now = state.now.max(now);
+        state.advance();
+        drop(state);
+        self.shared.ready.notify_all();
+    }
+
+    /// When [`SimNet::set_time`] would make something happen next.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.shared.lock().fabric.poll_timeout()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // The fabric is plain data: a panic elsewhere leaves it usable for tests that look at it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn advance(&mut self) {
+        if self.fabric.poll_timeout().is_some_and(|t| t <= self.now) {
+            self.fabric.advance(self.now, &mut self.scratch);
+        }
+        self.distribute();
+    }
+
+    fn distribute(&mut self) {
+        for delivery in self.scratch.drain(..) {
+            if let Some(q) = self
+                .queues
+                .iter_mut()
+                .find(|q| q.open && q.at == delivery.at)
+            {
+                q.received.push_back(Received::Mad(delivery.mad));
+            }
+        }
+    }
+}
+
+/// An open port; closed when both halves are dropped.
+#[derive(Debug)]
+struct Open {
+    shared: Arc<Shared>,
+    queue: usize,
+    at: PortAt,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        let queue = &mut state.queues[self.queue];
+        queue.open = false;
+        queue.received = VecDeque::new();
+        // Both fail for a port that does not exist only, and this one was opened.
+        let _ = state.fabric.set_is_sm(self.at, false);
+        let _ = state.fabric.detach(self.at);
+        state.advance();
+    }
+}
+
+/// An open port, both halves.
+#[derive(Debug)]
+pub struct SimPort {
+    sender: SimSender,
+    receiver: SimReceiver,
+}
+
+/// The sending half of a [`SimPort`].
+#[derive(Debug, Clone)]
+pub struct SimSender {
+    port: Arc<Open>,
+}
+
+/// The receiving half of a [`SimPort`].
+#[derive(Debug)]
+pub struct SimReceiver {
+    port: Arc<Open>,
+}
+
+impl SimPort {
+    /// Which port it is.
+    #[must_use]
+    pub fn at(&self) -> PortAt {
+        self.sender.port.at
+    }
+
+    /// Whether a request that got lost is reported at once as [`Received::SendFailed`]; not unless set.
+    pub fn report_failures(&self, report: bool) {
+        let port = &self.sender.port;
+        port.shared.lock().queues[port.queue].report_failures = report;
+    }
+
+    /// The two halves, for two threads.
+    #[must_use]
+    pub fn split(self) -> (SimSender, SimReceiver) {
+        (self.sender, self.receiver)
+    }
+}
+
+impl MadSender for SimPort {
+    fn send(&mut self, mad: &MadOut) -> Result<(), TransportError> {
+        self.sender.send(mad)
+    }
+}
+
+impl MadReceiver for SimPort {
+    fn receive(&mut self, timeout: Duration) -> Result<Received, TransportError> {
+        self.receiver.receive(timeout)
+    }
+}
+
+impl MadSender for SimSender {
+    fn send(&mut self, mad: &MadOut) -> Result<(), TransportError> {
+        let mut state = self.port.shared.lock();
+        let State {
+            fabric,
+            now,
+            queues,
+            scratch,
+        } = &mut *state;
+        if !fabric.is_powered(self.port.at.node) {
+            let source = io::Error::new(io::ErrorKind::NotConnected, "the node has no power");
+            return Err(TransportError {
+                action: "send",
+                source,
+            });
+        }
+        let verdict = fabric.handle(self.port.at, mad, *now, scratch);
+        let own = &mut queues[self.port.queue];
+        if matches!(verdict, Verdict::Dropped(_)) && own.report_failures {
+            own.received.push_back(Received::SendFailed(mad.mad.tid()));
+        }
+        // Answers before what the request set off.
+        state.distribute();
+        state.advance();
+        drop(state);
+        self.port.shared.ready.notify_all();
+        Ok(())
+    }
+}
+
+impl MadReceiver for SimReceiver {
+    fn receive(&mut self, timeout: Duration) -> Result<Received, TransportError> {
+        let shared = &self.port.shared;
+        let mut state = shared.lock();
+        if let Some(received) = state.queues[self.port.queue].received.pop_front() {
+            return Ok(received);
+        }
+        if timeout.is_zero() {
+            return Ok(Received::Nothing);
+        }
+        let empty = |s: &mut State| s.queues[self.port.queue].received.is_empty();
+        let waited = shared.ready.wait_timeout_while(state, timeout, empty);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        Ok(state.queues[self.port.queue]
+            .received
+            .pop_front()
+            .unwrap_or(Received::Nothing))
+    }
+}

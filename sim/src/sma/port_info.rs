@@ -1,0 +1,246 @@
+//! PortInfo: reading it, and what a Set of it does (IBA 14.2.5.6, 7.2.7).
+//!
+//! A Set is checked as a whole first; only if every field is legal is any of it done.
+
+use ferrosm_mad::attr::{CapMask, MtuCode, PhysState, PortInfo, PortState};
+use ferrosm_mad::ids::{AttrMod, Lid};
+use ferrosm_mad::mad::Status;
+
+use super::{Data, Request};
+use crate::fabric::Fabric;
+
+/// Which fields of PortInfo a port has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PortKind {
+    /// A port of a CA or router.
+    Ca,
+    BasePort0,
+    EnhancedPort0,
+    SwitchExternal,
+}
+
+impl PortKind {
+    const fn has_address(self) -> bool {
+        !matches!(self, Self::SwitchExternal)
+    }
+
+    const fn has_link(self) -> bool {
+        matches!(self, Self::Ca | Self::SwitchExternal)
+    }
+}
+
+impl Fabric {
+    pub(super) fn port_info_attribute(
+        &mut self,
+        r: &Request,
+        key: bool,
+        data: &mut Data,
+    ) -> Status {
+        let number = AttrMod(r.modifier & !PortInfo::EXTENDED_SPEEDS_MOD).0;
+        let Some(slot) = self.named_port(r, number) else {
+            return Status::BAD_FIELD;
+        };
+        let status = if r.set {
+            self.set_port_info(r, slot, data)
+        } else {
+            Status::OK
+        };
+        let port = &self.ports[slot];
+        *data = port.info;
+        data[28] = r.in_port;
+        let end = &self.ports[r.end];
+        if !key && end.m_key_protect() != 0 {
+            data[..8].fill(0);
+        }
+        status
+    }
+
+    fn set_port_info(&mut self, r: &Request, slot: usize, data: &Data) -> Status {
+        let node = &self.nodes[r.node];
+        let kind = match (node.is_switch(), slot == node.base) {
+            (false, _) => PortKind::Ca,
+            (true, false) => PortKind::SwitchExternal,
+            (true, true) if node.enhanced_port0 => PortKind::EnhancedPort0,
+            (true, true) => PortKind::BasePort0,
+        };
+        let asked = PortInfo::decode(data);
+        let now = PortInfo::decode(&self.ports[slot].info);
+        if !is_legal(kind, &asked, &now) {
+            return Status::BAD_FIELD;
+        }
+        let mut next = now;
+        if kind.has_address() {
+            set_address(&mut next, &asked);
+        }
+        if kind != PortKind::BasePort0 {
+            set_link(&mut next, &asked);
+        }
+        if kind == PortKind::SwitchExternal {
+            next.vl_stall_count = asked.vl_stall_count;
+            next.hoq_life = asked.hoq_life;
+            next.partition_enforcement_inbound = asked.partition_enforcement_inbound;
+            next.partition_enforcement_outbound = asked.partition_enforcement_outbound;
+            next.filter_raw_inbound = asked.filter_raw_inbound;
+            next.filter_raw_outbound = asked.filter_raw_outbound;
+        }
+        let port = &mut self.ports[slot];
+        if kind.has_address()
+            && asked.client_reregister
+            && now.capability_mask.has(CapMask::CLIENT_REREGISTER)
+        {
+            port.reregisters += 1;
+        }
+        next.encode_onto(&mut port.info);
+        match (asked.port_state, asked.port_physical_state) {
+            (PortState::Armed | PortState::Active, _) => port.set_state(asked.port_state),
+            (_, phys @ (PhysState::Sleep | PhysState::Polling | PhysState::Disabled)) => {
+                self.port_down(slot, phys);
+            }
+            (PortState::Down, _) => {
+                let sleeps = next.link_down_default_state == PhysState::Sleep.0;
+                let phys = if sleeps {
+                    PhysState::Sleep
+                } else {
+                    PhysState::Polling
+                };
+                self.port_down(slot, phys);
+            }
+            _ => {}
+        }
+        Status::OK
+    }
+}
+
+fn is_legal(kind: PortKind, asked: &PortInfo, now: &PortInfo) -> bool {
+    let address = !kind.has_address() || address_is_legal(kind, asked);
+    let link = kind == PortKind::BasePort0 || link_is_legal(asked, now);
+    let state = if kind.has_link() {
+        transition_is_legal(asked, now)
+    } else {
+        asked.port_state == PortState::NoChange && asked.port_physical_state == PhysState::NoChange
+    };
+    address && link && state
+}
+
+fn address_is_legal(kind: PortKind, asked: &PortInfo) -> bool {
+    let span = (1u16 << asked.lmc.0) - 1;
+    asked.lid.is_unicast()
+        && asked.lid.0 & span == 0
+        && Lid(asked.lid.0 | span).is_unicast()
+        && (asked.master_sm_lid == Lid::NONE || asked.master_sm_lid.is_unicast())
+        && (kind != PortKind::BasePort0 || asked.lmc.0 == 0)
+}
+
+fn link_is_legal(asked: &PortInfo, now: &PortInfo) -> bool {
+    let subset = |asked: u8, keep: u8, all: u8, supported: u8| {
+        asked == keep || asked == all || asked & !supported == 0
+    };
+    (MtuCode::Mtu256..=now.mtu_cap).contains(&asked.neighbor_mtu)
+        && asked.operational_vls <= now.vl_cap
+        && asked.link_down_default_state <= 2
+        && subset(asked.link_width_enabled, 0, 0xFF, now.link_width_supported)
+        && subset(asked.link_speed_enabled, 0, 15, now.link_speed_supported)
+        && (asked.link_speed_ext_enabled == 30
+            || subset(
+                asked.link_speed_ext_enabled,
+                0,
+                31,
+                now.link_speed_ext_supported,
+            ))
+        && subset(
+            asked.link_speed_ext_enabled2,
+            0,
+            7,
+            now.link_speed_ext_supported2,
+        )
+}
+
+/// Down from everywhere, Armed from Initialize, Active from Armed; nothing to where the port already is.
+fn transition_is_legal(asked: &PortInfo, now: &PortInfo) -> bool {
+    let phys_is_legal = match asked.port_physical_state {
+        PhysState::NoChange => true,
+        PhysState::Sleep | PhysState::Polling | PhysState::Disabled => {
+            matches!(asked.port_state, PortState::NoChange | PortState::Down)
+        }
+        _ => false,
+    };
+    phys_is_legal
+        && match asked.port_state {
+            PortState::NoChange | PortState::Down => true,
+            PortState::Armed => now.port_state == PortState::Initialize,
+            PortState::Active => now.port_state == PortState::Armed,
+            _ => false,
+        }
+}
+
+fn set_address(next: &mut PortInfo, asked: &PortInfo) {
+    next.m_key = asked.m_key;
+    next.gid_prefix = asked.gid_prefix;
+    next.lid = asked.lid;
+    next.master_sm_lid = asked.master_sm_lid;
+    next.m_key_lease_period = asked.m_key_lease_period;
+    next.m_key_protect_bits = asked.m_key_protect_bits;
+    next.lmc = asked.lmc;
+    next.master_sm_sl = asked.master_sm_sl;
+    next.init_type = asked.init_type;
+    next.subnet_timeout = asked.subnet_timeout;
+    next.multicast_pkey_trap_suppression = asked.multicast_pkey_trap_suppression;
+    for (counter, written) in [
+        (&mut next.m_key_violations, asked.m_key_violations),
+        (&mut next.p_key_violations, asked.p_key_violations),
+        (&mut next.q_key_violations, asked.q_key_violations),
+    ] {
+        // Writing zero clears; the count itself cannot be written.
+        if written == 0 {
+            *counter = 0;
+        }
+    }
+}
+
+fn set_link(next: &mut PortInfo, asked: &PortInfo) {
+    next.neighbor_mtu = asked.neighbor_mtu;
+    next.vl_high_limit = asked.vl_high_limit;
+    next.local_phy_errors = asked.local_phy_errors;
+    next.overrun_errors = asked.overrun_errors;
+    if asked.operational_vls != 0 {
+        next.operational_vls = asked.operational_vls;
+    }
+    if asked.link_down_default_state != 0 {
+        next.link_down_default_state = asked.link_down_default_state;
+    }
+    for (enabled, asked, all, supported) in [
+        (
+            &mut next.link_width_enabled,
+            asked.link_width_enabled,
+            0xFF,
+            next.link_width_supported,
+        ),
+        (
+            &mut next.link_speed_enabled,
+            asked.link_speed_enabled,
+            15,
+            next.link_speed_supported,
+        ),
+        (
+            &mut next.link_speed_ext_enabled,
+            asked.link_speed_ext_enabled,
+            31,
+            next.link_speed_ext_supported,
+        ),
+        (
+            &mut next.link_speed_ext_enabled2,
+            asked.link_speed_ext_enabled2,
+            7,
+            next.link_speed_ext_supported2,
+        ),
+    ] {
+        if asked == all {
+            *enabled = supported;
+        } else if asked != 0 {
+            *enabled = asked;
+        }
+    }
+    if asked.link_speed_ext_enabled == 30 {
+        next.link_speed_ext_enabled = 0;
+    }
+}
