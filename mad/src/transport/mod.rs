@@ -3,6 +3,9 @@
 //! A transport sends one MAD at a time and never waits for the answer; received MADs are handed over one by
 //! one. It keeps no state of the subnet and does not retry: deadlines are the requester's.
 
+#[cfg(feature = "umad")]
+pub mod umad;
+
 use core::fmt;
 use core::time::Duration;
 
@@ -10,6 +13,7 @@ use crate::mad::{MadIn, MadOut};
 
 /// What came out of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "passed on at once; a box for every MAD would cost more")]
 pub enum Received {
     /// A MAD from the fabric.
     Mad(MadIn),

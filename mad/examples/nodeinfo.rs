@@ -1,0 +1,48 @@
+//! Asks the local node and its neighbour who they are: `nodeinfo [PATH...]`, paths such as `0,1`.
+//!
+//! Shows the umad transport end to end; with `ibsim` running, `ibsim-run nodeinfo` needs no hardware.
+#![expect(clippy::print_stdout, reason = "an example's output")]
+
+use std::error::Error;
+use std::time::Duration;
+
+use ferrosm_mad::attr::{NodeInfo, id};
+use ferrosm_mad::ids::{AttrMod, MKey, Tid};
+use ferrosm_mad::mad::{Address, MadOut};
+use ferrosm_mad::smp::{self, DrPath, SmpRequest};
+use ferrosm_mad::transport::umad::{OpenOptions, Selection, UmadPort, choose, enumerate};
+use ferrosm_mad::transport::{MadReceiver, MadSender, Received};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let ports = enumerate()?;
+    let port = choose(&ports, &Selection::default())?;
+    println!(
+        "{port}: GUID {}, {}, LID {}",
+        port.port_guid, port.state, port.lid
+    );
+    let (mut sender, mut receiver) = UmadPort::open(port, &OpenOptions::default())?;
+    let mut paths: Vec<String> = std::env::args().skip(1).collect();
+    if paths.is_empty() {
+        paths = vec!["0".to_owned(), "0,1".to_owned()];
+    }
+    let request = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE);
+    for (path, tid) in paths.iter().zip(1..) {
+        let mad = request.directed(&path.parse::<DrPath>()?, Tid(tid));
+        sender.send(&MadOut {
+            to: Address::DIRECTED,
+            mad,
+        })?;
+        match receiver.receive(Duration::from_secs(1))? {
+            Received::Mad(answer) => {
+                println!(
+                    "{path}: {} {:?}",
+                    answer.mad.tid(),
+                    NodeInfo::decode(smp::data(&answer.mad))
+                );
+            }
+            Received::SendFailed(tid) => println!("{path}: {tid} not answered"),
+            Received::Nothing => println!("{path}: nothing came"),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! How fast a port answers: `umad-rate COUNT WINDOW [threads|single]` sends COUNT Get(NodeInfo) along 0,1 with
+//! at most WINDOW unanswered and prints the rate.
+//!
+//! `threads` (the default) receives in a thread of its own, `single` alternates in one.
+#![expect(clippy::print_stdout, reason = "an example's output")]
+
+use std::error::Error;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use ferrosm_mad::attr::id;
+use ferrosm_mad::ids::{AttrMod, MKey, Tid};
+use ferrosm_mad::mad::{Address, MadOut};
+use ferrosm_mad::smp::{DrPath, SmpRequest};
+use ferrosm_mad::transport::umad::{
+    OpenOptions, Selection, UmadPort, UmadReceiver, UmadSender, choose, enumerate,
+};
+use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// What one run counts.
+#[derive(Default)]
+struct Count {
+    answered: u64,
+    failed: u64,
+}
+
+fn main() -> Result<(), Failure> {
+    let args: Vec<String> = std::env::args().collect();
+    let count: u64 = args.get(1).map_or(Ok(20_000), |a| a.parse())?;
+    let window: u64 = args.get(2).map_or(Ok(16), |a| a.parse())?;
+    let single = args.get(3).is_some_and(|mode| mode == "single");
+    let ports = enumerate()?;
+    let port = choose(&ports, &Selection::default())?;
+    let (sender, receiver) = UmadPort::open(port, &OpenOptions::default())?;
+    let start = Instant::now();
+    let run = if single { one_thread } else { two_threads };
+    let counted = run(sender, receiver, count, window)?;
+    let seconds = start.elapsed().as_secs_f64();
+    println!(
+        "window {window}: {count} MADs in {seconds:.3} s, {:.0}/s, {} answered, {} failed",
+        f64::from(u32::try_from(count)?) / seconds,
+        counted.answered,
+        counted.failed
+    );
+    Ok(())
+}
+
+fn request(path: &DrPath, tid: u64) -> MadOut {
+    let mad = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE).directed(path, Tid(tid));
+    MadOut {
+        to: Address::DIRECTED,
+        mad,
+    }
+}
+
+impl Count {
+    fn add(&mut self, received: Received) -> bool {
+        match received {
+            Received::Mad(_) => self.answered += 1,
+            Received::SendFailed(_) => self.failed += 1,
+            Received::Nothing => return false,
+        }
+        true
+    }
+}
+
+fn two_threads(
+    mut sender: UmadSender,
+    mut receiver: UmadReceiver,
+    count: u64,
+    window: u64,
+) -> Result<Count, Failure> {
+    let path: DrPath = "0,1".parse()?;
+    let (arrived, credits) = mpsc::channel();
+    let thread = std::thread::spawn(move || -> Result<Count, TransportError> {
+        let mut counted = Count::default();
+        while counted.answered + counted.failed < count {
+            if counted.add(receiver.receive(Duration::from_millis(100))?)
+                && arrived.send(()).is_err()
+            {
+                break;
+            }
+        }
+        Ok(counted)
+    });
+    let mut unanswered = 0;
+    for tid in 1..=count {
+        while credits.try_recv().is_ok() {
+            unanswered -= 1;
+        }
+        if unanswered == window {
+            credits.recv_timeout(Duration::from_secs(5))?;
+            unanswered -= 1;
+        }
+        sender.send(&request(&path, tid))?;
+        unanswered += 1;
+    }
+    Ok(thread
+        .join()
+        .map_err(|_| "the receiving thread panicked")??)
+}
+
+fn one_thread(
+    mut sender: UmadSender,
+    mut receiver: UmadReceiver,
+    count: u64,
+    window: u64,
+) -> Result<Count, Failure> {
+    let path: DrPath = "0,1".parse()?;
+    let (mut counted, mut sent) = (Count::default(), 0);
+    while counted.answered + counted.failed < count {
+        while sent < count && sent - counted.answered - counted.failed < window {
+            sent += 1;
+            sender.send(&request(&path, sent))?;
+        }
+        counted.add(receiver.receive(Duration::from_secs(5))?);
+        while counted.add(receiver.try_receive()?) {}
+    }
+    Ok(counted)
+}

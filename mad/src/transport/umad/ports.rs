@@ -1,0 +1,417 @@
+//! The local ports, and which of them a subnet manager should use.
+//!
+//! [`enumerate`] asks the operating system; [`choose`] is a pure function of its answer.
+
+use core::fmt;
+
+use super::{UmadError, sys};
+use crate::attr::{CapMask, NodeType, PhysState, PortState};
+use crate::ids::{GidPrefix, Lid, Lmc, NodeGuid, PortGuid, PortNum, Sl, SystemImageGuid};
+
+/// What a port's link layer is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkLayer {
+    /// InfiniBand.
+    InfiniBand,
+    /// Ethernet: RDMA over it has no subnet manager.
+    Ethernet,
+    /// Another word of the kernel's.
+    Other(String),
+}
+
+impl fmt::Display for LinkLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::InfiniBand => "InfiniBand",
+            Self::Ethernet => "Ethernet",
+            Self::Other(word) => word,
+        })
+    }
+}
+
+/// A port of this host at the time of asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalPort {
+    /// The device, such as `mlx5_0`.
+    pub ca: String,
+    /// The device's model; empty where unknown.
+    pub ca_type: String,
+    /// The device's firmware.
+    pub fw_version: String,
+    /// CA, switch or router (4 and above are iWARP and the like).
+    pub node_type: NodeType,
+    /// The node's GUID.
+    pub node_guid: NodeGuid,
+    /// GUID of the chassis.
+    pub system_image_guid: SystemImageGuid,
+    /// The port's number on the device.
+    pub port_num: PortNum,
+    /// The port's GUID.
+    pub port_guid: PortGuid,
+    /// The port's subnet.
+    pub gid_prefix: GidPrefix,
+    /// Link state.
+    pub state: PortState,
+    /// Physical state.
+    pub phys_state: PhysState,
+    /// Gigabits a second, rounded down.
+    pub rate_gbps: u32,
+    /// The port's own LID; 0 before a subnet manager came.
+    pub lid: Lid,
+    /// How many LIDs.
+    pub lmc: Lmc,
+    /// LID of the subnet manager that the port knows.
+    pub sm_lid: Lid,
+    /// Service level towards it.
+    pub sm_sl: Sl,
+    /// Capabilities.
+    pub cap_mask: CapMask,
+    /// InfiniBand or not.
+    pub link_layer: LinkLayer,
+}
+
+/// `mlx5_0 port 1`.
+impl fmt::Display for LocalPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} port {}", self.ca, self.port_num)
+    }
+}
+
+/// Which port is wanted; nothing set is any.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selection {
+    /// The device's name.
+    pub ca: Option<String>,
+    /// The port's number.
+    pub port: Option<PortNum>,
+    /// The port's GUID.
+    pub port_guid: Option<PortGuid>,
+}
+
+impl Selection {
+    fn matches(&self, port: &LocalPort) -> bool {
+        self.ca.as_ref().is_none_or(|ca| *ca == port.ca)
+            && self.port.is_none_or(|n| n == port.port_num)
+            && self.port_guid.is_none_or(|guid| guid == port.port_guid)
+    }
+}
+
+impl fmt::Display for Selection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = [
+            self.ca.as_ref().map(|ca| format!("device {ca}")),
+            self.port.map(|port| format!("port {port}")),
+            self.port_guid.map(|guid| format!("port GUID {guid}")),
+        ];
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        f.write_str(if words.is_empty() { "any port" } else { "" })?;
+        f.write_str(&words.join(", "))
+    }
+}
+
+/// Why a port cannot carry a subnet manager.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SkipReason {
+    /// Its link layer is not InfiniBand.
+    LinkLayer(LinkLayer),
+    /// The device is neither CA, switch nor router (iWARP, usNIC and so on).
+    NodeType(NodeType),
+    /// IsSMdisabled: the port has no QP0 (such as the data half of a device whose management is split off).
+    SmDisabled,
+    /// It has no GUID.
+    NoGuid,
+    /// No link.
+    Down(PhysState),
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LinkLayer(LinkLayer::Ethernet) => f.write_str("is Ethernet (RoCE)"),
+            Self::LinkLayer(LinkLayer::InfiniBand | LinkLayer::Other(_)) => {
+                f.write_str("is not InfiniBand")
+            }
+            Self::NodeType(_) => f.write_str("is not InfiniBand (iWARP or alike)"),
+            Self::SmDisabled => f.write_str("allows no subnet manager (IsSMdisabled)"),
+            Self::NoGuid => f.write_str("has no GUID"),
+            Self::Down(phys) => write!(f, "is down ({phys})"),
+        }
+    }
+}
+
+/// A port that was looked at and left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// The device's name.
+    pub ca: String,
+    /// The port's number.
+    pub port_num: PortNum,
+    /// Why.
+    pub reason: SkipReason,
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} port {} {}", self.ca, self.port_num, self.reason)
+    }
+}
+
+/// No port can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChooseError {
+    /// The host has no such device at all.
+    NoDevice,
+    /// No port is the one that is wanted.
+    NoMatch {
+        /// What was wanted.
+        selection: Selection,
+        /// Names of the ports that there are.
+        available: Vec<String>,
+    },
+    /// The ports that match cannot carry a subnet manager.
+    NoneUsable {
+        /// What was wanted.
+        selection: Selection,
+        /// All ports that match, and what is wrong with each.
+        skipped: Vec<Skipped>,
+    },
+}
+
+impl fmt::Display for ChooseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoDevice => f.write_str("no InfiniBand port: this host has no RDMA device"),
+            Self::NoMatch {
+                selection,
+                available,
+            } => {
+                write!(
+                    f,
+                    "no port matches {selection}: there is {}",
+                    available.join(", ")
+                )
+            }
+            Self::NoneUsable { selection, skipped } => {
+                f.write_str("no InfiniBand port")?;
+                if *selection != Selection::default() {
+                    write!(f, " that matches {selection}")?;
+                }
+                for (i, port) in skipped.iter().enumerate() {
+                    write!(f, "{} {port}", if i == 0 { ":" } else { "," })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl core::error::Error for ChooseError {}
+
+/// Asks the operating system for all ports of all RDMA devices.
+///
+/// # Errors
+/// If libibumad cannot be loaded or lists no devices.
+pub fn enumerate() -> Result<Vec<LocalPort>, UmadError> {
+    let lib = sys::Lib::load().map_err(UmadError::Library)?;
+    let names = lib
+        .ca_names()
+        .map_err(|source| UmadError::Enumerate { source })?;
+    let mut ports = Vec::new();
+    for name in names {
+        // A device may go while it is looked at: it is not there, then.
+        let Ok(ca) = lib.ca(&name) else { continue };
+        let name = name.to_string_lossy();
+        ports.extend(ca.ports.iter().map(|port| local_port(&name, &ca, port)));
+    }
+    Ok(ports)
+}
+
+/// The port a subnet manager should use: the first Active of those that match, else the first with a link.
+///
+/// # Errors
+/// If there is none: with every port that matches and why it was left.
+pub fn choose<'a>(
+    ports: &'a [LocalPort],
+    selection: &Selection,
+) -> Result<&'a LocalPort, ChooseError> {
+    if ports.is_empty() {
+        return Err(ChooseError::NoDevice);
+    }
+    let (mut linked, mut skipped) = (None, Vec::new());
+    for port in ports.iter().filter(|port| selection.matches(port)) {
+        match skip_reason(port) {
+            Some(reason) => {
+                skipped.push(Skipped {
+                    ca: port.ca.clone(),
+                    port_num: port.port_num,
+                    reason,
+                });
+            }
+            None if port.state == PortState::Active => return Ok(port),
+            None => linked = linked.or(Some(port)),
+        }
+    }
+    if let Some(port) = linked {
+        return Ok(port);
+    }
+    Err(if skipped.is_empty() {
+        ChooseError::NoMatch {
+            selection: selection.clone(),
+            available: ports.iter().map(ToString::to_string).collect(),
+        }
+    } else {
+        ChooseError::NoneUsable {
+            selection: selection.clone(),
+            skipped,
+        }
+    })
+}
+
+/// What is wrong with a port, gravest first.
+fn skip_reason(port: &LocalPort) -> Option<SkipReason> {
+    if !(1..=3).contains(&port.node_type.0) {
+        Some(SkipReason::NodeType(port.node_type))
+    } else if port.link_layer != LinkLayer::InfiniBand {
+        Some(SkipReason::LinkLayer(port.link_layer.clone()))
+    } else if port.cap_mask.has(CapMask::SM_DISABLED) {
+        Some(SkipReason::SmDisabled)
+    } else if port.port_guid == PortGuid(0) {
+        Some(SkipReason::NoGuid)
+    } else if port.state < PortState::Initialize {
+        Some(SkipReason::Down(port.phys_state))
+    } else {
+        None
+    }
+}
+
+fn local_port(name: &str, ca: &sys::Ca, port: &sys::RawPort) -> LocalPort {
+    let link_layer = match port.link_layer().as_str() {
+        // Old kernels and simulators have no such file; libibumad says `IB` then.
+        "InfiniBand" | "IB" | "" => LinkLayer::InfiniBand,
+        "Ethernet" => LinkLayer::Ethernet,
+        word => LinkLayer::Other(word.to_owned()),
+    };
+    LocalPort {
+        ca: name.to_owned(),
+        ca_type: ca.ca_type.clone(),
+        fw_version: ca.fw_version.clone(),
+        node_type: NodeType(narrow(ca.node_type)),
+        node_guid: NodeGuid(u64::from_be(ca.node_guid_be)),
+        system_image_guid: SystemImageGuid(u64::from_be(ca.system_guid_be)),
+        port_num: PortNum(u8::try_from(port.port_num).unwrap_or(0)),
+        port_guid: PortGuid(u64::from_be(port.port_guid_be)),
+        gid_prefix: GidPrefix(u64::from_be(port.gid_prefix_be)),
+        state: PortState(narrow(port.state)),
+        phys_state: PhysState(narrow(port.phys_state)),
+        rate_gbps: port.rate,
+        lid: Lid(u16::try_from(port.base_lid).unwrap_or(0)),
+        lmc: Lmc(narrow(port.lmc)),
+        sm_lid: Lid(u16::try_from(port.sm_lid).unwrap_or(0)),
+        sm_sl: Sl(narrow(port.sm_sl)),
+        cap_mask: CapMask(u32::from_be(port.cap_mask_be)),
+        link_layer,
+    }
+}
+
+/// The kernel's number; what does not fit is no value that we know.
+fn narrow(v: u32) -> u8 {
+    u8::try_from(v).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(ca: &str, port_num: u8, state: PortState) -> LocalPort {
+        LocalPort {
+            ca: ca.to_owned(),
+            ca_type: String::new(),
+            fw_version: String::new(),
+            node_type: NodeType::Ca,
+            node_guid: NodeGuid(1),
+            system_image_guid: SystemImageGuid(1),
+            port_num: PortNum(port_num),
+            port_guid: PortGuid(0x10 + u64::from(port_num)),
+            gid_prefix: GidPrefix::DEFAULT,
+            state,
+            phys_state: if state == PortState::Down {
+                PhysState::Polling
+            } else {
+                PhysState::LinkUp
+            },
+            rate_gbps: 200,
+            lid: Lid(0),
+            lmc: Lmc(0),
+            sm_lid: Lid(0),
+            sm_sl: Sl(0),
+            cap_mask: CapMask(0),
+            link_layer: LinkLayer::InfiniBand,
+        }
+    }
+
+    /// An Active port wins over an earlier one that only has a link; both win over none.
+    #[test]
+    fn the_first_active_port_wins() {
+        let any = Selection::default();
+        let ports = [
+            port("a", 1, PortState::Down),
+            port("a", 2, PortState::Initialize),
+            port("b", 1, PortState::Active),
+            port("b", 2, PortState::Active),
+        ];
+        assert_eq!(choose(&ports, &any).unwrap().to_string(), "b port 1");
+        assert_eq!(choose(&ports[..2], &any).unwrap().to_string(), "a port 2");
+    }
+
+    /// Each unusable kind of port is named with its reason in one sentence.
+    #[test]
+    fn what_is_skipped_is_said() {
+        let roce = LocalPort {
+            link_layer: LinkLayer::Ethernet,
+            ..port("mlx5_0", 1, PortState::Active)
+        };
+        let split = LocalPort {
+            cap_mask: CapMask(CapMask::SM_DISABLED),
+            ..port("mlx5_1", 1, PortState::Active)
+        };
+        let iwarp = LocalPort {
+            node_type: NodeType(4),
+            ..port("irdma0", 1, PortState::Active)
+        };
+        let ports = [roce, split, iwarp, port("mlx5_2", 1, PortState::Down)];
+        assert_eq!(
+            choose(&ports, &Selection::default())
+                .unwrap_err()
+                .to_string(),
+            "no InfiniBand port: mlx5_0 port 1 is Ethernet (RoCE), mlx5_1 port 1 allows no subnet manager \
+             (IsSMdisabled), irdma0 port 1 is not InfiniBand (iWARP or alike), mlx5_2 port 1 is down (Polling)"
+        );
+        assert_eq!(
+            choose(&[], &Selection::default()),
+            Err(ChooseError::NoDevice)
+        );
+    }
+
+    /// A device whose management is split off has one GUID on two devices: the usable one is taken.
+    #[test]
+    fn a_guid_finds_the_device_that_has_qp0() {
+        let data = LocalPort {
+            cap_mask: CapMask(CapMask::SM_DISABLED),
+            ..port("mlx5_0", 1, PortState::Active)
+        };
+        let ports = [data, port("smi0", 1, PortState::Active)];
+        let wanted = Selection {
+            port_guid: Some(PortGuid(0x11)),
+            ..Selection::default()
+        };
+        assert_eq!(choose(&ports, &wanted).unwrap().ca, "smi0");
+        let wanted = Selection {
+            ca: Some("mlx9".to_owned()),
+            ..Selection::default()
+        };
+        assert_eq!(
+            choose(&ports, &wanted).unwrap_err().to_string(),
+            "no port matches device mlx9: there is mlx5_0 port 1, smi0 port 1"
+        );
+    }
+}
