@@ -1,1 +1,33 @@
-//! Placeholder.
+//! The subnet manager as a plain value: discovery, LIDs, tables, links, traps. No I/O.
+//!
+//! [`SubnetManager`] takes [`Input`]s and gives [`Output`]s; it reads no clock, spawns nothing, locks nothing. A run is
+//! therefore reproducible from its inputs, and a simulator with virtual time can inject any fault.
+//!
+//! ```text
+//!  Discover -> OtherSms -> ReadTables -> Route (job) -> WriteTables -> Arm -> Activate -> idle
+//!      ^                                                                                  |
+//!      +---- full: start, command, own port      local: trap, light sweep ----------------+
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`subnet`] | what is: nodes, ports, links as devices told them |
+//! | [`plan`] | what should be: pure functions |
+//! | `requester` | questions in flight |
+//! | `manager` | the phases that turn what is into what should be |
+//! | [`io`], [`config`], [`report`] | the surface |
+
+pub mod config;
+pub mod io;
+mod manager;
+pub mod plan;
+pub mod report;
+mod requester;
+pub mod subnet;
+
+pub use config::SmConfig;
+pub use io::{Event, Input, LidMap, LocalPortEvent, Output, Restored};
+pub use manager::{Progress, SubnetManager};
+pub use plan::routes::{Computed, Job};
+pub use report::{Phase, Problem, ProblemKind, SweepReport};
+pub use subnet::{Node, NodeIdx, Port, PortRef, Subnet};

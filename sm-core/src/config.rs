@@ -1,0 +1,100 @@
+//! What an operator may decide, as plain validated data.
+//!
+//! Reading files, defaults of keys and error positions are the daemon's; here is only what the core acts on.
+
+use core::time::Duration;
+
+use ferrosm_mad::ids::{GidPrefix, Lmc, MKey};
+
+/// Settings of one subnet manager.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SmConfig {
+    /// Rank among subnet managers, 0 to 15; the highest wins, then the lowest port GUID.
+    pub priority: u8,
+    /// Proves to other SMs that they belong together.
+    pub sm_key: MKey,
+    /// Upper half of every GID.
+    pub subnet_prefix: GidPrefix,
+    /// Key written into every port; [`MKey::NONE`] leaves ports open.
+    pub m_key: MKey,
+    /// Seconds that a port's key outlives its SM; 0 for ever.
+    pub m_key_lease_period_s: u16,
+    /// How much a wrong M_Key may still see, 0 to 3.
+    pub m_key_protect_bits: u8,
+    /// LIDs per CA and router port: 2^LMC.
+    pub lmc: Lmc,
+    /// Whether enhanced switch ports 0 get 2^LMC LIDs too.
+    pub lmc_esp0: bool,
+    /// Give out LIDs anew instead of keeping those that ports have and the state file knows.
+    pub reassign_lids: bool,
+    /// Ask hosts to repeat their registrations when the SM is new to them.
+    pub client_reregister: bool,
+    /// PortInfo.SubnetTimeout: 4.096 µs × 2^n.
+    pub subnet_timeout: u8,
+    /// SwitchInfo.LifeTimeValue: 4.096 µs × 2^n; above 19 for ever.
+    pub packet_life_time: u8,
+    /// HOQLife of ports between switches.
+    pub hoq_life: u8,
+    /// HOQLife of switch ports that face a CA or router.
+    pub leaf_hoq_life: u8,
+    /// VLStallCount of ports between switches.
+    pub vl_stall_count: u8,
+    /// VLStallCount of switch ports that face a CA or router.
+    pub leaf_vl_stall_count: u8,
+    /// Most lanes to operate, as a VL code: 1 VL0 to 5 VL0-14.
+    pub max_operational_vls: u8,
+    /// Symbol errors before a port sends trap 129.
+    pub local_phy_errors: u8,
+    /// Buffer overruns before a port sends trap 130.
+    pub overrun_errors: u8,
+    /// Routing engines in the order in which they are tried.
+    pub engines: Vec<String>,
+    /// Time between light sweeps; zero for none.
+    pub sweep_interval: Duration,
+    /// Time to wait for the answer to one SMP.
+    pub smp_timeout: Duration,
+    /// How often an unanswered SMP is repeated.
+    pub smp_retries: u8,
+    /// SMPs in flight, all nodes together.
+    pub max_outstanding: usize,
+    /// SMPs in flight to one node.
+    pub max_outstanding_per_node: u16,
+    /// Time between a standby's questions to the master.
+    pub sm_poll_interval: Duration,
+    /// Unanswered questions before a standby takes over.
+    pub sm_poll_retries: u8,
+}
+
+impl Default for SmConfig {
+    fn default() -> Self {
+        Self {
+            priority: 0,
+            sm_key: MKey::new(1),
+            subnet_prefix: GidPrefix::DEFAULT,
+            m_key: MKey::NONE,
+            m_key_lease_period_s: 0,
+            m_key_protect_bits: 0,
+            lmc: Lmc(0),
+            lmc_esp0: false,
+            reassign_lids: false,
+            client_reregister: true,
+            subnet_timeout: 18,
+            packet_life_time: 18,
+            hoq_life: 18,
+            leaf_hoq_life: 16,
+            vl_stall_count: 7,
+            leaf_vl_stall_count: 7,
+            max_operational_vls: 5,
+            local_phy_errors: 8,
+            overrun_errors: 8,
+            engines: vec!["updn".to_owned()],
+            sweep_interval: Duration::from_secs(10),
+            smp_timeout: Duration::from_millis(200),
+            smp_retries: 3,
+            max_outstanding: 256,
+            max_outstanding_per_node: 16,
+            sm_poll_interval: Duration::from_secs(10),
+            sm_poll_retries: 4,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Everything that enters and leaves a [`crate::SubnetManager`].
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use ferrosm_mad::attr::SmState;
+use ferrosm_mad::ids::{Lid, Lmc, PortGuid, Tid};
+use ferrosm_mad::mad::{MadIn, MadOut};
+
+use crate::config::SmConfig;
+use crate::plan::routes::{Computed, Job};
+use crate::report::{Phase, SweepReport};
+
+/// Who owns which LIDs, over restarts: base LID and LMC by port GUID.
+pub type LidMap = BTreeMap<PortGuid, (Lid, Lmc)>;
+
+/// Something that happened outside.
+#[derive(Debug)]
+pub enum Input {
+    /// A MAD arrived on QP0.
+    Mad(MadIn),
+    /// The transport knows that a request will not be answered.
+    SendFailed(Tid),
+    /// `poll_timeout` has passed. Harmless when it has not.
+    Timeout,
+    /// The result of a [`Job`].
+    Computed(Box<Computed>),
+    /// New settings, already validated.
+    Config(Box<SmConfig>),
+    /// The operator or the local device asks for a full sweep.
+    Resweep,
+    /// The local port changed (asynchronous event of the device).
+    LocalPort(LocalPortEvent),
+}
+
+/// What the local device says of the SM's own port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LocalPortEvent {
+    /// The link came up.
+    Up,
+    /// The link went down.
+    Down,
+    /// LID, P_Keys or other settings changed under us.
+    Changed,
+}
+
+/// Something to be done outside.
+#[derive(Debug)]
+pub enum Output {
+    /// Send a MAD on QP0.
+    Send(MadOut),
+    /// Run [`Job::run`] somewhere and feed the result back as [`Input::Computed`].
+    Compute(Box<Job>),
+    /// Keep this map over restarts.
+    Persist(LidMap),
+    /// Tell the operator.
+    Event(Event),
+}
+
+/// What an operator may want to know. `Display` is one line.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// A phase of a sweep has begun.
+    Phase(Phase),
+    /// A sweep is complete; the subnet is up as far as the report says.
+    SweepDone(Box<SweepReport>),
+    /// The SM's own port is down or the local node does not answer: nothing can be done until it is up.
+    NoLink(String),
+    /// The role among subnet managers changed.
+    Role {
+        /// The state now.
+        state: SmState,
+        /// Why.
+        why: String,
+    },
+    /// A trap arrived.
+    Trap {
+        /// Its number.
+        number: u16,
+        /// Where it came from.
+        place: String,
+    },
+    /// The routing was refused by every engine; the old tables stay.
+    RoutingFailed(String),
+    /// A light sweep found something.
+    Noticed(String),
+    /// A node came into the subnet after the first sweep.
+    NodeAdded(String),
+    /// A node left the subnet.
+    NodeGone(String),
+    /// A link came up between two ports.
+    LinkUp(String),
+    /// A link went down.
+    LinkDown(String),
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Phase(p) => write!(f, "phase {p}"),
+            Self::SweepDone(r) => write!(
+                f,
+                "sweep {} done: {} switches, {} CAs, {} routers, {} links",
+                r.number, r.switches, r.cas, r.routers, r.links
+            ),
+            Self::NoLink(why) => write!(f, "no link: {why}"),
+            Self::Role { state, why } => write!(f, "now {state}: {why}"),
+            Self::Trap { number, place } => write!(f, "trap {number} from {place}"),
+            Self::RoutingFailed(why) => write!(f, "no routing: {why}"),
+            Self::Noticed(what) => write!(f, "noticed: {what}"),
+            Self::NodeAdded(n) => write!(f, "node added: {n}"),
+            Self::NodeGone(n) => write!(f, "node gone: {n}"),
+            Self::LinkUp(l) => write!(f, "link up: {l}"),
+            Self::LinkDown(l) => write!(f, "link down: {l}"),
+        }
+    }
+}
+
+/// What came from the last run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Who owns which LIDs.
+    pub lids: LidMap,
+}

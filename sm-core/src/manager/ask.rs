@@ -1,0 +1,256 @@
+//! Every question and command that the SM sends, and the MAD that each becomes.
+//!
+//! An [`Ask`] is small and holds no data: the MAD is built when it is sent, from the subnet as it is then, so that a
+//! repetition carries what is right now and may take another way.
+
+use ferrosm_mad::attr::{PortInfo, PortState, SmControl, SwitchInfo, id};
+use ferrosm_mad::ids::{AttrId, AttrMod, Lid, PortNum};
+use ferrosm_mad::smp::{DrPath, SmpRequest};
+
+use super::SubnetManager;
+use crate::plan::ports::{self, Address};
+use crate::requester::Device;
+use crate::subnet::{NodeIdx, PortRef, Subnet};
+
+/// One question or command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// Who is behind a port; `None` asks the local node.
+    Probe(Option<PortRef>),
+    /// NodeDescription.
+    Description(NodeIdx),
+    /// SwitchInfo.
+    Switch(NodeIdx),
+    /// PortInfo.
+    Port(PortRef),
+    /// A block of the forwarding table.
+    Lft(NodeIdx, u16),
+    /// SMInfo of the SM behind a port.
+    Sm(PortRef),
+    /// Clear SwitchInfo.PortStateChange before the ports are read.
+    ClearChange(NodeIdx),
+    /// LinearFDBTop and LifeTimeValue, and clear PortStateChange.
+    SetSwitch(NodeIdx),
+    /// Write a block of the forwarding table.
+    SetLft(NodeIdx, u16),
+    /// Write PortInfo.
+    SetPort(PortRef, PortStep),
+    /// Ask another SM to take over.
+    Handover(PortRef),
+}
+
+/// What a Set(PortInfo) is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PortStep {
+    /// Parameters without a change of state.
+    Params,
+    /// Parameters and Armed in one Set.
+    Arm,
+    /// Parameters alone, because the device refused them together with Armed.
+    ParamsFirst,
+    /// Armed alone.
+    ArmOnly,
+    /// Active.
+    Activate,
+    /// Down: restart a link whose ends disagree.
+    Restart,
+}
+
+impl Ask {
+    /// Whose window it takes a slot of.
+    pub(crate) fn device(self) -> Device {
+        let node = |n: NodeIdx| Device(u32::try_from(n.index()).unwrap_or(u32::MAX));
+        match self {
+            Self::Probe(_) => Device::NONE,
+            Self::Description(n)
+            | Self::Switch(n)
+            | Self::Lft(n, _)
+            | Self::ClearChange(n)
+            | Self::SetSwitch(n)
+            | Self::SetLft(n, _) => node(n),
+            Self::Port(p) | Self::Sm(p) | Self::SetPort(p, _) | Self::Handover(p) => node(p.node),
+        }
+    }
+
+    /// The attribute it reads or writes.
+    pub(crate) const fn attr(self) -> AttrId {
+        match self {
+            Self::Probe(_) => id::NODE_INFO,
+            Self::Description(_) => id::NODE_DESCRIPTION,
+            Self::Switch(_) | Self::ClearChange(_) | Self::SetSwitch(_) => id::SWITCH_INFO,
+            Self::Port(_) | Self::SetPort(..) => id::PORT_INFO,
+            Self::Lft(..) | Self::SetLft(..) => id::LFT,
+            Self::Sm(_) | Self::Handover(_) => id::SM_INFO,
+        }
+    }
+
+    /// Whether it changes something.
+    pub(crate) const fn is_set(self) -> bool {
+        match self {
+            Self::ClearChange(_)
+            | Self::SetSwitch(_)
+            | Self::SetLft(..)
+            | Self::SetPort(..)
+            | Self::Handover(_) => true,
+            Self::Probe(_)
+            | Self::Description(_)
+            | Self::Switch(_)
+            | Self::Port(_)
+            | Self::Lft(..)
+            | Self::Sm(_) => false,
+        }
+    }
+
+    /// Its attribute modifier.
+    pub(crate) const fn modifier(self) -> AttrMod {
+        match self {
+            Self::Port(p) | Self::SetPort(p, _) => PortInfo::modifier(p.port),
+            Self::Lft(_, block) | Self::SetLft(_, block) => AttrMod(block as u32),
+            Self::Handover(_) => AttrMod(SmControl::Handover.0),
+            Self::Probe(_)
+            | Self::Description(_)
+            | Self::Switch(_)
+            | Self::Sm(_)
+            | Self::ClearChange(_)
+            | Self::SetSwitch(_) => AttrMod(0),
+        }
+    }
+
+    /// The port that is asked, for messages.
+    pub(crate) const fn place(self) -> Option<PortRef> {
+        match self {
+            Self::Probe(from) => from,
+            Self::Description(n)
+            | Self::Switch(n)
+            | Self::Lft(n, _)
+            | Self::ClearChange(n)
+            | Self::SetSwitch(n)
+            | Self::SetLft(n, _) => Some(PortRef::new(n, PortNum::ZERO)),
+            Self::Port(p) | Self::Sm(p) | Self::SetPort(p, _) | Self::Handover(p) => Some(p),
+        }
+    }
+}
+
+/// The route to a port's management agent: a switch answers for all its ports; a CA's port is reached over its own cable.
+pub(crate) fn route_to(subnet: &Subnet, at: PortRef) -> Option<DrPath> {
+    let node = subnet.get(at.node)?;
+    if node.is_switch() || subnet.local() == Some(at) {
+        return Some(node.path);
+    }
+    match subnet.peer(at) {
+        Some(peer) => subnet.get(peer.node)?.path.extend(peer.port),
+        None => Some(node.path),
+    }
+}
+
+/// The same, but by another way than [`route_to`].
+fn detour_to(subnet: &Subnet, at: PortRef) -> Option<DrPath> {
+    let node = subnet.get(at.node)?;
+    if node.is_switch() {
+        return subnet.detour(at.node, &node.path);
+    }
+    let peer = subnet.peer(at)?;
+    let switch = subnet.get(peer.node)?;
+    subnet.detour(peer.node, &switch.path)?.extend(peer.port)
+}
+
+impl SubnetManager {
+    /// The route and the request that `ask` becomes; `None` where its node is gone meanwhile.
+    pub(super) fn build(&self, ask: Ask, repetition: u8) -> Option<(DrPath, SmpRequest)> {
+        // The first repetition takes the same way, because loss is more likely than a dead link; later ones another.
+        let detour = repetition >= 2 || (repetition == 1 && self.is_local_sweep());
+        let to = |at: PortRef| {
+            let plain = route_to(&self.subnet, at);
+            if detour { detour_to(&self.subnet, at).or(plain) } else { plain }
+        };
+        let path = match ask {
+            Ask::Probe(None) => DrPath::LOCAL,
+            Ask::Probe(Some(from)) => to(from)?.extend(from.port)?,
+            Ask::Description(n) => {
+                let node = self.subnet.get(n)?;
+                if detour && node.is_switch() {
+                    to(PortRef::new(n, PortNum::ZERO))?
+                } else {
+                    node.path
+                }
+            }
+            Ask::Switch(n)
+            | Ask::Lft(n, _)
+            | Ask::ClearChange(n)
+            | Ask::SetSwitch(n)
+            | Ask::SetLft(n, _) => to(PortRef::new(n, PortNum::ZERO))?,
+            Ask::Port(p) | Ask::Sm(p) | Ask::SetPort(p, _) | Ask::Handover(p) => to(p)?,
+        };
+        let (attr, modifier, key) = (ask.attr(), ask.modifier(), self.cfg.m_key);
+        if !ask.is_set() {
+            return Some((path, SmpRequest::get(attr, modifier, key)));
+        }
+        let data = match ask {
+            Ask::ClearChange(n) => self.switch_set(n, None)?,
+            Ask::SetSwitch(n) => self.switch_set(n, Some(self.top_lid))?,
+            Ask::SetLft(n, block) => self.subnet.get(n)?.wanted.as_ref()?.block(block),
+            Ask::SetPort(p, step) => self.port_set(p, step)?,
+            Ask::Handover(_) => self.own_sm_info().encode(),
+            Ask::Probe(_)
+            | Ask::Description(_)
+            | Ask::Switch(_)
+            | Ask::Port(_)
+            | Ask::Lft(..)
+            | Ask::Sm(_) => return None,
+        };
+        Some((path, SmpRequest::set(attr, modifier, key, data)))
+    }
+
+    /// SwitchInfo with PortStateChange cleared, and with the table's reach where `top` is given.
+    fn switch_set(&self, n: NodeIdx, top: Option<Lid>) -> Option<[u8; 64]> {
+        let mut raw = self.subnet.get(n)?.switch_raw?;
+        let mut info = SwitchInfo::decode(&raw);
+        info.port_state_change = true;
+        if let Some(top) = top {
+            info.linear_fdb_top = top.0;
+            info.life_time_value = self.cfg.packet_life_time;
+        }
+        info.encode_onto(&mut raw);
+        Some(raw)
+    }
+
+    fn port_set(&self, p: PortRef, step: PortStep) -> Option<[u8; 64]> {
+        match step {
+            PortStep::Params | PortStep::ParamsFirst => self.wanted_port(p),
+            PortStep::Arm => Some(ports::with_state(self.wanted_port(p)?, PortState::Armed)),
+            PortStep::ArmOnly => {
+                Some(ports::with_state(ports::current(self.subnet.port(p)?), PortState::Armed))
+            }
+            PortStep::Activate => {
+                Some(ports::with_state(ports::current(self.subnet.port(p)?), PortState::Active))
+            }
+            PortStep::Restart => {
+                Some(ports::with_state(ports::current(self.subnet.port(p)?), PortState::Down))
+            }
+        }
+    }
+
+    /// The PortInfo that a port should have, without a change of state.
+    pub(super) fn wanted_port(&self, p: PortRef) -> Option<[u8; 64]> {
+        let address = self.address_of(p);
+        ports::wanted(&self.subnet, p, address, &self.cfg, self.reregisters(p, address))
+    }
+
+    pub(super) fn address_of(&self, p: PortRef) -> Option<Address> {
+        let sm_lid = self.sm_lid()?;
+        let port = self.subnet.port(p)?;
+        let (lid, lmc) = *self.lids.get(&port.guid)?;
+        Some(Address { lid, lmc, sm_lid })
+    }
+
+    /// Whether the host behind an end port must repeat its registrations: this SM, or its LID, is new to it (rule 3.19).
+    fn reregisters(&self, p: PortRef, address: Option<Address>) -> bool {
+        let (Some(address), Some(port)) = (address, self.subnet.port(p)) else { return false };
+        let info = port.info();
+        self.cfg.client_reregister
+            && (self.first_as_master
+                || info.master_sm_lid != address.sm_lid
+                || info.lid != address.lid
+                || port.state().0 < PortState::Active.0)
+    }
+}

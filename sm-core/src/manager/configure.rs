@@ -1,0 +1,422 @@
+//! From what is to what should be: LIDs, routes, tables, ports, links, in the order of behaviour rule 3.6.
+//!
+//! Tables are complete before any link is armed, and all links are armed before any becomes active. Each step waits for
+//! its answers, not for a node that gives none: that one is reported and asked again later.
+
+use core::hash::{Hash, Hasher};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ferrosm_mad::attr::{LFT_BLOCK_LEN, NodeType, PortInfo, PortState, SmState, id};
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_mad::mad::Status;
+use ferrosm_routing::Lft;
+
+use super::ask::{Ask, PortStep};
+use super::{EngineState, Stage, SubnetManager};
+use crate::io::{Event, Output};
+use crate::plan::lids;
+use crate::plan::ports::{self, PortKind};
+use crate::plan::routes::{Computed, Job, blocks_to_write};
+use crate::report::{Phase, ProblemKind};
+use crate::subnet::{Node, NodeIdx, PortRef};
+
+/// A fabric that changes faster than it can be routed gets its tables all the same after so many attempts.
+const MAX_STALE_ROUTINGS: u8 = 3;
+
+impl SubnetManager {
+    /// Reads the tables of switches that had some before this SM came, so that only differences are written.
+    pub(super) fn begin_reading(&mut self) {
+        self.enter(Phase::ReadTables);
+        let to_read: Vec<(NodeIdx, u16)> = self
+            .subnet
+            .nodes()
+            .filter(|(_, n)| n.installed.is_none())
+            .filter_map(|(i, n)| Some((i, n.switch_info()?.linear_fdb_top)))
+            .filter(|(_, top)| *top > 0 && *top <= Lid::UNICAST_MAX.0)
+            .collect();
+        for (n, top) in to_read {
+            let blocks = top / LFT_BLOCK_LEN as u16 + 1;
+            self.sweep.reading.insert(n, vec![PortNum::DROP.0; usize::from(blocks) * LFT_BLOCK_LEN]);
+            for block in 0..blocks {
+                self.ask(Ask::Lft(n, block));
+            }
+        }
+    }
+
+    pub(super) fn on_lft(&mut self, n: NodeIdx, block: u16, status: Status, data: &[u8; 64]) {
+        if !status.is_ok() {
+            self.sweep.reading.remove(&n);
+            return;
+        }
+        let at = usize::from(block) * LFT_BLOCK_LEN;
+        if let Some(part) =
+            self.sweep.reading.get_mut(&n).and_then(|t| t.get_mut(at..at + LFT_BLOCK_LEN))
+        {
+            part.copy_from_slice(data);
+        }
+    }
+
+    pub(super) fn finish_reading(&mut self) {
+        for (n, entries) in core::mem::take(&mut self.sweep.reading) {
+            if let Some(node) = self.subnet.get_mut(n) {
+                node.installed = Some(Arc::new(Lft::from_entries(entries)));
+            }
+        }
+        self.begin_routing();
+    }
+
+    /// Plans LIDs, and has routes computed where something changed that they depend on.
+    pub(super) fn begin_routing(&mut self) {
+        self.enter(Phase::Route);
+        let reassign = self.cfg.reassign_lids && self.first_as_master;
+        let plan = lids::plan(&self.subnet, &self.lids, &self.cfg, reassign);
+        for (p, lid) in &plan.conflicts {
+            self.problem(Some(*p), ProblemKind::LidConflict(*lid));
+        }
+        for p in &plan.without {
+            self.problem(Some(*p), ProblemKind::NoLid);
+        }
+        self.sweep.report.lids_changed =
+            plan.lids.iter().filter(|(p, lid, _)| self.lid_in_use(*p) != *lid).count();
+        if plan.map != self.lids {
+            self.lids.clone_from(&plan.map);
+            self.out.push_back(Output::Persist(self.lids.clone()));
+        }
+        if plan.lids != self.lid_plan.lids {
+            self.dirty = true;
+        }
+        self.lid_plan = plan;
+        let unrouted = self.subnet.nodes().any(|(_, n)| {
+            n.wanted.is_none() && n.switch_info().is_some_and(|s| s.linear_fdb_cap > 0)
+        });
+        if !self.subnet.nodes().any(|(_, n)| n.is_switch()) || !(self.dirty || unrouted) {
+            self.begin_writing();
+            return;
+        }
+        self.dirty = false;
+        self.jobs += 1;
+        self.job = Some(self.jobs);
+        let job = Job::new(self.jobs, &self.subnet, &self.lid_plan, &self.cfg.engines);
+        for n in self.unroutable_switches() {
+            self.problem(Some(PortRef::new(n, PortNum::ZERO)), ProblemKind::NoLinearTable);
+        }
+        self.out.push_back(Output::Compute(Box::new(job)));
+    }
+
+    fn unroutable_switches(&self) -> Vec<NodeIdx> {
+        self.subnet
+            .nodes()
+            .filter(|(_, n)| n.switch_info().is_some_and(|s| s.linear_fdb_cap == 0))
+            .map(|(i, _)| i)
+            .collect()
+    }
+
+    /// Takes the result of a routing job. A change that became known meanwhile is looked at first: its tables would be
+    /// stale.
+    pub(super) fn install(&mut self, computed: Computed) {
+        if self.stage != Stage::Sweep(Phase::Route) {
+            self.dirty = true;
+            return;
+        }
+        if self.has_news() && self.stale_routings < MAX_STALE_ROUTINGS {
+            self.stale_routings += 1;
+            self.dirty = true;
+            self.enter(Phase::Idle);
+            return;
+        }
+        self.stale_routings = 0;
+        match computed.result {
+            Err(why) => {
+                self.emit(Event::RoutingFailed(why.clone()));
+                self.sweep.report.engine_notes.push(why);
+                self.routing_failed();
+            }
+            Ok(routes) => {
+                for (n, lft) in computed.nodes.iter().zip(routes.tables) {
+                    if let Some(node) = self.subnet.get_mut(*n) {
+                        node.wanted = Some(lft);
+                    }
+                }
+                self.engine = EngineState {
+                    name: routes.engine,
+                    notes: routes.notes,
+                    proof: Some(routes.proof),
+                };
+                self.begin_writing();
+            }
+        }
+    }
+
+    /// No engine could do it: the old tables stay, no link is armed that was not, and it is tried again.
+    fn routing_failed(&mut self) {
+        self.sweep.report.failed = true;
+        self.dirty = true;
+        self.finish_sweep();
+    }
+
+    fn begin_writing(&mut self) {
+        self.top_lid = self
+            .lid_plan
+            .lids
+            .iter()
+            .map(|(_, lid, lmc)| Lid(lid.0 + ((1 << lmc.0) - 1)))
+            .max()
+            .unwrap_or(Lid::NONE);
+        self.enter(Phase::WriteTables);
+        let switches: Vec<NodeIdx> =
+            self.subnet.nodes().filter(|(_, n)| n.is_switch()).map(|(i, _)| i).collect();
+        for n in switches {
+            self.write_switch(n);
+            let port0 = PortRef::new(n, PortNum::ZERO);
+            if self.needs_params(port0) {
+                self.ask(Ask::SetPort(port0, PortStep::Params));
+            }
+        }
+    }
+
+    fn write_switch(&mut self, n: NodeIdx) {
+        let Some(node) = self.subnet.get(n) else { return };
+        let Some(wanted) = node.wanted.as_ref() else { return };
+        let blocks = blocks_to_write(node.installed.as_ref(), wanted);
+        if blocks.is_empty() {
+            self.write_reach(n);
+            return;
+        }
+        self.sweep.blocks_left.insert(n, blocks.len());
+        for block in blocks {
+            self.ask(Ask::SetLft(n, block));
+        }
+    }
+
+    pub(super) fn on_lft_set(&mut self, n: NodeIdx, block: u16, status: Status, data: &[u8; 64]) {
+        let taken = self
+            .subnet
+            .get(n)
+            .and_then(|node| node.wanted.as_ref())
+            .is_some_and(|w| w.block(block) == *data);
+        self.sweep.report.lft_blocks_written += 1;
+        let outcome = if status.is_ok() && taken {
+            Ok(())
+        } else {
+            Err(ProblemKind::Refused { attr: id::LFT, status })
+        };
+        self.on_block_done(n, outcome);
+    }
+
+    /// Counts a block; after the last one the switch may use the table.
+    pub(super) fn on_block_done(&mut self, n: NodeIdx, outcome: Result<(), ProblemKind>) {
+        if let Err(kind) = outcome {
+            self.sweep.blocks_failed.insert(n);
+            self.problem(Some(PortRef::new(n, PortNum::ZERO)), kind);
+        }
+        let Some(left) = self.sweep.blocks_left.get_mut(&n) else { return };
+        *left -= 1;
+        if *left > 0 {
+            return;
+        }
+        self.sweep.blocks_left.remove(&n);
+        let failed = self.sweep.blocks_failed.contains(&n);
+        if let Some(node) = self.subnet.get_mut(n) {
+            node.installed = if failed { None } else { node.wanted.clone() };
+        }
+        self.write_reach(n);
+    }
+
+    /// LinearFDBTop goes last on a switch that had less, so that it never looks up an entry that is not written yet.
+    fn write_reach(&mut self, n: NodeIdx) {
+        let top = self.top_lid.0;
+        let due = self.subnet.get(n).and_then(Node::switch_info).is_some_and(|s| {
+            s.linear_fdb_top != top
+                || s.life_time_value != self.cfg.packet_life_time
+                || s.port_state_change
+        });
+        if due {
+            self.ask(Ask::SetSwitch(n));
+        }
+    }
+
+    pub(super) fn on_switch_set(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
+        let at = PortRef::new(n, PortNum::ZERO);
+        if !status.is_ok() {
+            self.problem(Some(at), ProblemKind::Refused { attr: id::SWITCH_INFO, status });
+            return;
+        }
+        let top = self.top_lid.0;
+        if let Some(node) = self.subnet.get_mut(n) {
+            node.switch_raw = Some(*data);
+            if node.switch_info().is_none_or(|s| s.linear_fdb_top != top) {
+                self.problem(Some(at), ProblemKind::Refused { attr: id::SWITCH_INFO, status });
+            }
+        }
+    }
+
+    /// Whether a port's parameters differ from what they should be, and asking could help.
+    fn needs_params(&self, p: PortRef) -> bool {
+        let (Some(want), Some(port)) = (self.wanted_port(p), self.subnet.port(p)) else { return false };
+        let urgent = port.asked.is_none() || PortInfo::decode(&want).client_reregister;
+        want != ports::current(port) && (urgent || port.asked != self.fingerprint(p))
+    }
+
+    /// Stands for "this is wanted of the port while it says that"; a wish to register again is no lasting value.
+    fn fingerprint(&self, p: PortRef) -> Option<u64> {
+        let want = ports::wanted(&self.subnet, p, self.address_of(p), &self.cfg, false)?;
+        let mut h = rustc_hash::FxHasher::default();
+        want.hash(&mut h);
+        ports::current(self.subnet.port(p)?).hash(&mut h);
+        Some(h.finish())
+    }
+
+    /// Ports with a cable whose far end is known, switch ports 0 that are end ports, and the SM's own.
+    fn live_ports(&self) -> Vec<PortRef> {
+        let local = self.subnet.local();
+        let mut ports: Vec<PortRef> = local.into_iter().filter(|p| p.port != PortNum::ZERO).collect();
+        for (n, node) in self.subnet.nodes() {
+            for (i, port) in node.ports.iter().enumerate() {
+                let p = PortRef::new(n, PortNum(u8::try_from(i).unwrap_or(u8::MAX)));
+                let enhanced = i == 0
+                    && node.is_switch()
+                    && ports::kind_of(node, p.port) == PortKind::EnhancedPort0;
+                let cabled = i > 0 && port.link.is_some() && port.quarantine.is_none();
+                if (enhanced || cabled) && port.is_up() && Some(p) != local {
+                    ports.push(p);
+                }
+            }
+        }
+        ports
+    }
+
+    /// Configures ports and arms those links that wait for it. Needs complete tables.
+    pub(super) fn begin_arming(&mut self) {
+        self.enter(Phase::Arm);
+        let mut restarted = BTreeSet::new();
+        for p in self.live_ports() {
+            let (Some(port), false) = (self.subnet.port(p), restarted.contains(&p)) else { continue };
+            let state = port.state();
+            let peer = self.subnet.peer(p).filter(|_| p.port != PortNum::ZERO);
+            if let Some(peer) = peer
+                && let Some(far) = self.subnet.port(peer).filter(|f| f.known)
+                && ports::is_mismatched(port, far)
+            {
+                self.problem(Some(p), ProblemKind::LinkMismatch);
+                restarted.extend([p, peer]);
+                self.suspect_ports.extend(self.switch_side(p, peer));
+                self.ask(Ask::SetPort(p, PortStep::Restart));
+                continue;
+            }
+            // A port without a LID must not carry data.
+            let addressed = self.has_address(p);
+            if state == PortState::Initialize && addressed {
+                self.ask(Ask::SetPort(p, PortStep::Arm));
+            } else if addressed && self.needs_params(p) {
+                self.ask(Ask::SetPort(p, PortStep::Params));
+            }
+        }
+    }
+
+    fn switch_side(&self, a: PortRef, b: PortRef) -> Vec<PortRef> {
+        [a, b].into_iter().filter(|p| self.subnet.get(p.node).is_some_and(Node::is_switch)).collect()
+    }
+
+    /// Whether a port has a LID, or needs none; the far side of a cable counts, because both ends go up together.
+    fn has_address(&self, p: PortRef) -> bool {
+        let own = |p: PortRef| match self.subnet.get(p.node) {
+            Some(node) if node.is_switch() && p.port != PortNum::ZERO => true,
+            _ => self.address_of(p).is_some() && self.subnet.port(p).is_some_and(|x| x.quarantine.is_none()),
+        };
+        own(p) && self.subnet.peer(p).is_none_or(own)
+    }
+
+    pub(super) fn begin_activation(&mut self) {
+        self.enter(Phase::Activate);
+        for p in self.live_ports() {
+            if self.subnet.port(p).is_some_and(|port| port.state() == PortState::Armed) {
+                self.ask(Ask::SetPort(p, PortStep::Activate));
+            }
+        }
+    }
+
+    pub(super) fn on_port_set(&mut self, p: PortRef, step: PortStep, status: Status, data: &[u8; 64]) {
+        let Some(port) = self.subnet.port_mut(p) else { return };
+        if status.is_ok() {
+            port.raw = *data;
+            port.known = true;
+            let asked = self.fingerprint(p);
+            if let Some(port) = self.subnet.port_mut(p) {
+                port.asked = asked;
+            }
+            if step == PortStep::ParamsFirst {
+                self.ask(Ask::SetPort(p, PortStep::ArmOnly));
+            } else if step == PortStep::Activate && self.is_below_active(p) {
+                // It may become active a moment later; look once more.
+                self.ask(Ask::Port(p));
+            }
+            return;
+        }
+        match step {
+            // Some devices do not take parameters and a state at once.
+            PortStep::Arm => self.ask(Ask::SetPort(p, PortStep::ParamsFirst)),
+            PortStep::ParamsFirst => {
+                self.problem(Some(p), ProblemKind::Refused { attr: id::PORT_INFO, status });
+                self.ask(Ask::SetPort(p, PortStep::ArmOnly));
+            }
+            // The port may have moved by itself (rule 3.7).
+            PortStep::ArmOnly | PortStep::Activate => self.ask(Ask::Port(p)),
+            PortStep::Params | PortStep::Restart => {
+                self.problem(Some(p), ProblemKind::Refused { attr: id::PORT_INFO, status });
+            }
+        }
+    }
+
+    fn is_below_active(&self, p: PortRef) -> bool {
+        self.subnet.port(p).is_some_and(|port| port.state().0 < PortState::Active.0)
+    }
+
+    /// The sweep is over: report, and decide what to look at next.
+    pub(super) fn finish_sweep(&mut self) {
+        let configured = !self.read_only && !self.sweep.report.failed;
+        if configured {
+            for p in self.live_ports() {
+                if self.is_below_active(p) {
+                    let state = self.subnet.port(p).map_or(PortState::Down, crate::subnet::Port::state);
+                    self.problem(Some(p), ProblemKind::NotActive(state));
+                }
+            }
+        }
+        self.enter(Phase::Idle);
+        let mut report = core::mem::take(&mut self.sweep.report);
+        let count = |t: NodeType| self.subnet.nodes().filter(|(_, n)| n.info.node_type == t).count();
+        report.switches = count(NodeType::Switch);
+        report.cas = count(NodeType::Ca);
+        report.routers = count(NodeType::Router);
+        report.links = self.subnet.link_count();
+        report.took = self.now.since(self.sweep.started);
+        if !self.read_only {
+            report.lids = self.lid_plan.lids.iter().map(|(_, _, lmc)| 1usize << lmc.0).sum();
+            report.top_lid = self.top_lid;
+            report.absent = self.lids.len().saturating_sub(self.lid_plan.lids.len());
+        }
+        if report.switches > 0 && configured {
+            report.engine = self.engine.name;
+            report.engine_notes.extend(self.engine.notes.iter().cloned());
+            report.proof.clone_from(&self.engine.proof);
+        }
+        if configured {
+            self.first_as_master = false;
+        }
+        // What could not be done now is looked at again with the next light sweep.
+        self.retry = !report.is_clean() && !self.read_only;
+        self.last_report = Some(report.clone());
+        self.stage = Stage::Idle;
+        self.sweep = super::Sweep::default();
+        self.sweep.phase_queued = self.requester.queued();
+        if !self.read_only {
+            self.arm_timer(self.cfg.sweep_interval);
+        }
+        self.emit(Event::SweepDone(Box::new(report)));
+    }
+
+    pub(super) fn is_master(&self) -> bool {
+        self.role == SmState::Master && !self.read_only
+    }
+}

@@ -1,0 +1,549 @@
+//! Discovery by directed route (behaviour rules 1.1 to 1.24), of the whole fabric or of what a trap named.
+//!
+//! One mechanism serves both: a switch is read (SwitchInfo, then PortInfo of all ports), and whoever is behind a port is
+//! probed (NodeInfo). A full sweep probes behind every live port; a local one only where a port's state differs from
+//! what was known. Nothing that a node says, or fails to say, ends a sweep: it is left out, and reported.
+//!
+//! Which port reaches which is kept as claims; where two ports claim the same far end, the dispute is settled when all
+//! answers are in (rule 1.14).
+
+use std::collections::BTreeSet;
+
+use ferrosm_mad::attr::{NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SmState, SwitchInfo, id};
+use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::smp::DrPath;
+
+use super::ask::{Ask, route_to};
+use super::{Stage, SubnetManager};
+use crate::io::Event;
+use crate::report::{Phase, ProblemKind, QuarantineReason};
+use crate::subnet::{Node, NodeIdx, PortRef};
+
+/// What makes an answer to NodeInfo impossible (rule 1.7).
+fn implausible(info: &NodeInfo) -> Option<&'static str> {
+    if info.node_guid.0 == 0 {
+        return Some("NodeGUID is 0");
+    }
+    if info.port_guid.0 == 0 {
+        return Some("PortGUID is 0");
+    }
+    if ![NodeType::Ca, NodeType::Switch, NodeType::Router].contains(&info.node_type) {
+        return Some("NodeType is not CA, switch or router");
+    }
+    if info.num_ports == 0 || info.num_ports == u8::MAX {
+        return Some("NumPorts is not 1 to 254");
+    }
+    if info.local_port_num.0 > info.num_ports {
+        return Some("LocalPortNum is greater than NumPorts");
+    }
+    if info.local_port_num.0 == 0 && info.node_type != NodeType::Switch {
+        return Some("LocalPortNum is 0 on a node that is not a switch");
+    }
+    None
+}
+
+/// Whether two answers can come from the same node.
+fn same_node(a: &NodeInfo, b: &NodeInfo) -> bool {
+    (a.node_type, a.num_ports, a.device_id, a.vendor_id)
+        == (b.node_type, b.num_ports, b.device_id, b.vendor_id)
+}
+
+impl SubnetManager {
+    pub(super) fn begin_full_sweep(&mut self) {
+        self.wanted_sweep = None;
+        self.suspects.clear();
+        self.suspect_ports.clear();
+        self.begin_sweep(false);
+        self.epoch += 1;
+        self.dirty = true;
+        self.ask(Ask::Probe(None));
+    }
+
+    pub(super) fn begin_local_sweep(&mut self) {
+        self.wanted_sweep = None;
+        self.begin_sweep(true);
+        for n in core::mem::take(&mut self.suspects) {
+            if self.subnet.get(n).is_some_and(Node::is_switch) {
+                self.ask(Ask::Switch(n));
+            }
+        }
+        for p in core::mem::take(&mut self.suspect_ports) {
+            if self.subnet.port(p).is_some() {
+                self.ask(Ask::Port(p));
+            }
+        }
+    }
+
+    pub(super) fn on_node_info(&mut self, from: Option<PortRef>, status: Status, data: &[u8; 64]) {
+        let info = NodeInfo::decode(data);
+        let garbage = if status.is_ok() { implausible(&info) } else { Some("error status to NodeInfo") };
+        if let Some(why) = garbage {
+            match from {
+                Some(from) => self.quarantine(from, QuarantineReason::Garbage(why)),
+                None => self.no_link(format!("the local node's answer cannot be used: {why}")),
+            }
+            return;
+        }
+        let Some(path) = from.map_or(Some(DrPath::LOCAL), |p| {
+            route_to(&self.subnet, p).and_then(|path| path.extend(p.port))
+        }) else {
+            return;
+        };
+        let Some(idx) = self.visit(from, &info, path) else { return };
+        let to = PortRef::new(idx, info.local_port_num);
+        match from {
+            None => {
+                let port = if info.node_type == NodeType::Switch { PortNum::ZERO } else { info.local_port_num };
+                self.subnet.set_local(PortRef::new(idx, port));
+            }
+            Some(from) => {
+                self.sweep.claims.insert(from, to);
+                self.link_found(from, to);
+            }
+        }
+        if info.node_type != NodeType::Switch {
+            self.visit_end_port(from, to, info.port_guid);
+        }
+    }
+
+    /// The node that answered, added where it is new; `None` where it cannot be the node that its GUID names.
+    fn visit(&mut self, from: Option<PortRef>, info: &NodeInfo, path: DrPath) -> Option<NodeIdx> {
+        let epoch = self.epoch;
+        let local = self.sweep.local;
+        if let Some(idx) = self.subnet.node_by_guid(info.node_guid) {
+            let node = self.subnet.get_mut(idx)?;
+            if node.seen == epoch {
+                if !same_node(&node.info, info) {
+                    if let Some(from) = from {
+                        self.quarantine(from, QuarantineReason::DuplicateNodeGuid(info.node_guid));
+                    }
+                    return None;
+                }
+                return Some(idx);
+            }
+            if local || same_node(&node.info, info) {
+                node.seen = epoch;
+                node.path = path;
+                node.info = *info;
+                self.read_node(idx);
+                return Some(idx);
+            }
+            // Something else has taken the GUID since the last sweep: begin anew with it.
+            self.subnet.remove_node(idx);
+        }
+        let mut node = Node::new(*info, path);
+        node.seen = epoch;
+        let idx = self.subnet.add_node(node);
+        self.dirty = true;
+        if self.last_report.is_some() {
+            self.emit(Event::NodeAdded(info.node_guid.to_string()));
+        }
+        self.read_node(idx);
+        Some(idx)
+    }
+
+    fn read_node(&mut self, idx: NodeIdx) {
+        let Some(node) = self.subnet.get(idx) else { return };
+        let (is_switch, guid) = (node.is_switch(), node.info.port_guid);
+        self.ask(Ask::Description(idx));
+        if is_switch {
+            let at = PortRef::new(idx, PortNum::ZERO);
+            if let Some(port) = self.subnet.port_mut(at) {
+                port.guid = guid;
+            }
+            self.index_port(None, at, guid);
+            self.ask(Ask::Switch(idx));
+        }
+    }
+
+    fn visit_end_port(&mut self, from: Option<PortRef>, at: PortRef, guid: PortGuid) {
+        let epoch = self.epoch;
+        let Some(port) = self.subnet.port_mut(at) else { return };
+        if port.seen == epoch && !self.sweep.local {
+            return;
+        }
+        port.seen = epoch;
+        if port.guid != guid {
+            port.guid = guid;
+            self.dirty = true;
+        }
+        self.index_port(from, at, guid);
+        self.ask(Ask::Port(at));
+    }
+
+    /// Books a port GUID, or leaves the port out where another living port has it.
+    fn index_port(&mut self, from: Option<PortRef>, at: PortRef, guid: PortGuid) {
+        if let Some(owner) = self.subnet.port_by_guid(guid)
+            && owner != at
+            && self.subnet.port(owner).is_some_and(|p| p.guid == guid)
+            && self.subnet.get(owner.node).is_some_and(|n| n.seen == self.epoch)
+        {
+            let why = QuarantineReason::DuplicatePortGuid(guid);
+            self.problem(Some(from.unwrap_or(at)), ProblemKind::Quarantined(why.clone()));
+            if let Some(port) = self.subnet.port_mut(at) {
+                port.quarantine = Some(why);
+            }
+            return;
+        }
+        if let Some(port) = self.subnet.port_mut(at) {
+            port.quarantine = None;
+        }
+        self.subnet.index_port_guid(guid, at);
+    }
+
+    /// A probe out of `from` was answered by `to`.
+    fn link_found(&mut self, from: PortRef, to: PortRef) {
+        if self.subnet.peer(from) == Some(to) {
+            if self.sweep.local {
+                self.ask_far_end(to);
+            }
+            return;
+        }
+        if self.subnet.peer(to).is_some_and(|other| other != from) {
+            // Another cable is known to end there. It may have been moved: ask again from its other end, and settle it
+            // when everything is known.
+            self.sweep.disputes.insert((from, to));
+            if self.sweep.local
+                && let Some(other) = self.subnet.peer(to)
+                && self.subnet.get(other.node).is_some_and(Node::is_switch)
+            {
+                self.sweep.doubtful.insert(other);
+                self.ask(Ask::Port(other));
+            }
+            return;
+        }
+        self.link(from, to);
+        if self.sweep.local {
+            self.ask_far_end(to);
+        }
+    }
+
+    fn link(&mut self, from: PortRef, to: PortRef) {
+        self.subnet.connect(from, to);
+        self.dirty = true;
+        if from.node == to.node {
+            self.problem(Some(from), ProblemKind::Loopback);
+        }
+        if self.last_report.is_some() {
+            let text = format!("{} - {}", self.subnet.describe(from), self.subnet.describe(to));
+            self.emit(Event::LinkUp(text));
+        }
+    }
+
+    /// Reads the far end of a cable whose near end changed; a switch there may have lost its tables.
+    fn ask_far_end(&mut self, to: PortRef) {
+        if self.subnet.get(to.node).is_some_and(Node::is_switch) {
+            self.ask(Ask::Switch(to.node));
+        }
+    }
+
+    pub(super) fn on_description(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
+        if status.is_ok()
+            && let Some(node) = self.subnet.get_mut(n)
+        {
+            node.description = NodeDescription::decode(data);
+        }
+    }
+
+    pub(super) fn on_switch_info(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
+        if !status.is_ok() {
+            self.on_switch_silent(n);
+            return;
+        }
+        let told = SwitchInfo::decode(data);
+        let top = self.top_lid;
+        let Some(node) = self.subnet.get_mut(n) else { return };
+        node.switch_raw = Some(*data);
+        // A switch that has forgotten how far its table reaches has forgotten the table (a reboot).
+        if node.installed.is_some() && told.linear_fdb_top != top.0 {
+            node.installed = None;
+            self.dirty = true;
+        }
+        if self.stage == Stage::Light {
+            let unwritten = told.linear_fdb_cap > 0
+                && self.subnet.get(n).is_some_and(|s| s.installed.is_none());
+            if told.port_state_change || unwritten {
+                self.suspects.insert(n);
+            }
+            return;
+        }
+        if told.port_state_change && self.role == SmState::Master && !self.read_only {
+            self.ask(Ask::ClearChange(n));
+        } else {
+            if told.port_state_change {
+                self.unsure.insert(n);
+            }
+            self.read_ports(n);
+        }
+    }
+
+    pub(super) fn on_change_cleared(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
+        if status.is_ok()
+            && let Some(node) = self.subnet.get_mut(n)
+        {
+            node.switch_raw = Some(*data);
+        }
+        self.read_ports(n);
+    }
+
+    fn read_ports(&mut self, n: NodeIdx) {
+        let Some(node) = self.subnet.get(n) else { return };
+        let ports = node.physical_ports();
+        self.ask(Ask::Port(PortRef::new(n, PortNum::ZERO)));
+        for p in ports {
+            self.ask(Ask::Port(PortRef::new(n, p)));
+        }
+    }
+
+    pub(super) fn on_port_info(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
+        if !status.is_ok() {
+            self.on_port_silent(at);
+            return;
+        }
+        let (local_sm, local_sweep, epoch) = (self.subnet.local(), self.sweep.local, self.epoch);
+        let Some(node) = self.subnet.get_mut(at.node) else { return };
+        let is_switch = node.is_switch();
+        let Some(port) = node.ports.get_mut(at.port.index()) else { return };
+        let (was, was_known) = (port.state(), port.known);
+        let new = PortInfo::decode(data);
+        port.known = true;
+        port.seen = epoch;
+        if new.port_state == PortState::Down {
+            // Only the states of a port that is down are valid (rule 1.10).
+            port.raw[32] = data[32];
+            port.raw[33] = data[33];
+        } else {
+            port.raw = *data;
+        }
+        if self.stage != Stage::Sweep(Phase::Discover) {
+            return;
+        }
+        if is_switch && at.port != PortNum::ZERO {
+            port.quarantine = None;
+            self.on_external_port(at, was, was_known, local_sweep);
+        } else if local_sm == Some(at) && !is_switch {
+            if port.is_up() {
+                self.ask(Ask::Probe(Some(at)));
+            } else {
+                self.no_link(format!("{} is down", self.subnet.describe(at)));
+            }
+        }
+    }
+
+    fn on_external_port(&mut self, at: PortRef, was: PortState, was_known: bool, local_sweep: bool) {
+        let Some(port) = self.subnet.port(at) else { return };
+        if !port.is_up() {
+            self.link_lost(at);
+            return;
+        }
+        let bounced = was_known && was != port.state() && port.state().0 < PortState::Active.0;
+        let doubtful = self.sweep.doubtful.contains(&at);
+        if !local_sweep || port.link.is_none() || bounced || doubtful {
+            if route_to(&self.subnet, at).and_then(|p| p.extend(at.port)).is_none() {
+                self.quarantine(at, QuarantineReason::TooFar);
+            } else {
+                self.ask(Ask::Probe(Some(at)));
+            }
+        }
+    }
+
+    /// A port that had a cable is down: the cable goes, and the far end is asked for its own view.
+    fn link_lost(&mut self, at: PortRef) {
+        let before = self.subnet.describe(at);
+        let Some(peer) = self.subnet.disconnect(at) else { return };
+        self.dirty = true;
+        self.emit(Event::LinkDown(format!("{before} - {}", self.subnet.describe(peer))));
+        if self.sweep.local && self.subnet.get(peer.node).is_some_and(Node::is_switch) {
+            self.ask(Ask::Port(peer));
+        }
+    }
+
+    pub(super) fn on_probe_failed(&mut self, from: Option<PortRef>) {
+        match from {
+            Some(from) => self.quarantine(from, QuarantineReason::NoAnswer),
+            None => self.no_link("the local node does not answer".to_owned()),
+        }
+    }
+
+    /// A switch that does not tell its SwitchInfo: in a full sweep it cannot be used; otherwise its neighbours are
+    /// asked whether it is still there.
+    pub(super) fn on_switch_silent(&mut self, n: NodeIdx) {
+        self.problem(Some(PortRef::new(n, PortNum::ZERO)), ProblemKind::NoAnswer { attr: id::SWITCH_INFO });
+        if self.stage == Stage::Light || self.sweep.local {
+            let Some(node) = self.subnet.get(n) else { return };
+            let peers: Vec<PortRef> =
+                node.physical_ports().filter_map(|p| self.subnet.peer(PortRef::new(n, p))).collect();
+            for peer in peers.into_iter().filter(|p| p.node != n) {
+                if self.subnet.get(peer.node).is_some_and(Node::is_switch) {
+                    if self.stage == Stage::Light {
+                        self.suspect_ports.insert(peer);
+                    } else {
+                        self.ask(Ask::Port(peer));
+                    }
+                }
+            }
+        } else {
+            self.leave_out(n);
+        }
+    }
+
+    pub(super) fn on_port_silent(&mut self, at: PortRef) {
+        self.problem(Some(at), ProblemKind::NoAnswer { attr: id::PORT_INFO });
+        let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
+        if self.stage == Stage::Sweep(Phase::Discover) && !self.sweep.local && at.port == PortNum::ZERO && is_switch {
+            self.leave_out(at.node);
+        }
+    }
+
+    /// Removes a node that cannot be used, and says so at the ports that lead to it.
+    fn leave_out(&mut self, n: NodeIdx) {
+        let Some(node) = self.subnet.get(n) else { return };
+        let peers: Vec<PortRef> = (0..node.ports.len())
+            .filter_map(|p| self.subnet.peer(PortRef::new(n, PortNum(u8::try_from(p).ok()?))))
+            .collect();
+        for peer in peers {
+            self.quarantine(peer, QuarantineReason::NoAnswer);
+        }
+        self.subnet.remove_node(n);
+        self.dirty = true;
+    }
+
+    pub(super) fn quarantine(&mut self, at: PortRef, why: QuarantineReason) {
+        if self.subnet.disconnect(at).is_some() {
+            self.dirty = true;
+        }
+        self.problem(Some(at), ProblemKind::Quarantined(why.clone()));
+        if let Some(port) = self.subnet.port_mut(at) {
+            port.quarantine = Some(why);
+        }
+    }
+
+    pub(super) fn no_link(&mut self, why: String) {
+        self.requester.clear();
+        self.stage = Stage::NoLink;
+        self.arm_timer(self.cfg.sweep_interval);
+        self.emit(Event::NoLink(why));
+    }
+
+    /// Every answer is in: settle disputes, remove what is gone, and find the shortest ways.
+    pub(super) fn finish_discovery(&mut self) {
+        self.settle_disputes();
+        if !self.sweep.local {
+            self.check_both_views();
+            let gone: Vec<NodeIdx> =
+                self.subnet.nodes().filter(|(_, n)| n.seen != self.epoch).map(|(i, _)| i).collect();
+            self.remove_nodes(&gone);
+        }
+        let routes = self.subnet.routes(&|_| false);
+        let gone: Vec<NodeIdx> = self
+            .subnet
+            .node_indices()
+            .filter(|n| routes.get(n.index()).is_none_or(Option::is_none))
+            .collect();
+        self.remove_nodes(&gone);
+        for (n, path) in routes.iter().enumerate() {
+            if let (Some(path), Some(node)) = (path, self.subnet.get_mut(NodeIdx::new(n))) {
+                node.path = *path;
+            }
+        }
+        self.forget_loose_end_ports();
+        if self.subnet.local().is_none() {
+            self.no_link("the local node is not known".to_owned());
+            return;
+        }
+        if self.read_only {
+            self.finish_sweep();
+        } else {
+            self.begin_asking_sms();
+        }
+    }
+
+    fn remove_nodes(&mut self, gone: &[NodeIdx]) {
+        for n in gone {
+            let Some(node) = self.subnet.remove_node(*n) else { continue };
+            self.dirty = true;
+            self.emit(Event::NodeGone(format!("\"{}\" ({})", node.description, node.info.node_guid)));
+        }
+    }
+
+    /// A CA port that no cable leads to any more is no end port.
+    fn forget_loose_end_ports(&mut self) {
+        let local = self.subnet.local();
+        let loose: Vec<PortRef> = self
+            .subnet
+            .end_ports()
+            .filter(|p| p.port != PortNum::ZERO && Some(*p) != local && self.subnet.peer(*p).is_none())
+            .collect();
+        for p in loose {
+            self.dirty = true;
+            if let Some(port) = self.subnet.port_mut(p) {
+                port.known = false;
+            }
+        }
+    }
+
+    /// Two ports claim to reach the same far end. The one whose claim still stands and is older keeps it; the node behind
+    /// the other one uses a GUID that is not its own. A cable that was moved has only one claim left.
+    fn settle_disputes(&mut self) {
+        for (from, to) in core::mem::take(&mut self.sweep.disputes) {
+            if self.sweep.claims.get(&from) != Some(&to) {
+                continue;
+            }
+            match self.subnet.peer(to) {
+                Some(other) if other != from => {
+                    let to_says = self.sweep.claims.get(&to);
+                    let still = self.sweep.claims.get(&other) == Some(&to) || to_says == Some(&other);
+                    if to_says == Some(&from) {
+                        self.reject(other, to);
+                        self.link(from, to);
+                    } else if still {
+                        self.reject(from, to);
+                    } else {
+                        self.link(from, to);
+                    }
+                }
+                Some(_) => {}
+                None => self.link(from, to),
+            }
+        }
+    }
+
+    /// A link between switches must look the same from both ends: where one end sees somebody else, or is down, what is
+    /// behind the other end only borrows the GUID.
+    fn check_both_views(&mut self) {
+        let claims: Vec<(PortRef, PortRef)> =
+            self.sweep.claims.iter().map(|(from, to)| (*from, *to)).collect();
+        let mut rejected = BTreeSet::new();
+        for (from, to) in claims {
+            let Some(far) = self.subnet.port(to) else { continue };
+            if !self.subnet.get(to.node).is_some_and(Node::is_switch) || !far.known {
+                continue;
+            }
+            let contradicts = match self.sweep.claims.get(&to) {
+                Some(seen) => *seen != from,
+                None => far.state() == PortState::Down,
+            };
+            if contradicts && !rejected.contains(&to) {
+                rejected.insert(from);
+                self.reject(from, to);
+                if let Some(real) = self.sweep.claims.get(&to).copied()
+                    && self.subnet.peer(to).is_none()
+                    && self.subnet.peer(real).is_none()
+                {
+                    self.link(to, real);
+                }
+            }
+        }
+    }
+
+    fn reject(&mut self, from: PortRef, to: PortRef) {
+        if let Some(guid) = self.subnet.get(to.node).map(|n| n.info.node_guid) {
+            self.quarantine(from, QuarantineReason::DuplicateNodeGuid(guid));
+        }
+    }
+
+    pub(super) fn lid_in_use(&self, p: PortRef) -> Lid {
+        self.subnet.port(p).map_or(Lid::NONE, |port| port.info().lid)
+    }
+}

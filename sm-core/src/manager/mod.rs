@@ -1,0 +1,487 @@
+//! The subnet manager as one value: inputs in, outputs out, everything between is here.
+//!
+//! This file holds the state, the contract with the driver, and the order of the phases. What a phase does is in
+//! its own file: [`discover`], [`configure`], [`watch`] (light sweeps and traps), [`sminfo`] (other SMs).
+
+mod ask;
+mod configure;
+mod discover;
+mod sminfo;
+mod watch;
+
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use ferrosm_mad::attr::{SmInfo, SmState, id};
+use ferrosm_mad::ids::{Lid, PortGuid, Tid};
+use ferrosm_mad::mad::{Address, MadIn, MadOut, Method, MgmtClass, Status};
+use ferrosm_mad::smp::{self, DATA_LEN};
+use ferrosm_mad::time::Instant;
+
+use crate::config::SmConfig;
+use crate::io::{Event, Input, LidMap, LocalPortEvent, Output, Restored};
+use crate::plan::lids::LidPlan;
+use crate::plan::routes::Computed;
+use crate::report::{Phase, Problem, ProblemKind, SweepReport};
+use crate::requester::{Limits, Requester, Unanswered};
+use crate::subnet::{NodeIdx, PortRef, Subnet};
+use ask::Ask;
+
+/// How far the present phase is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The phase.
+    pub phase: Phase,
+    /// Requests of it that are answered.
+    pub done: u64,
+    /// Requests of it that are known so far; grows during discovery.
+    pub total: u64,
+}
+
+/// What the SM waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The next timer, trap or command.
+    Idle,
+    /// Answers to a light sweep.
+    Light,
+    /// A step of a sweep.
+    Sweep(Phase),
+    /// The end of another SM's reign.
+    Standby,
+    /// A cable.
+    NoLink,
+}
+
+/// What a sweep is about.
+#[derive(Debug, Default)]
+struct Sweep {
+    local: bool,
+    started: Instant,
+    phase_began: Instant,
+    phase_queued: u64,
+    /// What a probe out of a port answered, in this sweep.
+    claims: BTreeMap<PortRef, PortRef>,
+    /// Ends of cables that something else was found at.
+    disputes: BTreeSet<(PortRef, PortRef)>,
+    /// Ports with a known cable that must be probed nevertheless.
+    doubtful: BTreeSet<PortRef>,
+    /// Tables being read.
+    reading: BTreeMap<NodeIdx, Vec<u8>>,
+    /// LFT blocks still to be answered, by switch.
+    blocks_left: BTreeMap<NodeIdx, usize>,
+    /// Switches with a block that was not taken.
+    blocks_failed: BTreeSet<NodeIdx>,
+    report: SweepReport,
+}
+
+/// An InfiniBand subnet manager without I/O.
+///
+/// The contract with its driver: after every [`handle`](Self::handle) take [`poll_output`](Self::poll_output) until it is
+/// empty, then wait for an input or for [`poll_timeout`](Self::poll_timeout). Inputs that come late, twice or never are fine.
+#[derive(Debug)]
+pub struct SubnetManager {
+    cfg: SmConfig,
+    read_only: bool,
+    now: Instant,
+    subnet: Subnet,
+    requester: Requester<Ask>,
+    out: VecDeque<Output>,
+    stage: Stage,
+    sweep: Sweep,
+    sweeps: u32,
+    epoch: u32,
+    last_report: Option<SweepReport>,
+
+    role: SmState,
+    first_as_master: bool,
+    others: BTreeMap<PortGuid, (PortRef, SmInfo)>,
+    master: Option<PortRef>,
+    master_silent: u8,
+    smps_sent: u64,
+
+    lids: LidMap,
+    lid_plan: LidPlan,
+    top_lid: Lid,
+    job: Option<u64>,
+    jobs: u64,
+    engine: EngineState,
+    /// Something changed that routes depend on.
+    dirty: bool,
+    /// Routings in a row that were thrown away because something changed meanwhile.
+    stale_routings: u8,
+
+    wanted_sweep: Option<watch::Wanted>,
+    suspects: BTreeSet<NodeIdx>,
+    suspect_ports: BTreeSet<PortRef>,
+    /// Switches whose change bit was cleared after their ports had been read: read again when there is time.
+    unsure: BTreeSet<NodeIdx>,
+    traps: watch::TrapCounter,
+    timer: Option<Instant>,
+    /// The last sweep left something undone.
+    retry: bool,
+}
+
+/// The routing that is installed.
+#[derive(Debug, Default)]
+struct EngineState {
+    name: &'static str,
+    notes: Vec<String>,
+    proof: Option<ferrosm_routing::Proof>,
+}
+
+impl SubnetManager {
+    /// A subnet manager that begins to discover at once: poll it.
+    #[must_use]
+    pub fn new(cfg: SmConfig, restored: Restored, now: Instant) -> Self {
+        Self::build_new(cfg, restored, now, false)
+    }
+
+    /// One that looks at the fabric, reports it, and never changes anything.
+    #[must_use]
+    pub fn read_only(cfg: SmConfig, now: Instant) -> Self {
+        Self::build_new(cfg, Restored::default(), now, true)
+    }
+
+    fn build_new(cfg: SmConfig, restored: Restored, now: Instant, read_only: bool) -> Self {
+        let mut sm = Self {
+            requester: Requester::new(limits(&cfg)),
+            cfg,
+            read_only,
+            now,
+            subnet: Subnet::default(),
+            out: VecDeque::new(),
+            stage: Stage::Idle,
+            sweep: Sweep::default(),
+            sweeps: 0,
+            epoch: 0,
+            last_report: None,
+            role: SmState::Discovering,
+            first_as_master: true,
+            others: BTreeMap::new(),
+            master: None,
+            master_silent: 0,
+            smps_sent: 0,
+            lids: restored.lids,
+            lid_plan: LidPlan::default(),
+            top_lid: Lid::NONE,
+            job: None,
+            jobs: 0,
+            engine: EngineState::default(),
+            dirty: true,
+            stale_routings: 0,
+            wanted_sweep: None,
+            suspects: BTreeSet::new(),
+            suspect_ports: BTreeSet::new(),
+            unsure: BTreeSet::new(),
+            traps: watch::TrapCounter::default(),
+            timer: None,
+            retry: false,
+        };
+        sm.begin_full_sweep();
+        sm
+    }
+
+    /// The subnet as it is known now.
+    #[must_use]
+    pub const fn subnet(&self) -> &Subnet {
+        &self.subnet
+    }
+
+    /// The state among subnet managers.
+    #[must_use]
+    pub const fn role(&self) -> SmState {
+        self.role
+    }
+
+    /// The report of the last complete sweep.
+    #[must_use]
+    pub const fn last_report(&self) -> Option<&SweepReport> {
+        self.last_report.as_ref()
+    }
+
+    /// Who owns which LIDs.
+    #[must_use]
+    pub const fn lid_map(&self) -> &LidMap {
+        &self.lids
+    }
+
+    /// What the SM is doing.
+    #[must_use]
+    pub const fn phase(&self) -> Phase {
+        match self.stage {
+            Stage::Sweep(phase) => phase,
+            Stage::Idle | Stage::Light | Stage::Standby | Stage::NoLink => Phase::Idle,
+        }
+    }
+
+    /// How far it is.
+    #[must_use]
+    pub const fn progress(&self) -> Progress {
+        let total = self.requester.queued() - self.sweep.phase_queued;
+        let done = total.saturating_sub(self.requester.pending() as u64);
+        Progress { phase: self.phase(), done, total }
+    }
+
+    /// Takes one input. Drain [`poll_output`](Self::poll_output) afterwards.
+    pub fn handle(&mut self, input: Input, now: Instant) {
+        self.now = now;
+        match input {
+            Input::Mad(mad) => self.on_mad(&mad),
+            Input::SendFailed(tid) => self.on_unanswered(tid),
+            Input::Timeout => {}
+            Input::Computed(computed) => self.on_computed(*computed),
+            Input::Config(cfg) => self.on_config(*cfg),
+            Input::Resweep => self.want_full(),
+            Input::LocalPort(event) => self.on_local_port(event),
+        }
+        while let Some(tid) = self.requester.expired(now) {
+            self.on_unanswered(tid);
+        }
+        self.advance();
+    }
+
+    /// The next thing to do outside; `None` when there is nothing more before the next input.
+    #[must_use]
+    pub fn poll_output(&mut self) -> Option<Output> {
+        loop {
+            if let Some(out) = self.out.pop_front() {
+                return Some(out);
+            }
+            let dispatch = self.requester.next(self.now)?;
+            if let Some((path, request)) = self.build(dispatch.item, dispatch.repetition) {
+                let mad = request.directed(&path, dispatch.tid);
+                self.count_sent(dispatch.item);
+                return Some(Output::Send(MadOut { to: Address::DIRECTED, mad }));
+            }
+            // Its node went away meanwhile: nobody is left to answer.
+            self.requester.answered(dispatch.tid);
+            self.advance();
+        }
+    }
+
+    /// When to call [`handle`](Self::handle) with [`Input::Timeout`], if nothing else happens before.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        [self.requester.deadline(), self.timer].into_iter().flatten().min()
+    }
+
+    fn is_local_sweep(&self) -> bool {
+        self.sweep.local
+    }
+
+    fn ask(&mut self, ask: Ask) {
+        self.requester.push(ask.device(), ask);
+    }
+
+    fn emit(&mut self, event: Event) {
+        self.out.push_back(Output::Event(event));
+    }
+
+    fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
+        let place = at.map_or_else(|| "local node".to_owned(), |p| self.subnet.describe(p));
+        let problem = Problem { place, kind };
+        if !self.sweep.report.problems.contains(&problem) {
+            self.sweep.report.problems.push(problem);
+        }
+    }
+
+    fn count_sent(&mut self, ask: Ask) {
+        self.smps_sent += 1;
+        let count = self.sweep.report.smps.entry(ask.attr()).or_default();
+        if ask.is_set() {
+            count.sets += 1;
+        } else {
+            count.gets += 1;
+        }
+    }
+
+    fn on_mad(&mut self, received: &MadIn) {
+        let mad = &received.mad;
+        let class = mad.mgmt_class();
+        if class != MgmtClass::SubnDirected && class != MgmtClass::SubnLid {
+            return;
+        }
+        match mad.method() {
+            Method::GetResp => self.on_answer(received),
+            Method::Trap if mad.attr_id() == id::NOTICE => self.on_trap(received),
+            Method::Get | Method::Set => self.on_request(received),
+            _ => {}
+        }
+    }
+
+    /// An answer to something of ours; anything else is late, foreign or garbage and changes nothing.
+    fn on_answer(&mut self, received: &MadIn) {
+        let mad = &received.mad;
+        let tid = Tid(mad.tid().0 & u64::from(u32::MAX));
+        let Some(ask) = self.requester.peek(tid).copied() else { return };
+        if mad.attr_id() != ask.attr() || mad.attr_mod() != ask.modifier() {
+            return;
+        }
+        self.requester.answered(tid);
+        let (status, data) = (mad.status(), *smp::data(mad));
+        match ask {
+            Ask::Probe(from) => self.on_node_info(from, status, &data),
+            Ask::Description(n) => self.on_description(n, status, &data),
+            Ask::Switch(n) => self.on_switch_info(n, status, &data),
+            Ask::ClearChange(n) => self.on_change_cleared(n, status, &data),
+            Ask::Port(p) => self.on_port_info(p, status, &data),
+            Ask::Lft(n, block) => self.on_lft(n, block, status, &data),
+            Ask::Sm(p) => self.on_sm_info(p, status, &data),
+            Ask::SetSwitch(n) => self.on_switch_set(n, status, &data),
+            Ask::SetLft(n, block) => self.on_lft_set(n, block, status, &data),
+            Ask::SetPort(p, step) => self.on_port_set(p, step, status, &data),
+            Ask::Handover(p) => self.on_handover_answer(p, status),
+        }
+    }
+
+    fn on_unanswered(&mut self, tid: Tid) {
+        let tid = Tid(tid.0 & u64::from(u32::MAX));
+        let (Unanswered::Repeated(ask) | Unanswered::Failed(ask)) = (match self.requester.unanswered(tid)
+        {
+            Unanswered::Unknown => return,
+            Unanswered::Repeated(ask) => {
+                self.sweep.report.smps.entry(ask.attr()).or_default().timeouts += 1;
+                return;
+            }
+            failed @ Unanswered::Failed(_) => failed,
+        }) else {
+            return;
+        };
+        self.sweep.report.smps.entry(ask.attr()).or_default().timeouts += 1;
+        match ask {
+            Ask::Probe(from) => self.on_probe_failed(from),
+            Ask::Description(_) => {}
+            Ask::Switch(n) | Ask::ClearChange(n) => self.on_switch_silent(n),
+            Ask::Port(p) => self.on_port_silent(p),
+            Ask::Lft(n, _) => {
+                self.sweep.reading.remove(&n);
+            }
+            Ask::Sm(p) | Ask::Handover(p) => self.on_sm_silent(p),
+            Ask::SetSwitch(_) | Ask::SetPort(..) => self.problem(ask.place(), ProblemKind::NoAnswer { attr: ask.attr() }),
+            Ask::SetLft(n, _) => self.on_block_done(n, Err(ProblemKind::NoAnswer { attr: id::LFT })),
+        }
+    }
+
+    /// Sends an answer or a TrapRepress: not limited by windows.
+    fn reply(&mut self, to: Address, mad: ferrosm_mad::mad::Mad) {
+        self.smps_sent += 1;
+        self.out.push_back(Output::Send(MadOut { to, mad }));
+    }
+
+    fn on_request(&mut self, received: &MadIn) {
+        let mad = &received.mad;
+        if mad.attr_id() == id::SM_INFO {
+            self.on_sm_info_request(received);
+        } else {
+            // The SMA answers for everything else; what it left to us is not supported by the node.
+            let answer = smp::response(mad, Status::BAD_METHOD_ATTR, &[0; DATA_LEN]);
+            self.reply(received.from, answer);
+        }
+    }
+
+    fn on_config(&mut self, cfg: SmConfig) {
+        self.requester.set_limits(limits(&cfg));
+        self.cfg = cfg;
+        self.want_full();
+    }
+
+    fn on_local_port(&mut self, event: LocalPortEvent) {
+        match event {
+            LocalPortEvent::Up | LocalPortEvent::Down => self.want_full(),
+            LocalPortEvent::Changed => {
+                if let Some(local) = self.subnet.local() {
+                    self.suspect_ports.insert(local);
+                    self.want_local();
+                }
+            }
+        }
+    }
+
+    /// Moves on as far as nothing has to be waited for.
+    fn advance(&mut self) {
+        loop {
+            let before = (self.stage, self.sweeps);
+            self.step();
+            if before == (self.stage, self.sweeps) {
+                return;
+            }
+        }
+    }
+
+    fn step(&mut self) {
+        if !self.requester.is_idle() {
+            return;
+        }
+        match self.stage {
+            Stage::Sweep(Phase::Idle) => self.stage = Stage::Idle,
+            Stage::Sweep(Phase::Discover) => self.finish_discovery(),
+            Stage::Sweep(Phase::OtherSms) => self.choose_role(),
+            Stage::Sweep(Phase::ReadTables) => self.finish_reading(),
+            // Waits for the job, not for the fabric.
+            Stage::Sweep(Phase::Route) => {}
+            Stage::Sweep(Phase::WriteTables) => self.begin_arming(),
+            Stage::Sweep(Phase::Arm) => self.begin_activation(),
+            Stage::Sweep(Phase::Activate) => self.finish_sweep(),
+            Stage::Light => self.finish_light_sweep(),
+            Stage::Idle | Stage::Standby | Stage::NoLink => self.on_idle(),
+        }
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        if let Stage::Sweep(old) = self.stage {
+            let took = self.now.since(self.sweep.phase_began);
+            self.sweep.report.phases.push((old, took));
+        }
+        self.stage = Stage::Sweep(phase);
+        self.sweep.phase_began = self.now;
+        self.sweep.phase_queued = self.requester.queued();
+        self.emit(Event::Phase(phase));
+    }
+
+    fn begin_sweep(&mut self, local: bool) {
+        self.requester.clear();
+        self.sweeps += 1;
+        self.stage = Stage::Idle;
+        self.timer = None;
+        self.job = None;
+        self.sweep = Sweep {
+            local,
+            started: self.now,
+            report: SweepReport { number: self.sweeps, local, ..SweepReport::default() },
+            ..Sweep::default()
+        };
+        self.enter(Phase::Discover);
+    }
+
+    fn arm_timer(&mut self, after: Duration) {
+        self.timer = (!after.is_zero()).then(|| self.now + after);
+    }
+
+    fn timer_is_due(&self) -> bool {
+        self.timer.is_some_and(|t| t <= self.now)
+    }
+
+    /// The LID that the SM's own port has or is to have.
+    fn sm_lid(&self) -> Option<Lid> {
+        let guid = self.subnet.port(self.subnet.local()?)?.guid;
+        self.lids.get(&guid).map(|l| l.0)
+    }
+
+    fn on_computed(&mut self, computed: Computed) {
+        if self.job != Some(computed.id) {
+            return;
+        }
+        self.job = None;
+        self.install(computed);
+    }
+}
+
+fn limits(cfg: &SmConfig) -> Limits {
+    Limits {
+        timeout: cfg.smp_timeout,
+        retries: cfg.smp_retries,
+        window: cfg.max_outstanding.max(1),
+        device_window: cfg.max_outstanding_per_node.max(1),
+    }
+}

@@ -1,0 +1,276 @@
+//! Who gets which LIDs (behaviour rules 2.1 to 2.11).
+//!
+//! In order of preference: the LIDs that the map holds for the port's GUID, the LIDs that the port has already, the first
+//! free ones. LIDs of ports that are absent now stay theirs.
+
+use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
+
+use crate::config::SmConfig;
+use crate::io::LidMap;
+use crate::subnet::{PortRef, Subnet};
+
+/// The result of [`plan`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LidPlan {
+    /// Base LID and LMC of every end port that got one, the SM's own first.
+    pub lids: Vec<(PortRef, Lid, Lmc)>,
+    /// Ports for which no LIDs were left.
+    pub without: Vec<PortRef>,
+    /// Ports whose present LID belongs to another port, and that LID.
+    pub conflicts: Vec<(PortRef, Lid)>,
+    /// The map with everything that was given out.
+    pub map: LidMap,
+}
+
+/// Which LIDs are taken.
+struct Space {
+    taken: Vec<bool>,
+    next_free: usize,
+}
+
+impl Space {
+    fn new(highest: Lid) -> Self {
+        Self { taken: vec![false; usize::from(highest.0) + 1], next_free: 1 }
+    }
+
+    /// Whether the range is legal, aligned and free.
+    fn is_free(&self, base: Lid, count: usize) -> bool {
+        let first = usize::from(base.0);
+        first >= 1
+            && first.is_multiple_of(count)
+            && self.taken.get(first..first + count).is_some_and(|r| !r.contains(&true))
+    }
+
+    fn take(&mut self, base: Lid, count: usize) {
+        let first = usize::from(base.0);
+        self.taken[first..first + count].fill(true);
+    }
+
+    fn first_free(&mut self, count: usize) -> Option<Lid> {
+        while self.taken.get(self.next_free) == Some(&true) {
+            self.next_free += 1;
+        }
+        let mut at = self.next_free.next_multiple_of(count);
+        while at + count <= self.taken.len() {
+            let lid = Lid(u16::try_from(at).ok()?);
+            if self.is_free(lid, count) {
+                return Some(lid);
+            }
+            at += count;
+        }
+        None
+    }
+}
+
+/// The highest LID that every switch can forward (rule 1.18).
+#[must_use]
+pub fn highest_lid(subnet: &Subnet) -> Lid {
+    let cap = subnet
+        .nodes()
+        .filter_map(|(_, n)| n.switch_info())
+        .map(|s| s.linear_fdb_cap)
+        .filter(|cap| *cap > 0)
+        .min()
+        .unwrap_or(u16::MAX);
+    Lid((cap - 1).min(Lid::UNICAST_MAX.0))
+}
+
+/// LMC of an end port: switch ports 0 have one LID unless they are enhanced and the operator wants more (rule 2.3).
+#[must_use]
+pub fn lmc_of(subnet: &Subnet, at: PortRef, cfg: &SmConfig) -> Lmc {
+    let Some(node) = subnet.get(at.node) else { return Lmc(0) };
+    let many = !node.is_switch()
+        || (cfg.lmc_esp0 && node.switch_info().is_some_and(|s| s.enhanced_port0));
+    if many { cfg.lmc } else { Lmc(0) }
+}
+
+/// End ports in the order in which LIDs are given out: the SM's own, then switch by switch, each followed by its
+/// neighbours by port. The order depends on GUIDs and cables only, so the same cold fabric gets the same LIDs.
+fn in_order(subnet: &Subnet) -> Vec<PortRef> {
+    let mut ports: Vec<PortRef> = subnet.end_ports().collect();
+    let key = |p: &PortRef| {
+        let own = subnet.get(p.node).map(|n| n.info.node_guid);
+        let behind = subnet
+            .peer(*p)
+            .filter(|_| p.port != PortNum::ZERO)
+            .and_then(|s| Some((subnet.get(s.node)?.info.node_guid, s.port)));
+        let (switch, port) = behind.map_or((own, PortNum::ZERO), |(g, port)| (Some(g), port));
+        (Some(*p) != subnet.local(), switch, port, own, p.port)
+    };
+    ports.sort_by_cached_key(key);
+    ports
+}
+
+/// Gives every end port its LIDs.
+///
+/// `map` is what is known from before; with `reassign` neither it nor the LIDs that ports have are honoured.
+#[must_use]
+pub fn plan(subnet: &Subnet, map: &LidMap, cfg: &SmConfig, reassign: bool) -> LidPlan {
+    let ports = in_order(subnet);
+    let mut space = Space::new(highest_lid(subnet));
+    let mut given: Vec<Option<Lid>> = vec![None; ports.len()];
+    let mut out = LidPlan::default();
+    let guid_of = |p: PortRef| subnet.port(p).map_or(PortGuid(0), |port| port.guid);
+    let count_of = |p: PortRef| 1usize << lmc_of(subnet, p, cfg).0;
+
+    if !reassign {
+        // The map first; then what absent ports hold, so that present LIDs do not take it.
+        for (i, p) in ports.iter().enumerate() {
+            if let Some((lid, _)) = map.get(&guid_of(*p))
+                && space.is_free(*lid, count_of(*p))
+            {
+                space.take(*lid, count_of(*p));
+                given[i] = Some(*lid);
+            }
+        }
+        let present: std::collections::BTreeSet<PortGuid> = ports.iter().map(|p| guid_of(*p)).collect();
+        for (guid, (lid, lmc)) in map.iter().filter(|(g, _)| !present.contains(g)) {
+            if space.is_free(*lid, 1 << lmc.0) {
+                space.take(*lid, 1 << lmc.0);
+                out.map.insert(*guid, (*lid, *lmc));
+            }
+        }
+        for (i, p) in ports.iter().enumerate() {
+            let has = subnet.port(*p).map_or(Lid::NONE, |port| port.info().lid);
+            if given[i].is_none() && has.is_unicast() {
+                if space.is_free(has, count_of(*p)) {
+                    space.take(has, count_of(*p));
+                    given[i] = Some(has);
+                } else {
+                    out.conflicts.push((*p, has));
+                }
+            }
+        }
+    }
+    for (i, p) in ports.iter().enumerate() {
+        if given[i].is_none()
+            && let Some(lid) = space.first_free(count_of(*p))
+        {
+            space.take(lid, count_of(*p));
+            given[i] = Some(lid);
+        }
+        match given[i] {
+            Some(lid) => {
+                let lmc = lmc_of(subnet, *p, cfg);
+                out.map.insert(guid_of(*p), (lid, lmc));
+                out.lids.push((*p, lid, lmc));
+            }
+            None => out.without.push(*p),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use ferrosm_mad::attr::{NodeInfo, NodeType, PortInfo, SwitchInfo};
+    use ferrosm_mad::ids::NodeGuid;
+    use ferrosm_mad::smp::DrPath;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::subnet::Node;
+
+    /// A switch with `has.len()` CAs whose ports come with the LIDs in `has`; the SM is on the first.
+    fn star(has: &[u16]) -> Subnet {
+        let mut subnet = Subnet::default();
+        let hosts = u8::try_from(has.len()).unwrap();
+        let mut switch = Node::new(info(NodeType::Switch, 1000, hosts), DrPath::LOCAL);
+        let cap = SwitchInfo { linear_fdb_cap: 49152, ..SwitchInfo::default() };
+        switch.switch_raw = Some(cap.encode());
+        switch.ports[0].known = true;
+        switch.ports[0].guid = PortGuid(1000);
+        let s = subnet.add_node(switch);
+        for (i, lid) in (1u8..).zip(has) {
+            let mut ca = Node::new(info(NodeType::Ca, u64::from(i), 1), DrPath::LOCAL);
+            ca.ports[1].known = true;
+            ca.ports[1].guid = PortGuid(u64::from(i));
+            ca.ports[1].raw = PortInfo { lid: Lid(*lid), ..PortInfo::default() }.encode();
+            let c = subnet.add_node(ca);
+            subnet.connect(PortRef::new(s, PortNum(i)), PortRef::new(c, PortNum(1)));
+            if i == 1 {
+                subnet.set_local(PortRef::new(c, PortNum(1)));
+            }
+        }
+        subnet
+    }
+
+    fn info(node_type: NodeType, guid: u64, num_ports: u8) -> NodeInfo {
+        NodeInfo { node_type, num_ports, node_guid: NodeGuid(guid), ..NodeInfo::default() }
+    }
+
+    fn lid_of(plan: &LidPlan, guid: u64) -> Option<Lid> {
+        plan.map.get(&PortGuid(guid)).map(|l| l.0)
+    }
+
+    /// Two ports come up with LID 7: one keeps it, the other gets a new one, and nobody else moves.
+    #[test]
+    fn a_conflict_moves_one_port_only() {
+        let plan = plan(&star(&[5, 7, 7, 9]), &LidMap::new(), &SmConfig::default(), false);
+        assert_eq!((lid_of(&plan, 1), lid_of(&plan, 4)), (Some(Lid(5)), Some(Lid(9))));
+        let twins: BTreeSet<_> = [lid_of(&plan, 2), lid_of(&plan, 3)].into();
+        assert!(twins.contains(&Some(Lid(7))) && twins.len() == 2);
+        assert_eq!(plan.conflicts.len(), 1);
+    }
+
+    /// A port that is away keeps its LID; a stranger that comes with it gets another.
+    #[test]
+    fn an_absent_port_keeps_its_lid() {
+        let map = LidMap::from([(PortGuid(77), (Lid(3), Lmc(0)))]);
+        let plan = plan(&star(&[3, 0]), &map, &SmConfig::default(), false);
+        assert_eq!(lid_of(&plan, 77), Some(Lid(3)));
+        assert_ne!(lid_of(&plan, 1), Some(Lid(3)));
+    }
+
+    /// The map goes before what the port says.
+    #[test]
+    fn the_map_goes_first() {
+        let map = LidMap::from([(PortGuid(1), (Lid(40), Lmc(0)))]);
+        let plan = plan(&star(&[5, 6]), &map, &SmConfig::default(), false);
+        assert_eq!((lid_of(&plan, 1), lid_of(&plan, 2)), (Some(Lid(40)), Some(Lid(6))));
+    }
+
+    /// A switch that forwards 8 LIDs and 10 ports: seven are served, the rest is named.
+    #[test]
+    fn exhaustion_is_told() {
+        let mut subnet = star(&[0; 9]);
+        let s = subnet.node_by_guid(NodeGuid(1000)).unwrap();
+        let small = SwitchInfo { linear_fdb_cap: 8, ..SwitchInfo::default() };
+        subnet.get_mut(s).unwrap().switch_raw = Some(small.encode());
+        let plan = plan(&subnet, &LidMap::new(), &SmConfig::default(), false);
+        assert_eq!((plan.lids.len(), plan.without.len()), (7, 3));
+        assert!(plan.lids.iter().all(|(_, lid, _)| lid.0 < 8));
+    }
+
+    proptest! {
+        /// Whatever LIDs ports come with and the map holds: ranges are legal, aligned, disjoint, the SM's port is first, and
+        /// planning again on the result changes nothing.
+        #[test]
+        fn ranges_are_legal_and_stable(
+            has in prop::collection::vec(0u16..40, 1..12),
+            map in prop::collection::btree_map(1u64..20, (0u16..60, 0u8..3), 0..8),
+            lmc in 0u8..4,
+        ) {
+            let subnet = star(&has);
+            let map: LidMap =
+                map.into_iter().map(|(g, (l, m))| (PortGuid(g), (Lid(l), Lmc(m)))).collect();
+            let cfg = SmConfig { lmc: Lmc(lmc), ..SmConfig::default() };
+            let first = plan(&subnet, &map, &cfg, false);
+            prop_assert!(first.without.is_empty());
+            prop_assert_eq!(first.lids.len(), has.len() + 1);
+            prop_assert_eq!(Some(first.lids[0].0), subnet.local());
+            let mut owned = BTreeSet::new();
+            for (lid, lmc) in first.map.values() {
+                prop_assert!(lid.is_unicast());
+                prop_assert_eq!(lid.0 % (1 << lmc.0), 0);
+                for l in lid.0..lid.0 + (1 << lmc.0) {
+                    prop_assert!(owned.insert(l), "LID {} twice", l);
+                }
+            }
+            let again = plan(&subnet, &first.map, &cfg, false);
+            prop_assert_eq!(&again.map, &first.map);
+        }
+    }
+}

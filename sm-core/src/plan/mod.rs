@@ -1,0 +1,7 @@
+//! What should be, computed from what is: pure functions over the [`crate::Subnet`] and the configuration.
+//!
+//! Nothing here sends, waits or remembers.
+
+pub mod lids;
+pub mod ports;
+pub mod routes;

@@ -1,0 +1,222 @@
+//! What a sweep found and did, for the operator and for tests.
+
+use core::fmt;
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use ferrosm_mad::ids::{AttrId, Lid, NodeGuid, PortGuid};
+use ferrosm_routing::Proof;
+
+/// Why a port or node is left out of the subnet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuarantineReason {
+    /// Another node already has this node GUID.
+    DuplicateNodeGuid(NodeGuid),
+    /// Another port already has this port GUID.
+    DuplicatePortGuid(PortGuid),
+    /// What it answered cannot be true.
+    Garbage(&'static str),
+    /// It did not answer.
+    NoAnswer,
+    /// The directed route would be longer than 63 hops.
+    TooFar,
+}
+
+impl fmt::Display for QuarantineReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DuplicateNodeGuid(g) => write!(f, "node GUID {g} is already used by another node"),
+            Self::DuplicatePortGuid(g) => write!(f, "port GUID {g} is already used by another port"),
+            Self::Garbage(what) => write!(f, "answers cannot be true: {what}"),
+            Self::NoAnswer => f.write_str("no answer"),
+            Self::TooFar => f.write_str("more than 63 hops away"),
+        }
+    }
+}
+
+/// Something that is wrong with the fabric; the sweep went on without it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where: a port's name, as [`crate::Subnet::describe`] gives it.
+    pub place: String,
+    /// What.
+    pub kind: ProblemKind,
+}
+
+/// Kinds of [`Problem`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// What is behind the port is left out.
+    Quarantined(QuarantineReason),
+    /// A node of the subnet stopped answering some question.
+    NoAnswer {
+        /// The attribute that was read or written.
+        attr: AttrId,
+    },
+    /// A Set was answered with an error status.
+    Refused {
+        /// The attribute that was written.
+        attr: AttrId,
+        /// The status.
+        status: ferrosm_mad::mad::Status,
+    },
+    /// No LID was left for it.
+    NoLid,
+    /// The link did not become active.
+    NotActive(ferrosm_mad::attr::PortState),
+    /// Two ports had the same LID; this one was given another.
+    LidConflict(Lid),
+    /// The ends of an active link disagree on MTU or lanes, so the link was restarted.
+    LinkMismatch,
+    /// A cable between two ports of the same switch.
+    Loopback,
+    /// A switch without a linear forwarding table.
+    NoLinearTable,
+}
+
+impl ProblemKind {
+    /// Whether the subnet is not fully up because of it.
+    #[must_use]
+    pub const fn is_grave(&self) -> bool {
+        match self {
+            Self::Quarantined(_) | Self::NoAnswer { .. } | Self::Refused { .. } | Self::NoLid | Self::NotActive(_) | Self::NoLinearTable => true,
+            Self::LidConflict(_) | Self::LinkMismatch | Self::Loopback => false,
+        }
+    }
+}
+
+impl fmt::Display for ProblemKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |a: &AttrId| ferrosm_mad::attr::id::name(*a).map_or_else(|| a.to_string(), str::to_owned);
+        match self {
+            Self::Quarantined(why) => write!(f, "left out: {why}"),
+            Self::NoAnswer { attr } => write!(f, "no answer to {}", name(attr)),
+            Self::Refused { attr, status } => write!(f, "refused Set({}): {status}", name(attr)),
+            Self::NoLid => f.write_str("no LID left for it"),
+            Self::NotActive(state) => write!(f, "the link stays in {state}"),
+            Self::LidConflict(lid) => write!(f, "its LID {lid} belongs to another port; given a new one"),
+            Self::LinkMismatch => f.write_str("the ends disagreed on MTU or lanes; link restarted"),
+            Self::Loopback => f.write_str("loopback cable, not used for routing"),
+            Self::NoLinearTable => f.write_str("has no linear forwarding table; left out of routing"),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.kind)
+    }
+}
+
+/// What the SM is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Nothing: between sweeps.
+    Idle,
+    /// Looking at the fabric.
+    Discover,
+    /// Reading the tables that switches already have.
+    ReadTables,
+    /// Asking other subnet managers.
+    OtherSms,
+    /// Giving out LIDs and computing routes.
+    Route,
+    /// Writing forwarding tables.
+    WriteTables,
+    /// Configuring ports and arming links.
+    Arm,
+    /// Activating links.
+    Activate,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Idle => "idle",
+            Self::Discover => "discover",
+            Self::ReadTables => "read tables",
+            Self::OtherSms => "other SMs",
+            Self::Route => "route",
+            Self::WriteTables => "write tables",
+            Self::Arm => "arm links",
+            Self::Activate => "activate links",
+        })
+    }
+}
+
+/// Why a sweep happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SweepKind {
+    /// The whole fabric was read.
+    Full,
+    /// Only what a trap or a light sweep named, and what was found behind it.
+    Local,
+}
+
+/// SMPs of one attribute and method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SmpCount {
+    /// Gets sent, repetitions included.
+    pub gets: u64,
+    /// Sets sent, repetitions included.
+    pub sets: u64,
+    /// Times that no answer came in time.
+    pub timeouts: u64,
+}
+
+/// What one sweep found and did.
+#[derive(Debug, Clone, Default)]
+pub struct SweepReport {
+    /// Running number.
+    pub number: u32,
+    /// Whether only a part was read.
+    pub local: bool,
+    /// Switches of the subnet.
+    pub switches: usize,
+    /// Channel adapters.
+    pub cas: usize,
+    /// Routers.
+    pub routers: usize,
+    /// Cables with both ends up.
+    pub links: usize,
+    /// LIDs in use.
+    pub lids: usize,
+    /// Highest LID in use.
+    pub top_lid: Lid,
+    /// LIDs that were given out or changed in this sweep.
+    pub lids_changed: usize,
+    /// The engine whose tables are installed; empty in a subnet without switches.
+    pub engine: &'static str,
+    /// What the engine says of its work, and why engines before it were refused.
+    pub engine_notes: Vec<String>,
+    /// Proof of the routing; `None` where nothing had to be routed.
+    pub proof: Option<Proof>,
+    /// LFT blocks written.
+    pub lft_blocks_written: u64,
+    /// SMPs by attribute.
+    pub smps: BTreeMap<AttrId, SmpCount>,
+    /// Time spent in each phase, in order.
+    pub phases: Vec<(Phase, Duration)>,
+    /// From the first SMP to the last answer.
+    pub took: Duration,
+    /// No engine could route it: the old tables stay.
+    pub failed: bool,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+    /// Ports of the LID map that are not in the subnet now.
+    pub absent: usize,
+}
+
+impl SweepReport {
+    /// Whether every port found is up, addressed and routed.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        !self.failed && !self.problems.iter().any(|p| p.kind.is_grave())
+    }
+
+    /// All SMPs sent.
+    #[must_use]
+    pub fn smps_sent(&self) -> u64 {
+        self.smps.values().map(|c| c.gets + c.sets).sum()
+    }
+}

@@ -1,0 +1,130 @@
+//! Nodes and ports: the last that each device said of itself.
+
+use std::sync::Arc;
+
+use ferrosm_mad::attr::{NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SwitchInfo};
+use ferrosm_mad::ids::{PortGuid, PortNum};
+use ferrosm_mad::smp::DrPath;
+use ferrosm_routing::Lft;
+
+use super::LinkIdx;
+
+/// A switch, CA or router.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// NodeInfo, as it answered at the port by which it was first reached.
+    pub info: NodeInfo,
+    /// NodeDescription; empty until it was read.
+    pub description: NodeDescription,
+    /// SwitchInfo of a switch; raw, so that unknown bits survive a Set.
+    pub switch_raw: Option<[u8; 64]>,
+    /// Ports by number; entry 0 is a switch's management port and unused elsewhere.
+    pub ports: Vec<Port>,
+    /// The way to it.
+    pub path: DrPath,
+    /// The forwarding table that is known to be in the switch; `None` where that is not known.
+    pub installed: Option<Arc<Lft>>,
+    /// The forwarding table that should be in the switch.
+    pub wanted: Option<Arc<Lft>>,
+    /// The sweep that saw it last.
+    pub seen: u32,
+    /// SMPs to it that were never answered, since the last answer.
+    pub unanswered: u32,
+}
+
+/// A port.
+#[derive(Debug, Clone)]
+pub struct Port {
+    /// GUID of an end port; 0 on external switch ports.
+    pub guid: PortGuid,
+    /// PortInfo as last answered; raw, so that unknown bits survive a Set. All zero until it was read.
+    pub raw: [u8; 64],
+    /// Whether `raw` was ever read.
+    pub known: bool,
+    /// The cable.
+    pub link: Option<LinkIdx>,
+    /// The sweep that saw it last.
+    pub seen: u32,
+    /// Fingerprint of the last Set and of what the port said after it: a device that does not take a value is not asked
+    /// again until something changes.
+    pub asked: Option<u64>,
+    /// Why it is left out of the subnet, if it is.
+    pub quarantine: Option<crate::report::QuarantineReason>,
+}
+
+impl Default for Port {
+    fn default() -> Self {
+        Self {
+            guid: PortGuid(0),
+            raw: [0; 64],
+            known: false,
+            link: None,
+            seen: 0,
+            asked: None,
+            quarantine: None,
+        }
+    }
+}
+
+impl Port {
+    /// PortInfo as last answered; all zero until it was read.
+    #[must_use]
+    pub fn info(&self) -> PortInfo {
+        PortInfo::decode(&self.raw)
+    }
+
+    /// State of the link layer.
+    #[must_use]
+    pub const fn state(&self) -> PortState {
+        PortState(self.raw[32] & 0x0F)
+    }
+
+    /// Whether the link is trained: Initialize or better.
+    #[must_use]
+    pub const fn is_up(&self) -> bool {
+        self.known && self.state().0 >= PortState::Initialize.0
+    }
+}
+
+impl Node {
+    /// A node that has said who it is and nothing else.
+    #[must_use]
+    pub fn new(info: NodeInfo, path: DrPath) -> Self {
+        let ports = vec![Port::default(); usize::from(info.num_ports) + 1];
+        Self {
+            info,
+            description: NodeDescription::default(),
+            switch_raw: None,
+            ports,
+            path,
+            installed: None,
+            wanted: None,
+            seen: 0,
+            unanswered: 0,
+        }
+    }
+
+    /// Whether it is a switch.
+    #[must_use]
+    pub fn is_switch(&self) -> bool {
+        self.info.node_type == NodeType::Switch
+    }
+
+    /// SwitchInfo, if it is a switch and has answered.
+    #[must_use]
+    pub fn switch_info(&self) -> Option<SwitchInfo> {
+        self.switch_raw.as_ref().map(|raw| SwitchInfo::decode(raw))
+    }
+
+    /// Numbers of the end ports that were reached.
+    pub fn end_ports(&self) -> impl Iterator<Item = PortNum> + '_ {
+        let all: core::ops::Range<usize> = if self.is_switch() { 0..1 } else { 1..self.ports.len() };
+        all.filter(|p| self.ports[*p].known && self.ports[*p].quarantine.is_none())
+            .map(|p| PortNum(u8::try_from(p).unwrap_or(u8::MAX)))
+    }
+
+    /// Numbers of the ports that cables go to.
+    pub fn physical_ports(&self) -> impl Iterator<Item = PortNum> + use<> {
+        (1..=self.info.num_ports).map(PortNum)
+    }
+}

@@ -1,0 +1,76 @@
+//! Directed routes over the known links.
+
+use std::collections::VecDeque;
+
+use ferrosm_mad::smp::DrPath;
+use petgraph::visit::{EdgeRef, NodeIndexable};
+
+use super::{LinkIdx, NodeIdx, PortRef, Subnet};
+
+impl Subnet {
+    /// Shortest directed routes from the SM to every node over the known links, by node index; `None` where a node
+    /// cannot be reached. `avoid` names links that are not to be used.
+    #[must_use]
+    pub fn routes(&self, avoid: &dyn Fn(LinkIdx) -> bool) -> Vec<Option<DrPath>> {
+        let mut found = vec![None; self.graph.node_bound()];
+        let Some(local) = self.local else { return found };
+        found[local.node.index()] = Some(DrPath::LOCAL);
+        let mut queue = VecDeque::from([local.node]);
+        while let Some(at) = queue.pop_front() {
+            let Some(path) = found[at.index()] else { continue };
+            let node = &self.graph[at];
+            // Nothing passes through a CA or router; the SM's own leaves by the SM's port only.
+            if at != local.node && !node.is_switch() {
+                continue;
+            }
+            for e in self.graph.edges(at) {
+                if avoid(e.id()) {
+                    continue;
+                }
+                let link = e.weight();
+                for from in [link.a, link.b] {
+                    let to = link.other(from);
+                    if from.node != at || found[to.node.index()].is_some() {
+                        continue;
+                    }
+                    if at == local.node && !node.is_switch() && from.port != local.port {
+                        continue;
+                    }
+                    if let Some(longer) = path.extend(from.port) {
+                        found[to.node.index()] = Some(longer);
+                        queue.push_back(to.node);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// The links that a directed route goes over, as far as they are known.
+    #[must_use]
+    pub fn links_of(&self, path: &DrPath) -> Vec<LinkIdx> {
+        let mut links = Vec::with_capacity(path.len());
+        let Some(mut at) = self.local.map(|p| p.node) else { return links };
+        for hop in path.hops() {
+            let from = PortRef::new(at, ferrosm_mad::ids::PortNum(*hop));
+            let (Some(link), Some(to)) = (self.port(from).and_then(|p| p.link), self.peer(from))
+            else {
+                break;
+            };
+            links.push(link);
+            at = to.node;
+        }
+        links
+    }
+
+    /// Another way to a node than `path`: one that shares no link with it, else one that differs in the last link.
+    #[must_use]
+    pub fn detour(&self, node: NodeIdx, path: &DrPath) -> Option<DrPath> {
+        let used = self.links_of(path);
+        let disjoint = self.routes(&|l| used.contains(&l))[node.index()];
+        disjoint.or_else(|| {
+            let last = *used.last()?;
+            self.routes(&|l| l == last)[node.index()]
+        })
+    }
+}
