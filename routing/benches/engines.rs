@@ -1,0 +1,2 @@
+//! Placeholder until the generators are in.
+fn main() {}

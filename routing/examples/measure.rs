@@ -1,0 +1,146 @@
+//! Measures engines on fabrics of known shape: time, balance, stability after one lost cable.
+//! `cargo run --release -p ferrosm-routing --example measure`
+#![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
+#![allow(missing_docs, reason = "not a library")]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::time::Instant;
+
+use common::*;
+use ferrosm_routing::{Engine, Previous, Tables, Topology, changed_blocks, engine_by_name, verify};
+
+fn main() {
+    let all: Vec<(&str, Fabric)> = vec![
+        ("tree2-648", two_level(36, 18, 18, 1)),
+        ("tree2-16x16+2", two_level(16, 12, 10, 2)),
+        ("tree2-648-sharp", two_level(36, 18, 18, 1).with_sharp()),
+        ("tree3-3456", three_level(12)),
+        ("tree3-11664", three_level(18)),
+        ("tree3-thin", three_level_of(18, 20, 14)),
+        ("torus-4x4x4", torus(&[4, 4, 4], 2)),
+        ("torus-6x6x6", torus(&[6, 6, 6], 1)),
+        ("ring-12", ring(12, 2)),
+        ("hypercube-6", hypercube(6, 2)),
+        ("dragonfly", dragonfly(9, 8, 4)),
+        ("random-60", random(60, 120, 200, 7)),
+        ("random-200", random(200, 300, 800, 8)),
+    ];
+    let only: Vec<String> = std::env::args().skip(1).collect();
+    for (name, fabric) in all {
+        if only.is_empty() || only.iter().any(|o| name.contains(o.as_str())) {
+            report(name, &fabric);
+        }
+    }
+}
+
+fn report(name: &str, fabric: &Fabric) {
+    let topo = fabric.build();
+    for engine in ["updn", "minhop"] {
+        let engine = engine_by_name(engine).unwrap();
+        let mut best = f64::MAX;
+        let mut routing = None;
+        for _ in 0..5 {
+            let t = Instant::now();
+            routing = Some(engine.route(&topo, &Previous::none()).unwrap());
+            best = best.min(t.elapsed().as_secs_f64());
+        }
+        let routing = routing.unwrap();
+        let t = Instant::now();
+        let proof = verify(&topo, &routing.tables);
+        let verified = t.elapsed().as_secs_f64();
+        let text = match &proof {
+            Ok(p) => format!(
+                "max {} mean {:.1} ratio {:.2} hops {:.3} pairs {}",
+                p.max_load,
+                p.mean_load,
+                p.max_load as f64 / p.mean_load,
+                p.mean_hops(),
+                p.pairs
+            ),
+            Err(e) => e.to_string().chars().take(60).collect(),
+        };
+        println!(
+            "{name:16} {:7} {:7.1} ms verify {:6.1} ms  {text}",
+            engine.name(),
+            best * 1e3,
+            verified * 1e3,
+        );
+        for note in &routing.notes {
+            println!("      {note}");
+        }
+        if proof.is_ok() && !fabric.cables.is_empty() {
+            lost_cable(fabric, &*engine, &topo, &routing.tables);
+        }
+    }
+}
+
+fn lost_cable(fabric: &Fabric, engine: &dyn Engine, topo: &Topology, before: &Tables) {
+    for cable in [0, fabric.cables.len() / 2, fabric.cables.len() - 1] {
+        let degraded = fabric.without_cable(cable);
+        if !degraded.connected() {
+            continue;
+        }
+        let ((a, pa), (b, pb)) = fabric.cables[cable];
+        let less = degraded.build();
+        let previous = Previous {
+            lfts: before.iter().cloned().map(Some).collect(),
+        };
+        let t = Instant::now();
+        let after = engine.route(&less, &previous).unwrap();
+        let took = t.elapsed().as_secs_f64();
+        let cold = engine.route(&less, &Previous::none()).unwrap();
+        let again = engine
+            .route(
+                topo,
+                &Previous {
+                    lfts: after.tables.iter().cloned().map(Some).collect(),
+                },
+            )
+            .unwrap();
+        let (entries, blocks) = changes(before, &after.tables);
+        let (cold_entries, cold_blocks) = changes(before, &cold.tables);
+        let using = |s: usize, p: u8| before[s].entries().iter().filter(|&&e| e == p).count();
+        let proof = verify(&less, &after.tables);
+        println!(
+            "      lost {a}:{pa}-{b}:{pb} {:6.1} ms: {entries} entries {blocks} blocks (used it: {} + {}; cold: \
+             {cold_entries}, {cold_blocks}); restored: {}; {}",
+            took * 1e3,
+            using(a, pa),
+            using(b, pb),
+            again.tables == *before,
+            proof.map_or_else(
+                |e| e.to_string(),
+                |p| format!(
+                    "max {} ratio {:.2}",
+                    p.max_load,
+                    p.max_load as f64 / p.mean_load
+                )
+            ),
+        );
+    }
+}
+
+fn changes(before: &Tables, after: &Tables) -> (usize, usize) {
+    let entries = |(x, y): (&_, &_)| entry_changes(x, y);
+    (
+        before.iter().zip(after).map(entries).sum(),
+        before
+            .iter()
+            .zip(after)
+            .map(|(x, y)| changed_blocks(Some(x), y).count())
+            .sum(),
+    )
+}
+
+fn entry_changes(
+    x: &std::sync::Arc<ferrosm_routing::Lft>,
+    y: &std::sync::Arc<ferrosm_routing::Lft>,
+) -> usize {
+    x.entries()
+        .iter()
+        .zip(y.entries())
+        .filter(|(a, b)| a != b)
+        .count()
+}

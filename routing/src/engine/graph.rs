@@ -1,0 +1,128 @@
+//! The engines' working view of a topology: neighbours instead of cables.
+//!
+//! Parallel cables to one neighbour are one *slot*: they are equal for every path, so paths are chosen between slots
+//! and the cable is picked last. Slots of a switch are in order of their lowest port. Owned by one engine run.
+
+use crate::topology::{SwitchIdx, Topology};
+
+use super::RouteError;
+
+/// A neighbour of a switch, and the ports that lead to it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Slot {
+    /// The neighbour.
+    pub(crate) peer: usize,
+    ports_from: usize,
+    ports_to: usize,
+}
+
+/// Neighbour lists in compressed rows.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    slot_base: Vec<usize>,
+    slots: Vec<Slot>,
+    ports: Vec<u8>,
+    /// How many end ports hang on each switch.
+    pub(crate) hosts: Vec<u32>,
+    /// Switches by LID: an order that does not change when the fabric is discovered in another order.
+    pub(crate) by_lid: Vec<usize>,
+    /// Place of each switch in `by_lid`.
+    pub(crate) lid_rank: Vec<usize>,
+}
+
+impl Graph {
+    pub(crate) fn new(topo: &Topology) -> Self {
+        let n = topo.num_switches();
+        let (mut slot_base, mut slots, mut ports) = (vec![0], Vec::new(), Vec::new());
+        for s in topo.switches() {
+            let links = topo.links(s);
+            for (i, link) in links.iter().enumerate() {
+                if links[..i].iter().any(|l| l.peer == link.peer) {
+                    continue;
+                }
+                let ports_from = ports.len();
+                ports.extend(
+                    links[i..]
+                        .iter()
+                        .filter(|l| l.peer == link.peer)
+                        .map(|l| l.port.raw()),
+                );
+                slots.push(Slot {
+                    peer: link.peer.index(),
+                    ports_from,
+                    ports_to: ports.len(),
+                });
+            }
+            slot_base.push(slots.len());
+        }
+        let hosts = topo
+            .switches()
+            .map(|s| topo.end_ports(s).len() as u32)
+            .collect();
+        let mut by_lid: Vec<usize> = (0..n).collect();
+        by_lid.sort_by_key(|&s| (topo.lid(SwitchIdx::at(s)), s));
+        let mut lid_rank = vec![0; n];
+        for (rank, &s) in by_lid.iter().enumerate() {
+            lid_rank[s] = rank;
+        }
+        Self {
+            slot_base,
+            slots,
+            ports,
+            hosts,
+            by_lid,
+            lid_rank,
+        }
+    }
+
+    /// How many switches there are.
+    pub(crate) fn len(&self) -> usize {
+        self.slot_base.len() - 1
+    }
+
+    /// Neighbours of a switch.
+    pub(crate) fn slots(&self, s: usize) -> &[Slot] {
+        &self.slots[self.slot_base[s]..self.slot_base[s + 1]]
+    }
+
+    /// Index of a switch's first slot in arrays over all slots.
+    pub(crate) fn first_slot(&self, s: usize) -> usize {
+        self.slot_base[s]
+    }
+
+    /// Number of slots of all switches.
+    pub(crate) fn num_slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Ports of a slot, ascending.
+    pub(crate) fn ports(&self, slot: Slot) -> &[u8] {
+        &self.ports[slot.ports_from..slot.ports_to]
+    }
+
+    /// An error unless every switch can be reached from every other.
+    pub(crate) fn connected(&self) -> Result<(), RouteError> {
+        let mut seen = fixedbitset::FixedBitSet::with_capacity(self.len());
+        let mut islands = 0;
+        for start in 0..self.len() {
+            if seen.put(start) {
+                continue;
+            }
+            islands += 1;
+            let mut stack = vec![start];
+            while let Some(s) = stack.pop() {
+                stack.extend(
+                    self.slots(s)
+                        .iter()
+                        .map(|l| l.peer)
+                        .filter(|&p| !seen.put(p)),
+                );
+            }
+        }
+        if islands > 1 {
+            Err(RouteError::Disconnected { islands })
+        } else {
+            Ok(())
+        }
+    }
+}

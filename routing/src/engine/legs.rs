@@ -1,0 +1,241 @@
+//! For every switch and every destination switch: how far it is, and which neighbours may be the next hop.
+//!
+//! One cell per pair, one or two bytes. Its low bits are the number of hops; its top bit says that the first hop climbs
+//! (there is no way down). Rows are per source switch, so that everything is a sweep over whole rows: a row is computed
+//! from its neighbours' rows, and next hops are found by comparing them. Built once per engine run, then immutable.
+//!
+//! Up/down routing with one next hop per (switch, destination) must not let a packet climb after it went down, whoever
+//! sent it. The rule: a switch with a way down goes down; a switch that has none climbs, to the neighbour that is nearest.
+
+use rayon::prelude::*;
+
+use super::graph::{Graph, Slot};
+
+/// The number type of a cell.
+pub(crate) trait Cell: Copy + Ord + Send + Sync + 'static {
+    /// Not reached.
+    const FAR: Self;
+    /// No hops: the destination itself.
+    const HERE: Self;
+    /// One hop more, still going down (or, without directions, anywhere).
+    fn farther(self) -> Self;
+    /// The cell of a switch that climbs to a neighbour with this cell.
+    fn climb(self) -> Self;
+    /// Hops.
+    fn hops(self) -> u32;
+}
+
+macro_rules! cell {
+    ($int:ty) => {
+        impl Cell for $int {
+            const FAR: Self = <$int>::MAX >> 1;
+            const HERE: Self = 0;
+            #[inline(always)]
+            fn farther(self) -> Self {
+                self.min(Self::FAR - 1) + 1
+            }
+            #[inline(always)]
+            fn climb(self) -> Self {
+                ((self & Self::FAR).min(Self::FAR - 1) + 1) | !Self::FAR
+            }
+            #[inline(always)]
+            fn hops(self) -> u32 {
+                u32::from(self & Self::FAR)
+            }
+        }
+    };
+}
+cell!(u8);
+cell!(u16);
+
+/// Distances did not fit the cell type: take a larger one.
+#[derive(Debug)]
+pub(crate) struct CellOverflow;
+
+/// The matrix of cells.
+#[derive(Debug)]
+pub(crate) struct Legs<C> {
+    n: usize,
+    cells: Vec<C>,
+    /// Place of each switch from the top; `None` if there is no up and down.
+    place: Option<Vec<usize>>,
+}
+
+impl<C: Cell> Legs<C> {
+    /// Shortest paths, whatever their turns.
+    pub(crate) fn shortest(graph: &Graph) -> Result<Self, CellOverflow> {
+        let n = graph.len();
+        let mut cells = vec![C::FAR; n * n];
+        // 64 destinations at a time, one bit each. Cables go both ways: the row of a destination is its column.
+        cells
+            .par_chunks_mut((64 * n).max(1))
+            .enumerate()
+            .for_each(|(word, rows)| {
+                let (mut seen, mut edge, mut next) = (vec![0u64; n], vec![0u64; n], vec![0u64; n]);
+                for bit in 0..rows.len() / n {
+                    let s = word * 64 + bit;
+                    edge[s] = 1 << bit;
+                    seen[s] = 1 << bit;
+                    rows[bit * n + s] = C::HERE;
+                }
+                let mut hops = C::HERE;
+                let mut alive = true;
+                while alive {
+                    alive = false;
+                    hops = hops.farther();
+                    for v in 0..n {
+                        next[v] =
+                            graph.slots(v).iter().fold(0, |m, slot| m | edge[slot.peer]) & !seen[v];
+                    }
+                    for v in 0..n {
+                        seen[v] |= next[v];
+                        alive |= next[v] != 0;
+                        for bit in Bits(next[v]) {
+                            rows[bit * n + v] = hops;
+                        }
+                    }
+                    std::mem::swap(&mut edge, &mut next);
+                }
+            });
+        Self {
+            n,
+            cells,
+            place: None,
+        }
+        .checked()
+    }
+
+    /// Shortest up/down paths for this order of switches, from the top.
+    pub(crate) fn up_down(graph: &Graph, order: &[usize]) -> Result<Self, CellOverflow> {
+        let n = graph.len();
+        let mut place = vec![0; n];
+        for (i, &v) in order.iter().enumerate() {
+            place[v] = i;
+        }
+        let mut cells = vec![C::FAR; n * n];
+        for &v in order.iter().rev() {
+            cells[v * n + v] = C::HERE;
+            for slot in graph.slots(v).iter().filter(|s| place[s.peer] > place[v]) {
+                let (row, below) = two_rows(&mut cells, n, v, slot.peer);
+                for (cell, &b) in row.iter_mut().zip(below) {
+                    *cell = (*cell).min(b.farther());
+                }
+            }
+        }
+        let mut climb = vec![C::FAR; n];
+        for &v in order {
+            climb.fill(C::FAR.climb());
+            for slot in graph.slots(v).iter().filter(|s| place[s.peer] < place[v]) {
+                let above = &cells[slot.peer * n..][..n];
+                for (cell, &a) in climb.iter_mut().zip(above) {
+                    *cell = (*cell).min(a.climb());
+                }
+            }
+            for (cell, &up) in cells[v * n..][..n].iter_mut().zip(&climb) {
+                *cell = if *cell == C::FAR { up } else { *cell };
+            }
+        }
+        Self {
+            n,
+            cells,
+            place: Some(place),
+        }
+        .checked()
+    }
+
+    /// On a connected graph a cell at the limit means that the type was too small.
+    fn checked(self) -> Result<Self, CellOverflow> {
+        let limit = C::FAR.hops() - 1;
+        let fits = self.cells.par_iter().all(|c| c.hops() < limit);
+        if fits { Ok(self) } else { Err(CellOverflow) }
+    }
+
+    /// Cells of one source, by destination.
+    pub(crate) fn row(&self, v: usize) -> &[C] {
+        &self.cells[v * self.n..][..self.n]
+    }
+
+    /// The cell of one pair.
+    pub(crate) fn cell(&self, v: usize, dest: usize) -> C {
+        self.cells[v * self.n + dest]
+    }
+
+    /// Whether the cable from `v` to `peer` leads up.
+    fn is_up(&self, v: usize, peer: usize) -> bool {
+        self.place
+            .as_ref()
+            .is_some_and(|place| place[peer] < place[v])
+    }
+
+    /// Whether `peer` may be the next hop of its neighbour `v` towards `dest`.
+    pub(crate) fn may_go(&self, v: usize, peer: usize, dest: usize) -> bool {
+        let (own, next) = (self.cell(v, dest), self.cell(peer, dest));
+        if self.is_up(v, peer) {
+            by_climbing(own, next)
+        } else {
+            by_descending(own, next)
+        }
+    }
+
+    /// Calls `mark` for every destination, in order, with whether the neighbour in `slot` may be the next hop.
+    #[inline(always)]
+    pub(crate) fn next_hops(&self, v: usize, slot: Slot, mut mark: impl FnMut(usize, bool)) {
+        let pairs = self.row(v).iter().zip(self.row(slot.peer)).enumerate();
+        if self.is_up(v, slot.peer) {
+            pairs.for_each(|(d, (&own, &next))| mark(d, by_climbing(own, next)));
+        } else {
+            pairs.for_each(|(d, (&own, &next))| mark(d, by_descending(own, next)));
+        }
+    }
+
+    /// Hops of all paths between end ports, each counted once per ordered pair of end ports.
+    pub(crate) fn host_hops(&self, graph: &Graph) -> u64 {
+        (0..self.n)
+            .into_par_iter()
+            .filter(|&v| graph.hosts[v] > 0)
+            .map(|v| {
+                let row = self.row(v).iter().zip(&graph.hosts);
+                u64::from(graph.hosts[v])
+                    * row
+                        .map(|(c, &h)| u64::from(c.hops()) * u64::from(h))
+                        .sum::<u64>()
+            })
+            .sum()
+    }
+}
+
+#[inline(always)]
+fn by_climbing<C: Cell>(own: C, next: C) -> bool {
+    own == next.climb()
+}
+
+#[inline(always)]
+fn by_descending<C: Cell>(own: C, next: C) -> bool {
+    own == next.farther()
+}
+
+/// A row to write and another to read.
+fn two_rows<C>(cells: &mut [C], n: usize, write: usize, read: usize) -> (&mut [C], &[C]) {
+    if write < read {
+        let (low, high) = cells.split_at_mut(read * n);
+        (&mut low[write * n..][..n], &high[..n])
+    } else {
+        let (low, high) = cells.split_at_mut(write * n);
+        (&mut high[..n], &low[read * n..][..n])
+    }
+}
+
+/// Numbers of the set bits of a word, ascending.
+pub(crate) struct Bits(pub(crate) u64);
+
+impl Iterator for Bits {
+    type Item = usize;
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        let bit = self.0.trailing_zeros() as usize;
+        (self.0 != 0).then(|| {
+            self.0 &= self.0 - 1;
+            bit
+        })
+    }
+}

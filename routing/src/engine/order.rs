@@ -1,0 +1,127 @@
+//! Which end of a link is up: orders of all switches from one top switch downwards, found from the structure.
+//!
+//! Every order here starts with one switch and goes on with neighbours of switches already placed. So the top switch is
+//! the only one with no neighbour above it, every switch has an ascending path to it, and up/down routing over the
+//! order connects every pair on any connected graph, without a cycle of dependencies, on one lane.
+//!
+//! Good orders place the spines of a tree before its leaves. What tells them apart is closeness: the mean distance to
+//! all end ports. It is smaller in the middle of a fabric, whatever hangs on the switches there. It is rounded, and ties
+//! are broken by LID, so that one lost cable or one host that reboots does not turn the fabric upside down.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::graph::Graph;
+use super::legs::{Cell, Legs};
+
+/// Steps of rounded closeness per hop.
+const STEPS_PER_HOP: u64 = 4;
+
+/// A way to order switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strategy {
+    /// Of the neighbours of placed switches, the one closest to the end ports is next.
+    CentreFirst,
+    /// As `CentreFirst`, without rounding closeness.
+    CentreFirstExact,
+    /// Breadth first from the switch that is closest to the end ports.
+    BreadthFirst,
+}
+
+impl Strategy {
+    /// All, the preferred first.
+    pub(crate) const ALL: [Self; 3] = [
+        Self::CentreFirst,
+        Self::CentreFirstExact,
+        Self::BreadthFirst,
+    ];
+
+    /// For notes.
+    pub(crate) const fn describe(self) -> &'static str {
+        match self {
+            Self::CentreFirst => "centre first",
+            Self::CentreFirstExact => "centre first, exact",
+            Self::BreadthFirst => "breadth first",
+        }
+    }
+}
+
+/// How close each switch is to the end ports.
+#[derive(Debug)]
+pub(crate) struct Closeness {
+    /// Sum of hops to all end ports (to all switches, where there are no end ports).
+    sum: Vec<u64>,
+    /// The mean, rounded to quarters of a hop.
+    pub(crate) class: Vec<u32>,
+    /// Whether many end ports hang here, for this fabric: among equals, those are below.
+    crowded: Vec<bool>,
+}
+
+impl Closeness {
+    pub(crate) fn new<C: Cell>(graph: &Graph, shortest: &Legs<C>) -> Self {
+        let n = graph.len();
+        let hosts: u64 = graph.hosts.iter().map(|&h| u64::from(h)).sum();
+        let weight = |s: usize| {
+            if hosts == 0 {
+                1
+            } else {
+                u64::from(graph.hosts[s])
+            }
+        };
+        let total = if hosts == 0 { n as u64 } else { hosts };
+        let sum: Vec<u64> = (0..n)
+            .map(|v| {
+                let row = shortest.row(v).iter().enumerate();
+                row.map(|(s, c)| weight(s) * u64::from(c.hops())).sum()
+            })
+            .collect();
+        let class = sum
+            .iter()
+            .map(|s| ((STEPS_PER_HOP * s + total / 2) / total) as u32)
+            .collect();
+        let crowded = graph
+            .hosts
+            .iter()
+            .map(|&h| h > 0 && 2 * u64::from(h) * n as u64 >= hosts)
+            .collect();
+        Self {
+            sum,
+            class,
+            crowded,
+        }
+    }
+
+    /// All switches, top first.
+    pub(crate) fn order(&self, graph: &Graph, strategy: Strategy) -> Vec<usize> {
+        // Small keys first. Breadth-first order compares the depth before anything else.
+        let key = |v: usize, depth: usize| {
+            let by_depth = if strategy == Strategy::BreadthFirst {
+                depth
+            } else {
+                0
+            };
+            let close = match strategy {
+                Strategy::CentreFirst => u64::from(self.class[v]),
+                Strategy::CentreFirstExact | Strategy::BreadthFirst => self.sum[v],
+            };
+            Reverse((by_depth, close, self.crowded[v], depth, graph.lid_rank[v]))
+        };
+        let mut placed = vec![false; graph.len()];
+        let mut order = Vec::with_capacity(graph.len());
+        let mut frontier = BinaryHeap::new();
+        if let Some(top) = (0..graph.len()).max_by_key(|&v| key(v, 0)) {
+            frontier.push(key(top, 0));
+            placed[top] = true;
+        }
+        while let Some(Reverse((.., depth, rank))) = frontier.pop() {
+            let v = graph.by_lid[rank];
+            order.push(v);
+            for slot in graph.slots(v) {
+                if !std::mem::replace(&mut placed[slot.peer], true) {
+                    frontier.push(key(slot.peer, depth + 1));
+                }
+            }
+        }
+        order
+    }
+}

@@ -1,0 +1,217 @@
+//! Fabrics for tests and benchmarks of this crate, described independently of the topology that engines see.
+//!
+//! Generators hand out the next free port of a switch, so the description can be checked against what was built.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "each test binary uses some of it"
+)]
+
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::{SwitchIdx, Topology, TopologyBuilder};
+
+/// A cable between two switches: (switch, port) twice.
+pub type Cable = ((usize, u8), (usize, u8));
+
+/// A fabric: switches by number of ports, cables, and end ports as (switch, port, number of LIDs).
+#[derive(Debug, Clone, Default)]
+pub struct Fabric {
+    pub ports: Vec<u8>,
+    pub cables: Vec<Cable>,
+    pub hosts: Vec<(usize, u8, u16)>,
+    used: Vec<u8>,
+}
+
+impl Fabric {
+    pub fn switches(n: usize, ports: u8) -> Self {
+        Self {
+            ports: vec![ports; n],
+            used: vec![0; n],
+            ..Self::default()
+        }
+    }
+
+    fn next_port(&mut self, s: usize) -> u8 {
+        self.used[s] += 1;
+        assert!(self.used[s] <= self.ports[s], "switch {s} has no port left");
+        self.used[s]
+    }
+
+    pub fn free(&self, s: usize) -> u8 {
+        self.ports[s] - self.used[s]
+    }
+
+    pub fn cable(&mut self, a: usize, b: usize) {
+        let (pa, pb) = (self.next_port(a), self.next_port(b));
+        self.cables.push(((a, pa), (b, pb)));
+    }
+
+    pub fn host(&mut self, s: usize, lids: u16) {
+        let p = self.next_port(s);
+        self.hosts.push((s, p, lids));
+    }
+
+    pub fn hosts_on(&mut self, switches: impl IntoIterator<Item = usize>, each: usize) {
+        for s in switches {
+            (0..each).for_each(|_| self.host(s, 1));
+        }
+    }
+
+    /// An aggregation node in every switch.
+    pub fn with_sharp(mut self) -> Self {
+        for s in 0..self.ports.len() {
+            self.ports[s] += 1;
+            self.host(s, 1);
+        }
+        self
+    }
+
+    pub fn without_cable(&self, cable: usize) -> Self {
+        let mut less = self.clone();
+        less.cables.remove(cable);
+        less
+    }
+
+    /// Switch LIDs first, then end ports, each range aligned to its size.
+    pub fn build(&self) -> Topology {
+        let mut b = TopologyBuilder::new();
+        let mut lid = 1u16;
+        for &ports in &self.ports {
+            b.switch(ports, Lid(lid));
+            lid += 1;
+        }
+        for &(x, y) in &self.cables {
+            b.link(at(x), at(y));
+        }
+        for &(s, p, count) in &self.hosts {
+            lid = lid.next_multiple_of(count);
+            b.end_port(at((s, p)), Lid(lid), count);
+            lid += count;
+        }
+        b.build()
+    }
+
+    pub fn connected(&self) -> bool {
+        let mut sets = petgraph::unionfind::UnionFind::<usize>::new(self.ports.len());
+        for &((a, _), (b, _)) in &self.cables {
+            sets.union(a, b);
+        }
+        (1..self.ports.len()).all(|s| sets.equiv(0, s))
+    }
+}
+
+fn at((s, p): (usize, u8)) -> (SwitchIdx, PortNum) {
+    (SwitchIdx(s as u32), PortNum(p))
+}
+
+/// `leaves` leaf switches first, then `spines`, `parallel` cables between each pair.
+pub fn two_level(leaves: usize, spines: usize, hosts: usize, parallel: usize) -> Fabric {
+    let ports = (hosts + spines * parallel).max(leaves * parallel) as u8;
+    let mut f = Fabric::switches(leaves + spines, ports);
+    f.hosts_on(0..leaves, hosts);
+    for leaf in 0..leaves {
+        for spine in 0..spines {
+            (0..parallel).for_each(|_| f.cable(leaf, leaves + spine));
+        }
+    }
+    f
+}
+
+/// A full tree of `2 * half`-port switches: leaves first (by pod), then the middle (by pod), then spines (by column).
+pub fn three_level(half: usize) -> Fabric {
+    three_level_of(half, 2 * half, half)
+}
+
+/// As `three_level`, with fewer pods or hosts.
+pub fn three_level_of(half: usize, pods: usize, hosts: usize) -> Fabric {
+    let edge = pods * half;
+    let mut f = Fabric::switches(2 * edge + half * half, (2 * half) as u8);
+    f.hosts_on(0..edge, hosts);
+    for pod in 0..pods {
+        for column in 0..half {
+            let middle = edge + pod * half + column;
+            (0..half).for_each(|leaf| f.cable(pod * half + leaf, middle));
+            (0..half).for_each(|spine| f.cable(middle, 2 * edge + column * half + spine));
+        }
+    }
+    f
+}
+
+pub fn ring(n: usize, hosts: usize) -> Fabric {
+    torus(&[n], hosts)
+}
+
+/// A torus; a side of 2 is one cable, a side of 1 none.
+pub fn torus(sides: &[usize], hosts: usize) -> Fabric {
+    let n = sides.iter().product();
+    let mut f = Fabric::switches(n, (2 * sides.len() + hosts) as u8);
+    f.hosts_on(0..n, hosts);
+    for s in 0..n {
+        let mut stride = 1;
+        for &side in sides {
+            let x = s / stride % side;
+            if side > 2 || (side == 2 && x == 0) {
+                f.cable(s, s - x * stride + (x + 1) % side * stride);
+            }
+            stride *= side;
+        }
+    }
+    f
+}
+
+pub fn hypercube(dimensions: usize, hosts: usize) -> Fabric {
+    torus(&vec![2; dimensions], hosts)
+}
+
+/// `groups` groups of `size` switches, full mesh in a group, one cable between any two groups.
+pub fn dragonfly(groups: usize, size: usize, hosts: usize) -> Fabric {
+    let mut f = Fabric::switches(groups * size, (size + groups + hosts) as u8);
+    f.hosts_on(0..groups * size, hosts);
+    for g in 0..groups {
+        for a in 0..size {
+            (a + 1..size).for_each(|b| f.cable(g * size + a, g * size + b));
+        }
+        for h in g + 1..groups {
+            f.cable(g * size + h % size, h * size + g % size);
+        }
+    }
+    f
+}
+
+/// A small generator of numbers, so that a seed says everything.
+pub struct Lcg(pub u64);
+
+impl Lcg {
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % n
+    }
+}
+
+/// A connected multigraph: a random tree, then more random cables, loopback plugs and hosts with LMC 0 to 2 anywhere.
+pub fn random(n: usize, extra: usize, hosts: usize, seed: u64) -> Fabric {
+    let mut dice = Lcg(seed);
+    let mut f = Fabric::switches(n, 250);
+    for s in 1..n {
+        let parent = dice.below(s);
+        f.cable(parent, s);
+    }
+    for _ in 0..extra {
+        let (a, b) = (dice.below(n), dice.below(n));
+        if f.free(a) > 2 && f.free(b) > 2 {
+            f.cable(a, b);
+        }
+    }
+    for _ in 0..hosts {
+        let (s, lids) = (dice.below(n), 1 << dice.below(3));
+        if f.free(s) > 0 {
+            f.host(s, lids);
+        }
+    }
+    f
+}
