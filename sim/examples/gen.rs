@@ -2,7 +2,11 @@
 //!
 //! `SPEC` is what [`ferrosm_sim::generate::from_spec`] reads. ibsim loads the file.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for the terminal"
+)]
 
 use std::process::ExitCode;
 
@@ -25,6 +29,11 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     print!("{out}");
-    eprintln!("{} switches, {} CAs, {} links", spec.switch_count(), spec.ca_count(), spec.links.len());
+    eprintln!(
+        "{} switches, {} CAs, {} links",
+        spec.switch_count(),
+        spec.ca_count(),
+        spec.links.len()
+    );
     ExitCode::SUCCESS
 }

@@ -86,7 +86,10 @@ impl FabricSpec {
     /// Nodes that are switches.
     #[must_use]
     pub fn switch_count(&self) -> usize {
-        self.nodes.iter().filter(|n| n.kind == NodeType::Switch).count()
+        self.nodes
+            .iter()
+            .filter(|n| n.kind == NodeType::Switch)
+            .count()
     }
 
     /// Nodes that are channel adapters, aggregation nodes included.
@@ -153,7 +156,16 @@ mod tests {
         let mut spec = crate::generate::from_spec(text).unwrap();
         let again = spec.clone();
         for link in again.links {
-            let (a, b) = (PortAt { node: link.a.node + 2, ..link.a }, PortAt { node: link.b.node + 2, ..link.b });
+            let (a, b) = (
+                PortAt {
+                    node: link.a.node + 2,
+                    ..link.a
+                },
+                PortAt {
+                    node: link.b.node + 2,
+                    ..link.b
+                },
+            );
             spec.links.push(LinkSpec { a, b, ..link });
         }
         spec.nodes.extend(again.nodes);

@@ -49,7 +49,13 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn add(&mut self, kind: NodeType, name: String, ports: usize) -> usize {
-        self.nodes.push(PlanNode { kind, name, ports, used: 0, inside: None });
+        self.nodes.push(PlanNode {
+            kind,
+            name,
+            ports,
+            used: 0,
+            inside: None,
+        });
         self.nodes.len() - 1
     }
 
@@ -121,8 +127,18 @@ pub(super) fn build(plan: &Plan, options: &Options, fastest: LinkSpeed) -> Fabri
     let mut rng = options.rng("build");
     let count = plan.nodes.len();
     let speeds: Vec<LinkSpeed> = if options.mixed_speeds {
-        let known: Vec<_> = hardware::GENERATIONS.into_iter().filter(|s| *s <= fastest).collect();
-        (0..count).map(|_| known.get(below(&mut rng, known.len())).copied().unwrap_or(fastest)).collect()
+        let known: Vec<_> = hardware::GENERATIONS
+            .into_iter()
+            .filter(|s| *s <= fastest)
+            .collect();
+        (0..count)
+            .map(|_| {
+                known
+                    .get(below(&mut rng, known.len()))
+                    .copied()
+                    .unwrap_or(fastest)
+            })
+            .collect()
     } else {
         vec![fastest; count]
     };
@@ -143,11 +159,21 @@ pub(super) fn build(plan: &Plan, options: &Options, fastest: LinkSpeed) -> Fabri
         place[*node] = at;
     }
     let guid = |node: usize| {
-        let base = if plan.is_switch(node) { SWITCH_GUIDS } else { CA_GUIDS };
+        let base = if plan.is_switch(node) {
+            SWITCH_GUIDS
+        } else {
+            CA_GUIDS
+        };
         base + numbers[node] * GUID_STRIDE
     };
-    let nodes = order.iter().map(|n| node_spec(plan, *n, speeds[*n], &guid)).collect();
-    let at = |end: PlanPort| PortAt { node: place[end.node], port: u8::try_from(end.port).unwrap_or(u8::MAX) };
+    let nodes = order
+        .iter()
+        .map(|n| node_spec(plan, *n, speeds[*n], &guid))
+        .collect();
+    let at = |end: PlanPort| PortAt {
+        node: place[end.node],
+        port: u8::try_from(end.port).unwrap_or(u8::MAX),
+    };
     let links = plan
         .links
         .iter()
@@ -179,7 +205,9 @@ fn node_spec(plan: &Plan, node: usize, speed: LinkSpeed, guid: &dyn Fn(usize) ->
     let port_guids: Vec<PortGuid> = if n.kind == NodeType::Switch {
         vec![PortGuid(own)]
     } else {
-        (1..=u64::from(num_ports)).map(|p| PortGuid(own + p)).collect()
+        (1..=u64::from(num_ports))
+            .map(|p| PortGuid(own + p))
+            .collect()
     };
     NodeSpec {
         kind: n.kind,

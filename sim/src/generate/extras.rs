@@ -57,7 +57,9 @@ impl Options {
                 ("shuffle", None) => o.shuffle = true,
                 ("drop", Some(_)) => o.drop_ppm = part_per_million(given)?,
                 ("parallel", Some(_)) => o.parallel = number("parallel", given, 1, 254)?,
-                ("spine-hosts", Some(_)) => o.spine_hosts = number("spine-hosts", given, 0, 49_151)?,
+                ("spine-hosts", Some(_)) => {
+                    o.spine_hosts = number("spine-hosts", given, 0, 49_151)?
+                }
                 ("loopbacks", Some(_)) => o.loopbacks = number("loopbacks", given, 0, 49_151)?,
                 ("plugs", Some(_)) => o.plugs = number("plugs", given, 0, 49_151)?,
                 ("routers", Some(_)) => o.routers = number("routers", given, 0, 49_151)?,
@@ -80,7 +82,11 @@ impl Options {
 
 fn part_per_million(text: &str) -> Result<usize, SpecProblem> {
     match text.parse::<f64>() {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 1")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and 1"
+        )]
         Ok(part) if (0.0..=1.0).contains(&part) => Ok((part * 1e6).round() as usize),
         _ => Err(SpecProblem::Value {
             name: "drop",
@@ -91,13 +97,14 @@ fn part_per_million(text: &str) -> Result<usize, SpecProblem> {
 }
 
 fn speed(text: &str) -> Result<LinkSpeed, SpecProblem> {
-    hardware::GENERATIONS.into_iter().find(|s| s.name().eq_ignore_ascii_case(text)).ok_or_else(|| {
-        SpecProblem::Value {
+    hardware::GENERATIONS
+        .into_iter()
+        .find(|s| s.name().eq_ignore_ascii_case(text))
+        .ok_or_else(|| SpecProblem::Value {
             name: "speed",
             text: text.to_owned(),
             expected: "QDR, FDR, EDR, HDR, NDR or XDR".to_owned(),
-        }
-    })
+        })
 }
 
 /// Changes a plan as the options say, in an order in which each sees what it needs: cables that are dropped have
@@ -119,7 +126,12 @@ pub(super) fn apply(plan: &mut Plan, o: &Options) -> Result<(), SpecProblem> {
 }
 
 fn parallel(plan: &mut Plan, times: usize) -> Result<(), SpecProblem> {
-    let trunks: Vec<_> = plan.links.iter().copied().filter(|l| plan.is_trunk(*l)).collect();
+    let trunks: Vec<_> = plan
+        .links
+        .iter()
+        .copied()
+        .filter(|l| plan.is_trunk(*l))
+        .collect();
     for _ in 1..times {
         for (a, b) in &trunks {
             plan.link(a.node, b.node);
@@ -133,7 +145,9 @@ fn parallel(plan: &mut Plan, times: usize) -> Result<(), SpecProblem> {
 
 fn drop_cables(plan: &mut Plan, o: &Options) {
     let mut rng = o.rng("drop");
-    let mut trunks: Vec<usize> = (0..plan.links.len()).filter(|i| plan.is_trunk(plan.links[*i])).collect();
+    let mut trunks: Vec<usize> = (0..plan.links.len())
+        .filter(|i| plan.is_trunk(plan.links[*i]))
+        .collect();
     let mut wanted = trunks.len() * o.drop_ppm / 1_000_000;
     shuffle(&mut rng, &mut trunks);
     // The cables of a drawn spanning tree stay; the others go in drawn order.
@@ -152,9 +166,13 @@ fn drop_cables(plan: &mut Plan, o: &Options) {
 
 fn spine_hosts(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     let on = plan.hosts_on();
-    let bare: Vec<usize> = (0..plan.nodes.len()).filter(|n| plan.is_switch(*n) && on[*n] == 0).collect();
+    let bare: Vec<usize> = (0..plan.nodes.len())
+        .filter(|n| plan.is_switch(*n) && on[*n] == 0)
+        .collect();
     if count > 0 && bare.is_empty() {
-        return Err(SpecProblem::Rule("spine-hosts needs switches without hosts, and all have some"));
+        return Err(SpecProblem::Rule(
+            "spine-hosts needs switches without hosts, and all have some",
+        ));
     }
     for host in 0..count {
         plan.host(&format!("service-{host}"), bare[host % bare.len()]);
@@ -164,9 +182,13 @@ fn spine_hosts(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
 
 /// The second port of each host, on the next switch that has hosts; between two bare hosts, on each other.
 fn second_ports(plan: &mut Plan) {
-    let hosts: Vec<usize> = (0..plan.nodes.len()).filter(|n| plan.nodes[*n].is_host()).collect();
+    let hosts: Vec<usize> = (0..plan.nodes.len())
+        .filter(|n| plan.nodes[*n].is_host())
+        .collect();
     let on = plan.hosts_on();
-    let leaves: Vec<usize> = (0..plan.nodes.len()).filter(|n| plan.is_switch(*n) && on[*n] > 0).collect();
+    let leaves: Vec<usize> = (0..plan.nodes.len())
+        .filter(|n| plan.is_switch(*n) && on[*n] > 0)
+        .collect();
     let mut home = vec![None; plan.nodes.len()];
     for (a, b) in &plan.links {
         for (end, other) in [(a, b), (b, a)] {
@@ -189,8 +211,14 @@ fn second_ports(plan: &mut Plan) {
 }
 
 fn switches(plan: &Plan, why: &'static str) -> Result<Vec<usize>, SpecProblem> {
-    let all: Vec<usize> = (0..plan.nodes.len()).filter(|n| plan.is_switch(*n)).collect();
-    if all.is_empty() { Err(SpecProblem::Rule(why)) } else { Ok(all) }
+    let all: Vec<usize> = (0..plan.nodes.len())
+        .filter(|n| plan.is_switch(*n))
+        .collect();
+    if all.is_empty() {
+        Err(SpecProblem::Rule(why))
+    } else {
+        Ok(all)
+    }
 }
 
 fn routers(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
@@ -214,13 +242,19 @@ fn loopbacks(plan: &mut Plan, count: usize, ports_each: usize) -> Result<(), Spe
             let node = &plan.nodes[switch];
             if left > 0 && plan.is_switch(switch) && node.used + ports_each <= node.ports {
                 let a = plan.next_port(switch);
-                let b = if ports_each == 2 { plan.next_port(switch) } else { a };
+                let b = if ports_each == 2 {
+                    plan.next_port(switch)
+                } else {
+                    a
+                };
                 plan.links.push((a, b));
                 left -= 1;
             }
         }
         if left == before {
-            return Err(SpecProblem::Rule("there are not enough free switch ports for the loopbacks"));
+            return Err(SpecProblem::Rule(
+                "there are not enough free switch ports for the loopbacks",
+            ));
         }
     }
     Ok(())
@@ -234,7 +268,8 @@ fn aggregation_nodes(plan: &mut Plan) -> Result<(), SpecProblem> {
         let node = plan.add(NodeType::Ca, hardware::AGGREGATION_NAME.to_owned(), 1);
         plan.nodes[node].inside = Some(switch);
         plan.nodes[node].used = 1;
-        plan.links.push((PlanPort { node, port: 1 }, PlanPort { node: switch, port }));
+        plan.links
+            .push((PlanPort { node, port: 1 }, PlanPort { node: switch, port }));
     }
     Ok(())
 }
@@ -253,7 +288,10 @@ fn islands(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
             plan.nodes.push(node);
         }
         for (a, b) in &one.links {
-            let moved = |end: &PlanPort| PlanPort { node: end.node + offset, port: end.port };
+            let moved = |end: &PlanPort| PlanPort {
+                node: end.node + offset,
+                port: end.port,
+            };
             plan.links.push((moved(a), moved(b)));
         }
     }

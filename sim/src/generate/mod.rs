@@ -41,7 +41,7 @@ mod extras;
 mod hardware;
 mod shapes;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use ferrosm_mad::attr::{LinkSpeed, NodeType};
 use ferrosm_mad::ids::Lid;
@@ -108,7 +108,10 @@ pub enum SpecProblem {
 /// [`SpecTextError`], one sentence that names the text and what is wrong with it.
 pub fn from_spec(text: &str) -> Result<FabricSpec, SpecTextError> {
     let text = text.trim();
-    parse(text).map_err(|problem| SpecTextError { spec: text.to_owned(), problem })
+    parse(text).map_err(|problem| SpecTextError {
+        spec: text.to_owned(),
+        problem,
+    })
 }
 
 fn parse(text: &str) -> Result<FabricSpec, SpecProblem> {
@@ -116,8 +119,11 @@ fn parse(text: &str) -> Result<FabricSpec, SpecProblem> {
     let shape = parts.next().unwrap_or_default().trim();
     let (name, numbers) = shape.split_once(':').unwrap_or((shape, ""));
     let options = Options::parse(parts)?;
-    let numbers: Vec<&str> =
-        if numbers.trim().is_empty() { Vec::new() } else { numbers.split(',').map(str::trim).collect() };
+    let numbers: Vec<&str> = if numbers.trim().is_empty() {
+        Vec::new()
+    } else {
+        numbers.split(',').map(str::trim).collect()
+    };
     let mut plan = shapes::plan(name.trim(), &numbers)?;
     extras::apply(&mut plan, &options)?;
     check(&plan)?;
@@ -127,7 +133,11 @@ fn parse(text: &str) -> Result<FabricSpec, SpecProblem> {
 
 /// What is sold with that many ports.
 fn default_speed(plan: &Plan) -> LinkSpeed {
-    if plan.nodes.iter().any(|n| n.ports > 41) { LinkSpeed::Ndr } else { LinkSpeed::Hdr }
+    if plan.nodes.iter().any(|n| n.ports > 41) {
+        LinkSpeed::Ndr
+    } else {
+        LinkSpeed::Hdr
+    }
 }
 
 fn check(plan: &Plan) -> Result<(), SpecProblem> {
@@ -137,7 +147,11 @@ fn check(plan: &Plan) -> Result<(), SpecProblem> {
     if let Some(node) = plan.nodes.iter().find(|n| n.ports > 254) {
         return Err(SpecProblem::Ports(node.ports));
     }
-    let switches = plan.nodes.iter().filter(|n| n.kind == NodeType::Switch).count();
+    let switches = plan
+        .nodes
+        .iter()
+        .filter(|n| n.kind == NodeType::Switch)
+        .count();
     let ends = plan
         .links
         .iter()

@@ -38,14 +38,22 @@ fn hosts_or_one(text: Option<&&str>) -> Result<usize, SpecProblem> {
 /// Refuses a size before memory is spent on it; the exact count is checked on the finished plan.
 fn fits(switches: usize, hosts_each: usize) -> Result<(), SpecProblem> {
     let lids = switches.saturating_mul(hosts_each + 1);
-    if lids > 49_151 { Err(SpecProblem::Lids(lids)) } else { Ok(()) }
+    if lids > 49_151 {
+        Err(SpecProblem::Lids(lids))
+    } else {
+        Ok(())
+    }
 }
 
 fn fat_tree(numbers: &[&str]) -> Result<Plan, SpecProblem> {
-    let &[k] = numbers else { return Err(SpecProblem::Form("fat-tree:K")) };
+    let &[k] = numbers else {
+        return Err(SpecProblem::Form("fat-tree:K"));
+    };
     let k = number("K", k, 2, PORTS)?;
     if k % 2 == 1 {
-        return Err(SpecProblem::Rule("K is odd, and half of a switch's ports go up"));
+        return Err(SpecProblem::Rule(
+            "K is odd, and half of a switch's ports go up",
+        ));
     }
     let half = k / 2;
     let lids = 2 * half * half * half + 5 * half * half;
@@ -53,9 +61,13 @@ fn fat_tree(numbers: &[&str]) -> Result<Plan, SpecProblem> {
         return Err(SpecProblem::Lids(lids));
     }
     let mut plan = Plan::default();
-    let cores: Vec<_> = (0..half * half).map(|c| plan.switch(format!("core-{c}"), k)).collect();
+    let cores: Vec<_> = (0..half * half)
+        .map(|c| plan.switch(format!("core-{c}"), k))
+        .collect();
     for pod in 0..k {
-        let spines: Vec<_> = (0..half).map(|s| plan.switch(format!("spine-{pod}-{s}"), k)).collect();
+        let spines: Vec<_> = (0..half)
+            .map(|s| plan.switch(format!("spine-{pod}-{s}"), k))
+            .collect();
         for leaf in 0..half {
             let at = plan.switch(format!("leaf-{pod}-{leaf}"), k);
             for host in 0..half {
@@ -83,8 +95,9 @@ fn fat_tree2(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let hosts = number("HOSTS", hosts, 0, radix as u64 - 1)?;
     let up = (radix / 2).min(radix - hosts);
     let mut plan = Plan::default();
-    let spines: Vec<_> =
-        (0..(up * leaves).div_ceil(radix)).map(|s| plan.switch(format!("spine-{s}"), radix)).collect();
+    let spines: Vec<_> = (0..(up * leaves).div_ceil(radix))
+        .map(|s| plan.switch(format!("spine-{s}"), radix))
+        .collect();
     for leaf in 0..leaves {
         let at = plan.switch(format!("leaf-{leaf}"), radix);
         for host in 0..hosts {
@@ -99,7 +112,11 @@ fn fat_tree2(numbers: &[&str]) -> Result<Plan, SpecProblem> {
 }
 
 fn grid(numbers: &[&str], wraps: bool) -> Result<Plan, SpecProblem> {
-    let form = if wraps { "torus:X,Y[,Z][,H]" } else { "mesh:X,Y[,Z][,H]" };
+    let form = if wraps {
+        "torus:X,Y[,Z][,H]"
+    } else {
+        "mesh:X,Y[,Z][,H]"
+    };
     if !(2..=4).contains(&numbers.len()) {
         return Err(SpecProblem::Form(form));
     }
@@ -120,12 +137,25 @@ fn ring(numbers: &[&str]) -> Result<Plan, SpecProblem> {
 }
 
 fn grid_of(sides: [usize; 3], hosts: usize, wraps: bool) -> Result<Plan, SpecProblem> {
-    fits(sides.iter().fold(1usize, |all, side| all.saturating_mul(*side)), hosts)?;
+    fits(
+        sides
+            .iter()
+            .fold(1usize, |all, side| all.saturating_mul(*side)),
+        hosts,
+    )?;
     // Sides of 1 have no place in a name, except where all are.
     let label = |c: [usize; 3]| {
-        let wide: Vec<_> =
-            c.iter().zip(sides).filter(|(_, side)| *side > 1).map(|(c, _)| c.to_string()).collect();
-        if wide.is_empty() { "0".to_owned() } else { wide.join("-") }
+        let wide: Vec<_> = c
+            .iter()
+            .zip(sides)
+            .filter(|(_, side)| *side > 1)
+            .map(|(c, _)| c.to_string())
+            .collect();
+        if wide.is_empty() {
+            "0".to_owned()
+        } else {
+            wide.join("-")
+        }
     };
     let mut plan = Plan::default();
     let mut cells = Vec::new();
@@ -159,7 +189,10 @@ fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     if !(2..=3).contains(&numbers.len()) {
         return Err(SpecProblem::Form("hyperx:A,B[,H]"));
     }
-    let (a, b) = (number("A", numbers[0], 1, PORTS)?, number("B", numbers[1], 1, PORTS)?);
+    let (a, b) = (
+        number("A", numbers[0], 1, PORTS)?,
+        number("B", numbers[1], 1, PORTS)?,
+    );
     let hosts = hosts_or_one(numbers.get(2))?;
     fits(a * b, hosts)?;
     if a + b - 2 + hosts > 254 {
@@ -190,7 +223,9 @@ fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
 }
 
 fn dragonfly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
-    let &[a, g, h, p] = numbers else { return Err(SpecProblem::Form("dragonfly:A,G,H,P")) };
+    let &[a, g, h, p] = numbers else {
+        return Err(SpecProblem::Form("dragonfly:A,G,H,P"));
+    };
     let (a, g) = (number("A", a, 1, PORTS)?, number("G", g, 1, MANY)?);
     let (h, p) = (number("H", h, 0, PORTS)?, number("P", p, 0, PORTS)?);
     fits(a * g, p)?;
@@ -198,7 +233,9 @@ fn dragonfly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
         return Err(SpecProblem::Ports(a - 1 + h + p));
     }
     if g > 1 && a * h < g - 1 {
-        return Err(SpecProblem::Rule("A × H global cables of a group do not reach the G - 1 other groups"));
+        return Err(SpecProblem::Rule(
+            "A × H global cables of a group do not reach the G - 1 other groups",
+        ));
     }
     let mut plan = Plan::default();
     let mut at = Vec::with_capacity(a * g);
@@ -234,13 +271,17 @@ fn dragonfly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
 }
 
 fn random(numbers: &[&str]) -> Result<Plan, SpecProblem> {
-    let &[n, r, h, seed] = numbers else { return Err(SpecProblem::Form("random:N,R,H,SEED")) };
+    let &[n, r, h, seed] = numbers else {
+        return Err(SpecProblem::Form("random:N,R,H,SEED"));
+    };
     let (n, r) = (number("N", n, 1, MANY)?, number("R", r, 1, PORTS)?);
     let h = number("H", h, 0, PORTS)?;
     let seed = number("SEED", seed, 0, u64::MAX)?;
     fits(n, h)?;
     if n > 2 && r < 2 {
-        return Err(SpecProblem::Rule("R is 1, which cannot connect more than 2 switches"));
+        return Err(SpecProblem::Rule(
+            "R is 1, which cannot connect more than 2 switches",
+        ));
     }
     let mut rng = ChaCha8Rng::seed_from_u64(seed as u64);
     let mut plan = Plan::default();
@@ -274,7 +315,10 @@ fn random(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let mut tries = 20 * n * r;
     while open.len() > 1 && tries > 0 {
         tries -= 1;
-        let (a, b) = (open[below(&mut rng, open.len())], open[below(&mut rng, open.len())]);
+        let (a, b) = (
+            open[below(&mut rng, open.len())],
+            open[below(&mut rng, open.len())],
+        );
         if lay(a, b, &mut degree) {
             open.retain(|i| (*i != a && *i != b) || degree[*i] < r);
         }
@@ -283,7 +327,9 @@ fn random(numbers: &[&str]) -> Result<Plan, SpecProblem> {
 }
 
 fn star(numbers: &[&str]) -> Result<Plan, SpecProblem> {
-    let &[h] = numbers else { return Err(SpecProblem::Form("star:H")) };
+    let &[h] = numbers else {
+        return Err(SpecProblem::Form("star:H"));
+    };
     let hosts = number("H", h, 1, PORTS)?;
     let mut plan = Plan::default();
     let switch = plan.switch("switch-0".to_owned(), USUAL_PORTS);

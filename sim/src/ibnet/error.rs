@@ -14,7 +14,9 @@ pub struct ReadError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadErrorKind {
     /// Not one node record up to the end.
-    #[error("the file describes no node (expected lines such as `Switch 36 \"S-...\"` and `Ca 1 \"H-...\"`)")]
+    #[error(
+        "the file describes no node (expected lines such as `Switch 36 \"S-...\"` and `Ca 1 \"H-...\"`)"
+    )]
     NoNodes,
     /// A record's first line without number of ports or node id.
     #[error("expected `{0} PORTS \"NODE ID\"`")]
@@ -73,7 +75,9 @@ pub enum ReadErrorKind {
         port: u8,
     },
     /// The other end says something else.
-    #[error("the cable leads to port {port} of node `{id}`, which line {line} cables to port {other_port} of `{other}`")]
+    #[error(
+        "the cable leads to port {port} of node `{id}`, which line {line} cables to port {other_port} of `{other}`"
+    )]
     Contradiction {
         /// The other node.
         id: String,

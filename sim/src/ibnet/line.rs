@@ -9,13 +9,33 @@ use super::error::ReadErrorKind;
 #[derive(Debug, PartialEq)]
 pub(super) enum Line<'a> {
     /// `Switch 36 "S-..."  # "name" enhanced port 0 lid 1 lmc 0`
-    Node { kind: NodeType, ports: u8, id: &'a str, description: Option<&'a str>, lid: (Lid, Lmc), enhanced: bool },
+    Node {
+        kind: NodeType,
+        ports: u8,
+        id: &'a str,
+        description: Option<&'a str>,
+        lid: (Lid, Lmc),
+        enhanced: bool,
+    },
     /// `[1](guid) "H-..."[1](guid)  # ...`; a port without a name behind it is a port without cable.
-    Port { port: u8, guid: Option<u64>, peer: Option<(&'a str, u8)>, lid: Option<(Lid, Lmc)>, rate: Rate },
+    Port {
+        port: u8,
+        guid: Option<u64>,
+        peer: Option<(&'a str, u8)>,
+        lid: Option<(Lid, Lmc)>,
+        rate: Rate,
+    },
     /// `@[1] "name"`
-    Alias { port: u8, name: &'a str },
+    Alias {
+        port: u8,
+        name: &'a str,
+    },
     /// `switchguid=0x1(2)`, and the like.
-    Guid { kind: NodeType, guid: Guid, port0: Option<u64> },
+    Guid {
+        kind: NodeType,
+        guid: Guid,
+        port0: Option<u64>,
+    },
     Vendor(u32),
     Device(u16),
     SystemImage(u64),
@@ -54,27 +74,44 @@ const KEYS: &[(&str, KeyParser)] = &[
     ("caguid", |v| guid_line(NodeType::Ca, v)),
     ("rtguids", |v| guid_line(NodeType::Router, v)),
     ("rtguid", |v| guid_line(NodeType::Router, v)),
-    ("vendid", |v| Ok(Line::Vendor(number("vendor id", value(v))?))),
-    ("devid", |v| Ok(Line::Device(number("device id", value(v))?))),
-    ("sysimgguid", |v| Ok(Line::SystemImage(number("GUID", value(v))?))),
+    ("vendid", |v| {
+        Ok(Line::Vendor(number("vendor id", value(v))?))
+    }),
+    ("devid", |v| {
+        Ok(Line::Device(number("device id", value(v))?))
+    }),
+    ("sysimgguid", |v| {
+        Ok(Line::SystemImage(number("GUID", value(v))?))
+    }),
     ("width", |v| Ok(Line::Width(number("width", value(v))?))),
     ("speed", |v| Ok(Line::Speed(number("speed", value(v))?))),
-    ("extspeed", |v| Ok(Line::ExtSpeed(number("speed", value(v))?))),
-    ("module", |v| Ok(Line::Module(v[1..].trim().trim_matches('"')))),
+    ("extspeed", |v| {
+        Ok(Line::ExtSpeed(number("speed", value(v))?))
+    }),
+    ("module", |v| {
+        Ok(Line::Module(v[1..].trim().trim_matches('"')))
+    }),
 ];
 
 /// Understands a line.
 pub(super) fn parse(text: &str) -> Parsed<'_> {
     let text = text.trim();
-    if let Some(rest) = text.strip_prefix('[')
-        && rest.starts_with(|c: char| c.is_ascii_digit())
-    {
-        return port_line(rest);
+    if let Some(rest) = text.strip_prefix('[') {
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        return match after.len() < rest.len() {
+            true if after.starts_with(']') => port_line(rest),
+            true if after.contains('"') => Err(ReadErrorKind::BadPortLine),
+            // A shell prompt, such as `[root@head ~]#` or `[12:30] head>`.
+            _ => Ok(Line::Other),
+        };
     }
     if let Some(rest) = text.strip_prefix("@[") {
         let (port, rest) = bracketed(rest).ok_or(ReadErrorKind::BadPortLine)?;
         let (name, _) = quoted(rest).ok_or(ReadErrorKind::BadPortLine)?;
-        return Ok(Line::Alias { port: number("port", port)?, name });
+        return Ok(Line::Alias {
+            port: number("port", port)?,
+            name,
+        });
     }
     for (word, kind) in [
         ("Switch", NodeType::Switch),
@@ -84,7 +121,9 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
     ] {
         // Copies from a terminal lose the tab behind the word.
         if let Some(rest) = text.strip_prefix(word)
-            && rest.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '"')
+            && rest
+                .trim_start()
+                .starts_with(|c: char| c.is_ascii_digit() || c == '"')
         {
             return node_line(word, kind, rest.trim_start());
         }
@@ -96,7 +135,10 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
             return parser(rest);
         }
     }
-    if text.strip_prefix("include").is_some_and(|rest| rest.trim_start().starts_with('"')) {
+    if text
+        .strip_prefix("include")
+        .is_some_and(|rest| rest.trim_start().starts_with('"'))
+    {
         return Err(ReadErrorKind::Include);
     }
     Ok(Line::Other)
@@ -104,14 +146,21 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
 
 fn node_line<'a>(word: &'static str, kind: NodeType, rest: &'a str) -> Parsed<'a> {
     let bad = || ReadErrorKind::BadHeader(word);
-    let digits = rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
-    let (id, rest) = quoted(&rest[digits.len()..]).ok_or_else(bad)?;
-    if id.is_empty() || digits.is_empty() {
+    let digits = rest
+        .split(|c: char| !c.is_ascii_digit())
+        .next()
+        .unwrap_or_default();
+    let after = rest[digits.len()..].trim_start();
+    let (id, rest) = quoted(after).ok_or_else(bad)?;
+    if id.is_empty() || digits.is_empty() || !after.starts_with('"') {
         return Err(bad());
     }
     let ports = number("number of ports (1 to 254)", digits)?;
     if ports == 0 || ports == u8::MAX {
-        return Err(ReadErrorKind::BadNumber { what: "number of ports (1 to 254)", text: digits.to_owned() });
+        return Err(ReadErrorKind::BadNumber {
+            what: "number of ports (1 to 254)",
+            text: digits.to_owned(),
+        });
     }
     let comment = rest.split_once('#').map_or("", |(_, c)| c);
     let (_, description, tail) = outer_quotes(comment);
@@ -150,8 +199,17 @@ fn port_line(rest: &str) -> Parsed<'_> {
     let (before, _, tail) = outer_quotes(comment);
     let mut rate = rate_options(options)?;
     let tail_rate = rate_tail(tail);
-    rate = Rate { width: tail_rate.width.or(rate.width), speed: tail_rate.speed.or(rate.speed) };
-    Ok(Line::Port { port, guid, peer, lid: lid_and_lmc(before)?, rate })
+    rate = Rate {
+        width: tail_rate.width.or(rate.width),
+        speed: tail_rate.speed.or(rate.speed),
+    };
+    Ok(Line::Port {
+        port,
+        guid,
+        peer,
+        lid: lid_and_lmc(before)?,
+        rate,
+    })
 }
 
 /// Text up to `]`, and what follows.
@@ -168,9 +226,11 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
 /// Names may contain quotes and hashes: a name is all between the first and the last quote.
 fn outer_quotes(text: &str) -> (&str, Option<&str>, &str) {
     match (text.find('"'), text.rfind('"')) {
-        (Some(first), Some(last)) if first < last => {
-            (&text[..first], Some(&text[first + 1..last]), &text[last + 1..])
-        }
+        (Some(first), Some(last)) if first < last => (
+            &text[..first],
+            Some(&text[first + 1..last]),
+            &text[last + 1..],
+        ),
         // Without a name, what is known stands in the comment itself.
         _ => (text, None, text),
     }
@@ -186,12 +246,21 @@ fn skip_ext(text: &str) -> &str {
 
 /// `(2c903000a1b2)`: a port GUID, hexadecimal. ibdiagnet repeats the port number there, which no GUID is.
 fn port_guid(text: &str) -> (Option<u64>, &str) {
-    let Some((inside, rest)) = text.trim_start().strip_prefix('(').and_then(|t| t.split_once(')')) else {
+    let Some((inside, rest)) = text
+        .trim_start()
+        .strip_prefix('(')
+        .and_then(|t| t.split_once(')'))
+    else {
         return (None, text);
     };
     let inside = inside.trim();
     let hex = inside.strip_prefix("0x").unwrap_or(inside);
-    (u64::from_str_radix(hex, 16).ok().filter(|guid| *guid > 0xFFF), skip_ext(rest))
+    (
+        u64::from_str_radix(hex, 16)
+            .ok()
+            .filter(|guid| *guid > 0xFFF),
+        skip_ext(rest),
+    )
 }
 
 /// The numbers after `lid` and `lmc`. An absent number and LID 65535 mean that there is no LID.
@@ -205,7 +274,11 @@ fn lid_and_lmc(text: &str) -> Result<Option<(Lid, Lmc)>, ReadErrorKind> {
             _ => continue,
         };
         let text = words.peek().copied().unwrap_or_default();
-        let value = if text.starts_with(|c: char| c.is_ascii_digit()) { Some(text) } else { None };
+        let value = if text.starts_with(|c: char| c.is_ascii_digit()) {
+            Some(text)
+        } else {
+            None
+        };
         slot.get_or_insert(value);
     }
     if lid.is_none() && lmc.is_none() {
@@ -214,7 +287,10 @@ fn lid_and_lmc(text: &str) -> Result<Option<(Lid, Lmc)>, ReadErrorKind> {
     let lid: u16 = lid.flatten().map_or(Ok(0), |t| number("LID", t))?;
     let lmc: u8 = lmc.flatten().map_or(Ok(0), |t| number("LMC", t))?;
     if lmc > 7 {
-        return Err(ReadErrorKind::BadNumber { what: "LMC", text: lmc.to_string() });
+        return Err(ReadErrorKind::BadNumber {
+            what: "LMC",
+            text: lmc.to_string(),
+        });
     }
     let lid = if lid == u16::MAX { Lid::NONE } else { Lid(lid) };
     Ok(Some((lid, Lmc(lmc))))
@@ -227,8 +303,13 @@ fn rate_tail(tail: &str) -> Rate {
             && let Ok(lanes) = width.parse::<u8>()
             && matches!(lanes, 1 | 2 | 4 | 8 | 12)
         {
-            let speed = LinkSpeed::ALL.into_iter().find(|s| s.name().eq_ignore_ascii_case(speed));
-            return Rate { width: Some(LinkWidth(lanes)), speed };
+            let speed = LinkSpeed::ALL
+                .into_iter()
+                .find(|s| s.name().eq_ignore_ascii_case(speed));
+            return Rate {
+                width: Some(LinkWidth(lanes)),
+                speed,
+            };
         }
     }
     Rate::default()
@@ -254,7 +335,10 @@ fn rate_options(text: &str) -> Result<Rate, ReadErrorKind> {
 
 /// The widest of LinkWidthEnabled.
 pub(super) fn width_of(bits: u8) -> Option<LinkWidth> {
-    [8, 4, 2, 16, 1].into_iter().find(|bit| bits & bit != 0).and_then(LinkWidth::from_bit)
+    [8, 4, 2, 16, 1]
+        .into_iter()
+        .find(|bit| bits & bit != 0)
+        .and_then(LinkWidth::from_bit)
 }
 
 /// The fastest of LinkSpeedEnabled; ibsim takes 0 for 4.
@@ -298,7 +382,9 @@ fn port_guid_text(text: &str) -> Option<u64> {
 /// What stands behind the sign, up to a blank, a bracket or a comment.
 fn value(rest: &str) -> &str {
     let rest = rest.get(1..).unwrap_or_default().trim_start();
-    rest.split(|c: char| c.is_whitespace() || c == '(' || c == '#').next().unwrap_or_default()
+    rest.split(|c: char| c.is_whitespace() || c == '(' || c == '#')
+        .next()
+        .unwrap_or_default()
 }
 
 /// A number, decimal or `0x` hexadecimal, that fits.
@@ -309,5 +395,8 @@ fn number<T: TryFrom<u64>>(what: &'static str, text: &str) -> Result<T, ReadErro
     };
     parsed
         .and_then(|n| T::try_from(n).ok())
-        .ok_or_else(|| ReadErrorKind::BadNumber { what, text: text.to_owned() })
+        .ok_or_else(|| ReadErrorKind::BadNumber {
+            what,
+            text: text.to_owned(),
+        })
 }

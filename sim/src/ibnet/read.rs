@@ -22,10 +22,16 @@ pub fn read(text: &str) -> Result<FabricSpec, ReadError> {
     let mut last = 1;
     for (index, line) in text.split('\n').enumerate() {
         last = if line.is_empty() { last } else { index + 1 };
-        reader.line(index + 1, line).map_err(|kind| ReadError { line: index + 1, kind })?;
+        reader.line(index + 1, line).map_err(|kind| ReadError {
+            line: index + 1,
+            kind,
+        })?;
     }
     if reader.records.is_empty() {
-        return Err(ReadError { line: last, kind: ReadErrorKind::NoNodes });
+        return Err(ReadError {
+            line: last,
+            kind: ReadErrorKind::NoNodes,
+        });
     }
     reader.finish()
 }
@@ -59,7 +65,10 @@ struct GuidCounter {
 
 impl GuidCounter {
     const fn from(base: u64) -> Self {
-        Self { next: base, absolute: base }
+        Self {
+            next: base,
+            absolute: base,
+        }
     }
 }
 
@@ -105,13 +114,31 @@ impl Default for Reader {
 impl Reader {
     fn line(&mut self, at: usize, text: &str) -> Result<(), ReadErrorKind> {
         match line::parse(text)? {
-            Line::Node { kind, ports, id, description, lid, enhanced } => {
+            Line::Node {
+                kind,
+                ports,
+                id,
+                description,
+                lid,
+                enhanced,
+            } => {
                 self.node(at, kind, ports, id, description, lid, enhanced)?;
             }
-            Line::Port { port, guid, peer, lid, rate } => self.port(at, port, guid, peer, lid, rate)?,
+            Line::Port {
+                port,
+                guid,
+                peer,
+                lid,
+                rate,
+            } => self.port(at, port, guid, peer, lid, rate)?,
             Line::Alias { port, name } => {
-                let node = self.records.len().checked_sub(1).ok_or(ReadErrorKind::PortWithoutNode)?;
-                self.aliases.insert(name.trim_start_matches('@').to_owned(), (node, port));
+                let node = self
+                    .records
+                    .len()
+                    .checked_sub(1)
+                    .ok_or(ReadErrorKind::PortWithoutNode)?;
+                self.aliases
+                    .insert(name.trim_start_matches('@').to_owned(), (node, port));
             }
             Line::Guid { kind, guid, port0 } => {
                 let counter = self.guids(kind);
@@ -163,19 +190,30 @@ impl Reader {
     ) -> Result<(), ReadErrorKind> {
         let id = self.full_id(id);
         if let Some(first) = self.by_id.insert(id.clone(), self.records.len()) {
-            return Err(ReadErrorKind::DuplicateNode { id, first: self.records[first].line });
+            return Err(ReadErrorKind::DuplicateNode {
+                id,
+                first: self.records[first].line,
+            });
         }
         let is_switch = kind == NodeType::Switch;
         let counter = self.guids(kind);
         let guid = counter.next;
-        counter.next = guid.wrapping_add(if is_switch { 1 } else { u64::from(num_ports) + 1 });
+        counter.next = guid.wrapping_add(if is_switch {
+            1
+        } else {
+            u64::from(num_ports) + 1
+        });
         // Where the name is another GUID than the node's, ibdiagnet wrote it, and it is the port's.
-        let port_in_id =
-            id.get(2..).filter(|hex| hex.len() == 16).and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        let port_in_id = id
+            .get(2..)
+            .filter(|hex| hex.len() == 16)
+            .and_then(|hex| u64::from_str_radix(hex, 16).ok());
         let port_guids: Vec<PortGuid> = if is_switch {
             vec![PortGuid(self.port0_guid.unwrap_or(guid))]
         } else {
-            (1..=num_ports).map(|p| PortGuid(guid.wrapping_add(u64::from(p)))).collect()
+            (1..=num_ports)
+                .map(|p| PortGuid(guid.wrapping_add(u64::from(p))))
+                .collect()
         };
         let mut spec = NodeSpec {
             kind,
@@ -198,7 +236,13 @@ impl Reader {
             spec.port_guids[0] = PortGuid(port_guid);
         }
         (self.port0_guid, self.system_image, self.vendor) = (None, None, 0);
-        self.records.push(Record { line, id, spec, rate: self.rate, ports: BTreeMap::new() });
+        self.records.push(Record {
+            line,
+            id,
+            spec,
+            rate: self.rate,
+            ports: BTreeMap::new(),
+        });
         Ok(())
     }
 
@@ -212,12 +256,26 @@ impl Reader {
         rate: Rate,
     ) -> Result<(), ReadErrorKind> {
         let peer = peer.map(|(id, peer_port)| {
-            (if id.starts_with('@') { id.to_owned() } else { self.full_id(id) }, peer_port)
+            (
+                if id.starts_with('@') {
+                    id.to_owned()
+                } else {
+                    self.full_id(id)
+                },
+                peer_port,
+            )
         });
-        let record = self.records.last_mut().ok_or(ReadErrorKind::PortWithoutNode)?;
+        let record = self
+            .records
+            .last_mut()
+            .ok_or(ReadErrorKind::PortWithoutNode)?;
         let (id, ports) = (&record.id, record.spec.num_ports);
         if port == 0 || port > ports {
-            return Err(ReadErrorKind::NoSuchPort { id: id.clone(), port, ports });
+            return Err(ReadErrorKind::NoSuchPort {
+                id: id.clone(),
+                port,
+                ports,
+            });
         }
         if record.spec.kind != NodeType::Switch {
             let index = usize::from(port - 1);
@@ -229,9 +287,21 @@ impl Reader {
             }
         }
         if let Some((peer, peer_port)) = peer
-            && let Some(first) = record.ports.insert(port, PortLine { line, peer, peer_port, rate })
+            && let Some(first) = record.ports.insert(
+                port,
+                PortLine {
+                    line,
+                    peer,
+                    peer_port,
+                    rate,
+                },
+            )
         {
-            return Err(ReadErrorKind::DuplicatePort { id: id.clone(), port, first: first.line });
+            return Err(ReadErrorKind::DuplicatePort {
+                id: id.clone(),
+                port,
+                first: first.line,
+            });
         }
         Ok(())
     }
@@ -254,8 +324,10 @@ impl Reader {
         for (node, record) in self.records.iter().enumerate() {
             for (port, end) in &record.ports {
                 let here = PortAt { node, port: *port };
-                let (there, back) =
-                    self.other_end(here, end).map_err(|kind| ReadError { line: end.line, kind })?;
+                let (there, back) = self.other_end(here, end).map_err(|kind| ReadError {
+                    line: end.line,
+                    kind,
+                })?;
                 if here <= there {
                     links.push(LinkSpec {
                         a: here,
@@ -273,15 +345,28 @@ impl Reader {
     }
 
     /// The other end of a cable, once it is known to agree.
-    fn other_end(&self, here: PortAt, end: &PortLine) -> Result<(PortAt, &PortLine), ReadErrorKind> {
-        let there = self.peer(end).ok_or_else(|| ReadErrorKind::UnknownPeer(end.peer.clone()))?;
+    fn other_end(
+        &self,
+        here: PortAt,
+        end: &PortLine,
+    ) -> Result<(PortAt, &PortLine), ReadErrorKind> {
+        let there = self
+            .peer(end)
+            .ok_or_else(|| ReadErrorKind::UnknownPeer(end.peer.clone()))?;
         let record = &self.records[there.node];
         let (id, ports) = (&record.id, record.spec.num_ports);
         if there.port == 0 || there.port > ports {
-            return Err(ReadErrorKind::NoSuchPort { id: id.clone(), port: there.port, ports });
+            return Err(ReadErrorKind::NoSuchPort {
+                id: id.clone(),
+                port: there.port,
+                ports,
+            });
         }
         let Some(back) = record.ports.get(&there.port) else {
-            return Err(ReadErrorKind::OneSided { id: id.clone(), port: there.port });
+            return Err(ReadErrorKind::OneSided {
+                id: id.clone(),
+                port: there.port,
+            });
         };
         if self.peer(back) != Some(here) {
             return Err(ReadErrorKind::Contradiction {
@@ -296,10 +381,16 @@ impl Reader {
     }
 
     fn width(&self, at: PortAt, end: &PortLine) -> LinkWidth {
-        end.rate.width.or(self.records[at.node].rate.width).unwrap_or(LinkWidth(4))
+        end.rate
+            .width
+            .or(self.records[at.node].rate.width)
+            .unwrap_or(LinkWidth(4))
     }
 
     fn speed(&self, at: PortAt, end: &PortLine) -> LinkSpeed {
-        end.rate.speed.or(self.records[at.node].rate.speed).unwrap_or(LinkSpeed::Sdr)
+        end.rate
+            .speed
+            .or(self.records[at.node].rate.speed)
+            .unwrap_or(LinkSpeed::Sdr)
     }
 }

@@ -1,1 +1,421 @@
+//! What real tools and careless copies contain, each in a small file of its own.
 
+use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
+use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
+use proptest::prelude::*;
+
+use super::*;
+use crate::generate::from_spec;
+use crate::spec::{FabricSpec, PortAt};
+
+/// A switch with itself in a loop, a host with two ports, and a router: what ibnetdiscover prints.
+const PLAIN: &str = "\
+#
+# Topology file: generated on a Friday
+#
+# Initiated from node 0002c90400000010 port 0002c90400000011
+
+vendid=0x2c9
+devid=0xd2f0
+sysimgguid=0x2c9030000aa00
+switchguid=0x2c90300000000(2c90300000008)
+Switch\t40 \"S-0002c90300000000\"\t\t# \"MF0;leaf \"1\" #2:MQM8700/U1\" enhanced port 0 lid 7 lmc 0
+[1]\t\"H-0002c90400000010\"[2](2c90400000019) \t\t# \"node-1 mlx5_0\" lid 12 4xHDR
+[5][ext 3]\t\"S-0002c90300000000\"[6]\t\t# \"MF0;leaf \"1\" #2:MQM8700/U1\" lid 7 4xHDR
+[6]\t\"S-0002c90300000000\"[5][ext 3]\t\t# \"MF0;leaf \"1\" #2:MQM8700/U1\" lid 7 4xHDR
+[9]\t\"R-0002c90400000020\"[1](2c90400000021) \t\t# \"gw\" lid 20 2xXDR
+
+vendid=0x2c9
+devid=0x101b
+sysimgguid=0x2c90400000010
+caguid=0x2c90400000010
+Ca\t2 \"H-0002c90400000010\"\t\t# \"node-1 mlx5_0\"
+[2](2c90400000019) \t\"S-0002c90300000000\"[1]\t\t# lid 12 lmc 2 \"MF0;leaf \"1\" #2:MQM8700/U1\" lid 7 4xHDR
+
+vendid=0x2c9
+devid=0x1
+rtguid=0x2c90400000020
+Rt\t1 \"R-0002c90400000020\"\t\t# \"gw\"
+[1](2c90400000021) \t\"S-0002c90300000000\"[9]\t\t# lid 20 lmc 0 \"MF0;leaf \"1\" #2:MQM8700/U1\" lid 7 2xXDR
+";
+
+#[test]
+fn all_that_ibnetdiscover_prints_is_read() {
+    let spec = read(PLAIN).unwrap();
+    let switch = &spec.nodes[0];
+    assert_eq!(switch.kind, NodeType::Switch);
+    assert_eq!(switch.description, "MF0;leaf \"1\" #2:MQM8700/U1");
+    assert_eq!(switch.num_ports, 40);
+    assert_eq!(switch.port_guids, [PortGuid(0x2_c903_0000_0008)]);
+    assert_eq!(
+        switch.system_image_guid,
+        SystemImageGuid(0x2_c903_0000_aa00)
+    );
+    assert_eq!((switch.vendor_id, switch.device_id), (0x2c9, 0xd2f0));
+    assert_eq!(switch.lids, [(Lid(7), Lmc(0))]);
+    assert!(switch.enhanced_port0);
+    let host = &spec.nodes[1];
+    assert_eq!(host.kind, NodeType::Ca);
+    assert_eq!(host.node_guid, NodeGuid(0x2_c904_0000_0010));
+    // Port 1 is not cabled: its GUID is counted; port 2 says its own.
+    assert_eq!(
+        host.port_guids,
+        [PortGuid(0x2_c904_0000_0011), PortGuid(0x2_c904_0000_0019)]
+    );
+    assert_eq!(host.lids, [(Lid(0), Lmc(0)), (Lid(12), Lmc(2))]);
+    assert_eq!(spec.nodes[2].kind, NodeType::Router);
+    assert_eq!(
+        spec.nodes[2].system_image_guid,
+        SystemImageGuid(0x2_c904_0000_0020)
+    );
+    let ends: Vec<_> = spec
+        .links
+        .iter()
+        .map(|l| (l.a.node, l.a.port, l.b.node, l.b.port, l.width.0, l.speed))
+        .collect();
+    assert_eq!(
+        ends,
+        [
+            (0, 1, 1, 2, 4, LinkSpeed::Hdr),
+            (0, 5, 0, 6, 4, LinkSpeed::Hdr),
+            (0, 9, 2, 1, 2, LinkSpeed::Xdr)
+        ]
+    );
+}
+
+#[test]
+fn copies_from_a_terminal_read_as_the_original() {
+    let original = read(PLAIN).unwrap();
+    let crlf = PLAIN.replace('\n', "\r\n");
+    let blanks = PLAIN.replace('\t', "    ");
+    let no_tabs = PLAIN.replace('\t', "");
+    let prompt = format!("\u{feff}[root@head ~]# ibnetdiscover\r\n{crlf}[root@head ~]# \r\n");
+    let prompt_first = format!(
+        "\u{feff}{}",
+        PLAIN.replacen('#', "admin@head:~$ ibnetdiscover", 1)
+    );
+    for copy in [crlf, blanks, no_tabs, prompt, prompt_first] {
+        assert_eq!(read(&copy).as_ref(), Ok(&original), "{copy}");
+    }
+}
+
+#[test]
+fn lids_that_are_none_are_none() {
+    for none in [
+        "lid  lmc 0",
+        "lid 65535 lmc 0",
+        "lid 0 lmc 0",
+        "lid 0xffff lmc 0",
+    ] {
+        let text = PLAIN
+            .replace("lid 7 lmc 0", none)
+            .replace("# lid 12 lmc 2", &format!("# {none}"));
+        let spec = read(&text).unwrap();
+        assert_eq!(spec.nodes[0].lids[0], (Lid::NONE, Lmc(0)), "{none}");
+        assert_eq!(spec.nodes[1].lids[1], (Lid::NONE, Lmc(0)), "{none}");
+    }
+}
+
+#[test]
+fn in_ibdiagnets_form_names_are_port_guids_and_brackets_repeat_the_port() {
+    let text = "\
+switchguid=0x2c90300000000(2c90300000003)
+Switch 36 \"S-0002c90300000003\" # \"sw\" enhanced port 0 lid 1 lmc 0
+[1](1) \"H-0002c90400000011\"[1](1) # \"h\" lid 2 4xEDR
+
+switchguid=0x2c90300000000(2c90300000004)
+Switch 36 \"S-0002c90300000004\" # \"sw of the same node GUID\" base port 0 lid 3 lmc 0
+
+caguid=0x2c90400000010
+Ca 1 \"H-0002c90400000011\" # \"h\"
+[1](1) \"S-0002c90300000003\"[1](1) # lid 2 lmc 0 \"sw\" lid 1 4xEDR
+";
+    let spec = read(text).unwrap();
+    assert_eq!(spec.nodes[0].node_guid, NodeGuid(0x2_c903_0000_0000));
+    assert_eq!(spec.nodes[0].port_guids, [PortGuid(0x2_c903_0000_0003)]);
+    assert_eq!(spec.nodes[2].node_guid, NodeGuid(0x2_c904_0000_0010));
+    assert_eq!(spec.nodes[2].port_guids, [PortGuid(0x2_c904_0000_0011)]);
+    assert_eq!(spec.links.len(), 1);
+    assert_eq!(spec.links[0].speed, LinkSpeed::Edr);
+}
+
+#[test]
+fn ibsims_own_files_are_read() {
+    let text = "\
+# ports may be named; numbers default to 1; GUIDs count on
+devid=0x5a06
+module=\"rack1\"
+Hca 2 \"host\"
+[1] \"sw\"[4] w=8 s=1
+[2] \"@uplink\"
+
+Hca 1 \"host2\"
+[1] \"@other\" e=2
+@[1] \"spare\"
+
+module=\"\"
+switchguid=0x300000
+vendid=0x77
+Switch 8 \"rack1#sw\"
+[4] \"rack1#host\"
+[5] \"rack1#host\"[2]
+@[5] \"uplink\"
+[6] \"@spare\"
+@[6] \"other\"
+[7]
+
+switchguid+16
+Switch 8 \"alone\"
+";
+    let spec = read(text).unwrap();
+    let guids: Vec<_> = spec.nodes.iter().map(|n| n.node_guid.raw()).collect();
+    assert_eq!(guids, [0x10_0000, 0x10_0003, 0x30_0000, 0x30_0010]);
+    let devices: Vec<_> = spec
+        .nodes
+        .iter()
+        .map(|n| (n.vendor_id, n.device_id))
+        .collect();
+    assert_eq!(
+        devices,
+        [(0, 0x5a06), (0, 0x5a06), (0x77, 0x5a06), (0, 0x5a06)]
+    );
+    assert_eq!(spec.nodes[0].description, "rack1#host");
+    let links: Vec<_> = spec.links.iter().map(|l| (l.a, l.b)).collect();
+    let at = PortAt::new;
+    assert_eq!(
+        links,
+        [
+            (at(0, 1), at(2, 4)),
+            (at(0, 2), at(2, 5)),
+            (at(1, 1), at(2, 6))
+        ]
+    );
+    assert_eq!(
+        (spec.links[0].width, spec.links[0].speed),
+        (LinkWidth(4), LinkSpeed::Sdr)
+    );
+}
+
+#[test]
+fn the_first_mistake_is_told_with_its_line() {
+    let edit = |from: &str, to: &str| PLAIN.replacen(from, to, 1);
+    let cases = [
+        (
+            String::new(),
+            "line 1: the file describes no node (expected lines such as `Switch 36 \"S-...\"` and `Ca 1 \"H-...\"`)",
+        ),
+        (
+            "\n\n# nothing\n".to_owned(),
+            "line 3: the file describes no node (expected lines such as `Switch 36 \"S-...\"` and `Ca 1 \"H-...\"`)",
+        ),
+        (
+            "\n[1] \"x\"[1]\n".to_owned(),
+            "line 2: a port line, but no node record before it",
+        ),
+        (
+            edit("Switch\t40 \"S", "Switch\t40 S"),
+            "line 10: expected `Switch PORTS \"NODE ID\"`",
+        ),
+        (
+            edit("Switch\t40", "Switch\t300"),
+            "line 10: `300` is not a number of ports (1 to 254)",
+        ),
+        (
+            edit("devid=0xd2f0", "devid=0xd2f00"),
+            "line 7: `0xd2f00` is not a device id",
+        ),
+        (
+            edit("switchguid=0x2c90300000000(", "switchguid=oops("),
+            "line 9: `oops` is not a GUID",
+        ),
+        (
+            edit("lid 7 lmc 0", "lid 70000 lmc 0"),
+            "line 10: `70000` is not a LID",
+        ),
+        (
+            edit("lid 7 lmc 0", "lid 7 lmc 8"),
+            "line 10: `8` is not a LMC",
+        ),
+        (
+            edit("[1]\t\"H", "[1\t\"H"),
+            "line 11: expected `[PORT] \"NODE ID\"[PORT]`",
+        ),
+        (
+            edit("[1]\t\"H", "[41]\t\"H"),
+            "line 11: node `S-0002c90300000000` has no port 41, it has 40",
+        ),
+        (
+            edit("[1]\t\"H", "[0]\t\"H"),
+            "line 11: node `S-0002c90300000000` has no port 0, it has 40",
+        ),
+        (
+            edit("[6]\t\"S", "[5]\t\"S"),
+            "line 13: port 5 of node `S-0002c90300000000` is already described in line 12",
+        ),
+        (
+            edit(
+                "Rt\t1 \"R-0002c90400000020\"",
+                "Rt\t1 \"S-0002c90300000000\"",
+            ),
+            "line 26: node `S-0002c90300000000` is already described in line 10",
+        ),
+        (
+            edit("Ca\t2 \"H-0002c90400000010\"", "Ca\t2 \"H-1\""),
+            "line 11: the cable leads to node `H-0002c90400000010`, which is not described",
+        ),
+        (
+            edit(
+                "[2](2c90400000019) \t\"S-0002c90300000000\"[1]",
+                "[2](2c90400000019) \t\"S-0002c90300000000\"[2]",
+            ),
+            "line 11: the cable leads to port 2 of node `H-0002c90400000010`, which line 21 cables to port 2 of `S-0002c90300000000`",
+        ),
+        (
+            edit("\n[2](2c9", "\n[1](2c9"),
+            "line 11: the cable leads to port 2 of node `H-0002c90400000010`, which does not mention it",
+        ),
+        (
+            edit("\"[2](2c9", "\"[3](2c9"),
+            "line 11: node `H-0002c90400000010` has no port 3, it has 2",
+        ),
+        (
+            "include \"other.net\"\n".to_owned(),
+            "line 1: `include` is not supported, join the files into one",
+        ),
+    ];
+    for (text, message) in cases {
+        assert_eq!(read(&text).unwrap_err().to_string(), message);
+    }
+}
+
+fn written(spec: &FabricSpec) -> String {
+    let mut text = String::new();
+    write(spec, &mut text).unwrap();
+    text
+}
+
+#[test]
+fn what_was_written_reads_back_with_port_guids_and_lids_of_its_own() {
+    let spec = read(PLAIN).unwrap();
+    assert_eq!(read(&written(&spec)), Ok(spec));
+}
+
+#[test]
+fn nodes_of_one_guid_stay_two_nodes() {
+    let mut spec = from_spec("ring:3").unwrap();
+    spec.nodes[1].node_guid = spec.nodes[0].node_guid;
+    spec.nodes[1].port_guids = spec.nodes[0].port_guids.clone();
+    assert_eq!(read(&written(&spec)), Ok(spec));
+}
+
+#[test]
+fn a_line_break_in_a_name_breaks_no_record() {
+    let mut spec = from_spec("star:2").unwrap();
+    spec.nodes[0].description = "a\nSwitch 3 \"b\"".to_owned();
+    let back = read(&written(&spec)).unwrap();
+    assert_eq!(back.nodes[0].description, "a Switch 3 \"b\"");
+    assert_eq!(back.links, spec.links);
+}
+
+/// The fabrics that people published, where the folder with them is beside the repository.
+#[test]
+fn published_fabrics_are_read_and_survive_writing() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/topologies");
+    let mut files = Vec::new();
+    for dir in [root.clone(), root.join("ibutils")] {
+        let entries = std::fs::read_dir(dir)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|e| e.path());
+        files.extend(entries.filter(|p| p.extension().is_some_and(|e| e == "net")));
+    }
+    if files.is_empty() {
+        println!("absent: {}; published fabrics are not read", root.display());
+        return;
+    }
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let spec = read(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        // The files say in their heads what is in them.
+        let head = text.lines().find(|l| l.contains(" sw-sw links")).unwrap();
+        let counts: Vec<usize> = head
+            .split([' ', ','])
+            .filter_map(|w| w.parse().ok())
+            .collect();
+        let is_switch = |at: PortAt| spec.nodes[at.node].kind == NodeType::Switch;
+        let trunks = spec
+            .links
+            .iter()
+            .filter(|l| is_switch(l.a) && is_switch(l.b))
+            .count();
+        let found = [
+            spec.switch_count(),
+            spec.ca_count(),
+            trunks,
+            spec.links.len() - trunks,
+        ];
+        assert_eq!(counts, found, "{}: {head}", file.display());
+        assert_eq!(read(&written(&spec)), Ok(spec), "{}", file.display());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Every generated fabric, with any LIDs and names, comes back from its text as it was.
+    #[test]
+    fn fabrics_survive_writing(
+        text in crate::generate::tests::any_text(),
+        lids in proptest::collection::vec((0u16..0xC000, 0u8..8), 8),
+        name in "[ -~]{1,64}",
+    ) {
+        let mut spec = from_spec(&text).unwrap();
+        let count = spec.nodes.len();
+        for (i, (lid, lmc)) in lids.into_iter().enumerate() {
+            let node = i % count;
+            let lids = &mut spec.nodes[node].lids;
+            let at = i % lids.len();
+            // Ports without cable have no place in the text.
+            let port = PortAt::new(node, at as u8 + 1);
+            if lids.len() == 1 || spec.links.iter().any(|l| l.a == port || l.b == port) {
+                lids[at] = (Lid(lid), Lmc(lmc));
+            }
+        }
+        spec.nodes[count / 2].description = name;
+        let back = read(&written(&spec)).unwrap();
+        prop_assert_eq!(back, spec);
+    }
+
+    /// No text makes the reader panic.
+    #[test]
+    fn any_text_is_read_or_refused(lines in proptest::collection::vec(any_line(), 0..12)) {
+        let text = lines.join("\n");
+        match read(&text) {
+            Ok(spec) => prop_assert!(!spec.nodes.is_empty()),
+            Err(error) => prop_assert!(error.line >= 1 && error.line <= lines.len().max(1), "{}", error),
+        }
+    }
+}
+
+/// Lines near to real ones: a real line with a piece of it replaced.
+fn any_line() -> impl Strategy<Value = String> {
+    let real: Vec<&str> = PLAIN.lines().collect();
+    (
+        prop::sample::select(real),
+        any::<prop::sample::Index>(),
+        0usize..6,
+        ".{0,4}",
+    )
+        .prop_map(|(line, at, cut, put)| {
+            let chars: Vec<char> = line.chars().collect();
+            let at = if chars.is_empty() {
+                0
+            } else {
+                at.index(chars.len())
+            };
+            let head: String = chars[..at].iter().collect();
+            let tail: String = chars[(at + cut).min(chars.len())..].iter().collect();
+            format!("{head}{put}{tail}").replace('\n', " ")
+        })
+}

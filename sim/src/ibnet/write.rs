@@ -11,7 +11,8 @@ use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
 /// Writes a fabric so that ibsim loads it and readers of ibnetdiscover's output understand it.
 ///
 /// Nodes are named after their GUIDs; where several share one, the later ones get a suffix. Control characters and
-/// line breaks in descriptions become blanks. Reading it gives the fabric back, links in normal order.
+/// line breaks in descriptions become blanks. Reading it gives the fabric back, links in normal order; but the
+/// form has no place for GUID and LID of a CA port without cable, which come back as node GUID + port and none.
 ///
 /// # Errors
 /// Only what `out` returns.
@@ -27,7 +28,13 @@ pub fn write(spec: &FabricSpec, out: &mut impl fmt::Write) -> fmt::Result {
             writeln!(out)?;
         }
         header(node, &ids[index], out)?;
-        let mine = PortAt { node: index, port: 0 }..=PortAt { node: index, port: u8::MAX };
+        let mine = PortAt {
+            node: index,
+            port: 0,
+        }..=PortAt {
+            node: index,
+            port: u8::MAX,
+        };
         for (here, (there, link)) in ends.range(mine) {
             let peer = &spec.nodes[there.node];
             write!(out, "[{}]", here.port)?;
@@ -38,7 +45,15 @@ pub fn write(spec: &FabricSpec, out: &mut impl fmt::Write) -> fmt::Result {
             write!(out, "\t\"{}\"[{}]", ids[there.node], there.port)?;
             let (guid, peer_lid, _) = end_port(peer, there.port);
             if peer.kind == NodeType::Switch {
-                write!(out, "{}", if node.kind == NodeType::Switch { " \t\t# " } else { "\t\t# " })?;
+                write!(
+                    out,
+                    "{}",
+                    if node.kind == NodeType::Switch {
+                        " \t\t# "
+                    } else {
+                        "\t\t# "
+                    }
+                )?;
             } else {
                 write!(out, "({guid:x}) \t\t# ")?;
             }
@@ -68,8 +83,16 @@ fn header(node: &NodeSpec, id: &str, out: &mut impl fmt::Write) -> fmt::Result {
         NodeType::Switch => {
             let (port_guid, lid, lmc) = end_port(node, 0);
             writeln!(out, "switchguid={guid:#x}({port_guid:x})")?;
-            let port0 = if node.enhanced_port0 { "enhanced" } else { "base" };
-            writeln!(out, "Switch\t{} \"{id}\"\t\t# \"{name}\" {port0} port 0 lid {lid} lmc {lmc}", node.num_ports)
+            let port0 = if node.enhanced_port0 {
+                "enhanced"
+            } else {
+                "base"
+            };
+            writeln!(
+                out,
+                "Switch\t{} \"{id}\"\t\t# \"{name}\" {port0} port 0 lid {lid} lmc {lmc}",
+                node.num_ports
+            )
         }
         NodeType::Router => {
             writeln!(out, "rtguid={guid:#x}")?;
@@ -84,8 +107,15 @@ fn header(node: &NodeSpec, id: &str, out: &mut impl fmt::Write) -> fmt::Result {
 
 /// GUID, LID and LMC of the end port behind a port: of a switch always port 0.
 fn end_port(node: &NodeSpec, port: u8) -> (u64, Lid, Lmc) {
-    let index = if node.kind == NodeType::Switch { 0 } else { usize::from(port).saturating_sub(1) };
-    let guid = node.port_guids.get(index).map_or(node.node_guid.raw(), |g| g.raw());
+    let index = if node.kind == NodeType::Switch {
+        0
+    } else {
+        usize::from(port).saturating_sub(1)
+    };
+    let guid = node
+        .port_guids
+        .get(index)
+        .map_or(node.node_guid.raw(), |g| g.raw());
     let (lid, lmc) = node.lids.get(index).copied().unwrap_or_default();
     (guid, lid, lmc)
 }
@@ -103,11 +133,18 @@ fn ids(spec: &FabricSpec) -> Vec<String> {
             let id = format!("{letter}-{:016x}", node.node_guid.raw());
             let count = seen.entry(id.clone()).or_default();
             *count += 1;
-            if *count == 1 { id } else { format!("{id}.{count}") }
+            if *count == 1 {
+                id
+            } else {
+                format!("{id}.{count}")
+            }
         })
         .collect()
 }
 
 fn printable(description: &str) -> String {
-    description.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    description
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }

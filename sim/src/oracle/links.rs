@@ -1,0 +1,118 @@
+//! LIDs, and what both ends of a link must agree on.
+
+use ferrosm_mad::attr::PortState;
+use ferrosm_mad::ids::Lid;
+
+use super::state::Scope;
+use super::{Expect, Verdict, Violation};
+use crate::spec::PortAt;
+
+/// The end port of each LID; the first where several claim it.
+pub(super) type Owners = Vec<Option<PortAt>>;
+
+/// Checks the LIDs and says whose they are.
+pub(super) fn check_lids(scope: &Scope<'_>, verdict: &mut Verdict) -> Owners {
+    let mut owners: Owners = vec![None; usize::from(Lid::UNICAST_MAX.raw()) + 1];
+    for at in &scope.end_ports {
+        let facts = scope.port(*at);
+        let (lid, lmc) = (facts.lid, facts.lmc);
+        let port = || scope.state.name(*at);
+        let first = usize::from(lid.raw());
+        let Some(range) = owners
+            .get_mut(first..first + (1 << lmc.raw()))
+            .filter(|_| lid.is_unicast())
+        else {
+            verdict.violations.push(Violation::IllegalLid {
+                port: port(),
+                lid,
+                lmc,
+            });
+            continue;
+        };
+        if first % (1 << lmc.raw()) != 0 {
+            verdict.violations.push(Violation::UnalignedLid {
+                port: port(),
+                lid,
+                lmc,
+            });
+        }
+        for (owner, lid) in range.iter_mut().zip(lid.raw()..) {
+            match owner {
+                Some(other) => {
+                    let other = scope.state.name(*other);
+                    verdict.violations.push(Violation::DuplicateLid {
+                        port: port(),
+                        other,
+                        lid: Lid(lid),
+                    });
+                }
+                None => *owner = Some(*at),
+            }
+        }
+    }
+    verdict.lids = owners.iter().flatten().count();
+    owners
+}
+
+/// Checks what both ends of each link hold.
+pub(super) fn check_links(scope: &Scope<'_>, expect: &Expect, verdict: &mut Verdict) {
+    for (at_a, at_b) in &scope.links {
+        let (a, b) = (scope.port(*at_a), scope.port(*at_b));
+        let names = || (scope.state.name(*at_a), scope.state.name(*at_b));
+        if (a.state, b.state) != (PortState::Active, PortState::Active) {
+            let (a_state, b_state) = (a.state, b.state);
+            let (a, b) = names();
+            verdict.violations.push(Violation::NotActive {
+                a,
+                b,
+                a_state,
+                b_state,
+            });
+        }
+        let want = a.mtu_cap.min(b.mtu_cap).min(expect.max_mtu);
+        if (a.neighbor_mtu, b.neighbor_mtu) != (want, want) {
+            let (a_mtu, b_mtu) = (a.neighbor_mtu, b.neighbor_mtu);
+            let (a, b) = names();
+            verdict.violations.push(Violation::Mtu {
+                a,
+                b,
+                a_mtu,
+                b_mtu,
+                want,
+            });
+        }
+        let want = a.vl_cap.min(b.vl_cap).min(expect.max_operational_vls);
+        if (a.operational_vls, b.operational_vls) != (want, want) {
+            let (a_vls, b_vls) = (a.operational_vls, b.operational_vls);
+            let (a, b) = names();
+            verdict.violations.push(Violation::OperationalVls {
+                a,
+                b,
+                a_vls,
+                b_vls,
+                want,
+            });
+        }
+    }
+}
+
+/// Checks that each end port knows its master.
+pub(super) fn check_master(scope: &Scope<'_>, expect: &Expect, verdict: &mut Verdict) {
+    let Some(master) = scope.state.port(expect.master).map(|facts| facts.lid) else {
+        let PortAt { node, port } = expect.master;
+        verdict
+            .violations
+            .push(Violation::NoSuchPort { node, port });
+        return;
+    };
+    for at in &scope.end_ports {
+        let lid = scope.port(*at).master_sm_lid;
+        if lid != master {
+            verdict.violations.push(Violation::MasterSmLid {
+                port: scope.state.name(*at),
+                lid,
+                master,
+            });
+        }
+    }
+}
