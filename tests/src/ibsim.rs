@@ -206,7 +206,19 @@ impl Ibsim {
     /// # Errors
     /// As [`Ibsim::net`].
     pub fn sm_info(&self, node: &str) -> Result<SmInfo, String> {
-        let answer = self.run_at(node, "sminfo", &[]);
+        self.ask_sm(node, &[])
+    }
+
+    /// As [`Ibsim::sm_info`], of the subnet manager at a LID.
+    ///
+    /// # Errors
+    /// As [`Ibsim::net`].
+    pub fn sm_info_of(&self, node: &str, lid: u16) -> Result<SmInfo, String> {
+        self.ask_sm(node, &[&lid.to_string()])
+    }
+
+    fn ask_sm(&self, node: &str, args: &[&str]) -> Result<SmInfo, String> {
+        let answer = self.run_at(node, "sminfo", args);
         if !answer.status.success() {
             return Err(answer.describe());
         }

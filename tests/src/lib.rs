@@ -6,6 +6,8 @@
 //! | [`diags`] | parsers of infiniband-diags' output |
 //! | [`judge`] | the verdict on a fabric from that output |
 //! | [`ibdmchk`] | a foreign checker of dump files |
+//! | [`fabrics`] | fabrics as text |
+//! | [`bringup`] | a cold fabric brought up and judged |
 //! | [`process`] | programs with deadlines |
 //! | [`programs`] | where programs are |
 //! | [`scratch`] | directories of their own |
@@ -13,7 +15,9 @@
 //! A harness fails by panicking with a sentence; a missing peer program is a failure, never a skip. Nothing here
 //! uses ferrosm's own code to decide whether ferrosm did well.
 
+pub mod bringup;
 pub mod diags;
+pub mod fabrics;
 pub mod ibdmchk;
 pub mod ibsim;
 pub mod judge;

@@ -1,0 +1,259 @@
+//! `ferrosm run` stays in charge while cables and switches of an ibsim fabric come and go.
+//!
+//! After each event the judge must agree again within a bound; how long that took is printed, never asserted.
+
+#![expect(clippy::print_stdout, reason = "how long each event took is worth reading")]
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use ferrosm_tests::bringup::{cabling, sound_dumps};
+use ferrosm_tests::diags::{Net, Observed};
+use ferrosm_tests::fabrics::by_spec;
+use ferrosm_tests::ibsim::Ibsim;
+use ferrosm_tests::judge;
+use ferrosm_tests::process::{Running, Signal, poll_until};
+
+/// Longest time until the fabric is sound again: a trap can be lost with the link that it would travel, so a light
+/// sweep may have to find the change.
+const SETTLE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(20);
+const STOP: Duration = Duration::from_secs(20);
+
+/// A fabric with `ferrosm run` in charge of it.
+struct InCharge {
+    sim: Ibsim,
+    daemon: Running,
+    /// As it was cold: all cables.
+    whole: Net,
+    /// The LIDs that were given at first.
+    lids: BTreeMap<(u64, u8), (u16, u8)>,
+}
+
+impl InCharge {
+    fn of(spec: &str, args: &[&str]) -> Self {
+        let sim = Ibsim::serve(&by_spec(spec));
+        let whole = sim.net().unwrap_or_else(|reason| panic!("{reason}"));
+        let (state, dump) = (sim.subdir("state"), sim.subdir("dump"));
+        let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
+        let mut all = vec!["run", "--state-dir", &*state, "--dump-dir", &*dump];
+        all.extend_from_slice(args);
+        let daemon = sim.spawn_ferrosm(None, &all);
+        let mut it = Self { sim, daemon, whole, lids: BTreeMap::new() };
+        let seen = it.settled("cold start", |_| true);
+        assert_eq!(cabling(&seen.net), cabling(&it.whole));
+        it.lids = seen.net.lids();
+        it
+    }
+
+    /// Waits until the judge agrees with a fabric that is as `expected`; no LID may have changed.
+    fn settled(&mut self, event: &str, expected: impl Fn(&Net) -> bool) -> Observed {
+        let since = Instant::now();
+        let seen = poll_until(SETTLE, PAUSE, || {
+            if let Some(status) = self.daemon.ended() {
+                panic!("ferrosm ended with {status}:\n{}", self.daemon.stderr());
+            }
+            let seen = self.sim.observe()?;
+            if !expected(&seen.net) {
+                return Err("the simulator is not there yet".to_owned());
+            }
+            judge::examine(&seen).sound()?;
+            Ok(seen)
+        });
+        let seen = seen
+            .unwrap_or_else(|reason| panic!("{event}: {reason}\n{}", self.daemon.stderr()));
+        println!("{event}: sound after {:?}", since.elapsed());
+        for (end, lid) in seen.net.lids() {
+            let first = self.lids.get(&end).copied().unwrap_or(lid);
+            assert_eq!(lid, first, "{event}: another LID for {end:x?}");
+        }
+        seen
+    }
+
+    /// Waits for the whole fabric, as at first.
+    fn whole_again(&mut self, event: &str) -> Observed {
+        let whole = cabling(&self.whole);
+        self.settled(event, |net| cabling(net) == whole)
+    }
+
+    /// Waits until the files in the dump directory tell of the fabric as it is now, and are sound.
+    fn dumps_agree(&self, seen: &Observed) {
+        let dump = self.sim.subdir("dump");
+        let ends = cabling(&seen.net).len();
+        poll_until(SETTLE, PAUSE, || {
+            let text = std::fs::read_to_string(dump.join("opensm-subnet.lst"));
+            let lines = text.map_err(|error| error.to_string())?.lines().count();
+            if lines == ends { Ok(()) } else { Err(format!("{lines} link ends, not {ends}")) }
+        })
+        .unwrap_or_else(|reason| panic!("opensm-subnet.lst: {reason}"));
+        let end_ports = seen.net.hosts().map(|node| node.ports.len()).sum();
+        sound_dumps(&dump, self.sim.dir(), end_ports);
+    }
+
+    /// A clean stop: exit status 0.
+    fn stop(self) {
+        let ended = self.daemon.stop(Signal::Terminate, STOP);
+        assert_eq!(ended.status.code(), Some(0), "{}", ended.describe());
+    }
+
+    /// A switch that no host hangs off.
+    fn spine(&self) -> u64 {
+        let hosts: Vec<u64> = self.whole.hosts().map(|node| node.guid).collect();
+        self.whole
+            .switches()
+            .find(|switch| !switch.ports.values().any(|port| hosts.contains(&port.peer)))
+            .unwrap_or_else(|| panic!("every switch has hosts"))
+            .guid
+    }
+}
+
+/// One cable between switches out, and in again.
+#[test]
+fn link_lost_and_back() {
+    let mut fabric = InCharge::of("fat-tree:4", &[]);
+    let links = fabric.whole.switch_links();
+    for ((switch, port), _) in [links[0], links[links.len() / 2], links[links.len() - 1]] {
+        fabric.sim.console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
+        let without = |net: &Net| net.switch_links().len() == links.len() - 1;
+        let seen = fabric.settled("link lost", without);
+        fabric.dumps_agree(&seen);
+        fabric.sim.console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
+        let seen = fabric.whole_again("link back");
+        fabric.dumps_agree(&seen);
+    }
+    fabric.stop();
+}
+
+/// A ring has no spare path in the order of up and down: everything turns round when one cable goes.
+#[test]
+fn link_of_a_ring_lost_and_back() {
+    let mut fabric = InCharge::of("ring:6,2", &[]);
+    let links = fabric.whole.switch_links();
+    for ((switch, port), _) in links.clone() {
+        fabric.sim.console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
+        fabric.settled("link lost", |net: &Net| net.switch_links().len() == links.len() - 1);
+        fabric.sim.console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
+        fabric.whole_again("link back");
+    }
+    fabric.stop();
+}
+
+/// A spine goes dark and comes back as from the factory: no LID, and tables that nobody may trust.
+#[test]
+fn switch_off_and_on() {
+    let mut fabric = InCharge::of("fat-tree:4", &[]);
+    let spine = fabric.spine();
+    let switches = fabric.whole.switches().count();
+    fabric.sim.console(&format!("Unlink \"S-{spine:016x}\""));
+    let seen = fabric.settled("switch off", |net| net.switches().count() == switches - 1);
+    fabric.dumps_agree(&seen);
+    fabric.sim.console(&format!("Clear \"S-{spine:016x}\""));
+    fabric.sim.console(&format!("ReLink \"S-{spine:016x}\""));
+    let seen = fabric.whole_again("switch on");
+    fabric.dumps_agree(&seen);
+    fabric.stop();
+}
+
+/// A switch loses its LID in place, all its ports fall back to Initialize at once: a reboot too quick to be seen as
+/// an absence.
+#[test]
+fn switch_rebooted_in_a_blink() {
+    let mut fabric = InCharge::of("fat-tree:4", &[]);
+    let spine = fabric.spine();
+    fabric.sim.console(&format!("Clear \"S-{spine:016x}\"\nReLink \"S-{spine:016x}\""));
+    fabric.whole_again("switch rebooted");
+    fabric.stop();
+}
+
+/// A host leaves and comes back under the same LID; meanwhile nobody else gets it.
+#[test]
+fn host_off_and_on() {
+    let mut fabric = InCharge::of("fat-tree:4", &[]);
+    let hosts = fabric.whole.hosts().count();
+    let last = fabric.whole.hosts().last().map(ferrosm_tests::diags::Node::id);
+    let host = last.unwrap_or_default();
+    fabric.sim.console(&format!("Unlink \"{host}\""));
+    fabric.settled("host off", |net| net.hosts().count() == hosts - 1);
+    fabric.sim.console(&format!("Clear \"{host}\""));
+    fabric.sim.console(&format!("ReLink \"{host}\""));
+    fabric.whole_again("host on");
+    fabric.stop();
+}
+
+/// Bursts of lost and returned cables on a graph without structure, with no time to settle within a burst. Whatever
+/// is left is one island or several: the one with the subnet manager must be sound.
+#[test]
+fn bursts_of_events() {
+    let mut fabric = InCharge::of("random:12,4,2,7", &[]);
+    let links = fabric.whole.switch_links();
+    let mut seed = 42_u64;
+    for round in 0..4 {
+        let mut cut = Vec::new();
+        for _ in 0..5 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let index = usize::try_from(seed >> 33).unwrap_or(0) % links.len();
+            if !cut.contains(&index) {
+                let ((switch, port), _) = links[index];
+                fabric.sim.console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
+                cut.push(index);
+            }
+        }
+        fabric.settled(&format!("burst {round}, cut"), |_| true);
+        for index in cut {
+            let ((switch, port), _) = links[index];
+            fabric.sim.console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
+        }
+        fabric.whole_again(&format!("burst {round}, mended"));
+    }
+    fabric.stop();
+}
+
+/// `sminfo` from the far end of the fabric: master, with the priority that was asked for.
+#[test]
+fn sminfo_tells_of_the_master() {
+    let fabric = InCharge::of("fat-tree:4", &["--priority", "9"]);
+    let far = fabric.whole.hosts().last().map(ferrosm_tests::diags::Node::id).unwrap_or_default();
+    let info = fabric.sim.sm_info(&far).unwrap_or_else(|reason| panic!("{reason}"));
+    assert_eq!((info.state.as_str(), info.priority), ("SMINFO_MASTER", 9));
+    assert!(fabric.lids.values().any(|&(lid, _)| lid == info.lid), "{info:?}");
+    let later = fabric.sim.sm_info(&far).unwrap_or_else(|reason| panic!("{reason}"));
+    assert!(later.activity >= info.activity, "{info:?} {later:?}");
+    fabric.stop();
+}
+
+/// SIGHUP reads the configuration again and disturbs nothing; after it, events are handled as before.
+#[test]
+fn reload_keeps_running() {
+    let mut fabric = InCharge::of("fat-tree:4", &[]);
+    let before = fabric.whole_again("before the reload");
+    fabric.daemon.signal(Signal::Hangup);
+    let ((switch, port), _) = fabric.whole.switch_links()[0];
+    fabric.sim.console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
+    let links = fabric.whole.switch_links().len();
+    fabric.settled("link lost after the reload", |net| net.switch_links().len() == links - 1);
+    fabric.sim.console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
+    let after = fabric.whole_again("link back after the reload");
+    assert_eq!(before.net.lids(), after.net.lids());
+    fabric.stop();
+}
+
+/// Stopped and started again: no LID changes, and no table either.
+#[test]
+fn restart_changes_nothing() {
+    let mut fabric = InCharge::of("torus:3,3,1,2", &[]);
+    let before = fabric.whole_again("before the restart");
+    let (state, dump) = (fabric.sim.subdir("state"), fabric.sim.subdir("dump"));
+    let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
+    let args = ["run", "--state-dir", &*state, "--dump-dir", &*dump];
+    fabric.daemon.signal(Signal::Terminate);
+    let gone = poll_until(STOP, PAUSE, || fabric.daemon.ended().ok_or_else(|| "runs".to_owned()));
+    assert_eq!(gone.map(|status| status.code()), Ok(Some(0)));
+    fabric.daemon = fabric.sim.spawn_ferrosm(None, &args);
+    let far = fabric.whole.hosts().last().map(ferrosm_tests::diags::Node::id).unwrap_or_default();
+    poll_until(SETTLE, PAUSE, || fabric.sim.sm_info(&far).map(drop))
+        .unwrap_or_else(|reason| panic!("{reason}"));
+    let after = fabric.whole_again("after the restart");
+    assert_eq!(before.tables, after.tables);
+    assert_eq!(before.net.lids(), after.net.lids());
+    fabric.stop();
+}

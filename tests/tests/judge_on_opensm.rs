@@ -1,0 +1,74 @@
+//! The judge itself, on a subnet manager that is not ours: it must be able to say yes and to say no.
+
+use ferrosm_tests::fabrics::by_spec;
+use ferrosm_tests::ibsim::Ibsim;
+use ferrosm_tests::{ibdmchk, judge};
+
+/// A cold fabric: no port has a LID, no link is Active.
+#[test]
+fn a_cold_fabric_is_refused() {
+    let sim = Ibsim::serve(&by_spec("fat-tree:4"));
+    let verdict = judge::examine(&sim.observe().unwrap());
+    assert!(verdict.faults.iter().any(|fault| fault.contains("LID 0")), "{:?}", verdict.faults);
+    assert!(verdict.faults.iter().any(|fault| fault.contains("Initialize")), "{:?}", verdict.faults);
+}
+
+/// OpenSM brings a fat tree up well, and ibdmchk agrees; LMC 2 likewise.
+#[test]
+fn opensm_on_a_fat_tree_is_sound() {
+    for args in [&[][..], &["-l", "2"]] {
+        let sim = Ibsim::serve(&by_spec("fat-tree:6"));
+        let _ = sim.opensm_once(args).expect_success();
+        let verdict = judge::examine(&sim.observe().unwrap());
+        verdict.sound().unwrap();
+        let opinion = ibdmchk::ask(&sim.subdir("dump"), sim.dir()).unwrap();
+        opinion.sound(verdict.host_ports).unwrap();
+    }
+}
+
+/// OpenSM's minhop on a torus: every pair is connected, and the lane deadlocks. Both judges see it.
+#[test]
+fn opensm_minhop_on_a_torus_has_credit_loops() {
+    let sim = Ibsim::serve(&by_spec("torus:4,4,3,2"));
+    let _ = sim.opensm_once(&["-R", "minhop"]).expect_success();
+    let verdict = judge::examine(&sim.observe().unwrap());
+    assert!(verdict.cyclic_channels > 0);
+    assert_eq!(verdict.faults.len(), 1, "{:?}", verdict.faults);
+    assert!(ibdmchk::ask(&sim.subdir("dump"), sim.dir()).unwrap().credit_loop);
+}
+
+/// A cable is pulled with nobody in charge: what went over it does not arrive. Back in, it is not Active.
+#[test]
+fn a_lost_link_is_seen() {
+    let mut sim = Ibsim::serve(&by_spec("fat-tree:4"));
+    let _ = sim.opensm_once(&[]).expect_success();
+    let before = sim.observe().unwrap();
+    judge::examine(&before).sound().unwrap();
+    let ((switch, port), _) = before.net.switch_links()[0];
+    sim.console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
+    let verdict = judge::examine(&sim.observe().unwrap());
+    assert!(verdict.faults.iter().any(|fault| fault.contains("leads nowhere")), "{verdict:?}");
+    sim.console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
+    let verdict = judge::examine(&sim.observe().unwrap());
+    assert!(verdict.faults.iter().any(|fault| fault.contains("Initialize")), "{verdict:?}");
+}
+
+/// A row is cut out of OpenSM's own dump: ibdmchk's words for a missing path are understood.
+#[test]
+fn ibdmchk_tells_of_a_missing_path() {
+    let sim = Ibsim::serve(&by_spec("fat-tree:4"));
+    let _ = sim.opensm_once(&[]).expect_success();
+    let seen = sim.observe().unwrap();
+    let lid = seen.net.hosts().next().unwrap().ports[&1].lid;
+    let file = sim.subdir("dump").join("opensm.fdbs");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let row = format!("0x{lid:04X} : ");
+    let cut: String = text.lines().filter(|line| !line.starts_with(&row)).fold(
+        String::new(),
+        |all, line| all + line + "\n",
+    );
+    assert!(cut.len() < text.len());
+    std::fs::write(&file, cut).unwrap();
+    let opinion = ibdmchk::ask(&sim.subdir("dump"), sim.dir()).unwrap();
+    assert!(opinion.errors.iter().any(|error| error.contains("missing paths")), "{opinion:?}");
+}

@@ -1,0 +1,85 @@
+//! OpenSM and ferrosm on one fabric, one after the other and side by side.
+
+use std::time::Duration;
+
+use ferrosm_tests::bringup::{judge_now, run_once};
+use ferrosm_tests::fabrics::by_spec;
+use ferrosm_tests::ibsim::Ibsim;
+use ferrosm_tests::judge;
+use ferrosm_tests::process::{Signal, poll_until};
+
+const SETTLE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The fabric runs under OpenSM; ferrosm takes over: every LID stays, and the result is sound.
+#[test]
+fn lids_that_opensm_gave_are_kept() {
+    for (spec, lmc) in [("fat-tree:4;shuffle", 0), ("random:12,4,2,5", 0), ("fat-tree:4", 1)] {
+        let sim = Ibsim::serve(&by_spec(spec));
+        let lmc_word = lmc.to_string();
+        let _ = sim.opensm_once(&["-l", &lmc_word]).expect_success();
+        let before = sim.net().unwrap();
+        let _ = run_once(&sim, &["--lmc", &lmc_word]);
+        let after = judge_now(&sim, &before, lmc);
+        assert_eq!(after.net.lids(), before.lids(), "{spec}");
+    }
+}
+
+/// The fabric runs under ferrosm; OpenSM, with no memory of it, takes over: every LID stays, and its verdict on
+/// what it finds is "SUBNET UP".
+#[test]
+fn lids_that_ferrosm_gave_are_kept_by_opensm() {
+    let sim = Ibsim::serve(&by_spec("fat-tree:4;shuffle"));
+    let _ = run_once(&sim, &[]);
+    let before = sim.net().unwrap();
+    let _ = sim.opensm_once(&["-D", "0x03"]).expect_success();
+    let after = sim.observe().unwrap();
+    judge::examine(&after).sound().unwrap();
+    assert_eq!(after.net.lids(), before.lids());
+    let log = std::fs::read_to_string(sim.dir().join("opensm.log")).unwrap();
+    assert!(log.contains("SUBNET UP"), "{log}");
+}
+
+/// OpenSM is master with a higher priority: ferrosm stands by and writes nothing.
+#[test]
+fn a_better_opensm_is_left_in_charge() {
+    let sim = Ibsim::serve(&by_spec("fat-tree:4"));
+    let net = sim.net().unwrap();
+    let far = net.hosts().last().unwrap().id();
+    let opensm = sim
+        .launch("opensm", Some(&far))
+        .args(&["-e", "-f", "master.log", "-p", "12", "-d", "2"])
+        .start(sim.dir());
+    let before = poll_until(SETTLE, PAUSE, || {
+        let seen = sim.observe()?;
+        judge::examine(&seen).sound()?;
+        Ok(seen)
+    })
+    .unwrap();
+
+    let state = sim.subdir("state");
+    let ours = sim.spawn_ferrosm(
+        None,
+        &["run", "--priority", "3", "--state-dir", &state.to_string_lossy()],
+    );
+    let first = before.net.nodes.values().find(|node| node.description == first_host(&sim));
+    let lid = first.unwrap().ports[&1].lid;
+    poll_until(SETTLE, PAUSE, || {
+        let info = sim.sm_info_of(&far, lid)?;
+        if info.state == "SMINFO_STANDBY" { Ok(()) } else { Err(format!("{info:?}")) }
+    })
+    .unwrap();
+    assert_eq!(sim.sm_info(&far).unwrap().state, "SMINFO_MASTER");
+    let after = sim.observe().unwrap();
+    assert_eq!(after.tables, before.tables, "a standby writes no table");
+    assert_eq!(after.net.lids(), before.net.lids(), "a standby gives no LID");
+    let ended = ours.stop(Signal::Terminate, Duration::from_secs(20));
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.describe());
+    drop(opensm);
+}
+
+/// The node that programs attach to by default: the first of the file.
+fn first_host(sim: &Ibsim) -> String {
+    let answer = sim.run("smpquery", &["-D", "nodedesc", "0"]).expect_success();
+    answer.stdout.rsplit("..").next().unwrap_or_default().trim_start_matches('.').trim().to_owned()
+}

@@ -1,0 +1,217 @@
+//! House rules that no compiler checks: crate edges, module heads, file sizes, loose ends, `unsafe`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ferrosm_tests::programs::workspace;
+
+/// Lines above which a file holds more than one concept.
+const LONGEST_FILE: usize = 800;
+
+/// The folders of our crates.
+const CRATES: [&str; 6] = ["mad", "routing", "sm-core", "sim", "daemon", "tests"];
+
+fn rust_files() -> Vec<PathBuf> {
+    fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+        let mut entries: Vec<PathBuf> = fs::read_dir(dir)
+            .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
+            .map(|entry| entry.unwrap_or_else(|error| panic!("{error}")).path())
+            .collect();
+        entries.sort();
+        for path in entries {
+            if path.is_dir() {
+                walk(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for name in CRATES {
+        walk(&workspace().join(name), &mut found);
+    }
+    found
+}
+
+/// A line per file and breach; the test fails with all of them.
+fn breaches(check: impl Fn(&str, &str) -> Vec<String>) -> Vec<String> {
+    let root = workspace();
+    let mut all = Vec::new();
+    for path in rust_files() {
+        let name = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
+        all.extend(check(&name, &text).into_iter().map(|what| format!("{name}: {what}")));
+    }
+    all
+}
+
+fn assert_none(found: &[String]) {
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+/// Numbered lines that hold one of `words`, which are spelt in two parts here so that this file does not hold them.
+fn lines_with(text: &str, words: &[String]) -> Vec<String> {
+    text.lines()
+        .enumerate()
+        .filter(|(_, line)| words.iter().any(|word| line.contains(word.as_str())))
+        .map(|(number, line)| format!("line {}: {}", number + 1, line.trim()))
+        .collect()
+}
+
+fn joined(parts: &[(&str, &str)]) -> Vec<String> {
+    parts.iter().map(|(head, tail)| format!("{head}{tail}")).collect()
+}
+
+/// What it is, who owns it, what it never does: at the top of every module.
+#[test]
+fn every_module_says_what_it_is() {
+    assert_none(&breaches(|_, text| {
+        let headed = text.lines().next().is_some_and(|line| line.starts_with("//!"));
+        if headed { vec![] } else { vec!["does not begin with `//!`".to_owned()] }
+    }));
+}
+
+/// One concept a file.
+#[test]
+fn no_file_is_too_long() {
+    assert_none(&breaches(|_, text| {
+        let lines = text.lines().count();
+        if lines <= LONGEST_FILE { vec![] } else { vec![format!("{lines} lines")] }
+    }));
+}
+
+/// What is not done is said in an issue, not in the code.
+#[test]
+fn no_loose_ends() {
+    let words = joined(&[
+        ("FIX", "ME"),
+        ("TO", "DO:"),
+        ("XX", "X "),
+        ("todo", "!("),
+        ("unimplemented", "!("),
+        ("dbg", "!("),
+        ("#[ign", "ore"),
+        ("#[should_", "panic"),
+    ]);
+    assert_none(&breaches(|_, text| lines_with(text, &words)));
+}
+
+/// Only the file that calls libibumad is unsafe, and rdma-core's verbs behind their feature. Tests may ask libibmad
+/// for its field table, which is a C call too.
+#[test]
+fn unsafe_is_where_it_must_be() {
+    let words = joined(&[("unsa", "fe {"), ("unsa", "fe fn"), ("unsa", "fe impl"), ("unsa", "fe extern")]);
+    let allowed = |name: &str| {
+        name.starts_with("mad/src/transport/umad")
+            || name.starts_with("daemon/src/verbs")
+            || name.ends_with("/libibmad.rs")
+    };
+    assert_none(&breaches(|name, text| if allowed(name) { vec![] } else { lines_with(text, &words) }));
+}
+
+/// Nothing committed names a machine's own paths.
+#[test]
+fn no_machine_paths() {
+    let words = joined(&[("/ho", "me/"), ("/ro", "ot/"), ("/wo", "rk/"), ("/Us", "ers/")]);
+    let root = workspace();
+    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(&root).output();
+    let Ok(listed) = listed.map_err(|error| error.to_string()).and_then(|output| {
+        if output.status.success() { Ok(output) } else { Err("not a git checkout".to_owned()) }
+    }) else {
+        println!("not a git checkout: only Rust files are looked at");
+        assert_none(&breaches(|_, text| lines_with(text, &words)));
+        return;
+    };
+    let mut found = Vec::new();
+    for name in String::from_utf8_lossy(&listed.stdout).split('\0').filter(|name| !name.is_empty()) {
+        // Binary files and files deleted in the working tree are left out.
+        if let Ok(text) = fs::read_to_string(root.join(name)) {
+            found.extend(lines_with(&text, &words).into_iter().map(|what| format!("{name}: {what}")));
+        }
+    }
+    assert_none(&found);
+}
+
+/// Dependencies as Cargo resolves them: package name to (dependency, kind) pairs. Kind is `normal`, `dev` or `build`.
+fn dependencies() -> BTreeMap<String, BTreeSet<(String, String)>> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(workspace())
+        .output()
+        .unwrap_or_else(|error| panic!("cargo metadata: {error}"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("cargo metadata: {error}"));
+    let mut all = BTreeMap::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let edges: BTreeSet<(String, String)> = package["dependencies"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|edge| {
+                let optional = if edge["optional"] == true { "optional" } else { "normal" };
+                let kind = edge["kind"].as_str().unwrap_or(optional);
+                (edge["name"].as_str().unwrap_or_default().to_owned(), kind.to_owned())
+            })
+            .collect();
+        all.insert(package["name"].as_str().unwrap_or_default().to_owned(), edges);
+    }
+    all
+}
+
+/// Design: who may depend on whom. Ours are the packages whose name begins with `ferrosm`.
+#[test]
+fn crate_edges_are_as_designed() {
+    let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
+        ("ferrosm-mad", &[][..]),
+        ("ferrosm-routing", &["ferrosm-mad"]),
+        ("ferrosm-sim", &["ferrosm-mad"]),
+        ("ferrosm-core", &["ferrosm-mad", "ferrosm-routing"]),
+        ("ferrosm", &["ferrosm-mad", "ferrosm-routing", "ferrosm-core", "ferrosm-sim"]),
+        (
+            "ferrosm-tests",
+            &["ferrosm-mad", "ferrosm-routing", "ferrosm-core", "ferrosm-sim", "ferrosm"],
+        ),
+    ]);
+    let all = dependencies();
+    let names: Vec<&str> = all.keys().map(String::as_str).collect();
+    assert_eq!(names, allowed.keys().copied().collect::<Vec<_>>(), "packages of the workspace");
+    for (package, edges) in &all {
+        for (name, kind) in edges {
+            // A test may drive a crate with the simulator; what ships may not.
+            let ours = name.starts_with("ferrosm") && kind != "dev";
+            assert!(
+                !ours || allowed[package.as_str()].contains(&name.as_str()),
+                "{package} must not depend on {name} ({kind})"
+            );
+        }
+    }
+}
+
+/// `mad` needs nothing by default; the core crates have no runtime, no C library, no serialisation where none is due.
+#[test]
+fn outside_crates_are_where_they_belong() {
+    let all = dependencies();
+    let normal = |package: &str| -> Vec<String> {
+        let edges = all[package].iter().filter(|(_, kind)| kind == "normal");
+        edges.map(|(name, _)| name.clone()).collect()
+    };
+    assert_eq!(normal("ferrosm-mad"), Vec::<String>::new());
+    let refused: [(&str, &[&str]); 3] = [
+        ("ferrosm-routing", &["tokio", "serde", "libc", "anyhow", "tracing", "rand"]),
+        ("ferrosm-core", &["tokio", "libc", "anyhow", "libloading", "clap", "toml", "rand"]),
+        ("ferrosm-sim", &["tokio", "libc", "anyhow", "petgraph", "clap"]),
+    ];
+    for (package, refused) in refused {
+        for (name, kind) in &all[package] {
+            let shipped = kind == "normal" || kind == "optional";
+            assert!(
+                !shipped || !refused.contains(&name.as_str()),
+                "{package} must not depend on {name}"
+            );
+        }
+    }
+}
