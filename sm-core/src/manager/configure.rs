@@ -112,17 +112,12 @@ impl SubnetManager {
             .collect()
     }
 
-    /// Takes the result of a routing job. A change that became known meanwhile is looked at first: its tables would be
-    /// stale.
+    /// Takes the result of a routing job, unless a change became known meanwhile: then it is stale.
     pub(super) fn install(&mut self, computed: Computed) {
-        if self.stage != Stage::Sweep(Phase::Route) {
-            self.dirty = true;
-            return;
-        }
-        if self.has_news() && self.stale_routings < MAX_STALE_ROUTINGS {
+        if self.dirty && self.stale_routings < MAX_STALE_ROUTINGS {
             self.stale_routings += 1;
-            self.dirty = true;
-            self.enter(Phase::Idle);
+            self.find_out_what_is_gone();
+            self.begin_routing();
             return;
         }
         self.stale_routings = 0;
@@ -271,19 +266,34 @@ impl SubnetManager {
     fn live_ports(&self) -> Vec<PortRef> {
         let local = self.subnet.local();
         let mut ports: Vec<PortRef> = local.into_iter().filter(|p| p.port != PortNum::ZERO).collect();
-        for (n, node) in self.subnet.nodes() {
-            for (i, port) in node.ports.iter().enumerate() {
-                let p = PortRef::new(n, PortNum(u8::try_from(i).unwrap_or(u8::MAX)));
-                let enhanced = i == 0
-                    && node.is_switch()
-                    && ports::kind_of(node, p.port) == PortKind::EnhancedPort0;
-                let cabled = i > 0 && port.link.is_some() && port.quarantine.is_none();
-                if (enhanced || cabled) && port.is_up() && Some(p) != local {
-                    ports.push(p);
-                }
+        let mut add = |p: PortRef| {
+            if Some(p) != local && self.is_live(p) {
+                ports.push(p);
+            }
+        };
+        if self.sweep.local {
+            // Only what was read can have changed, and what is at the other end of it.
+            let mut near = self.sweep.touched.clone();
+            near.extend(self.sweep.touched.iter().filter_map(|p| self.subnet.peer(*p)));
+            near.into_iter().for_each(&mut add);
+        } else {
+            for (n, node) in self.subnet.nodes() {
+                (0..=node.info.num_ports).for_each(|p| add(PortRef::new(n, PortNum(p))));
             }
         }
         ports
+    }
+
+    /// Whether a port carries data or is to do so.
+    fn is_live(&self, p: PortRef) -> bool {
+        let Some(node) = self.subnet.get(p.node) else { return false };
+        let Some(port) = node.ports.get(p.port.index()) else { return false };
+        let live = match ports::kind_of(node, p.port) {
+            PortKind::BasePort0 => false,
+            PortKind::EnhancedPort0 => true,
+            PortKind::EndPort | PortKind::External => port.link.is_some() && port.quarantine.is_none(),
+        };
+        live && port.is_up()
     }
 
     /// Configures ports and arms those links that wait for it. Needs complete tables.

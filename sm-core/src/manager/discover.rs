@@ -60,9 +60,19 @@ impl SubnetManager {
         self.ask(Ask::Probe(None));
     }
 
+    /// Reading what is there: discovery itself, or traps that are followed up while routes are computed.
+    pub(super) fn is_looking(&self) -> bool {
+        matches!(self.stage, Stage::Sweep(Phase::Discover | Phase::Route))
+    }
+
     pub(super) fn begin_local_sweep(&mut self) {
         self.wanted_sweep = None;
         self.begin_sweep(true);
+        self.ask_suspects();
+    }
+
+    /// Asks whatever was named since the last time.
+    pub(super) fn ask_suspects(&mut self) {
         for n in core::mem::take(&mut self.suspects) {
             if self.subnet.get(n).is_some_and(Node::is_switch) {
                 self.ask(Ask::Switch(n));
@@ -302,6 +312,7 @@ impl SubnetManager {
             return;
         }
         let (local_sm, local_sweep, epoch) = (self.subnet.local(), self.sweep.local, self.epoch);
+        let looking = self.is_looking();
         let Some(node) = self.subnet.get_mut(at.node) else { return };
         let is_switch = node.is_switch();
         let Some(port) = node.ports.get_mut(at.port.index()) else { return };
@@ -316,7 +327,8 @@ impl SubnetManager {
         } else {
             port.raw = *data;
         }
-        if self.stage != Stage::Sweep(Phase::Discover) {
+        self.sweep.touched.insert(at);
+        if !looking {
             return;
         }
         if is_switch && at.port != PortNum::ZERO {
@@ -355,6 +367,8 @@ impl SubnetManager {
         self.dirty = true;
         self.emit(Event::LinkDown(format!("{before} - {}", self.subnet.describe(peer))));
         if self.sweep.local && self.subnet.get(peer.node).is_some_and(Node::is_switch) {
+            // The known way to it may have been over this very cable.
+            self.paths_stale = true;
             self.ask(Ask::Port(peer));
         }
     }
@@ -428,6 +442,17 @@ impl SubnetManager {
 
     /// Every answer is in: settle disputes, remove what is gone, and find the shortest ways.
     pub(super) fn finish_discovery(&mut self) {
+        self.find_out_what_is_gone();
+        if self.subnet.local().is_none() {
+            self.no_link("the local node is not known".to_owned());
+        } else if self.read_only {
+            self.finish_sweep();
+        } else {
+            self.begin_asking_sms();
+        }
+    }
+
+    pub(super) fn find_out_what_is_gone(&mut self) {
         self.settle_disputes();
         if !self.sweep.local {
             self.check_both_views();
@@ -442,21 +467,13 @@ impl SubnetManager {
             .filter(|n| routes.get(n.index()).is_none_or(Option::is_none))
             .collect();
         self.remove_nodes(&gone);
+        self.paths_stale = false;
         for (n, path) in routes.iter().enumerate() {
             if let (Some(path), Some(node)) = (path, self.subnet.get_mut(NodeIdx::new(n))) {
                 node.path = *path;
             }
         }
         self.forget_loose_end_ports();
-        if self.subnet.local().is_none() {
-            self.no_link("the local node is not known".to_owned());
-            return;
-        }
-        if self.read_only {
-            self.finish_sweep();
-        } else {
-            self.begin_asking_sms();
-        }
     }
 
     fn remove_nodes(&mut self, gone: &[NodeIdx]) {

@@ -66,6 +66,8 @@ struct Sweep {
     disputes: BTreeSet<(PortRef, PortRef)>,
     /// Ports with a known cable that must be probed nevertheless.
     doubtful: BTreeSet<PortRef>,
+    /// Ports that were read in this sweep.
+    touched: BTreeSet<PortRef>,
     /// Tables being read.
     reading: BTreeMap<NodeIdx, Vec<u8>>,
     /// LFT blocks still to be answered, by switch.
@@ -104,7 +106,11 @@ pub struct SubnetManager {
     lid_plan: LidPlan,
     top_lid: Lid,
     job: Option<u64>,
+    /// The job's result, while traps that came meanwhile are followed up.
+    computed: Option<Computed>,
     jobs: u64,
+    /// A link was lost that known paths may go over.
+    paths_stale: bool,
     engine: EngineState,
     /// Something changed that routes depend on.
     dirty: bool,
@@ -166,7 +172,9 @@ impl SubnetManager {
             lid_plan: LidPlan::default(),
             top_lid: Lid::NONE,
             job: None,
+            computed: None,
             jobs: 0,
+            paths_stale: false,
             engine: EngineState::default(),
             dirty: true,
             stale_routings: 0,
@@ -249,6 +257,9 @@ impl SubnetManager {
                 return Some(out);
             }
             let dispatch = self.requester.next(self.now)?;
+            if core::mem::take(&mut self.paths_stale) {
+                self.subnet.refresh_paths();
+            }
             if let Some((path, request)) = self.build(dispatch.item, dispatch.repetition) {
                 let mad = request.directed(&path, dispatch.tid);
                 self.count_sent(dispatch.item);
@@ -418,8 +429,11 @@ impl SubnetManager {
             Stage::Sweep(Phase::Discover) => self.finish_discovery(),
             Stage::Sweep(Phase::OtherSms) => self.choose_role(),
             Stage::Sweep(Phase::ReadTables) => self.finish_reading(),
-            // Waits for the job, not for the fabric.
-            Stage::Sweep(Phase::Route) => {}
+            Stage::Sweep(Phase::Route) => {
+                if let Some(computed) = self.computed.take() {
+                    self.install(computed);
+                }
+            }
             Stage::Sweep(Phase::WriteTables) => self.begin_arming(),
             Stage::Sweep(Phase::Arm) => self.begin_activation(),
             Stage::Sweep(Phase::Activate) => self.finish_sweep(),
@@ -445,6 +459,7 @@ impl SubnetManager {
         self.stage = Stage::Idle;
         self.timer = None;
         self.job = None;
+        self.computed = None;
         self.sweep = Sweep {
             local,
             started: self.now,
@@ -473,7 +488,7 @@ impl SubnetManager {
             return;
         }
         self.job = None;
-        self.install(computed);
+        self.computed = Some(computed);
     }
 }
 

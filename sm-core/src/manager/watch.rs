@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use ferrosm_mad::attr::{
-    LinkErrorDetails, LocalChangeDetails, Notice, PortStateDetails, SmState, SystemImageDetails,
+    LinkErrorDetails, LocalChangeDetails, Notice, PortStateDetails, SystemImageDetails,
     TrapNumber, id,
 };
 use ferrosm_mad::ids::{Lid, PortNum};
@@ -19,7 +19,7 @@ use ferrosm_mad::time::Instant;
 use super::ask::Ask;
 use super::{Stage, SubnetManager};
 use crate::io::Event;
-use crate::report::{Phase, QuarantineReason};
+use crate::report::QuarantineReason;
 use crate::subnet::{Node, NodeIdx, PortRef};
 
 /// A sweep that is to follow.
@@ -62,8 +62,13 @@ impl SubnetManager {
         self.wanted_sweep = Some(Wanted::Full);
     }
 
+    /// Has the suspects looked at: at once where the SM is looking anyway, otherwise when it is idle.
     pub(super) fn want_local(&mut self) {
-        self.wanted_sweep = self.wanted_sweep.max(Some(Wanted::Local));
+        if self.is_looking() && self.sweep.local {
+            self.ask_suspects();
+        } else {
+            self.wanted_sweep = self.wanted_sweep.max(Some(Wanted::Local));
+        }
     }
 
     /// Nothing is outstanding: begin what is wanted, or what the clock says.
@@ -266,10 +271,5 @@ impl SubnetManager {
         smp::LidRoutedHeader { m_key: self.cfg.m_key }.encode_onto(mad.as_bytes_mut());
         debug_assert_eq!(mad.attr_id(), id::NOTICE);
         self.reply(Address { lid: to_lid, ..received.from }, mad);
-    }
-
-    /// During a sweep: something was named that the running step may have read before it changed.
-    pub(super) fn has_news(&self) -> bool {
-        self.role == SmState::Master && self.wanted_sweep.is_some() && self.stage == Stage::Sweep(Phase::Route)
     }
 }

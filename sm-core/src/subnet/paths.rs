@@ -63,14 +63,21 @@ impl Subnet {
         links
     }
 
-    /// Another way to a node than `path`: one that shares no link with it, else one that differs in the last link.
+    /// Another way to a node than `path`: around its last link, else around all its links but the first.
     #[must_use]
     pub fn detour(&self, node: NodeIdx, path: &DrPath) -> Option<DrPath> {
         let used = self.links_of(path);
-        let disjoint = self.routes(&|l| used.contains(&l))[node.index()];
-        disjoint.or_else(|| {
-            let last = *used.last()?;
-            self.routes(&|l| l == last)[node.index()]
-        })
+        let last = *used.last()?;
+        let around = |avoid: &dyn Fn(LinkIdx) -> bool| self.routes(avoid)[node.index()];
+        around(&|l| l == last).or_else(|| around(&|l| used[1..].contains(&l)))
+    }
+
+    /// Gives every node that is reached over the known links the shortest way; the others keep theirs.
+    pub fn refresh_paths(&mut self) {
+        for (n, path) in self.routes(&|_| false).into_iter().enumerate() {
+            if let (Some(path), Some(node)) = (path, self.get_mut(NodeIdx::new(n))) {
+                node.path = path;
+            }
+        }
     }
 }
