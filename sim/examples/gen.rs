@@ -1,6 +1,7 @@
-//! Prints a fabric as ibnetdiscover's text: `cargo run -p ferrosm-sim --example gen -- SPEC > FILE`.
+//! Prints a fabric as ibnetdiscover's text: `cargo run -p ferrosm-sim --example gen -- SPEC|FILE > NEW`.
 //!
-//! `SPEC` is what [`ferrosm_sim::generate::from_spec`] reads. ibsim loads the file.
+//! `SPEC` is what [`ferrosm_sim::generate::from_spec`] reads; a file in any form that [`ferrosm_sim::ibnet::read`]
+//! understands is written anew. ibsim loads the result.
 
 #![allow(
     clippy::print_stdout,
@@ -14,10 +15,14 @@ use ferrosm_sim::{generate, ibnet};
 
 fn main() -> ExitCode {
     let Some(text) = std::env::args().nth(1) else {
-        eprintln!("usage: gen SPEC, for example gen 'fat-tree2:36,36,18;sharp;drop=0.05'");
+        eprintln!("usage: gen SPEC|FILE, for example gen 'fat-tree2:36,36,18;sharp;drop=0.05'");
         return ExitCode::from(2);
     };
-    let spec = match generate::from_spec(&text) {
+    let spec = match std::fs::read_to_string(&text) {
+        Ok(file) => ibnet::read(&file).map_err(|error| format!("{text}: {error}")),
+        Err(_) => generate::from_spec(&text).map_err(|error| error.to_string()),
+    };
+    let spec = match spec {
         Ok(spec) => spec,
         Err(error) => {
             eprintln!("{error}");

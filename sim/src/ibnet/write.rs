@@ -14,6 +14,9 @@ use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
 /// line breaks in descriptions become blanks. Reading it gives the fabric back, links in normal order; but the
 /// form has no place for GUID and LID of a CA port without cable, which come back as node GUID + port and none.
 ///
+/// Debian's ibsim 0.10 takes NDR and XDR for SDR and says so, and gives routers no extended speed; nodes and cables
+/// are the same there. Its options begin at a `=`, so a description should have none.
+///
 /// # Errors
 /// Only what `out` returns.
 pub fn write(spec: &FabricSpec, out: &mut impl fmt::Write) -> fmt::Result {
