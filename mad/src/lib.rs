@@ -10,11 +10,15 @@
 //! | [`mad`] | the 256-byte MAD and its common header, classes, methods, status |
 //! | [`smp`] | LID-routed and directed-route SMPs, [`smp::DrPath`] |
 //! | [`attr`] | the attributes of the subnet management class |
+//! | [`capture`] | pcapng files of what a port sends and receives |
+//! | [`dump`] | MADs as text |
 //! | [`sa`] | the subnet administration header and RMPP |
 //! | [`time`] | instants that are told, never read |
 //! | [`transport`] | ports that send and receive MADs |
 
 pub mod attr;
+pub mod capture;
+pub mod dump;
 pub mod ids;
 pub mod mad;
 pub mod sa;

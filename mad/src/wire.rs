@@ -60,8 +60,15 @@ pub fn get_bits(buf: &[u8], bit: usize, width: usize) -> u64 {
         v = (v << 8) | u128::from(*byte);
     }
     let shift = (last + 1) * 8 - bit - width;
-    let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
-    #[expect(clippy::cast_possible_truncation, reason = "masked to the field's width")]
+    let mask = if width == 64 {
+        u64::MAX
+    } else {
+        (1 << width) - 1
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "masked to the field's width"
+    )]
     let low = (v >> shift) as u64;
     low & mask
 }
@@ -71,7 +78,11 @@ pub fn get_bits(buf: &[u8], bit: usize, width: usize) -> u64 {
 pub fn set_bits(buf: &mut [u8], bit: usize, width: usize, value: u64) {
     let (first, last) = (bit / 8, (bit + width - 1) / 8);
     let shift = (last + 1) * 8 - bit - width;
-    let mask64 = if width == 64 { u64::MAX } else { (1 << width) - 1 };
+    let mask64 = if width == 64 {
+        u64::MAX
+    } else {
+        (1 << width) - 1
+    };
     let mut mask = u128::from(mask64) << shift;
     let mut v = u128::from(value & mask64) << shift;
     for byte in buf[first..=last].iter_mut().rev() {
@@ -202,6 +213,17 @@ macro_rules! wire {
             pub fn encode_onto(&self, buf: &mut [u8]) {
                 let buf = &mut buf[..$len];
                 $($crate::wire::WireField::put(&self.$field, buf, $bit, $width);)*
+            }
+
+            /// Shows each field and its value to `visit`, in order.
+            pub fn for_each_field(
+                &self,
+                visit: &mut dyn FnMut(&'static $crate::wire::Field, &dyn core::fmt::Debug),
+            ) {
+                let mut fields = Self::FIELDS.iter();
+                $(if let Some(field) = fields.next() {
+                    visit(field, &self.$field);
+                })*
             }
 
             /// The layout with reserved bits zero.

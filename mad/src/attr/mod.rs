@@ -20,7 +20,7 @@ pub use notice::{
     PortStateDetails, SystemImageDetails, TrapNumber,
 };
 pub use port_info::{
-    CapMask, CapMask2, LinkSpeed, LinkWidth, MtuCode, PhysState, PortInfo, PortState,
+    CapMask, CapMask2, LinkRate, LinkSpeed, LinkWidth, MtuCode, PhysState, PortInfo, PortState,
 };
 pub use sm_info::{SmControl, SmInfo, SmState};
 pub use switch_info::SwitchInfo;

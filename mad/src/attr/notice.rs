@@ -1,7 +1,7 @@
 //! Notice: what a trap or a report tells (IBA 13.4.8.2, 14.2.5.1).
 
-use crate::ids::{AttrId, AttrMod, Lid, MKey, PortNum, SystemImageGuid};
 use crate::attr::CapMask;
+use crate::ids::{AttrId, AttrMod, Lid, MKey, PortNum, SystemImageGuid};
 
 crate::open_enum! {
     /// How grave a notice is.
@@ -76,7 +76,7 @@ crate::wire! {
         notice_toggle: bool = 64, 1;
         /// Notices in that table.
         notice_count: u16 = 65, 15;
-        /// Depends on the trap: see the details types; 48 of 54 bytes fit into an SMP.
+        /// Depends on the trap: see the details types.
         data_details: [u8; 54] = 80, 432;
     }
 }

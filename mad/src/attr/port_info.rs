@@ -368,6 +368,34 @@ impl LinkWidth {
     }
 }
 
+/// Width and speed of a link: `4X HDR 200 Gb/s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkRate {
+    /// Lanes.
+    pub width: LinkWidth,
+    /// Speed of each.
+    pub speed: LinkSpeed,
+}
+
+impl LinkRate {
+    /// Megabits a second of all lanes, data rate.
+    #[must_use]
+    pub const fn mbps(self) -> u32 {
+        self.width.0 as u32 * self.speed.mbps()
+    }
+}
+
+impl core::fmt::Display for LinkRate {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let (gbps, rest) = (self.mbps() / 1000, self.mbps() % 1000 / 100);
+        write!(f, "{}X {} {gbps}", self.width.0, self.speed.name())?;
+        if rest != 0 {
+            write!(f, ".{rest}")?;
+        }
+        f.write_str(" Gb/s")
+    }
+}
+
 impl PortInfo {
     /// Bit 31 of the modifier: the requester understands extended speeds.
     pub const EXTENDED_SPEEDS_MOD: u32 = 1 << 31;
@@ -403,5 +431,14 @@ impl PortInfo {
     #[must_use]
     pub const fn width(&self) -> Option<LinkWidth> {
         LinkWidth::from_bit(self.link_width_active)
+    }
+
+    /// Width and speed in use; `None` without a link. FDR10 shows as QDR: see ExtendedPortInfo.
+    #[must_use]
+    pub fn rate(&self) -> Option<LinkRate> {
+        Some(LinkRate {
+            width: self.width()?,
+            speed: self.speed()?,
+        })
     }
 }

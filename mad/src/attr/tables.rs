@@ -43,7 +43,7 @@ crate::wire! {
 }
 
 /// One entry of a VL arbitration table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct VlArbEntry {
     /// The lane.
     pub vl: Vl,
@@ -51,9 +51,19 @@ pub struct VlArbEntry {
     pub weight: u8,
 }
 
+/// `lane:weight`, as the tools write it.
+impl core::fmt::Debug for VlArbEntry {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}:{}", self.vl, self.weight)
+    }
+}
+
 impl Bits for VlArbEntry {
     fn from_bits(v: u64) -> Self {
-        Self { vl: Vl(u8::from_bits((v >> 8) & 0xF)), weight: u8::from_bits(v & 0xFF) }
+        Self {
+            vl: Vl(u8::from_bits((v >> 8) & 0xF)),
+            weight: u8::from_bits(v & 0xFF),
+        }
     }
     fn to_bits(self) -> u64 {
         u64::from(self.vl.0 & 0xF) << 8 | u64::from(self.weight)

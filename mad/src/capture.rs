@@ -1,0 +1,438 @@
+//! Captures: MADs as packets in a pcapng file that Wireshark opens.
+//!
+//! A port hands over MADs without the packet round them, so [`CaptureWriter`] builds one: local route header,
+//! base transport header, datagram header, MAD, and checksums of zero. [`Tap`] puts a writer beside a port:
+//! what is sent and received through [`Tapped`] halves goes into the file as well. A file that cannot be
+//! written ends the capture, never the traffic.
+//!
+//! Nothing here reads a clock; the caller's tells the time. Keys are in the file as they are on the wire:
+//! it is as secret as they are.
+
+use core::time::Duration;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::ids::{Lid, PKey};
+use crate::mad::{Address, MAD_LEN, Mad, MadOut, MgmtClass};
+use crate::transport::{MadReceiver, MadSender, Received, TransportError};
+
+/// LINKTYPE_ERF: records of capture cards. Wireshark knows LINKTYPE_INFINIBAND (247) only by name.
+const LINKTYPE: u16 = 197;
+/// A record that holds an InfiniBand packet from its local route header on.
+const ERF_TYPE_INFINIBAND: u8 = 21;
+/// The record's length is its own, not that of a slot.
+const ERF_FLAG_VARYING_LENGTH: u8 = 4;
+const ERF_HEADER_LEN: usize = 16;
+const HEADERS_LEN: usize = 8 + 12 + 8;
+const ICRC_LEN: usize = 4;
+const VCRC_LEN: usize = 2;
+const PACKET_LEN: usize = HEADERS_LEN + MAD_LEN + ICRC_LEN + VCRC_LEN;
+const RECORD_LEN: usize = ERF_HEADER_LEN + PACKET_LEN;
+/// Opcode of an unreliable datagram of one packet.
+const UD_SEND_ONLY: u8 = 0x64;
+/// The Q_Key of every QP1.
+const QP1_QKEY: u32 = 0x8001_0000;
+
+const SECTION_HEADER: u32 = 0x0A0D_0D0A;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
+const OPT_END: u16 = 0;
+const OPT_IF_NAME: u16 = 2;
+const OPT_IF_TSRESOL: u16 = 9;
+const OPT_EPB_FLAGS: u16 = 2;
+/// Timestamps count nanoseconds (10^-9 s).
+const NANOSECONDS: u8 = 9;
+
+/// Whether a port received or sent a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Received.
+    Inbound,
+    /// Sent.
+    Outbound,
+}
+
+/// Writes one capture file.
+#[derive(Debug)]
+pub struct CaptureWriter<W> {
+    out: W,
+    local_lid: Lid,
+    psn: u32,
+    block: Vec<u8>,
+}
+
+impl<W: Write> CaptureWriter<W> {
+    /// Begins a file with one interface, such as `mlx5_0/1`.
+    ///
+    /// # Errors
+    /// If `out` does not take the two header blocks.
+    pub fn new(out: W, interface: &str) -> io::Result<Self> {
+        let mut writer = Self {
+            out,
+            local_lid: Lid::NONE,
+            psn: 0,
+            block: Vec::new(),
+        };
+        writer.begin(SECTION_HEADER);
+        writer.word(BYTE_ORDER_MAGIC);
+        writer.half(1); // version 1.0
+        writer.half(0);
+        writer.block.extend([0xFF; 8]); // the section's length is not known
+        writer.end()?;
+        writer.begin(INTERFACE_DESCRIPTION);
+        writer.half(LINKTYPE);
+        writer.half(0);
+        writer.word(0); // no limit to a packet's length
+        writer.option(OPT_IF_NAME, interface.as_bytes());
+        writer.option(OPT_IF_TSRESOL, &[NANOSECONDS]);
+        writer.option(OPT_END, &[]);
+        writer.end()?;
+        Ok(writer)
+    }
+
+    /// The port's own LID from here on; ports do not say it with each MAD. Directed routes do not need it.
+    pub const fn set_local_lid(&mut self, lid: Lid) {
+        self.local_lid = lid;
+    }
+
+    /// Writes a MAD to or from `remote`, `unix_ns` nanoseconds after 1970.
+    ///
+    /// # Errors
+    /// If `out` does not take the block.
+    pub fn write(
+        &mut self,
+        unix_ns: u64,
+        direction: Direction,
+        remote: &Address,
+        mad: &Mad,
+    ) -> io::Result<()> {
+        let packet = self.packet(direction, remote, mad);
+        self.begin(ENHANCED_PACKET);
+        self.word(0); // the only interface
+        #[expect(clippy::cast_possible_truncation, reason = "the two halves of 64 bits")]
+        let (high, low) = ((unix_ns >> 32) as u32, unix_ns as u32);
+        self.word(high);
+        self.word(low);
+        self.word(const { RECORD_LEN as u32 }); // captured
+        self.word(const { RECORD_LEN as u32 }); // original
+        self.block.extend(erf_header(unix_ns));
+        self.block.extend(packet);
+        self.pad();
+        let flags: u32 = match direction {
+            Direction::Inbound => 1,
+            Direction::Outbound => 2,
+        };
+        self.option(OPT_EPB_FLAGS, &flags.to_le_bytes());
+        self.option(OPT_END, &[]);
+        self.end()
+    }
+
+    /// Hands buffered bytes on.
+    ///
+    /// # Errors
+    /// As `out`.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    /// Ends the file.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
+    /// The packet as it may have been on the link: what a port does not tell is the usual value.
+    fn packet(&mut self, direction: Direction, remote: &Address, mad: &Mad) -> [u8; PACKET_LEN] {
+        let class = mad.mgmt_class();
+        let smp = class == MgmtClass::SubnDirected || class == MgmtClass::SubnLid;
+        let own_qpn = u32::from(!smp);
+        let own_lid = if remote.lid == Lid::PERMISSIVE {
+            Lid::PERMISSIVE
+        } else {
+            Lid(self.local_lid.0 | u16::from(remote.path_bits))
+        };
+        let ((slid, source_qpn), (dlid, dest_qpn)) = match direction {
+            Direction::Inbound => ((remote.lid, remote.qpn.0), (own_lid, own_qpn)),
+            Direction::Outbound => ((own_lid, own_qpn), (remote.lid, remote.qpn.0)),
+        };
+        let (vl, q_key) = if smp { (15, 0) } else { (0, QP1_QKEY) };
+        let packet_len_words = const { ((PACKET_LEN - VCRC_LEN) / 4) as u16 };
+        let mut p = [0; PACKET_LEN];
+        p[0] = vl << 4;
+        p[1] = remote.sl.0 << 4 | 2; // next header: base transport
+        p[2..4].copy_from_slice(&dlid.0.to_be_bytes());
+        p[4..6].copy_from_slice(&packet_len_words.to_be_bytes());
+        p[6..8].copy_from_slice(&slid.0.to_be_bytes());
+        p[8] = UD_SEND_ONLY;
+        p[10..12].copy_from_slice(&PKey::DEFAULT_FULL.0.to_be_bytes());
+        p[12..16].copy_from_slice(&(dest_qpn & 0xFF_FFFF).to_be_bytes());
+        p[16..20].copy_from_slice(&(self.psn & 0xFF_FFFF).to_be_bytes());
+        p[20..24].copy_from_slice(&q_key.to_be_bytes());
+        p[24..28].copy_from_slice(&(source_qpn & 0xFF_FFFF).to_be_bytes());
+        p[HEADERS_LEN..HEADERS_LEN + MAD_LEN].copy_from_slice(mad.as_bytes());
+        self.psn = self.psn.wrapping_add(1);
+        p
+    }
+
+    fn begin(&mut self, block_type: u32) {
+        self.block.clear();
+        self.word(block_type);
+        self.word(0); // the length, filled in at the end
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        let len = u32::try_from(self.block.len() + 4).map_err(io::Error::other)?;
+        self.word(len);
+        self.block[4..8].copy_from_slice(&len.to_le_bytes());
+        self.out.write_all(&self.block)
+    }
+
+    fn option(&mut self, code: u16, value: &[u8]) {
+        // Interface names are short; what does not fit is cut rather than written wrongly.
+        let value = &value[..value.len().min(255)];
+        self.half(code);
+        self.half(u16::try_from(value.len()).unwrap_or(0));
+        self.block.extend(value);
+        self.pad();
+    }
+
+    fn pad(&mut self) {
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+
+    fn word(&mut self, v: u32) {
+        self.block.extend(v.to_le_bytes());
+    }
+
+    fn half(&mut self, v: u16) {
+        self.block.extend(v.to_le_bytes());
+    }
+}
+
+/// The header of a record: its time in 2^-32 seconds (the only little-endian field), kind and lengths.
+fn erf_header(unix_ns: u64) -> [u8; ERF_HEADER_LEN] {
+    let (seconds, ns) = (unix_ns / 1_000_000_000, unix_ns % 1_000_000_000);
+    let time = seconds << 32 | (ns << 32) / 1_000_000_000;
+    let mut h = [0; ERF_HEADER_LEN];
+    h[..8].copy_from_slice(&time.to_le_bytes());
+    h[8] = ERF_TYPE_INFINIBAND;
+    h[9] = ERF_FLAG_VARYING_LENGTH;
+    h[10..12].copy_from_slice(&const { RECORD_LEN as u16 }.to_be_bytes());
+    h[14..].copy_from_slice(&const { PACKET_LEN as u16 }.to_be_bytes());
+    h
+}
+
+/// Nanoseconds after 1970.
+type Clock = dyn Fn() -> u64 + Send + Sync;
+
+/// A capture that the two halves of a port share.
+pub struct Tap<W> {
+    state: Arc<Mutex<TapState<W>>>,
+    clock: Arc<Clock>,
+}
+
+struct TapState<W> {
+    writer: CaptureWriter<W>,
+    failed: Option<io::Error>,
+}
+
+impl<W> Clone for Tap<W> {
+    fn clone(&self) -> Self {
+        Self {
+            state: Arc::clone(&self.state),
+            clock: Arc::clone(&self.clock),
+        }
+    }
+}
+
+impl<W> core::fmt::Debug for Tap<W> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Tap")
+    }
+}
+
+impl<W: Write + Send> Tap<W> {
+    /// A tap into `writer`; `clock` tells nanoseconds after 1970.
+    pub fn new(writer: CaptureWriter<W>, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        let state = Arc::new(Mutex::new(TapState {
+            writer,
+            failed: None,
+        }));
+        Self {
+            state,
+            clock: Arc::new(clock),
+        }
+    }
+
+    /// One half of a port with the tap beside it.
+    pub fn on<P>(&self, port: P) -> Tapped<P, W> {
+        Tapped {
+            port,
+            tap: self.clone(),
+        }
+    }
+
+    /// The port's own LID from here on.
+    pub fn set_local_lid(&self, lid: Lid) {
+        self.with(|state| state.writer.set_local_lid(lid));
+    }
+
+    /// Hands buffered bytes on, and tells why the capture ended if it did (once).
+    ///
+    /// # Errors
+    /// If a packet or the flush could not be written.
+    pub fn flush(&self) -> io::Result<()> {
+        self.with(|state| match state.failed.take() {
+            Some(error) => Err(error),
+            None => state.writer.flush(),
+        })
+    }
+
+    fn record(&self, direction: Direction, remote: &Address, mad: &Mad) {
+        let now = (self.clock)();
+        self.with(|state| {
+            if state.failed.is_none() {
+                state.failed = state.writer.write(now, direction, remote, mad).err();
+            }
+        });
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut TapState<W>) -> T) -> T {
+        f(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A sending or receiving half whose MADs a [`Tap`] records.
+#[derive(Debug)]
+pub struct Tapped<P, W> {
+    port: P,
+    tap: Tap<W>,
+}
+
+impl<S: MadSender, W: Write + Send> MadSender for Tapped<S, W> {
+    fn send(&mut self, mad: &MadOut) -> Result<(), TransportError> {
+        // Before it leaves: the answer must not be in the file first.
+        self.tap.record(Direction::Outbound, &mad.to, &mad.mad);
+        self.port.send(mad)
+    }
+}
+
+impl<R: MadReceiver, W: Write + Send> MadReceiver for Tapped<R, W> {
+    fn receive(&mut self, timeout: Duration) -> Result<Received, TransportError> {
+        let received = self.port.receive(timeout)?;
+        match &received {
+            Received::Mad(mad) => self.tap.record(Direction::Inbound, &mad.from, &mad.mad),
+            Received::SendFailed(_) | Received::Nothing => {}
+        }
+        Ok(received)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{AttrId, AttrMod, MKey, Qpn, Sl, Tid};
+    use crate::mad::MadIn;
+    use crate::smp::{DrPath, SmpRequest};
+
+    fn word(b: &[u8], at: usize) -> usize {
+        u32::from_le_bytes(b[at..at + 4].try_into().unwrap()) as usize
+    }
+
+    /// Block types and bodies; panics where the two lengths of a block differ.
+    fn blocks(mut file: &[u8]) -> Vec<(usize, &[u8])> {
+        let mut blocks = Vec::new();
+        while !file.is_empty() {
+            let len = word(file, 4);
+            assert_eq!(len % 4, 0);
+            assert_eq!(word(file, len - 4), len);
+            blocks.push((word(file, 0), &file[8..len - 4]));
+            file = &file[len..];
+        }
+        blocks
+    }
+
+    fn request() -> Mad {
+        let path: DrPath = "0,1".parse().unwrap();
+        SmpRequest::get(AttrId(0x11), AttrMod(0), MKey::NONE).directed(&path, Tid(7))
+    }
+
+    struct Port(Vec<Received>);
+    impl MadSender for Port {
+        fn send(&mut self, _: &MadOut) -> Result<(), TransportError> {
+            Ok(())
+        }
+    }
+    impl MadReceiver for Port {
+        fn receive(&mut self, _: Duration) -> Result<Received, TransportError> {
+            Ok(self.0.pop().unwrap_or(Received::Nothing))
+        }
+    }
+
+    /// A sent and a received MAD come out of the file with time, direction, LIDs, lane and all 256 bytes.
+    #[test]
+    fn what_passes_a_tap_is_in_the_file() {
+        let writer = CaptureWriter::new(Vec::new(), "mlx5_0/1").unwrap();
+        let tap = Tap::new(writer, || 0x0123_4567_89AB_CDEF);
+        let mad = request();
+        tap.on(Port(vec![]))
+            .send(&MadOut {
+                to: Address::DIRECTED,
+                mad,
+            })
+            .unwrap();
+        tap.set_local_lid(Lid(9));
+        let from = Address {
+            lid: Lid(5),
+            qpn: Qpn(0),
+            sl: Sl(3),
+            path_bits: 0,
+        };
+        let mut receiver = tap.on(Port(vec![Received::Mad(MadIn { from, mad })]));
+        receiver.receive(Duration::ZERO).unwrap();
+        assert_eq!(receiver.receive(Duration::ZERO).unwrap(), Received::Nothing);
+
+        let file = tap.with(|state| state.writer.out.clone());
+        let blocks = blocks(&file);
+        let types: Vec<usize> = blocks.iter().map(|(t, _)| *t).collect();
+        assert_eq!(types, [0x0A0D_0D0A, 1, 6, 6]);
+        assert_eq!(&blocks[1].1[..2], 197u16.to_le_bytes());
+        assert_eq!(&blocks[1].1[12..20], b"mlx5_0/1");
+        let (sent, received) = (blocks[2].1, blocks[3].1);
+        assert_eq!((word(sent, 4), word(sent, 8)), (0x0123_4567, 0x89AB_CDEF));
+        assert_eq!((word(sent, 12), word(sent, 16)), (306, 306));
+        assert_eq!(sent[28..36], [21, 4, 1, 50, 0, 0, 1, 34]);
+        let flags = 20 + 308 + 4;
+        assert_eq!((word(sent, flags), word(received, flags)), (2, 1));
+        let (sent, received) = (&sent[36..326], &received[36..326]);
+        assert_eq!(sent[..8], [0xF0, 0x02, 0xFF, 0xFF, 0, 72, 0xFF, 0xFF]);
+        assert_eq!(received[..8], [0xF0, 0x32, 0, 9, 0, 72, 0, 5]);
+        assert_eq!(sent[28..284], *mad.as_bytes());
+        assert_eq!(received[28..284], *mad.as_bytes());
+    }
+
+    /// A full disk ends the capture and is told once; MADs still pass.
+    #[test]
+    fn a_file_that_fails_does_not_stop_the_port() {
+        struct Full(usize);
+        impl Write for Full {
+            fn write(&mut self, b: &[u8]) -> io::Result<usize> {
+                self.0 = self
+                    .0
+                    .checked_sub(b.len())
+                    .ok_or(io::ErrorKind::StorageFull)?;
+                Ok(b.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let tap = Tap::new(CaptureWriter::new(Full(100), "a").unwrap(), || 0);
+        let out = MadOut {
+            to: Address::DIRECTED,
+            mad: request(),
+        };
+        tap.on(Port(vec![])).send(&out).unwrap();
+        assert_eq!(tap.flush().unwrap_err().kind(), io::ErrorKind::StorageFull);
+    }
+}
