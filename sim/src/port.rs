@@ -112,6 +112,8 @@ impl SimNet {
     /// Looks at or changes the fabric; what follows from a change happens before this returns.
     pub fn with<R>(&self, f: impl FnOnce(&mut Fabric) -> R) -> R {
         let mut state = self.shared.lock();
+        let now = state.now;
+        state.fabric.set_now(now);
         let result = f(&mut state.fabric);
         state.advance();
         drop(state);

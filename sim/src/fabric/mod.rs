@@ -290,6 +290,15 @@ impl Fabric {
         }
     }
 
+    /// Tells the time without letting anything happen, before a change that starts a timer.
+    pub fn set_now(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+
+    pub(crate) const fn count_drop(&mut self, reason: DropReason) {
+        self.totals.drop_one(reason);
+    }
+
     /// When [`Fabric::advance`] has something to do next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {

@@ -5,7 +5,7 @@
 
 use ferrosm_mad::attr::{PortState, id};
 use ferrosm_mad::ids::{Lid, PortNum, Qpn, Sl};
-use ferrosm_mad::mad::{Address, Mad, MadIn, MadOut, Method, MgmtClass};
+use ferrosm_mad::mad::{Address, Mad, MadIn, MadOut, Method, MgmtClass, Status};
 use ferrosm_mad::smp::MAX_HOPS;
 use ferrosm_mad::time::Instant;
 
@@ -63,6 +63,31 @@ impl Packet {
         std::mem::swap(&mut self.dest_qpn, &mut self.src_qpn);
     }
 
+    /// Whether the management agent of the node that it reaches takes it; a program at the port gets the rest:
+    /// responses, traps, what is for an SM (SMInfo), and every other class.
+    #[must_use]
+    pub fn is_for_agent(&self) -> bool {
+        let (class, method) = (self.mad.mgmt_class(), self.mad.method());
+        let is_smp = class == MgmtClass::SubnLid || class == MgmtClass::SubnDirected;
+        let is_for_sm =
+            self.mad.attr_id() == id::SM_INFO && (method == Method::Get || method == Method::Set);
+        is_smp && !method.is_response() && method != Method::Trap && !is_for_sm
+    }
+
+    /// Turns a request into its answer, ready to travel back. The data stays as it is.
+    pub(crate) fn answer(&mut self, status: Status) {
+        let directed = self.is_directed();
+        let method = self.mad.method();
+        let b = self.mad.as_bytes_mut();
+        b[3] = if method == Method::Set {
+            Method::GetResp.0
+        } else {
+            method.0 | 0x80
+        };
+        b[4..6].copy_from_slice(&(status.0 | if directed { 0x8000 } else { 0 }).to_be_bytes());
+        self.turn();
+    }
+
     fn is_directed(&self) -> bool {
         self.mad.mgmt_class() == MgmtClass::SubnDirected
     }
@@ -95,14 +120,14 @@ impl Fabric {
         self.travel_seen(packet, |_| ())
     }
 
-    /// As [`Fabric::travel`]; every node that the packet enters is shown to `seen`.
+    /// As [`Fabric::travel`]; every port by which the packet enters a node is shown to `seen`.
     ///
     /// # Errors
     /// If it is lost.
     pub fn travel_seen(
         &self,
         packet: &mut Packet,
-        mut seen: impl FnMut(usize),
+        mut seen: impl FnMut(PortAt),
     ) -> Result<(), DropReason> {
         packet.hops = 0;
         if self.slot(packet.at).is_none() {
@@ -152,7 +177,7 @@ impl Fabric {
     fn directed_out(
         &self,
         packet: &mut Packet,
-        seen: &mut impl FnMut(usize),
+        seen: &mut impl FnMut(PortAt),
     ) -> Result<(), DropReason> {
         let b = packet.mad.as_bytes();
         let count = b[HOP_COUNT];
@@ -173,7 +198,7 @@ impl Fabric {
             }
             self.cross(packet, egress)?;
             packet.mad.as_bytes_mut()[RETURN_PATH + hop] = packet.at.port;
-            seen(packet.at.node);
+            seen(packet.at);
         }
         packet.mad.as_bytes_mut()[HOP_POINTER] = count + 1;
         Ok(())
@@ -182,7 +207,7 @@ impl Fabric {
     fn directed_back(
         &self,
         packet: &mut Packet,
-        seen: &mut impl FnMut(usize),
+        seen: &mut impl FnMut(PortAt),
     ) -> Result<(), DropReason> {
         let b = packet.mad.as_bytes();
         let count = b[HOP_COUNT];
@@ -202,13 +227,13 @@ impl Fabric {
                 return Err(DropReason::NotASwitch);
             }
             self.cross(packet, egress)?;
-            seen(packet.at.node);
+            seen(packet.at);
         }
         packet.mad.as_bytes_mut()[HOP_POINTER] = 0;
         Ok(())
     }
 
-    fn by_lid(&self, packet: &mut Packet, seen: &mut impl FnMut(usize)) -> Result<(), DropReason> {
+    fn by_lid(&self, packet: &mut Packet, seen: &mut impl FnMut(PortAt)) -> Result<(), DropReason> {
         if packet.mad.as_bytes()[0] != 1 {
             return Err(DropReason::Malformed);
         }
@@ -228,7 +253,7 @@ impl Fabric {
             }
             self.cross(packet, packet.at.port)?;
             self.check_data_arrival(packet, is_data)?;
-            seen(packet.at.node);
+            seen(packet.at);
         } else {
             packet.at.port = 0;
         }
@@ -260,7 +285,7 @@ impl Fabric {
             }
             self.cross(packet, egress)?;
             self.check_data_arrival(packet, is_data)?;
-            seen(packet.at.node);
+            seen(packet.at);
         }
         Err(DropReason::Loop)
     }
@@ -307,15 +332,10 @@ impl Fabric {
             node: packet.at.node,
             port: node.end_port(packet.at.port),
         };
-        let class = packet.mad.mgmt_class();
-        let is_smp = class == MgmtClass::SubnLid || class == MgmtClass::SubnDirected;
+        if !packet.is_for_agent() {
+            return self.deliver(end, packet);
+        }
         let method = packet.mad.method();
-        if !is_smp || method.is_response() || method == Method::Trap {
-            return self.deliver(end, packet);
-        }
-        if packet.mad.attr_id() == id::SM_INFO && (method == Method::Get || method == Method::Set) {
-            return self.deliver(end, packet);
-        }
         if method == Method::TrapRepress {
             if !self.m_key_admits(end, packet, now) {
                 return self.dropped(DropReason::MKey);
@@ -326,16 +346,7 @@ impl Fabric {
         let Some(status) = self.sma(end, packet, now) else {
             return self.dropped(DropReason::MKey);
         };
-        let directed = packet.is_directed();
-        let b = packet.mad.as_bytes_mut();
-        let response = if method == Method::Set {
-            Method::GetResp.0
-        } else {
-            method.0 | 0x80
-        };
-        b[3] = response;
-        b[4..6].copy_from_slice(&(status.0 | if directed { 0x8000 } else { 0 }).to_be_bytes());
-        packet.turn();
+        packet.answer(status);
         Reaction::Answer
     }
 
