@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::diags::{Net, Observed};
 use crate::ibsim::Ibsim;
-use crate::process::Finished;
 use crate::{ibdmchk, judge};
 
 /// Pairs of end ports that `ibtracert` is asked about.
@@ -29,20 +30,21 @@ pub fn check(fabric: &str, args: &[&str], lmc: u8) {
     let after = judge_now(&sim, &cold, lmc);
     assert_eq!(seen.net.lids(), after.net.lids(), "a second run changes a LID");
     assert_eq!(seen.tables, after.tables, "a second run changes a table");
-    assert_eq!(lft_sets(&again.stdout), Ok(0), "a second run writes LFT blocks:\n{}", again.stdout);
+    assert_eq!(again["lft_blocks_written"], 0, "a second run writes tables: {again}");
+    assert_eq!(sets_of(&again, "LinearForwardingTable"), 0, "a second run writes tables: {again}");
 }
 
-/// Runs `ferrosm run --once` with a state and a dump directory of the simulator's own.
+/// Runs `ferrosm run --once` with a state and a dump directory of the simulator's own; its report.
 ///
 /// # Panics
 /// If it does not exit with 0.
 #[must_use]
-pub fn run_once(sim: &Ibsim, args: &[&str]) -> Finished {
+pub fn run_once(sim: &Ibsim, args: &[&str]) -> Value {
     let (state, dump) = (sim.subdir("state"), sim.subdir("dump"));
     let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
-    let mut all = vec!["run", "--once", "--state-dir", &*state, "--dump-dir", &*dump];
+    let mut all = vec!["run", "--once", "--json", "--state-dir", &*state, "--dump-dir", &*dump];
     all.extend_from_slice(args);
-    sim.ferrosm(&all).expect_success()
+    report_in(&sim.ferrosm(&all).expect_success().stdout)
 }
 
 /// Observes the fabric and judges it: sound, and the same nodes and cables as `cold`.
@@ -111,19 +113,24 @@ pub fn sound_dumps(dump: &Path, scratch: &Path, end_ports: usize) {
     opinion.sound(end_ports).unwrap_or_else(|reason| panic!("{reason}"));
 }
 
-/// Set SMPs of LinearForwardingTable in the summary of a sweep: the last number of the line that names the
-/// attribute (`LinearForwardingTable <gets> <sets>`).
+/// The report of the last sweep in what `ferrosm run --once --json` printed.
 ///
-/// # Errors
-/// If there is no such line.
-pub fn lft_sets(summary: &str) -> Result<u64, String> {
-    let numbers = |line: &str| {
-        let digits = |c: char| !c.is_ascii_digit();
-        line.replace([',', '_'], "").split(digits).rev().find_map(|word| word.parse().ok())
-    };
-    summary
-        .lines()
-        .find(|line| line.contains("LinearForwardingTable"))
-        .and_then(numbers)
-        .ok_or_else(|| format!("no line of LinearForwardingTable in the summary:\n{summary}"))
+/// # Panics
+/// If it is not there.
+#[must_use]
+pub fn report_in(stdout: &str) -> Value {
+    let line = stdout.lines().rev().find(|line| line.starts_with('{'));
+    let line = line.unwrap_or_else(|| panic!("no report of a sweep in the output:\n{stdout}"));
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+/// Set SMPs of an attribute in a report; 0 where it is not listed.
+///
+/// # Panics
+/// If the report has no list of SMPs.
+#[must_use]
+pub fn sets_of(report: &Value, attribute: &str) -> u64 {
+    let Some(rows) = report["smps"].as_array() else { panic!("no `smps` in {report}") };
+    let row = rows.iter().find(|row| row["attribute"] == attribute);
+    row.and_then(|row| row["sets"].as_u64()).unwrap_or(0)
 }
