@@ -1,7 +1,8 @@
-//! Prints a fabric as ibnetdiscover's text: `cargo run -p ferrosm-sim --example gen -- SPEC|FILE > NEW`.
+//! Prints a fabric as ibnetdiscover's text: `cargo run -p ferrosm-sim --example gen -- SPEC|FILE >
+//! NEW`.
 //!
-//! `SPEC` is what [`ferrosm_sim::generate::from_spec`] reads; a file in any form that [`ferrosm_sim::ibnet::read`]
-//! understands is written anew. ibsim loads the result.
+//! `SPEC` is what [`ferrosm_sim::generate::from_spec`] reads; a file in any form that
+//! [`ferrosm_sim::ibnet::read`] understands is written anew. ibsim loads the result.
 
 #![allow(
     clippy::print_stdout,

@@ -20,7 +20,8 @@ pub struct PortAt {
 /// Nodes and the cables between them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FabricSpec {
-    /// In the order of the file or generator; the first is where a subnet manager attaches by default.
+    /// In the order of the file or generator; the first is where a subnet manager attaches by
+    /// default.
     pub nodes: Vec<NodeSpec>,
     /// Each cable once.
     pub links: Vec<LinkSpec>,
@@ -73,7 +74,8 @@ impl PortAt {
 }
 
 impl FabricSpec {
-    /// Puts the links into the one order that generators and readers produce: the lower end first, sorted by it.
+    /// Puts the links into the one order that generators and readers produce: the lower end first,
+    /// sorted by it.
     pub fn normalise(&mut self) {
         for link in &mut self.links {
             if link.b < link.a {
@@ -99,8 +101,8 @@ impl FabricSpec {
     }
 }
 
-/// The parts of the fabric that cables hold together, each with its nodes in rising order, in the order of their
-/// first nodes. A subnet manager reaches only the part that it is attached to.
+/// The parts of the fabric that cables hold together, each with its nodes in rising order, in the
+/// order of their first nodes. A subnet manager reaches only the part that it is attached to.
 #[must_use]
 pub fn islands(spec: &FabricSpec) -> Vec<Vec<NodeIdx>> {
     let mut sets = DisjointSets::new(spec.nodes.len());

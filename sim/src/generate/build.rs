@@ -109,7 +109,8 @@ impl Plan {
     }
 }
 
-/// A number below `bound`, the same on every machine; the bias of one in 2^64 / bound does not matter here.
+/// A number below `bound`, the same on every machine; the bias of one in 2^64 / bound does not
+/// matter here.
 pub(super) fn below(rng: &mut ChaCha8Rng, bound: usize) -> usize {
     let wide = u128::from(rng.next_u64()) * (bound as u128);
     usize::try_from(wide >> 64).unwrap_or(0)

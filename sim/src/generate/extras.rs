@@ -72,7 +72,8 @@ impl Options {
         Ok(o)
     }
 
-    /// Each purpose draws from its own stream, so that one option does not change what another draws.
+    /// Each purpose draws from its own stream, so that one option does not change what another
+    /// draws.
     pub(super) fn rng(&self, purpose: &str) -> ChaCha8Rng {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(purpose.bytes().fold(0, |all, b| all * 31 + u64::from(b)));
@@ -107,8 +108,8 @@ fn speed(text: &str) -> Result<LinkSpeed, SpecProblem> {
         })
 }
 
-/// Changes a plan as the options say, in an order in which each sees what it needs: cables that are dropped have
-/// no loopback, and aggregation nodes get the last port of the finished switch.
+/// Changes a plan as the options say, in an order in which each sees what it needs: cables that are
+/// dropped have no loopback, and aggregation nodes get the last port of the finished switch.
 pub(super) fn apply(plan: &mut Plan, o: &Options) -> Result<(), SpecProblem> {
     parallel(plan, o.parallel)?;
     drop_cables(plan, o);
@@ -180,7 +181,8 @@ fn spine_hosts(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     Ok(())
 }
 
-/// The second port of each host, on the next switch that has hosts; between two bare hosts, on each other.
+/// The second port of each host, on the next switch that has hosts; between two bare hosts, on each
+/// other.
 fn second_ports(plan: &mut Plan) {
     let hosts: Vec<usize> = (0..plan.nodes.len())
         .filter(|n| plan.nodes[*n].is_host())

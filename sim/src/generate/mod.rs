@@ -1,7 +1,9 @@
-//! Fabrics from a line of text: every shape that people build, with the oddities that real fabrics have.
+//! Fabrics from a line of text: every shape that people build, with the oddities that real fabrics
+//! have.
 //!
-//! The text is `SHAPE[:NUMBERS]` and options, each after a `;` or `?`. Nothing here is random beyond the seed in
-//! the text: the same text is the same fabric on every machine. Owns the meaning of the text; never simulates.
+//! The text is `SHAPE[:NUMBERS]` and options, each after a `;` or `?`. Nothing here is random
+//! beyond the seed in the text: the same text is the same fabric on every machine. Owns the meaning
+//! of the text; never simulates.
 //!
 //! | shape | what it is |
 //! |---|---|
@@ -32,9 +34,9 @@
 //! | `shuffle` | GUIDs and records in drawn order (a host stays first) |
 //! | `seed=N` | for all that is drawn; default 1 |
 //!
-//! Options may make a switch larger than its radix, never larger than 254 ports. Hosts come first, then switches,
-//! routers and aggregation nodes. A CA's port n has its node GUID + n, a switch's port 0 its node GUID. All
-//! nodes come up without LIDs.
+//! Options may make a switch larger than its radix, never larger than 254 ports. Hosts come first,
+//! then switches, routers and aggregation nodes. A CA's port n has its node GUID + n, a switch's
+//! port 0 its node GUID. All nodes come up without LIDs.
 
 mod build;
 mod extras;

@@ -254,7 +254,8 @@ fn dragonfly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
         }
     }
     if g > 1 {
-        // Every pair of groups gets the same number of cables; a group hands out its routers' global ports in turn.
+        // Every pair of groups gets the same number of cables; a group hands out its routers'
+        // global ports in turn.
         let each = a * h / (g - 1);
         let mut used = vec![0; g];
         for i in 0..g {

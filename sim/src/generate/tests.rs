@@ -229,8 +229,8 @@ pub(crate) fn any_text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Every text gives a sound fabric: GUIDs are unique, a port has one cable, all is connected, and it comes out
-    /// the same again.
+    /// Every text gives a sound fabric: GUIDs are unique, a port has one cable, all is connected,
+    /// and it comes out the same again.
     #[test]
     fn every_fabric_is_sound(text in any_text()) {
         let spec = from_spec(&text).unwrap();

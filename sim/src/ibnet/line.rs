@@ -17,7 +17,8 @@ pub(super) enum Line<'a> {
         lid: (Lid, Lmc),
         enhanced: bool,
     },
-    /// `[1](guid) "H-..."[1](guid)  # ...`; a port without a name behind it is a port without cable.
+    /// `[1](guid) "H-..."[1](guid)  # ...`; a port without a name behind it is a port without
+    /// cable.
     Port {
         port: u8,
         guid: Option<u64>,
@@ -244,7 +245,8 @@ fn skip_ext(text: &str) -> &str {
     }
 }
 
-/// `(2c903000a1b2)`: a port GUID, hexadecimal. ibdiagnet repeats the port number there, which no GUID is.
+/// `(2c903000a1b2)`: a port GUID, hexadecimal. ibdiagnet repeats the port number there, which no
+/// GUID is.
 fn port_guid(text: &str) -> (Option<u64>, &str) {
     let Some((inside, rest)) = text
         .trim_start()

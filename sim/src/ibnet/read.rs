@@ -11,8 +11,8 @@ use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
 
 /// Reads a fabric from text; nodes keep the order of the file.
 ///
-/// Where the file is silent: GUIDs count as ibsim counts them, the system image GUID is the node's GUID, links are
-/// 4x SDR, no LID.
+/// Where the file is silent: GUIDs count as ibsim counts them, the system image GUID is the node's
+/// GUID, links are 4x SDR, no LID.
 ///
 /// # Errors
 /// [`ReadError`]: the first thing wrong, with its line.

@@ -377,7 +377,7 @@ proptest! {
             let lids = &mut spec.nodes[node].lids;
             let at = i % lids.len();
             // Ports without cable have no place in the text.
-            let port = PortAt::new(node, at as u8 + 1);
+            let port = PortAt::new(node, u8::try_from(at + 1).unwrap());
             if lids.len() == 1 || spec.links.iter().any(|l| l.a == port || l.b == port) {
                 lids[at] = (Lid(lid), Lmc(lmc));
             }

@@ -10,12 +10,14 @@ use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
 
 /// Writes a fabric so that ibsim loads it and readers of ibnetdiscover's output understand it.
 ///
-/// Nodes are named after their GUIDs; where several share one, the later ones get a suffix. Control characters and
-/// line breaks in descriptions become blanks. Reading it gives the fabric back, links in normal order; but the
-/// form has no place for GUID and LID of a CA port without cable, which come back as node GUID + port and none.
+/// Nodes are named after their GUIDs; where several share one, the later ones get a suffix. Control
+/// characters and line breaks in descriptions become blanks. Reading it gives the fabric back,
+/// links in normal order; but the form has no place for GUID and LID of a CA port without cable,
+/// which come back as node GUID + port and none.
 ///
-/// Debian's ibsim 0.10 takes NDR and XDR for SDR and says so, and gives routers no extended speed; nodes and cables
-/// are the same there. Its options begin at a `=`, so a description should have none.
+/// Debian's ibsim 0.10 takes NDR and XDR for SDR and says so, and gives routers no extended speed;
+/// nodes and cables are the same there. Its options begin at a `=`, so a description should have
+/// none.
 ///
 /// # Errors
 /// Only what `out` returns.
@@ -118,7 +120,7 @@ fn end_port(node: &NodeSpec, port: u8) -> (u64, Lid, Lmc) {
     let guid = node
         .port_guids
         .get(index)
-        .map_or(node.node_guid.raw(), |g| g.raw());
+        .map_or_else(|| node.node_guid.raw(), |g| g.raw());
     let (lid, lmc) = node.lids.get(index).copied().unwrap_or_default();
     (guid, lid, lmc)
 }

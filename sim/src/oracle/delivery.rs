@@ -1,7 +1,7 @@
 //! Follows packets by the tables: do they arrive, and which channels do they hold while they wait.
 //!
-//! Routing is by destination, so all packets to a LID run in a tree towards it: each switch is visited once a LID,
-//! whoever sends.
+//! Routing is by destination, so all packets to a LID run in a tree towards it: each switch is
+//! visited once a LID, whoever sends.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
@@ -34,8 +34,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// What becomes of a packet that starts at a switch. Every step is told once a LID: switch, egress port, and the
-    /// next switch.
+    /// What becomes of a packet that starts at a switch. Every step is told once a LID: switch,
+    /// egress port, and the next switch.
     fn from(&mut self, start: NodeIdx, step: &mut impl FnMut(NodeIdx, u8, NodeIdx)) -> Fate {
         let mut at = start;
         self.path.clear();

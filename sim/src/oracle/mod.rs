@@ -1,10 +1,12 @@
 //! Judges what a subnet manager did, from the bytes in the devices alone.
 //!
-//! It shares no code with the subnet manager and forwards packets by the tables that the switches hold, not by
-//! what anyone meant. It never changes a fabric, and it has no opinion on how good a routing is, only on whether
-//! it is right. [`judge`] takes a [`FabricState`], which is copied from a [`Fabric`](crate::fabric::Fabric) or made by hand.
+//! It shares no code with the subnet manager and forwards packets by the tables that the switches
+//! hold, not by what anyone meant. It never changes a fabric, and it has no opinion on how good a
+//! routing is, only on whether it is right. [`judge`] takes a [`FabricState`], which is copied from
+//! a [`Fabric`](crate::fabric::Fabric) or made by hand.
 //!
-//! What is judged is what the subnet manager's port can reach over live links, quarantined nodes left out:
+//! What is judged is what the subnet manager's port can reach over live links, quarantined nodes
+//! left out:
 //!
 //! * LIDs of end ports are unicast, aligned to LMC, and nobody else's;
 //! * each end port reaches each LID of the others, switches' port 0 included, by the switches' tables up to
@@ -13,8 +15,8 @@
 //! * both ends of each link are Active, and use the MTU and lanes that both can;
 //! * MasterSMLID of each end port is the LID of the master's port.
 //!
-//! Channels that only packets from a switch's own port 0 would take are left out of the cycle check: management
-//! packets have a lane of their own. [`Expect::port0_traffic`] puts them in.
+//! Channels that only packets from a switch's own port 0 would take are left out of the cycle
+//! check: management packets have a lane of their own. [`Expect::port0_traffic`] puts them in.
 
 mod cycle;
 mod delivery;

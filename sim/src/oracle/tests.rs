@@ -1,5 +1,7 @@
 //! Good states pass, and every single thing that is broken in one is found.
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
 use ferrosm_mad::attr::{MtuCode, NodeType, PortState};
 use ferrosm_mad::ids::{Lid, Lmc};
 use proptest::prelude::*;
@@ -8,8 +10,8 @@ use super::*;
 use crate::generate::from_spec;
 use crate::spec::FabricSpec;
 
-/// A configured fabric: LIDs in the order of nodes, links Active, and tables that run up and down the tree of
-/// shortest paths from the first switch, so that no channels wait for each other.
+/// A configured fabric: LIDs in the order of nodes, links Active, and tables that run up and down
+/// the tree of shortest paths from the first switch, so that no channels wait for each other.
 fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricState {
     let mut next_lid = 1u16 << lmc;
     let mut state = FabricState::default();
@@ -85,10 +87,10 @@ fn fill(state: &mut FabricState, tables: Tables) {
             .collect()
     };
     // The tree's cables, by either end.
-    let mut tree = std::collections::BTreeSet::new();
+    let mut tree = BTreeSet::new();
     if let Some(root) = switches.first() {
-        let mut seen = std::collections::BTreeSet::from([*root]);
-        let mut queue = std::collections::VecDeque::from([*root]);
+        let mut seen = BTreeSet::from([*root]);
+        let mut queue = VecDeque::from([*root]);
         while let Some(node) = queue.pop_front() {
             for (here, there) in trunks(state, node) {
                 if seen.insert(there.node) {
@@ -108,8 +110,7 @@ fn fill(state: &mut FabricState, tables: Tables) {
         })
         .collect();
     // LIDs of one switch share their way to it.
-    let mut ways: std::collections::BTreeMap<usize, Vec<PortAt>> =
-        std::collections::BTreeMap::new();
+    let mut ways: BTreeMap<usize, Vec<PortAt>> = BTreeMap::new();
     for (end, facts) in ends {
         let (home, egress) = if state.nodes[end.node].is_switch() {
             (end.node, 0)
@@ -123,7 +124,7 @@ fn fill(state: &mut FabricState, tables: Tables) {
             let mut way = Vec::new();
             let mut seen = vec![false; state.nodes.len()];
             seen[home] = true;
-            let mut queue = std::collections::VecDeque::from([home]);
+            let mut queue = VecDeque::from([home]);
             while let Some(node) = queue.pop_front() {
                 for (here, there) in trunks(state, node) {
                     let usable = tables == Tables::MinHop || tree.contains(&here);
@@ -203,7 +204,7 @@ fn an_island_that_the_manager_cannot_reach_is_not_judged() {
             for port in &mut node.ports {
                 (port.lid, port.state) = (Lid(0), PortState::Initialize);
             }
-            node.lft = vec![index as u8];
+            node.lft = vec![u8::from(index == 2)];
         }
     }
     let verdict = judge(&state, &expect);
@@ -349,7 +350,8 @@ fn only_switches_with_hosts_send_to_hosts_unless_port_0_counts() {
     assert!(judge(&state, &expect).is_good());
 }
 
-/// Copied from live devices, a fabric that no manager has touched is bad in every respect but its size.
+/// Copied from live devices, a fabric that no manager has touched is bad in every respect but its
+/// size.
 #[test]
 fn devices_as_they_leave_the_factory_are_bad() {
     let spec = from_spec("ring:3,2").unwrap();
@@ -396,7 +398,8 @@ fn arrives(state: &FabricState, from: usize, lid: u16, owner: PortAt) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// However tables are corrupted, the verdict on each LID is that of walking every packet by itself.
+    /// However tables are corrupted, the verdict on each LID is that of walking every packet by
+    /// itself.
     #[test]
     fn the_verdict_agrees_with_walking_every_pair(
         text in prop::sample::select(vec!["ring:5", "torus:3,3", "fat-tree:4", "random:9,3,1,5", "star:4"]),
@@ -414,7 +417,7 @@ proptest! {
         let mut expect = Expect::new(PortAt::new(0, 1));
         expect.one_lane = false;
         expect.switches_reach_master = false;
-        let mut wanted = std::collections::BTreeMap::new();
+        let mut wanted = BTreeMap::new();
         for (index, facts) in state.nodes.iter().enumerate() {
             let port = u8::from(!facts.is_switch());
             let lid = facts.ports[usize::from(port)].lid.raw();
@@ -427,10 +430,16 @@ proptest! {
             }
         }
         let verdict = judge(&state, &expect);
-        let found: std::collections::BTreeMap<_, _> = verdict.violations.iter().map(|v| match v {
-            Violation::Undelivered { lid, failing, .. } => (lid.raw(), *failing),
-            other => panic!("{other}"),
-        }).collect();
+        let found: BTreeMap<_, _> = verdict
+            .violations
+            .iter()
+            .map(|violation| {
+                let Violation::Undelivered { lid, failing, .. } = violation else {
+                    panic!("{violation}");
+                };
+                (lid.raw(), *failing)
+            })
+            .collect();
         prop_assert_eq!(found, wanted);
     }
 }
