@@ -84,10 +84,10 @@ pub enum SpecProblem {
         /// What may be written.
         expected: String,
     },
-    /// No such option.
+    /// No such option, or not with or without a value.
     #[error(
-        "unknown option `{0}`, expected sharp, drop, parallel, spine-hosts, loopbacks, plugs, routers, dual-port, \
-         mixed-speeds, speed, islands, shuffle or seed"
+        "unknown option `{0}`, expected sharp, drop=F, parallel=N, spine-hosts=N, loopbacks=N, \
+         plugs=N, routers=N, dual-port, mixed-speeds, speed=NAME, islands=N, shuffle or seed=N"
     )]
     UnknownOption(String),
     /// A switch would need more ports than a node can have.
