@@ -28,6 +28,15 @@ const ICRC_LEN: usize = 4;
 const VCRC_LEN: usize = 2;
 const PACKET_LEN: usize = HEADERS_LEN + MAD_LEN + ICRC_LEN + VCRC_LEN;
 const RECORD_LEN: usize = ERF_HEADER_LEN + PACKET_LEN;
+/// The same, as the formats write them.
+const PACKET_LEN_BYTES: u16 = 290;
+const PACKET_LEN_WORDS: u16 = 72;
+const RECORD_LEN_BYTES: u16 = 306;
+const _: () = assert!(
+    PACKET_LEN_BYTES as usize == PACKET_LEN
+        && PACKET_LEN_WORDS as usize * 4 == PACKET_LEN - VCRC_LEN
+        && RECORD_LEN_BYTES as usize == RECORD_LEN
+);
 /// Opcode of an unreliable datagram of one packet.
 const UD_SEND_ONLY: u8 = 0x64;
 /// The Q_Key of every QP1.
@@ -114,8 +123,8 @@ impl<W: Write> CaptureWriter<W> {
         let (high, low) = ((unix_ns >> 32) as u32, unix_ns as u32);
         self.word(high);
         self.word(low);
-        self.word(const { RECORD_LEN as u32 }); // captured
-        self.word(const { RECORD_LEN as u32 }); // original
+        self.word(u32::from(RECORD_LEN_BYTES)); // captured
+        self.word(u32::from(RECORD_LEN_BYTES)); // original
         self.block.extend(erf_header(unix_ns));
         self.block.extend(packet);
         self.pad();
@@ -156,12 +165,11 @@ impl<W: Write> CaptureWriter<W> {
             Direction::Outbound => ((own_lid, own_qpn), (remote.lid, remote.qpn.0)),
         };
         let (vl, q_key) = if smp { (15, 0) } else { (0, QP1_QKEY) };
-        let packet_len_words = const { ((PACKET_LEN - VCRC_LEN) / 4) as u16 };
         let mut p = [0; PACKET_LEN];
         p[0] = vl << 4;
         p[1] = remote.sl.0 << 4 | 2; // next header: base transport
         p[2..4].copy_from_slice(&dlid.0.to_be_bytes());
-        p[4..6].copy_from_slice(&packet_len_words.to_be_bytes());
+        p[4..6].copy_from_slice(&PACKET_LEN_WORDS.to_be_bytes());
         p[6..8].copy_from_slice(&slid.0.to_be_bytes());
         p[8] = UD_SEND_ONLY;
         p[10..12].copy_from_slice(&PKey::DEFAULT_FULL.0.to_be_bytes());
@@ -212,13 +220,13 @@ impl<W: Write> CaptureWriter<W> {
 /// The header of a record: its time in 2^-32 seconds (the only little-endian field), kind and lengths.
 fn erf_header(unix_ns: u64) -> [u8; ERF_HEADER_LEN] {
     let (seconds, ns) = (unix_ns / 1_000_000_000, unix_ns % 1_000_000_000);
-    let time = seconds << 32 | (ns << 32) / 1_000_000_000;
+    let time = (seconds << 32) | ((ns << 32) / 1_000_000_000);
     let mut h = [0; ERF_HEADER_LEN];
     h[..8].copy_from_slice(&time.to_le_bytes());
     h[8] = ERF_TYPE_INFINIBAND;
     h[9] = ERF_FLAG_VARYING_LENGTH;
-    h[10..12].copy_from_slice(&const { RECORD_LEN as u16 }.to_be_bytes());
-    h[14..].copy_from_slice(&const { PACKET_LEN as u16 }.to_be_bytes());
+    h[10..12].copy_from_slice(&RECORD_LEN_BYTES.to_be_bytes());
+    h[14..].copy_from_slice(&PACKET_LEN_BYTES.to_be_bytes());
     h
 }
 
