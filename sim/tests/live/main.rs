@@ -1,0 +1,20 @@
+//! The live half of the simulator, tried from the outside as a manager sees it: MADs in, MADs out.
+//!
+//! What devices hold is read with the accessors, so a test never believes the answers alone.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "all of it is tests, helpers included"
+)]
+
+mod discovery;
+mod lid_routing;
+mod m_key;
+mod port;
+mod port_states;
+mod rig;
+mod routes;
+mod tables;
+mod traps;
+mod world;

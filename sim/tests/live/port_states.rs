@@ -1,0 +1,247 @@
+//! PortInfo: the state machine and what a Set may ask.
+
+use ferrosm_mad::attr::{LinkSpeed, MtuCode, PhysState, PortInfo, PortState, id};
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_mad::mad::Status;
+use ferrosm_sim::spec::PortAt;
+
+use crate::rig::{Rig, chain, path_to};
+
+const BAD: Option<Status> = Some(Status::BAD_FIELD);
+const OK: Option<Status> = Some(Status::OK);
+
+#[test]
+fn the_state_machine_is_the_specification_s_table() {
+    use PortState as S;
+    let states = [S::Initialize, S::Armed, S::Active];
+    let table = [
+        // From, to, answer, and the state afterwards.
+        (S::Initialize, S::NoChange, OK, S::Initialize),
+        (S::Initialize, S::Down, OK, S::Initialize),
+        (S::Initialize, S::Initialize, BAD, S::Initialize),
+        (S::Initialize, S::Armed, OK, S::Armed),
+        (S::Initialize, S::Active, BAD, S::Initialize),
+        (S::Armed, S::NoChange, OK, S::Armed),
+        (S::Armed, S::Down, OK, S::Initialize),
+        (S::Armed, S::Initialize, BAD, S::Armed),
+        (S::Armed, S::Armed, BAD, S::Armed),
+        (S::Armed, S::Active, OK, S::Active),
+        (S::Active, S::NoChange, OK, S::Active),
+        (S::Active, S::Down, OK, S::Initialize),
+        (S::Active, S::Initialize, BAD, S::Active),
+        (S::Active, S::Armed, BAD, S::Active),
+        (S::Active, S::Active, BAD, S::Active),
+    ];
+    for (from, to, answer, after) in table {
+        let mut rig = Rig::new(&chain(2));
+        for state in states.into_iter().skip(1).take_while(|s| *s <= from) {
+            assert_eq!(rig.set_state(&path_to(1), 2, state), OK);
+        }
+        let at = PortAt::new(1, 2);
+        assert_eq!(rig.fabric.port_info(at).unwrap().port_state, from);
+        assert_eq!(rig.set_state(&path_to(1), 2, to), answer, "{from} to {to}");
+        assert_eq!(
+            rig.fabric.port_info(at).unwrap().port_state,
+            after,
+            "{from} to {to}"
+        );
+    }
+}
+
+#[test]
+fn down_takes_both_ends_down_and_the_link_trains_again() {
+    let mut rig = Rig::new(&chain(2));
+    rig.configure_chain();
+    assert_eq!(rig.set_state(&path_to(1), 2, PortState::Down), OK);
+    for (at, changed) in [(PortAt::new(1, 2), 1), (PortAt::new(2, 1), 2)] {
+        assert_eq!(
+            rig.fabric.port_info(at).unwrap().port_state,
+            PortState::Initialize
+        );
+        assert!(rig.fabric.switch_info(changed).unwrap().port_state_change);
+    }
+    assert_eq!(
+        rig.fabric.port_info(PortAt::new(1, 1)).unwrap().port_state,
+        PortState::Active
+    );
+}
+
+#[test]
+fn a_disabled_port_stays_down_until_it_is_enabled() {
+    let mut rig = Rig::new(&chain(2));
+    let disable = |info: &mut PortInfo| {
+        info.port_state = PortState::Down;
+        info.port_physical_state = PhysState::Disabled;
+    };
+    assert_eq!(rig.change_port(&path_to(1), 2, disable), OK);
+    assert!(!rig.fabric.link_up(PortAt::new(2, 1)));
+    let peer = rig.fabric.port_info(PortAt::new(2, 1)).unwrap();
+    assert_eq!(
+        (peer.port_state, peer.port_physical_state),
+        (PortState::Down, PhysState::Polling)
+    );
+    rig.fabric.restore(PortAt::new(1, 2)).unwrap();
+    assert!(
+        !rig.fabric.link_up(PortAt::new(1, 2)),
+        "a sound cable does not help"
+    );
+    let enable = |info: &mut PortInfo| info.port_physical_state = PhysState::Polling;
+    assert_eq!(rig.change_port(&path_to(1), 2, enable), OK);
+    assert!(rig.fabric.link_up(PortAt::new(2, 1)));
+}
+
+#[test]
+fn illegal_fields_are_refused_and_change_nothing() {
+    type Change = fn(&mut PortInfo);
+    let ca: [(&str, Change); 11] = [
+        ("LID 0", |i| i.lid = Lid(0)),
+        ("multicast LID", |i| i.lid = Lid(0xC000)),
+        ("LID not aligned to LMC", |i| {
+            i.lid = Lid(5);
+            i.lmc.0 = 1;
+        }),
+        ("LIDs beyond the unicast range", |i| {
+            i.lid = Lid(0xBFF8);
+            i.lmc.0 = 7;
+        }),
+        ("SM LID is multicast", |i| i.master_sm_lid = Lid(0xC001)),
+        ("MTU above the cap", |i| i.neighbor_mtu = MtuCode(6)),
+        ("MTU 0", |i| i.neighbor_mtu = MtuCode(0)),
+        ("VLs above the cap", |i| i.operational_vls = 5),
+        ("speed that it cannot do", |i| i.link_speed_ext_enabled = 8),
+        ("width that it cannot do", |i| i.link_width_enabled = 8),
+        ("physical state LinkUp", |i| {
+            i.port_physical_state = PhysState::LinkUp
+        }),
+    ];
+    for (what, change) in ca {
+        let mut rig = Rig::new(&chain(1));
+        rig.change_port(&path_to(2), 1, |i| i.lid = Lid(4)).unwrap();
+        let before = rig.fabric.port_info(PortAt::new(2, 1));
+        let status = rig.change_port(&path_to(2), 1, |info| {
+            info.lid = Lid(4);
+            info.vl_high_limit = 9;
+            change(info);
+        });
+        assert_eq!(status, BAD, "{what}");
+        assert_eq!(rig.fabric.port_info(PortAt::new(2, 1)), before, "{what}");
+    }
+}
+
+#[test]
+fn a_base_port_0_has_no_state_and_no_lmc_and_an_enhanced_one_has_an_lmc() {
+    for enhanced in [false, true] {
+        let mut spec = chain(1);
+        spec.nodes[1].enhanced_port0 = enhanced;
+        let mut rig = Rig::new(&spec);
+        let path = path_to(1);
+        assert_eq!(rig.change_port(&path, 0, |i| i.lid = Lid(8)), OK);
+        for state in [PortState::Down, PortState::Armed, PortState::Active] {
+            assert_eq!(rig.set_state(&path, 0, state), BAD);
+        }
+        let lmc = rig.change_port(&path, 0, |i| i.lmc.0 = 3);
+        assert_eq!(lmc, if enhanced { OK } else { BAD });
+    }
+}
+
+#[test]
+fn a_port_that_does_not_exist_is_an_invalid_modifier() {
+    let mut rig = Rig::new(&chain(1));
+    for (node, port) in [(1, 5u32), (1, 255), (1, 256), (2, 2), (2, 3)] {
+        let answer = rig.get(&path_to(node), id::PORT_INFO, port).unwrap();
+        assert_eq!(
+            answer.mad.status(),
+            Status::BAD_FIELD,
+            "node {node} port {port}"
+        );
+    }
+}
+
+#[test]
+fn addresses_of_external_switch_ports_are_not_stored() {
+    let mut rig = Rig::new(&chain(1));
+    assert_eq!(rig.change_port(&path_to(1), 1, |i| i.lid = Lid(9)), OK);
+    assert_eq!(rig.fabric.port_info(PortAt::new(1, 1)).unwrap().lid, Lid(0));
+    assert_eq!(rig.fabric.lid(PortAt::new(1, 1)).0, Lid(0));
+}
+
+#[test]
+fn enabling_less_takes_effect_when_the_link_trains() {
+    let mut rig = Rig::new(&chain(1));
+    let at = PortAt::new(2, 1);
+    assert_eq!(
+        rig.fabric.port_info(at).unwrap().speed(),
+        Some(LinkSpeed::Hdr)
+    );
+    assert_eq!(
+        rig.change_port(&path_to(1), 2, |i| i.link_speed_ext_enabled = 1),
+        OK
+    );
+    assert_eq!(
+        rig.fabric.port_info(at).unwrap().speed(),
+        Some(LinkSpeed::Hdr)
+    );
+    assert_eq!(rig.set_state(&path_to(1), 2, PortState::Down), OK);
+    assert_eq!(
+        rig.fabric.port_info(at).unwrap().speed(),
+        Some(LinkSpeed::Fdr)
+    );
+    assert_eq!(
+        rig.change_port(&path_to(1), 2, |i| i.link_speed_ext_enabled = 30),
+        OK
+    );
+    assert_eq!(rig.set_state(&path_to(1), 2, PortState::Down), OK);
+    assert_eq!(
+        rig.fabric.port_info(at).unwrap().speed(),
+        Some(LinkSpeed::Qdr)
+    );
+    assert_eq!(
+        rig.change_port(&path_to(1), 2, |i| i.link_speed_ext_enabled = 31),
+        OK
+    );
+    assert_eq!(rig.set_state(&path_to(1), 2, PortState::Down), OK);
+    assert_eq!(
+        rig.fabric.port_info(at).unwrap().speed(),
+        Some(LinkSpeed::Hdr)
+    );
+}
+
+#[test]
+fn every_speed_of_a_cable_is_the_speed_in_use() {
+    for speed in LinkSpeed::ALL {
+        let mut spec = chain(1);
+        spec.links[1].speed = speed;
+        let rig = Rig::new(&spec);
+        let at = PortAt::new(2, 1);
+        let info = rig.fabric.port_info(at).unwrap();
+        let expected = if speed == LinkSpeed::Fdr10 {
+            LinkSpeed::Qdr
+        } else {
+            speed
+        };
+        assert_eq!(info.speed(), Some(expected));
+        assert_eq!(rig.fabric.is_fdr10(at), speed == LinkSpeed::Fdr10);
+    }
+}
+
+#[test]
+fn reregistration_is_counted_and_does_not_stay() {
+    let mut rig = Rig::new(&chain(1));
+    for n in 1..=2 {
+        let status = rig.change_port(&path_to(2), 1, |i| {
+            i.lid = Lid(4);
+            i.client_reregister = true;
+        });
+        assert_eq!(status, OK);
+        assert!(!rig.port_info(&path_to(2), 1).client_reregister);
+        assert_eq!(rig.fabric.client_reregisters(PortAt::new(2, 1)), n);
+    }
+}
+
+#[test]
+fn local_port_num_is_where_the_request_came_in() {
+    let mut rig = Rig::new(&chain(2));
+    assert_eq!(rig.port_info(&path_to(1), 2).local_port_num, PortNum(1));
+    let back = "0,1,2,1".parse().unwrap();
+    assert_eq!(rig.port_info(&back, 1).local_port_num, PortNum(2));
+}

@@ -1,0 +1,177 @@
+//! Directed routes (IBA 14.2.2).
+
+use ferrosm_mad::attr::{NodeInfo, id};
+use ferrosm_mad::ids::{AttrMod, MKey, PortNum, Tid};
+use ferrosm_mad::mad::{Address, Mad, MadOut};
+use ferrosm_mad::smp::{self, DrPath, SmpRequest};
+use ferrosm_sim::fabric::{DropReason, Verdict};
+use ferrosm_sim::spec::PortAt;
+use proptest::prelude::*;
+
+use crate::rig::{Rig, chain, path_to};
+
+fn node_info() -> SmpRequest {
+    SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE)
+}
+
+fn directed(mad: Mad) -> MadOut {
+    MadOut {
+        to: Address::DIRECTED,
+        mad,
+    }
+}
+
+#[test]
+fn every_depth_up_to_63_hops_answers_with_the_way_back() {
+    let mut rig = Rig::new(&chain(62));
+    for node in 0..=63 {
+        let answer = rig.get(&path_to(node), id::NODE_INFO, 0).unwrap();
+        let info = NodeInfo::decode(smp::data(&answer.mad));
+        assert_eq!(info.node_guid, rig.fabric.node_guid(node));
+        assert_eq!(
+            info.local_port_num,
+            PortNum(1),
+            "all are reached from the left"
+        );
+        let header = smp::DirectedHeader::decode(answer.mad.as_bytes());
+        assert!(header.d);
+        assert_eq!(
+            (header.hop_pointer, usize::from(header.hop_count)),
+            (0, node)
+        );
+        assert!(
+            smp::return_path(&answer.mad)[1..=node]
+                .iter()
+                .all(|p| *p == 1)
+        );
+    }
+}
+
+#[test]
+fn a_hop_count_beyond_63_is_dropped() {
+    let mut rig = Rig::new(&chain(1));
+    let mut mad = node_info().directed(&path_to(1), Tid(1));
+    mad.as_bytes_mut()[7] = 64;
+    assert_eq!(
+        rig.send(&directed(mad)).0,
+        Verdict::Dropped(DropReason::Malformed)
+    );
+}
+
+#[test]
+fn a_route_may_go_back_and_forth() {
+    let mut rig = Rig::new(&chain(2));
+    let path: DrPath = "0,1,2,1,2,2".parse().unwrap();
+    let answer = rig.get(&path, id::NODE_INFO, 0).unwrap();
+    let info = NodeInfo::decode(smp::data(&answer.mad));
+    assert_eq!(info.node_guid, rig.fabric.node_guid(3));
+    assert_eq!(smp::return_path(&answer.mad)[1..6], [1, 1, 2, 1, 1]);
+}
+
+#[test]
+fn a_channel_adapter_passes_nothing_on() {
+    let mut rig = Rig::new(&chain(1));
+    let mad = node_info().directed(&"0,1,2,1".parse().unwrap(), Tid(1));
+    assert_eq!(
+        rig.send(&directed(mad)).0,
+        Verdict::Dropped(DropReason::NotASwitch)
+    );
+    let other_port = node_info().directed(&"0,2".parse().unwrap(), Tid(1));
+    assert_eq!(
+        rig.send(&directed(other_port)).0,
+        Verdict::Dropped(DropReason::NotASwitch)
+    );
+}
+
+#[test]
+fn ports_without_a_link_swallow() {
+    let mut rig = Rig::new(&chain(2));
+    for path in ["0,1,3", "0,1,9", "0,1,0"] {
+        let mad = node_info().directed(&path.parse().unwrap(), Tid(1));
+        assert_eq!(
+            rig.send(&directed(mad)).0,
+            Verdict::Dropped(DropReason::LinkDown),
+            "{path}"
+        );
+    }
+    rig.fabric.cut(PortAt::new(2, 1)).unwrap();
+    assert!(rig.get(&path_to(2), id::NODE_INFO, 0).is_none());
+    rig.fabric.restore(PortAt::new(1, 2)).unwrap();
+    assert!(rig.get(&path_to(2), id::NODE_INFO, 0).is_some());
+}
+
+#[test]
+fn a_partly_lid_routed_path_is_dropped() {
+    let mut rig = Rig::new(&chain(1));
+    let mut mad = node_info().directed(&path_to(1), Tid(1));
+    mad.as_bytes_mut()[35] = 7;
+    assert_eq!(
+        rig.send(&directed(mad)).0,
+        Verdict::Dropped(DropReason::Malformed)
+    );
+}
+
+#[test]
+fn a_loopback_plug_answers_from_the_same_switch() {
+    let mut spec = chain(1);
+    spec.links.push(crate::rig::cable((1, 3), (1, 3)));
+    spec.nodes[1].num_ports = 6;
+    spec.links.push(crate::rig::cable((1, 5), (1, 6)));
+    let mut rig = Rig::new(&spec);
+    for (path, port) in [("0,1,3", 3), ("0,1,5", 6), ("0,1,6", 5)] {
+        let answer = rig.get(&path.parse().unwrap(), id::NODE_INFO, 0).unwrap();
+        let info = NodeInfo::decode(smp::data(&answer.mad));
+        assert_eq!(info.node_guid, rig.fabric.node_guid(1));
+        assert_eq!(info.local_port_num, PortNum(port), "{path}");
+    }
+}
+
+#[test]
+fn a_switch_can_be_where_the_manager_sits() {
+    let mut spec = chain(2);
+    spec.nodes.remove(0);
+    spec.links.remove(0);
+    for link in &mut spec.links {
+        link.a.node -= 1;
+        link.b.node -= 1;
+    }
+    let mut rig = Rig::new(&spec);
+    assert_eq!(rig.at, PortAt::new(0, 0));
+    for (path, node) in [("0", 0), ("0,2", 1), ("0,2,2", 2)] {
+        let answer = rig.get(&path.parse().unwrap(), id::NODE_INFO, 0).unwrap();
+        let info = NodeInfo::decode(smp::data(&answer.mad));
+        assert_eq!(info.node_guid, rig.fabric.node_guid(node));
+    }
+}
+
+proptest! {
+    /// Whatever bytes a manager sends, the fabric neither panics nor answers more than once.
+    #[test]
+    fn any_bytes_get_at_most_one_answer(
+        bytes in proptest::collection::vec(any::<u8>(), 256),
+        class in prop_oneof![Just(1u8), Just(0x81), Just(3), any::<u8>()],
+        method in prop_oneof![Just(1u8), Just(2), Just(5), Just(7), any::<u8>()],
+        attr in prop_oneof![0u16..0x40, Just(0xFF90), any::<u16>()],
+        modifier in prop_oneof![0u32..5, 0u32..5, any::<u32>()],
+        hops in 0u8..5,
+        lid in prop_oneof![Just(0xFFFFu16), 0u16..6, any::<u16>()],
+    ) {
+        let mut rig = Rig::new(&chain(2));
+        rig.configure_chain();
+        let mut mad = Mad::parse(&{ let mut b = bytes; b[0] = 1; b }).unwrap();
+        let b = mad.as_bytes_mut();
+        b[1] = class;
+        b[2] = 1;
+        b[3] = method;
+        b[4] = 0;
+        b[6] = 0;
+        b[7] = hops;
+        b[16..18].copy_from_slice(&attr.to_be_bytes());
+        b[20..24].copy_from_slice(&modifier.to_be_bytes());
+        b[32..36].fill(0xFF);
+        b[128..134].copy_from_slice(&[0, 1, 2, 2, 2, 2]);
+        let to = Address { lid: ferrosm_mad::ids::Lid(lid), ..Address::DIRECTED };
+        let (_, out) = rig.send(&MadOut { to, mad });
+        prop_assert!(out.len() <= 1);
+    }
+}

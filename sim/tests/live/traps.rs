@@ -1,0 +1,253 @@
+//! Traps: sent through the tables, repeated until repressed.
+
+use std::time::Duration;
+
+use ferrosm_mad::attr::{
+    LinkErrorDetails, LocalChangeDetails, Notice, PortState, PortStateDetails, TrapNumber, id,
+};
+use ferrosm_mad::ids::{Lid, MKey, PortNum, SystemImageGuid};
+use ferrosm_mad::mad::{MadIn, Method, Status};
+use ferrosm_mad::smp;
+use ferrosm_sim::fabric::{DropReason, Verdict};
+use ferrosm_sim::spec::PortAt;
+
+use crate::rig::{Rig, chain, path_to};
+
+/// SubnetTimeout after power-on, 4.096 µs × 2^18.
+const SPACING: Duration = Duration::from_nanos(4096 << 18);
+
+fn configured() -> Rig {
+    let mut rig = Rig::new(&chain(2));
+    rig.configure_chain();
+    rig.advance();
+    rig
+}
+
+fn notice(mad: &MadIn) -> Notice {
+    assert_eq!(
+        (mad.mad.method(), mad.mad.attr_id()),
+        (Method::Trap, id::NOTICE)
+    );
+    Notice::decode(smp::data(&mad.mad))
+}
+
+#[test]
+fn a_lost_link_sets_port_state_change_and_sends_trap_128() {
+    let mut rig = configured();
+    assert!(!rig.fabric.switch_info(2).unwrap().port_state_change);
+    rig.fabric.cut(PortAt::new(2, 2)).unwrap();
+    assert!(rig.fabric.switch_info(2).unwrap().port_state_change);
+    assert!(!rig.fabric.switch_info(1).unwrap().port_state_change);
+    let traps = rig.advance();
+    assert_eq!(traps.len(), 1);
+    let n = notice(&traps[0]);
+    assert_eq!(
+        (n.trap_number, n.issuer_lid),
+        (TrapNumber::LinkStateChange, Lid(3))
+    );
+    assert_eq!(PortStateDetails::decode(&n.data_details).lid, Lid(3));
+    assert_eq!(traps[0].from.lid, Lid(3));
+}
+
+#[test]
+fn port_state_change_is_cleared_by_writing_1_only() {
+    let mut rig = configured();
+    rig.fabric.bounce(PortAt::new(2, 2)).unwrap();
+    for (written, left) in [(false, true), (true, false)] {
+        let mut info = rig.switch_info(&path_to(2));
+        info.port_state_change = written;
+        assert_eq!(
+            rig.set(&path_to(2), id::SWITCH_INFO, 0, info.encode()),
+            Some(Status::OK)
+        );
+        assert_eq!(rig.fabric.switch_info(2).unwrap().port_state_change, left);
+    }
+}
+
+#[test]
+fn a_trap_is_repeated_at_subnet_timeout_until_it_is_repressed() {
+    let mut rig = configured();
+    rig.fabric.cut(PortAt::new(2, 2)).unwrap();
+    let first = rig.advance()[0];
+    for _ in 0..3 {
+        rig.now = rig.now + (SPACING - Duration::from_nanos(1));
+        assert!(rig.advance().is_empty());
+        rig.now = rig.now + Duration::from_nanos(1);
+        assert_eq!(rig.advance(), [first], "the same trap with the same TID");
+    }
+    assert_eq!(rig.repress(&first), Verdict::Taken);
+    assert_eq!(rig.fabric.pending_traps(), 0);
+    rig.now = rig.now + SPACING * 9;
+    assert!(rig.advance().is_empty());
+}
+
+#[test]
+fn a_repress_with_another_tid_or_a_wrong_key_does_nothing() {
+    let mut rig = configured();
+    rig.fabric.cut(PortAt::new(2, 2)).unwrap();
+    let first = rig.advance()[0];
+    let mut other = first;
+    let mut header = other.mad.header();
+    header.tid.0 += 1;
+    other.mad.set_header(&header);
+    assert_eq!(rig.repress(&other), Verdict::Taken);
+    assert_eq!(rig.fabric.pending_traps(), 1);
+    let key = MKey::new(9);
+    assert_eq!(
+        rig.change_port(&path_to(2), 0, |i| i.m_key = key),
+        Some(Status::OK)
+    );
+    assert_eq!(rig.repress(&first), Verdict::Dropped(DropReason::MKey));
+    assert_eq!(
+        rig.fabric.pending_traps(),
+        1 + 1,
+        "and reported by a trap of its own"
+    );
+    rig.m_key = key;
+    assert_eq!(rig.repress(&first), Verdict::Taken);
+    assert_eq!(rig.fabric.pending_traps(), 1);
+}
+
+#[test]
+fn two_changes_are_one_trap_while_it_waits_and_two_traps_keep_their_distance() {
+    let mut rig = configured();
+    rig.fabric.bounce(PortAt::new(2, 2)).unwrap();
+    rig.fabric.bounce(PortAt::new(2, 2)).unwrap();
+    let traps = rig.advance();
+    assert_eq!(traps.len(), 1);
+    assert_eq!(rig.repress(&traps[0]), Verdict::Taken);
+    rig.fabric.bounce(PortAt::new(2, 2)).unwrap();
+    assert!(rig.advance().is_empty(), "too early");
+    rig.now = rig.now + SPACING;
+    assert_eq!(rig.advance().len(), 1);
+}
+
+#[test]
+fn without_lid_or_sm_lid_or_route_there_is_no_trap_128() {
+    let mut fresh = Rig::new(&chain(2));
+    fresh.fabric.cut(PortAt::new(2, 2)).unwrap();
+    assert!(fresh.advance().is_empty());
+    let mut lost = configured();
+    lost.fabric.corrupt_lft(1, Lid(1), 0xFF);
+    lost.fabric.cut(PortAt::new(2, 2)).unwrap();
+    assert!(
+        lost.advance().is_empty(),
+        "the table of the switch between loses it"
+    );
+    lost.fabric.corrupt_lft(1, Lid(1), 1);
+    lost.now = lost.now + SPACING;
+    assert_eq!(lost.advance().len(), 1, "the repetition gets through");
+}
+
+#[test]
+fn an_sm_that_arms_and_activates_ports_is_not_told_about_it() {
+    let mut rig = Rig::new(&chain(2));
+    rig.configure_chain();
+    assert!(rig.advance().is_empty());
+    assert!(!rig.fabric.switch_info(1).unwrap().port_state_change);
+    assert_eq!(
+        rig.fabric.port_info(PortAt::new(1, 2)).unwrap().port_state,
+        PortState::Active
+    );
+}
+
+#[test]
+fn injected_traps_say_what_happened() {
+    let mut rig = configured();
+    rig.fabric
+        .inject_trap(PortAt::new(1, 2), TrapNumber::LocalLinkIntegrity);
+    let trap = rig.advance()[0];
+    let details = LinkErrorDetails::decode(&notice(&trap).data_details);
+    assert_eq!((details.lid, details.port_num), (Lid(2), PortNum(2)));
+    assert_eq!(rig.repress(&trap), Verdict::Taken);
+    rig.fabric.set_description(3, "renamed");
+    let trap = rig.advance()[0];
+    let n = notice(&trap);
+    assert_eq!(
+        (n.trap_number, n.issuer_lid),
+        (TrapNumber::LocalChange, Lid(4))
+    );
+    let details = LocalChangeDetails::decode(&n.data_details);
+    assert!(details.other_local_changes);
+    assert_eq!(details.change_flags, LocalChangeDetails::NODE_DESCRIPTION);
+    assert_eq!(rig.repress(&trap), Verdict::Taken);
+    rig.fabric.set_system_image_guid(3, SystemImageGuid(7));
+    rig.now = rig.now + SPACING;
+    assert_eq!(
+        notice(&rig.advance()[0]).trap_number,
+        TrapNumber::SystemImageGuid
+    );
+}
+
+#[test]
+fn a_program_that_becomes_an_sm_is_announced_by_trap_144() {
+    let mut rig = configured();
+    rig.fabric.set_is_sm(PortAt::new(3, 1), true).unwrap();
+    let n = notice(&rig.advance()[0]);
+    let details = LocalChangeDetails::decode(&n.data_details);
+    assert_eq!(n.trap_number, TrapNumber::LocalChange);
+    assert!(
+        details
+            .capability_mask
+            .has(ferrosm_mad::attr::CapMask::IS_SM)
+    );
+}
+
+#[test]
+fn a_reboot_loses_tables_addresses_and_keys_and_the_neighbours_report_it() {
+    let mut rig = configured();
+    assert_eq!(
+        rig.change_port(&path_to(2), 0, |i| i.m_key = MKey::new(9)),
+        Some(Status::OK)
+    );
+    rig.fabric.reboot(2);
+    let info = rig.fabric.switch_info(2).unwrap();
+    assert_eq!((info.linear_fdb_top, info.port_state_change), (0, true));
+    assert_eq!(rig.fabric.lft(2), []);
+    assert_eq!(rig.fabric.lid(PortAt::new(2, 0)).0, Lid(0));
+    assert_eq!(rig.port_info(&path_to(2), 0).m_key, MKey::NONE);
+    for at in [
+        PortAt::new(1, 2),
+        PortAt::new(2, 1),
+        PortAt::new(2, 2),
+        PortAt::new(3, 1),
+    ] {
+        assert_eq!(
+            rig.fabric.port_info(at).unwrap().port_state,
+            PortState::Initialize
+        );
+    }
+    let traps = rig.advance();
+    assert_eq!(traps.len(), 1);
+    assert_eq!(
+        notice(&traps[0]).issuer_lid,
+        Lid(2),
+        "switch 1 saw it; switch 2 has no LID"
+    );
+}
+
+#[test]
+fn without_power_a_node_is_silent() {
+    let mut rig = configured();
+    rig.fabric.power_off(2);
+    assert!(rig.get(&path_to(2), id::NODE_INFO, 0).is_none());
+    assert!(!rig.fabric.link_up(PortAt::new(3, 1)));
+    rig.fabric.restore(PortAt::new(3, 1)).unwrap();
+    assert!(!rig.fabric.link_up(PortAt::new(3, 1)));
+    rig.fabric.power_on(2);
+    assert!(rig.get(&path_to(3), id::NODE_INFO, 0).is_some());
+}
+
+#[test]
+fn a_moved_cable_is_a_link_at_the_new_port() {
+    let mut rig = configured();
+    rig.fabric
+        .move_cable(PortAt::new(2, 2), PortAt::new(1, 4))
+        .unwrap();
+    assert_eq!(rig.fabric.peer(PortAt::new(1, 4)), Some(PortAt::new(3, 1)));
+    assert!(!rig.fabric.link_up(PortAt::new(2, 2)));
+    assert!(
+        rig.get(&"0,1,4".parse().unwrap(), id::NODE_INFO, 0)
+            .is_some()
+    );
+}
