@@ -1,5 +1,6 @@
 //! Measures engines on fabrics of known shape: time, balance, stability after one lost cable.
-//! `cargo run --release -p ferrosm-routing --example measure`
+//! `cargo run --release -p ferrosm-routing --example measure [NAME-PART | FILE.net]...`, where a file is a fabric as
+//! ibnetdiscover prints it.
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 #![allow(missing_docs, reason = "not a library")]
 
@@ -28,6 +29,10 @@ fn main() {
         ("random-200", random(200, 300, 800, 8)),
     ];
     let only: Vec<String> = std::env::args().skip(1).collect();
+    for file in only.iter().filter(|o| o.ends_with(".net")) {
+        let text = std::fs::read_to_string(file).unwrap();
+        report(file.rsplit('/').next().unwrap_or(file), &from_net(&text));
+    }
     for (name, fabric) in all {
         if only.is_empty() || only.iter().any(|o| name.contains(o.as_str())) {
             report(name, &fabric);
@@ -143,4 +148,47 @@ fn entry_changes(
         .zip(y.entries())
         .filter(|(a, b)| a != b)
         .count()
+}
+
+/// Switches and cables of an ibnetdiscover listing: enough of the format for well-formed files.
+fn from_net(text: &str) -> Fabric {
+    let quoted = |line: &str, i: usize| line.split('"').nth(i).map(str::to_owned);
+    let bracketed = |part: &str| {
+        part.split(['[', ']'])
+            .nth(1)
+            .and_then(|p| p.parse::<u8>().ok())
+    };
+    let mut index = std::collections::BTreeMap::new();
+    let mut fabric = Fabric::default();
+    for line in text.lines().filter(|l| l.starts_with("Switch")) {
+        index.insert(quoted(line, 1).unwrap(), fabric.ports.len());
+        let ports: u32 = line
+            .split_whitespace()
+            .nth(1)
+            .and_then(|p| p.parse().ok())
+            .unwrap();
+        fabric.ports.push(u8::try_from(ports.min(254)).unwrap());
+    }
+    let mut at = None;
+    for line in text.lines() {
+        if line.starts_with("Switch") || line.starts_with("Ca") || line.starts_with("Rt") {
+            at = quoted(line, 1).and_then(|id| index.get(&id).copied());
+        } else if let (Some(s), true, Some(port)) = (at, line.starts_with('['), bracketed(line)) {
+            let peer = quoted(line, 1).unwrap();
+            match index.get(&peer) {
+                Some(&t) => {
+                    let peer_port = bracketed(
+                        line.rsplit('"')
+                            .nth(1)
+                            .map_or("", |_| line.splitn(3, '"').nth(2).unwrap_or("")),
+                    );
+                    fabric.cables.push(((s, port), (t, peer_port.unwrap())));
+                }
+                None => fabric.hosts.push((s, port, 1)),
+            }
+        }
+    }
+    // Each cable is listed by both its ends.
+    fabric.cables.retain(|&(a, b)| a <= b);
+    fabric
 }

@@ -87,7 +87,7 @@ impl Trunks {
                             let channel = on_channel[graph.first_slot(tip) + k];
                             // In 1/256 of a trunk per cable.
                             let load = channel * 256 / graph.ports(*s).len() as u64;
-                            (class[s.peer], load, on_switch[s.peer], k)
+                            (load, on_switch[s.peer], class[s.peer], k)
                         });
                     let Some((k, slot)) = best else { break };
                     on_channel[graph.first_slot(tip) + k] += 1;

@@ -1,11 +1,12 @@
 //! For every switch and every destination switch: how far it is, and which neighbours may be the next hop.
 //!
-//! One cell per pair, one or two bytes. Its low bits are the number of hops; its top bit says that the first hop climbs
-//! (there is no way down). Rows are per source switch, so that everything is a sweep over whole rows: a row is computed
-//! from its neighbours' rows, and next hops are found by comparing them. Built once per engine run, then immutable.
+//! One cell per pair, one or two bytes. Its low bits are the number of hops; its top bit says that the first hop may
+//! climb. Rows are per source switch, so that everything is a sweep over whole rows: a row is computed from its neighbours'
+//! rows, and next hops are found by comparing them. Built once per engine run, then immutable.
 //!
 //! Up/down routing with one next hop per (switch, destination) must not let a packet climb after it went down, whoever
-//! sent it. The rule: a switch with a way down goes down; a switch that has none climbs, to the neighbour that is nearest.
+//! sent it. The rule: a switch that has a way down, and to which a switch above may send packets for this destination,
+//! goes down. Any other switch may climb where that is no longer than going down.
 
 use rayon::prelude::*;
 
@@ -21,6 +22,8 @@ pub(crate) trait Cell: Copy + Ord + Send + Sync + 'static {
     fn farther(self) -> Self;
     /// The cell of a switch that climbs to a neighbour with this cell.
     fn climb(self) -> Self;
+    /// The cell without the permission to climb.
+    fn down(self) -> Self;
     /// Hops.
     fn hops(self) -> u32;
 }
@@ -37,6 +40,10 @@ macro_rules! cell {
             #[inline(always)]
             fn climb(self) -> Self {
                 ((self & Self::FAR).min(Self::FAR - 1) + 1) | !Self::FAR
+            }
+            #[inline(always)]
+            fn down(self) -> Self {
+                self & Self::FAR
             }
             #[inline(always)]
             fn hops(self) -> u32 {
@@ -122,17 +129,24 @@ impl<C: Cell> Legs<C> {
                 }
             }
         }
+        // From the top: rows above are final, the own row still holds ways down only.
         let mut climb = vec![C::FAR; n];
+        let mut wanted = vec![false; n];
         for &v in order {
             climb.fill(C::FAR.climb());
+            wanted.fill(false);
             for slot in graph.slots(v).iter().filter(|s| place[s.peer] < place[v]) {
-                let above = &cells[slot.peer * n..][..n];
-                for (cell, &a) in climb.iter_mut().zip(above) {
-                    *cell = (*cell).min(a.climb());
+                let (row, above) = two_rows(&mut cells, n, v, slot.peer);
+                let sums = climb.iter_mut().zip(&mut wanted);
+                for ((own, &a), (up, wanted)) in row.iter().zip(above).zip(sums) {
+                    *up = (*up).min(a.climb());
+                    *wanted |= a.down() == own.farther();
                 }
             }
-            for (cell, &up) in cells[v * n..][..n].iter_mut().zip(&climb) {
-                *cell = if *cell == C::FAR { up } else { *cell };
+            let sums = climb.iter().zip(&wanted);
+            for (own, (&up, &wanted)) in cells[v * n..][..n].iter_mut().zip(sums) {
+                let free = !wanted && up.down() <= *own;
+                *own = if *own == C::FAR || free { up } else { *own };
             }
         }
         Self {
@@ -204,14 +218,16 @@ impl<C: Cell> Legs<C> {
     }
 }
 
+/// A cell that may climb does, to whatever is one hop nearer.
 #[inline(always)]
 fn by_climbing<C: Cell>(own: C, next: C) -> bool {
     own == next.climb()
 }
 
+/// Every cell may descend, to a neighbour that is one hop nearer and descends too.
 #[inline(always)]
 fn by_descending<C: Cell>(own: C, next: C) -> bool {
-    own == next.farther()
+    own.down() == next.farther()
 }
 
 /// A row to write and another to read.

@@ -1,0 +1,294 @@
+//! What the engines promise, on any fabric: every packet arrives, up/down never deadlocks, trees keep their shortest paths.
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "common/oracle.rs"]
+mod oracle;
+
+use common::*;
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::{
+    ENGINE_NAMES, Previous, Proof, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
+    engine_by_name, verify,
+};
+use oracle::{Verdict, detours, judge};
+use proptest::prelude::*;
+
+fn route(engine: &str, topo: &Topology) -> Routing {
+    engine_by_name(engine)
+        .unwrap()
+        .route(topo, &Previous::none())
+        .unwrap()
+}
+
+fn proven(engine: &str, fabric: &Fabric) -> Proof {
+    let topo = fabric.build();
+    let routing = route(engine, &topo);
+    assert_eq!(routing.engine, engine);
+    verify(&topo, &routing.tables).unwrap_or_else(|e| panic!("{e}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Any connected multigraph with loopback plugs, hosts anywhere and LMC 0 to 2: up/down passes the proof and the
+    /// independent judge; shortest paths arrive, whatever they deadlock.
+    #[test]
+    fn up_down_works_on_any_connected_graph(
+        n in 1usize..20, extra in 0usize..30, hosts in 0usize..30, seed: u64,
+    ) {
+        let topo = random(n, extra, hosts, seed).build();
+        let updn = route("updn", &topo);
+        prop_assert!(verify(&topo, &updn.tables).is_ok());
+        prop_assert_eq!(judge(&topo, &updn.tables), Verdict::Good);
+        let minhop = route("minhop", &topo);
+        let verdict = judge(&topo, &minhop.tables);
+        prop_assert!(matches!(verdict, Verdict::Good | Verdict::CreditLoop));
+        prop_assert_eq!(detours(&topo, &minhop.tables), 0);
+    }
+
+    /// A tree with a tenth of its cables pulled, as long as it hangs together: up/down still passes.
+    #[test]
+    fn up_down_works_on_degraded_trees(seed: u64, sharp: bool) {
+        let mut fabric = three_level(3);
+        let mut dice = Lcg(seed);
+        for _ in 0..fabric.cables.len() / 10 {
+            let less = fabric.without_cable(dice.below(fabric.cables.len()));
+            if less.connected() {
+                fabric = less;
+            }
+        }
+        let topo = if sharp { fabric.with_sharp() } else { fabric }.build();
+        prop_assert_eq!(judge(&topo, &route("updn", &topo).tables), Verdict::Good);
+    }
+
+    /// Switches discovered in another order (same LIDs, same cables): the same table in every switch.
+    #[test]
+    fn tables_do_not_depend_on_the_order_of_discovery(
+        n in 2usize..16, extra in 0usize..20, hosts in 0usize..20, seed: u64, turn in 1usize..15,
+    ) {
+        let fabric = random(n, extra, hosts, seed);
+        let topo = fabric.build();
+        let moved = |s: usize| (s + turn) % n;
+        let mut b = TopologyBuilder::new();
+        for place in 0..n {
+            let s = (place + n - turn % n) % n;
+            b.switch(fabric.ports[s], topo.lid(SwitchIdx(s as u32)));
+        }
+        for &((s, p), (t, q)) in fabric.cables.iter().rev() {
+            let end = |s, p| (SwitchIdx(moved(s) as u32), PortNum(p));
+            b.link(end(t, q), end(s, p));
+        }
+        for s in topo.switches() {
+            for e in topo.end_ports(s) {
+                b.end_port((SwitchIdx(moved(s.index()) as u32), e.port), e.lid, e.count);
+            }
+        }
+        let turned = b.build();
+        for engine in ENGINE_NAMES {
+            let (here, there) = (route(engine, &topo), route(engine, &turned));
+            for s in 0..n {
+                prop_assert_eq!(&here.tables[s], &there.tables[moved(s)]);
+            }
+        }
+    }
+}
+
+/// Rings, tori, hypercubes, dragonflies of many sizes: up/down passes.
+#[test]
+fn up_down_works_on_regular_fabrics_that_are_no_trees() {
+    let mut fabrics: Vec<Fabric> = (1..12).map(|n| ring(n, 1)).collect();
+    fabrics.extend((1..7).map(|d| hypercube(d, 1)));
+    fabrics.extend([[2, 3, 1], [3, 3, 3], [4, 4, 4], [5, 3, 2]].map(|s| torus(&s, 2)));
+    fabrics.extend([(3, 2), (5, 4), (9, 4)].map(|(g, s)| dragonfly(g, s, 2)));
+    for fabric in fabrics {
+        proven("updn", &fabric);
+        proven("updn", &fabric.with_sharp());
+    }
+}
+
+/// Full trees of two and three levels, with and without an aggregation node in every switch, with parallel cables: both
+/// engines keep every shortest path between end ports, and up/down needs no help to find the spines.
+#[test]
+fn trees_lose_no_shortest_path() {
+    for fabric in [
+        two_level(2, 2, 2, 1),
+        two_level(3, 2, 2, 1),
+        two_level(6, 3, 3, 1),
+        two_level(8, 4, 6, 2),
+        three_level(2),
+        three_level(3),
+        three_level(4),
+        three_level_of(4, 3, 2),
+    ] {
+        for fabric in [fabric.clone(), fabric.with_sharp()] {
+            let topo = fabric.build();
+            let tables = route("updn", &topo).tables;
+            assert_eq!(judge(&topo, &tables), Verdict::Good);
+            let leaves: Vec<_> = topo
+                .switches()
+                .filter(|&s| topo.end_ports(s).len() > 1)
+                .collect();
+            let distances = oracle::distances(&topo);
+            for d in topo
+                .destinations()
+                .iter()
+                .filter(|d| leaves.contains(&d.switch))
+            {
+                for &from in &leaves {
+                    let hops = oracle::follow(&topo, &tables, from, d.lid).unwrap().len();
+                    assert_eq!(hops, distances[from.index()][d.switch.index()] as usize);
+                }
+            }
+        }
+    }
+}
+
+/// On a full tree every channel towards a leaf carries one end port and the busiest channel no more than that: no
+/// balance can be better.
+#[test]
+fn full_trees_are_balanced_perfectly() {
+    for (fabric, hosts, each) in [
+        (two_level(12, 6, 6, 1), 72, 6),
+        (three_level(4), 128, 4),
+        (three_level(6), 432, 6),
+    ] {
+        assert_eq!(proven("updn", &fabric).max_load, hosts - each);
+    }
+}
+
+/// Leaves with fewer end ports than uplinks: the idle uplinks are not always the same ones. 10 end ports per leaf over 12
+/// spines: the channels to the spines carry within one in ten of the mean.
+#[test]
+fn uplinks_are_used_evenly_where_end_ports_are_few() {
+    let topo = two_level(16, 12, 10, 1).build();
+    let tables = route("updn", &topo).tables;
+    for leaf in 0..16 {
+        let mut routes = vec![0usize; 23];
+        for d in topo
+            .destinations()
+            .iter()
+            .filter(|d| d.port != PortNum::ZERO)
+        {
+            routes[tables[leaf].get(d.lid).index()] += usize::from(d.switch.index() != leaf);
+        }
+        // 150 routes over ports 11 to 22.
+        assert!(
+            routes[11..].iter().all(|r| (11..=14).contains(r)),
+            "{routes:?}"
+        );
+    }
+}
+
+/// LIDs of one end port (LMC 2) come down by different spines.
+#[test]
+fn lids_of_one_end_port_take_different_ways() {
+    let mut fabric = Fabric::switches(8, 16);
+    for leaf in 0..4 {
+        (4..8).for_each(|spine| fabric.cable(leaf, spine));
+        (0..3).for_each(|_| fabric.host(leaf, 4));
+    }
+    let topo = fabric.build();
+    let tables = route("updn", &topo).tables;
+    assert_eq!(judge(&topo, &tables), Verdict::Good);
+    for end_port in topo.end_ports(SwitchIdx(0)) {
+        let ways: std::collections::BTreeSet<PortNum> = (0..4)
+            .map(|offset| tables[1].get(Lid(end_port.lid.raw() + offset)))
+            .collect();
+        assert_eq!(ways.len(), 4);
+    }
+}
+
+/// Own LIDs are 0, attached end ports their port, LIDs that nobody owns are dropped.
+#[test]
+fn local_and_unused_lids_are_entered_as_the_specification_says() {
+    let mut b = TopologyBuilder::new();
+    let s = b.switch(4, Lid(8));
+    b.switch_lids(s, 4);
+    b.end_port((s, PortNum(3)), Lid(2), 2);
+    b.link((s, PortNum(1)), (s, PortNum(2)));
+    let topo = b.build();
+    let table = &route("updn", &topo).tables[0];
+    let drop = PortNum::DROP;
+    let entries: Vec<PortNum> = (0..14).map(|l| table.get(Lid(l))).collect();
+    let (z, p) = (PortNum::ZERO, PortNum(3));
+    assert_eq!(
+        entries,
+        [
+            drop, drop, p, p, drop, drop, drop, drop, z, z, z, z, drop, drop
+        ]
+    );
+    assert!(verify(&topo, &route("minhop", &topo).tables).is_ok());
+}
+
+/// No switch at all: no tables, and nothing wrong with them.
+#[test]
+fn a_fabric_without_switches_needs_no_tables() {
+    let topo = TopologyBuilder::new().build();
+    for engine in ENGINE_NAMES {
+        let routing = route(engine, &topo);
+        assert!(routing.tables.is_empty());
+        assert_eq!(verify(&topo, &routing.tables).unwrap().pairs, 0);
+    }
+}
+
+/// Two switches without a cable: an error that says so, not half a table.
+#[test]
+fn islands_are_refused() {
+    let topo = Fabric::switches(2, 4).build();
+    for engine in ENGINE_NAMES {
+        let refused = engine_by_name(engine)
+            .unwrap()
+            .route(&topo, &Previous::none())
+            .unwrap_err();
+        assert_eq!(refused, RouteError::Disconnected { islands: 2 });
+    }
+}
+
+/// A chain so long that hops do not fit a byte: still routed and proven.
+#[test]
+fn paths_of_more_than_127_hops_are_routed() {
+    let mut fabric = Fabric::switches(300, 3);
+    (1..300).for_each(|s| fabric.cable(s - 1, s));
+    fabric.host(0, 1);
+    fabric.host(299, 1);
+    for engine in ENGINE_NAMES {
+        assert_eq!(proven(engine, &fabric).max_hops, 299);
+    }
+}
+
+/// A switch with more neighbours than a machine word has bits.
+#[test]
+fn a_switch_may_have_200_neighbours() {
+    let mut fabric = Fabric::switches(202, 201);
+    for leaf in 2..202 {
+        fabric.cable(0, leaf);
+        fabric.cable(1, leaf);
+        fabric.host(leaf, 1);
+    }
+    assert_eq!(proven("updn", &fabric).max_hops, 2);
+}
+
+/// One worker or two: the same tables and the same proof.
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let with_threads = |threads: usize, topo: &Topology, engine: &str| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| {
+            let tables = route(engine, topo).tables;
+            let verdict = verify(topo, &tables);
+            (tables, verdict)
+        })
+    };
+    for fabric in [three_level(4), random(40, 60, 90, 3), torus(&[4, 4, 4], 2)] {
+        let topo = fabric.build();
+        for engine in ENGINE_NAMES {
+            let one = with_threads(1, &topo, engine);
+            assert_eq!(one, with_threads(2, &topo, engine));
+            assert_eq!(one, with_threads(5, &topo, engine));
+        }
+    }
+}

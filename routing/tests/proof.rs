@@ -1,0 +1,216 @@
+//! The proof refuses what is wrong, for the right reason, and agrees with a judge that follows every packet.
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "common/oracle.rs"]
+mod oracle;
+
+use std::sync::Arc;
+
+use common::*;
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::select::Reason;
+use ferrosm_routing::{
+    Failure, Lft, Previous, SwitchIdx, Tables, Topology, engine_by_name, route_with, verify,
+};
+use oracle::{Verdict, judge};
+use proptest::prelude::*;
+
+fn tables(engine: &str, topo: &Topology) -> Tables {
+    engine_by_name(engine)
+        .unwrap()
+        .route(topo, &Previous::none())
+        .unwrap()
+        .tables
+}
+
+fn spoil(tables: &mut Tables, switch: usize, lid: u16, port: u8) {
+    let mut lft = Lft::clone(&tables[switch]);
+    lft.set(Lid(lid), PortNum(port));
+    tables[switch] = Arc::new(lft);
+}
+
+fn verdict(outcome: Result<(), &Failure>) -> Verdict {
+    match outcome {
+        Ok(()) => Verdict::Good,
+        Err(f) if f.loops.count > 0 => Verdict::Loops,
+        Err(f) if f.unreachable.count > 0 => Verdict::Unreachable,
+        Err(f) => {
+            assert!(f.cycle.is_some(), "a failure that says nothing");
+            Verdict::CreditLoop
+        }
+    }
+}
+
+/// Three switches in a row, one end port each: LIDs 1 to 3 the switches', 4 to 6 the end ports'.
+fn row() -> Topology {
+    let mut fabric = Fabric::switches(3, 4);
+    fabric.hosts_on(0..3, 1);
+    fabric.cable(0, 1);
+    fabric.cable(1, 2);
+    fabric.build()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Tables of either engine, some entries of which were overwritten: the proof and the judge say the same.
+    #[test]
+    fn the_proof_agrees_with_a_judge_that_follows_every_packet(
+        n in 1usize..12, extra in 0usize..16, hosts in 0usize..14, seed: u64,
+        minhop: bool, spoiled in 0usize..4,
+    ) {
+        let topo = random(n, extra, hosts, seed).build();
+        let mut tables = tables(if minhop { "minhop" } else { "updn" }, &topo);
+        let mut dice = Lcg(!seed);
+        for _ in 0..spoiled {
+            let s = dice.below(n);
+            let port = [0, 0xFF, 1, 2, 3, 4, 5][dice.below(7)];
+            spoil(&mut tables, s, dice.below(usize::from(topo.top_lid().raw()) + 1) as u16, port);
+        }
+        let outcome = verify(&topo, &tables);
+        prop_assert_eq!(verdict(outcome.as_ref().map(|_| ())), judge(&topo, &tables));
+    }
+
+    /// A credit loop that is shown is one: consecutive channels, each used right after the one before by some LID.
+    #[test]
+    fn a_credit_loop_that_is_shown_is_real(n in 3usize..12, extra in 4usize..16, seed: u64) {
+        let topo = random(n, extra, 3 * n, seed).build();
+        let tables = tables("minhop", &topo);
+        let Err(Failure { cycle: Some(cycle), .. }) = verify(&topo, &tables) else {
+            return Ok(());
+        };
+        for (i, &(s, p)) in cycle.iter().enumerate() {
+            let (next, out) = cycle[(i + 1) % cycle.len()];
+            prop_assert_eq!(topo.neighbor(s, p).map(|x| x.0), Some(next));
+            let used = topo.destinations().iter().any(|d| {
+                tables[s.index()].get(d.lid) == p && tables[next.index()].get(d.lid) == out
+            });
+            prop_assert!(used);
+        }
+    }
+}
+
+/// Shortest paths around a ring of 4 or more wait for each other in a circle as long as the ring.
+#[test]
+fn minhop_on_a_ring_has_a_credit_loop() {
+    for n in 4..9 {
+        let topo = ring(n, 2).build();
+        let failure = verify(&topo, &tables("minhop", &topo)).unwrap_err();
+        assert_eq!(failure.cycle.as_ref().map(Vec::len), Some(n));
+        assert!(failure.to_string().contains("credit loop"), "{failure}");
+    }
+}
+
+/// The table of the middle switch drops LID 6.
+#[test]
+fn a_dropped_packet_is_found() {
+    let topo = row();
+    let mut tables = tables("updn", &topo);
+    spoil(&mut tables, 1, 6, 0xFF);
+    let failure = verify(&topo, &tables).unwrap_err();
+    assert_eq!((failure.unreachable.count, failure.loops.count), (2, 0));
+    let first = failure.unreachable.first[0];
+    assert_eq!(
+        (first.from, first.lid, first.at),
+        (SwitchIdx(0), Lid(6), SwitchIdx(1))
+    );
+    assert_eq!(
+        failure.describe(&|s| format!("S{}", s.0)),
+        "2 pairs are unreachable, for instance LID 6 from S0, which is dropped at S1"
+    );
+}
+
+/// The middle switch sends LID 6 out to its own end port.
+#[test]
+fn a_packet_at_the_wrong_end_port_is_found() {
+    let topo = row();
+    let mut tables = tables("updn", &topo);
+    spoil(&mut tables, 1, 6, 1);
+    let failure = verify(&topo, &tables).unwrap_err();
+    assert!(
+        failure
+            .to_string()
+            .ends_with("which ends at switch 1 port 1"),
+        "{failure}"
+    );
+}
+
+/// The owner of LID 6 keeps the packet (port 0) instead of handing it out.
+#[test]
+fn a_packet_kept_by_the_owners_switch_is_found() {
+    let topo = row();
+    let mut tables = tables("updn", &topo);
+    spoil(&mut tables, 2, 6, 0);
+    assert_eq!(verify(&topo, &tables).unwrap_err().unreachable.count, 3);
+}
+
+/// The middle switch sends LID 6 back where it came from.
+#[test]
+fn a_packet_that_circles_is_found() {
+    let topo = row();
+    let mut tables = tables("updn", &topo);
+    spoil(&mut tables, 1, 6, 2);
+    let failure = verify(&topo, &tables).unwrap_err();
+    assert_eq!((failure.unreachable.count, failure.loops.count), (0, 2));
+    assert!(failure.to_string().contains("circles"), "{failure}");
+}
+
+/// Fewer tables than switches are not a panic.
+#[test]
+fn a_missing_table_is_found() {
+    let topo = row();
+    let mut tables = tables("updn", &topo);
+    tables.pop();
+    assert!(verify(&topo, &tables).unwrap_err().unreachable.count > 0);
+}
+
+/// Spines without end ports that cannot reach each other by LID: allowed, and counted. With an end port each: refused.
+#[test]
+fn only_switches_with_end_ports_must_reach_switches() {
+    let fabric = two_level(3, 2, 2, 1);
+    let topo = fabric.build();
+    let mut t = tables("updn", &topo);
+    let spines = topo.switches().filter(|&s| topo.end_ports(s).is_empty());
+    let (a, b): (Vec<_>, Vec<_>) = spines.map(|s| (s.index(), topo.lid(s).raw())).unzip();
+    spoil(&mut t, a[0], b[1], 0xFF);
+    assert_eq!(verify(&topo, &t).unwrap().idle_unreachable, 1);
+    let topo = fabric.with_sharp().build();
+    let mut t = tables("updn", &topo);
+    spoil(&mut t, a[0], b[1], 0xFF);
+    assert_eq!(verify(&topo, &t).unwrap_err().unreachable.count, 1);
+}
+
+/// Counts of a fabric small enough to count by hand: 3 switches in a row, an end port each.
+#[test]
+fn the_figures_of_a_proof_are_right() {
+    let topo = row();
+    let proof = verify(&topo, &tables("updn", &topo)).unwrap();
+    assert_eq!(proof.pairs, 18);
+    assert_eq!(proof.hop_histogram, [0, 4, 2]);
+    assert_eq!((proof.max_hops, proof.max_load, proof.channels), (2, 2, 4));
+    assert!((proof.mean_load - 2.0).abs() < 1e-9);
+    // Left to right and right to left through the middle.
+    assert_eq!(proof.dependencies, 2);
+}
+
+/// minhop first on a ring: refused with the reason, then up/down, proven. An unknown name is a reason too.
+#[test]
+fn the_first_engine_that_passes_is_taken() {
+    let topo = ring(6, 1).build();
+    let selection = route_with(&["ftre", "minhop"], &topo, &Previous::none());
+    let (routing, proof) = selection.chosen.unwrap();
+    assert_eq!(routing.engine, "updn");
+    assert_eq!(verify(&topo, &routing.tables), Ok(proof));
+    assert_eq!(selection.refused.len(), 2);
+    assert!(
+        selection.refused[0]
+            .to_string()
+            .contains("no routing engine named `ftre`")
+    );
+    assert!(matches!(&selection.refused[1].reason, Reason::Proof(f) if f.cycle.is_some()));
+    let tree = two_level(3, 1, 2, 1).build();
+    let selection = route_with(&["minhop", "updn"], &tree, &Previous::none());
+    assert_eq!(selection.chosen.map(|c| c.0.engine), Some("minhop"));
+    assert!(selection.refused.is_empty());
+}

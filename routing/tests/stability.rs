@@ -1,0 +1,145 @@
+//! What moves when a fabric changes: as little as can be, and a repair leads back to where it was.
+
+#[path = "common/mod.rs"]
+mod common;
+
+use std::sync::Arc;
+
+use common::*;
+use ferrosm_routing::{
+    ENGINE_NAMES, Previous, Tables, Topology, changed_blocks, engine_by_name, verify,
+};
+use proptest::prelude::*;
+
+fn route(engine: &str, topo: &Topology, before: &Tables) -> Tables {
+    let previous = Previous {
+        lfts: before.iter().cloned().map(Some).collect(),
+    };
+    engine_by_name(engine)
+        .unwrap()
+        .route(topo, &previous)
+        .unwrap()
+        .tables
+}
+
+fn moved(before: &Tables, after: &Tables) -> usize {
+    let pairs = before.iter().zip(after);
+    pairs
+        .map(|(x, y)| {
+            x.entries()
+                .iter()
+                .zip(y.entries())
+                .filter(|(a, b)| a != b)
+                .count()
+        })
+        .sum()
+}
+
+fn using(before: &Tables, (switch, port): (usize, u8)) -> usize {
+    before[switch]
+        .entries()
+        .iter()
+        .filter(|&&e| e == port)
+        .count()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Nothing changed: not an entry moves, and every table is the same allocation.
+    #[test]
+    fn an_unchanged_fabric_keeps_its_very_tables(
+        n in 1usize..16, extra in 0usize..20, hosts in 0usize..20, seed: u64,
+    ) {
+        let topo = random(n, extra, hosts, seed).build();
+        for engine in ENGINE_NAMES {
+            let before = route(engine, &topo, &Tables::new());
+            let after = route(engine, &topo, &before);
+            prop_assert!(before.iter().zip(&after).all(|(a, b)| Arc::ptr_eq(a, b)));
+        }
+    }
+
+    /// A cable of any graph is lost and repaired: up/down passes the proof each time.
+    #[test]
+    fn every_step_of_a_loss_and_a_repair_is_proven(
+        n in 3usize..16, extra in 2usize..20, hosts in 0usize..20, seed: u64, pick: usize,
+    ) {
+        let fabric = random(n, extra, hosts, seed);
+        let less = fabric.without_cable(pick % fabric.cables.len());
+        prop_assume!(less.connected());
+        let (full, less) = (fabric.build(), less.build());
+        let before = route("updn", &full, &Tables::new());
+        let during = route("updn", &less, &before);
+        prop_assert!(verify(&less, &during).is_ok());
+        prop_assert!(verify(&full, &route("updn", &full, &during)).is_ok());
+    }
+}
+
+/// A tree loses each of its cables in turn. Entries that used it must move (that is the floor); what else moves stays
+/// within five floors per cable and within 2.5 over all cables. The repair gives back the first tables.
+#[test]
+fn one_lost_cable_moves_few_entries_and_its_repair_moves_them_back() {
+    for (fabric, engine) in ENGINE_NAMES.iter().flat_map(|e| {
+        [
+            (three_level(4), *e),
+            (two_level(12, 6, 6, 1).with_sharp(), *e),
+        ]
+    }) {
+        let topo = fabric.build();
+        let before = route(engine, &topo, &Tables::new());
+        let (mut moves, mut floors, mut worst) = (0, 0, 0);
+        for (i, &(a, b)) in fabric.cables.iter().enumerate() {
+            let less = fabric.without_cable(i).build();
+            let after = route(engine, &less, &before);
+            let floor = using(&before, a) + using(&before, b);
+            assert!(moved(&before, &after) >= floor);
+            worst = worst.max(moved(&before, &after) * 10 / floor.max(1));
+            moves += moved(&before, &after);
+            floors += floor;
+            let again = route(engine, &topo, &after);
+            assert_eq!(again, before);
+        }
+        println!("{engine}: {moves} / {floors}, worst {worst} / 10");
+        assert!(
+            2 * moves < 5 * floors,
+            "{moves} moved, the floor is {floors}"
+        );
+    }
+}
+
+/// A leaf loses a host: no route of another LID moves, only tables' entries for that LID.
+#[test]
+fn a_lost_host_moves_nobody_else() {
+    let fabric = three_level(4);
+    let full = fabric.build();
+    let before = route("updn", &full, &Tables::new());
+    let mut less = fabric;
+    // The last in LID order, so that the builder gives all others the same LIDs.
+    less.hosts.pop();
+    let less = less.build();
+    let after = route("updn", &less, &before);
+    for d in less.destinations() {
+        for s in less.switches() {
+            assert_eq!(after[s.index()].get(d.lid), before[s.index()].get(d.lid));
+        }
+    }
+    let last_block = u16::try_from(usize::from(full.top_lid().raw()) / 64).unwrap();
+    for (x, y) in before.iter().zip(&after) {
+        assert!(changed_blocks(Some(x), y).all(|b| b == last_block));
+    }
+}
+
+/// A switch that comes back without tables is given what it had; the tables of the others stay.
+#[test]
+fn a_switch_that_lost_its_tables_gets_them_back() {
+    let topo = three_level(3).build();
+    let before = route("updn", &topo, &Tables::new());
+    let mut lfts: Vec<_> = before.iter().cloned().map(Some).collect();
+    lfts[5] = None;
+    let after = engine_by_name("updn")
+        .unwrap()
+        .route(&topo, &Previous { lfts })
+        .unwrap()
+        .tables;
+    assert_eq!(after, before);
+}
