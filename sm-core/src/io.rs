@@ -15,6 +15,10 @@ use crate::report::{Phase, SweepReport};
 pub type LidMap = BTreeMap<PortGuid, (Lid, Lmc)>;
 
 /// Something that happened outside.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "MADs are the bulk of what passes; a box each would cost more than it saves"
+)]
 #[derive(Debug)]
 pub enum Input {
     /// A MAD arrived on QP0.
@@ -45,6 +49,7 @@ pub enum LocalPortEvent {
 }
 
 /// Something to be done outside.
+#[expect(clippy::large_enum_variant, reason = "as for inputs")]
 #[derive(Debug)]
 pub enum Output {
     /// Send a MAD on QP0.

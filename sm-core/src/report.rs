@@ -25,8 +25,12 @@ pub enum QuarantineReason {
 impl fmt::Display for QuarantineReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::DuplicateNodeGuid(g) => write!(f, "node GUID {g} is already used by another node"),
-            Self::DuplicatePortGuid(g) => write!(f, "port GUID {g} is already used by another port"),
+            Self::DuplicateNodeGuid(g) => {
+                write!(f, "node GUID {g} is already used by another node")
+            }
+            Self::DuplicatePortGuid(g) => {
+                write!(f, "port GUID {g} is already used by another port")
+            }
             Self::Garbage(what) => write!(f, "answers cannot be true: {what}"),
             Self::NoAnswer => f.write_str("no answer"),
             Self::TooFar => f.write_str("more than 63 hops away"),
@@ -79,7 +83,12 @@ impl ProblemKind {
     #[must_use]
     pub const fn is_grave(&self) -> bool {
         match self {
-            Self::Quarantined(_) | Self::NoAnswer { .. } | Self::Refused { .. } | Self::NoLid | Self::NotActive(_) | Self::NoLinearTable => true,
+            Self::Quarantined(_)
+            | Self::NoAnswer { .. }
+            | Self::Refused { .. }
+            | Self::NoLid
+            | Self::NotActive(_)
+            | Self::NoLinearTable => true,
             Self::LidConflict(_) | Self::LinkMismatch | Self::Loopback => false,
         }
     }
@@ -87,17 +96,23 @@ impl ProblemKind {
 
 impl fmt::Display for ProblemKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |a: &AttrId| ferrosm_mad::attr::id::name(*a).map_or_else(|| a.to_string(), str::to_owned);
+        let name = |a: &AttrId| {
+            ferrosm_mad::attr::id::name(*a).map_or_else(|| a.to_string(), str::to_owned)
+        };
         match self {
             Self::Quarantined(why) => write!(f, "left out: {why}"),
             Self::NoAnswer { attr } => write!(f, "no answer to {}", name(attr)),
             Self::Refused { attr, status } => write!(f, "refused Set({}): {status}", name(attr)),
             Self::NoLid => f.write_str("no LID left for it"),
             Self::NotActive(state) => write!(f, "the link stays in {state}"),
-            Self::LidConflict(lid) => write!(f, "its LID {lid} belongs to another port; given a new one"),
+            Self::LidConflict(lid) => {
+                write!(f, "its LID {lid} belongs to another port; given a new one")
+            }
             Self::LinkMismatch => f.write_str("the ends disagreed on MTU or lanes; link restarted"),
             Self::Loopback => f.write_str("loopback cable, not used for routing"),
-            Self::NoLinearTable => f.write_str("has no linear forwarding table; left out of routing"),
+            Self::NoLinearTable => {
+                f.write_str("has no linear forwarding table; left out of routing")
+            }
         }
     }
 }

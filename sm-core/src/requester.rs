@@ -153,7 +153,10 @@ impl<I: Copy> Requester<I> {
         let limits = self.limits;
         let slots = core::mem::take(&mut self.slots);
         let queued = self.queued;
-        *self = Self { queued, ..Self::new(limits) };
+        *self = Self {
+            queued,
+            ..Self::new(limits)
+        };
         // Generations go on, so that late answers do not match new requests.
         self.slots = slots;
         for (i, slot) in self.slots.iter_mut().enumerate() {
@@ -180,7 +183,9 @@ impl<I: Copy> Requester<I> {
             if queue.in_flight >= queue.window {
                 continue;
             }
-            let Some(item) = queue.waiting.pop_front() else { continue };
+            let Some(item) = queue.waiting.pop_front() else {
+                continue;
+            };
             let dispatch = self.dispatch(Device(d), item, 0, now);
             self.mark_ready(Device(d));
             return Some(dispatch);
@@ -212,7 +217,9 @@ impl<I: Copy> Requester<I> {
 
     /// No answer will come: repeats the request or gives it back for good.
     pub(crate) fn unanswered(&mut self, tid: Tid) -> Unanswered<I> {
-        let Some((device, item, repetition)) = self.take(tid) else { return Unanswered::Unknown };
+        let Some((device, item, repetition)) = self.take(tid) else {
+            return Unanswered::Unknown;
+        };
         if device != Device::NONE {
             let queue = self.device(device);
             queue.window = (queue.window / 2).max(1);
@@ -257,7 +264,12 @@ impl<I: Copy> Requester<I> {
         self.in_flight += 1;
         let index = self.free.pop().map_or_else(
             || {
-                self.slots.push(Slot { generation: 0, device, item: None, repetition });
+                self.slots.push(Slot {
+                    generation: 0,
+                    device,
+                    item: None,
+                    repetition,
+                });
                 self.slots.len() - 1
             },
             usize::from,
@@ -269,11 +281,19 @@ impl<I: Copy> Requester<I> {
         slot.repetition = repetition;
         let tid = Tid(u64::from(slot.generation) << SLOT_BITS | index as u64);
         // Answered requests leave their deadlines behind; drop those in front.
-        while self.deadlines.front().is_some_and(|(_, t)| self.slot_of(*t).is_none()) {
+        while self
+            .deadlines
+            .front()
+            .is_some_and(|(_, t)| self.slot_of(*t).is_none())
+        {
             self.deadlines.pop_front();
         }
         self.deadlines.push_back((now + self.limits.timeout, tid));
-        Dispatch { tid, item, repetition }
+        Dispatch {
+            tid,
+            item,
+            repetition,
+        }
     }
 
     fn slot_of(&self, tid: Tid) -> Option<usize> {
@@ -300,7 +320,8 @@ impl<I: Copy> Requester<I> {
     fn device(&mut self, device: Device) -> &mut DeviceQueue<I> {
         let index = device.0 as usize;
         while self.devices.len() <= index {
-            self.devices.push(DeviceQueue::new(self.limits.device_window));
+            self.devices
+                .push(DeviceQueue::new(self.limits.device_window));
         }
         &mut self.devices[index]
     }
@@ -332,7 +353,12 @@ mod tests {
     const MS: Duration = Duration::from_millis(1);
 
     fn requester(window: usize, device_window: u16, retries: u8) -> Requester<u32> {
-        Requester::new(Limits { timeout: 200 * MS, retries, window, device_window })
+        Requester::new(Limits {
+            timeout: 200 * MS,
+            retries,
+            window,
+            device_window,
+        })
     }
 
     fn drain(r: &mut Requester<u32>, now: Instant) -> Vec<Dispatch<u32>> {
@@ -348,7 +374,10 @@ mod tests {
             r.push(Device(0), i);
         }
         r.push(Device(1), 99);
-        let sent: Vec<u32> = drain(&mut r, Instant::START).iter().map(|d| d.item).collect();
+        let sent: Vec<u32> = drain(&mut r, Instant::START)
+            .iter()
+            .map(|d| d.item)
+            .collect();
         assert_eq!(sent.iter().filter(|i| **i < 10).count(), 4);
         assert!(sent.contains(&99));
     }
@@ -371,7 +400,10 @@ mod tests {
         assert_eq!(r.unanswered(lost.tid), Unanswered::Failed(lost.item));
         for d in &in_flight[..3] {
             r.answered(d.tid);
-            assert!(drain(&mut r, Instant::START).is_empty(), "four are still in flight");
+            assert!(
+                drain(&mut r, Instant::START).is_empty(),
+                "four are still in flight"
+            );
         }
         r.answered(in_flight[3].tid);
         assert!(!drain(&mut r, Instant::START).is_empty());
@@ -386,7 +418,11 @@ mod tests {
         assert_eq!(r.expired(Instant::START + 199 * MS), None);
         assert_eq!(r.expired(Instant::START + 200 * MS), Some(first.tid));
         assert_eq!(r.unanswered(first.tid), Unanswered::Repeated(7));
-        assert_eq!(r.answered(first.tid), None, "a late answer to the first try");
+        assert_eq!(
+            r.answered(first.tid),
+            None,
+            "a late answer to the first try"
+        );
         let second = r.next(Instant::START + 200 * MS).unwrap();
         assert_eq!((second.item, second.repetition), (7, 1));
         assert_ne!(second.tid, first.tid);

@@ -116,6 +116,22 @@ impl Ask {
         }
     }
 
+    /// Whether an answer with this modifier can be meant. Only what tells parts of an attribute apart has to come back
+    /// as it was sent.
+    pub(crate) const fn is_answered_with(self, modifier: AttrMod) -> bool {
+        match self {
+            Self::Port(p) | Self::SetPort(p, _) => modifier.0 & 0xFF == p.port.0 as u32,
+            Self::Lft(_, block) | Self::SetLft(_, block) => modifier.0 == block as u32,
+            Self::Probe(_)
+            | Self::Description(_)
+            | Self::Switch(_)
+            | Self::Sm(_)
+            | Self::ClearChange(_)
+            | Self::SetSwitch(_)
+            | Self::Handover(_) => true,
+        }
+    }
+
     /// The port that is asked, for messages.
     pub(crate) const fn place(self) -> Option<PortRef> {
         match self {
@@ -161,7 +177,11 @@ impl SubnetManager {
         let detour = repetition >= 2 || (repetition == 1 && self.is_local_sweep());
         let to = |at: PortRef| {
             let plain = route_to(&self.subnet, at);
-            if detour { detour_to(&self.subnet, at).or(plain) } else { plain }
+            if detour {
+                detour_to(&self.subnet, at).or(plain)
+            } else {
+                plain
+            }
         };
         let path = match ask {
             Ask::Probe(None) => DrPath::LOCAL,
@@ -218,22 +238,31 @@ impl SubnetManager {
         match step {
             PortStep::Params | PortStep::ParamsFirst => self.wanted_port(p),
             PortStep::Arm => Some(ports::with_state(self.wanted_port(p)?, PortState::Armed)),
-            PortStep::ArmOnly => {
-                Some(ports::with_state(ports::current(self.subnet.port(p)?), PortState::Armed))
-            }
-            PortStep::Activate => {
-                Some(ports::with_state(ports::current(self.subnet.port(p)?), PortState::Active))
-            }
-            PortStep::Restart => {
-                Some(ports::with_state(ports::current(self.subnet.port(p)?), PortState::Down))
-            }
+            PortStep::ArmOnly => Some(ports::with_state(
+                ports::current(self.subnet.port(p)?),
+                PortState::Armed,
+            )),
+            PortStep::Activate => Some(ports::with_state(
+                ports::current(self.subnet.port(p)?),
+                PortState::Active,
+            )),
+            PortStep::Restart => Some(ports::with_state(
+                ports::current(self.subnet.port(p)?),
+                PortState::Down,
+            )),
         }
     }
 
     /// The PortInfo that a port should have, without a change of state.
     pub(super) fn wanted_port(&self, p: PortRef) -> Option<[u8; 64]> {
         let address = self.address_of(p);
-        ports::wanted(&self.subnet, p, address, &self.cfg, self.reregisters(p, address))
+        ports::wanted(
+            &self.subnet,
+            p,
+            address,
+            &self.cfg,
+            self.reregisters(p, address),
+        )
     }
 
     pub(super) fn address_of(&self, p: PortRef) -> Option<Address> {
@@ -245,7 +274,9 @@ impl SubnetManager {
 
     /// Whether the host behind an end port must repeat its registrations: this SM, or its LID, is new to it (rule 3.19).
     fn reregisters(&self, p: PortRef, address: Option<Address>) -> bool {
-        let (Some(address), Some(port)) = (address, self.subnet.port(p)) else { return false };
+        let (Some(address), Some(port)) = (address, self.subnet.port(p)) else {
+            return false;
+        };
         let info = port.info();
         self.cfg.client_reregister
             && (self.first_as_master

@@ -24,6 +24,9 @@ use crate::subnet::{Node, NodeIdx, PortRef};
 /// A fabric that changes faster than it can be routed gets its tables all the same after so many attempts.
 const MAX_STALE_ROUTINGS: u8 = 3;
 
+/// LIDs of one forwarding table block.
+const BLOCK_LIDS: u16 = 64;
+
 impl SubnetManager {
     /// Reads the tables of switches that had some before this SM came, so that only differences are written.
     pub(super) fn begin_reading(&mut self) {
@@ -36,8 +39,11 @@ impl SubnetManager {
             .filter(|(_, top)| *top > 0 && *top <= Lid::UNICAST_MAX.0)
             .collect();
         for (n, top) in to_read {
-            let blocks = top / LFT_BLOCK_LEN as u16 + 1;
-            self.sweep.reading.insert(n, vec![PortNum::DROP.0; usize::from(blocks) * LFT_BLOCK_LEN]);
+            let blocks = top / BLOCK_LIDS + 1;
+            self.sweep.reading.insert(
+                n,
+                vec![PortNum::DROP.0; usize::from(blocks) * LFT_BLOCK_LEN],
+            );
             for block in 0..blocks {
                 self.ask(Ask::Lft(n, block));
             }
@@ -50,8 +56,11 @@ impl SubnetManager {
             return;
         }
         let at = usize::from(block) * LFT_BLOCK_LEN;
-        if let Some(part) =
-            self.sweep.reading.get_mut(&n).and_then(|t| t.get_mut(at..at + LFT_BLOCK_LEN))
+        if let Some(part) = self
+            .sweep
+            .reading
+            .get_mut(&n)
+            .and_then(|t| t.get_mut(at..at + LFT_BLOCK_LEN))
         {
             part.copy_from_slice(data);
         }
@@ -77,8 +86,11 @@ impl SubnetManager {
         for p in &plan.without {
             self.problem(Some(*p), ProblemKind::NoLid);
         }
-        self.sweep.report.lids_changed =
-            plan.lids.iter().filter(|(p, lid, _)| self.lid_in_use(*p) != *lid).count();
+        self.sweep.report.lids_changed = plan
+            .lids
+            .iter()
+            .filter(|(p, lid, _)| self.lid_in_use(*p) != *lid)
+            .count();
         if plan.map != self.lids {
             self.lids.clone_from(&plan.map);
             self.out.push_back(Output::Persist(self.lids.clone()));
@@ -99,7 +111,10 @@ impl SubnetManager {
         self.job = Some(self.jobs);
         let job = Job::new(self.jobs, &self.subnet, &self.lid_plan, &self.cfg.engines);
         for n in self.unroutable_switches() {
-            self.problem(Some(PortRef::new(n, PortNum::ZERO)), ProblemKind::NoLinearTable);
+            self.problem(
+                Some(PortRef::new(n, PortNum::ZERO)),
+                ProblemKind::NoLinearTable,
+            );
         }
         self.out.push_back(Output::Compute(Box::new(job)));
     }
@@ -159,8 +174,12 @@ impl SubnetManager {
             .max()
             .unwrap_or(Lid::NONE);
         self.enter(Phase::WriteTables);
-        let switches: Vec<NodeIdx> =
-            self.subnet.nodes().filter(|(_, n)| n.is_switch()).map(|(i, _)| i).collect();
+        let switches: Vec<NodeIdx> = self
+            .subnet
+            .nodes()
+            .filter(|(_, n)| n.is_switch())
+            .map(|(i, _)| i)
+            .collect();
         for n in switches {
             self.write_switch(n);
             let port0 = PortRef::new(n, PortNum::ZERO);
@@ -171,8 +190,12 @@ impl SubnetManager {
     }
 
     fn write_switch(&mut self, n: NodeIdx) {
-        let Some(node) = self.subnet.get(n) else { return };
-        let Some(wanted) = node.wanted.as_ref() else { return };
+        let Some(node) = self.subnet.get(n) else {
+            return;
+        };
+        let Some(wanted) = node.wanted.as_ref() else {
+            return;
+        };
         let blocks = blocks_to_write(node.installed.as_ref(), wanted);
         if blocks.is_empty() {
             self.write_reach(n);
@@ -194,7 +217,10 @@ impl SubnetManager {
         let outcome = if status.is_ok() && taken {
             Ok(())
         } else {
-            Err(ProblemKind::Refused { attr: id::LFT, status })
+            Err(ProblemKind::Refused {
+                attr: id::LFT,
+                status,
+            })
         };
         self.on_block_done(n, outcome);
     }
@@ -205,7 +231,9 @@ impl SubnetManager {
             self.sweep.blocks_failed.insert(n);
             self.problem(Some(PortRef::new(n, PortNum::ZERO)), kind);
         }
-        let Some(left) = self.sweep.blocks_left.get_mut(&n) else { return };
+        let Some(left) = self.sweep.blocks_left.get_mut(&n) else {
+            return;
+        };
         *left -= 1;
         if *left > 0 {
             return;
@@ -221,11 +249,15 @@ impl SubnetManager {
     /// LinearFDBTop goes last on a switch that had less, so that it never looks up an entry that is not written yet.
     fn write_reach(&mut self, n: NodeIdx) {
         let top = self.top_lid.0;
-        let due = self.subnet.get(n).and_then(Node::switch_info).is_some_and(|s| {
-            s.linear_fdb_top != top
-                || s.life_time_value != self.cfg.packet_life_time
-                || s.port_state_change
-        });
+        let due = self
+            .subnet
+            .get(n)
+            .and_then(Node::switch_info)
+            .is_some_and(|s| {
+                s.linear_fdb_top != top
+                    || s.life_time_value != self.cfg.packet_life_time
+                    || s.port_state_change
+            });
         if due {
             self.ask(Ask::SetSwitch(n));
         }
@@ -234,21 +266,35 @@ impl SubnetManager {
     pub(super) fn on_switch_set(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
         let at = PortRef::new(n, PortNum::ZERO);
         if !status.is_ok() {
-            self.problem(Some(at), ProblemKind::Refused { attr: id::SWITCH_INFO, status });
+            self.problem(
+                Some(at),
+                ProblemKind::Refused {
+                    attr: id::SWITCH_INFO,
+                    status,
+                },
+            );
             return;
         }
         let top = self.top_lid.0;
         if let Some(node) = self.subnet.get_mut(n) {
             node.switch_raw = Some(*data);
             if node.switch_info().is_none_or(|s| s.linear_fdb_top != top) {
-                self.problem(Some(at), ProblemKind::Refused { attr: id::SWITCH_INFO, status });
+                self.problem(
+                    Some(at),
+                    ProblemKind::Refused {
+                        attr: id::SWITCH_INFO,
+                        status,
+                    },
+                );
             }
         }
     }
 
     /// Whether a port's parameters differ from what they should be, and asking could help.
     fn needs_params(&self, p: PortRef) -> bool {
-        let (Some(want), Some(port)) = (self.wanted_port(p), self.subnet.port(p)) else { return false };
+        let (Some(want), Some(port)) = (self.wanted_port(p), self.subnet.port(p)) else {
+            return false;
+        };
         let urgent = port.asked.is_none() || PortInfo::decode(&want).client_reregister;
         want != ports::current(port) && (urgent || port.asked != self.fingerprint(p))
     }
@@ -265,7 +311,10 @@ impl SubnetManager {
     /// Ports with a cable whose far end is known, switch ports 0 that are end ports, and the SM's own.
     fn live_ports(&self) -> Vec<PortRef> {
         let local = self.subnet.local();
-        let mut ports: Vec<PortRef> = local.into_iter().filter(|p| p.port != PortNum::ZERO).collect();
+        let mut ports: Vec<PortRef> = local
+            .into_iter()
+            .filter(|p| p.port != PortNum::ZERO)
+            .collect();
         let mut add = |p: PortRef| {
             if Some(p) != local && self.is_live(p) {
                 ports.push(p);
@@ -274,7 +323,12 @@ impl SubnetManager {
         if self.sweep.local {
             // Only what was read can have changed, and what is at the other end of it.
             let mut near = self.sweep.touched.clone();
-            near.extend(self.sweep.touched.iter().filter_map(|p| self.subnet.peer(*p)));
+            near.extend(
+                self.sweep
+                    .touched
+                    .iter()
+                    .filter_map(|p| self.subnet.peer(*p)),
+            );
             near.into_iter().for_each(&mut add);
         } else {
             for (n, node) in self.subnet.nodes() {
@@ -286,12 +340,18 @@ impl SubnetManager {
 
     /// Whether a port carries data or is to do so.
     fn is_live(&self, p: PortRef) -> bool {
-        let Some(node) = self.subnet.get(p.node) else { return false };
-        let Some(port) = node.ports.get(p.port.index()) else { return false };
+        let Some(node) = self.subnet.get(p.node) else {
+            return false;
+        };
+        let Some(port) = node.ports.get(p.port.index()) else {
+            return false;
+        };
         let live = match ports::kind_of(node, p.port) {
             PortKind::BasePort0 => false,
             PortKind::EnhancedPort0 => true,
-            PortKind::EndPort | PortKind::External => port.link.is_some() && port.quarantine.is_none(),
+            PortKind::EndPort | PortKind::External => {
+                port.link.is_some() && port.quarantine.is_none()
+            }
         };
         live && port.is_up()
     }
@@ -301,7 +361,9 @@ impl SubnetManager {
         self.enter(Phase::Arm);
         let mut restarted = BTreeSet::new();
         for p in self.live_ports() {
-            let (Some(port), false) = (self.subnet.port(p), restarted.contains(&p)) else { continue };
+            let (Some(port), false) = (self.subnet.port(p), restarted.contains(&p)) else {
+                continue;
+            };
             let state = port.state();
             let peer = self.subnet.peer(p).filter(|_| p.port != PortNum::ZERO);
             if let Some(peer) = peer
@@ -312,6 +374,7 @@ impl SubnetManager {
                 restarted.extend([p, peer]);
                 self.suspect_ports.extend(self.switch_side(p, peer));
                 self.ask(Ask::SetPort(p, PortStep::Restart));
+                self.want_local();
                 continue;
             }
             // A port without a LID must not carry data.
@@ -325,14 +388,20 @@ impl SubnetManager {
     }
 
     fn switch_side(&self, a: PortRef, b: PortRef) -> Vec<PortRef> {
-        [a, b].into_iter().filter(|p| self.subnet.get(p.node).is_some_and(Node::is_switch)).collect()
+        [a, b]
+            .into_iter()
+            .filter(|p| self.subnet.get(p.node).is_some_and(Node::is_switch))
+            .collect()
     }
 
     /// Whether a port has a LID, or needs none; the far side of a cable counts, because both ends go up together.
     fn has_address(&self, p: PortRef) -> bool {
         let own = |p: PortRef| match self.subnet.get(p.node) {
             Some(node) if node.is_switch() && p.port != PortNum::ZERO => true,
-            _ => self.address_of(p).is_some() && self.subnet.port(p).is_some_and(|x| x.quarantine.is_none()),
+            _ => {
+                self.address_of(p).is_some()
+                    && self.subnet.port(p).is_some_and(|x| x.quarantine.is_none())
+            }
         };
         own(p) && self.subnet.peer(p).is_none_or(own)
     }
@@ -340,14 +409,26 @@ impl SubnetManager {
     pub(super) fn begin_activation(&mut self) {
         self.enter(Phase::Activate);
         for p in self.live_ports() {
-            if self.subnet.port(p).is_some_and(|port| port.state() == PortState::Armed) {
+            if self
+                .subnet
+                .port(p)
+                .is_some_and(|port| port.state() == PortState::Armed)
+            {
                 self.ask(Ask::SetPort(p, PortStep::Activate));
             }
         }
     }
 
-    pub(super) fn on_port_set(&mut self, p: PortRef, step: PortStep, status: Status, data: &[u8; 64]) {
-        let Some(port) = self.subnet.port_mut(p) else { return };
+    pub(super) fn on_port_set(
+        &mut self,
+        p: PortRef,
+        step: PortStep,
+        status: Status,
+        data: &[u8; 64],
+    ) {
+        let Some(port) = self.subnet.port_mut(p) else {
+            return;
+        };
         if status.is_ok() {
             port.raw = *data;
             port.known = true;
@@ -367,19 +448,33 @@ impl SubnetManager {
             // Some devices do not take parameters and a state at once.
             PortStep::Arm => self.ask(Ask::SetPort(p, PortStep::ParamsFirst)),
             PortStep::ParamsFirst => {
-                self.problem(Some(p), ProblemKind::Refused { attr: id::PORT_INFO, status });
+                self.problem(
+                    Some(p),
+                    ProblemKind::Refused {
+                        attr: id::PORT_INFO,
+                        status,
+                    },
+                );
                 self.ask(Ask::SetPort(p, PortStep::ArmOnly));
             }
             // The port may have moved by itself (rule 3.7).
             PortStep::ArmOnly | PortStep::Activate => self.ask(Ask::Port(p)),
             PortStep::Params | PortStep::Restart => {
-                self.problem(Some(p), ProblemKind::Refused { attr: id::PORT_INFO, status });
+                self.problem(
+                    Some(p),
+                    ProblemKind::Refused {
+                        attr: id::PORT_INFO,
+                        status,
+                    },
+                );
             }
         }
     }
 
     fn is_below_active(&self, p: PortRef) -> bool {
-        self.subnet.port(p).is_some_and(|port| port.state().0 < PortState::Active.0)
+        self.subnet
+            .port(p)
+            .is_some_and(|port| port.state().0 < PortState::Active.0)
     }
 
     /// The sweep is over: report, and decide what to look at next.
@@ -388,27 +483,42 @@ impl SubnetManager {
         if configured {
             for p in self.live_ports() {
                 if self.is_below_active(p) {
-                    let state = self.subnet.port(p).map_or(PortState::Down, crate::subnet::Port::state);
+                    let state = self
+                        .subnet
+                        .port(p)
+                        .map_or(PortState::Down, crate::subnet::Port::state);
                     self.problem(Some(p), ProblemKind::NotActive(state));
                 }
             }
         }
         self.enter(Phase::Idle);
         let mut report = core::mem::take(&mut self.sweep.report);
-        let count = |t: NodeType| self.subnet.nodes().filter(|(_, n)| n.info.node_type == t).count();
+        let count = |t: NodeType| {
+            self.subnet
+                .nodes()
+                .filter(|(_, n)| n.info.node_type == t)
+                .count()
+        };
         report.switches = count(NodeType::Switch);
         report.cas = count(NodeType::Ca);
         report.routers = count(NodeType::Router);
         report.links = self.subnet.link_count();
         report.took = self.now.since(self.sweep.started);
         if !self.read_only {
-            report.lids = self.lid_plan.lids.iter().map(|(_, _, lmc)| 1usize << lmc.0).sum();
+            report.lids = self
+                .lid_plan
+                .lids
+                .iter()
+                .map(|(_, _, lmc)| 1usize << lmc.0)
+                .sum();
             report.top_lid = self.top_lid;
             report.absent = self.lids.len().saturating_sub(self.lid_plan.lids.len());
         }
         if report.switches > 0 && configured {
             report.engine = self.engine.name;
-            report.engine_notes.extend(self.engine.notes.iter().cloned());
+            report
+                .engine_notes
+                .extend(self.engine.notes.iter().cloned());
             report.proof.clone_from(&self.engine.proof);
         }
         if configured {

@@ -4,12 +4,11 @@
 //! probed (NodeInfo). A full sweep probes behind every live port; a local one only where a port's state differs from
 //! what was known. Nothing that a node says, or fails to say, ends a sweep: it is left out, and reported.
 //!
-//! Which port reaches which is kept as claims; where two ports claim the same far end, the dispute is settled when all
-//! answers are in (rule 1.14).
+//! Which port reaches which is the business of [`super::claims`].
 
-use std::collections::BTreeSet;
-
-use ferrosm_mad::attr::{NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SmState, SwitchInfo, id};
+use ferrosm_mad::attr::{
+    NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SmState, SwitchInfo, id,
+};
 use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DrPath;
@@ -87,7 +86,11 @@ impl SubnetManager {
 
     pub(super) fn on_node_info(&mut self, from: Option<PortRef>, status: Status, data: &[u8; 64]) {
         let info = NodeInfo::decode(data);
-        let garbage = if status.is_ok() { implausible(&info) } else { Some("error status to NodeInfo") };
+        let garbage = if status.is_ok() {
+            implausible(&info)
+        } else {
+            Some("error status to NodeInfo")
+        };
         if let Some(why) = garbage {
             match from {
                 Some(from) => self.quarantine(from, QuarantineReason::Garbage(why)),
@@ -100,11 +103,17 @@ impl SubnetManager {
         }) else {
             return;
         };
-        let Some(idx) = self.visit(from, &info, path) else { return };
+        let Some(idx) = self.visit(from, &info, path) else {
+            return;
+        };
         let to = PortRef::new(idx, info.local_port_num);
         match from {
             None => {
-                let port = if info.node_type == NodeType::Switch { PortNum::ZERO } else { info.local_port_num };
+                let port = if info.node_type == NodeType::Switch {
+                    PortNum::ZERO
+                } else {
+                    info.local_port_num
+                };
                 self.subnet.set_local(PortRef::new(idx, port));
             }
             Some(from) => {
@@ -154,7 +163,9 @@ impl SubnetManager {
     }
 
     fn read_node(&mut self, idx: NodeIdx) {
-        let Some(node) = self.subnet.get(idx) else { return };
+        let Some(node) = self.subnet.get(idx) else {
+            return;
+        };
         let (is_switch, guid) = (node.is_switch(), node.info.port_guid);
         self.ask(Ask::Description(idx));
         if is_switch {
@@ -169,7 +180,9 @@ impl SubnetManager {
 
     fn visit_end_port(&mut self, from: Option<PortRef>, at: PortRef, guid: PortGuid) {
         let epoch = self.epoch;
-        let Some(port) = self.subnet.port_mut(at) else { return };
+        let Some(port) = self.subnet.port_mut(at) else {
+            return;
+        };
         if port.seen == epoch && !self.sweep.local {
             return;
         }
@@ -187,10 +200,16 @@ impl SubnetManager {
         if let Some(owner) = self.subnet.port_by_guid(guid)
             && owner != at
             && self.subnet.port(owner).is_some_and(|p| p.guid == guid)
-            && self.subnet.get(owner.node).is_some_and(|n| n.seen == self.epoch)
+            && self
+                .subnet
+                .get(owner.node)
+                .is_some_and(|n| n.seen == self.epoch)
         {
             let why = QuarantineReason::DuplicatePortGuid(guid);
-            self.problem(Some(from.unwrap_or(at)), ProblemKind::Quarantined(why.clone()));
+            self.problem(
+                Some(from.unwrap_or(at)),
+                ProblemKind::Quarantined(why.clone()),
+            );
             if let Some(port) = self.subnet.port_mut(at) {
                 port.quarantine = Some(why);
             }
@@ -200,52 +219,6 @@ impl SubnetManager {
             port.quarantine = None;
         }
         self.subnet.index_port_guid(guid, at);
-    }
-
-    /// A probe out of `from` was answered by `to`.
-    fn link_found(&mut self, from: PortRef, to: PortRef) {
-        if self.subnet.peer(from) == Some(to) {
-            if self.sweep.local {
-                self.ask_far_end(to);
-            }
-            return;
-        }
-        if self.subnet.peer(to).is_some_and(|other| other != from) {
-            // Another cable is known to end there. It may have been moved: ask again from its other end, and settle it
-            // when everything is known.
-            self.sweep.disputes.insert((from, to));
-            if self.sweep.local
-                && let Some(other) = self.subnet.peer(to)
-                && self.subnet.get(other.node).is_some_and(Node::is_switch)
-            {
-                self.sweep.doubtful.insert(other);
-                self.ask(Ask::Port(other));
-            }
-            return;
-        }
-        self.link(from, to);
-        if self.sweep.local {
-            self.ask_far_end(to);
-        }
-    }
-
-    fn link(&mut self, from: PortRef, to: PortRef) {
-        self.subnet.connect(from, to);
-        self.dirty = true;
-        if from.node == to.node {
-            self.problem(Some(from), ProblemKind::Loopback);
-        }
-        if self.last_report.is_some() {
-            let text = format!("{} - {}", self.subnet.describe(from), self.subnet.describe(to));
-            self.emit(Event::LinkUp(text));
-        }
-    }
-
-    /// Reads the far end of a cable whose near end changed; a switch there may have lost its tables.
-    fn ask_far_end(&mut self, to: PortRef) {
-        if self.subnet.get(to.node).is_some_and(Node::is_switch) {
-            self.ask(Ask::Switch(to.node));
-        }
     }
 
     pub(super) fn on_description(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
@@ -263,7 +236,9 @@ impl SubnetManager {
         }
         let told = SwitchInfo::decode(data);
         let top = self.top_lid;
-        let Some(node) = self.subnet.get_mut(n) else { return };
+        let Some(node) = self.subnet.get_mut(n) else {
+            return;
+        };
         node.switch_raw = Some(*data);
         // A switch that has forgotten how far its table reaches has forgotten the table (a reboot).
         if node.installed.is_some() && told.linear_fdb_top != top.0 {
@@ -298,7 +273,9 @@ impl SubnetManager {
     }
 
     fn read_ports(&mut self, n: NodeIdx) {
-        let Some(node) = self.subnet.get(n) else { return };
+        let Some(node) = self.subnet.get(n) else {
+            return;
+        };
         let ports = node.physical_ports();
         self.ask(Ask::Port(PortRef::new(n, PortNum::ZERO)));
         for p in ports {
@@ -313,9 +290,13 @@ impl SubnetManager {
         }
         let (local_sm, local_sweep, epoch) = (self.subnet.local(), self.sweep.local, self.epoch);
         let looking = self.is_looking();
-        let Some(node) = self.subnet.get_mut(at.node) else { return };
+        let Some(node) = self.subnet.get_mut(at.node) else {
+            return;
+        };
         let is_switch = node.is_switch();
-        let Some(port) = node.ports.get_mut(at.port.index()) else { return };
+        let Some(port) = node.ports.get_mut(at.port.index()) else {
+            return;
+        };
         let (was, was_known) = (port.state(), port.known);
         let new = PortInfo::decode(data);
         port.known = true;
@@ -343,8 +324,16 @@ impl SubnetManager {
         }
     }
 
-    fn on_external_port(&mut self, at: PortRef, was: PortState, was_known: bool, local_sweep: bool) {
-        let Some(port) = self.subnet.port(at) else { return };
+    fn on_external_port(
+        &mut self,
+        at: PortRef,
+        was: PortState,
+        was_known: bool,
+        local_sweep: bool,
+    ) {
+        let Some(port) = self.subnet.port(at) else {
+            return;
+        };
         if !port.is_up() {
             self.link_lost(at);
             return;
@@ -352,7 +341,10 @@ impl SubnetManager {
         let bounced = was_known && was != port.state() && port.state().0 < PortState::Active.0;
         let doubtful = self.sweep.doubtful.contains(&at);
         if !local_sweep || port.link.is_none() || bounced || doubtful {
-            if route_to(&self.subnet, at).and_then(|p| p.extend(at.port)).is_none() {
+            if route_to(&self.subnet, at)
+                .and_then(|p| p.extend(at.port))
+                .is_none()
+            {
                 self.quarantine(at, QuarantineReason::TooFar);
             } else {
                 self.ask(Ask::Probe(Some(at)));
@@ -363,9 +355,14 @@ impl SubnetManager {
     /// A port that had a cable is down: the cable goes, and the far end is asked for its own view.
     fn link_lost(&mut self, at: PortRef) {
         let before = self.subnet.describe(at);
-        let Some(peer) = self.subnet.disconnect(at) else { return };
+        let Some(peer) = self.subnet.disconnect(at) else {
+            return;
+        };
         self.dirty = true;
-        self.emit(Event::LinkDown(format!("{before} - {}", self.subnet.describe(peer))));
+        self.emit(Event::LinkDown(format!(
+            "{before} - {}",
+            self.subnet.describe(peer)
+        )));
         if self.sweep.local && self.subnet.get(peer.node).is_some_and(Node::is_switch) {
             // The known way to it may have been over this very cable.
             self.paths_stale = true;
@@ -383,11 +380,20 @@ impl SubnetManager {
     /// A switch that does not tell its SwitchInfo: in a full sweep it cannot be used; otherwise its neighbours are
     /// asked whether it is still there.
     pub(super) fn on_switch_silent(&mut self, n: NodeIdx) {
-        self.problem(Some(PortRef::new(n, PortNum::ZERO)), ProblemKind::NoAnswer { attr: id::SWITCH_INFO });
+        self.problem(
+            Some(PortRef::new(n, PortNum::ZERO)),
+            ProblemKind::NoAnswer {
+                attr: id::SWITCH_INFO,
+            },
+        );
         if self.stage == Stage::Light || self.sweep.local {
-            let Some(node) = self.subnet.get(n) else { return };
-            let peers: Vec<PortRef> =
-                node.physical_ports().filter_map(|p| self.subnet.peer(PortRef::new(n, p))).collect();
+            let Some(node) = self.subnet.get(n) else {
+                return;
+            };
+            let peers: Vec<PortRef> = node
+                .physical_ports()
+                .filter_map(|p| self.subnet.peer(PortRef::new(n, p)))
+                .collect();
             for peer in peers.into_iter().filter(|p| p.node != n) {
                 if self.subnet.get(peer.node).is_some_and(Node::is_switch) {
                     if self.stage == Stage::Light {
@@ -403,18 +409,32 @@ impl SubnetManager {
     }
 
     pub(super) fn on_port_silent(&mut self, at: PortRef) {
-        self.problem(Some(at), ProblemKind::NoAnswer { attr: id::PORT_INFO });
+        self.problem(
+            Some(at),
+            ProblemKind::NoAnswer {
+                attr: id::PORT_INFO,
+            },
+        );
         let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
-        if self.stage == Stage::Sweep(Phase::Discover) && !self.sweep.local && at.port == PortNum::ZERO && is_switch {
+        if self.stage == Stage::Sweep(Phase::Discover)
+            && !self.sweep.local
+            && at.port == PortNum::ZERO
+            && is_switch
+        {
             self.leave_out(at.node);
         }
     }
 
     /// Removes a node that cannot be used, and says so at the ports that lead to it.
     fn leave_out(&mut self, n: NodeIdx) {
-        let Some(node) = self.subnet.get(n) else { return };
+        let Some(node) = self.subnet.get(n) else {
+            return;
+        };
         let peers: Vec<PortRef> = (0..node.ports.len())
-            .filter_map(|p| self.subnet.peer(PortRef::new(n, PortNum(u8::try_from(p).ok()?))))
+            .filter_map(|p| {
+                self.subnet
+                    .peer(PortRef::new(n, PortNum(u8::try_from(p).ok()?)))
+            })
             .collect();
         for peer in peers {
             self.quarantine(peer, QuarantineReason::NoAnswer);
@@ -456,8 +476,12 @@ impl SubnetManager {
         self.settle_disputes();
         if !self.sweep.local {
             self.check_both_views();
-            let gone: Vec<NodeIdx> =
-                self.subnet.nodes().filter(|(_, n)| n.seen != self.epoch).map(|(i, _)| i).collect();
+            let gone: Vec<NodeIdx> = self
+                .subnet
+                .nodes()
+                .filter(|(_, n)| n.seen != self.epoch)
+                .map(|(i, _)| i)
+                .collect();
             self.remove_nodes(&gone);
         }
         let routes = self.subnet.routes(&|_| false);
@@ -478,9 +502,14 @@ impl SubnetManager {
 
     fn remove_nodes(&mut self, gone: &[NodeIdx]) {
         for n in gone {
-            let Some(node) = self.subnet.remove_node(*n) else { continue };
+            let Some(node) = self.subnet.remove_node(*n) else {
+                continue;
+            };
             self.dirty = true;
-            self.emit(Event::NodeGone(format!("\"{}\" ({})", node.description, node.info.node_guid)));
+            self.emit(Event::NodeGone(format!(
+                "\"{}\" ({})",
+                node.description, node.info.node_guid
+            )));
         }
     }
 
@@ -490,7 +519,9 @@ impl SubnetManager {
         let loose: Vec<PortRef> = self
             .subnet
             .end_ports()
-            .filter(|p| p.port != PortNum::ZERO && Some(*p) != local && self.subnet.peer(*p).is_none())
+            .filter(|p| {
+                p.port != PortNum::ZERO && Some(*p) != local && self.subnet.peer(*p).is_none()
+            })
             .collect();
         for p in loose {
             self.dirty = true;
@@ -500,67 +531,9 @@ impl SubnetManager {
         }
     }
 
-    /// Two ports claim to reach the same far end. The one whose claim still stands and is older keeps it; the node behind
-    /// the other one uses a GUID that is not its own. A cable that was moved has only one claim left.
-    fn settle_disputes(&mut self) {
-        for (from, to) in core::mem::take(&mut self.sweep.disputes) {
-            if self.sweep.claims.get(&from) != Some(&to) {
-                continue;
-            }
-            match self.subnet.peer(to) {
-                Some(other) if other != from => {
-                    let to_says = self.sweep.claims.get(&to);
-                    let still = self.sweep.claims.get(&other) == Some(&to) || to_says == Some(&other);
-                    if to_says == Some(&from) {
-                        self.reject(other, to);
-                        self.link(from, to);
-                    } else if still {
-                        self.reject(from, to);
-                    } else {
-                        self.link(from, to);
-                    }
-                }
-                Some(_) => {}
-                None => self.link(from, to),
-            }
-        }
-    }
-
-    /// A link between switches must look the same from both ends: where one end sees somebody else, or is down, what is
-    /// behind the other end only borrows the GUID.
-    fn check_both_views(&mut self) {
-        let claims: Vec<(PortRef, PortRef)> =
-            self.sweep.claims.iter().map(|(from, to)| (*from, *to)).collect();
-        let mut rejected = BTreeSet::new();
-        for (from, to) in claims {
-            let Some(far) = self.subnet.port(to) else { continue };
-            if !self.subnet.get(to.node).is_some_and(Node::is_switch) || !far.known {
-                continue;
-            }
-            let contradicts = match self.sweep.claims.get(&to) {
-                Some(seen) => *seen != from,
-                None => far.state() == PortState::Down,
-            };
-            if contradicts && !rejected.contains(&to) {
-                rejected.insert(from);
-                self.reject(from, to);
-                if let Some(real) = self.sweep.claims.get(&to).copied()
-                    && self.subnet.peer(to).is_none()
-                    && self.subnet.peer(real).is_none()
-                {
-                    self.link(to, real);
-                }
-            }
-        }
-    }
-
-    fn reject(&mut self, from: PortRef, to: PortRef) {
-        if let Some(guid) = self.subnet.get(to.node).map(|n| n.info.node_guid) {
-            self.quarantine(from, QuarantineReason::DuplicateNodeGuid(guid));
-        }
-    }
-
     pub(super) fn lid_in_use(&self, p: PortRef) -> Lid {
-        self.subnet.port(p).map_or(Lid::NONE, |port| port.info().lid)
+        self.subnet
+            .port(p)
+            .map_or(Lid::NONE, |port| port.info().lid)
     }
 }

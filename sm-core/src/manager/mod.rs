@@ -1,9 +1,10 @@
 //! The subnet manager as one value: inputs in, outputs out, everything between is here.
 //!
 //! This file holds the state, the contract with the driver, and the order of the phases. What a phase does is in
-//! its own file: [`discover`], [`configure`], [`watch`] (light sweeps and traps), [`sminfo`] (other SMs).
+//! its own file: [`discover`], [`claims`], [`configure`], [`watch`] (light sweeps and traps), [`sminfo`] (other SMs).
 
 mod ask;
+mod claims;
 mod configure;
 mod discover;
 mod sminfo;
@@ -228,7 +229,11 @@ impl SubnetManager {
     pub const fn progress(&self) -> Progress {
         let total = self.requester.queued() - self.sweep.phase_queued;
         let done = total.saturating_sub(self.requester.pending() as u64);
-        Progress { phase: self.phase(), done, total }
+        Progress {
+            phase: self.phase(),
+            done,
+            total,
+        }
     }
 
     /// Takes one input. Drain [`poll_output`](Self::poll_output) afterwards.
@@ -263,7 +268,10 @@ impl SubnetManager {
             if let Some((path, request)) = self.build(dispatch.item, dispatch.repetition) {
                 let mad = request.directed(&path, dispatch.tid);
                 self.count_sent(dispatch.item);
-                return Some(Output::Send(MadOut { to: Address::DIRECTED, mad }));
+                return Some(Output::Send(MadOut {
+                    to: Address::DIRECTED,
+                    mad,
+                }));
             }
             // Its node went away meanwhile: nobody is left to answer.
             self.requester.answered(dispatch.tid);
@@ -274,7 +282,10 @@ impl SubnetManager {
     /// When to call [`handle`](Self::handle) with [`Input::Timeout`], if nothing else happens before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.requester.deadline(), self.timer].into_iter().flatten().min()
+        [self.requester.deadline(), self.timer]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn is_local_sweep(&self) -> bool {
@@ -325,8 +336,10 @@ impl SubnetManager {
     fn on_answer(&mut self, received: &MadIn) {
         let mad = &received.mad;
         let tid = Tid(mad.tid().0 & u64::from(u32::MAX));
-        let Some(ask) = self.requester.peek(tid).copied() else { return };
-        if mad.attr_id() != ask.attr() || mad.attr_mod() != ask.modifier() {
+        let Some(ask) = self.requester.peek(tid).copied() else {
+            return;
+        };
+        if mad.attr_id() != ask.attr() || !ask.is_answered_with(mad.attr_mod()) {
             return;
         }
         self.requester.answered(tid);
@@ -348,18 +361,29 @@ impl SubnetManager {
 
     fn on_unanswered(&mut self, tid: Tid) {
         let tid = Tid(tid.0 & u64::from(u32::MAX));
-        let (Unanswered::Repeated(ask) | Unanswered::Failed(ask)) = (match self.requester.unanswered(tid)
-        {
-            Unanswered::Unknown => return,
-            Unanswered::Repeated(ask) => {
-                self.sweep.report.smps.entry(ask.attr()).or_default().timeouts += 1;
-                return;
-            }
-            failed @ Unanswered::Failed(_) => failed,
-        }) else {
+        let (Unanswered::Repeated(ask) | Unanswered::Failed(ask)) =
+            (match self.requester.unanswered(tid) {
+                Unanswered::Unknown => return,
+                Unanswered::Repeated(ask) => {
+                    self.sweep
+                        .report
+                        .smps
+                        .entry(ask.attr())
+                        .or_default()
+                        .timeouts += 1;
+                    return;
+                }
+                failed @ Unanswered::Failed(_) => failed,
+            })
+        else {
             return;
         };
-        self.sweep.report.smps.entry(ask.attr()).or_default().timeouts += 1;
+        self.sweep
+            .report
+            .smps
+            .entry(ask.attr())
+            .or_default()
+            .timeouts += 1;
         match ask {
             Ask::Probe(from) => self.on_probe_failed(from),
             Ask::Description(_) => {}
@@ -369,8 +393,12 @@ impl SubnetManager {
                 self.sweep.reading.remove(&n);
             }
             Ask::Sm(p) | Ask::Handover(p) => self.on_sm_silent(p),
-            Ask::SetSwitch(_) | Ask::SetPort(..) => self.problem(ask.place(), ProblemKind::NoAnswer { attr: ask.attr() }),
-            Ask::SetLft(n, _) => self.on_block_done(n, Err(ProblemKind::NoAnswer { attr: id::LFT })),
+            Ask::SetSwitch(_) | Ask::SetPort(..) => {
+                self.problem(ask.place(), ProblemKind::NoAnswer { attr: ask.attr() })
+            }
+            Ask::SetLft(n, _) => {
+                self.on_block_done(n, Err(ProblemKind::NoAnswer { attr: id::LFT }))
+            }
         }
     }
 
@@ -463,7 +491,11 @@ impl SubnetManager {
         self.sweep = Sweep {
             local,
             started: self.now,
-            report: SweepReport { number: self.sweeps, local, ..SweepReport::default() },
+            report: SweepReport {
+                number: self.sweeps,
+                local,
+                ..SweepReport::default()
+            },
             ..Sweep::default()
         };
         self.enter(Phase::Discover);

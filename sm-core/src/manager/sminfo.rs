@@ -50,7 +50,10 @@ impl SubnetManager {
             return;
         }
         // SMs with another key belong to somebody else (rule 8.3).
-        if self.cfg.sm_key != MKey::NONE && info.sm_key != self.cfg.sm_key && info.sm_key != MKey::NONE {
+        if self.cfg.sm_key != MKey::NONE
+            && info.sm_key != self.cfg.sm_key
+            && info.sm_key != MKey::NONE
+        {
             self.emit(Event::Noticed(format!(
                 "the SM at {} has another SM_Key and is ignored",
                 self.subnet.describe(at)
@@ -74,7 +77,11 @@ impl SubnetManager {
     pub(super) fn choose_role(&mut self) {
         let me = self.own_sm_info();
         if self.role != SmState::Master {
-            let master = self.others.values().find(|(_, o)| o.sm_state == SmState::Master).copied();
+            let master = self
+                .others
+                .values()
+                .find(|(_, o)| o.sm_state == SmState::Master)
+                .copied();
             let better = self
                 .others
                 .values()
@@ -87,7 +94,10 @@ impl SubnetManager {
             }
             self.role = SmState::Master;
             self.first_as_master = true;
-            self.emit(Event::Role { state: SmState::Master, why: "no better SM in the subnet".to_owned() });
+            self.emit(Event::Role {
+                state: SmState::Master,
+                why: "no better SM in the subnet".to_owned(),
+            });
         } else if self.yield_to_better() {
             return;
         }
@@ -103,7 +113,9 @@ impl SubnetManager {
             .filter(|(_, o)| o.sm_state != SmState::NotActive && outranks(o, &me))
             .max_by_key(|(_, o)| (o.priority, core::cmp::Reverse(o.guid)))
             .copied();
-        let Some((at, other)) = better else { return false };
+        let Some((at, other)) = better else {
+            return false;
+        };
         self.stand_by(at, &other);
         if other.sm_state != SmState::Master {
             self.ask(Ask::Handover(at));
@@ -157,7 +169,10 @@ impl SubnetManager {
     fn discover_again(&mut self, why: &str) {
         self.role = SmState::Discovering;
         self.master = None;
-        self.emit(Event::Role { state: SmState::Discovering, why: why.to_owned() });
+        self.emit(Event::Role {
+            state: SmState::Discovering,
+            why: why.to_owned(),
+        });
         // Another SM was in charge meanwhile: what it installed is read before anything is written.
         let switches: Vec<_> = self.subnet.node_indices().collect();
         for n in switches {
@@ -212,7 +227,11 @@ impl SubnetManager {
         let sender = SmInfo::decode(smp::data(mad));
         let control = SmControl(mad.attr_mod().0);
         let accepted = self.accepts(control, &sender);
-        let status = if accepted { Status::OK } else { Status::BAD_FIELD };
+        let status = if accepted {
+            Status::OK
+        } else {
+            Status::BAD_FIELD
+        };
         self.reply(received.from, smp::response(mad, status, &own.encode()));
         if accepted {
             self.obey(control, &sender);
@@ -236,14 +255,16 @@ impl SubnetManager {
         match control {
             SmControl::Handover if self.role == SmState::Standby => {
                 self.discover_again("the master handed over");
-                // The sender has given up its reign; its old state must not hold us back.
-                self.others.remove(&sender.guid);
+                self.role = SmState::Master;
             }
             SmControl::Handover => self.want_full(),
             SmControl::Disable => {
                 self.role = SmState::NotActive;
                 self.timer = None;
-                self.emit(Event::Role { state: SmState::NotActive, why: "the master disabled this SM".to_owned() });
+                self.emit(Event::Role {
+                    state: SmState::NotActive,
+                    why: "the master disabled this SM".to_owned(),
+                });
             }
             SmControl::Standby => {
                 let at = self.subnet.port_by_guid(sender.guid);

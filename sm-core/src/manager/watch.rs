@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use ferrosm_mad::attr::{
-    LinkErrorDetails, LocalChangeDetails, Notice, PortStateDetails, SystemImageDetails,
+    LinkErrorDetails, LocalChangeDetails, Notice, PortStateDetails, SmState, SystemImageDetails,
     TrapNumber, id,
 };
 use ferrosm_mad::ids::{Lid, PortNum};
@@ -48,10 +48,15 @@ impl TrapCounter {
     /// Counts a trap; false when its place is noisy.
     fn is_worth_it(&mut self, number: u16, lid: Lid, port: PortNum, now: Instant) -> bool {
         if self.seen.len() >= Self::MAX {
-            self.seen.retain(|_, (_, last)| now.since(*last) < Self::CALM);
+            self.seen
+                .retain(|_, (_, last)| now.since(*last) < Self::CALM);
         }
         let (count, last) = self.seen.entry((number, lid, port)).or_insert((0, now));
-        *count = if now.since(*last) < Self::CALM { *count + 1 } else { 1 };
+        *count = if now.since(*last) < Self::CALM {
+            *count + 1
+        } else {
+            1
+        };
         *last = now;
         *count <= Self::NOISY
     }
@@ -73,11 +78,11 @@ impl SubnetManager {
 
     /// Nothing is outstanding: begin what is wanted, or what the clock says.
     pub(super) fn on_idle(&mut self) {
+        if self.stage == Stage::Standby || self.role == SmState::NotActive {
+            // The master looks after the fabric; this SM only looks after the master, or does nothing.
+            self.wanted_sweep = None;
+        }
         match (self.stage, self.wanted_sweep) {
-            (Stage::Standby, Some(Wanted::Full)) | (Stage::Standby, Some(Wanted::Local)) => {
-                // The master looks after the fabric; this SM only looks after the master.
-                self.wanted_sweep = None;
-            }
             (_, Some(Wanted::Full)) => {
                 self.begin_full_sweep();
                 return;
@@ -102,8 +107,12 @@ impl SubnetManager {
 
     fn begin_light_sweep(&mut self) {
         self.stage = Stage::Light;
-        let switches: Vec<NodeIdx> =
-            self.subnet.nodes().filter(|(_, n)| n.is_switch()).map(|(i, _)| i).collect();
+        let switches: Vec<NodeIdx> = self
+            .subnet
+            .nodes()
+            .filter(|(_, n)| n.is_switch())
+            .map(|(i, _)| i)
+            .collect();
         for n in switches {
             self.ask(Ask::Switch(n));
         }
@@ -190,7 +199,9 @@ impl SubnetManager {
         let details = &notice.data_details;
         let (lid, port) = match number {
             TrapNumber::LinkStateChange => (PortStateDetails::decode(details).lid, PortNum::ZERO),
-            TrapNumber::LocalLinkIntegrity | TrapNumber::BufferOverrun | TrapNumber::FlowControl => {
+            TrapNumber::LocalLinkIntegrity
+            | TrapNumber::BufferOverrun
+            | TrapNumber::FlowControl => {
                 let d = LinkErrorDetails::decode(details);
                 (d.lid, d.port_num)
             }
@@ -198,11 +209,19 @@ impl SubnetManager {
             TrapNumber::SystemImageGuid => (SystemImageDetails::decode(details).lid, PortNum::ZERO),
             _ => (notice.issuer_lid, PortNum::ZERO),
         };
-        let lid = if lid.is_unicast() { lid } else { notice.issuer_lid };
+        let lid = if lid.is_unicast() {
+            lid
+        } else {
+            notice.issuer_lid
+        };
         let place = self.subnet.port_by_lid(lid);
         let at = place.map(|p| {
             let is_switch = self.subnet.get(p.node).is_some_and(Node::is_switch);
-            if is_switch && port != PortNum::ZERO { PortRef::new(p.node, port) } else { p }
+            if is_switch && port != PortNum::ZERO {
+                PortRef::new(p.node, port)
+            } else {
+                p
+            }
         });
         self.emit(Event::Trap {
             number: number.0,
@@ -223,11 +242,15 @@ impl SubnetManager {
                 self.suspects.insert(at.node);
                 self.want_local();
             }
-            TrapNumber::LocalLinkIntegrity | TrapNumber::BufferOverrun | TrapNumber::FlowControl => {
+            TrapNumber::LocalLinkIntegrity
+            | TrapNumber::BufferOverrun
+            | TrapNumber::FlowControl => {
                 self.suspect_ports.insert(at);
                 self.want_local();
             }
-            TrapNumber::LocalChange => self.on_local_change(at, &LocalChangeDetails::decode(details)),
+            TrapNumber::LocalChange => {
+                self.on_local_change(at, &LocalChangeDetails::decode(details))
+            }
             TrapNumber::SystemImageGuid => {
                 let guid = SystemImageDetails::decode(details).system_image_guid;
                 if let Some(node) = self.subnet.get_mut(at.node) {
@@ -241,7 +264,11 @@ impl SubnetManager {
     /// Trap 144: a description is read again by itself; anything else makes the port be read, and a priority makes the
     /// other SMs be asked.
     fn on_local_change(&mut self, at: PortRef, change: &LocalChangeDetails) {
-        let flags = if change.other_local_changes { change.change_flags } else { 0 };
+        let flags = if change.other_local_changes {
+            change.change_flags
+        } else {
+            0
+        };
         if flags & LocalChangeDetails::NODE_DESCRIPTION != 0 {
             self.ask(Ask::Description(at.node));
             if flags == LocalChangeDetails::NODE_DESCRIPTION {
@@ -268,8 +295,17 @@ impl SubnetManager {
         header.mgmt_class = MgmtClass::SubnLid;
         header.status = 0;
         mad.set_header(&header);
-        smp::LidRoutedHeader { m_key: self.cfg.m_key }.encode_onto(mad.as_bytes_mut());
+        smp::LidRoutedHeader {
+            m_key: self.cfg.m_key,
+        }
+        .encode_onto(mad.as_bytes_mut());
         debug_assert_eq!(mad.attr_id(), id::NOTICE);
-        self.reply(Address { lid: to_lid, ..received.from }, mad);
+        self.reply(
+            Address {
+                lid: to_lid,
+                ..received.from
+            },
+            mad,
+        );
     }
 }

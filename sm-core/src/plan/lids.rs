@@ -30,7 +30,10 @@ struct Space {
 
 impl Space {
     fn new(highest: Lid) -> Self {
-        Self { taken: vec![false; usize::from(highest.0) + 1], next_free: 1 }
+        Self {
+            taken: vec![false; usize::from(highest.0) + 1],
+            next_free: 1,
+        }
     }
 
     /// Whether the range is legal, aligned and free.
@@ -38,7 +41,10 @@ impl Space {
         let first = usize::from(base.0);
         first >= 1
             && first.is_multiple_of(count)
-            && self.taken.get(first..first + count).is_some_and(|r| !r.contains(&true))
+            && self
+                .taken
+                .get(first..first + count)
+                .is_some_and(|r| !r.contains(&true))
     }
 
     fn take(&mut self, base: Lid, count: usize) {
@@ -78,9 +84,11 @@ pub fn highest_lid(subnet: &Subnet) -> Lid {
 /// LMC of an end port: switch ports 0 have one LID unless they are enhanced and the operator wants more (rule 2.3).
 #[must_use]
 pub fn lmc_of(subnet: &Subnet, at: PortRef, cfg: &SmConfig) -> Lmc {
-    let Some(node) = subnet.get(at.node) else { return Lmc(0) };
-    let many = !node.is_switch()
-        || (cfg.lmc_esp0 && node.switch_info().is_some_and(|s| s.enhanced_port0));
+    let Some(node) = subnet.get(at.node) else {
+        return Lmc(0);
+    };
+    let many =
+        !node.is_switch() || (cfg.lmc_esp0 && node.switch_info().is_some_and(|s| s.enhanced_port0));
     if many { cfg.lmc } else { Lmc(0) }
 }
 
@@ -123,7 +131,8 @@ pub fn plan(subnet: &Subnet, map: &LidMap, cfg: &SmConfig, reassign: bool) -> Li
                 given[i] = Some(*lid);
             }
         }
-        let present: std::collections::BTreeSet<PortGuid> = ports.iter().map(|p| guid_of(*p)).collect();
+        let present: std::collections::BTreeSet<PortGuid> =
+            ports.iter().map(|p| guid_of(*p)).collect();
         for (guid, (lid, lmc)) in map.iter().filter(|(g, _)| !present.contains(g)) {
             if space.is_free(*lid, 1 << lmc.0) {
                 space.take(*lid, 1 << lmc.0);
@@ -178,7 +187,10 @@ mod tests {
         let mut subnet = Subnet::default();
         let hosts = u8::try_from(has.len()).unwrap();
         let mut switch = Node::new(info(NodeType::Switch, 1000, hosts), DrPath::LOCAL);
-        let cap = SwitchInfo { linear_fdb_cap: 49152, ..SwitchInfo::default() };
+        let cap = SwitchInfo {
+            linear_fdb_cap: 49152,
+            ..SwitchInfo::default()
+        };
         switch.switch_raw = Some(cap.encode());
         switch.ports[0].known = true;
         switch.ports[0].guid = PortGuid(1000);
@@ -187,7 +199,11 @@ mod tests {
             let mut ca = Node::new(info(NodeType::Ca, u64::from(i), 1), DrPath::LOCAL);
             ca.ports[1].known = true;
             ca.ports[1].guid = PortGuid(u64::from(i));
-            ca.ports[1].raw = PortInfo { lid: Lid(*lid), ..PortInfo::default() }.encode();
+            ca.ports[1].raw = PortInfo {
+                lid: Lid(*lid),
+                ..PortInfo::default()
+            }
+            .encode();
             let c = subnet.add_node(ca);
             subnet.connect(PortRef::new(s, PortNum(i)), PortRef::new(c, PortNum(1)));
             if i == 1 {
@@ -198,7 +214,12 @@ mod tests {
     }
 
     fn info(node_type: NodeType, guid: u64, num_ports: u8) -> NodeInfo {
-        NodeInfo { node_type, num_ports, node_guid: NodeGuid(guid), ..NodeInfo::default() }
+        NodeInfo {
+            node_type,
+            num_ports,
+            node_guid: NodeGuid(guid),
+            ..NodeInfo::default()
+        }
     }
 
     fn lid_of(plan: &LidPlan, guid: u64) -> Option<Lid> {
@@ -208,8 +229,16 @@ mod tests {
     /// Two ports come up with LID 7: one keeps it, the other gets a new one, and nobody else moves.
     #[test]
     fn a_conflict_moves_one_port_only() {
-        let plan = plan(&star(&[5, 7, 7, 9]), &LidMap::new(), &SmConfig::default(), false);
-        assert_eq!((lid_of(&plan, 1), lid_of(&plan, 4)), (Some(Lid(5)), Some(Lid(9))));
+        let plan = plan(
+            &star(&[5, 7, 7, 9]),
+            &LidMap::new(),
+            &SmConfig::default(),
+            false,
+        );
+        assert_eq!(
+            (lid_of(&plan, 1), lid_of(&plan, 4)),
+            (Some(Lid(5)), Some(Lid(9)))
+        );
         let twins: BTreeSet<_> = [lid_of(&plan, 2), lid_of(&plan, 3)].into();
         assert!(twins.contains(&Some(Lid(7))) && twins.len() == 2);
         assert_eq!(plan.conflicts.len(), 1);
@@ -229,7 +258,10 @@ mod tests {
     fn the_map_goes_first() {
         let map = LidMap::from([(PortGuid(1), (Lid(40), Lmc(0)))]);
         let plan = plan(&star(&[5, 6]), &map, &SmConfig::default(), false);
-        assert_eq!((lid_of(&plan, 1), lid_of(&plan, 2)), (Some(Lid(40)), Some(Lid(6))));
+        assert_eq!(
+            (lid_of(&plan, 1), lid_of(&plan, 2)),
+            (Some(Lid(40)), Some(Lid(6)))
+        );
     }
 
     /// A switch that forwards 8 LIDs and 10 ports: seven are served, the rest is named.
@@ -237,7 +269,10 @@ mod tests {
     fn exhaustion_is_told() {
         let mut subnet = star(&[0; 9]);
         let s = subnet.node_by_guid(NodeGuid(1000)).unwrap();
-        let small = SwitchInfo { linear_fdb_cap: 8, ..SwitchInfo::default() };
+        let small = SwitchInfo {
+            linear_fdb_cap: 8,
+            ..SwitchInfo::default()
+        };
         subnet.get_mut(s).unwrap().switch_raw = Some(small.encode());
         let plan = plan(&subnet, &LidMap::new(), &SmConfig::default(), false);
         assert_eq!((plan.lids.len(), plan.without.len()), (7, 3));

@@ -54,7 +54,9 @@ pub fn kind_of(node: &Node, port: PortNum) -> PortKind {
 /// MTU and lanes that a link should run with: the smaller of what its ends can (rules 3.10, 3.11).
 fn link_values(own: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (MtuCode, u8) {
     let mtu = peer.map_or(own.neighbor_mtu, |p| own.mtu_cap.min(p.mtu_cap));
-    let vls = peer.map_or(own.vl_cap, |p| own.vl_cap.min(p.vl_cap)).min(cfg.max_operational_vls);
+    let vls = peer
+        .map_or(own.vl_cap, |p| own.vl_cap.min(p.vl_cap))
+        .min(cfg.max_operational_vls);
     (mtu.max(MtuCode::Mtu256), vls.max(1))
 }
 
@@ -95,12 +97,15 @@ pub fn wanted(
         want.m_key_protect_bits = cfg.m_key_protect_bits;
         want.gid_prefix = cfg.subnet_prefix;
         want.lid = address.lid;
-        want.lmc = if kind == PortKind::BasePort0 { Lmc(0) } else { address.lmc };
+        want.lmc = if kind == PortKind::BasePort0 {
+            Lmc(0)
+        } else {
+            address.lmc
+        };
         want.master_sm_lid = address.sm_lid;
         want.master_sm_sl = Sl(0);
         want.subnet_timeout = cfg.subnet_timeout;
-        want.client_reregister =
-            reregister && now.capability_mask.has(CapMask::CLIENT_REREGISTER);
+        want.client_reregister = reregister && now.capability_mask.has(CapMask::CLIENT_REREGISTER);
     }
     if kind != PortKind::BasePort0 {
         want.local_phy_errors = cfg.local_phy_errors;
@@ -110,16 +115,23 @@ pub fn wanted(
             want.operational_vls = now.vl_cap.min(cfg.max_operational_vls).max(1);
         } else if port.state().0 < PortState::Armed.0 {
             let peer_info = peer_port.map(Port::info);
-            (want.neighbor_mtu, want.operational_vls) =
-                link_values(&now, peer_info.as_ref(), cfg);
+            (want.neighbor_mtu, want.operational_vls) = link_values(&now, peer_info.as_ref(), cfg);
         }
     }
     if kind == PortKind::External
         && let Some(far) = peer.and_then(|p| subnet.get(p.node))
     {
         let leaf = far.info.node_type != NodeType::Switch;
-        want.hoq_life = if leaf { cfg.leaf_hoq_life } else { cfg.hoq_life };
-        want.vl_stall_count = if leaf { cfg.leaf_vl_stall_count } else { cfg.vl_stall_count };
+        want.hoq_life = if leaf {
+            cfg.leaf_hoq_life
+        } else {
+            cfg.hoq_life
+        };
+        want.vl_stall_count = if leaf {
+            cfg.leaf_vl_stall_count
+        } else {
+            cfg.vl_stall_count
+        };
     }
     let mut raw = port.raw;
     want.encode_onto(&mut raw);

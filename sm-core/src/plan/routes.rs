@@ -69,14 +69,17 @@ impl Job {
             if index.len() <= idx.index() {
                 index.resize(idx.index() + 1, None);
             }
-            if !node.switch_info().is_some_and(|s| s.linear_fdb_cap > 0) {
+            if node.switch_info().is_none_or(|s| s.linear_fdb_cap == 0) {
                 continue;
             }
             let lid = base.get(idx.index()).copied().unwrap_or(Lid::NONE);
             let s = builder.switch(node.info.num_ports, lid);
             index[idx.index()] = Some(s);
             nodes.push(idx);
-            names.push(format!("\"{}\" ({})", node.description, node.info.node_guid));
+            names.push(format!(
+                "\"{}\" ({})",
+                node.description, node.info.node_guid
+            ));
             previous.lfts.push(node.installed.clone());
         }
         let switch = |n: NodeIdx| index.get(n.index()).copied().flatten();
@@ -97,7 +100,14 @@ impl Job {
                 builder.end_port((s, peer.port), *lid, count);
             }
         }
-        Self { id, topology: builder.build(), previous, engines: engines.to_vec(), names, nodes }
+        Self {
+            id,
+            topology: builder.build(),
+            previous,
+            engines: engines.to_vec(),
+            names,
+            nodes,
+        }
     }
 
     /// Computes the tables. Takes as long as it takes; touches nothing else.
@@ -105,16 +115,24 @@ impl Job {
     pub fn run(&self) -> Computed {
         let engines: Vec<&str> = self.engines.iter().map(String::as_str).collect();
         let selection = ferrosm_routing::route_with(&engines, &self.topology, &self.previous);
-        let mut notes: Vec<String> =
-            selection.refused.iter().map(|r| self.refusal(r)).collect();
+        let mut notes: Vec<String> = selection.refused.iter().map(|r| self.refusal(r)).collect();
         let result = match selection.chosen {
             None => Err(notes.join("; ")),
             Some((routing, proof)) => {
                 notes.extend(routing.notes);
-                Ok(Routes { engine: routing.engine, tables: routing.tables, proof, notes })
+                Ok(Routes {
+                    engine: routing.engine,
+                    tables: routing.tables,
+                    proof,
+                    notes,
+                })
             }
         };
-        Computed { id: self.id, result, nodes: self.nodes.clone() }
+        Computed {
+            id: self.id,
+            result,
+            nodes: self.nodes.clone(),
+        }
     }
 
     fn refusal(&self, refused: &Refused) -> String {

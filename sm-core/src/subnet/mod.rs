@@ -146,14 +146,17 @@ impl Subnet {
         self.end_ports().find(|p| {
             self.port(*p).is_some_and(|port| {
                 let (base, lmc) = (port.info().lid, port.info().lmc);
-                base.is_unicast() && lid.0 >= base.0 && u32::from(lid.0) < u32::from(base.0) + (1 << lmc.0)
+                base.is_unicast()
+                    && lid.0 >= base.0
+                    && u32::from(lid.0) < u32::from(base.0) + (1 << lmc.0)
             })
         })
     }
 
     /// All end ports: ports 0 of switches, and those ports of CAs and routers that were reached.
     pub fn end_ports(&self) -> impl Iterator<Item = PortRef> + '_ {
-        self.nodes().flat_map(|(idx, node)| node.end_ports().map(move |p| PortRef::new(idx, p)))
+        self.nodes()
+            .flat_map(|(idx, node)| node.end_ports().map(move |p| PortRef::new(idx, p)))
     }
 
     /// The link at a port.
@@ -182,7 +185,10 @@ impl Subnet {
     #[must_use]
     pub fn describe(&self, p: PortRef) -> String {
         match self.get(p.node) {
-            Some(n) => format!("\"{}\" ({}) port {}", n.description, n.info.node_guid, p.port),
+            Some(n) => format!(
+                "\"{}\" ({}) port {}",
+                n.description, n.info.node_guid, p.port
+            ),
             None => format!("a removed node, port {}", p.port),
         }
     }
@@ -202,14 +208,22 @@ impl Subnet {
 
     /// Removes a node with its links.
     pub fn remove_node(&mut self, idx: NodeIdx) -> Option<Node> {
-        let edges: Vec<LinkIdx> = self.graph.edges(idx).map(|e| petgraph::visit::EdgeRef::id(&e)).collect();
+        let edges: Vec<LinkIdx> = self
+            .graph
+            .edges(idx)
+            .map(|e| petgraph::visit::EdgeRef::id(&e))
+            .collect();
         for e in edges {
             self.remove_edge(e);
         }
         let node = self.graph.remove_node(idx)?;
         self.by_node_guid.remove(&node.info.node_guid);
         for port in &node.ports {
-            if self.by_port_guid.get(&port.guid).is_some_and(|p| p.node == idx) {
+            if self
+                .by_port_guid
+                .get(&port.guid)
+                .is_some_and(|p| p.node == idx)
+            {
                 self.by_port_guid.remove(&port.guid);
             }
         }

@@ -118,7 +118,11 @@ impl Node {
 
     /// Numbers of the end ports that were reached.
     pub fn end_ports(&self) -> impl Iterator<Item = PortNum> + '_ {
-        let all: core::ops::Range<usize> = if self.is_switch() { 0..1 } else { 1..self.ports.len() };
+        let all: core::ops::Range<usize> = if self.is_switch() {
+            0..1
+        } else {
+            1..self.ports.len()
+        };
         all.filter(|p| self.ports[*p].known && self.ports[*p].quarantine.is_none())
             .map(|p| PortNum(u8::try_from(p).unwrap_or(u8::MAX)))
     }

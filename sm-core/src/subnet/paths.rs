@@ -13,11 +13,15 @@ impl Subnet {
     #[must_use]
     pub fn routes(&self, avoid: &dyn Fn(LinkIdx) -> bool) -> Vec<Option<DrPath>> {
         let mut found = vec![None; self.graph.node_bound()];
-        let Some(local) = self.local else { return found };
+        let Some(local) = self.local else {
+            return found;
+        };
         found[local.node.index()] = Some(DrPath::LOCAL);
         let mut queue = VecDeque::from([local.node]);
         while let Some(at) = queue.pop_front() {
-            let Some(path) = found[at.index()] else { continue };
+            let Some(path) = found[at.index()] else {
+                continue;
+            };
             let node = &self.graph[at];
             // Nothing passes through a CA or router; the SM's own leaves by the SM's port only.
             if at != local.node && !node.is_switch() {
@@ -50,7 +54,9 @@ impl Subnet {
     #[must_use]
     pub fn links_of(&self, path: &DrPath) -> Vec<LinkIdx> {
         let mut links = Vec::with_capacity(path.len());
-        let Some(mut at) = self.local.map(|p| p.node) else { return links };
+        let Some(mut at) = self.local.map(|p| p.node) else {
+            return links;
+        };
         for hop in path.hops() {
             let from = PortRef::new(at, ferrosm_mad::ids::PortNum(*hop));
             let (Some(link), Some(to)) = (self.port(from).and_then(|p| p.link), self.peer(from))

@@ -1,0 +1,135 @@
+//! Which port is cabled to which: claims of probes, and what happens where they contradict each other (behaviour rule
+//! 1.14).
+//!
+//! A probe out of a port claims that the answering port is at the far end. Where two ports claim the same far end, or the
+//! two ends of a cable do not see each other, a GUID is used twice or a cable was moved while it was looked at. It is
+//! settled when all answers are in, never by a guess on the way.
+
+use std::collections::BTreeSet;
+
+use ferrosm_mad::attr::PortState;
+
+use super::SubnetManager;
+use super::ask::Ask;
+use crate::io::Event;
+use crate::report::{ProblemKind, QuarantineReason};
+use crate::subnet::{Node, PortRef};
+
+impl SubnetManager {
+    /// A probe out of `from` was answered by `to`.
+    pub(super) fn link_found(&mut self, from: PortRef, to: PortRef) {
+        if self.subnet.peer(from) == Some(to) {
+            if self.sweep.local {
+                self.ask_far_end(to);
+            }
+            return;
+        }
+        if self.subnet.peer(to).is_some_and(|other| other != from) {
+            // Another cable is known to end there. It may have been moved: ask again from its other end, and settle it
+            // when everything is known.
+            self.sweep.disputes.insert((from, to));
+            if self.sweep.local
+                && let Some(other) = self.subnet.peer(to)
+                && self.subnet.get(other.node).is_some_and(Node::is_switch)
+            {
+                self.sweep.doubtful.insert(other);
+                self.ask(Ask::Port(other));
+            }
+            return;
+        }
+        self.link(from, to);
+        if self.sweep.local {
+            self.ask_far_end(to);
+        }
+    }
+
+    fn link(&mut self, from: PortRef, to: PortRef) {
+        self.subnet.connect(from, to);
+        self.dirty = true;
+        if from.node == to.node {
+            self.problem(Some(from), ProblemKind::Loopback);
+        }
+        if self.last_report.is_some() {
+            let text = format!(
+                "{} - {}",
+                self.subnet.describe(from),
+                self.subnet.describe(to)
+            );
+            self.emit(Event::LinkUp(text));
+        }
+    }
+
+    /// Reads the far end of a cable whose near end changed; a switch there may have lost its tables.
+    fn ask_far_end(&mut self, to: PortRef) {
+        if self.subnet.get(to.node).is_some_and(Node::is_switch) {
+            self.ask(Ask::Switch(to.node));
+        }
+    }
+
+    /// Two ports claim to reach the same far end. The one whose claim still stands and is older keeps it; the node behind
+    /// the other one uses a GUID that is not its own. A cable that was moved has only one claim left.
+    pub(super) fn settle_disputes(&mut self) {
+        for (from, to) in core::mem::take(&mut self.sweep.disputes) {
+            if self.sweep.claims.get(&from) != Some(&to) {
+                continue;
+            }
+            match self.subnet.peer(to) {
+                Some(other) if other != from => {
+                    let to_says = self.sweep.claims.get(&to);
+                    let still =
+                        self.sweep.claims.get(&other) == Some(&to) || to_says == Some(&other);
+                    if to_says == Some(&from) {
+                        self.reject(other, to);
+                        self.link(from, to);
+                    } else if still {
+                        self.reject(from, to);
+                    } else {
+                        self.link(from, to);
+                    }
+                }
+                Some(_) => {}
+                None => self.link(from, to),
+            }
+        }
+    }
+
+    /// A link between switches must look the same from both ends: where one end sees somebody else, or is down, what is
+    /// behind the other end only borrows the GUID.
+    pub(super) fn check_both_views(&mut self) {
+        let claims: Vec<(PortRef, PortRef)> = self
+            .sweep
+            .claims
+            .iter()
+            .map(|(from, to)| (*from, *to))
+            .collect();
+        let mut rejected = BTreeSet::new();
+        for (from, to) in claims {
+            let Some(far) = self.subnet.port(to) else {
+                continue;
+            };
+            if !self.subnet.get(to.node).is_some_and(Node::is_switch) || !far.known {
+                continue;
+            }
+            let contradicts = match self.sweep.claims.get(&to) {
+                Some(seen) => *seen != from,
+                None => far.state() == PortState::Down,
+            };
+            if contradicts && !rejected.contains(&to) {
+                rejected.insert(from);
+                self.reject(from, to);
+                if let Some(real) = self.sweep.claims.get(&to).copied()
+                    && self.subnet.peer(to).is_none()
+                    && self.subnet.peer(real).is_none()
+                {
+                    self.link(to, real);
+                }
+            }
+        }
+    }
+
+    fn reject(&mut self, from: PortRef, to: PortRef) {
+        if let Some(guid) = self.subnet.get(to.node).map(|n| n.info.node_guid) {
+            self.quarantine(from, QuarantineReason::DuplicateNodeGuid(guid));
+        }
+    }
+}
