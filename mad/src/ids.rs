@@ -218,7 +218,11 @@ impl MKey {
 
 impl fmt::Debug for MKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0 == 0 { "MKey(none)" } else { "MKey(..)" })
+        f.write_str(if self.0 == 0 {
+            "MKey(none)"
+        } else {
+            "MKey(..)"
+        })
     }
 }
 
@@ -280,7 +284,10 @@ mod tests {
         assert_eq!(guid.to_string(), "0x0002c90300a1b2c3");
         assert_eq!(Lid(17).to_string().parse(), Ok(Lid(17)));
         assert_eq!("0x11".parse(), Ok(Lid(17)));
-        assert_eq!("70000".parse::<Lid>().unwrap_err().to_string(), "`70000` is not a LID");
+        assert_eq!(
+            "70000".parse::<Lid>().unwrap_err().to_string(),
+            "`70000` is not a LID"
+        );
     }
 
     #[test]

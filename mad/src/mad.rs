@@ -182,7 +182,10 @@ impl Mad {
     /// If they are too few or do not begin with base version 1.
     pub fn parse(bytes: &[u8]) -> Result<Self, DecodeError> {
         let Some(bytes) = bytes.first_chunk::<MAD_LEN>() else {
-            return Err(DecodeError::Truncated { need: MAD_LEN, got: bytes.len() });
+            return Err(DecodeError::Truncated {
+                need: MAD_LEN,
+                got: bytes.len(),
+            });
         };
         if bytes[0] != 1 {
             return Err(DecodeError::BadBaseVersion(bytes[0]));
@@ -247,7 +250,11 @@ impl Mad {
     #[must_use]
     pub const fn status(&self) -> Status {
         let s = u16::from_be_bytes([self.bytes[4], self.bytes[5]]);
-        Status(if self.mgmt_class().0 == MgmtClass::SubnDirected.0 { s & 0x7FFF } else { s })
+        Status(if self.mgmt_class().0 == MgmtClass::SubnDirected.0 {
+            s & 0x7FFF
+        } else {
+            s
+        })
     }
 }
 
@@ -281,13 +288,22 @@ pub struct Address {
 
 impl Address {
     /// The address of every directed-route SMP.
-    pub const DIRECTED: Self =
-        Self { lid: Lid::PERMISSIVE, qpn: Qpn(0), sl: Sl(0), path_bits: 0 };
+    pub const DIRECTED: Self = Self {
+        lid: Lid::PERMISSIVE,
+        qpn: Qpn(0),
+        sl: Sl(0),
+        path_bits: 0,
+    };
 
     /// QP0 of a LID.
     #[must_use]
     pub const fn smp(lid: Lid) -> Self {
-        Self { lid, qpn: Qpn(0), sl: Sl(0), path_bits: 0 }
+        Self {
+            lid,
+            qpn: Qpn(0),
+            sl: Sl(0),
+            path_bits: 0,
+        }
     }
 }
 

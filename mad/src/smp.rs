@@ -50,7 +50,10 @@ pub struct DrPath {
 
 impl DrPath {
     /// The requester's own node.
-    pub const LOCAL: Self = Self { len: 0, hops: [0; MAX_HOPS] };
+    pub const LOCAL: Self = Self {
+        len: 0,
+        hops: [0; MAX_HOPS],
+    };
 
     /// The number of hops.
     #[must_use]
@@ -89,10 +92,12 @@ impl DrPath {
         if usize::from(count) > MAX_HOPS {
             return None;
         }
-        let mut p = Self { len: count, hops: [0; MAX_HOPS] };
+        let mut p = Self {
+            len: count,
+            hops: [0; MAX_HOPS],
+        };
         let hops = usize::from(count);
-        p.hops[..hops]
-            .copy_from_slice(&mad.as_bytes()[INITIAL_PATH + 1..INITIAL_PATH + 1 + hops]);
+        p.hops[..hops].copy_from_slice(&mad.as_bytes()[INITIAL_PATH + 1..INITIAL_PATH + 1 + hops]);
         Some(p)
     }
 }
@@ -148,7 +153,13 @@ impl SmpRequest {
     /// Reads an attribute.
     #[must_use]
     pub const fn get(attr_id: AttrId, attr_mod: AttrMod, m_key: MKey) -> Self {
-        Self { method: Method::Get, attr_id, attr_mod, m_key, data: [0; DATA_LEN] }
+        Self {
+            method: Method::Get,
+            attr_id,
+            attr_mod,
+            m_key,
+            data: [0; DATA_LEN],
+        }
     }
 
     /// Writes an attribute.
@@ -159,7 +170,13 @@ impl SmpRequest {
         m_key: MKey,
         data: [u8; DATA_LEN],
     ) -> Self {
-        Self { method: Method::Set, attr_id, attr_mod, m_key, data }
+        Self {
+            method: Method::Set,
+            attr_id,
+            attr_mod,
+            m_key,
+            data,
+        }
     }
 
     fn header(&self, mgmt_class: MgmtClass, tid: Tid) -> MadHeader {
@@ -210,7 +227,9 @@ impl SmpRequest {
 #[must_use]
 pub fn data(mad: &Mad) -> &[u8; DATA_LEN] {
     #[expect(clippy::expect_used, reason = "64 bytes from byte 64 of 256")]
-    mad.as_bytes()[DATA_OFFSET..].first_chunk().expect("a MAD has 256 bytes")
+    mad.as_bytes()[DATA_OFFSET..]
+        .first_chunk()
+        .expect("a MAD has 256 bytes")
 }
 
 /// The key that an SMP carries.
@@ -253,7 +272,10 @@ mod tests {
         let path: DrPath = "0,1,17".parse().unwrap();
         assert_eq!(path.hops(), [1, 17]);
         assert_eq!(path.to_string(), "0,1,17");
-        assert!("1,17".parse::<DrPath>().is_err(), "the local node comes first");
+        assert!(
+            "1,17".parse::<DrPath>().is_err(),
+            "the local node comes first"
+        );
     }
 
     #[test]

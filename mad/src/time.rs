@@ -39,7 +39,11 @@ impl Instant {
 impl Add<Duration> for Instant {
     type Output = Self;
     fn add(self, d: Duration) -> Self {
-        Self { ns: self.ns.saturating_add(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)) }
+        Self {
+            ns: self
+                .ns
+                .saturating_add(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)),
+        }
     }
 }
 
@@ -52,6 +56,11 @@ impl Sub for Instant {
 
 impl fmt::Debug for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:09}s", self.ns / 1_000_000_000, self.ns % 1_000_000_000)
+        write!(
+            f,
+            "{}.{:09}s",
+            self.ns / 1_000_000_000,
+            self.ns % 1_000_000_000
+        )
     }
 }

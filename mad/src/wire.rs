@@ -1,10 +1,10 @@
 //! Fixed layouts with fields at bit offsets: the one mechanism for every header and attribute.
 //!
-//! The [`wire!`] macro takes a table, one line per field (name, type, bit offset, width, and for records of the
-//! subnet administrator the component-mask bit), and yields a plain struct with `decode`, `encode`,
-//! `encode_onto` (keeps reserved and vendor bits) and `FIELDS`. Bit 0 is the most significant bit of byte 0, as
-//! the specification numbers them. Decoding cannot fail: the length is in the type and unknown codes are kept.
-//! Fields that overlap, are out of order, or leave the blob do not compile.
+//! The [`wire!`](crate::wire!) macro takes a table, one line per field (name, type, bit offset, width, and
+//! for records of the subnet administrator the component-mask bit), and yields a plain struct with `decode`,
+//! `encode`, `encode_onto` (keeps reserved and vendor bits) and `FIELDS`. Bit 0 is the most significant bit of
+//! byte 0, as the specification numbers them. Decoding cannot fail: the length is in the type and unknown codes
+//! are kept. Fields that overlap, are out of order, or leave the blob do not compile.
 
 /// A value that fits into up to 64 bits.
 pub trait Bits: Copy {

@@ -290,12 +290,14 @@ fn details_of_other_traps() {
     );
     both_ways!(
         LocalChangeDetails,
-        "0000 0011 00 01 00000002 0009 0030",
+        "0000 0011 00 01 00000002 8009 0030",
         LocalChangeDetails {
             lid: Lid(17),
             other_local_changes: true,
             capability_mask: CapMask(CapMask::IS_SM),
-            change_flags: LocalChangeDetails::NODE_DESCRIPTION | LocalChangeDetails::SM_PRIORITY,
+            change_flags: 0x8000
+                | LocalChangeDetails::NODE_DESCRIPTION
+                | LocalChangeDetails::SM_PRIORITY,
             capability_mask2: 0x30,
         }
     );

@@ -13,7 +13,10 @@ use crate::mad::{MadIn, MadOut};
 
 /// What came out of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "passed on at once; a box for every MAD would cost more")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "passed on at once; a box for every MAD would cost more"
+)]
 pub enum Received {
     /// A MAD from the fabric.
     Mad(MadIn),

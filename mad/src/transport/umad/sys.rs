@@ -330,8 +330,13 @@ impl Lib {
             return Ok(());
         }
         let error = io::Error::last_os_error();
-        // The shim's poll fails without a reason when it wakes up for nothing.
-        if error.kind() == io::ErrorKind::Interrupted || error.raw_os_error() == Some(0) {
+        // The shim's poll fails without a reason when it wakes up for nothing: errno is what the read before
+        // left. A device that is really gone fails the read that follows.
+        let harmless = matches!(
+            error.kind(),
+            io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
+        ) || error.raw_os_error() == Some(0);
+        if harmless {
             return Ok(());
         }
         Err(error)
