@@ -8,33 +8,45 @@
     reason = "an example that measures and prints; the simulator itself reads no clock"
 )]
 
-use std::time::Instant as Clock;
+use std::time::{Duration, Instant as Clock};
 
 use ferrosm_mad::attr::{LftBlock, PortInfo, id};
 use ferrosm_mad::ids::{AttrId, AttrMod, MKey, PortNum, Tid};
-use ferrosm_mad::mad::{Address, MadOut};
+use ferrosm_mad::mad::{Address, MadIn, MadOut};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_mad::time::Instant;
+use ferrosm_mad::transport::{MadReceiver, MadSender, Received};
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::generate;
+use ferrosm_sim::port::SimNet;
 use ferrosm_sim::spec::PortAt;
+use ferrosm_sim::world::{Manager, World};
 
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
-    let text = std::env::args().nth(1).unwrap_or_else(|| "fat-tree:24".to_owned());
+    let text = std::env::args()
+        .nth(1)
+        .unwrap_or_else(|| "fat-tree:24".to_owned());
     let started = Clock::now();
     let mut fabric = Fabric::new(&generate::from_spec(&text)?)?;
     let at = fabric.default_port();
     fabric.attach(at)?;
-    println!("{text}: {} nodes built in {:.1?}", fabric.num_nodes(), started.elapsed());
+    println!(
+        "{text}: {} nodes built in {:.1?}",
+        fabric.num_nodes(),
+        started.elapsed()
+    );
     let paths = shortest_paths(&fabric, at);
     let mut out = Vec::new();
     let (mut sent, mut answered) = (0u64, 0u64);
     let started = Clock::now();
     let mut ask = |fabric: &mut Fabric, path: &DrPath, request: &SmpRequest| {
         sent += 1;
-        let mad = MadOut { to: Address::DIRECTED, mad: request.directed(path, Tid(sent)) };
+        let mad = MadOut {
+            to: Address::DIRECTED,
+            mad: request.directed(path, Tid(sent)),
+        };
         fabric.handle(at, &mad, Instant::START, &mut out);
         answered += u64::try_from(out.len()).unwrap_or(0);
         out.clear();
@@ -47,10 +59,17 @@ fn main() -> Result<(), Failure> {
         for port in first..=fabric.num_ports(*node) {
             let modifier = PortInfo::modifier(PortNum(port));
             ask(&mut fabric, path, &get(id::PORT_INFO, modifier));
-            ask(&mut fabric, path, &get(id::PKEY_TABLE, AttrMod(u32::from(port) << 16)));
+            ask(
+                &mut fabric,
+                path,
+                &get(id::PKEY_TABLE, AttrMod(u32::from(port) << 16)),
+            );
         }
     }
-    let table = LftBlock { ports: [PortNum(1); 64] }.encode();
+    let table = LftBlock {
+        ports: [PortNum(1); 64],
+    }
+    .encode();
     let blocks = u32::try_from(paths.len() / 64 + 1)?;
     for (node, path) in &paths {
         if fabric.is_switch(*node) {
@@ -63,7 +82,89 @@ fn main() -> Result<(), Failure> {
     let took = started.elapsed();
     #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = sent as f64 / took.as_secs_f64();
-    println!("{sent} MADs, {answered} answers in {took:.1?}: {rate:.0} MADs/s");
+    println!("fabric alone: {sent} MADs, {answered} answers in {took:.1?}: {rate:.0} MADs/s");
+    through_port(fabric, at, &paths)?;
+    through_world(&text, &paths)
+}
+
+/// The same with the lock and the queue of a [`SimPort`](ferrosm_sim::port::SimPort).
+fn through_port(mut fabric: Fabric, at: PortAt, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
+    fabric.detach(at)?;
+    let mut port = SimNet::new(fabric).attach(Some(at))?;
+    let started = Clock::now();
+    let mut answered = 0u64;
+    for (round, (_, path)) in (0..20).flat_map(|r| paths.iter().map(move |p| (r, p))) {
+        let request = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE);
+        let mad = MadOut {
+            to: Address::DIRECTED,
+            mad: request.directed(path, Tid(round)),
+        };
+        port.send(&mad)?;
+        answered += u64::from(matches!(port.receive(Duration::ZERO)?, Received::Mad(_)));
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = answered as f64 / started.elapsed().as_secs_f64();
+    println!("through a port: {answered} answers: {rate:.0} MADs/s");
+    Ok(())
+}
+
+/// Keeps a window of requests under way.
+struct Asker {
+    paths: Vec<DrPath>,
+    next: usize,
+    end: usize,
+    credit: usize,
+    answered: usize,
+}
+
+impl Manager for Asker {
+    fn handle_mad(&mut self, _: MadIn, _: Instant) {
+        self.credit += 1;
+        self.answered += 1;
+    }
+    fn handle_timeout(&mut self, _: Instant) {}
+    fn poll_send(&mut self) -> Option<MadOut> {
+        if self.credit == 0 || self.next == self.end {
+            return None;
+        }
+        let path = &self.paths[self.next % self.paths.len()];
+        self.credit -= 1;
+        self.next += 1;
+        let request = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE);
+        Some(MadOut {
+            to: Address::DIRECTED,
+            mad: request.directed(path, Tid(1)),
+        })
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// The same with virtual time.
+fn through_world(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
+    let mut world = World::new(Fabric::new(&generate::from_spec(text)?)?, 1);
+    let paths: Vec<_> = paths.iter().map(|p| p.1).collect();
+    let end = paths.len() * 20;
+    let started = Clock::now();
+    let id = world.add_manager(
+        None,
+        Asker {
+            paths,
+            next: 0,
+            end,
+            credit: 64,
+            answered: 0,
+        },
+    )?;
+    while world.step().is_some() {}
+    let answered = world.manager(id).map_or(0, |m| m.answered);
+    #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = answered as f64 / started.elapsed().as_secs_f64();
+    println!(
+        "in a world: {answered} answers in {:?} of its time: {rate:.0} MADs/s",
+        world.now()
+    );
     Ok(())
 }
 

@@ -27,6 +27,8 @@ pub struct Faults {
     pub jitter: Duration,
     /// Time that the agent takes for a MAD; it does one after the other.
     pub service: Duration,
+    /// MADs that may wait for the agent; one that finds the queue full is lost, as VL15 loses them. 0 is no limit.
+    pub backlog: u32,
     /// Answers leave so much later, without keeping the agent busy.
     pub delay: Duration,
     /// The agent never answers. Switches go on forwarding.
@@ -63,6 +65,7 @@ impl Faults {
         duplicate: 0.0,
         jitter: Duration::ZERO,
         service: Duration::from_micros(2),
+        backlog: 0,
         delay: Duration::ZERO,
         hung: false,
         refuse_sets: None,

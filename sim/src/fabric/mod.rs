@@ -63,8 +63,8 @@ pub enum SpecError {
     /// A cable ends at a port that does not exist.
     #[error("no port {}[{}] to plug a cable in", .0.node, .0.port)]
     NoSuchPort(PortAt),
-    /// Two cables end at one port.
-    #[error("port {}[{}] has two cables", .0.node, .0.port)]
+    /// The port has a cable (or a program) already.
+    #[error("port {}[{}] is in use", .0.node, .0.port)]
     PortInUse(PortAt),
     /// The port has no cable.
     #[error("port {}[{}] has no cable", .0.node, .0.port)]

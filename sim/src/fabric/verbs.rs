@@ -1,7 +1,8 @@
 //! What can happen to nodes: power, reboots, changed identities, programs that come and go.
 
-use ferrosm_mad::attr::PortState;
-use ferrosm_mad::attr::{CapMask, LocalChangeDetails, NodeDescription, PhysState, TrapNumber};
+use ferrosm_mad::attr::{
+    CapMask, LocalChangeDetails, NodeDescription, PhysState, PortInfo, PortState, TrapNumber,
+};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
 use super::{Fabric, SpecError, Switch, node};
@@ -74,9 +75,8 @@ impl Fabric {
             let mut new = node::power_on_port(&spec, port, max, widths);
             new.guid = old.guid;
             new.clients = old.clients;
-            if old.clients > 0 {
-                new.update(|info| info.capability_mask.0 |= CapMask::IS_SM);
-            }
+            let kept = PortInfo::decode(&old.info).capability_mask.0 & CapMask::IS_SM;
+            new.update(|info| info.capability_mask.0 |= kept);
             self.ports[slot] = new;
         }
         if self.nodes[index].is_switch() {

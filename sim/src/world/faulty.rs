@@ -132,6 +132,10 @@ impl<M: Manager> World<M> {
         }
         let start = self.busy_until[node].max(self.now);
         let done = start + faults.service;
+        if faults.backlog != 0 && start.since(self.now) > faults.service * faults.backlog {
+            let packet = self.queue.take(index);
+            return self.note_mad(Event::Lost, packet.at, &packet.mad);
+        }
         self.busy_until[node] = done;
         if done == self.now {
             let packet = self.queue.take(index);

@@ -104,7 +104,7 @@ impl<M: Manager> World<M> {
     /// Hosts a manager at an end port (or [`Fabric::default_port`]) and sets IsSM there.
     ///
     /// # Errors
-    /// If there is no such end port.
+    /// If there is no such end port, or somebody uses it.
     pub fn add_manager(&mut self, at: Option<PortAt>, manager: M) -> Result<ManagerId, SpecError> {
         let at = at.unwrap_or_else(|| self.fabric.default_port());
         self.host(at, Who::Ours(manager))
@@ -113,12 +113,19 @@ impl<M: Manager> World<M> {
     /// Hosts a scripted SM of somebody else.
     ///
     /// # Errors
-    /// If there is no such end port.
+    /// If there is no such end port, or somebody uses it.
     pub fn add_foreign_sm(&mut self, at: PortAt, sm: ForeignSm) -> Result<ManagerId, SpecError> {
         self.host(at, Who::Foreign(Box::new(sm)))
     }
 
     fn host(&mut self, at: PortAt, who: Who<M>) -> Result<ManagerId, SpecError> {
+        if self
+            .actors
+            .iter()
+            .any(|a| a.at == at && !matches!(a.who, Who::Gone))
+        {
+            return Err(SpecError::PortInUse(at));
+        }
         self.fabric.set_now(self.now);
         self.fabric.attach(at)?;
         self.fabric.set_is_sm(at, true)?;

@@ -11,6 +11,7 @@
 mod discovery;
 mod lid_routing;
 mod m_key;
+mod models;
 mod port;
 mod port_states;
 mod rig;

@@ -182,6 +182,16 @@ fn an_agent_does_one_after_the_other() {
 }
 
 #[test]
+fn a_full_queue_loses_what_comes_on_top() {
+    let small = Faults {
+        backlog: 4,
+        ..Faults::slow(Duration::from_millis(1))
+    };
+    let arrived = arrivals(|w| w.set_node_faults(2, Some(small)));
+    assert_eq!(arrived.len(), 1 + 4, "one is served and four wait");
+}
+
+#[test]
 fn jitter_lets_answers_overtake() {
     let jitter = Faults {
         jitter: Duration::from_millis(1),

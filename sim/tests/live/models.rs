@@ -1,0 +1,210 @@
+//! The fabric against models that know only the paper it was built from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use ferrosm_mad::attr::{NodeInfo, NodeType, id};
+use ferrosm_mad::ids::{Lid, Lmc, PortNum};
+use ferrosm_mad::smp::{self, DrPath};
+use ferrosm_sim::spec::{FabricSpec, PortAt};
+use ferrosm_sim::{generate, ibnet};
+use proptest::prelude::*;
+
+use crate::rig::Rig;
+
+/// Both directions of every cable.
+fn cables(spec: &FabricSpec) -> BTreeMap<PortAt, PortAt> {
+    spec.links
+        .iter()
+        .flat_map(|l| [(l.a, l.b), (l.b, l.a)])
+        .collect()
+}
+
+fn shapes() -> impl Strategy<Value = FabricSpec> {
+    let shape = prop_oneof![
+        Just("fat-tree:4"),
+        Just("torus:3,3,1"),
+        Just("ring:5,2;parallel=2;loopbacks=2;plugs=1"),
+        Just("fat-tree2:8,4,3;sharp;spine-hosts=2"),
+        Just("torus:3,2,1;routers=2;dual-port"),
+    ];
+    (shape, 0u64..9).prop_map(|(shape, seed)| {
+        let join = if shape.contains(';') { ';' } else { '?' };
+        generate::from_spec(&format!("{shape}{join}seed={seed}")).unwrap()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A directed route ends where the cables lead, or nowhere if they do not.
+    #[test]
+    fn directed_routes_follow_the_cables(
+        spec in shapes(),
+        hops in proptest::collection::vec(0u8..12, 0..12),
+    ) {
+        let mut rig = Rig::new(&spec);
+        let cables = cables(&spec);
+        let is_switch = |n: usize| spec.nodes[n].kind == NodeType::Switch;
+        let mut path = DrPath::LOCAL;
+        let mut here = Some(rig.at);
+        for (index, hop) in hops.into_iter().enumerate() {
+            // The first hop of an adapter must be its own port.
+            let hop = if index == 0 && !is_switch(rig.at.node) { rig.at.port } else { hop };
+            path = path.extend(PortNum(hop)).unwrap();
+            here = here
+                .filter(|at| index == 0 || is_switch(at.node))
+                .and_then(|at| cables.get(&PortAt::new(at.node, hop)).copied());
+        }
+        let answer = rig.get(&path, id::NODE_INFO, 0);
+        prop_assert_eq!(answer.is_some(), here.is_some());
+        if let (Some(answer), Some(at)) = (answer, here) {
+            let info = NodeInfo::decode(smp::data(&answer.mad));
+            prop_assert_eq!(info.node_guid, spec.nodes[at.node].node_guid);
+            prop_assert_eq!(info.local_port_num, PortNum(at.port));
+        }
+    }
+
+    /// A packet by LID goes exactly where the tables send it, however wrong they are.
+    #[test]
+    fn packets_follow_the_tables(
+        spec in shapes(),
+        noise in proptest::collection::vec(any::<u16>(), 40),
+        top in 0u16..12,
+        lid in 1u16..10,
+    ) {
+        let mut rig = Rig::new(&spec);
+        let cables = cables(&spec);
+        let is_switch = |n: usize| spec.nodes[n].kind == NodeType::Switch;
+        // A few nodes get LIDs; switch tables are noise, mostly of existing ports.
+        let end_port = |n: usize| PortAt::new(n, u8::from(!is_switch(n)));
+        let owners: BTreeMap<u16, PortAt> =
+            (1..10).zip((0..spec.nodes.len()).map(end_port)).collect();
+        for (lid, at) in &owners {
+            rig.fabric.set_lid(*at, Lid(*lid), Lmc(0)).unwrap();
+        }
+        let table = |node: usize, lid: u16| {
+            let drawn = noise[(node * 7 + usize::from(lid)) % noise.len()];
+            (drawn % (u16::from(spec.nodes[node].num_ports) + 3)) as u8
+        };
+        let mut tops = BTreeMap::new();
+        for node in (0..spec.nodes.len()).filter(|n| is_switch(*n)) {
+            for lid in 0..12 {
+                rig.fabric.corrupt_lft(node, Lid(lid), table(node, lid));
+            }
+            tops.insert(node, top);
+        }
+        set_tops(&mut rig, &spec, top);
+        let walk = |from: PortAt, lid: u16| -> Option<PortAt> {
+            let owner = owners.get(&lid).copied();
+            if !is_switch(from.node) && owner == Some(from) {
+                return owner;
+            }
+            let mut at = if is_switch(from.node) { from } else { *cables.get(&from)? };
+            let mut seen = BTreeSet::new();
+            while is_switch(at.node) {
+                if lid > tops[&at.node] || !seen.insert(at.node) {
+                    return None;
+                }
+                match table(at.node, lid) {
+                    0 => return owner.filter(|o| o.node == at.node),
+                    port => at = *cables.get(&PortAt::new(at.node, port))?,
+                }
+            }
+            owner.filter(|o| *o == at)
+        };
+        let expected = walk(rig.at, lid).and_then(|there| {
+            let own = owners.iter().find(|(_, at)| **at == rig.at).map(|(lid, _)| *lid)?;
+            walk(there, own).map(|_| there)
+        });
+        let answer = rig.by_lid(Lid(lid)).1;
+        let answered = answer.map(|a| NodeInfo::decode(smp::data(&a.mad)).node_guid);
+        prop_assert_eq!(answered, expected.map(|at| spec.nodes[at.node].node_guid));
+    }
+}
+
+/// Writes LinearFDBTop of every switch that can be reached.
+fn set_tops(rig: &mut Rig, spec: &FabricSpec, top: u16) {
+    for (node, path) in explore(rig, spec) {
+        if spec.nodes[node].kind == NodeType::Switch {
+            let mut info = rig.switch_info(&path);
+            info.linear_fdb_top = top;
+            rig.set(&path, id::SWITCH_INFO, 0, info.encode()).unwrap();
+        }
+    }
+}
+
+/// All nodes that answer, and a route to each, found with nothing but Get(NodeInfo).
+fn explore(rig: &mut Rig, spec: &FabricSpec) -> Vec<(usize, DrPath)> {
+    let by_guid: BTreeMap<_, _> = spec
+        .nodes
+        .iter()
+        .enumerate()
+        .map(|(n, s)| (s.node_guid, n))
+        .collect();
+    let mut seen = BTreeSet::new();
+    let mut found = Vec::new();
+    let mut routes = std::collections::VecDeque::from([DrPath::LOCAL]);
+    while let Some(path) = routes.pop_front() {
+        let Some(answer) = rig.get(&path, id::NODE_INFO, 0) else {
+            continue;
+        };
+        let info = NodeInfo::decode(smp::data(&answer.mad));
+        let node = by_guid[&info.node_guid];
+        if !seen.insert(node) {
+            continue;
+        }
+        found.push((node, path));
+        let ports = match (info.node_type, path.is_empty()) {
+            (NodeType::Switch, _) => 1..=info.num_ports,
+            (_, true) => info.local_port_num.0..=info.local_port_num.0,
+            (_, false) => continue,
+        };
+        routes.extend(ports.filter_map(|port| path.extend(PortNum(port))));
+    }
+    found
+}
+
+#[test]
+fn every_node_of_real_fabrics_is_found_by_asking() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/topologies");
+    let Ok(entries) = std::fs::read_dir(&folder) else {
+        println!("skipped: no real fabrics beside this checkout");
+        return;
+    };
+    let nets = entries.map(|e| e.unwrap().path());
+    for net in nets.filter(|p| p.extension().is_some_and(|e| e == "net")) {
+        let spec = ibnet::read(&std::fs::read_to_string(&net).unwrap()).unwrap();
+        let mut rig = Rig::new(&spec);
+        let found: BTreeSet<_> = explore(&mut rig, &spec).into_iter().map(|f| f.0).collect();
+        let start = rig.at;
+        let cables = cables(&spec);
+        let mut reach = BTreeSet::from([start.node]);
+        let mut next: Vec<PortAt> = vec![start];
+        while let Some(at) = next.pop() {
+            let is_switch = spec.nodes[at.node].kind == NodeType::Switch;
+            let ports = if is_switch {
+                1..=spec.nodes[at.node].num_ports
+            } else {
+                at.port..=at.port
+            };
+            let ends = ports.filter_map(|p| cables.get(&PortAt::new(at.node, p)));
+            let through = |end: &&PortAt| spec.nodes[end.node].kind == NodeType::Switch;
+            let (switches, others): (Vec<&PortAt>, Vec<&PortAt>) = ends.partition(through);
+            reach.extend(others.iter().map(|end| end.node));
+            next.extend(
+                switches
+                    .into_iter()
+                    .copied()
+                    .filter(|end| reach.insert(end.node)),
+            );
+        }
+        assert_eq!(found, reach, "{}", net.display());
+        println!(
+            "{}: {} of {} nodes",
+            net.display(),
+            found.len(),
+            spec.nodes.len()
+        );
+    }
+}
