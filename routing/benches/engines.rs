@@ -1,2 +1,68 @@
-//! Placeholder until the generators are in.
-fn main() {}
+//! Time of the engines and of the proof on full trees of 648, 3,456 and 11,664 end ports.
+
+#![allow(
+    missing_docs,
+    reason = "criterion's macros write undocumented functions"
+)]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use common::{Fabric, three_level, two_level};
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use ferrosm_routing::{Previous, engine_by_name, verify};
+
+fn engines(c: &mut Criterion) {
+    let fabrics: [(u32, Fabric); 3] = [
+        (648, two_level(36, 18, 18, 1)),
+        (3456, three_level(12)),
+        (11_664, three_level(18)),
+    ];
+    let mut group = c.benchmark_group("tree");
+    group
+        .sample_size(20)
+        .measurement_time(Duration::from_secs(5));
+    for (hosts, fabric) in &fabrics {
+        let topo = fabric.build();
+        for name in ["updn", "minhop"] {
+            let Some(engine) = engine_by_name(name) else {
+                continue;
+            };
+            group.bench_with_input(BenchmarkId::new(name, hosts), &topo, |b, topo| {
+                b.iter(|| black_box(engine.route(topo, &Previous::none())));
+            });
+        }
+        let Some(Ok(before)) = engine_by_name("updn").map(|e| e.route(&topo, &Previous::none()))
+        else {
+            continue;
+        };
+        group.bench_with_input(BenchmarkId::new("verify", hosts), &topo, |b, topo| {
+            b.iter(|| black_box(verify(topo, &before.tables)));
+        });
+        let less = fabric.without_cable(fabric.cables.len() / 2).build();
+        let previous = Previous {
+            lfts: before.tables.iter().cloned().map(Some).collect(),
+        };
+        group.bench_with_input(
+            BenchmarkId::new("updn-lost-cable", hosts),
+            &less,
+            |b, less| {
+                b.iter(|| black_box(engine_by_name("updn").map(|e| e.route(less, &previous))));
+            },
+        );
+        group.bench_with_input(
+            BenchmarkId::new("build-topology", hosts),
+            fabric,
+            |b, fabric| {
+                b.iter(|| black_box(fabric.build()));
+            },
+        );
+    }
+    group.finish();
+}
+
+criterion_group!(benches, engines);
+criterion_main!(benches);

@@ -1,8 +1,12 @@
 //! Measures engines on fabrics of known shape: time, balance, stability after one lost cable.
 //! `cargo run --release -p ferrosm-routing --example measure [NAME-PART | FILE.net]...`, where a file is a fabric as
 //! ibnetdiscover prints it.
-#![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
-#![allow(missing_docs, reason = "not a library")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a tool that reads the clock, prints, and may stop at a bad file"
+)]
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -1,5 +1,11 @@
 //! What the engines promise, on any fabric: every packet arrives, up/down never deadlocks, trees keep their shortest paths.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "test helpers"
+)]
+
 #[path = "common/mod.rs"]
 mod common;
 #[path = "common/oracle.rs"]

@@ -1,5 +1,11 @@
 //! The proof refuses what is wrong, for the right reason, and agrees with a judge that follows every packet.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "test helpers"
+)]
+
 #[path = "common/mod.rs"]
 mod common;
 #[path = "common/oracle.rs"]

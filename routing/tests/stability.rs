@@ -1,5 +1,7 @@
 //! What moves when a fabric changes: as little as can be, and a repair leads back to where it was.
 
+#![allow(clippy::unwrap_used, reason = "test helpers")]
+
 #[path = "common/mod.rs"]
 mod common;
 

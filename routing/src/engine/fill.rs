@@ -73,7 +73,7 @@ impl Trunks {
                 let mut trunk = Vec::new();
                 let mut tip = dest;
                 while d.port != PortNum::ZERO && trunk.len() < TRUNK_MAX {
-                    let hops = trunk.len() as u32 + 1;
+                    let hops = trunk.len() + 1;
                     let best = graph
                         .slots(tip)
                         .iter()
@@ -93,7 +93,7 @@ impl Trunks {
                     on_channel[graph.first_slot(tip) + k] += 1;
                     on_switch[slot.peer] += 1;
                     tip = slot.peer;
-                    trunk.push(tip as u32);
+                    trunk.push(SwitchIdx::at(tip).0);
                 }
                 grown.push((base[dest] + i, trunk));
             }
@@ -163,7 +163,7 @@ fn row<C: Cell, const W: usize>(
                 .iter()
                 .enumerate()
                 .rev()
-                .filter(|&(i, &node)| cells[node as usize].hops() + i as u32 + 1 == hops)
+                .filter(|&(i, &node)| cells[node as usize].hops() + i + 1 == hops)
                 .map(|(_, &node)| both(all, next[node as usize]))
                 .find(|m| m.iter().any(|&word| word != 0))
                 .unwrap_or(all);

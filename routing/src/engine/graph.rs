@@ -57,7 +57,7 @@ impl Graph {
         }
         let hosts = topo
             .switches()
-            .map(|s| topo.end_ports(s).len() as u32)
+            .map(|s| u32::try_from(topo.end_ports(s).len()).unwrap_or(u32::MAX))
             .collect();
         let mut by_lid: Vec<usize> = (0..n).collect();
         by_lid.sort_by_key(|&s| (topo.lid(SwitchIdx::at(s)), s));

@@ -25,7 +25,7 @@ pub(crate) trait Cell: Copy + Ord + Send + Sync + 'static {
     /// The cell without the permission to climb.
     fn down(self) -> Self;
     /// Hops.
-    fn hops(self) -> u32;
+    fn hops(self) -> usize;
 }
 
 macro_rules! cell {
@@ -46,8 +46,8 @@ macro_rules! cell {
                 self & Self::FAR
             }
             #[inline(always)]
-            fn hops(self) -> u32 {
-                u32::from(self & Self::FAR)
+            fn hops(self) -> usize {
+                usize::from(self & Self::FAR)
             }
         }
     };
@@ -211,7 +211,7 @@ impl<C: Cell> Legs<C> {
                 let row = self.row(v).iter().zip(&graph.hosts);
                 u64::from(graph.hosts[v])
                     * row
-                        .map(|(c, &h)| u64::from(c.hops()) * u64::from(h))
+                        .map(|(c, &h)| c.hops() as u64 * u64::from(h))
                         .sum::<u64>()
             })
             .sum()

@@ -72,12 +72,12 @@ impl Closeness {
         let sum: Vec<u64> = (0..n)
             .map(|v| {
                 let row = shortest.row(v).iter().enumerate();
-                row.map(|(s, c)| weight(s) * u64::from(c.hops())).sum()
+                row.map(|(s, c)| weight(s) * c.hops() as u64).sum()
             })
             .collect();
         let class = sum
             .iter()
-            .map(|s| ((STEPS_PER_HOP * s + total / 2) / total) as u32)
+            .map(|s| u32::try_from((STEPS_PER_HOP * s + total / 2) / total).unwrap_or(u32::MAX))
             .collect();
         let crowded = graph
             .hosts

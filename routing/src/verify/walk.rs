@@ -120,8 +120,8 @@ struct Walker<'a> {
     columns: Vec<u8>,
     hops: Vec<u32>,
     /// Switches, each after its next one.
-    settled: Vec<u32>,
-    path: Vec<u32>,
+    settled: Vec<usize>,
+    path: Vec<usize>,
     /// End ports whose packets pass a switch.
     flow: Vec<u64>,
     found: Walked,
@@ -201,7 +201,7 @@ impl<'a> Walker<'a> {
                     known => break known,
                 }
                 self.hops[v] = ON_PATH;
-                self.path.push(v as u32);
+                self.path.push(v);
                 if v == owner {
                     // Counted up from here: the owner itself gets 0.
                     break if column[v] == dest.port.raw() {
@@ -219,7 +219,7 @@ impl<'a> Walker<'a> {
                 let lost = end == LOST || end == LOOPS;
                 end = if lost { end } else { end.wrapping_add(1) };
                 all_arrive &= !lost;
-                self.hops[v as usize] = end;
+                self.hops[v] = end;
                 self.settled.push(v);
             }
         }
@@ -252,8 +252,8 @@ impl<'a> Walker<'a> {
             }
             let lost = Lost {
                 lid: dest.lid,
-                from: SwitchIdx(from as u32),
-                at: SwitchIdx(at as u32),
+                from: SwitchIdx::at(from),
+                at: SwitchIdx::at(at),
                 port: PortNum(column[at]),
             };
             if hops == LOST {
@@ -274,7 +274,6 @@ impl<'a> Walker<'a> {
         let (base, peer) = (&self.channels.base, &self.channels.peer);
         let words = self.channels.words;
         for &v in self.settled.iter().rev() {
-            let v = v as usize;
             let flow = self.flow[v];
             if v == owner || self.hops[v] >= LOOPS || (TO_SWITCH && flow == 0) {
                 continue;

@@ -2,6 +2,7 @@
 //!
 //! Generators hand out the next free port of a switch, so the description can be checked against what was built.
 
+#![allow(clippy::cast_possible_truncation, reason = "small numbers")]
 #![allow(
     dead_code,
     unreachable_pub,
