@@ -1,1 +1,31 @@
-//! Placeholder.
+//! The `ferrosm` program as a library: command line, configuration, driver, state files, output.
+//!
+//! Everything that touches the outside is here: files, clocks, threads, signals, terminals. What is decided about a
+//! fabric is decided in `ferrosm_core` and `ferrosm_routing`; this crate feeds them and carries out what they say.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`capture`] | MADs into a pcapng file |
+//! | [`cli`] | commands and flags |
+//! | [`commands`] | one module per command |
+//! | [`config`] | the configuration file: reading, checking, printing, reloading |
+//! | [`driver`] | the loop that owns a `SubnetManager` |
+//! | [`port`] | what the driver sends and receives by |
+//! | [`state`] | what is kept over restarts |
+//! | [`output`] | renderers: tables, ibnet, json, dot, svg, reports |
+//! | [`dump`] | the dump files that OpenSM's tools read |
+//! | [`failure`] | how a command fails: sentence, hint, exit code |
+
+pub mod atomic;
+pub mod capture;
+pub mod cli;
+pub mod commands;
+pub mod config;
+pub mod driver;
+pub mod dump;
+pub mod failure;
+pub mod output;
+pub mod port;
+pub mod state;
+#[cfg(test)]
+mod testing;

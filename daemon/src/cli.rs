@@ -1,0 +1,320 @@
+//! Commands and flags of `ferrosm`.
+//!
+//! Only what the command line looks like: what commands do is in [`crate::commands`].
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ferrosm_mad::ids::PortGuid;
+
+use crate::config::value::{Bounded, Engine, Hex64};
+use crate::config::{LogFormat, RawConfig};
+
+/// An InfiniBand subnet manager.
+///
+/// Exit status: 0 done, 1 the job failed, 2 usage, 78 bad configuration.
+#[derive(Debug, Parser)]
+#[command(name = "ferrosm", version, propagate_version = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve the subnet of a local port: discover, give LIDs, route, bring links up, and stay in charge.
+    Run(RunArgs),
+    /// The same subnet manager on a simulated fabric inside this program: needs no hardware.
+    Demo(DemoArgs),
+    /// Local channel adapters and ports: which can serve, and why the others cannot.
+    Ports(PortsArgs),
+    /// What the fabric looks like: read from the live one (nothing is changed) or from a file.
+    Topology(TopologyArgs),
+    /// Route a fabric on paper and prove it: reachability, loops, credit loops, balance.
+    Route(RouteArgs),
+    /// Check or print configuration.
+    Config(ConfigArgs),
+    /// Completions for a shell, on standard output.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Which local port.
+#[derive(Debug, Clone, Default, Args)]
+pub struct PortArgs {
+    /// Channel adapter, as `ferrosm ports` names it.
+    #[arg(long, value_name = "NAME", conflicts_with = "port_guid")]
+    pub ca: Option<String>,
+    /// Port of the adapter.
+    #[arg(long, value_name = "N", requires = "ca", conflicts_with = "port_guid",
+          value_parser = clap::value_parser!(u8).range(1..=254))]
+    pub port: Option<u8>,
+    /// The port with this GUID.
+    #[arg(long, value_name = "GUID")]
+    pub port_guid: Option<PortGuid>,
+}
+
+/// Flags over the configuration file, for all that run a subnet manager.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SmArgs {
+    /// Configuration file.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Exit when the fabric is up: 0, or 1 and the reasons when it does not come up whole.
+    #[arg(long)]
+    pub once: bool,
+    /// Print the report of each sweep as JSON on standard output, one line each.
+    #[arg(long)]
+    pub json: bool,
+    /// Routing engines in the order in which they are tried.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub engine: Option<Vec<Engine>>,
+    /// 2^N LIDs per channel adapter port.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=7))]
+    pub lmc: Option<u8>,
+    /// Rank among subnet managers; the highest serves.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=15))]
+    pub priority: Option<u8>,
+    /// Keep LIDs over restarts in this directory.
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// Write opensm-subnet.lst, opensm.fdbs and opensm-lfts.dump there after each clean sweep.
+    #[arg(long, value_name = "DIR")]
+    pub dump_dir: Option<PathBuf>,
+    /// Record every MAD for Wireshark.
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub capture: Option<PathBuf>,
+    /// Form of log lines.
+    #[arg(long, value_enum)]
+    pub log_format: Option<LogFormat>,
+    /// error, warn, info, debug or trace, or levels by module.
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<String>,
+}
+
+/// Flags of `run`.
+#[derive(Debug, Clone, Args)]
+pub struct RunArgs {
+    /// The local port.
+    #[command(flatten)]
+    pub port: PortArgs,
+    /// Common flags.
+    #[command(flatten)]
+    pub sm: SmArgs,
+}
+
+/// Flags of `demo`.
+#[derive(Debug, Clone, Args)]
+pub struct DemoArgs {
+    /// A file in ibnetdiscover's form, or a shape: fat-tree:K, fat-tree2:RADIX,LEAVES,HOSTS, torus:X,Y,Z[,H],
+    /// mesh:..., hyperx:A,B[,H], dragonfly:A,G,H,P, random:N,R,H,SEED, ring:N[,H].
+    #[arg(value_name = "SPEC|FILE", default_value = "fat-tree:8")]
+    pub fabric: String,
+    /// Common flags.
+    #[command(flatten)]
+    pub sm: SmArgs,
+}
+
+/// Flags of `ports`.
+#[derive(Debug, Clone, Args)]
+pub struct PortsArgs {
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Flags of `topology`.
+#[derive(Debug, Clone, Args)]
+pub struct TopologyArgs {
+    /// The local port to look from.
+    #[command(flatten)]
+    pub port: PortArgs,
+    /// Read this file (ibnetdiscover's form) or shape instead of the live fabric.
+    #[arg(long, value_name = "FILE|SPEC", conflicts_with_all = ["ca", "port", "port_guid"])]
+    pub from: Option<String>,
+    /// Form of the output.
+    #[arg(long, value_enum, default_value_t = TopologyFormat::Table)]
+    pub format: TopologyFormat,
+    /// error, warn, info, debug or trace.
+    #[arg(long, value_name = "LEVEL", default_value = "warn")]
+    pub log_level: String,
+}
+
+/// Forms of a topology.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TopologyFormat {
+    /// What ibnetdiscover prints and ibsim loads.
+    Ibnet,
+    /// For programs.
+    Json,
+    /// For Graphviz.
+    Dot,
+    /// A picture.
+    Svg,
+    /// For eyes.
+    Table,
+}
+
+/// Flags of `route`.
+#[derive(Debug, Clone, Args)]
+pub struct RouteArgs {
+    /// A file in ibnetdiscover's form, or a shape such as fat-tree:8.
+    #[arg(long, value_name = "FILE|SPEC")]
+    pub from: String,
+    /// Routing engines in the order in which they are tried.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "updn")]
+    pub engine: Vec<Engine>,
+    /// Virtual lanes that an engine may use.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=15))]
+    pub vls: u8,
+    /// Write opensm-subnet.lst, opensm.fdbs and opensm-lfts.dump there.
+    #[arg(long, value_name = "DIR")]
+    pub dump_dir: Option<PathBuf>,
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Flags of `config`.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigArgs {
+    /// What about it.
+    #[command(subcommand)]
+    pub what: ConfigCommand,
+}
+
+/// What can be done with configuration.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ConfigCommand {
+    /// Tell everything that is wrong with a file (exit status 78), or that nothing is.
+    Check {
+        /// The file; /etc/ferrosm.toml if not given.
+        file: Option<PathBuf>,
+    },
+    /// Print configuration as a file.
+    Print {
+        /// The file; /etc/ferrosm.toml if not given and there.
+        file: Option<PathBuf>,
+        /// Every key with its default and what it means.
+        #[arg(long, conflicts_with_all = ["effective", "file"])]
+        default: bool,
+        /// Every key with the value in force (this is the default).
+        #[arg(long)]
+        effective: bool,
+    },
+}
+
+impl PortArgs {
+    /// Lays these flags over the file.
+    pub fn apply(&self, raw: &mut RawConfig) {
+        if self.ca.is_none() && self.port.is_none() && self.port_guid.is_none() {
+            return;
+        }
+        // A port that flags name replaces the whole of what the file says.
+        raw.port.ca = self.ca.clone().unwrap_or_default();
+        raw.port.number = Bounded::clamped(self.port.unwrap_or(0).into());
+        raw.port.guid = Hex64(self.port_guid.map_or(0, |g| g.0));
+    }
+}
+
+impl SmArgs {
+    /// Lays these flags over the file.
+    pub fn apply(&self, raw: &mut RawConfig) {
+        if let Some(engines) = &self.engine {
+            raw.routing.engines.clone_from(engines);
+        }
+        if let Some(lmc) = self.lmc {
+            raw.lids.lmc = Bounded::clamped(lmc.into());
+        }
+        if let Some(priority) = self.priority {
+            raw.sm.priority = Bounded::clamped(priority.into());
+        }
+        let path = |p: &PathBuf| p.to_string_lossy().into_owned();
+        if let Some(dir) = &self.state_dir {
+            raw.files.state_dir = path(dir);
+        }
+        if let Some(dir) = &self.dump_dir {
+            raw.files.dump_dir = path(dir);
+        }
+        if let Some(file) = &self.capture {
+            raw.files.capture = path(file);
+        }
+        if let Some(format) = self.log_format {
+            raw.log.format = format;
+        }
+        if let Some(level) = &self.log_level {
+            raw.log.level.clone_from(level);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(line.split_whitespace())
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn flags_of_run_land_in_the_configuration() {
+        let cli = parse(
+            "ferrosm run --once --ca mlx5_0 --port 1 --engine updn,minhop --lmc 2 --priority 14 --state-dir s \
+             --dump-dir d --capture c.pcapng --log-format json --log-level debug",
+        );
+        let Command::Run(args) = cli.unwrap().command else { panic!("another command") };
+        let mut raw = RawConfig::default();
+        args.port.apply(&mut raw);
+        args.sm.apply(&mut raw);
+        assert!(args.sm.once);
+        assert_eq!((raw.port.ca.as_str(), raw.port.number.get()), ("mlx5_0", 1));
+        let engines: Vec<&str> = raw.routing.engines.iter().map(Engine::name).collect();
+        assert_eq!(engines, ["updn", "minhop"]);
+        assert_eq!((raw.lids.lmc.get(), raw.sm.priority.get()), (2, 14));
+        assert_eq!(raw.files.state_dir, "s");
+        assert_eq!((raw.files.dump_dir.as_str(), raw.files.capture.as_str()), ("d", "c.pcapng"));
+        assert_eq!((raw.log.format, raw.log.level.as_str()), (LogFormat::Json, "debug"));
+    }
+
+    #[test]
+    fn no_flag_changes_nothing() {
+        let Command::Run(args) = parse("ferrosm run").unwrap().command else { panic!("another command") };
+        let mut raw = RawConfig::default();
+        args.port.apply(&mut raw);
+        args.sm.apply(&mut raw);
+        assert_eq!(raw, RawConfig::default());
+    }
+
+    #[test]
+    fn contradictions_are_usage_errors() {
+        for line in [
+            "ferrosm",
+            "ferrosm run --port 1",
+            "ferrosm run --ca a --port-guid 0x1",
+            "ferrosm run --lmc 8",
+            "ferrosm run --engine zigzag",
+            "ferrosm topology --from x --ca a",
+            "ferrosm route",
+            "ferrosm config print --default --effective",
+        ] {
+            let error = parse(line).map(|_| ()).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_engine_is_told_with_what_there_is() {
+        let error = parse("ferrosm run --engine updm").unwrap_err().to_string();
+        assert!(error.contains("did you mean `updn`?"), "{error}");
+    }
+}

@@ -1,0 +1,48 @@
+//! `ferrosm demo`: the subnet manager on a simulated fabric inside this program.
+
+use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim::port::SimNet;
+use tracing::info;
+
+use crate::capture;
+use crate::cli::DemoArgs;
+use crate::commands::serve::{self, Options, Service};
+use crate::commands::{config, fabric};
+use crate::config::Source;
+use crate::failure::Failure;
+use crate::output::progress::Terminal;
+use crate::output::view::View;
+use crate::output::{log, table};
+use crate::port::Simulated;
+
+/// Runs the command.
+///
+/// # Errors
+/// If there is no such fabric, or it does not come up.
+pub fn run(args: &DemoArgs) -> Result<(), Failure> {
+    let source = match &args.sm.config {
+        Some(path) => config::source(Some(path))?,
+        None => Source::defaults(),
+    };
+    let flags = args.sm.clone();
+    let overlay = move |raw: &mut crate::config::RawConfig| {
+        // A demonstration leaves nothing behind unless it is asked to.
+        raw.files.state_dir.clear();
+        flags.apply(raw);
+    };
+    let settings = source.settle(&overlay)?;
+    let terminal = Terminal::detect();
+    let log = log::init(&settings.log, &terminal);
+
+    let spec = fabric::load(&args.fabric)?;
+    info!(fabric = args.fabric, size = table::sums(&View::of_spec(&spec)), "simulated fabric");
+    let fabric = Fabric::new(&spec).map_err(|e| Failure::job(format!("{}: {e}", args.fabric)))?;
+    let net = SimNet::new(fabric);
+    let (sender, receiver) = net.attach(None).map_err(Failure::job)?.split();
+    let (sender, receiver, capture) =
+        capture::tap(sender, receiver, settings.capture.as_deref(), "simulated port 1")?;
+    let port = Simulated::new(net, sender, receiver);
+    let options = Options { once: args.sm.once, json: args.sm.json, tables: true, window_limit: None };
+    let overlay = Box::new(overlay);
+    serve::serve(port, Service { settings, source, overlay, options, capture, terminal, log })
+}

@@ -1,0 +1,36 @@
+//! One module per command. Each reads its flags, does its job, and returns how it failed.
+
+pub mod config;
+pub mod demo;
+pub mod fabric;
+pub mod ports;
+pub mod route;
+pub mod run;
+pub mod serve;
+pub mod topology;
+
+use clap::CommandFactory;
+
+use crate::cli::{Cli, Command};
+use crate::failure::Failure;
+use crate::output;
+
+/// Runs a command.
+///
+/// # Errors
+/// How it failed.
+pub fn run(cli: Cli) -> Result<(), Failure> {
+    match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Ports(args) => ports::run(&args),
+        Command::Topology(args) => topology::run(&args),
+        Command::Route(args) => route::run(&args),
+        Command::Config(args) => config::run(&args),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "ferrosm", &mut text);
+            output::print(&String::from_utf8_lossy(&text))
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! `ferrosm ports`, and the choice of a port for the other commands.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use ferrosm_mad::transport::umad::{
+    self, ChooseError, LocalPort, Selection, SkipReason, UmadError,
+};
+
+use crate::cli::PortsArgs;
+use crate::config::PortChoice;
+use crate::failure::Failure;
+use crate::output::{self, json, table};
+
+const DEMO: &str = "`ferrosm demo` runs the same subnet manager on a simulated fabric, without hardware.";
+const LIST: &str = "`ferrosm ports` lists the ports of this host.";
+
+/// Runs the command.
+///
+/// # Errors
+/// If the ports cannot be listed.
+pub fn run(args: &PortsArgs) -> Result<(), Failure> {
+    let ports = umad::enumerate().map_err(|e| explain(&e, None))?;
+    let chosen = umad::choose(&ports, &Selection::default()).ok();
+    let rows: Vec<json::ports::Port> = ports.iter().map(|p| describe(p, chosen)).collect();
+    if args.json {
+        return output::print(&json::pretty(&json::ports::Document { schema: json::SCHEMA, ports: rows }));
+    }
+    if rows.is_empty() {
+        return output::print(&format!("This host has no RDMA device.\n{DEMO}\n"));
+    }
+    let mut text = render(&rows);
+    if chosen.is_none() {
+        text.push_str(&format!("No port can run a subnet manager now.\n{DEMO}\n"));
+    }
+    output::print(&text)
+}
+
+fn render(rows: &[json::ports::Port]) -> String {
+    let mut out = table::new(["Port", "GUID", "Link layer", "State", "Rate", "LID", "SM LID", "Subnet manager"]);
+    table::right(&mut out, &[5, 6]);
+    for row in rows {
+        let serve = match &row.why_not {
+            Some(why) => format!("no: {why}"),
+            None if row.chosen => "yes (the choice of `ferrosm run`)".to_owned(),
+            None => "yes".to_owned(),
+        };
+        out.add_row([
+            format!("{} {}", row.ca, row.port),
+            row.port_guid.to_string(),
+            row.link_layer.clone(),
+            format!("{} / {}", row.state, row.physical_state),
+            format!("{} Gb/s", row.rate_gbps),
+            row.lid.to_string(),
+            row.sm_lid.to_string(),
+            serve,
+        ]);
+    }
+    format!("{out}\n")
+}
+
+fn describe(port: &LocalPort, chosen: Option<&LocalPort>) -> json::ports::Port {
+    let why_not = match umad::choose(std::slice::from_ref(port), &Selection::default()) {
+        Ok(_) => None,
+        Err(ChooseError::NoneUsable { skipped, .. }) => {
+            skipped.first().map(|s| s.reason.to_string())
+        }
+        Err(e @ (ChooseError::NoDevice | ChooseError::NoMatch { .. })) => Some(e.to_string()),
+    };
+    json::ports::Port {
+        ca: port.ca.clone(),
+        ca_type: port.ca_type.clone(),
+        firmware: port.fw_version.clone(),
+        port: port.port_num.0,
+        port_guid: port.port_guid,
+        node_guid: port.node_guid,
+        link_layer: port.link_layer.to_string(),
+        state: port.state.to_string(),
+        physical_state: port.phys_state.to_string(),
+        rate_gbps: port.rate_gbps,
+        lid: port.lid.0,
+        lmc: port.lmc.0,
+        sm_lid: port.sm_lid.0,
+        usable: why_not.is_none(),
+        chosen: chosen.is_some_and(|c| c.ca == port.ca && c.port_num == port.port_num),
+        why_not,
+    }
+}
+
+/// The port that an operator asked for, or the best one.
+///
+/// # Errors
+/// If there is none: with every port that was looked at and why it was left.
+pub fn choose(choice: &PortChoice) -> Result<LocalPort, Failure> {
+    let ports = umad::enumerate().map_err(|e| explain(&e, None))?;
+    let selection =
+        Selection { ca: choice.ca.clone(), port: choice.number, port_guid: choice.guid };
+    umad::choose(&ports, &selection).cloned().map_err(|e| refuse(&e))
+}
+
+/// What an operator can do where no port can serve.
+fn refuse(error: &ChooseError) -> Failure {
+    let hint = match error {
+        ChooseError::NoDevice => DEMO.to_owned(),
+        ChooseError::NoMatch { .. } => LIST.to_owned(),
+        ChooseError::NoneUsable { skipped, .. } => {
+            let down = skipped.iter().any(|s| matches!(s.reason, SkipReason::Down(_)));
+            if down { format!("Plug in a cable, or see why the link does not train. {DEMO}") } else { DEMO.to_owned() }
+        }
+    };
+    Failure::with_hint(error, hint)
+}
+
+/// Why a port could not be used, and what to do.
+#[must_use]
+pub fn explain(error: &UmadError, port: Option<&LocalPort>) -> Failure {
+    let device = port.and_then(|p| match error {
+        UmadError::IsSm { .. } | UmadError::AlreadySm { .. } => device_file("issm", p),
+        UmadError::Library(_)
+        | UmadError::Enumerate { .. }
+        | UmadError::Open { .. }
+        | UmadError::Register { .. } => device_file("umad", p),
+    });
+    // libibumad says EIO whatever `open` said: ask again where the device is known.
+    let kind = device.as_ref().and_then(|path| {
+        std::fs::OpenOptions::new().read(true).write(true).open(path).err().map(|e| e.kind())
+    });
+    sentence(error, device, kind)
+}
+
+/// The device file of a port: the kernel numbers them, and says in sysfs which is whose.
+fn device_file(prefix: &str, port: &LocalPort) -> Option<PathBuf> {
+    let entries = std::fs::read_dir("/sys/class/infiniband_mad").ok()?;
+    let read = |path: PathBuf| std::fs::read_to_string(path).ok();
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(prefix)
+            && read(entry.path().join("ibdev")).is_some_and(|ca| ca.trim() == port.ca)
+            && read(entry.path().join("port")).is_some_and(|n| n.trim() == port.port_num.to_string())
+        {
+            return Some(PathBuf::from("/dev/infiniband").join(name));
+        }
+    }
+    None
+}
+
+fn sentence(error: &UmadError, device: Option<PathBuf>, kind: Option<ErrorKind>) -> Failure {
+    let (source, port) = match error {
+        UmadError::Library(e) => {
+            return Failure::with_hint(
+                format!("{error}: {e}"),
+                "Install it: `apt install libibumad3` (Debian, Ubuntu) or `dnf install libibumad` (Fedora, RHEL).",
+            );
+        }
+        UmadError::Enumerate { source } => return Failure::job(format!("{error}: {source}")),
+        UmadError::AlreadySm { .. } => {
+            return Failure::with_hint(error, "Stop the other one (opensm, ferrosm), or choose another port.");
+        }
+        UmadError::Register { source, .. } => {
+            return Failure::with_hint(format!("{error} ({source})"), "Stop the program that manages the port.");
+        }
+        UmadError::Open { source, port } | UmadError::IsSm { source, port } => (source, port),
+    };
+    let file = device.map_or_else(
+        || format!("the device of {port} in /dev/infiniband"),
+        |path| path.display().to_string(),
+    );
+    match kind.unwrap_or_else(|| source.kind()) {
+        ErrorKind::PermissionDenied => Failure::with_hint(
+            format!("no permission to open {file} ({port})"),
+            "Run as root, or let your user read and write the umad and issm devices in /dev/infiniband.",
+        ),
+        ErrorKind::NotFound => Failure::with_hint(
+            format!("{file} is not there ({port})"),
+            "Load the kernel's module: `modprobe ib_umad`.",
+        ),
+        _ => Failure::job(format!("{error}: {source}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    fn open_error(kind: ErrorKind) -> UmadError {
+        UmadError::Open { port: "mlx5_0 port 1".to_owned(), source: io::Error::from(kind) }
+    }
+
+    #[test]
+    fn a_lack_of_rights_names_the_device_and_what_to_do() {
+        let device = Some(PathBuf::from("/dev/infiniband/umad0"));
+        let told = sentence(&open_error(ErrorKind::Other), device, Some(ErrorKind::PermissionDenied));
+        let told = told.to_string();
+        assert!(told.starts_with("no permission to open /dev/infiniband/umad0 (mlx5_0 port 1)\n"), "{told}");
+        assert!(told.contains("root"), "{told}");
+    }
+
+    #[test]
+    fn a_missing_device_names_the_module() {
+        let told = sentence(&open_error(ErrorKind::NotFound), None, None).to_string();
+        assert!(told.contains("modprobe ib_umad"), "{told}");
+    }
+
+    #[test]
+    fn no_device_points_to_the_demo() {
+        let told = refuse(&ChooseError::NoDevice).to_string();
+        assert!(told.contains("no RDMA device") && told.contains("ferrosm demo"), "{told}");
+    }
+}

@@ -1,0 +1,312 @@
+//! What `run` and `demo` share: a subnet manager on some port, until it is told to stop.
+
+use core::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ferrosm_core::{Event, Input, LidMap, Progress, Restored, SmConfig, SubnetManager, SweepReport};
+use ferrosm_mad::attr::SmState;
+use tokio::sync::mpsc;
+use tracing::{error, info, warn};
+
+use crate::capture::Capture;
+use crate::config::{self, RawConfig, Settings, Source};
+use crate::driver::{Clock, Driver, Shell, watch_signals};
+use crate::dump;
+use crate::failure::Failure;
+use crate::output::progress::{Bar, Terminal};
+use crate::output::{self, View, json, log, report};
+use crate::port::Port;
+use crate::state::{StateDir, Writer};
+
+/// How a service differs from another.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Ends with the first sweep.
+    pub once: bool,
+    /// Reports as JSON on standard output.
+    pub json: bool,
+    /// Reports as tables on standard output.
+    pub tables: bool,
+    /// Most SMPs in flight that the port can bear.
+    pub window_limit: Option<usize>,
+}
+
+/// Everything that a service needs apart from its port.
+pub struct Service {
+    /// What was decided.
+    pub settings: Settings,
+    /// Where it came from, to be read again.
+    pub source: Source,
+    /// Flags over it.
+    pub overlay: Overlay,
+    /// How this service differs from others.
+    pub options: Options,
+    /// The capture beside the port.
+    pub capture: Option<Capture>,
+    /// Standard error.
+    pub terminal: Terminal,
+    /// The log.
+    pub log: log::Handle,
+}
+
+/// Flags over a configuration file, applied anew at each reload.
+pub type Overlay = Box<dyn Fn(&mut RawConfig)>;
+
+/// Serves until SIGTERM or SIGINT, or with `once` until the first sweep is done.
+///
+/// # Errors
+/// If the state directory cannot be used, the port fails, or (with `once`) the fabric does not come up.
+pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
+    let Service { settings, source, overlay, options, capture, terminal, log } = what;
+    let (writer, lids) = match &settings.state_dir {
+        Some(path) => {
+            let dir = StateDir::open(path)?;
+            let lids = dir.load()?;
+            let writer = dir
+                .writer()
+                .map_err(|e| Failure::job(format!("cannot start the thread for state files: {e}")))?;
+            (Some(writer), lids)
+        }
+        None => (None, LidMap::new()),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
+    let shell = Operator {
+        capture,
+        options,
+        writer,
+        dumping: Arc::default(),
+        dump_dir: settings.dump_dir.clone(),
+        source,
+        overlay,
+        running: settings.raw.clone(),
+        bar: terminal.bar(),
+        log,
+    };
+    runtime.block_on(async {
+        let (control, orders) = mpsc::channel(16);
+        watch_signals(control.clone())
+            .map_err(|e| Failure::job(format!("cannot watch for signals: {e}")))?;
+        let clock = Clock::start();
+        let sm = SubnetManager::new(
+            limited(settings.sm, options.window_limit),
+            Restored { lids },
+            clock.now(),
+        );
+        let mut driver = Driver::new(sm, clock, port, shell, orders);
+        let end = driver.run().await;
+        drop(control);
+        let shell = driver.into_shell();
+        shell.bar.clear();
+        end.map_err(|e| {
+            Failure::with_hint(format!("the port failed: {e}"), "Was the device removed or its driver restarted?")
+        })?
+    })
+}
+
+/// No more in flight than the port can bear.
+fn limited(mut cfg: SmConfig, window_limit: Option<usize>) -> SmConfig {
+    cfg.max_outstanding = cfg.max_outstanding.min(window_limit.unwrap_or(usize::MAX));
+    cfg
+}
+
+/// The shell of a service.
+struct Operator {
+    capture: Option<Capture>,
+    options: Options,
+    writer: Option<Writer>,
+    /// A dump is being written beside us.
+    dumping: Arc<AtomicBool>,
+    dump_dir: Option<PathBuf>,
+    source: Source,
+    overlay: Overlay,
+    /// The keys that are in force.
+    running: RawConfig,
+    bar: Bar,
+    log: log::Handle,
+}
+
+/// How a service ends.
+type End = Result<(), Failure>;
+
+impl Shell for Operator {
+    type End = End;
+
+    fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<End> {
+        let role = sm.role();
+        match &event {
+            Event::SweepDone(report) => {
+                self.bar.clear();
+                if let (Some(capture), Some(local)) = (&self.capture, sm.subnet().local()) {
+                    capture.set_local_lid(sm.subnet().lid(local));
+                }
+                if !self.options.once {
+                    log::event(&event, role);
+                }
+                if let Err(e) = self.sweep_done(report, sm) {
+                    if self.options.once {
+                        return ControlFlow::Break(Err(e));
+                    }
+                    error!(error = %e, "the sweep's output could not be written");
+                }
+                if self.options.once {
+                    return ControlFlow::Break(verdict(report, role));
+                }
+            }
+            Event::NoLink(why) if self.options.once => {
+                return ControlFlow::Break(Err(Failure::with_hint(
+                    format!("no link: {why}"),
+                    "Plug in a cable, or choose another port: `ferrosm ports` lists them.",
+                )));
+            }
+            Event::RoutingFailed(why) if self.options.once => {
+                return ControlFlow::Break(Err(Failure::job(format!("no routing: {why}"))));
+            }
+            Event::Role { state: SmState::Standby, why } if self.options.once => {
+                return ControlFlow::Break(Err(not_master(why)));
+            }
+            Event::NoLink(_)
+            | Event::RoutingFailed(_)
+            | Event::Role { .. }
+            | Event::Phase(_)
+            | Event::Trap { .. }
+            | Event::Noticed(_)
+            | Event::NodeAdded(_)
+            | Event::NodeGone(_)
+            | Event::LinkUp(_)
+            | Event::LinkDown(_) => log::event(&event, role),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn persist(&mut self, map: LidMap) {
+        if let Some(writer) = &self.writer {
+            writer.save(map);
+        }
+    }
+
+    fn reload(&mut self) -> Option<Input> {
+        let Some(path) = self.source.path().map(Path::to_owned) else {
+            info!("no configuration file to read again, sweeping");
+            return Some(Input::Resweep);
+        };
+        let read = config::read(&path).and_then(|source| {
+            let settings = source.settle(|raw| (self.overlay)(raw))?;
+            Ok((source, settings))
+        });
+        let (source, settings) = match read {
+            Ok(read) => read,
+            Err(errors) => {
+                for e in errors.errors() {
+                    let (line, column) = e.at.unzip();
+                    error!(file = %path.display(), line, column, what = e.what, "error in the configuration");
+                }
+                error!(file = %path.display(), "configuration not reloaded, the last good one stays");
+                return None;
+            }
+        };
+        self.source = source;
+        self.adopt(settings)
+    }
+
+    fn stop(&mut self, sm: &SubnetManager) -> End {
+        info!(role = %sm.role(), "stopping");
+        if self.options.once {
+            return Err(Failure::job("interrupted before the subnet was up"));
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, progress: Progress) {
+        if self.bar.is_shown() {
+            self.bar.show(progress);
+        }
+        if let Some(capture) = &self.capture {
+            capture.flush();
+        }
+    }
+}
+
+impl Operator {
+    /// Takes new settings over, and tells what that means.
+    fn adopt(&mut self, settings: Settings) -> Option<Input> {
+        let changes = config::changes(&self.running, &settings.raw);
+        if changes.live.is_empty() && changes.restart.is_empty() {
+            info!("configuration read again, nothing changed, sweeping");
+            return Some(Input::Resweep);
+        }
+        if !changes.live.is_empty() {
+            info!(keys = changes.live.join(", "), "configuration keys took effect");
+        }
+        if !changes.restart.is_empty() {
+            warn!(keys = changes.restart.join(", "), "configuration keys need a restart to take effect");
+        }
+        let before = core::mem::replace(&mut self.running, settings.raw);
+        // What waits for a restart is not in force, and is told again at the next reload.
+        self.running.port = before.port;
+        self.running.files.state_dir = before.files.state_dir;
+        self.running.files.capture = before.files.capture;
+        self.running.log.format = before.log.format;
+        self.dump_dir = settings.dump_dir;
+        self.log.set_level(&settings.log.level);
+        Some(Input::Config(Box::new(limited(settings.sm, self.options.window_limit))))
+    }
+
+    fn sweep_done(&mut self, report: &SweepReport, sm: &SubnetManager) -> Result<(), Failure> {
+        if self.options.json {
+            output::print(&json::line(&json::sweep::document(report, sm.role())))?;
+        } else if self.options.tables {
+            output::print(&report::render(report, sm.role()))?;
+        }
+        if let Some(dir) = self.dump_dir.clone().filter(|_| report.is_clean()) {
+            self.dump(sm, dir)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the dumps: with `once` here and now, otherwise beside the subnet manager.
+    fn dump(&self, sm: &SubnetManager, dir: PathBuf) -> Result<(), Failure> {
+        if self.options.once {
+            return dump::write(&View::of_subnet(sm.subnet()), &dir);
+        }
+        if self.dumping.swap(true, Ordering::AcqRel) {
+            warn!("the last dump is still being written, this sweep is not dumped");
+            return Ok(());
+        }
+        let view = View::of_subnet(sm.subnet());
+        let dumping = Arc::clone(&self.dumping);
+        tokio::task::spawn_blocking(move || {
+            if let Err(e) = dump::write(&view, &dir) {
+                error!(error = %e, "the dump could not be written");
+            }
+            dumping.store(false, Ordering::Release);
+        });
+        Ok(())
+    }
+}
+
+fn not_master(why: &str) -> Failure {
+    Failure::with_hint(
+        format!("another subnet manager is master: {why}"),
+        "Stop it, or give this one a higher --priority.",
+    )
+}
+
+/// What `--once` ends with.
+fn verdict(report: &SweepReport, role: SmState) -> Result<(), Failure> {
+    if role != SmState::Master {
+        return Err(not_master(&format!("this one is {role}")));
+    }
+    if report.is_clean() {
+        return Ok(());
+    }
+    let grave = report.problems.iter().filter(|p| p.kind.is_grave()).count();
+    Err(Failure::with_hint(
+        format!("the subnet is not fully up: {}", output::table::count(grave, "problem", "problems")),
+        report::problems(report).join("\n  "),
+    ))
+}

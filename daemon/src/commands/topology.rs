@@ -1,0 +1,140 @@
+//! `ferrosm topology`: what the fabric looks like, from the live one or from a file.
+
+use core::ops::ControlFlow;
+
+use ferrosm_core::{Event, Input, LidMap, Progress, SubnetManager};
+use ferrosm_mad::transport::umad::{OpenOptions, UmadPort};
+use tokio::sync::mpsc;
+use tracing::warn;
+
+use crate::cli::{TopologyArgs, TopologyFormat};
+use crate::commands::{config, fabric, ports};
+use crate::config::Settings;
+use crate::driver::{Clock, Driver, Shell, watch_signals};
+use crate::failure::Failure;
+use crate::output::progress::{Bar, Terminal};
+use crate::output::{self, View, dot, ibnet, json, log, report, svg, table};
+use crate::port::Threaded;
+
+const INBOX: usize = 8192;
+
+/// Runs the command.
+///
+/// # Errors
+/// If there is no such file or port, or the fabric cannot be read.
+pub fn run(args: &TopologyArgs) -> Result<(), Failure> {
+    let view = match &args.from {
+        Some(from) => View::of_spec(&fabric::load(from)?),
+        None => live(args)?,
+    };
+    output::print(&render(&view, args.format))
+}
+
+/// Renders a view in a form.
+#[must_use]
+pub fn render(view: &View, format: TopologyFormat) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = match format {
+        TopologyFormat::Ibnet => ibnet::render(view, &mut text),
+        TopologyFormat::Dot => dot::render(view, &mut text),
+        TopologyFormat::Svg => svg::render(view, &mut text),
+        TopologyFormat::Json => {
+            text = json::pretty(&json::topology::document(view));
+            Ok(())
+        }
+        TopologyFormat::Table => {
+            text = table::topology(view);
+            Ok(())
+        }
+    };
+    text
+}
+
+/// Reads the live fabric without changing anything.
+fn live(args: &TopologyArgs) -> Result<View, Failure> {
+    // The file may name the port and the pace; it need not be there.
+    let source = config::source(None)?;
+    let mut settings: Settings = source.settle(|raw| {
+        args.port.apply(raw);
+        raw.log.level.clone_from(&args.log_level);
+    })?;
+    let terminal = Terminal::detect();
+    let _ = log::init(&settings.log, &terminal);
+    let local = ports::choose(&settings.port)?;
+    let timeout = u32::try_from(settings.sm.smp_timeout.as_millis()).unwrap_or(u32::MAX);
+    let open = OpenOptions { as_sm: false, response_timeout_ms: timeout };
+    let (sender, receiver) =
+        UmadPort::open(&local, &open).map_err(|e| ports::explain(&e, Some(&local)))?;
+    if let Some(limit) = sender.window_limit() {
+        settings.sm.max_outstanding = settings.sm.max_outstanding.min(limit);
+    }
+    let port = Threaded::new(Box::new(sender), Box::new(receiver), INBOX)
+        .map_err(|e| Failure::job(format!("cannot start the receiving thread: {e}")))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
+    runtime.block_on(async {
+        let (control, orders) = mpsc::channel(4);
+        watch_signals(control).map_err(|e| Failure::job(format!("cannot watch for signals: {e}")))?;
+        let clock = Clock::start();
+        let sm = SubnetManager::read_only(settings.sm, clock.now());
+        let mut driver = Driver::new(sm, clock, port, Look { bar: terminal.bar() }, orders);
+        let end = driver.run().await;
+        end.map_err(|e| Failure::job(format!("the port failed: {e}")))?
+    })
+}
+
+/// A shell that only looks.
+struct Look {
+    bar: Bar,
+}
+
+impl Shell for Look {
+    type End = Result<View, Failure>;
+
+    fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End> {
+        match &event {
+            Event::SweepDone(done) => {
+                self.bar.clear();
+                for problem in report::problems(done) {
+                    warn!(problem, "not as it should be");
+                }
+                ControlFlow::Break(Ok(View::of_subnet(sm.subnet())))
+            }
+            Event::NoLink(why) => ControlFlow::Break(Err(Failure::with_hint(
+                format!("no link: {why}"),
+                "Choose another port: `ferrosm ports` lists them.",
+            ))),
+            Event::Phase(_)
+            | Event::Role { .. }
+            | Event::Trap { .. }
+            | Event::RoutingFailed(_)
+            | Event::Noticed(_)
+            | Event::NodeAdded(_)
+            | Event::NodeGone(_)
+            | Event::LinkUp(_)
+            | Event::LinkDown(_) => {
+                log::event(&event, sm.role());
+                ControlFlow::Continue(())
+            }
+        }
+    }
+
+    fn persist(&mut self, _: LidMap) {}
+
+    fn reload(&mut self) -> Option<Input> {
+        None
+    }
+
+    fn stop(&mut self, _: &SubnetManager) -> Self::End {
+        Err(Failure::job("interrupted before the fabric was read"))
+    }
+
+    fn tick(&mut self, progress: Progress) {
+        if self.bar.is_shown() {
+            self.bar.show(progress);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The configuration: a TOML file, checked whole before anything acts on it.
+//!
+//! Two stages. [`RawConfig`] is the file as serde sees it, key by key, with defaults; [`Settings`] is what the rest of
+//! the program acts on. Order of precedence: default, file, flag. All errors are found in one go, each with line,
+//! column and what would be right; a wrong file is never used in part.
+
+mod error;
+mod parse;
+mod print;
+mod raw;
+mod reload;
+mod settings;
+pub mod value;
+
+use std::path::{Path, PathBuf};
+
+pub use error::{ConfigError, ConfigErrors};
+pub use parse::parse;
+pub use print::{DEFAULT_FILE, effective};
+pub use raw::{Files, LidRules, Links, Log, Port, RawConfig, Routing, Sm, SubnetKeys, Sweep};
+pub use reload::{Changes, changes};
+pub use settings::{LogFormat, LogSettings, PortChoice, Settings};
+
+/// Read by `ferrosm run` where no other file is named and this one exists.
+pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";
+
+/// Engines that a configuration may name.
+pub const KNOWN_ENGINES: &[&str] = ferrosm_routing::ENGINE_NAMES;
+
+/// Reads and checks a configuration file.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn read(path: &Path) -> Result<Source, ConfigErrors> {
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        let what = match e.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            std::io::ErrorKind::PermissionDenied => "not permitted to read it".to_owned(),
+            _ => format!("cannot read it: {e}"),
+        };
+        ConfigErrors::single(path, what)
+    })?;
+    Source::parse(path, text)
+}
+
+/// A configuration file that was read: its keys, and its text to point into.
+#[derive(Debug, Clone)]
+pub struct Source {
+    path: Option<PathBuf>,
+    text: String,
+    /// The keys of the file over the defaults.
+    pub raw: RawConfig,
+}
+
+impl Source {
+    /// No file: all defaults.
+    #[must_use]
+    pub fn defaults() -> Self {
+        Self { path: None, text: String::new(), raw: RawConfig::default() }
+    }
+
+    /// Checks the keys and values of a text.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(path: &Path, text: String) -> Result<Self, ConfigErrors> {
+        let raw = parse(path, &text)?;
+        Ok(Self { path: Some(path.to_owned()), text, raw })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Lays flags over the file and checks what keys say together.
+    ///
+    /// # Errors
+    /// Everything that is wrong, with the place of the key where the file has it.
+    pub fn settle(&self, flags: impl FnOnce(&mut RawConfig)) -> Result<Settings, ConfigErrors> {
+        let mut raw = self.raw.clone();
+        flags(&mut raw);
+        settings::settle(raw).map_err(|found| {
+            ConfigErrors::new(self.path.as_deref(), &self.text, found.into_iter().map(|(key, what)| {
+                (parse::position(&self.text, key), format!("{key}: {what}"))
+            }))
+        })
+    }
+}

@@ -1,0 +1,189 @@
+//! From text to [`RawConfig`], collecting every error.
+//!
+//! serde stops at the first error. Since keys are independent of each other, the offending entry is recorded, taken out
+//! of the parsed document, and the rest is tried again, until the rest is right.
+
+use core::ops::Range;
+use std::path::Path;
+
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::error::nearest;
+use super::raw::RawConfig;
+use super::{ConfigErrors, print};
+
+/// Reads a text.
+///
+/// # Errors
+/// Everything that is wrong with it, `path` being its name.
+pub fn parse(path: &Path, text: &str) -> Result<RawConfig, ConfigErrors> {
+    let (mut document, syntax) = DeTable::parse_recoverable(text);
+    let mut found: Vec<(Option<Range<usize>>, String)> =
+        syntax.iter().map(|e| (e.span(), e.message().to_owned())).collect();
+    // After a syntax error the recovered rest is a guess: its errors would mislead.
+    if !found.is_empty() {
+        return Err(ConfigErrors::new(Some(path), text, found));
+    }
+    loop {
+        let error = match RawConfig::deserialize(toml::Deserializer::from(document.clone())) {
+            Ok(raw) if found.is_empty() => return Ok(raw),
+            Ok(_) => break,
+            Err(error) => error,
+        };
+        let removed = error.span().and_then(|span| remove(document.get_mut(), &span, ""));
+        match removed {
+            Some(place) => found.push((error.span(), explain(error.message(), &place))),
+            None => {
+                // Without a place nothing can be taken out, so this is the last one found.
+                found.push((error.span(), error.message().to_owned()));
+                break;
+            }
+        }
+    }
+    Err(ConfigErrors::new(Some(path), text, found))
+}
+
+/// Where the value of a key such as `sm.priority` is in a text that parses.
+pub(super) fn position(text: &str, key: &str) -> Option<Range<usize>> {
+    let document = DeTable::parse(text).ok()?;
+    let (section, name) = key.split_once('.')?;
+    Some(document.get_ref().get(section)?.get_ref().as_table()?.get(name)?.span())
+}
+
+/// What was taken out.
+struct Removed {
+    /// The key with its sections: `sm.priority`.
+    key: String,
+    /// Whether it was an entry (as opposed to an element of an array).
+    entry: bool,
+}
+
+/// Takes the innermost entry that holds `span` out of a table.
+fn remove(table: &mut DeTable<'_>, span: &Range<usize>, prefix: &str) -> Option<Removed> {
+    let inside = |s: Range<usize>| s.start <= span.start && span.end <= s.end;
+    for (key, value) in table.iter_mut() {
+        let name = format!("{prefix}{}", key.get_ref());
+        if let Some(removed) = remove_within(value, span, &name) {
+            return Some(removed);
+        }
+    }
+    let hit = table
+        .iter()
+        .find(|(key, value)| inside(key.span()) || inside(value.span()))
+        .map(|(key, _)| key.get_ref().clone().into_owned())?;
+    table.remove(hit.as_str());
+    Some(Removed { key: format!("{prefix}{hit}"), entry: true })
+}
+
+fn remove_within(value: &mut Spanned<DeValue<'_>>, span: &Range<usize>, name: &str) -> Option<Removed> {
+    match value.get_mut() {
+        DeValue::Table(inner) => remove(inner, span, &format!("{name}.")),
+        DeValue::Array(elements) => {
+            let at = elements.iter().position(|e| e.span() == *span)?;
+            *elements = elements
+                .clone()
+                .into_iter()
+                .enumerate()
+                .filter_map(|(i, e)| (i != at).then_some(e))
+                .collect();
+            Some(Removed { key: name.to_owned(), entry: false })
+        }
+        DeValue::String(_)
+        | DeValue::Integer(_)
+        | DeValue::Float(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_) => None,
+    }
+}
+
+/// serde's words, with what would be right.
+fn explain(message: &str, place: &Removed) -> String {
+    if !(place.entry && message.starts_with("unknown field")) {
+        return format!("{}: {message}", place.key);
+    }
+    let keys = print::keys();
+    let Some((section, name)) = place.key.rsplit_once('.') else {
+        let mut sections: Vec<&str> = keys.iter().filter_map(|k| Some(k.split_once('.')?.0)).collect();
+        sections.dedup();
+        let same = keys.iter().find(|k| k.split_once('.').is_some_and(|(_, n)| n == place.key));
+        return match (nearest(&place.key, sections.iter().copied()), same) {
+            (Some(near), _) => format!("unknown section [{}]: did you mean [{near}]?", place.key),
+            (None, Some(key)) => format!("unknown key `{}`: it belongs in a section, as {key}", place.key),
+            (None, None) => format!("unknown section `{}`: there are {}", place.key, sections.join(", ")),
+        };
+    };
+    let prefix = format!("{section}.");
+    let names = || keys.iter().filter_map(|k| k.strip_prefix(&prefix));
+    let elsewhere = keys.iter().find(|k| k.rsplit_once('.').is_some_and(|(_, n)| n == name));
+    match (elsewhere, nearest(name, names())) {
+        (Some(key), _) => format!("unknown key `{name}` in [{section}]: did you mean {key}?"),
+        (None, Some(near)) => format!("unknown key `{name}` in [{section}]: did you mean `{near}`?"),
+        (None, None) => {
+            let all: Vec<&str> = names().collect();
+            format!("unknown key `{name}` in [{section}]: there are {}", all.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn errors(text: &str) -> String {
+        parse(Path::new("f.toml"), text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_empty_file_is_all_defaults() {
+        assert_eq!(parse(Path::new("f"), "").unwrap(), RawConfig::default());
+    }
+
+    /// Every error of a file is told in one go, in the order of the file.
+    #[test]
+    fn all_errors_at_once() {
+        let text = "[sm]\npirority = 3\npoll-interval = 10\n\n[lids]\nlmc = 9\n[colour]\nx = 1\n";
+        assert_eq!(
+            errors(text),
+            "f.toml:2:1: unknown key `pirority` in [sm]: did you mean `priority`?\n\
+             f.toml:3:17: sm.poll-interval: invalid type: integer `10`, expected a time with its unit in quotes, \
+             such as \"10s\" or \"200ms\"\n\
+             f.toml:6:7: lids.lmc: invalid value: integer `9`, expected a whole number from 0 to 7\n\
+             f.toml:7:2: unknown section `colour`: there are port, sm, subnet, lids, routing, links, sweep, files, log"
+        );
+    }
+
+    #[test]
+    fn a_key_of_another_section_is_recognised() {
+        assert_eq!(
+            errors("[sm]\nlmc = 1\n"),
+            "f.toml:2:1: unknown key `lmc` in [sm]: did you mean lids.lmc?"
+        );
+        assert_eq!(
+            errors("lmc = 1\n"),
+            "f.toml:1:1: unknown key `lmc`: it belongs in a section, as lids.lmc"
+        );
+    }
+
+    #[test]
+    fn every_wrong_engine_is_named() {
+        let text = "[routing]\nengines = [\"updm\", \"minhop\", \"zigzag\"]\n";
+        let told = errors(text);
+        assert!(told.contains("f.toml:2:12: routing.engines: there is no routing engine `updm`: did you mean `updn`?"), "{told}");
+        assert!(told.contains("f.toml:2:30: routing.engines: there is no routing engine `zigzag`: there are "), "{told}");
+    }
+
+    #[test]
+    fn a_slip_in_the_syntax_has_its_place() {
+        let told = errors("[sm]\npriority = \n");
+        assert!(told.starts_with("f.toml:2:"), "{told}");
+    }
+
+    #[test]
+    fn a_value_where_a_section_belongs_is_told() {
+        let told = errors("sm = 5\n[lids]\nlmc = 8\n");
+        assert!(told.starts_with("f.toml:1:6: sm: invalid type"), "{told}");
+        assert!(told.contains("f.toml:3:7: lids.lmc"), "{told}");
+    }
+}

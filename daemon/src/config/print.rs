@@ -1,0 +1,108 @@
+//! Configuration as text: the commented defaults, and what is in force.
+
+use super::raw::RawConfig;
+
+/// `etc/ferrosm.toml`: every key with its default and a comment.
+pub const DEFAULT_FILE: &str = include_str!("../../../etc/ferrosm.toml");
+
+/// Keys whose values are never printed.
+const SECRETS: &[&str] = &["sm.sm-key", "subnet.m-key"];
+
+/// What is in force, as a file that can be read again. Keys that protect the fabric are left out where they are set.
+#[must_use]
+pub fn effective(raw: &RawConfig) -> String {
+    let default = entries(&RawConfig::default());
+    let mut text = String::new();
+    let mut section = String::new();
+    for ((key, value), (_, default)) in entries(raw).into_iter().zip(default) {
+        let Some((s, name)) = key.split_once('.') else { continue };
+        if s != section {
+            let blank = if section.is_empty() { "" } else { "\n" };
+            text.push_str(&format!("{blank}[{s}]\n"));
+            s.clone_into(&mut section);
+        }
+        if SECRETS.contains(&key.as_str()) && value != default {
+            text.push_str(&format!("# {name} is set, and not shown\n"));
+        } else {
+            text.push_str(&format!("{name} = {value}\n"));
+        }
+    }
+    text
+}
+
+/// All keys as `section.key`, in the order of the file.
+pub(super) fn keys() -> Vec<String> {
+    entries(&RawConfig::default()).into_iter().map(|(key, _)| key).collect()
+}
+
+/// All keys with their values in TOML, in the order of the file.
+pub(super) fn entries(raw: &RawConfig) -> Vec<(String, String)> {
+    let text = toml::to_string(raw).unwrap_or_default();
+    let mut section = "";
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+            section = name;
+        } else if let Some((name, value)) = line.split_once(" = ") {
+            found.push((format!("{section}.{name}"), value.to_owned()));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::parse;
+    use crate::config::value::Hex64;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    #[test]
+    fn the_shipped_file_holds_the_defaults() {
+        let path = Path::new("etc/ferrosm.toml");
+        assert_eq!(parse(path, DEFAULT_FILE).unwrap(), RawConfig::default());
+    }
+
+    /// A key of the program is in the shipped file, and the other way round (a key of the file that the program does
+    /// not know would not parse).
+    #[test]
+    fn the_shipped_file_names_every_key() {
+        let file: toml::Table = DEFAULT_FILE.parse().unwrap();
+        let there: BTreeSet<String> = file
+            .iter()
+            .flat_map(|(s, keys)| {
+                keys.as_table().unwrap().keys().map(move |k| format!("{s}.{k}"))
+            })
+            .collect();
+        assert_eq!(there, keys().into_iter().collect());
+    }
+
+    #[test]
+    fn every_key_of_the_shipped_file_has_a_comment() {
+        let mut previous = "";
+        for line in DEFAULT_FILE.lines() {
+            if !line.is_empty() && !line.starts_with(['#', '[']) {
+                assert!(previous.starts_with('#'), "no comment above `{line}`");
+            }
+            previous = line;
+        }
+    }
+
+    #[test]
+    fn what_is_in_force_reads_back() {
+        let mut raw = RawConfig::default();
+        raw.port.ca = "mlx5_0".to_owned();
+        raw.routing.engines = vec!["minhop".parse().unwrap(), "updn".parse().unwrap()];
+        assert_eq!(parse(Path::new("f"), &effective(&raw)).unwrap(), raw);
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let mut raw = RawConfig::default();
+        raw.subnet.m_key = Hex64(0x1234_5678);
+        let text = effective(&raw);
+        assert!(!text.contains("12345678"), "{text}");
+        assert!(text.contains("# m-key is set, and not shown"), "{text}");
+    }
+}

@@ -1,0 +1,257 @@
+//! The configuration file, key by key.
+//!
+//! Each struct is a section; a key that is left out has its default. `etc/ferrosm.toml` documents every key, and a
+//! test keeps that file and these structs equal.
+
+use core::time::Duration;
+
+use ferrosm_core::config::SmConfig;
+use serde::{Deserialize, Serialize};
+
+use super::settings::LogFormat;
+use super::value::{Bounded, Engine, Hex64, Span};
+
+/// The whole file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RawConfig {
+    /// The local port.
+    pub port: Port,
+    /// Among other subnet managers.
+    pub sm: Sm,
+    /// What every port is told.
+    pub subnet: SubnetKeys,
+    /// Addresses.
+    pub lids: LidRules,
+    /// Routes.
+    pub routing: Routing,
+    /// Timers and lanes of links.
+    pub links: Links,
+    /// Looking at the fabric.
+    pub sweep: Sweep,
+    /// Where files go.
+    pub files: Files,
+    /// What is told.
+    pub log: Log,
+}
+
+/// `[port]`: the local port that serves the subnet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Port {
+    /// Name of the CA; empty for the first that can serve.
+    pub ca: String,
+    /// Port of the CA; 0 for the first that can serve.
+    pub number: Bounded<0, 254>,
+    /// Port GUID, instead of the two above; 0 for none.
+    pub guid: Hex64,
+}
+
+/// `[sm]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Sm {
+    /// Rank among subnet managers.
+    pub priority: Bounded<0, 15>,
+    /// SM_Key.
+    pub sm_key: Hex64,
+    /// Time between a standby's questions to the master.
+    pub poll_interval: Span,
+    /// Unanswered questions before a standby takes over.
+    pub poll_retries: Bounded<1, 100>,
+}
+
+/// `[subnet]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SubnetKeys {
+    /// Upper half of every GID.
+    pub prefix: Hex64,
+    /// M_Key.
+    pub m_key: Hex64,
+    /// M_KeyLeasePeriod.
+    pub m_key_lease_period: Span,
+    /// M_KeyProtectBits.
+    pub m_key_protect_bits: Bounded<0, 3>,
+    /// SubnetTimeout.
+    pub timeout: Bounded<0, 31>,
+    /// Ask hosts to repeat their registrations.
+    pub client_reregister: bool,
+}
+
+/// `[lids]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LidRules {
+    /// 2^LMC LIDs per CA and router port.
+    pub lmc: Bounded<0, 7>,
+    /// The same for enhanced switch ports 0.
+    pub lmc_esp0: bool,
+    /// Give out LIDs anew.
+    pub reassign: bool,
+}
+
+/// `[routing]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Routing {
+    /// In the order in which they are tried.
+    pub engines: Vec<Engine>,
+}
+
+/// `[links]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Links {
+    /// SwitchInfo.LifeTimeValue.
+    pub packet_life_time: Bounded<0, 31>,
+    /// HOQLife between switches.
+    pub hoq_life: Bounded<0, 31>,
+    /// HOQLife towards CAs and routers.
+    pub leaf_hoq_life: Bounded<0, 31>,
+    /// VLStallCount between switches.
+    pub vl_stall_count: Bounded<0, 7>,
+    /// VLStallCount towards CAs and routers.
+    pub leaf_vl_stall_count: Bounded<0, 7>,
+    /// Most lanes to operate, as a VL code.
+    pub max_operational_vls: Bounded<1, 5>,
+    /// LocalPhyErrors.
+    pub local_phy_errors: Bounded<0, 15>,
+    /// OverrunErrors.
+    pub overrun_errors: Bounded<0, 15>,
+}
+
+/// `[sweep]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Sweep {
+    /// Time between light sweeps.
+    pub interval: Span,
+    /// Time to wait for an answer.
+    pub smp_timeout: Span,
+    /// Repetitions of an unanswered SMP.
+    pub smp_retries: Bounded<0, 20>,
+    /// SMPs in flight.
+    pub max_outstanding: Bounded<1, 16384>,
+    /// SMPs in flight to one node.
+    pub max_outstanding_per_node: Bounded<1, 1024>,
+}
+
+/// `[files]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Files {
+    /// What is kept over restarts; empty for nothing.
+    pub state_dir: String,
+    /// Dumps after each clean sweep; empty for none.
+    pub dump_dir: String,
+    /// Every MAD into this pcapng file; empty for none.
+    pub capture: String,
+}
+
+/// `[log]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Log {
+    /// Form of a line.
+    pub format: LogFormat,
+    /// Least level that is told, or a filter by module.
+    pub level: String,
+}
+
+impl Default for Port {
+    fn default() -> Self {
+        Self { ca: String::new(), number: Bounded::clamped(0), guid: Hex64(0) }
+    }
+}
+
+// The core's defaults are the only ones: these spell them out as keys.
+
+impl Default for Sm {
+    fn default() -> Self {
+        let core = SmConfig::default();
+        Self {
+            priority: Bounded::clamped(core.priority.into()),
+            sm_key: Hex64(core.sm_key.expose()),
+            poll_interval: Span(core.sm_poll_interval),
+            poll_retries: Bounded::clamped(core.sm_poll_retries.into()),
+        }
+    }
+}
+
+impl Default for SubnetKeys {
+    fn default() -> Self {
+        let core = SmConfig::default();
+        Self {
+            prefix: Hex64(core.subnet_prefix.0),
+            m_key: Hex64(core.m_key.expose()),
+            m_key_lease_period: Span(Duration::from_secs(core.m_key_lease_period_s.into())),
+            m_key_protect_bits: Bounded::clamped(core.m_key_protect_bits.into()),
+            timeout: Bounded::clamped(core.subnet_timeout.into()),
+            client_reregister: core.client_reregister,
+        }
+    }
+}
+
+impl Default for LidRules {
+    fn default() -> Self {
+        let core = SmConfig::default();
+        Self {
+            lmc: Bounded::clamped(core.lmc.0.into()),
+            lmc_esp0: core.lmc_esp0,
+            reassign: core.reassign_lids,
+        }
+    }
+}
+
+impl Default for Routing {
+    fn default() -> Self {
+        let core = SmConfig::default();
+        Self { engines: core.engines.iter().filter_map(|name| name.parse().ok()).collect() }
+    }
+}
+
+impl Default for Links {
+    fn default() -> Self {
+        let core = SmConfig::default();
+        Self {
+            packet_life_time: Bounded::clamped(core.packet_life_time.into()),
+            hoq_life: Bounded::clamped(core.hoq_life.into()),
+            leaf_hoq_life: Bounded::clamped(core.leaf_hoq_life.into()),
+            vl_stall_count: Bounded::clamped(core.vl_stall_count.into()),
+            leaf_vl_stall_count: Bounded::clamped(core.leaf_vl_stall_count.into()),
+            max_operational_vls: Bounded::clamped(core.max_operational_vls.into()),
+            local_phy_errors: Bounded::clamped(core.local_phy_errors.into()),
+            overrun_errors: Bounded::clamped(core.overrun_errors.into()),
+        }
+    }
+}
+
+impl Default for Sweep {
+    fn default() -> Self {
+        let core = SmConfig::default();
+        Self {
+            interval: Span(core.sweep_interval),
+            smp_timeout: Span(core.smp_timeout),
+            smp_retries: Bounded::clamped(core.smp_retries.into()),
+            max_outstanding: Bounded::clamped(u64::try_from(core.max_outstanding).unwrap_or(u64::MAX)),
+            max_outstanding_per_node: Bounded::clamped(core.max_outstanding_per_node.into()),
+        }
+    }
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self {
+            state_dir: "/var/lib/ferrosm".to_owned(),
+            dump_dir: String::new(),
+            capture: String::new(),
+        }
+    }
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { format: LogFormat::Compact, level: "info".to_owned() }
+    }
+}

@@ -1,0 +1,191 @@
+//! What the program acts on: checked values, grouped by who uses them.
+
+use std::path::PathBuf;
+
+use core::time::Duration;
+
+use ferrosm_core::config::SmConfig;
+use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid, PortNum};
+use serde::{Deserialize, Serialize};
+
+use super::raw::RawConfig;
+
+/// Everything that was decided, by default, file and flags.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// For the subnet manager.
+    pub sm: SmConfig,
+    /// Which local port.
+    pub port: PortChoice,
+    /// Where state is kept; `None` for nowhere.
+    pub state_dir: Option<PathBuf>,
+    /// Where dumps go; `None` for nowhere.
+    pub dump_dir: Option<PathBuf>,
+    /// Where MADs are recorded; `None` for nowhere.
+    pub capture: Option<PathBuf>,
+    /// For the log.
+    pub log: LogSettings,
+    /// The keys behind all this, to be printed and compared.
+    pub raw: RawConfig,
+}
+
+/// The local port that an operator asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PortChoice {
+    /// Name of the CA; `None` for any.
+    pub ca: Option<String>,
+    /// Port of the CA; `None` for any.
+    pub number: Option<PortNum>,
+    /// Port GUID; excludes the two above.
+    pub guid: Option<PortGuid>,
+}
+
+/// What is told, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSettings {
+    /// Form of a line.
+    pub format: LogFormat,
+    /// Filter in `tracing`'s words: a level, or levels by module.
+    pub level: String,
+}
+
+/// Form of a log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// For eyes.
+    Compact,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Checks what keys say together. Errors are pairs of key and sentence.
+pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, String)>> {
+    let mut errors = Vec::new();
+    let mut wrong = |key, what: &str| errors.push((key, what.to_owned()));
+
+    let no_key = raw.subnet.m_key.0 == 0;
+    if no_key && raw.subnet.m_key_protect_bits.get() > 0 {
+        wrong("subnet.m-key-protect-bits", "protects nothing without subnet.m-key: set that too, or this to 0");
+    }
+    if no_key && !raw.subnet.m_key_lease_period.0.is_zero() {
+        wrong("subnet.m-key-lease-period", "is of no use without subnet.m-key: set that too, or this to \"0s\"");
+    }
+    let lease = raw.subnet.m_key_lease_period.0;
+    if lease.subsec_nanos() != 0 || lease.as_secs() > u64::from(u16::MAX) {
+        wrong("subnet.m-key-lease-period", "must be whole seconds, at most \"65535s\"");
+    }
+    if raw.sweep.max_outstanding_per_node.get() > raw.sweep.max_outstanding.get() {
+        wrong("sweep.max-outstanding-per-node", "is more than sweep.max-outstanding allows for all nodes together");
+    }
+    if !in_range(raw.sweep.smp_timeout.0, Duration::from_millis(1), Duration::from_mins(1)) {
+        wrong("sweep.smp-timeout", "must be from \"1ms\" to \"1m\"");
+    }
+    let interval = raw.sweep.interval.0;
+    if !interval.is_zero() && !in_range(interval, Duration::from_millis(100), Duration::from_hours(24)) {
+        wrong("sweep.interval", "must be \"0s\" for no light sweeps, or from \"100ms\" to \"1day\"");
+    }
+    if !in_range(raw.sm.poll_interval.0, Duration::from_millis(100), Duration::from_hours(1)) {
+        wrong("sm.poll-interval", "must be from \"100ms\" to \"1h\"");
+    }
+    if raw.routing.engines.is_empty() {
+        wrong("routing.engines", "names no engine: at least one is needed, such as [\"updn\"]");
+    }
+    if raw.port.guid.0 != 0 && (!raw.port.ca.is_empty() || raw.port.number.get() != 0) {
+        wrong("port.guid", "names a port already: leave port.ca and port.number out");
+    }
+    if raw.port.number.get() != 0 && raw.port.ca.is_empty() && raw.port.guid.0 == 0 {
+        wrong("port.number", "needs port.ca to say of which CA");
+    }
+    if raw.log.level.parse::<tracing_subscriber::filter::Targets>().is_err() {
+        wrong("log.level", "must be error, warn, info, debug or trace, or a list such as \"info,ferrosm_core=debug\"");
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    Ok(Settings {
+        sm: sm_config(&raw),
+        port: PortChoice {
+            ca: some_text(&raw.port.ca),
+            number: (raw.port.number.get() != 0).then(|| PortNum(raw.port.number.to())),
+            guid: (raw.port.guid.0 != 0).then_some(PortGuid(raw.port.guid.0)),
+        },
+        state_dir: some_text(&raw.files.state_dir).map(PathBuf::from),
+        dump_dir: some_text(&raw.files.dump_dir).map(PathBuf::from),
+        capture: some_text(&raw.files.capture).map(PathBuf::from),
+        log: LogSettings { format: raw.log.format, level: raw.log.level.clone() },
+        raw,
+    })
+}
+
+fn in_range(d: Duration, low: Duration, high: Duration) -> bool {
+    (low..=high).contains(&d)
+}
+
+fn some_text(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn sm_config(raw: &RawConfig) -> SmConfig {
+    SmConfig {
+        priority: raw.sm.priority.to(),
+        sm_key: MKey::new(raw.sm.sm_key.0),
+        subnet_prefix: GidPrefix(raw.subnet.prefix.0),
+        m_key: MKey::new(raw.subnet.m_key.0),
+        m_key_lease_period_s: u16::try_from(raw.subnet.m_key_lease_period.0.as_secs()).unwrap_or(u16::MAX),
+        m_key_protect_bits: raw.subnet.m_key_protect_bits.to(),
+        lmc: Lmc(raw.lids.lmc.to()),
+        lmc_esp0: raw.lids.lmc_esp0,
+        reassign_lids: raw.lids.reassign,
+        client_reregister: raw.subnet.client_reregister,
+        subnet_timeout: raw.subnet.timeout.to(),
+        packet_life_time: raw.links.packet_life_time.to(),
+        hoq_life: raw.links.hoq_life.to(),
+        leaf_hoq_life: raw.links.leaf_hoq_life.to(),
+        vl_stall_count: raw.links.vl_stall_count.to(),
+        leaf_vl_stall_count: raw.links.leaf_vl_stall_count.to(),
+        max_operational_vls: raw.links.max_operational_vls.to(),
+        local_phy_errors: raw.links.local_phy_errors.to(),
+        overrun_errors: raw.links.overrun_errors.to(),
+        engines: raw.routing.engines.iter().map(|e| e.name().to_owned()).collect(),
+        sweep_interval: raw.sweep.interval.0,
+        smp_timeout: raw.sweep.smp_timeout.0,
+        smp_retries: raw.sweep.smp_retries.to(),
+        max_outstanding: raw.sweep.max_outstanding.to(),
+        max_outstanding_per_node: raw.sweep.max_outstanding_per_node.to(),
+        sm_poll_interval: raw.sm.poll_interval.0,
+        sm_poll_retries: raw.sm.poll_retries.to(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Source;
+    use std::path::Path;
+
+    #[test]
+    fn defaults_of_the_file_are_those_of_the_core() {
+        assert_eq!(settle(RawConfig::default()).unwrap().sm, SmConfig::default());
+    }
+
+    #[test]
+    fn what_keys_say_together_is_checked_and_has_its_place() {
+        let text = "[subnet]\nm-key-protect-bits = 2\n[sweep]\nmax-outstanding = 4\nmax-outstanding-per-node = 8\n";
+        let source = Source::parse(Path::new("f.toml"), text.to_owned()).unwrap();
+        let told = source.settle(|_| {}).unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "f.toml:2:22: subnet.m-key-protect-bits: protects nothing without subnet.m-key: set that too, or this to 0\n\
+             f.toml:5:28: sweep.max-outstanding-per-node: is more than sweep.max-outstanding allows for all nodes together"
+        );
+    }
+
+    #[test]
+    fn flags_go_over_the_file() {
+        let source = Source::parse(Path::new("f"), "[lids]\nlmc = 1\n".to_owned()).unwrap();
+        assert_eq!(source.settle(|_| {}).unwrap().sm.lmc, Lmc(1));
+        let settings = source.settle(|raw| raw.lids.lmc = super::super::value::Bounded::clamped(2)).unwrap();
+        assert_eq!(settings.sm.lmc, Lmc(2));
+    }
+}

@@ -1,0 +1,222 @@
+//! Kinds of values that a configuration file holds, checked where they are read.
+//!
+//! Checking in `Deserialize` means that every error carries the position of its value and a word about what would be
+//! right, and that the rest of the program only sees values in range.
+
+use core::fmt;
+use core::time::Duration;
+
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A whole number from `MIN` to `MAX`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounded<const MIN: u64, const MAX: u64>(u64);
+
+impl<const MIN: u64, const MAX: u64> Bounded<MIN, MAX> {
+    /// A number in range.
+    ///
+    /// # Errors
+    /// A word about the range.
+    pub fn new(v: u64) -> Result<Self, String> {
+        if (MIN..=MAX).contains(&v) {
+            Ok(Self(v))
+        } else {
+            Err(format!("{v} is not in {MIN} to {MAX}"))
+        }
+    }
+
+    /// The nearest number in range.
+    #[must_use]
+    pub fn clamped(v: u64) -> Self {
+        Self(v.clamp(MIN, MAX))
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The number as a narrower type; the type's maximum where `MAX` does not fit, which no key has.
+    #[must_use]
+    pub fn to<T: TryFrom<u64> + Limit>(self) -> T {
+        T::try_from(self.0).unwrap_or(T::MAX)
+    }
+}
+
+/// The largest value of an integer type.
+pub trait Limit {
+    /// It.
+    const MAX: Self;
+}
+
+macro_rules! limit {
+    ($($t:ty)*) => {$(impl Limit for $t {
+        const MAX: Self = <$t>::MAX;
+    })*};
+}
+limit!(u8 u16 u32 u64 usize);
+
+impl<const MIN: u64, const MAX: u64> Serialize for Bounded<MIN, MAX> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_u64(self.0)
+    }
+}
+
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bounded<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V<const MIN: u64, const MAX: u64>;
+        impl<const MIN: u64, const MAX: u64> Visitor<'_> for V<MIN, MAX> {
+            type Value = Bounded<MIN, MAX>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a whole number from {MIN} to {MAX}")
+            }
+            fn visit_i64<E: Error>(self, v: i64) -> Result<Self::Value, E> {
+                let bad = || E::invalid_value(Unexpected::Signed(v), &self);
+                Bounded::new(u64::try_from(v).map_err(|_| bad())?).map_err(|_| bad())
+            }
+            fn visit_u64<E: Error>(self, v: u64) -> Result<Self::Value, E> {
+                Bounded::new(v).map_err(|_| E::invalid_value(Unexpected::Unsigned(v), &self))
+            }
+        }
+        d.deserialize_u64(V)
+    }
+}
+
+/// A time such as `"10s"` or `"200ms"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(&humantime::format_duration(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl Visitor<'_> for V {
+            type Value = Span;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time with its unit in quotes, such as \"10s\" or \"200ms\"")
+            }
+            fn visit_str<E: Error>(self, v: &str) -> Result<Span, E> {
+                humantime::parse_duration(v)
+                    .map(Span)
+                    .map_err(|_| E::invalid_value(Unexpected::Str(v), &self))
+            }
+        }
+        d.deserialize_str(V)
+    }
+}
+
+/// 64 bits, written `"0x..."`; a plain number is understood too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hex64(pub u64);
+
+impl core::str::FromStr for Hex64 {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        let bad = || format!("`{s}` is not a 64-bit number such as 0x0002c90300a1b2c3");
+        let digits = s.strip_prefix("0x").or_else(|| s.strip_prefix("0X"));
+        match digits {
+            Some(hex) => u64::from_str_radix(hex, 16).map_err(|_| bad()),
+            None => s.parse().map_err(|_| bad()),
+        }
+        .map(Self)
+    }
+}
+
+impl fmt::Display for Hex64 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#018x}", self.0)
+    }
+}
+
+impl Serialize for Hex64 {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Hex64 {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl Visitor<'_> for V {
+            type Value = Hex64;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a 64-bit number in quotes, such as \"0x0002c90300a1b2c3\"")
+            }
+            fn visit_str<E: Error>(self, v: &str) -> Result<Hex64, E> {
+                v.parse().map_err(|_| E::invalid_value(Unexpected::Str(v), &self))
+            }
+            fn visit_i64<E: Error>(self, v: i64) -> Result<Hex64, E> {
+                u64::try_from(v)
+                    .map(Hex64)
+                    .map_err(|_| E::invalid_value(Unexpected::Signed(v), &self))
+            }
+        }
+        d.deserialize_any(V)
+    }
+}
+
+/// The name of a routing engine that exists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Engine(String);
+
+impl Engine {
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// The names of all engines.
+    pub fn known() -> impl Iterator<Item = &'static str> {
+        super::KNOWN_ENGINES.iter().copied()
+    }
+}
+
+impl core::str::FromStr for Engine {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, String> {
+        let name = s.trim();
+        if Self::known().any(|k| k == name) {
+            return Ok(Self(name.to_owned()));
+        }
+        let mut message = format!("there is no routing engine `{name}`");
+        match super::error::nearest(name, Self::known()) {
+            Some(near) => message.push_str(&format!(": did you mean `{near}`?")),
+            None => {
+                let all: Vec<&str> = Self::known().collect();
+                message.push_str(&format!(": there are {}", all.join(", ")));
+            }
+        }
+        Err(message)
+    }
+}
+
+impl Serialize for Engine {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Engine {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        // By way of a visitor: an error raised in it has the place of the value.
+        struct V;
+        impl Visitor<'_> for V {
+            type Value = Engine;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a routing engine in quotes")
+            }
+            fn visit_str<E: Error>(self, v: &str) -> Result<Engine, E> {
+                v.parse().map_err(E::custom)
+            }
+        }
+        d.deserialize_str(V)
+    }
+}

@@ -1,0 +1,333 @@
+//! The loop that owns a [`SubnetManager`]: the only place that calls it.
+//!
+//! One per process, on one thread. It takes what has arrived, hands it to the subnet manager, and carries out what
+//! comes back: MADs are sent at once, jobs run beside it on a pool, events and maps go to the [`Shell`]. It decides
+//! nothing about the fabric and never waits while there is something to do.
+
+use core::ops::ControlFlow;
+use core::time::Duration;
+
+use ferrosm_core::{
+    Computed, Event, Input, LidMap, LocalPortEvent, Output, Progress, SubnetManager,
+};
+use ferrosm_mad::time::Instant;
+use ferrosm_mad::transport::{Received, TransportError};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tracing::{debug, warn};
+
+use crate::port::Port;
+
+/// MADs that are taken before outputs are looked at: enough to be quick, few enough to keep the window full.
+const BATCH: usize = 64;
+/// Rounds without a pause before signals and timers of the runtime get their turn.
+const ROUNDS: u32 = 32;
+/// Time between two looks at the progress.
+const TICK: Duration = Duration::from_millis(100);
+/// Time between two words about failed sends or dropped MADs.
+const REPORT: Duration = Duration::from_secs(10);
+
+/// What the outside wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// End the program.
+    Stop,
+    /// Read the configuration again.
+    Reload,
+    /// The local device said something of the port.
+    Port(LocalPortEvent),
+}
+
+/// What surrounds the subnet manager: the operator, files, the terminal.
+pub trait Shell {
+    /// What the program ends with.
+    type End;
+
+    /// Something happened. `Break` ends the driver.
+    fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End>;
+
+    /// Keep this map.
+    fn persist(&mut self, map: LidMap);
+
+    /// The configuration should be read again; what the subnet manager is to be told, if anything.
+    fn reload(&mut self) -> Option<Input>;
+
+    /// The program should end.
+    fn stop(&mut self, sm: &SubnetManager) -> Self::End;
+
+    /// How far it is, some ten times a second.
+    fn tick(&mut self, progress: Progress);
+}
+
+/// The driver.
+pub struct Driver<P, S> {
+    sm: SubnetManager,
+    port: P,
+    shell: S,
+    control: mpsc::Receiver<Control>,
+    jobs: JoinSet<Computed>,
+    clock: Clock,
+    next_tick: Instant,
+    trouble: Trouble,
+}
+
+/// The only clock: nanoseconds since the driver was made.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock(std::time::Instant);
+
+impl Clock {
+    /// Starts now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    /// The time.
+    #[must_use]
+    pub fn now(self) -> Instant {
+        Instant::from_nanos(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn at(self, t: Instant) -> tokio::time::Instant {
+        (self.0 + Duration::from_nanos(t.as_nanos())).into()
+    }
+}
+
+/// Sends that failed and MADs that were dropped: told now and then, not one by one.
+#[derive(Debug, Default)]
+struct Trouble {
+    failed_sends: u64,
+    told_failed: u64,
+    told_dropped: u64,
+    last_error: String,
+    next: Instant,
+}
+
+impl<P: Port, S: Shell> Driver<P, S> {
+    /// A driver of `sm`, whose clock is `clock`.
+    pub fn new(
+        sm: SubnetManager,
+        clock: Clock,
+        port: P,
+        shell: S,
+        control: mpsc::Receiver<Control>,
+    ) -> Self {
+        Self {
+            sm,
+            port,
+            shell,
+            control,
+            jobs: JoinSet::new(),
+            clock,
+            next_tick: Instant::START,
+            trouble: Trouble::default(),
+        }
+    }
+
+    /// Runs until the shell ends it.
+    ///
+    /// # Errors
+    /// If the port's device is gone.
+    pub async fn run(&mut self) -> Result<S::End, TransportError> {
+        let mut rounds = 0;
+        let mut flow = self.carry_out()?;
+        loop {
+            if let ControlFlow::Break(end) = flow {
+                return Ok(end);
+            }
+            let mut busy = self.take_mads()?;
+            while let Some(done) = self.jobs.try_join_next() {
+                self.on_job(done);
+                busy = true;
+            }
+            while let Ok(control) = self.control.try_recv() {
+                if let ControlFlow::Break(end) = self.on_control(control) {
+                    return Ok(end);
+                }
+                busy = true;
+            }
+            let now = self.clock.now();
+            if self.sm.poll_timeout().is_some_and(|t| t <= now) {
+                self.sm.handle(Input::Timeout, now);
+                busy = true;
+            }
+            flow = self.carry_out()?;
+            self.tick(now);
+            if !busy {
+                rounds = 0;
+                if let ControlFlow::Break(end) = self.wait().await {
+                    return Ok(end);
+                }
+            } else if rounds == ROUNDS {
+                rounds = 0;
+                tokio::task::yield_now().await;
+            } else {
+                rounds += 1;
+            }
+        }
+    }
+
+    /// The subnet manager.
+    #[must_use]
+    pub const fn sm(&self) -> &SubnetManager {
+        &self.sm
+    }
+
+    /// The shell, when the driver has ended.
+    #[must_use]
+    pub fn into_shell(self) -> S {
+        self.shell
+    }
+
+    fn take_mads(&mut self) -> Result<bool, TransportError> {
+        let now = self.clock.now();
+        for n in 0..BATCH {
+            let input = match self.port.try_receive()? {
+                Received::Mad(mad) => Input::Mad(mad),
+                Received::SendFailed(tid) => Input::SendFailed(tid),
+                Received::Nothing => return Ok(n > 0),
+            };
+            self.sm.handle(input, now);
+        }
+        Ok(true)
+    }
+
+    fn carry_out(&mut self) -> Result<ControlFlow<S::End>, TransportError> {
+        while let Some(output) = self.sm.poll_output() {
+            match output {
+                Output::Send(mad) => {
+                    if let Err(e) = self.port.send(&mad) {
+                        self.send_failed(e)?;
+                    }
+                }
+                Output::Compute(job) => {
+                    self.jobs.spawn_blocking(move || job.run());
+                }
+                Output::Persist(map) => self.shell.persist(map),
+                Output::Event(event) => {
+                    let flow = self.shell.event(event, &self.sm);
+                    if flow.is_break() {
+                        self.keep_what_is_left();
+                        return Ok(flow);
+                    }
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// At the end: maps are kept, MADs are not sent any more.
+    fn keep_what_is_left(&mut self) {
+        while let Some(output) = self.sm.poll_output() {
+            match output {
+                Output::Persist(map) => self.shell.persist(map),
+                Output::Send(_) => return,
+                Output::Compute(_) | Output::Event(_) => {}
+            }
+        }
+    }
+
+    /// A MAD that was not sent is as one that was lost: its requester repeats it. A device that is gone is the end.
+    fn send_failed(&mut self, error: TransportError) -> Result<(), TransportError> {
+        use std::io::ErrorKind as Kind;
+        /// Linux's words for a device that was taken away.
+        const ENXIO: i32 = 6;
+        const ENODEV: i32 = 19;
+        let gone = matches!(error.source.raw_os_error(), Some(ENXIO | ENODEV))
+            || matches!(error.source.kind(), Kind::BrokenPipe | Kind::NotConnected);
+        if gone {
+            return Err(error);
+        }
+        self.trouble.failed_sends += 1;
+        self.trouble.last_error = error.to_string();
+        Ok(())
+    }
+
+    fn on_job(&mut self, done: Result<Computed, tokio::task::JoinError>) {
+        match done {
+            Ok(computed) => self.sm.handle(Input::Computed(Box::new(computed)), self.clock.now()),
+            // Only a bug in an engine comes here; release builds abort before.
+            Err(e) => warn!(error = %e, "the routing job ended without a result"),
+        }
+    }
+
+    fn on_control(&mut self, control: Control) -> ControlFlow<S::End> {
+        match control {
+            Control::Stop => return ControlFlow::Break(self.shell.stop(&self.sm)),
+            Control::Reload => {
+                if let Some(input) = self.shell.reload() {
+                    self.sm.handle(input, self.clock.now());
+                }
+            }
+            Control::Port(event) => {
+                debug!(?event, "event of the local port");
+                self.sm.handle(Input::LocalPort(event), self.clock.now());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Waits for whatever comes first.
+    async fn wait(&mut self) -> ControlFlow<S::End> {
+        let deadline = self.sm.poll_timeout().map(|t| self.clock.at(t));
+        let timer = async {
+            match deadline {
+                Some(t) => tokio::time::sleep_until(t).await,
+                None => core::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.port.ready() => {}
+            Some(done) = self.jobs.join_next(), if !self.jobs.is_empty() => self.on_job(done),
+            Some(control) = self.control.recv() => return self.on_control(control),
+            () = timer => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn tick(&mut self, now: Instant) {
+        if now < self.next_tick {
+            return;
+        }
+        self.next_tick = now + TICK;
+        self.shell.tick(self.sm.progress());
+        let trouble = &mut self.trouble;
+        if now < trouble.next {
+            return;
+        }
+        let dropped = self.port.dropped();
+        if trouble.failed_sends > trouble.told_failed {
+            let count = trouble.failed_sends - trouble.told_failed;
+            warn!(count, error = trouble.last_error, "MADs could not be sent");
+        }
+        if dropped > trouble.told_dropped {
+            warn!(count = dropped - trouble.told_dropped, "MADs came faster than they could be taken");
+        }
+        (trouble.told_failed, trouble.told_dropped) = (trouble.failed_sends, dropped);
+        trouble.next = now + REPORT;
+    }
+}
+
+/// Turns SIGTERM and SIGINT into [`Control::Stop`] and SIGHUP into [`Control::Reload`], as long as the runtime lives.
+///
+/// # Errors
+/// If the system refuses a handler.
+pub fn watch_signals(control: mpsc::Sender<Control>) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut term = signal(SignalKind::terminate())?;
+    let mut int = signal(SignalKind::interrupt())?;
+    let mut hup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        loop {
+            let what = tokio::select! {
+                _ = term.recv() => Control::Stop,
+                _ = int.recv() => Control::Stop,
+                _ = hup.recv() => Control::Reload,
+            };
+            if control.send(what).await.is_err() {
+                return;
+            }
+        }
+    });
+    Ok(())
+}

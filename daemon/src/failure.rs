@@ -1,0 +1,96 @@
+//! How a command fails: one clear sentence, what to do next, and an exit code.
+//!
+//! Exit codes are part of the interface: 0 done, 1 the job failed, 2 usage, 78 bad configuration.
+
+use core::fmt;
+use std::process::ExitCode;
+
+use crate::config::ConfigErrors;
+
+/// Why a command did not do its job.
+#[derive(Debug)]
+pub enum Failure {
+    /// The job failed (exit code 1).
+    Job {
+        /// What went wrong, without full stop.
+        error: anyhow::Error,
+        /// What the operator can do; empty where there is nothing to say.
+        hint: String,
+    },
+    /// The command line makes no sense (exit code 2).
+    Usage(String),
+    /// The configuration is wrong (exit code 78).
+    Config(ConfigErrors),
+}
+
+impl Failure {
+    /// A failed job.
+    #[must_use]
+    pub fn job(error: impl fmt::Display) -> Self {
+        Self::Job { error: anyhow::anyhow!("{error}"), hint: String::new() }
+    }
+
+    /// A failed job, and what to do next.
+    #[must_use]
+    pub fn with_hint(error: impl fmt::Display, hint: impl Into<String>) -> Self {
+        Self::Job { error: anyhow::anyhow!("{error}"), hint: hint.into() }
+    }
+
+    /// The exit code.
+    #[must_use]
+    pub const fn code(&self) -> u8 {
+        match self {
+            Self::Job { .. } => 1,
+            Self::Usage(_) => 2,
+            Self::Config(_) => 78,
+        }
+    }
+
+    /// The exit code, for `main`.
+    #[must_use]
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code())
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Job { error, hint: String::new() }
+    }
+}
+
+impl From<ConfigErrors> for Failure {
+    fn from(errors: ConfigErrors) -> Self {
+        Self::Config(errors)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Job { error, hint } if hint.is_empty() => write!(f, "{error:#}"),
+            Self::Job { error, hint } => write!(f, "{error:#}\n  {hint}"),
+            Self::Usage(what) => f.write_str(what),
+            Self::Config(errors) => write!(f, "{errors}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_says_what_and_what_to_do() {
+        let e = Failure::with_hint("no port", "try `ferrosm demo`");
+        assert_eq!(e.to_string(), "no port\n  try `ferrosm demo`");
+        assert_eq!(e.code(), 1);
+        assert_eq!(Failure::Usage(String::new()).code(), 2);
+    }
+
+    #[test]
+    fn causes_follow_in_one_line() {
+        let cause = anyhow::anyhow!("no space left").context("cannot write lids.json");
+        assert_eq!(Failure::from(cause).to_string(), "cannot write lids.json: no space left");
+    }
+}

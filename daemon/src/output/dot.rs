@@ -1,0 +1,60 @@
+//! Graphviz's form.
+
+use core::fmt::{self, Write};
+
+use ferrosm_mad::attr::NodeType;
+
+use super::view::View;
+
+/// Writes the form: switches as boxes, hosts as ellipses, one edge a cable with its ports.
+///
+/// # Errors
+/// Only what `out` returns.
+pub fn render(view: &View, out: &mut impl Write) -> fmt::Result {
+    writeln!(out, "graph fabric {{")?;
+    writeln!(out, "  node [fontname=\"sans-serif\", fontsize=10];")?;
+    writeln!(out, "  edge [fontname=\"sans-serif\", fontsize=7];")?;
+    for node in &view.nodes {
+        let shape = match node.kind {
+            NodeType::Switch => "box",
+            NodeType::Router => "diamond",
+            _ => "ellipse",
+        };
+        let lids: Vec<String> =
+            node.end_ports.iter().filter(|e| e.lid.0 != 0).map(|e| e.lid.to_string()).collect();
+        let lid = if lids.is_empty() { String::new() } else { format!("\\nLID {}", lids.join(", ")) };
+        writeln!(
+            out,
+            "  \"{}\" [shape={shape}, label=\"{}{lid}\"];",
+            node.guid,
+            node.name().replace('\\', "\\\\")
+        )?;
+    }
+    for link in &view.links {
+        writeln!(
+            out,
+            "  \"{}\" -- \"{}\" [taillabel=\"{}\", headlabel=\"{}\", tooltip=\"{}\"];",
+            view.nodes[link.a.node].guid,
+            view.nodes[link.b.node].guid,
+            link.a.port,
+            link.b.port,
+            link.rate()
+        )?;
+    }
+    writeln!(out, "}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrosm_sim::generate::from_spec;
+
+    #[test]
+    fn every_node_and_cable_is_there_once() {
+        let spec = from_spec("torus:3,3,1;parallel=2").unwrap();
+        let mut text = String::new();
+        render(&View::of_spec(&spec), &mut text).unwrap();
+        assert_eq!(text.matches("[shape=").count(), spec.nodes.len());
+        assert_eq!(text.matches(" -- ").count(), spec.links.len());
+    }
+}

@@ -1,0 +1,178 @@
+//! The sweep report.
+//!
+//! ```json
+//! {
+//!   "schema": 1, "sweep": 1, "local": false, "role": "Master", "clean": true,
+//!   "switches": 20, "cas": 16, "routers": 0, "links": 48,
+//!   "lids": 36, "top_lid": 36, "lids_changed": 36, "absent_ports": 0,
+//!   "engine": "updn", "engine_notes": [ "…" ],
+//!   "proof": { "pairs": 640, "idle_unreachable": 0, "max_hops": 4, "mean_hops": 3.2, "max_load": 16,
+//!              "mean_load": 9.5, "channels": 64, "hop_histogram": [0, 0, 16, 0, 224] },
+//!   "lft_blocks_written": 20,
+//!   "smps_sent": 812,
+//!   "smps": [ { "attribute": "NodeInfo", "id": 17, "gets": 97, "sets": 0, "timeouts": 0 } ],
+//!   "phases": [ { "phase": "discover", "ms": 1.25 } ], "took_ms": 9.5,
+//!   "problems": [ { "place": "\"n1\" (0x…) port 1", "what": "no answer to PortInfo", "grave": true } ]
+//! }
+//! ```
+//!
+//! `local` sweeps read only a part of the fabric; `clean` is false where a port that was found is not up, addressed or
+//! routed; `proof` is `null` where nothing had to be routed. A proof means: every pair arrives, no loop, no credit loop.
+
+use core::time::Duration;
+
+use ferrosm_core::SweepReport;
+use ferrosm_mad::attr::{SmState, id};
+use ferrosm_routing::Proof;
+use serde::Serialize;
+
+/// The document.
+#[derive(Debug, Serialize)]
+pub struct Document<'a> {
+    schema: u32,
+    sweep: u32,
+    local: bool,
+    role: String,
+    clean: bool,
+    switches: usize,
+    cas: usize,
+    routers: usize,
+    links: usize,
+    lids: usize,
+    top_lid: u16,
+    lids_changed: usize,
+    absent_ports: usize,
+    engine: &'static str,
+    engine_notes: &'a [String],
+    proof: Option<ProofOf<'a>>,
+    lft_blocks_written: u64,
+    smps_sent: u64,
+    smps: Vec<Smps>,
+    phases: Vec<Phase>,
+    took_ms: f64,
+    problems: Vec<Problem<'a>>,
+}
+
+/// A proof, as `sweep` and `routing` documents have it.
+#[derive(Debug, Serialize)]
+pub struct ProofOf<'a> {
+    pairs: u64,
+    idle_unreachable: u64,
+    max_hops: u32,
+    mean_hops: f64,
+    max_load: u64,
+    mean_load: f64,
+    channels: usize,
+    hop_histogram: &'a [u64],
+}
+
+#[derive(Debug, Serialize)]
+struct Smps {
+    attribute: String,
+    id: u16,
+    gets: u64,
+    sets: u64,
+    timeouts: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Phase {
+    phase: String,
+    ms: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Problem<'a> {
+    place: &'a str,
+    what: String,
+    grave: bool,
+}
+
+/// Milliseconds to the microsecond.
+#[must_use]
+pub fn ms(d: Duration) -> f64 {
+    (d.as_secs_f64() * 1e6).round() / 1e3
+}
+
+impl<'a> ProofOf<'a> {
+    /// The members of a proof.
+    #[must_use]
+    pub fn new(proof: &'a Proof) -> Self {
+        Self {
+            pairs: proof.pairs,
+            idle_unreachable: proof.idle_unreachable,
+            max_hops: proof.max_hops,
+            mean_hops: proof.mean_hops(),
+            max_load: proof.max_load,
+            mean_load: proof.mean_load,
+            channels: proof.channels,
+            hop_histogram: &proof.hop_histogram,
+        }
+    }
+}
+
+/// Makes the document.
+#[must_use]
+pub fn document(report: &SweepReport, role: SmState) -> Document<'_> {
+    let smps = report.smps.iter().map(|(attr, c)| Smps {
+        attribute: id::name(*attr).map_or_else(|| attr.to_string(), str::to_owned),
+        id: attr.0,
+        gets: c.gets,
+        sets: c.sets,
+        timeouts: c.timeouts,
+    });
+    let problems = report.problems.iter().map(|p| Problem {
+        place: &p.place,
+        what: p.kind.to_string(),
+        grave: p.kind.is_grave(),
+    });
+    let phases = report.phases.iter().map(|(p, d)| Phase { phase: p.to_string(), ms: ms(*d) });
+    Document {
+        schema: super::SCHEMA,
+        sweep: report.number,
+        local: report.local,
+        role: role.to_string(),
+        clean: report.is_clean(),
+        switches: report.switches,
+        cas: report.cas,
+        routers: report.routers,
+        links: report.links,
+        lids: report.lids,
+        top_lid: report.top_lid.0,
+        lids_changed: report.lids_changed,
+        absent_ports: report.absent,
+        engine: report.engine,
+        engine_notes: &report.engine_notes,
+        proof: report.proof.as_ref().map(ProofOf::new),
+        lft_blocks_written: report.lft_blocks_written,
+        smps_sent: report.smps_sent(),
+        smps: smps.collect(),
+        phases: phases.collect(),
+        took_ms: ms(report.took),
+        problems: problems.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrosm_core::report::{self, ProblemKind, SmpCount};
+
+    #[test]
+    fn members_are_as_documented() {
+        let mut report = SweepReport { number: 3, switches: 2, engine: "updn", ..SweepReport::default() };
+        report.smps.insert(id::LFT, SmpCount { gets: 1, sets: 2, timeouts: 3 });
+        report.phases.push((report::Phase::ReadTables, Duration::from_micros(1500)));
+        report.problems.push(report::Problem { place: "x".to_owned(), kind: ProblemKind::NoLid });
+        let text = crate::output::json::line(&document(&report, SmState::Master));
+        assert_eq!(text.matches('\n').count(), 1);
+        let v: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&v["schema"], &v["sweep"], &v["clean"]), (&1.into(), &3.into(), &false.into()));
+        assert_eq!(v["smps"][0]["attribute"], "LinearForwardingTable");
+        assert_eq!(v["smps"][0]["sets"], 2);
+        assert_eq!(v["phases"][0]["phase"], "read tables");
+        assert_eq!(v["phases"][0]["ms"], 1.5);
+        assert_eq!(v["problems"][0]["what"], "no LID left for it");
+        assert_eq!(v["role"], "Master");
+    }
+}

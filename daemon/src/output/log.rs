@@ -1,0 +1,101 @@
+//! The log: set up once, and the words for events of the subnet manager.
+//!
+//! Messages are constant and lower case, data are in fields. Levels: `error` an operator must act, `warn` the subnet is
+//! not as it should be, `info` a few lines a sweep, `debug` per phase and port.
+
+use ferrosm_core::{Event, SweepReport};
+use ferrosm_mad::attr::SmState;
+use tracing::{debug, error, info, warn};
+use tracing_subscriber::Registry;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use super::progress::Terminal;
+use super::report;
+use crate::config::{LogFormat, LogSettings};
+
+/// Changes the level while the program runs.
+#[derive(Debug, Clone)]
+pub struct Handle(Option<reload::Handle<Targets, Registry>>);
+
+impl Handle {
+    /// Sets the level, in the words of `log.level`; words that were not checked before change nothing.
+    pub fn set_level(&self, level: &str) {
+        if let (Some(handle), Ok(targets)) = (&self.0, level.parse::<Targets>()) {
+            // Fails only when the subscriber is gone, at the end of the program.
+            let _ = handle.reload(targets);
+        }
+    }
+}
+
+/// Sets the log up. The first call counts.
+#[must_use]
+pub fn init(settings: &LogSettings, terminal: &Terminal) -> Handle {
+    let level: Targets = settings.level.parse().unwrap_or_default();
+    let (filter, handle) = reload::Layer::new(level);
+    let registry = tracing_subscriber::registry().with(filter);
+    let format = tracing_subscriber::fmt::layer().with_writer(terminal.clone());
+    let set = match settings.format {
+        LogFormat::Compact => {
+            use std::io::IsTerminal;
+            let format = format.with_ansi(std::io::stderr().is_terminal()).with_target(false);
+            registry.with(format.compact()).try_init()
+        }
+        LogFormat::Json => registry.with(format.json().flatten_event(true)).try_init(),
+    };
+    Handle(set.is_ok().then_some(handle))
+}
+
+/// Tells an event.
+pub fn event(event: &Event, role: SmState) {
+    match event {
+        Event::Phase(phase) => debug!(%phase, "phase begins"),
+        Event::SweepDone(report) => sweep(report, role),
+        Event::NoLink(why) => warn!(why, "no link"),
+        Event::Role { state, why } => info!(%state, why, "role changed"),
+        Event::Trap { number, place } => info!(number, place, "trap"),
+        Event::RoutingFailed(why) => error!(why, "no routing, the old tables stay"),
+        Event::Noticed(what) => info!(what, "noticed"),
+        Event::NodeAdded(node) => info!(node, "node added"),
+        Event::NodeGone(node) => warn!(node, "node gone"),
+        Event::LinkUp(link) => info!(link, "link up"),
+        Event::LinkDown(link) => warn!(link, "link down"),
+    }
+}
+
+fn sweep(r: &SweepReport, role: SmState) {
+    info!(
+        sweep = r.number,
+        local = r.local,
+        clean = r.is_clean(),
+        %role,
+        switches = r.switches,
+        cas = r.cas,
+        routers = r.routers,
+        links = r.links,
+        lids = r.lids,
+        top_lid = r.top_lid.0,
+        lids_changed = r.lids_changed,
+        engine = r.engine,
+        max_hops = r.proof.as_ref().map(|p| p.max_hops),
+        lft_blocks_written = r.lft_blocks_written,
+        smps_sent = r.smps_sent(),
+        took_ms = super::json::sweep::ms(r.took),
+        "sweep done"
+    );
+    for note in &r.engine_notes {
+        info!(note, "routing");
+    }
+    for (attr, count) in &r.smps {
+        let name = ferrosm_mad::attr::id::name(*attr).unwrap_or("?");
+        debug!(attr = name, gets = count.gets, sets = count.sets, timeouts = count.timeouts, "SMPs of the sweep");
+    }
+    for (phase, took) in &r.phases {
+        debug!(%phase, took_ms = super::json::sweep::ms(*took), "phase of the sweep");
+    }
+    for problem in report::problems(r) {
+        warn!(problem, "not as it should be");
+    }
+}

@@ -1,0 +1,43 @@
+//! What is shown: topologies, reports, tables, pictures.
+//!
+//! Renderers are pure functions from a [`View`] or a report to text; only [`print`](fn@print) touches standard output.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`view`] | the fabric as renderers see it, from a live subnet or from a file |
+//! | [`ibnet`], [`json`], [`dot`], [`svg`], [`table`] | its forms |
+//! | [`report`] | the summary of a sweep |
+//! | [`proof`] | the result of offline routing |
+//! | [`log`] | log lines and events |
+//! | [`progress`] | the progress bar |
+
+pub mod dot;
+pub mod ibnet;
+pub mod json;
+pub mod log;
+pub mod progress;
+pub mod proof;
+pub mod report;
+pub mod svg;
+pub mod table;
+pub mod view;
+
+use std::io::{self, Write};
+
+pub use view::View;
+
+use crate::failure::Failure;
+
+/// Writes to standard output. A reader that went away (`| head`) is no failure.
+///
+/// # Errors
+/// If standard output cannot be written for another reason, such as a full disk.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::job(format!("cannot write to standard output: {e}")))
+        }
+        _ => Ok(()),
+    }
+}

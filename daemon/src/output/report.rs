@@ -1,0 +1,161 @@
+//! The summary of a sweep: a table for eyes, and lines for a log.
+
+use core::fmt::Write;
+use core::time::Duration;
+
+use ferrosm_core::SweepReport;
+use ferrosm_mad::attr::{SmState, id};
+
+use super::table::{self, count};
+
+/// Most problems that are listed one by one.
+pub const PROBLEMS_MAX: usize = 20;
+
+/// What the sweep found and did, in pairs of name and value.
+#[must_use]
+pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        ("role", role.to_string()),
+        (
+            "nodes",
+            [
+                count(report.switches, "switch", "switches"),
+                count(report.cas, "channel adapter", "channel adapters"),
+                count(report.routers, "router", "routers"),
+            ]
+            .join(", "),
+        ),
+        ("links", report.links.to_string()),
+        (
+            "LIDs",
+            format!("{} in use, highest {}, {} given or changed", report.lids, report.top_lid, report.lids_changed),
+        ),
+    ];
+    if report.absent > 0 {
+        facts.push(("absent", format!("{} that had a LID before", count(report.absent, "port", "ports"))));
+    }
+    if !report.engine.is_empty() {
+        facts.push(("engine", report.engine.to_owned()));
+    }
+    facts.extend(report.engine_notes.iter().map(|note| ("", note.clone())));
+    match &report.proof {
+        Some(proof) => {
+            facts.push(("routes", format!("{} proven, no loop", proof.pairs)));
+            facts.push(("max hops", format!("{} between switches, {:.2} on average", proof.max_hops, proof.mean_hops())));
+            facts.push(("credit loops", "none".to_owned()));
+            facts.push(("load", format!("{} routes over the busiest link, {:.1} on average", proof.max_load, proof.mean_load)));
+        }
+        None => facts.push(("routes", "nothing to route".to_owned())),
+    }
+    facts.push(("LFT blocks", format!("{} written", report.lft_blocks_written)));
+    facts.push(("SMPs", format!("{} sent", report.smps_sent())));
+    facts.push(("took", duration(report.took)));
+    facts
+}
+
+/// The table of a sweep.
+#[must_use]
+pub fn render(report: &SweepReport, role: SmState) -> String {
+    let mut text = String::new();
+    let kind = if report.local { " (local)" } else { "" };
+    let verdict = if report.is_clean() { "the subnet is up" } else { "the subnet is NOT fully up" };
+    let mut facts_table = table::new(["", ""]);
+    facts_table.set_header([format!("Sweep {}{kind}", report.number), verdict.to_owned()]);
+    for (name, value) in facts(report, role) {
+        facts_table.add_row([name.to_owned(), value]);
+    }
+
+    let mut smps = table::new(["SMPs by attribute", "Gets", "Sets", "Timeouts"]);
+    table::right(&mut smps, &[1, 2, 3]);
+    for (attr, c) in &report.smps {
+        let name = id::name(*attr).map_or_else(|| attr.to_string(), str::to_owned);
+        smps.add_row([name, c.gets.to_string(), c.sets.to_string(), c.timeouts.to_string()]);
+    }
+
+    let mut phases = table::new(["Phase", "Time"]);
+    table::right(&mut phases, &[1]);
+    for (phase, took) in &report.phases {
+        phases.add_row([phase.to_string(), duration(*took)]);
+    }
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "{facts_table}\n{smps}\n{phases}");
+    for line in problems(report) {
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+/// Problems, grave ones first: at most [`PROBLEMS_MAX`], and how many more there are.
+#[must_use]
+pub fn problems(report: &SweepReport) -> Vec<String> {
+    let mut sorted: Vec<_> = report.problems.iter().collect();
+    sorted.sort_by_key(|p| !p.kind.is_grave());
+    let mut lines: Vec<String> = sorted
+        .iter()
+        .take(PROBLEMS_MAX)
+        .map(|p| format!("{}: {p}", if p.kind.is_grave() { "problem" } else { "note" }))
+        .collect();
+    if sorted.len() > PROBLEMS_MAX {
+        lines.push(format!("... and {} more", sorted.len() - PROBLEMS_MAX));
+    }
+    lines
+}
+
+/// A duration with three digits that matter.
+#[must_use]
+pub fn duration(d: Duration) -> String {
+    let s = d.as_secs_f64();
+    if s >= 10.0 {
+        format!("{s:.1} s")
+    } else if s >= 1.0 {
+        format!("{s:.2} s")
+    } else if s >= 0.01 {
+        format!("{:.0} ms", s * 1e3)
+    } else {
+        format!("{:.2} ms", s * 1e3)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrosm_core::report::{Phase, Problem, ProblemKind, SmpCount};
+
+    fn report() -> SweepReport {
+        let mut report = SweepReport { number: 1, switches: 2, cas: 3, links: 4, ..SweepReport::default() };
+        report.smps.insert(id::LFT, SmpCount { gets: 1, sets: 22, timeouts: 3 });
+        report.phases.push((Phase::Discover, Duration::from_millis(12)));
+        report
+    }
+
+    #[test]
+    fn attributes_have_the_words_of_the_specification() {
+        let text = render(&report(), SmState::Master);
+        let row = text.lines().find(|l| l.contains("LinearForwardingTable")).unwrap();
+        let numbers: Vec<&str> = row.split_whitespace().filter(|w| w.parse::<u64>().is_ok()).collect();
+        assert_eq!(numbers, ["1", "22", "3"]);
+        assert!(text.contains("2 switches, 3 channel adapters, 0 routers"));
+        assert!(text.contains("the subnet is up"));
+    }
+
+    #[test]
+    fn grave_problems_come_first_and_the_list_ends() {
+        let mut report = report();
+        report.problems = vec![Problem { place: "p0".to_owned(), kind: ProblemKind::Loopback }];
+        for n in 0..30 {
+            report.problems.push(Problem { place: format!("q{n}"), kind: ProblemKind::NoLid });
+        }
+        let lines = problems(&report);
+        assert_eq!(lines.len(), PROBLEMS_MAX + 1);
+        assert_eq!(lines[0], "problem: q0: no LID left for it");
+        assert_eq!(lines[PROBLEMS_MAX], "... and 11 more");
+        assert!(render(&report, SmState::Master).contains("NOT fully up"));
+    }
+
+    #[test]
+    fn times_have_a_unit_that_fits() {
+        assert_eq!(duration(Duration::from_micros(1234)), "1.23 ms");
+        assert_eq!(duration(Duration::from_millis(250)), "250 ms");
+        assert_eq!(duration(Duration::from_millis(2500)), "2.50 s");
+    }
+}

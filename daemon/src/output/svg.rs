@@ -1,0 +1,375 @@
+//! A picture: switches in levels (or on a circle where there are no levels), hosts below the switch that they hang on.
+//!
+//! Above [`HOSTS_MAX`] nodes hosts are not drawn one by one: their number is in the box of their switch.
+
+use core::f64::consts::TAU;
+use core::fmt::{self, Write};
+use std::collections::BTreeMap;
+
+use super::view::{End, View};
+
+/// More nodes than this, and hosts are only counted.
+pub const HOSTS_MAX: usize = 300;
+/// More hosts on one switch than this, and they are dots without names.
+const NAMES_MAX: usize = 20;
+
+const BOX_W: f64 = 108.0;
+const BOX_H: f64 = 26.0;
+const GAP_X: f64 = 14.0;
+const GAP_Y: f64 = 110.0;
+const HOST_H: f64 = 11.0;
+const DOT: f64 = 7.0;
+const MARGIN: f64 = 24.0;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Point {
+    x: f64,
+    y: f64,
+}
+
+/// Where everything is.
+struct Layout {
+    /// Middle of each switch, by index of the node; of other nodes only where there is no switch.
+    at: BTreeMap<usize, Point>,
+    width: f64,
+    height: f64,
+}
+
+/// Writes the picture.
+///
+/// # Errors
+/// Only what `out` returns.
+pub fn render(view: &View, out: &mut impl Write) -> fmt::Result {
+    let ends = view.ends();
+    let draw_hosts = view.nodes.len() <= HOSTS_MAX;
+    let switches: Vec<usize> = (0..view.nodes.len()).filter(|n| view.nodes[*n].is_switch()).collect();
+    let hosts = hosts_by_switch(view, &ends);
+    let layout = if switches.is_empty() {
+        row(view)
+    } else {
+        let levels = levels(view, &ends, &switches, &hosts);
+        if levels.len() == 1 && switches.len() > 3 {
+            circle(&switches, &hosts, draw_hosts)
+        } else {
+            layers(view, &ends, levels, &hosts, draw_hosts)
+        }
+    };
+    writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{:.0}\" height=\"{:.0}\" viewBox=\"0 0 {:.0} {:.0}\">",
+        layout.width, layout.height, layout.width, layout.height
+    )?;
+    out.write_str(
+        "<style>text{font-family:sans-serif;font-size:8px;fill:#222}.s{fill:#dbe9f6;stroke:#31618f}\
+         .h{fill:#f3d9b1;stroke:#94661f;stroke-width:.6}.l{stroke:#777;stroke-opacity:.55}</style>\n",
+    )?;
+    writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>")?;
+    cables(view, &layout, out)?;
+    for (node, at) in &layout.at {
+        let on_it = hosts.get(node).map_or(&[][..], Vec::as_slice);
+        if view.nodes[*node].is_switch() {
+            switch(view, *node, *at, on_it, draw_hosts, out)?;
+        } else {
+            host(view, *node, *at, true, out)?;
+        }
+    }
+    writeln!(out, "</svg>")
+}
+
+/// Hosts and routers by the switch that they are drawn at: the first that they are cabled to.
+fn hosts_by_switch(view: &View, ends: &[Vec<End<'_>>]) -> BTreeMap<usize, Vec<usize>> {
+    let mut hosts: BTreeMap<usize, Vec<(u8, usize)>> = BTreeMap::new();
+    for (node, of_node) in ends.iter().enumerate().filter(|(n, _)| !view.nodes[*n].is_switch()) {
+        if let Some(end) = of_node.iter().find(|e| view.nodes[e.peer.node].is_switch()) {
+            hosts.entry(end.peer.node).or_default().push((end.peer.port.0, node));
+        }
+    }
+    let sorted = hosts.into_iter().map(|(s, mut on_it)| {
+        on_it.sort_unstable();
+        (s, on_it.into_iter().map(|(_, n)| n).collect())
+    });
+    sorted.collect()
+}
+
+/// Switches by their distance from the nearest leaf, leaves first. A leaf has at least a quarter of the hosts that the
+/// fullest switch has: a spine with an aggregation node or a storage host on it is still a spine.
+fn levels(
+    view: &View,
+    ends: &[Vec<End<'_>>],
+    switches: &[usize],
+    hosts: &BTreeMap<usize, Vec<usize>>,
+) -> Vec<Vec<usize>> {
+    let most = hosts.values().map(Vec::len).max().unwrap_or(0);
+    let is_leaf = |s: usize| hosts.get(&s).is_some_and(|h| h.len() * 4 >= most);
+    let mut levels = Vec::new();
+    let mut seen = vec![false; view.nodes.len()];
+    let mut level: Vec<usize> = switches.iter().copied().filter(|s| is_leaf(*s)).collect();
+    if level.is_empty() {
+        level.extend(switches.first());
+    }
+    while !level.is_empty() {
+        level.iter().for_each(|s| seen[*s] = true);
+        let mut next = Vec::new();
+        for s in &level {
+            for end in &ends[*s] {
+                let peer = end.peer.node;
+                if view.nodes[peer].is_switch() && !core::mem::replace(&mut seen[peer], true) {
+                    next.push(peer);
+                }
+            }
+        }
+        next.sort_unstable();
+        levels.push(core::mem::replace(&mut level, next));
+    }
+    // Other islands without hosts come last.
+    let rest: Vec<usize> = switches.iter().copied().filter(|s| !seen[*s]).collect();
+    if !rest.is_empty() {
+        levels.push(rest);
+    }
+    levels
+}
+
+/// No switch: hosts side by side.
+fn row(view: &View) -> Layout {
+    let at = |n: usize| Point { x: MARGIN + BOX_W * (to_f64(n) + 0.5), y: MARGIN + BOX_H };
+    Layout {
+        at: (0..view.nodes.len()).map(|n| (n, at(n))).collect(),
+        width: 2.0 * MARGIN + BOX_W * to_f64(view.nodes.len().max(1)),
+        height: 2.0 * (MARGIN + BOX_H),
+    }
+}
+
+/// Levels from bottom to top. Within a level, switches are near the middle of their neighbours.
+fn layers(
+    view: &View,
+    ends: &[Vec<End<'_>>],
+    mut levels: Vec<Vec<usize>>,
+    hosts: &BTreeMap<usize, Vec<usize>>,
+    draw_hosts: bool,
+) -> Layout {
+    let widest = levels.iter().map(Vec::len).max().unwrap_or(1);
+    let width = 2.0 * MARGIN + to_f64(widest) * (BOX_W + GAP_X);
+    let mut x = vec![0.0; view.nodes.len()];
+    for _ in 0..4 {
+        for level in &mut levels {
+            let middle = |s: &usize| {
+                let peers: Vec<f64> = ends[*s]
+                    .iter()
+                    .filter(|e| view.nodes[e.peer.node].is_switch())
+                    .map(|e| x[e.peer.node])
+                    .collect();
+                if peers.is_empty() { 0.0 } else { peers.iter().sum::<f64>() / to_f64(peers.len()) }
+            };
+            let mut keyed: Vec<(f64, usize)> = level.iter().map(|s| (middle(s), *s)).collect();
+            keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            let step = width / to_f64(level.len().max(1));
+            for (i, (slot, (_, s))) in level.iter_mut().zip(keyed).enumerate() {
+                *slot = s;
+                x[s] = step * (to_f64(i) + 0.5);
+            }
+        }
+    }
+    let top = MARGIN + BOX_H / 2.0;
+    let bottom = top + GAP_Y * to_f64(levels.len() - 1);
+    let hang = if draw_hosts {
+        hosts.values().map(|h| hosts_height(h.len())).fold(0.0, f64::max)
+    } else {
+        0.0
+    };
+    let mut at = BTreeMap::new();
+    for (i, level) in levels.iter().enumerate() {
+        for s in level {
+            at.insert(*s, Point { x: x[*s], y: bottom - GAP_Y * to_f64(i) });
+        }
+    }
+    Layout { at, width, height: bottom + BOX_H / 2.0 + hang + MARGIN }
+}
+
+/// All switches are alike (rings, tori, meshes): a circle, hosts outside.
+fn circle(switches: &[usize], hosts: &BTreeMap<usize, Vec<usize>>, draw_hosts: bool) -> Layout {
+    let n = to_f64(switches.len());
+    let radius = (n * (BOX_W + GAP_X) / TAU).max(120.0);
+    let hang = if draw_hosts {
+        hosts.values().map(|h| hosts_height(h.len())).fold(0.0, f64::max)
+    } else {
+        0.0
+    };
+    let middle = radius + BOX_W / 2.0 + hang + MARGIN;
+    let at = switches.iter().enumerate().map(|(i, s)| {
+        let (sin, cos) = (TAU * to_f64(i) / n).sin_cos();
+        (*s, Point { x: middle + radius * sin, y: middle - radius * cos })
+    });
+    Layout { at: at.collect(), width: 2.0 * middle, height: 2.0 * middle }
+}
+
+/// Room below a switch for its hosts.
+fn hosts_height(n: usize) -> f64 {
+    if n <= NAMES_MAX { HOST_H * to_f64(n) + 4.0 } else { (DOT + 2.0) * to_f64(n.div_ceil(columns())) + 4.0 }
+}
+
+/// Dots in a row below a switch.
+const fn columns() -> usize {
+    12
+}
+
+fn cables(view: &View, layout: &Layout, out: &mut impl Write) -> fmt::Result {
+    let mut bundles: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
+    for link in &view.links {
+        let (a, b) = (link.a.node.min(link.b.node), link.a.node.max(link.b.node));
+        if a != b && layout.at.contains_key(&a) && layout.at.contains_key(&b) {
+            bundles.entry((a, b)).or_default().push(link.rate());
+        }
+    }
+    for ((a, b), rates) in bundles {
+        let (p, q) = (layout.at[&a], layout.at[&b]);
+        writeln!(
+            out,
+            "<line class=\"l\" x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke-width=\"{:.1}\">\
+             <title>{} to {}: {} x {}</title></line>",
+            p.x,
+            p.y,
+            q.x,
+            q.y,
+            (0.4 + 0.5 * to_f64(rates.len())).min(4.0),
+            escape(&view.nodes[a].name()),
+            escape(&view.nodes[b].name()),
+            rates.len(),
+            escape(&rates[0]),
+        )?;
+    }
+    Ok(())
+}
+
+fn switch(
+    view: &View,
+    node: usize,
+    at: Point,
+    hosts: &[usize],
+    draw_hosts: bool,
+    out: &mut impl Write,
+) -> fmt::Result {
+    let n = &view.nodes[node];
+    let (x, y) = (at.x - BOX_W / 2.0, at.y - BOX_H / 2.0);
+    writeln!(
+        out,
+        "<rect class=\"s\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{BOX_W}\" height=\"{BOX_H}\" rx=\"3\">\
+         <title>{} {}</title></rect>",
+        escape(&n.name()),
+        n.guid
+    )?;
+    let lid = n.end_port(ferrosm_mad::ids::PortNum::ZERO).lid;
+    let mut second = if lid.0 == 0 { String::new() } else { format!("LID {lid}") };
+    if !draw_hosts && !hosts.is_empty() {
+        let sep = if second.is_empty() { "" } else { ", " };
+        write!(second, "{sep}{}", super::table::count(hosts.len(), "host", "hosts"))?;
+    }
+    let lift = if second.is_empty() { 3.0 } else { -2.0 };
+    label(at.x, at.y + lift, "middle", &shorten(&n.name(), 24), out)?;
+    if !second.is_empty() {
+        label(at.x, at.y + 8.0, "middle", &second, out)?;
+    }
+    if !draw_hosts {
+        return Ok(());
+    }
+    let below = at.y + BOX_H / 2.0;
+    for (i, h) in hosts.iter().enumerate() {
+        let place = if hosts.len() <= NAMES_MAX {
+            Point { x: x + DOT, y: below + HOST_H * (to_f64(i) + 0.5) + 2.0 }
+        } else {
+            let (line, column) = (i / columns(), i % columns());
+            Point {
+                x: x + DOT / 2.0 + to_f64(column) * (DOT + 2.0),
+                y: below + (DOT + 2.0) * (to_f64(line) + 0.5) + 2.0,
+            }
+        };
+        host(view, *h, place, hosts.len() <= NAMES_MAX, out)?;
+    }
+    Ok(())
+}
+
+fn host(view: &View, node: usize, at: Point, named: bool, out: &mut impl Write) -> fmt::Result {
+    let n = &view.nodes[node];
+    let lids: Vec<String> =
+        n.end_ports.iter().filter(|e| e.lid.0 != 0).map(|e| e.lid.to_string()).collect();
+    let lids = if lids.is_empty() { String::new() } else { format!(", LID {}", lids.join(", ")) };
+    writeln!(
+        out,
+        "<circle class=\"h\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{}\"><title>{} {}{lids}</title></circle>",
+        at.x,
+        at.y,
+        DOT / 2.0,
+        escape(&n.name()),
+        n.guid
+    )?;
+    if named { label(at.x + DOT, at.y + 3.0, "start", &shorten(&n.name(), 24), out) } else { Ok(()) }
+}
+
+fn label(x: f64, y: f64, anchor: &str, text: &str, out: &mut impl Write) -> fmt::Result {
+    writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>", escape(text))
+}
+
+fn shorten(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
+        return text.to_owned();
+    }
+    text.chars().take(max - 1).chain(['…']).collect()
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Numbers of nodes are far below what a double holds exactly.
+fn to_f64(n: usize) -> f64 {
+    f64::from(u32::try_from(n).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrosm_sim::generate::from_spec;
+
+    fn picture(shape: &str) -> String {
+        let mut text = String::new();
+        render(&View::of_spec(&from_spec(shape).unwrap()), &mut text).unwrap();
+        text
+    }
+
+    /// The three levels of a tree are at three heights, also with an aggregation node in every switch.
+    #[test]
+    fn a_tree_has_its_levels() {
+        for shape in ["fat-tree:8", "fat-tree:8;sharp"] {
+            let text = picture(shape);
+            let heights: std::collections::BTreeMap<&str, usize> = text
+                .lines()
+                .filter(|l| l.starts_with("<rect class=\"s\""))
+                .map(|l| l.split(" y=\"").nth(1).unwrap().split('"').next().unwrap())
+                .fold(BTreeMap::new(), |mut m, y| {
+                    *m.entry(y).or_default() += 1;
+                    m
+                });
+            let mut sizes: Vec<usize> = heights.into_values().collect();
+            sizes.sort_unstable();
+            assert_eq!(sizes, [16, 32, 32], "{shape}");
+        }
+    }
+
+    #[test]
+    fn small_fabrics_show_hosts_and_large_ones_count_them() {
+        let small = picture("ring:5,3");
+        assert_eq!(small.matches("<circle").count(), 15);
+        let large = picture("fat-tree2:40,20,20");
+        assert_eq!(large.matches("<circle").count(), 0);
+        assert_eq!(large.matches(">20 hosts<").count(), 20);
+    }
+
+    #[test]
+    fn fabrics_without_switches_and_odd_names_are_drawn() {
+        let mut spec = from_spec("back-to-back").unwrap();
+        spec.nodes[0].description = "a<b&c".to_owned();
+        let mut text = String::new();
+        render(&View::of_spec(&spec), &mut text).unwrap();
+        assert!(text.contains("a&lt;b&amp;c"));
+        assert_eq!(text.matches("<line").count(), 1);
+    }
+}

@@ -1,0 +1,112 @@
+//! Tables for eyes.
+
+use comfy_table::{CellAlignment, Table, presets};
+use ferrosm_mad::attr::NodeType;
+
+use super::json::topology::kind;
+use super::view::{End, View};
+
+/// An empty table in our style.
+#[must_use]
+pub fn new<const N: usize>(heads: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(heads);
+    table
+}
+
+/// Aligns columns of numbers to the right.
+pub fn right(table: &mut Table, columns: &[usize]) {
+    table.discover_columns();
+    for column in columns {
+        if let Some(column) = table.column_mut(*column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+/// The fabric: a row a node, and a line of sums.
+#[must_use]
+pub fn topology(view: &View) -> String {
+    let mut table = new(["Kind", "Name", "GUID", "LID", "Ports", "Connected to"]);
+    right(&mut table, &[3, 4]);
+    let ends = view.ends();
+    for (node, ends) in view.nodes.iter().zip(&ends) {
+        let lids: Vec<String> = node
+            .end_ports
+            .iter()
+            .filter(|e| e.lid.0 != 0)
+            .map(|e| match e.lmc.0 {
+                0 => e.lid.to_string(),
+                lmc => format!("{}+{}", e.lid, (1u32 << lmc) - 1),
+            })
+            .collect();
+        let connected = if node.is_switch() {
+            neighbours(view, ends)
+        } else {
+            let each = ends.iter().map(|e| {
+                let peer = &view.nodes[e.peer.node];
+                format!("{} port {} ({})", peer.name(), e.peer.port, e.link.rate())
+            });
+            each.collect::<Vec<_>>().join(", ")
+        };
+        table.add_row([
+            kind(node.kind).to_owned(),
+            node.name(),
+            node.guid.to_string(),
+            if lids.is_empty() { "-".to_owned() } else { lids.join(", ") },
+            format!("{}/{}", ends.len(), node.num_ports),
+            connected,
+        ]);
+    }
+    format!("{table}\n{}\n", sums(view))
+}
+
+/// `3 switches, 12 channel adapters, 1 router, 18 links`.
+#[must_use]
+pub fn sums(view: &View) -> String {
+    let mut parts = vec![
+        count(view.count(NodeType::Switch), "switch", "switches"),
+        count(view.count(NodeType::Ca), "channel adapter", "channel adapters"),
+    ];
+    let routers = view.count(NodeType::Router);
+    if routers > 0 {
+        parts.push(count(routers, "router", "routers"));
+    }
+    parts.push(count(view.links.len(), "link", "links"));
+    parts.join(", ")
+}
+
+/// A number with its noun.
+#[must_use]
+pub fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// What a switch is connected to: numbers by kind.
+fn neighbours(view: &View, ends: &[End<'_>]) -> String {
+    let of = |kind: NodeType| ends.iter().filter(|e| view.nodes[e.peer.node].kind == kind).count();
+    let parts = [
+        (of(NodeType::Switch), "switch port", "switch ports"),
+        (of(NodeType::Ca), "host port", "host ports"),
+        (of(NodeType::Router), "router port", "router ports"),
+    ];
+    let parts = parts.into_iter().filter(|(n, ..)| *n > 0).map(|(n, one, many)| count(n, one, many));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrosm_sim::generate::from_spec;
+
+    #[test]
+    fn a_row_a_node_and_sums() {
+        let spec = from_spec("ring:3,2").unwrap();
+        let text = topology(&View::of_spec(&spec));
+        for node in &spec.nodes {
+            assert!(text.contains(&node.node_guid.to_string()));
+        }
+        assert!(text.ends_with("3 switches, 6 channel adapters, 9 links\n"), "{text}");
+        assert!(text.contains("2 switch ports, 2 host ports"), "{text}");
+    }
+}

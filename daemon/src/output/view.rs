@@ -1,0 +1,315 @@
+//! The fabric as renderers see it: one shape, filled from a live subnet or from a fabric on paper.
+//!
+//! A view is a snapshot. It copies names and addresses and shares forwarding tables, so it may be rendered on another
+//! thread while the subnet manager goes on. It decides nothing.
+
+use std::sync::Arc;
+
+use ferrosm_core::Subnet;
+use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType, PortState};
+use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, PortNum, SystemImageGuid};
+use ferrosm_routing::Lft;
+use ferrosm_sim::spec::{FabricSpec, PortAt};
+
+/// Nodes and the cables between them.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    /// In the order of discovery or of the file.
+    pub nodes: Vec<Node>,
+    /// Each cable once.
+    pub links: Vec<Link>,
+    /// The port that the subnet manager uses.
+    pub sm: Option<At>,
+}
+
+/// A port: index into [`View::nodes`] and port number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct At {
+    /// The node.
+    pub node: usize,
+    /// The port.
+    pub port: PortNum,
+}
+
+/// A node.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// CA, switch or router.
+    pub kind: NodeType,
+    /// NodeDescription.
+    pub description: String,
+    /// Node GUID.
+    pub guid: NodeGuid,
+    /// System image GUID.
+    pub system_image_guid: SystemImageGuid,
+    /// Vendor.
+    pub vendor_id: u32,
+    /// Product.
+    pub device_id: u16,
+    /// Revision of the product.
+    pub revision: u32,
+    /// Physical ports.
+    pub num_ports: u8,
+    /// A switch's port 0 is enhanced.
+    pub enhanced_port0: bool,
+    /// End ports that are known, by number: a switch's port 0, others' ports 1, 2, ...
+    pub end_ports: Vec<EndPort>,
+    /// The forwarding table of a switch, where known.
+    pub lft: Option<Arc<Lft>>,
+}
+
+/// A port that has a GUID and may have LIDs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndPort {
+    /// Its number.
+    pub port: PortNum,
+    /// Its GUID.
+    pub guid: PortGuid,
+    /// Its base LID; 0 is none.
+    pub lid: Lid,
+    /// It has 2^LMC LIDs.
+    pub lmc: Lmc,
+}
+
+/// A cable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// One end.
+    pub a: At,
+    /// The other end; may be the same port (a loopback plug).
+    pub b: At,
+    /// Lanes, where known.
+    pub width: Option<LinkWidth>,
+    /// Speed of a lane, where known.
+    pub speed: Option<LinkSpeed>,
+    /// State of the link layer at end `a`; `None` on paper.
+    pub state: Option<PortState>,
+}
+
+/// One end of a cable, seen from a port.
+#[derive(Debug, Clone, Copy)]
+pub struct End<'a> {
+    /// The port.
+    pub port: PortNum,
+    /// The port at the other end.
+    pub peer: At,
+    /// The cable.
+    pub link: &'a Link,
+}
+
+impl Node {
+    /// Whether it is a switch.
+    #[must_use]
+    pub fn is_switch(&self) -> bool {
+        self.kind == NodeType::Switch
+    }
+
+    /// The end port behind a port: of a switch always port 0.
+    #[must_use]
+    pub fn end_port(&self, port: PortNum) -> EndPort {
+        let number = if self.is_switch() { PortNum::ZERO } else { port };
+        self.end_ports.iter().find(|e| e.port == number).copied().unwrap_or(EndPort {
+            port: number,
+            guid: PortGuid(self.guid.0),
+            lid: Lid::NONE,
+            lmc: Lmc(0),
+        })
+    }
+
+    /// `Switch`, `Ca` or `Rt`, and the letter of ids: infiniband-diags' words.
+    #[must_use]
+    pub fn diags_kind(&self) -> (&'static str, char) {
+        match self.kind {
+            NodeType::Switch => ("Switch", 'S'),
+            NodeType::Router => ("Rt", 'R'),
+            _ => ("Ca", 'H'),
+        }
+    }
+
+    /// The description without what would break a line.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.description.chars().map(|c| if c.is_control() || c == '"' { ' ' } else { c }).collect()
+    }
+}
+
+impl Link {
+    /// `4xHDR`, with `?` for what is not known.
+    #[must_use]
+    pub fn rate(&self) -> String {
+        let width = self.width.map_or_else(|| "?x".to_owned(), |w| format!("{}x", w.0));
+        format!("{width}{}", self.speed.map_or("?", LinkSpeed::name))
+    }
+}
+
+impl View {
+    /// From what a subnet manager knows.
+    #[must_use]
+    pub fn of_subnet(subnet: &Subnet) -> Self {
+        let mut index = Vec::new();
+        let mut nodes = Vec::with_capacity(subnet.node_count());
+        for (idx, node) in subnet.nodes() {
+            index.resize(index.len().max(idx.index() + 1), 0);
+            index[idx.index()] = nodes.len();
+            let end_ports = node.end_ports().filter_map(|port| {
+                let p = node.ports.get(port.index())?;
+                let info = p.info();
+                Some(EndPort { port, guid: p.guid, lid: info.lid, lmc: info.lmc })
+            });
+            nodes.push(Node {
+                kind: node.info.node_type,
+                description: node.description.to_string(),
+                guid: node.info.node_guid,
+                system_image_guid: node.info.system_image_guid,
+                vendor_id: node.info.vendor_id,
+                device_id: node.info.device_id,
+                revision: node.info.revision,
+                num_ports: node.info.num_ports,
+                enhanced_port0: node.switch_info().is_some_and(|s| s.enhanced_port0),
+                end_ports: end_ports.collect(),
+                lft: node.installed.clone(),
+            });
+        }
+        let at = |p: ferrosm_core::PortRef| At { node: index[p.node.index()], port: p.port };
+        let links = subnet.links().map(|l| {
+            let known = [l.a, l.b].map(|p| subnet.port(p).filter(|p| p.known));
+            let info = known.into_iter().flatten().next().map(ferrosm_core::Port::info);
+            Link {
+                a: at(l.a),
+                b: at(l.b),
+                width: info.and_then(|i| i.width()),
+                speed: info.and_then(|i| i.speed()),
+                state: info.map(|i| i.port_state),
+            }
+        });
+        Self { nodes, links: links.collect(), sm: subnet.local().map(at) }
+    }
+
+    /// From a fabric on paper.
+    #[must_use]
+    pub fn of_spec(spec: &FabricSpec) -> Self {
+        let nodes = spec.nodes.iter().map(|node| {
+            let first = u8::from(node.kind != NodeType::Switch);
+            let end_ports = node.port_guids.iter().enumerate().filter_map(|(i, guid)| {
+                let port = PortNum(u8::try_from(i).ok()?.checked_add(first)?);
+                let (lid, lmc) = node.lids.get(i).copied().unwrap_or_default();
+                Some(EndPort { port, guid: *guid, lid, lmc })
+            });
+            Node {
+                kind: node.kind,
+                description: node.description.clone(),
+                guid: node.node_guid,
+                system_image_guid: node.system_image_guid,
+                vendor_id: node.vendor_id,
+                device_id: node.device_id,
+                revision: 0,
+                num_ports: node.num_ports,
+                enhanced_port0: node.enhanced_port0,
+                end_ports: end_ports.collect(),
+                lft: None,
+            }
+        });
+        let at = |p: PortAt| At { node: p.node, port: PortNum(p.port) };
+        let links = spec.links.iter().map(|l| Link {
+            a: at(l.a),
+            b: at(l.b),
+            width: Some(l.width),
+            speed: Some(l.speed),
+            state: None,
+        });
+        Self { nodes: nodes.collect(), links: links.collect(), sm: None }
+    }
+
+    /// Ends of cables by node, each node's in the order of its ports.
+    #[must_use]
+    pub fn ends(&self) -> Vec<Vec<End<'_>>> {
+        let mut ends = vec![Vec::new(); self.nodes.len()];
+        for link in &self.links {
+            ends[link.a.node].push(End { port: link.a.port, peer: link.b, link });
+            if link.a != link.b {
+                ends[link.b.node].push(End { port: link.b.port, peer: link.a, link });
+            }
+        }
+        for of_node in &mut ends {
+            of_node.sort_by_key(|e| e.port);
+        }
+        ends
+    }
+
+    /// How many nodes are of a kind.
+    #[must_use]
+    pub fn count(&self, kind: NodeType) -> usize {
+        self.nodes.iter().filter(|n| n.kind == kind).count()
+    }
+
+    /// Islands of nodes that cables join, the largest first (of equals the one that has the earliest node); each in the
+    /// order of the view.
+    #[must_use]
+    pub fn islands(&self) -> Vec<Vec<usize>> {
+        let ends = self.ends();
+        let mut seen = vec![false; self.nodes.len()];
+        let mut islands = Vec::new();
+        for start in 0..self.nodes.len() {
+            if seen[start] {
+                continue;
+            }
+            let mut island = vec![start];
+            seen[start] = true;
+            let mut next = 0;
+            while let Some(&at) = island.get(next) {
+                next += 1;
+                for end in &ends[at] {
+                    if !core::mem::replace(&mut seen[end.peer.node], true) {
+                        island.push(end.peer.node);
+                    }
+                }
+            }
+            island.sort_unstable();
+            islands.push(island);
+        }
+        islands.sort_by_key(|i| core::cmp::Reverse(i.len()));
+        islands
+    }
+
+    /// Only these nodes (in increasing order) and the cables between them.
+    #[must_use]
+    pub fn only(&self, keep: &[usize]) -> Self {
+        let at = |p: At| Some(At { node: keep.binary_search(&p.node).ok()?, port: p.port });
+        let links = self.links.iter().filter_map(|l| Some(Link { a: at(l.a)?, b: at(l.b)?, ..*l }));
+        Self {
+            nodes: keep.iter().map(|i| self.nodes[*i].clone()).collect(),
+            links: links.collect(),
+            sm: self.sm.and_then(at),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrosm_sim::generate::from_spec;
+
+    #[test]
+    fn a_fabric_on_paper_keeps_nodes_cables_and_addresses() {
+        let mut spec = from_spec("fat-tree2:8,2,3").unwrap();
+        let host = spec.nodes.iter().position(|n| n.kind == NodeType::Ca).unwrap();
+        spec.nodes[host].lids = vec![(Lid(9), Lmc(1))];
+        let view = View::of_spec(&spec);
+        assert_eq!((view.nodes.len(), view.links.len()), (spec.nodes.len(), spec.links.len()));
+        let end = view.nodes[host].end_port(PortNum(1));
+        assert_eq!((end.guid, end.lid, end.lmc), (spec.nodes[host].port_guids[0], Lid(9), Lmc(1)));
+        let cables: usize = view.ends().iter().map(Vec::len).sum();
+        assert_eq!(cables, 2 * spec.links.len());
+    }
+
+    #[test]
+    fn islands_are_told_apart_and_cut_out() {
+        let spec = from_spec("ring:3,2;islands=2").unwrap();
+        let view = View::of_spec(&spec);
+        let islands = view.islands();
+        assert_eq!(islands.iter().map(Vec::len).collect::<Vec<_>>(), [9, 9]);
+        let one = view.only(&islands[1]);
+        assert_eq!((one.nodes.len(), one.links.len()), (9, view.links.len() / 2));
+        assert_eq!(one.islands().len(), 1);
+    }
+}

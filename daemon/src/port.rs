@@ -1,0 +1,193 @@
+//! What the driver sends and receives by: one interface over real and simulated ports.
+//!
+//! Sending is direct. Receiving never waits; [`Port::ready`] is where the driver waits. [`Threaded`] puts a thread
+//! behind a receiver that blocks, with a bounded queue between; [`Simulated`] answers before `send` returns.
+
+use core::future::Future;
+use core::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use ferrosm_mad::mad::MadOut;
+use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
+use ferrosm_sim::port::SimNet;
+use tokio::sync::mpsc;
+
+/// How long the receiving thread waits before it looks whether it should end.
+const POLL: Duration = Duration::from_millis(100);
+/// How often a simulated port that has nothing to say is looked at.
+const SIM_POLL: Duration = Duration::from_millis(100);
+
+/// A port that the driver owns.
+pub trait Port {
+    /// Sends one MAD.
+    ///
+    /// # Errors
+    /// If the device refuses it or is gone.
+    fn send(&mut self, mad: &MadOut) -> Result<(), TransportError>;
+
+    /// What has arrived; `Nothing` if nothing has.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    fn try_receive(&mut self) -> Result<Received, TransportError>;
+
+    /// Waits until something may have arrived. May be cancelled.
+    fn ready(&mut self) -> impl Future<Output = ()>;
+
+    /// MADs that arrived and were dropped because the queue was full.
+    fn dropped(&self) -> u64;
+}
+
+/// A port whose receiver has a thread of its own.
+pub struct Threaded {
+    sender: Box<dyn MadSender>,
+    inbox: mpsc::Receiver<Result<Received, TransportError>>,
+    /// Taken from the inbox while waiting.
+    waiting: Option<Result<Received, TransportError>>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    dropped: AtomicU64,
+}
+
+impl Threaded {
+    /// Starts the thread. `capacity` bounds the queue: more than all windows together, so that only a flood of traps
+    /// can fill it; what does not fit is dropped and counted, and repeated by who sent it.
+    ///
+    /// # Errors
+    /// If the system has no thread left.
+    pub fn new(
+        sender: Box<dyn MadSender>,
+        receiver: Box<dyn MadReceiver>,
+        capacity: usize,
+    ) -> std::io::Result<Self> {
+        let (outbox, inbox) = mpsc::channel(capacity);
+        let shared = Arc::new(Shared::default());
+        let for_thread = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("receiver".to_owned())
+            .spawn(move || receive_all(receiver, &outbox, &for_thread))?;
+        Ok(Self { sender, inbox, waiting: None, shared, thread: Some(thread) })
+    }
+}
+
+fn receive_all(
+    mut receiver: Box<dyn MadReceiver>,
+    outbox: &mpsc::Sender<Result<Received, TransportError>>,
+    shared: &Shared,
+) {
+    while !shared.stop.load(Ordering::Relaxed) {
+        let received = receiver.receive(POLL);
+        let end = received.is_err();
+        if matches!(received, Ok(Received::Nothing)) {
+            continue;
+        }
+        if end {
+            // The last word: it waits for room, because the driver must hear it.
+            let _ = outbox.blocking_send(received);
+            return;
+        }
+        match outbox.try_send(received) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                shared.dropped.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => return,
+        }
+    }
+}
+
+impl Port for Threaded {
+    fn send(&mut self, mad: &MadOut) -> Result<(), TransportError> {
+        self.sender.send(mad)
+    }
+
+    fn try_receive(&mut self) -> Result<Received, TransportError> {
+        if let Some(received) = self.waiting.take() {
+            return received;
+        }
+        self.inbox.try_recv().unwrap_or(Ok(Received::Nothing))
+    }
+
+    async fn ready(&mut self) {
+        if self.waiting.is_none() {
+            match self.inbox.recv().await {
+                Some(received) => self.waiting = Some(received),
+                // The thread ended, and its last word was heard: nothing will ever come.
+                None => core::future::pending().await,
+            }
+        }
+    }
+
+    fn dropped(&self) -> u64 {
+        self.shared.dropped.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Threaded {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.inbox.close();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A port of a simulated fabric: no thread, and the fabric's time is the driver's.
+pub struct Simulated {
+    net: SimNet,
+    sender: Box<dyn MadSender>,
+    receiver: Box<dyn MadReceiver>,
+    waiting: Option<Received>,
+    started: Instant,
+}
+
+impl Simulated {
+    /// Takes the two halves of a port of `net`.
+    #[must_use]
+    pub fn new(net: SimNet, sender: Box<dyn MadSender>, receiver: Box<dyn MadReceiver>) -> Self {
+        Self { net, sender, receiver, waiting: None, started: Instant::now() }
+    }
+
+    fn set_time(&self) {
+        let ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.net.set_time(ferrosm_mad::time::Instant::from_nanos(ns));
+    }
+}
+
+impl Port for Simulated {
+    fn send(&mut self, mad: &MadOut) -> Result<(), TransportError> {
+        self.sender.send(mad)
+    }
+
+    fn try_receive(&mut self) -> Result<Received, TransportError> {
+        match self.waiting.take() {
+            Some(received) => Ok(received),
+            None => self.receiver.receive(Duration::ZERO),
+        }
+    }
+
+    async fn ready(&mut self) {
+        while self.waiting.is_none() {
+            self.set_time();
+            match self.receiver.receive(Duration::ZERO) {
+                Ok(Received::Nothing) => tokio::time::sleep(SIM_POLL).await,
+                Ok(received) => self.waiting = Some(received),
+                // The next `try_receive` says so again.
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn dropped(&self) -> u64 {
+        0
+    }
+}
