@@ -14,9 +14,10 @@ use crate::world::{ForeignSm, ManagerId};
 
 /// Misbehaviour of the whole fabric, or of one node.
 ///
-/// Loss, duplication and jitter of a node hit every MAD that begins, ends or passes there, on top of the
-/// fabric's own. What concerns the agent (from `service` on) is a node's own if it has faults of its own, else
-/// the fabric's. All chances are from 0 to 1 and drawn from the world's seed.
+/// Loss, duplication and jitter of a node hit every MAD that begins, ends or passes there, on top
+/// of the fabric's own. What concerns the agent (from `service` on) is a node's own if it has
+/// faults of its own, else the fabric's. All chances are from 0 to 1 and drawn from the world's
+/// seed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Faults {
     /// Chance that a MAD is lost, for each direction.
@@ -27,7 +28,8 @@ pub struct Faults {
     pub jitter: Duration,
     /// Time that the agent takes for a MAD; it does one after the other.
     pub service: Duration,
-    /// MADs that may wait for the agent; one that finds the queue full is lost, as VL15 loses them. 0 is no limit.
+    /// MADs that may wait for the agent; one that finds the queue full is lost, as VL15 loses them.
+    /// 0 is no limit.
     pub backlog: u32,
     /// Answers leave so much later, without keeping the agent busy.
     pub delay: Duration,

@@ -1,8 +1,8 @@
 //! A transport into a simulated fabric, in process: a MAD is answered before `send` returns.
 //!
-//! [`SimNet`] owns the fabric behind one lock; each [`SimPort`] is a program's open port with its own queue.
-//! There are no faults and no delays here, and no clock: who wants repeated traps, leases and link training
-//! tells the time with [`SimNet::set_time`].
+//! [`SimNet`] owns the fabric behind one lock; each [`SimPort`] is a program's open port with its
+//! own queue. There are no faults and no delays here, and no clock: who wants repeated traps,
+//! leases and link training tells the time with [`SimNet::set_time`].
 
 use std::collections::VecDeque;
 use std::io;
@@ -212,7 +212,8 @@ impl SimPort {
         self.sender.port.at
     }
 
-    /// Whether a request that got lost is reported at once as [`Received::SendFailed`]; not unless set.
+    /// Whether a request that got lost is reported at once as [`Received::SendFailed`]; not unless
+    /// set.
     pub fn report_failures(&self, report: bool) {
         let port = &self.sender.port;
         port.shared.lock().queues[port.queue].report_failures = report;

@@ -88,7 +88,8 @@ impl NodeCounters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DropReason {
-    /// Malformed: base version, hop count, hop pointer, D bit, or a partly LID-routed directed route.
+    /// Malformed: base version, hop count, hop pointer, D bit, or a partly LID-routed directed
+    /// route.
     Malformed,
     /// The link it should leave by is not trained, or there is no such port.
     LinkDown,

@@ -1,7 +1,7 @@
 //! Cables and the training of links.
 //!
-//! A link is up when it is cabled, not cut, both nodes have power and neither port is disabled. Coming up
-//! and going down are what switches report: PortStateChange and trap 128.
+//! A link is up when it is cabled, not cut, both nodes have power and neither port is disabled.
+//! Coming up and going down are what switches report: PortStateChange and trap 128.
 
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, PhysState, PortInfo, PortState, TrapNumber};
 

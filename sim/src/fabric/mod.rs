@@ -1,12 +1,13 @@
 //! A fabric that behaves: nodes answer as subnet management agents, links train, switches forward.
 //!
-//! [`Fabric`] owns the state of all devices and is the only thing that changes it. It forwards by the table
-//! bytes that it was sent and by nothing else, so wrong tables lose packets here as they would in a rack. It
-//! knows no time of its own (callers say `now`), draws no random numbers and never loses a MAD at random:
-//! faults are [`crate::world`]'s.
+//! [`Fabric`] owns the state of all devices and is the only thing that changes it. It forwards by
+//! the table bytes that it was sent and by nothing else, so wrong tables lose packets here as they
+//! would in a rack. It knows no time of its own (callers say `now`), draws no random numbers and
+//! never loses a MAD at random: faults are [`crate::world`]'s.
 //!
 //! Two ways to drive it: [`Fabric::handle`] carries a MAD to its end and the answer back at once;
-//! [`Fabric::travel`] and [`Fabric::accept`] are its halves, for callers that let time pass between them.
+//! [`Fabric::travel`] and [`Fabric::accept`] are its halves, for callers that let time pass between
+//! them.
 
 mod counters;
 mod links;
@@ -246,7 +247,8 @@ impl Fabric {
         self.put_node(spec, speed, 0)
     }
 
-    /// Carries a MAD that a program sends from its port to its end, and the answer back, all at `now`.
+    /// Carries a MAD that a program sends from its port to its end, and the answer back, all at
+    /// `now`.
     ///
     /// What programs are to get is appended to `out`; traps that the MAD caused come with the next
     /// [`Fabric::advance`].

@@ -1,7 +1,7 @@
 //! What a node and its ports hold, and what they wake up with.
 //!
-//! Owned by [`super::Fabric`], which alone changes it. Nothing here moves a MAD. A port's PortInfo is kept as
-//! the 64 bytes of the attribute: that is what an SM sees, and a Get is then a copy.
+//! Owned by [`super::Fabric`], which alone changes it. Nothing here moves a MAD. A port's PortInfo
+//! is kept as the 64 bytes of the attribute: that is what an SM sees, and a Get is then a copy.
 
 use ferrosm_mad::attr::{
     CapMask, CapMask2, LinkSpeed, LinkWidth, MtuCode, NodeType, PhysState, PortInfo, PortState,

@@ -124,7 +124,8 @@ impl Fabric {
         self.nodes[node].switch.as_ref().map(|s| s.info)
     }
 
-    /// Where a switch sends a LID: LinearFDBTop is applied, 0xFF drops; also if the node is no switch.
+    /// Where a switch sends a LID: LinearFDBTop is applied, 0xFF drops; also if the node is no
+    /// switch.
     #[must_use]
     pub fn lft_entry(&self, node: NodeIdx, lid: Lid) -> PortNum {
         PortNum(

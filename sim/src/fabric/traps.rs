@@ -1,7 +1,8 @@
 //! Traps: notices to the master SM, repeated until it represses them (IBA 13.4.9, 14.2.5.1).
 //!
-//! A node sends a trap to its MasterSMLID through the forwarding tables, so before an SM configured it there
-//! is none, and a wrong table loses it. Two traps of a node are at least a SubnetTimeout apart.
+//! A node sends a trap to its MasterSMLID through the forwarding tables, so before an SM configured
+//! it there is none, and a wrong table loses it. Two traps of a node are at least a SubnetTimeout
+//! apart.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
-//! How packets move: directed routes hop by hop (IBA 14.2.2), everything else by the forwarding tables.
+//! How packets move: directed routes hop by hop (IBA 14.2.2), everything else by the forwarding
+//! tables.
 //!
-//! It reads tables and links and changes the packet only. Management packets (VL15) pass trained links in
-//! any state from Initialize on; data packets need Active ports and a lane.
+//! It reads tables and links and changes the packet only. Management packets (VL15) pass trained
+//! links in any state from Initialize on; data packets need Active ports and a lane.
 
 use ferrosm_mad::attr::{PortState, id};
 use ferrosm_mad::ids::{Lid, PortNum, Qpn, Sl};
@@ -63,8 +64,8 @@ impl Packet {
         std::mem::swap(&mut self.dest_qpn, &mut self.src_qpn);
     }
 
-    /// Whether the management agent of the node that it reaches takes it; a program at the port gets the rest:
-    /// responses, traps, what is for an SM (SMInfo), and every other class.
+    /// Whether the management agent of the node that it reaches takes it; a program at the port
+    /// gets the rest: responses, traps, what is for an SM (SMInfo), and every other class.
     #[must_use]
     pub fn is_for_agent(&self) -> bool {
         let (class, method) = (self.mad.mgmt_class(), self.mad.method());

@@ -85,7 +85,8 @@ impl Fabric {
         }
     }
 
-    /// A program opens a port (of a switch: port 0) and becomes the receiver of what the agent does not take.
+    /// A program opens a port (of a switch: port 0) and becomes the receiver of what the agent does
+    /// not take.
     ///
     /// # Errors
     /// If there is no such end port.
@@ -136,8 +137,8 @@ impl Fabric {
         }
     }
 
-    /// The port where a subnet manager attaches unless told otherwise: of the first node, port 0 of a switch,
-    /// otherwise the first port with a cable.
+    /// The port where a subnet manager attaches unless told otherwise: of the first node, port 0 of
+    /// a switch, otherwise the first port with a cable.
     #[must_use]
     pub fn default_port(&self) -> PortAt {
         let node = &self.nodes[0];

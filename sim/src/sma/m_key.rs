@@ -1,7 +1,7 @@
 //! M_Key protection: who may read and write (IBA 14.2.4).
 //!
-//! The key, the protection level and the lease are those of the end port that is asked. Requests for an SM
-//! (SMInfo) do not come here.
+//! The key, the protection level and the lease are those of the end port that is asked. Requests
+//! for an SM (SMInfo) do not come here.
 
 use std::time::Duration;
 

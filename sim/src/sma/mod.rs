@@ -1,7 +1,7 @@
 //! The subnet management agent: what a node answers to a Get or Set of each attribute.
 //!
-//! One file per group of attributes; all state is the fabric's. An invalid Set changes nothing at all and is
-//! answered with status 0x001C and the values as they are.
+//! One file per group of attributes; all state is the fabric's. An invalid Set changes nothing at
+//! all and is answered with status 0x001C and the values as they are.
 
 mod m_key;
 mod port_info;

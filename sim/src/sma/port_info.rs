@@ -155,7 +155,8 @@ fn link_is_legal(asked: &PortInfo, now: &PortInfo) -> bool {
         )
 }
 
-/// Down from everywhere, Armed from Initialize, Active from Armed; nothing to where the port already is.
+/// Down from everywhere, Armed from Initialize, Active from Armed; nothing to where the port
+/// already is.
 fn transition_is_legal(asked: &PortInfo, now: &PortInfo) -> bool {
     let phys_is_legal = match asked.port_physical_state {
         PhysState::NoChange => true,

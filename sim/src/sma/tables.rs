@@ -132,7 +132,8 @@ impl Fabric {
         Status::OK
     }
 
-    /// Bit 17 of the modifier writes the tables of all input ports, bit 16 those of all output ports.
+    /// Bit 17 of the modifier writes the tables of all input ports, bit 16 those of all output
+    /// ports.
     pub(super) fn sl_to_vl_table(&mut self, r: &Request, data: &mut Data) -> Status {
         let node = &self.nodes[r.node];
         let (base, num_ports) = (node.base, node.num_ports);

@@ -1,4 +1,5 @@
-//! How packets get through, and what goes wrong on the way: the part of the world that draws numbers.
+//! How packets get through, and what goes wrong on the way: the part of the world that draws
+//! numbers.
 
 use std::time::Duration;
 

@@ -15,7 +15,8 @@ use ferrosm_mad::time::Instant;
 pub trait Manager {
     /// A MAD arrived.
     fn handle_mad(&mut self, mad: MadIn, now: Instant);
-    /// The transport reports that a request will not be answered; only in worlds that are told to report it.
+    /// The transport reports that a request will not be answered; only in worlds that are told to
+    /// report it.
     fn handle_send_failed(&mut self, _tid: Tid, _now: Instant) {}
     /// The time that it asked for has come.
     fn handle_timeout(&mut self, now: Instant);
@@ -48,7 +49,8 @@ impl<M: Manager + ?Sized> Manager for Box<M> {
 pub struct ForeignSm {
     /// What it answers; ActCount grows by one with each Get.
     pub info: SmInfo,
-    /// Whether it does as a Set(SMInfo) asks: HANDOVER makes it master, DISABLE silent, STANDBY standby.
+    /// Whether it does as a Set(SMInfo) asks: HANDOVER makes it master, DISABLE silent, STANDBY
+    /// standby.
     pub obeys: bool,
     /// MADs that it sends, in order of time.
     pub script: VecDeque<(Instant, MadOut)>,

@@ -1,8 +1,9 @@
 //! A deterministic world: managers, a fabric, virtual time, and things that go wrong.
 //!
-//! [`World`] owns the clock, the seed and the events under way, ordered by time and then by when they were
-//! made. The same seed and the same calls give the same run to the byte ([`World::trace_hash`]). It never
-//! waits, and it invents no timeouts: deadlines are the managers'.
+//! [`World`] owns the clock, the seed and the events under way, ordered by time and then by when
+//! they were made. The same seed and the same calls give the same run to the byte
+//! ([`World::trace_hash`]). It never waits, and it invents no timeouts: deadlines are the
+//! managers'.
 
 mod faulty;
 mod manager;
@@ -232,7 +233,8 @@ impl<M: Manager> World<M> {
         self.hop_time = time;
     }
 
-    /// Whether and after what time a manager is told that a request got no answer (as the kernel does it).
+    /// Whether and after what time a manager is told that a request got no answer (as the kernel
+    /// does it).
     pub const fn report_lost_after(&mut self, time: Option<Duration>) {
         self.report_lost = time;
     }

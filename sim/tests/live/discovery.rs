@@ -13,7 +13,8 @@ use ferrosm_sim::world::Manager;
 const PATIENCE: Duration = Duration::from_millis(50);
 const TRIES: u32 = 8;
 
-/// Asks for NodeInfo, again when no answer comes; once started, along every route to a node not seen yet.
+/// Asks for NodeInfo, again when no answer comes; once started, along every route to a node not
+/// seen yet.
 #[derive(Default)]
 pub(crate) struct Explorer {
     pub(crate) found: BTreeSet<NodeGuid>,

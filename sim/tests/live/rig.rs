@@ -165,7 +165,8 @@ impl Rig {
         self.change_port(path, port, |info| info.port_state = state)
     }
 
-    /// Does to a [`chain`] what an SM does: node i has LID i + 1, tables lead along the row, all is Active.
+    /// Does to a [`chain`] what an SM does: node i has LID i + 1, tables lead along the row, all is
+    /// Active.
     pub(crate) fn configure_chain(&mut self) {
         let nodes = self.fabric.num_nodes();
         let last = nodes - 1;

@@ -81,6 +81,11 @@ fn a_channel_adapter_passes_nothing_on() {
         rig.send(&directed(other_port)).0,
         Verdict::Dropped(DropReason::NotASwitch)
     );
+    assert_eq!(
+        rig.fabric.all_counters().all_gets(),
+        0,
+        "no agent was asked"
+    );
 }
 
 #[test]

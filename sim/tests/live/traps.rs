@@ -113,6 +113,7 @@ fn two_changes_are_one_trap_while_it_waits_and_two_traps_keep_their_distance() {
     let mut rig = configured();
     rig.fabric.bounce(PortAt::new(2, 2)).unwrap();
     rig.fabric.bounce(PortAt::new(2, 2)).unwrap();
+    assert_eq!(rig.fabric.pending_traps(), 1);
     let traps = rig.advance();
     assert_eq!(traps.len(), 1);
     assert_eq!(rig.repress(&traps[0]), Verdict::Taken);
