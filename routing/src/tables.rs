@@ -60,6 +60,11 @@ impl Lft {
         &self.entries
     }
 
+    /// The raw entries, to be worked on.
+    pub(crate) fn into_entries(self) -> Box<[u8]> {
+        self.entries
+    }
+
     /// The 64 entries of a block, 0xFF beyond the top.
     #[must_use]
     pub fn block(&self, block: u16) -> [u8; BLOCK_LIDS] {

@@ -146,57 +146,133 @@ fn row<C: Cell, const W: usize>(
     v: usize,
     next: &[Mask<W>],
 ) -> Lft {
-    let mut lft = Lft::drop_all(topo.top_lid());
+    let mut entries = Lft::drop_all(topo.top_lid()).into_entries();
     let cells = legs.row(v);
-    let mut load = [0u32; 256];
-    for &dest in &graph.by_lid {
+    let mut load = Load::new(graph, v);
+    for (rank, &dest) in graph.by_lid.iter().enumerate() {
         let lids = topo.destinations_on(SwitchIdx::at(dest));
         if dest == v {
-            lids.iter().for_each(|d| lft.set(d.lid, d.port));
+            lids.iter()
+                .for_each(|d| entries[usize::from(d.lid.raw())] = d.port.raw());
             continue;
         }
         let all = next[dest];
         let hops = cells[dest].hops();
+        let mut balance = Balance {
+            all,
+            lowest: [0; W],
+        };
         for (i, d) in lids.iter().enumerate() {
-            let choice = trunks
-                .of(dest, i)
-                .iter()
-                .enumerate()
-                .rev()
-                .filter(|&(i, &node)| cells[node as usize].hops() + i + 1 == hops)
-                .map(|(_, &node)| both(all, next[node as usize]))
-                .find(|m| m.iter().any(|&word| word != 0))
-                .unwrap_or(all);
-            let port = least_loaded(graph, v, choice, &load);
-            load[usize::from(port)] += u32::from(d.port != PortNum::ZERO);
-            lft.set(d.lid, PortNum(port));
-        }
-    }
-    lft
-}
-
-#[inline(always)]
-fn both<const W: usize>(a: Mask<W>, b: Mask<W>) -> Mask<W> {
-    std::array::from_fn(|w| a[w] & b[w])
-}
-
-/// The port with the fewest routes among those of the chosen slots; the lowest of several. Dropping it is what is left
-/// when there is no slot, which a connected graph excludes.
-#[inline(always)]
-fn least_loaded<const W: usize>(graph: &Graph, v: usize, choice: Mask<W>, load: &[u32; 256]) -> u8 {
-    let slots = graph.slots(v);
-    let (mut best, mut fewest) = (PortNum::DROP.raw(), u32::MAX);
-    for (w, &word) in choice.iter().enumerate() {
-        for bit in Bits(word) {
-            for &port in graph.ports(slots[w * 64 + bit]) {
-                if load[usize::from(port)] < fewest {
-                    fewest = load[usize::from(port)];
-                    best = port;
-                }
+            let entry = &mut entries[usize::from(d.lid.raw())];
+            if d.port == PortNum::ZERO {
+                // Management packets do not count as load: any next hop, the same from everywhere.
+                *entry = load.port_of(after(all, rank));
+                continue;
             }
+            let trunk = trunks.of(dest, i);
+            let met = (0..trunk.len()).rev().find_map(|i| {
+                let node = trunk[i] as usize;
+                if cells[node].hops() + i + 1 != hops {
+                    return None;
+                }
+                let choice: Mask<W> = std::array::from_fn(|w| all[w] & next[node][w]);
+                load.lightest(&choice)
+            });
+            let slot = met.or_else(|| balance.pick(&load));
+            if let Some(slot) = slot {
+                balance.lowest[slot / 64] &= !(1 << (slot % 64));
+            }
+            *entry = load.port_of(slot);
+            load.add(slot);
         }
     }
-    best
+    Lft::from_entries(entries)
+}
+
+/// Routes that a switch sends over each neighbour, and which cable is next where there are several.
+struct Load<'a> {
+    ports: Vec<&'a [u8]>,
+    routes: Vec<usize>,
+}
+
+impl<'a> Load<'a> {
+    fn new(graph: &'a Graph, v: usize) -> Self {
+        let ports: Vec<&[u8]> = graph
+            .slots(v)
+            .iter()
+            .map(|&slot| graph.ports(slot))
+            .collect();
+        Self {
+            routes: vec![0; ports.len()],
+            ports,
+        }
+    }
+
+    /// The port that takes the next route to a slot. Dropping the packet is what is left when there is no slot, which
+    /// a connected graph excludes.
+    fn port_of(&self, slot: Option<usize>) -> u8 {
+        slot.map_or(PortNum::DROP.raw(), |k| {
+            self.ports[k][self.routes[k] % self.ports[k].len()]
+        })
+    }
+
+    fn add(&mut self, slot: Option<usize>) {
+        if let Some(k) = slot {
+            self.routes[k] += 1;
+        }
+    }
+
+    /// Routes per cable, rounded down.
+    fn per_cable(&self, slot: usize) -> usize {
+        match self.ports[slot].len() {
+            1 => self.routes[slot],
+            cables => self.routes[slot] / cables,
+        }
+    }
+
+    /// The slot with the fewest routes per cable, the first of several.
+    fn lightest<const W: usize>(&self, choice: &Mask<W>) -> Option<usize> {
+        let mut slots = slots_in(choice);
+        let first = slots.next()?;
+        match slots.next() {
+            None => Some(first),
+            Some(_) => slots_in(choice).min_by_key(|&k| self.per_cable(k)),
+        }
+    }
+}
+
+/// Finds the lightest of the same slots again and again without looking at all of them each time.
+struct Balance<const W: usize> {
+    all: Mask<W>,
+    /// Slots that are known to be as light as any.
+    lowest: Mask<W>,
+}
+
+impl<const W: usize> Balance<W> {
+    fn pick(&mut self, load: &Load<'_>) -> Option<usize> {
+        if let Some(slot) = slots_in(&self.lowest).next() {
+            return Some(slot);
+        }
+        let least = slots_in(&self.all).map(|k| load.per_cable(k)).min()?;
+        for k in slots_in(&self.all).filter(|&k| load.per_cable(k) == least) {
+            self.lowest[k / 64] |= 1 << (k % 64);
+        }
+        slots_in(&self.lowest).next()
+    }
+}
+
+/// Slots of a mask, ascending.
+#[inline(always)]
+fn slots_in<const W: usize>(mask: &Mask<W>) -> impl Iterator<Item = usize> + '_ {
+    mask.iter()
+        .enumerate()
+        .flat_map(|(w, &word)| Bits(word).map(move |bit| w * 64 + bit))
+}
+
+/// One slot of a mask, another for another `turn`.
+fn after<const W: usize>(mask: Mask<W>, turn: usize) -> Option<usize> {
+    let count: u32 = mask.iter().map(|word| word.count_ones()).sum();
+    slots_in(&mask).nth(turn % (count as usize).max(1))
 }
 
 /// Keeps what is installed where it is still right.
