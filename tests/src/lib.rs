@@ -11,6 +11,7 @@
 //! | [`process`] | programs with deadlines |
 //! | [`programs`] | where programs are |
 //! | [`scratch`] | directories of their own |
+//! | [`simulated`] | our manager in the simulated world |
 //!
 //! A harness fails by panicking with a sentence; a missing peer program is a failure, never a skip. Nothing here
 //! uses ferrosm's own code to decide whether ferrosm did well.
@@ -24,3 +25,4 @@ pub mod judge;
 pub mod process;
 pub mod programs;
 pub mod scratch;
+pub mod simulated;

@@ -182,8 +182,9 @@ impl SubnetManager {
             .collect();
         for n in switches {
             self.write_switch(n);
+            // An enhanced port 0 is configured with the other end ports.
             let port0 = PortRef::new(n, PortNum::ZERO);
-            if self.needs_params(port0) {
+            if !self.is_live(port0) && self.needs_params(port0) {
                 self.ask(Ask::SetPort(port0, PortStep::Params));
             }
         }
@@ -311,10 +312,7 @@ impl SubnetManager {
     /// Ports with a cable whose far end is known, switch ports 0 that are end ports, and the SM's own.
     fn live_ports(&self) -> Vec<PortRef> {
         let local = self.subnet.local();
-        let mut ports: Vec<PortRef> = local
-            .into_iter()
-            .filter(|p| p.port != PortNum::ZERO)
-            .collect();
+        let mut ports: Vec<PortRef> = local.into_iter().filter(|p| self.is_live(*p)).collect();
         let mut add = |p: PortRef| {
             if Some(p) != local && self.is_live(p) {
                 ports.push(p);

@@ -1,0 +1,295 @@
+//! The subnet manager in a simulated world: virtual time, one seed, faults, and an oracle that reads the devices.
+//!
+//! [`Lab`] is the scenario builder: a fabric, one manager of ours, and the question whether the fabric is good. The
+//! simulator shares no code with the manager; this file is the only place where the two meet.
+
+use std::time::Duration;
+
+use ferrosm_core::{Event, Input, Output, Restored, SmConfig, SubnetManager, SweepReport};
+use ferrosm_mad::ids::Tid;
+use ferrosm_mad::mad::{MadIn, MadOut};
+use ferrosm_mad::time::Instant;
+use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim::oracle::{Expect, judge_fabric};
+use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
+use ferrosm_sim::world::{Manager, ManagerId, World};
+
+/// Our manager as the world sees it. Routing jobs are run at once, in no virtual time.
+#[derive(Debug)]
+pub struct Sm {
+    core: SubnetManager,
+    now: Instant,
+    /// What it told the operator, in order.
+    pub events: Vec<Event>,
+    /// What it wants kept, the last of it.
+    pub kept: Option<ferrosm_core::LidMap>,
+}
+
+impl Sm {
+    /// A manager that starts at `now`.
+    #[must_use]
+    pub fn new(cfg: SmConfig, restored: Restored, now: Instant) -> Self {
+        Self {
+            core: SubnetManager::new(cfg, restored, now),
+            now,
+            events: Vec::new(),
+            kept: None,
+        }
+    }
+
+    /// The manager itself.
+    #[must_use]
+    pub const fn core(&self) -> &SubnetManager {
+        &self.core
+    }
+
+    /// Gives it an input of the operator's.
+    pub fn command(&mut self, input: Input, now: Instant) {
+        self.now = now;
+        self.core.handle(input, now);
+    }
+
+    /// Reports of complete sweeps, in order.
+    #[must_use]
+    pub fn reports(&self) -> Vec<&SweepReport> {
+        self.events
+            .iter()
+            .filter_map(|e| {
+                if let Event::SweepDone(r) = e {
+                    Some(&**r)
+                } else {
+                    None
+                }
+            })
+            .collect()
+    }
+}
+
+impl Manager for Sm {
+    fn handle_mad(&mut self, mad: MadIn, now: Instant) {
+        self.command(Input::Mad(mad), now);
+    }
+
+    fn handle_send_failed(&mut self, tid: Tid, now: Instant) {
+        self.command(Input::SendFailed(tid), now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.command(Input::Timeout, now);
+    }
+
+    fn poll_send(&mut self) -> Option<MadOut> {
+        loop {
+            match self.core.poll_output()? {
+                Output::Send(mad) => return Some(mad),
+                Output::Compute(job) => {
+                    let computed = job.run();
+                    self.core
+                        .handle(Input::Computed(Box::new(computed)), self.now);
+                }
+                Output::Persist(lids) => self.kept = Some(lids),
+                Output::Event(event) => self.events.push(event),
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.core.poll_timeout()
+    }
+}
+
+/// A fabric with our manager on it.
+pub struct Lab {
+    /// The world.
+    pub world: World<Sm>,
+    /// Our manager.
+    pub sm: ManagerId,
+    /// The port that it uses.
+    pub at: PortAt,
+    /// The fabric on paper.
+    pub spec: FabricSpec,
+    /// What makes the run repeatable.
+    pub seed: u64,
+    name: String,
+}
+
+impl Lab {
+    /// A fabric from a SPEC (`torus:4,4,3,2`) with our manager on its first node.
+    #[must_use]
+    pub fn new(spec: &str, seed: u64) -> Self {
+        Self::with(spec, seed, SmConfig::default())
+    }
+
+    /// The same with other settings.
+    #[must_use]
+    pub fn with(spec: &str, seed: u64, cfg: SmConfig) -> Self {
+        let fabric = ferrosm_sim::generate::from_spec(spec).unwrap_or_else(|e| panic!("{e}"));
+        Self::on(spec, fabric, seed, cfg, None)
+    }
+
+    /// On a fabric of one's own, from a port of one's own.
+    #[must_use]
+    pub fn on(name: &str, spec: FabricSpec, seed: u64, cfg: SmConfig, at: Option<PortAt>) -> Self {
+        let fabric = Fabric::new(&spec).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let at = at.unwrap_or_else(|| fabric.default_port());
+        let mut world = World::new(fabric, seed);
+        let sm = world
+            .add_manager(Some(at), Sm::new(cfg, Restored::default(), Instant::START))
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
+        Self {
+            world,
+            sm,
+            at,
+            spec,
+            seed,
+            name: name.to_owned(),
+        }
+    }
+
+    /// Our manager.
+    #[must_use]
+    pub fn manager(&self) -> &Sm {
+        self.world
+            .manager(self.sm)
+            .unwrap_or_else(|| panic!("{} the manager was killed", self.repeat()))
+    }
+
+    /// How to run this again.
+    #[must_use]
+    pub fn repeat(&self) -> String {
+        format!("[{} seed {}]", self.name, self.seed)
+    }
+
+    /// Goes on until `done`, at most so many virtual seconds.
+    ///
+    /// # Panics
+    /// If it is not done by then.
+    pub fn until(&mut self, what: &str, max_s: u64, mut done: impl FnMut(&Self) -> bool) {
+        let deadline = self.world.now() + Duration::from_secs(max_s);
+        loop {
+            if done(self) {
+                return;
+            }
+            match self.world.step() {
+                Some(now) if now <= deadline => {}
+                _ => panic!(
+                    "{} not within {max_s} virtual seconds: {what}",
+                    self.repeat()
+                ),
+            }
+        }
+    }
+
+    /// Goes on until one more sweep is complete.
+    pub fn next_sweep(&mut self, max_s: u64) -> SweepReport {
+        let before = self.manager().reports().len();
+        self.until("one more sweep", max_s, |lab| {
+            lab.manager().reports().len() > before
+        });
+        self.last_report()
+    }
+
+    /// The last complete sweep's report.
+    #[must_use]
+    pub fn last_report(&self) -> SweepReport {
+        let reports = self.manager().reports();
+        (*reports
+            .last()
+            .unwrap_or_else(|| panic!("{} no sweep yet", self.repeat())))
+        .clone()
+    }
+
+    /// What is expected of a good fabric, from our port.
+    #[must_use]
+    pub fn expect(&self) -> Expect {
+        Expect::new(self.at)
+    }
+
+    /// The oracle's verdict on the bytes in the devices, as text where it is bad.
+    #[must_use]
+    pub fn verdict(&self, expect: &Expect) -> Result<(), String> {
+        let verdict = judge_fabric(self.world.fabric(), expect);
+        if verdict.is_good() {
+            Ok(())
+        } else {
+            Err(verdict.to_string())
+        }
+    }
+
+    /// The oracle has nothing to say.
+    ///
+    /// # Panics
+    /// If it has.
+    pub fn assert_good(&self) {
+        self.assert_good_but(&[]);
+    }
+
+    /// The oracle has nothing to say, these nodes apart.
+    ///
+    /// # Panics
+    /// If it has.
+    pub fn assert_good_but(&self, left_out: &[NodeIdx]) {
+        let mut expect = self.expect();
+        expect.quarantined.extend(left_out);
+        if let Err(why) = self.verdict(&expect) {
+            panic!(
+                "{} {why}\nlast report: {:#?}",
+                self.repeat(),
+                self.manager().reports().last().map(|r| &r.problems)
+            );
+        }
+    }
+
+    /// Goes on until the oracle has nothing to say and the manager is idle, at most so many virtual seconds.
+    pub fn until_good(&mut self, max_s: u64) {
+        self.until_good_but(max_s, &[]);
+    }
+
+    /// The same, these nodes apart.
+    pub fn until_good_but(&mut self, max_s: u64, left_out: &[NodeIdx]) {
+        let deadline = self.world.now() + Duration::from_secs(max_s);
+        let mut expect = self.expect();
+        expect.quarantined.extend(left_out);
+        loop {
+            self.world.run_for(Duration::from_millis(250));
+            if self.verdict(&expect).is_ok() {
+                return;
+            }
+            if self.world.now() > deadline {
+                self.assert_good_but(left_out);
+            }
+        }
+    }
+
+    /// Index of the node with this description.
+    #[must_use]
+    pub fn node(&self, description: &str) -> NodeIdx {
+        self.spec
+            .nodes
+            .iter()
+            .position(|n| n.description == description)
+            .unwrap_or_else(|| panic!("{} no node {description}", self.repeat()))
+    }
+
+    /// The first cable between two switches whose removal leaves the fabric in one piece, counted from `skip`.
+    #[must_use]
+    pub fn spare_cable(&self, skip: usize) -> PortAt {
+        let is_switch = |n: NodeIdx| self.world.fabric().is_switch(n);
+        let spare = self
+            .spec
+            .links
+            .iter()
+            .enumerate()
+            .filter(|(_, l)| is_switch(l.a.node) && is_switch(l.b.node) && l.a.node != l.b.node)
+            .filter(|(i, _)| {
+                let mut rest = self.spec.clone();
+                rest.links.remove(*i);
+                ferrosm_sim::spec::islands(&rest).len() == 1
+            })
+            .nth(skip);
+        spare
+            .unwrap_or_else(|| panic!("{} no spare cable", self.repeat()))
+            .1
+            .a
+    }
+}
