@@ -1,7 +1,7 @@
 //! What a routing engine is, and which there are.
 //!
 //! An engine is a pure function from a graph (and the tables of the run before) to tables. It never decides whether
-//! its tables are good enough to install: [`crate::verify`] does. One file per engine; what engines share is in
+//! its tables are good enough to install: [`crate::verify()`] does. One file per engine; what engines share is in
 //! `legs` (who may be the next hop), `order` (which end of a link is up) and `fill` (which next hop is taken).
 
 mod fill;
