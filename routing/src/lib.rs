@@ -1,8 +1,9 @@
 //! Routing engines for InfiniBand subnets, and the proof of what they compute.
 //!
-//! A graph of switches goes in ([`Topology`]), linear forwarding tables come out ([`Tables`]), and [`verify`] decides
-//! whether they may be installed: every LID reached from everywhere, no loop, no credit loop. The proof shares no code
-//! with the engines. Nothing here knows MADs, GUIDs, time or I/O, and nothing depends on the number of threads.
+//! A graph of switches goes in ([`Topology`]), linear forwarding tables come out ([`Tables`]), and
+//! [`verify()`] decides whether they may be installed: every LID reached from everywhere, no loop,
+//! no credit loop. The proof shares no code with the engines. Nothing here knows MADs, GUIDs, time
+//! or I/O, and nothing depends on the number of threads.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! Which engine routes the fabric: the first in the operator's list whose tables pass the proof.
 //!
-//! The list always ends with `updn`, whether the operator named it or not: it routes any connected graph without a
-//! credit loop, so a fabric never falls back to tables that can deadlock.
+//! The list always ends with `updn`, whether the operator named it or not: it routes any connected
+//! graph without a credit loop, so a fabric never falls back to tables that can deadlock.
 
 use std::fmt;
 

@@ -1,14 +1,16 @@
 //! Linear forwarding tables as they will lie in the switches, and which of their blocks differ.
 //!
-//! A table is dense: one byte per LID from 0 to the highest LID in use, 0xFF where a packet is dropped. Tables are
-//! shared (`Arc`) between runs: a row that comes out as before is the same allocation as before.
+//! A table is dense: one byte per LID from 0 to the highest LID in use, 0xFF where a packet is
+//! dropped. Tables are shared (`Arc`) between runs: a row that comes out as before is the same
+//! allocation as before.
 
 use std::fmt;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-/// Entries in one block, the unit in which a LinearForwardingTable attribute is written (IBA 14.2.5.10).
+/// Entries in one block, the unit in which a LinearForwardingTable attribute is written (IBA
+/// 14.2.5.10).
 pub const BLOCK_LIDS: usize = 64;
 
 const DROP: u8 = PortNum::DROP.raw();
@@ -36,7 +38,8 @@ impl Lft {
         }
     }
 
-    /// Where packets for a LID go: a port, 0 for the switch itself, [`PortNum::DROP`] for unknown LIDs.
+    /// Where packets for a LID go: a port, 0 for the switch itself, [`PortNum::DROP`] for unknown
+    /// LIDs.
     #[must_use]
     pub fn get(&self, lid: Lid) -> PortNum {
         PortNum(
@@ -96,8 +99,9 @@ pub type Tables = Vec<Arc<Lft>>;
 
 /// The blocks that must be written to turn `old` into `new`, ascending.
 ///
-/// Without an `old` the switch's content is unknown: all blocks of `new`. Blocks beyond the end of `new` in which
-/// `old` still forwards something are listed too; [`Lft::block`] gives them as all 0xFF.
+/// Without an `old` the switch's content is unknown: all blocks of `new`. Blocks beyond the end of
+/// `new` in which `old` still forwards something are listed too; [`Lft::block`] gives them as all
+/// 0xFF.
 pub fn changed_blocks<'a>(
     old: Option<&'a Lft>,
     new: &'a Lft,
@@ -136,7 +140,8 @@ mod tests {
         );
     }
 
-    /// The old table forwards LID 300, the new one ends at 100: block 4 is cleared, block 3 (empty) left alone.
+    /// The old table forwards LID 300, the new one ends at 100: block 4 is cleared, block 3 (empty)
+    /// left alone.
     #[test]
     fn leftovers_beyond_the_new_top_are_cleared() {
         let (old, new) = (table(&[(5, 1), (300, 7)], 300), table(&[(5, 1)], 100));

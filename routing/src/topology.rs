@@ -1,13 +1,14 @@
 //! The graph that engines see: switches, the cables between them, and who owns which LID.
 //!
-//! Built once per routing run by the subnet manager, immutable afterwards, shared by the engines and the proof.
-//! It knows no GUIDs, no speeds and no port states: a link that must not carry traffic is simply not entered.
-//! Bad input (a port that does not exist, a port cabled twice, a LID claimed twice) is never a panic here: the first
-//! claim stands, the later one is left out.
+//! Built once per routing run by the subnet manager, immutable afterwards, shared by the engines
+//! and the proof. It knows no GUIDs, no speeds and no port states: a link that must not carry
+//! traffic is simply not entered. Bad input (a port that does not exist, a port cabled twice, a LID
+//! claimed twice) is never a panic here: the first claim stands, the later one is left out.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-/// A switch of one [`Topology`]: dense, in the order in which [`TopologyBuilder::switch`] was called.
+/// A switch of one [`Topology`]: dense, in the order in which [`TopologyBuilder::switch`] was
+/// called.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SwitchIdx(pub u32);
 
@@ -79,8 +80,8 @@ impl TopologyBuilder {
         Self::default()
     }
 
-    /// Adds a switch with this many external ports. `lid` is port 0's base LID; a switch without one (LID 0) forwards
-    /// but is no destination.
+    /// Adds a switch with this many external ports. `lid` is port 0's base LID; a switch without
+    /// one (LID 0) forwards but is no destination.
     pub fn switch(&mut self, num_ports: u8, lid: Lid) -> SwitchIdx {
         self.switches.push(SwitchSpec {
             num_ports,
@@ -97,13 +98,14 @@ impl TopologyBuilder {
         }
     }
 
-    /// Adds a cable between two switches. A cable entered from both its ends counts once; a loopback plug (both ends
-    /// on one switch) is accepted and carries nothing.
+    /// Adds a cable between two switches. A cable entered from both its ends counts once; a
+    /// loopback plug (both ends on one switch) is accepted and carries nothing.
     pub fn link(&mut self, a: (SwitchIdx, PortNum), b: (SwitchIdx, PortNum)) {
         self.links.push((a, b));
     }
 
-    /// Adds a CA or router port with `count` (2^LMC) LIDs from `lid`. One without a LID (0) is not routed to.
+    /// Adds a CA or router port with `count` (2^LMC) LIDs from `lid`. One without a LID (0) is not
+    /// routed to.
     pub fn end_port(&mut self, at: (SwitchIdx, PortNum), lid: Lid, count: u16) {
         self.end_ports.push((
             at.0,

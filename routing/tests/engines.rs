@@ -1,4 +1,5 @@
-//! What the engines promise, on any fabric: every packet arrives, up/down never deadlocks, trees keep their shortest paths.
+//! What the engines promise, on any fabric: every packet arrives, up/down never deadlocks, trees
+//! keep their shortest paths.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,8 +38,8 @@ fn proven(engine: &str, fabric: &Fabric) -> Proof {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Any connected multigraph with loopback plugs, hosts anywhere and LMC 0 to 2: up/down passes the proof and the
-    /// independent judge; shortest paths arrive, whatever they deadlock.
+    /// Any connected multigraph with loopback plugs, hosts anywhere and LMC 0 to 2: up/down passes
+    /// the proof and the independent judge; shortest paths arrive, whatever they deadlock.
     #[test]
     fn up_down_works_on_any_connected_graph(
         n in 1usize..20, extra in 0usize..30, hosts in 0usize..30, seed: u64,
@@ -53,7 +54,8 @@ proptest! {
         prop_assert_eq!(detours(&topo, &minhop.tables), 0);
     }
 
-    /// A tree with a tenth of its cables pulled, as long as it hangs together: up/down still passes.
+    /// A tree with a tenth of its cables pulled, as long as it hangs together: up/down still
+    /// passes.
     #[test]
     fn up_down_works_on_degraded_trees(seed: u64, sharp: bool) {
         let mut fabric = three_level(3);
@@ -68,7 +70,8 @@ proptest! {
         prop_assert_eq!(judge(&topo, &route("updn", &topo).tables), Verdict::Good);
     }
 
-    /// Switches discovered in another order (same LIDs, same cables): the same table in every switch.
+    /// Switches discovered in another order (same LIDs, same cables): the same table in every
+    /// switch.
     #[test]
     fn tables_do_not_depend_on_the_order_of_discovery(
         n in 2usize..16, extra in 0usize..20, hosts in 0usize..20, seed: u64, turn in 1usize..15,
@@ -113,8 +116,9 @@ fn up_down_works_on_regular_fabrics_that_are_no_trees() {
     }
 }
 
-/// Full trees of two and three levels, with and without an aggregation node in every switch, with parallel cables: both
-/// engines keep every shortest path between end ports, and up/down needs no help to find the spines.
+/// Full trees of two and three levels, with and without an aggregation node in every switch, with
+/// parallel cables: both engines keep every shortest path between end ports, and up/down needs no
+/// help to find the spines.
 #[test]
 fn trees_lose_no_shortest_path() {
     for fabric in [
@@ -150,8 +154,8 @@ fn trees_lose_no_shortest_path() {
     }
 }
 
-/// On a full tree every channel towards a leaf carries one end port and the busiest channel no more than that: no
-/// balance can be better.
+/// On a full tree every channel towards a leaf carries one end port and the busiest channel no more
+/// than that: no balance can be better.
 #[test]
 fn full_trees_are_balanced_perfectly() {
     for (fabric, hosts, each) in [
@@ -163,8 +167,8 @@ fn full_trees_are_balanced_perfectly() {
     }
 }
 
-/// Leaves with fewer end ports than uplinks: the idle uplinks are not always the same ones. 10 end ports per leaf over 12
-/// spines: the channels to the spines carry within one in ten of the mean.
+/// Leaves with fewer end ports than uplinks: the idle uplinks are not always the same ones. 10 end
+/// ports per leaf over 12 spines: the channels to the spines carry within one in ten of the mean.
 #[test]
 fn uplinks_are_used_evenly_where_end_ports_are_few() {
     let topo = two_level(16, 12, 10, 1).build();

@@ -1,4 +1,5 @@
-//! The proof refuses what is wrong, for the right reason, and agrees with a judge that follows every packet.
+//! The proof refuses what is wrong, for the right reason, and agrees with a judge that follows
+//! every packet.
 
 #![allow(
     clippy::unwrap_used,
@@ -60,7 +61,8 @@ fn row() -> Topology {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Tables of either engine, some entries of which were overwritten: the proof and the judge say the same.
+    /// Tables of either engine, some entries of which were overwritten: the proof and the judge say
+    /// the same.
     #[test]
     fn the_proof_agrees_with_a_judge_that_follows_every_packet(
         n in 1usize..12, extra in 0usize..16, hosts in 0usize..14, seed: u64,
@@ -78,7 +80,8 @@ proptest! {
         prop_assert_eq!(verdict(outcome.as_ref().map(|_| ())), judge(&topo, &tables));
     }
 
-    /// A credit loop that is shown is one: consecutive channels, each used right after the one before by some LID.
+    /// A credit loop that is shown is one: consecutive channels, each used right after the one
+    /// before by some LID.
     #[test]
     fn a_credit_loop_that_is_shown_is_real(n in 3usize..12, extra in 4usize..16, seed: u64) {
         let topo = random(n, extra, 3 * n, seed).build();
@@ -171,7 +174,8 @@ fn a_missing_table_is_found() {
     assert!(verify(&topo, &tables).unwrap_err().unreachable.count > 0);
 }
 
-/// Spines without end ports that cannot reach each other by LID: allowed, and counted. With an end port each: refused.
+/// Spines without end ports that cannot reach each other by LID: allowed, and counted. With an end
+/// port each: refused.
 #[test]
 fn only_switches_with_end_ports_must_reach_switches() {
     let fabric = two_level(3, 2, 2, 1);
@@ -200,7 +204,8 @@ fn the_figures_of_a_proof_are_right() {
     assert_eq!(proof.dependencies, 2);
 }
 
-/// minhop first on a ring: refused with the reason, then up/down, proven. An unknown name is a reason too.
+/// minhop first on a ring: refused with the reason, then up/down, proven. An unknown name is a
+/// reason too.
 #[test]
 fn the_first_engine_that_passes_is_taken() {
     let topo = ring(6, 1).build();

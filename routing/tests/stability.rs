@@ -77,8 +77,9 @@ proptest! {
     }
 }
 
-/// A tree loses each of its cables in turn. Entries that used it must move (that is the floor); what else moves stays
-/// within five floors per cable and within 2.5 over all cables. The repair gives back the first tables.
+/// A tree loses each of its cables in turn. Entries that used it must move (that is the floor);
+/// what else moves stays within five floors per cable and within 2.5 over all cables. The repair
+/// gives back the first tables.
 #[test]
 fn one_lost_cable_moves_few_entries_and_its_repair_moves_them_back() {
     for (fabric, engine) in ENGINE_NAMES.iter().flat_map(|e| {

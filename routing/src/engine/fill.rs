@@ -1,12 +1,15 @@
-//! Which of the possible next hops is taken: the part that balances load. Shared by engines that route by [`Legs`].
+//! Which of the possible next hops is taken: the part that balances load. Shared by engines that
+//! route by [`Legs`].
 //!
-//! Counting routes per switch is not enough: in a tree of three levels a middle switch is only handed the destinations
-//! that the leaves below chose to send through it, and a balance over all destinations says nothing about those. So each
-//! LID of an end port gets a *trunk*, a chain of switches that grows from the LID's own switch towards the centre of
-//! the fabric, over the channels that carry the fewest trunks so far. Every other switch then prefers, among its shortest
-//! legal next hops, one that meets the trunk as far out as possible. All sources thus agree on the way down to a
-//! LID, and neighbouring LIDs come down by different ways, as with d-mod-k in a full tree, but on any graph. Where
-//! no next hop leads to the trunk, the port with the fewest routes is taken.
+//! Counting routes per switch is not enough: in a tree of three levels a middle switch is only
+//! handed the destinations that the leaves below chose to send through it, and a balance over all
+//! destinations says nothing about those. So each LID of an end port gets a *trunk*, a chain of
+//! switches that grows from the LID's own switch towards the centre of the fabric, over the
+//! channels that carry the fewest trunks so far. Every other switch then prefers, among its
+//! shortest legal next hops, one that meets the trunk as far out as possible. All sources thus
+//! agree on the way down to a LID, and neighbouring LIDs come down by different ways, as with
+//! d-mod-k in a full tree, but on any graph. Where no next hop leads to the trunk, the port with
+//! the fewest routes is taken.
 
 use std::sync::Arc;
 
@@ -208,8 +211,8 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// The port that takes the next route to a slot. Dropping the packet is what is left when there is no slot, which
-    /// a connected graph excludes.
+    /// The port that takes the next route to a slot. Dropping the packet is what is left when there
+    /// is no slot, which a connected graph excludes.
     fn port_of(&self, slot: Option<usize>) -> u8 {
         slot.map_or(PortNum::DROP.raw(), |k| {
             self.ports[k][self.routes[k] % self.ports[k].len()]
@@ -277,10 +280,11 @@ fn after<const W: usize>(mask: Mask<W>, turn: usize) -> Option<usize> {
 
 /// Keeps what is installed where it is still right.
 ///
-/// After a loss every entry that still is a legal shortest next hop stays; the others take the fresh choice. After a
-/// gain (a cable that no installed table uses in either direction, but the fresh tables would) the fresh tables are
-/// taken whole: otherwise a repaired cable would idle for ever. The fresh tables depend on nothing but the
-/// graph, so a cable lost and repaired leads back to the tables before the loss.
+/// After a loss every entry that still is a legal shortest next hop stays; the others take the
+/// fresh choice. After a gain (a cable that no installed table uses in either direction, but the
+/// fresh tables would) the fresh tables are taken whole: otherwise a repaired cable would idle for
+/// ever. The fresh tables depend on nothing but the graph, so a cable lost and repaired leads back
+/// to the tables before the loss.
 fn settle<C: Cell>(
     topo: &Topology,
     graph: &Graph,

@@ -1,7 +1,8 @@
 //! The engines' working view of a topology: neighbours instead of cables.
 //!
-//! Parallel cables to one neighbour are one *slot*: they are equal for every path, so paths are chosen between slots
-//! and the cable is picked last. Slots of a switch are in order of their lowest port. Owned by one engine run.
+//! Parallel cables to one neighbour are one *slot*: they are equal for every path, so paths are
+//! chosen between slots and the cable is picked last. Slots of a switch are in order of their
+//! lowest port. Owned by one engine run.
 
 use crate::topology::{SwitchIdx, Topology};
 
@@ -24,7 +25,8 @@ pub(crate) struct Graph {
     ports: Vec<u8>,
     /// How many end ports hang on each switch.
     pub(crate) hosts: Vec<u32>,
-    /// Switches by LID: an order that does not change when the fabric is discovered in another order.
+    /// Switches by LID: an order that does not change when the fabric is discovered in another
+    /// order.
     pub(crate) by_lid: Vec<usize>,
     /// Place of each switch in `by_lid`.
     pub(crate) lid_rank: Vec<usize>,

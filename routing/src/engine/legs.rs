@@ -1,12 +1,15 @@
-//! For every switch and every destination switch: how far it is, and which neighbours may be the next hop.
+//! For every switch and every destination switch: how far it is, and which neighbours may be the
+//! next hop.
 //!
-//! One cell per pair, one or two bytes. Its low bits are the number of hops; its top bit says that the first hop may
-//! climb. Rows are per source switch, so that everything is a sweep over whole rows: a row is computed from its neighbours'
-//! rows, and next hops are found by comparing them. Built once per engine run, then immutable.
+//! One cell per pair, one or two bytes. Its low bits are the number of hops; its top bit says that
+//! the first hop may climb. Rows are per source switch, so that everything is a sweep over whole
+//! rows: a row is computed from its neighbours' rows, and next hops are found by comparing them.
+//! Built once per engine run, then immutable.
 //!
-//! Up/down routing with one next hop per (switch, destination) must not let a packet climb after it went down, whoever
-//! sent it. The rule: a switch that has a way down, and to which a switch above may send packets for this destination,
-//! goes down. Any other switch may climb where that is no longer than going down.
+//! Up/down routing with one next hop per (switch, destination) must not let a packet climb after it
+//! went down, whoever sent it. The rule: a switch that has a way down, and to which a switch above
+//! may send packets for this destination, goes down. Any other switch may climb where that is no
+//! longer than going down.
 
 use rayon::prelude::*;
 
@@ -73,7 +76,8 @@ impl<C: Cell> Legs<C> {
     pub(crate) fn shortest(graph: &Graph) -> Result<Self, CellOverflow> {
         let n = graph.len();
         let mut cells = vec![C::FAR; n * n];
-        // 64 destinations at a time, one bit each. Cables go both ways: the row of a destination is its column.
+        // 64 destinations at a time, one bit each. Cables go both ways: the row of a destination is
+        // its column.
         cells
             .par_chunks_mut((64 * n).max(1))
             .enumerate()
@@ -191,7 +195,8 @@ impl<C: Cell> Legs<C> {
         }
     }
 
-    /// Calls `mark` for every destination, in order, with whether the neighbour in `slot` may be the next hop.
+    /// Calls `mark` for every destination, in order, with whether the neighbour in `slot` may be
+    /// the next hop.
     #[inline(always)]
     pub(crate) fn next_hops(&self, v: usize, slot: Slot, mut mark: impl FnMut(usize, bool)) {
         let pairs = self.row(v).iter().zip(self.row(slot.peer)).enumerate();

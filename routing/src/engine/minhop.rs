@@ -1,4 +1,5 @@
-//! Shortest paths, balanced, with nothing against credit loops: fine on trees, refused by the proof on rings and tori.
+//! Shortest paths, balanced, with nothing against credit loops: fine on trees, refused by the proof
+//! on rings and tori.
 
 use super::fill::fill;
 use super::graph::Graph;

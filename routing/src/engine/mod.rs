@@ -1,8 +1,9 @@
 //! What a routing engine is, and which there are.
 //!
-//! An engine is a pure function from a graph (and the tables of the run before) to tables. It never decides whether
-//! its tables are good enough to install: [`crate::verify()`] does. One file per engine; what engines share is in
-//! `legs` (who may be the next hop), `order` (which end of a link is up) and `fill` (which next hop is taken).
+//! An engine is a pure function from a graph (and the tables of the run before) to tables. It never
+//! decides whether its tables are good enough to install: [`crate::verify()`] does. One file per
+//! engine; what engines share is in `legs` (who may be the next hop), `order` (which end of a link
+//! is up) and `fill` (which next hop is taken).
 
 mod fill;
 mod graph;
@@ -24,8 +25,8 @@ pub trait Engine: Send + Sync {
     /// The name by which operators ask for it.
     fn name(&self) -> &'static str;
 
-    /// Tables for every switch. Entries of `previous` that this engine could still have chosen are kept unless a
-    /// link was gained, so that a lost link moves only the routes that need to move.
+    /// Tables for every switch. Entries of `previous` that this engine could still have chosen are
+    /// kept unless a link was gained, so that a lost link moves only the routes that need to move.
     ///
     /// # Errors
     /// The graph is not one that this engine can route: the reason is for the operator.
@@ -35,7 +36,8 @@ pub trait Engine: Send + Sync {
 /// The tables that are installed now.
 #[derive(Debug, Clone, Default)]
 pub struct Previous {
-    /// By the *new* run's [`crate::SwitchIdx`]; `None`, or nothing at all, where the content is unknown.
+    /// By the *new* run's [`crate::SwitchIdx`]; `None`, or nothing at all, where the content is
+    /// unknown.
     pub lfts: Vec<Option<Arc<Lft>>>,
 }
 
@@ -59,7 +61,8 @@ pub struct Routing {
     pub engine: &'static str,
     /// One table per switch.
     pub tables: Tables,
-    /// What the engine decided on the way, one sentence each, for logs. Switches are named by their LIDs.
+    /// What the engine decided on the way, one sentence each, for logs. Switches are named by their
+    /// LIDs.
     pub notes: Vec<String>,
 }
 

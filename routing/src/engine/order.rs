@@ -1,12 +1,15 @@
-//! Which end of a link is up: orders of all switches from one top switch downwards, found from the structure.
+//! Which end of a link is up: orders of all switches from one top switch downwards, found from the
+//! structure.
 //!
-//! Every order here starts with one switch and goes on with neighbours of switches already placed. So the top switch is
-//! the only one with no neighbour above it, every switch has an ascending path to it, and up/down routing over the
-//! order connects every pair on any connected graph, without a cycle of dependencies, on one lane.
+//! Every order here starts with one switch and goes on with neighbours of switches already placed.
+//! So the top switch is the only one with no neighbour above it, every switch has an ascending path
+//! to it, and up/down routing over the order connects every pair on any connected graph, without a
+//! cycle of dependencies, on one lane.
 //!
-//! Good orders place the spines of a tree before its leaves. What tells them apart is closeness: the mean distance to
-//! all end ports. It is smaller in the middle of a fabric, whatever hangs on the switches there. It is rounded, and ties
-//! are broken by LID, so that one lost cable or one host that reboots does not turn the fabric upside down.
+//! Good orders place the spines of a tree before its leaves. What tells them apart is closeness:
+//! the mean distance to all end ports. It is smaller in the middle of a fabric, whatever hangs on
+//! the switches there. It is rounded, and ties are broken by LID, so that one lost cable or one
+//! host that reboots does not turn the fabric upside down.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,8 +1,9 @@
-//! Up/down routing with roots found from the structure: no credit loop on one lane, on any connected graph.
+//! Up/down routing with roots found from the structure: no credit loop on one lane, on any
+//! connected graph.
 //!
-//! The switches are put in an order with one top (see `order`); a path climbs, then descends, and never climbs again.
-//! Several ways to order are tried and the one with the shortest paths between end ports is taken, so trees keep all
-//! their shortest paths, and tori and random graphs lose few.
+//! The switches are put in an order with one top (see `order`); a path climbs, then descends, and
+//! never climbs again. Several ways to order are tried and the one with the shortest paths between
+//! end ports is taken, so trees keep all their shortest paths, and tori and random graphs lose few.
 
 use super::fill::fill;
 use super::graph::Graph;
@@ -40,7 +41,8 @@ fn route_in<C: Cell>(
     };
     let mut best: Option<(Strategy, usize, Legs<C>, u64)> = None;
     for strategy in Strategy::ALL {
-        // A later strategy must win clearly: small changes of the fabric must not change the strategy.
+        // A later strategy must win clearly: small changes of the fabric must not change the
+        // strategy.
         if best
             .as_ref()
             .is_some_and(|(.., hops)| worse_by_a_percent(*hops, least))

@@ -49,7 +49,8 @@ impl Dependencies<'_> {
             })
     }
 
-    /// Takes away channels that nobody waits for until none is left to take: circles, and what hangs below them, stay.
+    /// Takes away channels that nobody waits for until none is left to take: circles, and what
+    /// hangs below them, stay.
     fn left_after_peeling(&self) -> Vec<bool> {
         let n = self.channels.len();
         let mut waiting = vec![0u32; n];
@@ -70,7 +71,8 @@ impl Dependencies<'_> {
         left
     }
 
-    /// A channel on a circle. Every channel left has one before it that is left, so going back ends in a circle.
+    /// A channel on a circle. Every channel left has one before it that is left, so going back ends
+    /// in a circle.
     fn on_a_circle(&self, stuck: &[usize]) -> Option<usize> {
         let mut before = vec![None; self.channels.len()];
         for &c in stuck {

@@ -1,13 +1,14 @@
 //! The proof that tables may be installed. It shares no code with the engines: it walks the tables.
 //!
-//! Two things are proven. Reachability: from every switch the tables lead to the owner of every LID, without a loop
-//! (`walk`). Freedom from credit loops: no packets can wait for each other's buffers in a circle (`cycles`), by
-//! the channel dependency graph (Dally and Seitz): one node per direction of each switch-to-switch cable, one edge
-//! where some real packet comes in over one and leaves over the other.
+//! Two things are proven. Reachability: from every switch the tables lead to the owner of every
+//! LID, without a loop (`walk`). Freedom from credit loops: no packets can wait for each other's
+//! buffers in a circle (`cycles`), by the channel dependency graph (Dally and Seitz): one node per
+//! direction of each switch-to-switch cable, one edge where some real packet comes in over one and
+//! leaves over the other.
 //!
-//! What counts as real: packets to end ports may come from every switch (its port 0 included), packets to a switch's port 0
-//! only from switches with end ports. Pairs of switches without end ports have nothing to say to each other by LID;
-//! they are counted, not required.
+//! What counts as real: packets to end ports may come from every switch (its port 0 included),
+//! packets to a switch's port 0 only from switches with end ports. Pairs of switches without end
+//! ports have nothing to say to each other by LID; they are counted, not required.
 
 mod cycles;
 mod walk;
@@ -35,11 +36,13 @@ pub enum Lanes {
 pub struct Proof {
     /// (switch, LID) pairs that lead to the owner.
     pub pairs: u64,
-    /// Pairs of a switch without end ports and another switch's LID that lead nowhere: harmless, and counted.
+    /// Pairs of a switch without end ports and another switch's LID that lead nowhere: harmless,
+    /// and counted.
     pub idle_unreachable: u64,
     /// Most switch-to-switch channels that a packet between end ports crosses.
     pub max_hops: u32,
-    /// Ordered pairs (end port, LID of another end port) by number of switch-to-switch channels crossed.
+    /// Ordered pairs (end port, LID of another end port) by number of switch-to-switch channels
+    /// crossed.
     pub hop_histogram: Vec<u64>,
     /// Routes, counted as in `hop_histogram`, over the busiest channel.
     pub max_load: u64,
@@ -109,7 +112,8 @@ pub struct Failure {
     pub unreachable: LostPairs,
     /// Pairs that never end.
     pub loops: LostPairs,
-    /// A credit loop: channels (switch, outgoing port), each waiting for the next, the last for the first.
+    /// A credit loop: channels (switch, outgoing port), each waiting for the next, the last for the
+    /// first.
     pub cycle: Option<Vec<(SwitchIdx, PortNum)>>,
 }
 
@@ -236,7 +240,8 @@ pub fn verify_lanes(topo: &Topology, tables: &Tables, lanes: Lanes) -> Result<Pr
     })
 }
 
-/// Numbers the ports of all switches in one row; a channel is the number of the port that it leaves by.
+/// Numbers the ports of all switches in one row; a channel is the number of the port that it leaves
+/// by.
 struct Channels {
     /// Number of each switch's port 0, and the total.
     base: Vec<usize>,

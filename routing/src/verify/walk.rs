@@ -1,8 +1,10 @@
-//! Follows every LID from every switch, and records arrivals, losses, loops, loads and channel dependencies.
+//! Follows every LID from every switch, and records arrivals, losses, loops, loads and channel
+//! dependencies.
 //!
-//! Per LID the tables are a function from switch to next switch. Each switch is settled once, after its next switch, so
-//! a LID costs one visit per switch. 64 LIDs (one cache line of every table) are taken at a time. Blocks are
-//! walked in parallel into private records, which are added up: nothing depends on who walked what.
+//! Per LID the tables are a function from switch to next switch. Each switch is settled once, after
+//! its next switch, so a LID costs one visit per switch. 64 LIDs (one cache line of every table)
+//! are taken at a time. Blocks are walked in parallel into private records, which are added up:
+//! nothing depends on who walked what.
 
 use std::sync::Arc;
 
@@ -22,7 +24,8 @@ pub(super) struct Walked {
     pub(super) hop_histogram: Vec<u64>,
     /// Routes between end ports, by channel.
     pub(super) load: Vec<u64>,
-    /// By channel, `words` words: the ports by which packets that came over it leave the next switch.
+    /// By channel, `words` words: the ports by which packets that came over it leave the next
+    /// switch.
     pub(super) dependencies: Vec<u64>,
 }
 
@@ -264,7 +267,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Loads and dependencies of one LID, from the farthest switches inwards. `TO_SWITCH`: the LID is a switch's own.
+    /// Loads and dependencies of one LID, from the farthest switches inwards. `TO_SWITCH`: the LID
+    /// is a switch's own.
     fn traffic<const TO_SWITCH: bool>(&mut self, dest: &Destination, column: &[u8]) {
         let owner = dest.switch.index();
         self.flow.copy_from_slice(&self.hosts);

@@ -1,6 +1,8 @@
-//! Fabrics for tests and benchmarks of this crate, described independently of the topology that engines see.
+//! Fabrics for tests and benchmarks of this crate, described independently of the topology that
+//! engines see.
 //!
-//! Generators hand out the next free port of a switch, so the description can be checked against what was built.
+//! Generators hand out the next free port of a switch, so the description can be checked against
+//! what was built.
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers")]
 #![allow(
@@ -120,7 +122,8 @@ pub fn two_level(leaves: usize, spines: usize, hosts: usize, parallel: usize) ->
     f
 }
 
-/// A full tree of `2 * half`-port switches: leaves first (by pod), then the middle (by pod), then spines (by column).
+/// A full tree of `2 * half`-port switches: leaves first (by pod), then the middle (by pod), then
+/// spines (by column).
 pub fn three_level(half: usize) -> Fabric {
     three_level_of(half, 2 * half, half)
 }
@@ -194,7 +197,8 @@ impl Lcg {
     }
 }
 
-/// A connected multigraph: a random tree, then more random cables, loopback plugs and hosts with LMC 0 to 2 anywhere.
+/// A connected multigraph: a random tree, then more random cables, loopback plugs and hosts with
+/// LMC 0 to 2 anywhere.
 pub fn random(n: usize, extra: usize, hosts: usize, seed: u64) -> Fabric {
     let mut dice = Lcg(seed);
     let mut f = Fabric::switches(n, 250);

@@ -1,4 +1,5 @@
-//! A slow judge of tables that shares nothing with the crate's proof: it follows every packet hop by hop.
+//! A slow judge of tables that shares nothing with the crate's proof: it follows every packet hop
+//! by hop.
 
 #![allow(clippy::unwrap_used, reason = "a test helper")]
 #![allow(
