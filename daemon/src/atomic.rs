@@ -11,10 +11,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// What the system said, or what `fill` returned.
-pub fn write(
-    path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
+pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let temp = temp_beside(path);
     let done = fill_and_rename(path, &temp, fill);
     if done.is_err() {
@@ -29,10 +26,16 @@ fn fill_and_rename(
     temp: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let file = OpenOptions::new().write(true).create(true).truncate(true).open(temp)?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(temp)?;
     let mut out = BufWriter::with_capacity(1 << 16, file);
     fill(&mut out)?;
-    out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    out.into_inner()
+        .map_err(io::IntoInnerError::into_error)?
+        .sync_all()?;
     std::fs::rename(temp, path)?;
     if let Some(dir) = parent(path) {
         // The rename is in the directory: without this it may be lost in a power cut.
@@ -42,7 +45,13 @@ fn fill_and_rename(
 }
 
 fn parent(path: &Path) -> Option<&Path> {
-    path.parent().map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { dir })
+    path.parent().map(|dir| {
+        if dir.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            dir
+        }
+    })
 }
 
 fn temp_beside(path: &Path) -> PathBuf {
@@ -64,7 +73,11 @@ mod tests {
         write(&path, |out| out.write_all(b"one")).unwrap();
         write(&path, |out| out.write_all(b"two")).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file is left");
+        assert_eq!(
+            std::fs::read_dir(dir.path()).unwrap().count(),
+            1,
+            "no temporary file is left"
+        );
     }
 
     #[test]

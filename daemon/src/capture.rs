@@ -29,23 +29,42 @@ pub type Halves = (Box<dyn MadSender>, Box<dyn MadReceiver>, Option<Capture>);
 ///
 /// # Errors
 /// If the file cannot be made.
-pub fn tap<S, R>(sender: S, receiver: R, file: Option<&Path>, interface: &str) -> Result<Halves, Failure>
+pub fn tap<S, R>(
+    sender: S,
+    receiver: R,
+    file: Option<&Path>,
+    interface: &str,
+) -> Result<Halves, Failure>
 where
     S: MadSender + 'static,
     R: MadReceiver + 'static,
 {
-    let Some(path) = file else { return Ok((Box::new(sender), Box::new(receiver), None)) };
+    let Some(path) = file else {
+        return Ok((Box::new(sender), Box::new(receiver), None));
+    };
     let refuse = |e: std::io::Error| {
-        Failure::with_hint(format!("cannot record to {}: {e}", path.display()), "Name another file with --capture.")
+        Failure::with_hint(
+            format!("cannot record to {}: {e}", path.display()),
+            "Name another file with --capture.",
+        )
     };
     let out = BufWriter::with_capacity(1 << 16, File::create(path).map_err(refuse)?);
     let tap = Tap::new(CaptureWriter::new(out, interface).map_err(refuse)?, unix_ns);
-    let capture = Capture { tap: tap.clone(), path: path.to_owned() };
-    Ok((Box::new(tap.on(sender)), Box::new(tap.on(receiver)), Some(capture)))
+    let capture = Capture {
+        tap: tap.clone(),
+        path: path.to_owned(),
+    };
+    Ok((
+        Box::new(tap.on(sender)),
+        Box::new(tap.on(receiver)),
+        Some(capture),
+    ))
 }
 
 fn unix_ns() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 

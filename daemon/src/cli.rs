@@ -14,7 +14,12 @@ use crate::config::{LogFormat, RawConfig};
 ///
 /// Exit status: 0 done, 1 the job failed, 2 usage, 78 bad configuration.
 #[derive(Debug, Parser)]
-#[command(name = "ferrosm", version, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "ferrosm",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -49,9 +54,9 @@ pub struct PortArgs {
     /// Channel adapter, as `ferrosm ports` names it.
     #[arg(long, value_name = "NAME", conflicts_with = "port_guid")]
     pub ca: Option<String>,
-    /// Port of the adapter.
+    /// Port of the adapter; 0 (the only one of a switch) for the first that can serve.
     #[arg(long, value_name = "N", requires = "ca", conflicts_with = "port_guid",
-          value_parser = clap::value_parser!(u8).range(1..=254))]
+          value_parser = clap::value_parser!(u8).range(0..=254))]
     pub port: Option<u8>,
     /// The port with this GUID.
     #[arg(long, value_name = "GUID")]
@@ -166,7 +171,12 @@ pub struct RouteArgs {
     #[arg(long, value_name = "FILE|SPEC")]
     pub from: String,
     /// Routing engines in the order in which they are tried.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "updn")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "updn"
+    )]
     pub engine: Vec<Engine>,
     /// Virtual lanes that an engine may use.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=15))]
@@ -272,7 +282,9 @@ mod tests {
             "ferrosm run --once --ca mlx5_0 --port 1 --engine updn,minhop --lmc 2 --priority 14 --state-dir s \
              --dump-dir d --capture c.pcapng --log-format json --log-level debug",
         );
-        let Command::Run(args) = cli.unwrap().command else { panic!("another command") };
+        let Command::Run(args) = cli.unwrap().command else {
+            panic!("another command")
+        };
         let mut raw = RawConfig::default();
         args.port.apply(&mut raw);
         args.sm.apply(&mut raw);
@@ -282,13 +294,21 @@ mod tests {
         assert_eq!(engines, ["updn", "minhop"]);
         assert_eq!((raw.lids.lmc.get(), raw.sm.priority.get()), (2, 14));
         assert_eq!(raw.files.state_dir, "s");
-        assert_eq!((raw.files.dump_dir.as_str(), raw.files.capture.as_str()), ("d", "c.pcapng"));
-        assert_eq!((raw.log.format, raw.log.level.as_str()), (LogFormat::Json, "debug"));
+        assert_eq!(
+            (raw.files.dump_dir.as_str(), raw.files.capture.as_str()),
+            ("d", "c.pcapng")
+        );
+        assert_eq!(
+            (raw.log.format, raw.log.level.as_str()),
+            (LogFormat::Json, "debug")
+        );
     }
 
     #[test]
     fn no_flag_changes_nothing() {
-        let Command::Run(args) = parse("ferrosm run").unwrap().command else { panic!("another command") };
+        let Command::Run(args) = parse("ferrosm run").unwrap().command else {
+            panic!("another command")
+        };
         let mut raw = RawConfig::default();
         args.port.apply(&mut raw);
         args.sm.apply(&mut raw);

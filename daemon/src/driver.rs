@@ -245,7 +245,9 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     fn on_job(&mut self, done: Result<Computed, tokio::task::JoinError>) {
         match done {
-            Ok(computed) => self.sm.handle(Input::Computed(Box::new(computed)), self.clock.now()),
+            Ok(computed) => self
+                .sm
+                .handle(Input::Computed(Box::new(computed)), self.clock.now()),
             // Only a bug in an engine comes here; release builds abort before.
             Err(e) => warn!(error = %e, "the routing job ended without a result"),
         }
@@ -301,7 +303,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
             warn!(count, error = trouble.last_error, "MADs could not be sent");
         }
         if dropped > trouble.told_dropped {
-            warn!(count = dropped - trouble.told_dropped, "MADs came faster than they could be taken");
+            warn!(
+                count = dropped - trouble.told_dropped,
+                "MADs came faster than they could be taken"
+            );
         }
         (trouble.told_failed, trouble.told_dropped) = (trouble.failed_sends, dropped);
         trouble.next = now + REPORT;
@@ -330,4 +335,82 @@ pub fn watch_signals(control: mpsc::Sender<Control>) -> std::io::Result<()> {
         }
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::port::Threaded;
+    use ferrosm_core::{Restored, SmConfig, SweepReport};
+    use ferrosm_sim::fabric::Fabric;
+    use ferrosm_sim::generate::from_spec;
+    use ferrosm_sim::port::SimNet;
+
+    /// Ends with the first report, or with `None` when stopped.
+    #[derive(Default)]
+    struct First {
+        kept: usize,
+        reloads: usize,
+    }
+
+    impl Shell for First {
+        type End = Option<SweepReport>;
+        fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<Self::End> {
+            if let Event::SweepDone(report) = event
+                && self.reloads == 0
+            {
+                return ControlFlow::Break(Some(*report));
+            }
+            ControlFlow::Continue(())
+        }
+        fn persist(&mut self, map: LidMap) {
+            self.kept = map.len();
+        }
+        fn reload(&mut self) -> Option<Input> {
+            self.reloads += 1;
+            Some(Input::Resweep)
+        }
+        fn stop(&mut self, _: &SubnetManager) -> Self::End {
+            None
+        }
+        fn tick(&mut self, _: Progress) {}
+    }
+
+    fn drive(shell: First, orders: &[Control]) -> (Option<SweepReport>, First) {
+        let net = SimNet::new(Fabric::new(&from_spec("torus:3,3,1,2").unwrap()).unwrap());
+        let (sender, receiver) = net.attach(None).unwrap().split();
+        let port = Threaded::new(Box::new(sender), Box::new(receiver), 1024).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (control, inbox) = mpsc::channel(4);
+            for order in orders {
+                control.send(*order).await.unwrap();
+            }
+            let clock = Clock::start();
+            let sm = SubnetManager::new(SmConfig::default(), Restored::default(), clock.now());
+            let mut driver = Driver::new(sm, clock, port, shell, inbox);
+            let end = driver.run().await.unwrap();
+            (end, driver.into_shell())
+        })
+    }
+
+    /// Over a receiving thread, as on hardware, a fabric comes up and its LIDs are kept.
+    #[test]
+    fn a_fabric_comes_up() {
+        let (report, shell) = drive(First::default(), &[]);
+        let report = report.unwrap();
+        assert!(report.is_clean(), "{:?}", report.problems);
+        assert_eq!((report.switches, report.cas), (9, 18));
+        assert_eq!(shell.kept, 27);
+    }
+
+    #[test]
+    fn orders_are_followed_in_turn() {
+        let (end, shell) = drive(First::default(), &[Control::Reload, Control::Stop]);
+        assert!(end.is_none());
+        assert_eq!(shell.reloads, 1);
+    }
 }

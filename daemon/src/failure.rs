@@ -27,13 +27,19 @@ impl Failure {
     /// A failed job.
     #[must_use]
     pub fn job(error: impl fmt::Display) -> Self {
-        Self::Job { error: anyhow::anyhow!("{error}"), hint: String::new() }
+        Self::Job {
+            error: anyhow::anyhow!("{error}"),
+            hint: String::new(),
+        }
     }
 
     /// A failed job, and what to do next.
     #[must_use]
     pub fn with_hint(error: impl fmt::Display, hint: impl Into<String>) -> Self {
-        Self::Job { error: anyhow::anyhow!("{error}"), hint: hint.into() }
+        Self::Job {
+            error: anyhow::anyhow!("{error}"),
+            hint: hint.into(),
+        }
     }
 
     /// The exit code.
@@ -55,7 +61,10 @@ impl Failure {
 
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        Self::Job { error, hint: String::new() }
+        Self::Job {
+            error,
+            hint: String::new(),
+        }
     }
 }
 
@@ -91,6 +100,9 @@ mod tests {
     #[test]
     fn causes_follow_in_one_line() {
         let cause = anyhow::anyhow!("no space left").context("cannot write lids.json");
-        assert_eq!(Failure::from(cause).to_string(), "cannot write lids.json: no space left");
+        assert_eq!(
+            Failure::from(cause).to_string(),
+            "cannot write lids.json: no space left"
+        );
     }
 }

@@ -74,7 +74,13 @@ impl Threaded {
         let thread = std::thread::Builder::new()
             .name("receiver".to_owned())
             .spawn(move || receive_all(receiver, &outbox, &for_thread))?;
-        Ok(Self { sender, inbox, waiting: None, shared, thread: Some(thread) })
+        Ok(Self {
+            sender,
+            inbox,
+            waiting: None,
+            shared,
+            thread: Some(thread),
+        })
     }
 }
 
@@ -154,12 +160,19 @@ impl Simulated {
     /// Takes the two halves of a port of `net`.
     #[must_use]
     pub fn new(net: SimNet, sender: Box<dyn MadSender>, receiver: Box<dyn MadReceiver>) -> Self {
-        Self { net, sender, receiver, waiting: None, started: Instant::now() }
+        Self {
+            net,
+            sender,
+            receiver,
+            waiting: None,
+            started: Instant::now(),
+        }
     }
 
     fn set_time(&self) {
         let ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.net.set_time(ferrosm_mad::time::Instant::from_nanos(ns));
+        self.net
+            .set_time(ferrosm_mad::time::Instant::from_nanos(ns));
     }
 }
 
@@ -189,5 +202,95 @@ impl Port for Simulated {
 
     fn dropped(&self) -> u64 {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use std::io;
+
+    use ferrosm_mad::ids::Tid;
+
+    struct Nowhere;
+
+    impl MadSender for Nowhere {
+        fn send(&mut self, _: &MadOut) -> Result<(), TransportError> {
+            Ok(())
+        }
+    }
+
+    /// Says what it was given, then fails.
+    struct Script(VecDeque<Received>);
+
+    impl MadReceiver for Script {
+        fn receive(&mut self, _: Duration) -> Result<Received, TransportError> {
+            self.0.pop_front().ok_or_else(|| TransportError {
+                action: "receive",
+                source: io::Error::from(io::ErrorKind::NotConnected),
+            })
+        }
+    }
+
+    fn script(n: u64) -> Box<Script> {
+        Box::new(Script(
+            (0..n).map(|t| Received::SendFailed(Tid(t))).collect(),
+        ))
+    }
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    }
+
+    /// What the thread received comes out in order, then the reason why it ended.
+    #[test]
+    fn everything_arrives_in_order_and_the_error_last() {
+        runtime().block_on(async {
+            let mut port = Threaded::new(Box::new(Nowhere), script(40), 64).unwrap();
+            for t in 0..40 {
+                port.ready().await;
+                assert_eq!(port.try_receive().unwrap(), Received::SendFailed(Tid(t)));
+            }
+            port.ready().await;
+            assert!(port.try_receive().is_err());
+            assert_eq!(port.dropped(), 0);
+        });
+    }
+
+    /// A full queue drops and counts, and still tells the error.
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        runtime().block_on(async {
+            let mut port = Threaded::new(Box::new(Nowhere), script(100), 8).unwrap();
+            let mut got = 0;
+            loop {
+                port.ready().await;
+                match port.try_receive() {
+                    Ok(_) => got += 1,
+                    Err(_) => break,
+                }
+            }
+            assert_eq!(got + port.dropped(), 100);
+            assert!(got >= 8);
+        });
+    }
+
+    #[test]
+    fn dropping_a_port_ends_its_thread() {
+        struct Quiet;
+        impl MadReceiver for Quiet {
+            fn receive(&mut self, _: Duration) -> Result<Received, TransportError> {
+                std::thread::sleep(Duration::from_millis(1));
+                Ok(Received::Nothing)
+            }
+        }
+        let port = Threaded::new(Box::new(Nowhere), Box::new(Quiet), 8).unwrap();
+        let shared = Arc::downgrade(&port.shared);
+        drop(port);
+        assert!(shared.upgrade().is_none(), "the thread's share is gone");
     }
 }

@@ -51,13 +51,15 @@ impl StateDir {
     /// If it cannot be created or written, or another process holds it.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let refuse = |e: io::Error, what: &str| {
-            let hint = match e.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    "Run as a user who may write there, or name another directory with --state-dir."
-                }
-                _ => "Name a directory with --state-dir or files.state-dir.",
+            let hint = if e.kind() == io::ErrorKind::PermissionDenied {
+                "Run as a user who may write there, or name another directory with --state-dir."
+            } else {
+                "Name a directory with --state-dir or files.state-dir."
             };
-            Failure::with_hint(format!("cannot {what} state directory {}: {e}", path.display()), hint)
+            Failure::with_hint(
+                format!("cannot {what} state directory {}: {e}", path.display()),
+                hint,
+            )
         };
         std::fs::create_dir_all(path).map_err(|e| refuse(e, "create"))?;
         let lock = OpenOptions::new()
@@ -67,7 +69,10 @@ impl StateDir {
             .open(path.join(LOCK))
             .map_err(|e| refuse(e, "write to"))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Ok(()) => Ok(Self {
+                path: path.to_owned(),
+                _lock: lock,
+            }),
             Err(TryLockError::WouldBlock) => Err(Failure::with_hint(
                 format!("another ferrosm uses state directory {}", path.display()),
                 "Stop it, or give this one its own with --state-dir.",
@@ -138,7 +143,10 @@ impl StateDir {
                 }
             }
         })?;
-        Ok(Writer { sender: Some(sender), thread: Some(thread) })
+        Ok(Writer {
+            sender: Some(sender),
+            thread: Some(thread),
+        })
     }
 }
 
@@ -173,7 +181,11 @@ fn encode(map: &LidMap, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{{\n  \"version\": {VERSION},\n  \"ports\": {{")?;
     for (i, (guid, (lid, lmc))) in map.iter().enumerate() {
         let comma = if i + 1 == map.len() { "" } else { "," };
-        writeln!(out, "    \"{guid}\": {{ \"lid\": {}, \"lmc\": {} }}{comma}", lid.0, lmc.0)?;
+        writeln!(
+            out,
+            "    \"{guid}\": {{ \"lid\": {}, \"lmc\": {} }}{comma}",
+            lid.0, lmc.0
+        )?;
     }
     writeln!(out, "  }}\n}}")
 }
@@ -238,7 +250,11 @@ mod tests {
     fn a_broken_file_is_set_aside_each_time() {
         let dir = TempDir::new("state-broken");
         let state = StateDir::open(dir.path()).unwrap();
-        for (n, text) in [(1, "{\"version\": 1, \"por"), (2, "{\"version\": 9, \"ports\": {}}"), (3, "\u{0}")] {
+        for (n, text) in [
+            (1, "{\"version\": 1, \"por"),
+            (2, "{\"version\": 9, \"ports\": {}}"),
+            (3, "\u{0}"),
+        ] {
             std::fs::write(dir.path().join("lids.json"), text).unwrap();
             assert_eq!(state.load().unwrap(), LidMap::new());
             let aside = dir.path().join(format!("lids.json.broken-{n}"));
@@ -253,7 +269,10 @@ mod tests {
                     \"0x3\":{\"lid\":49150,\"lmc\":2},\"0x4\":{\"lid\":8,\"lmc\":9}}}";
         let (map, dropped) = decode(text.as_bytes()).unwrap();
         assert_eq!(map.keys().copied().collect::<Vec<_>>(), [PortGuid(2)]);
-        assert_eq!(dropped.iter().map(|(g, _)| g.0).collect::<Vec<_>>(), [1, 3, 4]);
+        assert_eq!(
+            dropped.iter().map(|(g, _)| g.0).collect::<Vec<_>>(),
+            [1, 3, 4]
+        );
     }
 
     #[test]
@@ -261,7 +280,10 @@ mod tests {
         let dir = TempDir::new("state-lock");
         let first = StateDir::open(dir.path()).unwrap();
         let told = StateDir::open(dir.path()).unwrap_err().to_string();
-        assert!(told.starts_with("another ferrosm uses state directory "), "{told}");
+        assert!(
+            told.starts_with("another ferrosm uses state directory "),
+            "{told}"
+        );
         drop(first);
         StateDir::open(dir.path()).unwrap();
     }

@@ -2,7 +2,7 @@
 
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::port::SimNet;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::capture;
 use crate::cli::DemoArgs;
@@ -35,14 +35,60 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let log = log::init(&settings.log, &terminal);
 
     let spec = fabric::load(&args.fabric)?;
-    info!(fabric = args.fabric, size = table::sums(&View::of_spec(&spec)), "simulated fabric");
+    let view = View::of_spec(&spec);
+    info!(
+        fabric = args.fabric,
+        size = table::sums(&view),
+        "simulated fabric"
+    );
     let fabric = Fabric::new(&spec).map_err(|e| Failure::job(format!("{}: {e}", args.fabric)))?;
     let net = SimNet::new(fabric);
-    let (sender, receiver) = net.attach(None).map_err(Failure::job)?.split();
-    let (sender, receiver, capture) =
-        capture::tap(sender, receiver, settings.capture.as_deref(), "simulated port 1")?;
+    let port = net.attach(None).map_err(Failure::job)?;
+    tell_islands(&view, port.at().node);
+    let (sender, receiver) = port.split();
+    let (sender, receiver, capture) = capture::tap(
+        sender,
+        receiver,
+        settings.capture.as_deref(),
+        "simulated port 1",
+    )?;
     let port = Simulated::new(net, sender, receiver);
-    let options = Options { once: args.sm.once, json: args.sm.json, tables: true, window_limit: None };
+    let options = Options {
+        once: args.sm.once,
+        json: args.sm.json,
+        tables: true,
+        window_limit: None,
+    };
     let overlay = Box::new(overlay);
-    serve::serve(port, Service { settings, source, overlay, options, capture, terminal, log })
+    serve::serve(
+        port,
+        Service {
+            settings,
+            source,
+            overlay,
+            options,
+            capture,
+            terminal,
+            log,
+        },
+    )
+}
+
+/// A subnet manager sees the island that it is on: says what is not.
+fn tell_islands(view: &View, own: usize) {
+    let islands = view.islands();
+    let Some(ours) = islands
+        .iter()
+        .find(|i| i.contains(&own))
+        .filter(|_| islands.len() > 1)
+    else {
+        return;
+    };
+    warn!(
+        islands = islands.len(),
+        nodes = ours.len(),
+        left_out = view.nodes.len() - ours.len(),
+        node = view.nodes[own].name(),
+        "no cable joins all parts of this fabric: only the part of this node is served"
+    );
 }

@@ -8,7 +8,8 @@ use ferrosm_sim::spec::FabricSpec;
 
 use crate::failure::Failure;
 
-const SHAPES: &str = "A fabric is a file in ibnetdiscover's form, or a shape such as fat-tree:8 or torus:4,4,4,2.";
+const SHAPES: &str =
+    "A fabric is a file in ibnetdiscover's form, or a shape such as fat-tree:8 or torus:4,4,4,2.";
 
 /// Reads the file of that name, or makes the fabric of that shape.
 ///
@@ -34,7 +35,8 @@ pub fn load(text: &str) -> Result<FabricSpec, Failure> {
 }
 
 fn is_path(text: &str) -> bool {
-    text.contains('/') || Path::new(text).extension().is_some_and(|e| !e.is_empty()) && !text.contains(':')
+    text.contains('/')
+        || Path::new(text).extension().is_some_and(|e| !e.is_empty()) && !text.contains(':')
 }
 
 #[cfg(test)]
@@ -46,7 +48,11 @@ mod tests {
     fn files_and_shapes_are_told_apart() {
         let dir = TempDir::new("fabric-load");
         let file = dir.path().join("x.net");
-        std::fs::write(&file, "Switch 2 \"S-1\"\n[1] \"H-1\"[1]\n\nCa 1 \"H-1\"\n[1] \"S-1\"[1]\n").unwrap();
+        std::fs::write(
+            &file,
+            "Switch 2 \"S-1\"\n[1] \"H-1\"[1]\n\nCa 1 \"H-1\"\n[1] \"S-1\"[1]\n",
+        )
+        .unwrap();
         assert_eq!(load(&file.to_string_lossy()).unwrap().nodes.len(), 2);
         assert_eq!(load("star:3").unwrap().nodes.len(), 4);
         let told = load("nowhere.net").unwrap_err().to_string();

@@ -12,7 +12,8 @@ use crate::config::PortChoice;
 use crate::failure::Failure;
 use crate::output::{self, json, table};
 
-const DEMO: &str = "`ferrosm demo` runs the same subnet manager on a simulated fabric, without hardware.";
+const DEMO: &str =
+    "`ferrosm demo` runs the same subnet manager on a simulated fabric, without hardware.";
 const LIST: &str = "`ferrosm ports` lists the ports of this host.";
 
 /// Runs the command.
@@ -24,7 +25,10 @@ pub fn run(args: &PortsArgs) -> Result<(), Failure> {
     let chosen = umad::choose(&ports, &Selection::default()).ok();
     let rows: Vec<json::ports::Port> = ports.iter().map(|p| describe(p, chosen)).collect();
     if args.json {
-        return output::print(&json::pretty(&json::ports::Document { schema: json::SCHEMA, ports: rows }));
+        return output::print(&json::pretty(&json::ports::Document {
+            schema: json::SCHEMA,
+            ports: rows,
+        }));
     }
     if rows.is_empty() {
         return output::print(&format!("This host has no RDMA device.\n{DEMO}\n"));
@@ -37,7 +41,16 @@ pub fn run(args: &PortsArgs) -> Result<(), Failure> {
 }
 
 fn render(rows: &[json::ports::Port]) -> String {
-    let mut out = table::new(["Port", "GUID", "Link layer", "State", "Rate", "LID", "SM LID", "Subnet manager"]);
+    let mut out = table::new([
+        "Port",
+        "GUID",
+        "Link layer",
+        "State",
+        "Rate",
+        "LID",
+        "SM LID",
+        "Subnet manager",
+    ]);
     table::right(&mut out, &[5, 6]);
     for row in rows {
         let serve = match &row.why_not {
@@ -93,9 +106,14 @@ fn describe(port: &LocalPort, chosen: Option<&LocalPort>) -> json::ports::Port {
 /// If there is none: with every port that was looked at and why it was left.
 pub fn choose(choice: &PortChoice) -> Result<LocalPort, Failure> {
     let ports = umad::enumerate().map_err(|e| explain(&e, None))?;
-    let selection =
-        Selection { ca: choice.ca.clone(), port: choice.number, port_guid: choice.guid };
-    umad::choose(&ports, &selection).cloned().map_err(|e| refuse(&e))
+    let selection = Selection {
+        ca: choice.ca.clone(),
+        port: choice.number,
+        port_guid: choice.guid,
+    };
+    umad::choose(&ports, &selection)
+        .cloned()
+        .map_err(|e| refuse(&e))
 }
 
 /// What an operator can do where no port can serve.
@@ -104,8 +122,14 @@ fn refuse(error: &ChooseError) -> Failure {
         ChooseError::NoDevice => DEMO.to_owned(),
         ChooseError::NoMatch { .. } => LIST.to_owned(),
         ChooseError::NoneUsable { skipped, .. } => {
-            let down = skipped.iter().any(|s| matches!(s.reason, SkipReason::Down(_)));
-            if down { format!("Plug in a cable, or see why the link does not train. {DEMO}") } else { DEMO.to_owned() }
+            let down = skipped
+                .iter()
+                .any(|s| matches!(s.reason, SkipReason::Down(_)));
+            if down {
+                format!("Plug in a cable, or see why the link does not train. {DEMO}")
+            } else {
+                DEMO.to_owned()
+            }
         }
     };
     Failure::with_hint(error, hint)
@@ -123,7 +147,12 @@ pub fn explain(error: &UmadError, port: Option<&LocalPort>) -> Failure {
     });
     // libibumad says EIO whatever `open` said: ask again where the device is known.
     let kind = device.as_ref().and_then(|path| {
-        std::fs::OpenOptions::new().read(true).write(true).open(path).err().map(|e| e.kind())
+        std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .err()
+            .map(|e| e.kind())
     });
     sentence(error, device, kind)
 }
@@ -136,7 +165,8 @@ fn device_file(prefix: &str, port: &LocalPort) -> Option<PathBuf> {
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with(prefix)
             && read(entry.path().join("ibdev")).is_some_and(|ca| ca.trim() == port.ca)
-            && read(entry.path().join("port")).is_some_and(|n| n.trim() == port.port_num.to_string())
+            && read(entry.path().join("port"))
+                .is_some_and(|n| n.trim() == port.port_num.to_string())
         {
             return Some(PathBuf::from("/dev/infiniband").join(name));
         }
@@ -154,10 +184,16 @@ fn sentence(error: &UmadError, device: Option<PathBuf>, kind: Option<ErrorKind>)
         }
         UmadError::Enumerate { source } => return Failure::job(format!("{error}: {source}")),
         UmadError::AlreadySm { .. } => {
-            return Failure::with_hint(error, "Stop the other one (opensm, ferrosm), or choose another port.");
+            return Failure::with_hint(
+                error,
+                "Stop the other one (opensm, ferrosm), or choose another port.",
+            );
         }
         UmadError::Register { source, .. } => {
-            return Failure::with_hint(format!("{error} ({source})"), "Stop the program that manages the port.");
+            return Failure::with_hint(
+                format!("{error} ({source})"),
+                "Stop the program that manages the port.",
+            );
         }
         UmadError::Open { source, port } | UmadError::IsSm { source, port } => (source, port),
     };
@@ -165,16 +201,19 @@ fn sentence(error: &UmadError, device: Option<PathBuf>, kind: Option<ErrorKind>)
         || format!("the device of {port} in /dev/infiniband"),
         |path| path.display().to_string(),
     );
-    match kind.unwrap_or_else(|| source.kind()) {
-        ErrorKind::PermissionDenied => Failure::with_hint(
+    let kind = kind.unwrap_or_else(|| source.kind());
+    if kind == ErrorKind::PermissionDenied {
+        Failure::with_hint(
             format!("no permission to open {file} ({port})"),
             "Run as root, or let your user read and write the umad and issm devices in /dev/infiniband.",
-        ),
-        ErrorKind::NotFound => Failure::with_hint(
+        )
+    } else if kind == ErrorKind::NotFound {
+        Failure::with_hint(
             format!("{file} is not there ({port})"),
             "Load the kernel's module: `modprobe ib_umad`.",
-        ),
-        _ => Failure::job(format!("{error}: {source}")),
+        )
+    } else {
+        Failure::job(format!("{error}: {source}"))
     }
 }
 
@@ -184,15 +223,25 @@ mod tests {
     use std::io;
 
     fn open_error(kind: ErrorKind) -> UmadError {
-        UmadError::Open { port: "mlx5_0 port 1".to_owned(), source: io::Error::from(kind) }
+        UmadError::Open {
+            port: "mlx5_0 port 1".to_owned(),
+            source: io::Error::from(kind),
+        }
     }
 
     #[test]
     fn a_lack_of_rights_names_the_device_and_what_to_do() {
         let device = Some(PathBuf::from("/dev/infiniband/umad0"));
-        let told = sentence(&open_error(ErrorKind::Other), device, Some(ErrorKind::PermissionDenied));
+        let told = sentence(
+            &open_error(ErrorKind::Other),
+            device,
+            Some(ErrorKind::PermissionDenied),
+        );
         let told = told.to_string();
-        assert!(told.starts_with("no permission to open /dev/infiniband/umad0 (mlx5_0 port 1)\n"), "{told}");
+        assert!(
+            told.starts_with("no permission to open /dev/infiniband/umad0 (mlx5_0 port 1)\n"),
+            "{told}"
+        );
         assert!(told.contains("root"), "{told}");
     }
 
@@ -205,6 +254,9 @@ mod tests {
     #[test]
     fn no_device_points_to_the_demo() {
         let told = refuse(&ChooseError::NoDevice).to_string();
-        assert!(told.contains("no RDMA device") && told.contains("ferrosm demo"), "{told}");
+        assert!(
+            told.contains("no RDMA device") && told.contains("ferrosm demo"),
+            "{told}"
+        );
     }
 }

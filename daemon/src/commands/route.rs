@@ -4,9 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::{
-    Previous, Proof, Routing, SwitchIdx, Topology, TopologyBuilder, route_with,
-};
+use ferrosm_routing::{Previous, Proof, Routing, SwitchIdx, Topology, TopologyBuilder, route_with};
 
 use crate::cli::RouteArgs;
 use crate::commands::fabric;
@@ -69,17 +67,29 @@ fn route(mut view: View, left_out: usize, args: &RouteArgs) -> Result<(View, Rou
     if switches.is_empty() {
         return Ok((view, routed));
     }
-    let engines: Vec<&str> = args.engine.iter().map(crate::config::value::Engine::name).collect();
+    let engines: Vec<&str> = args
+        .engine
+        .iter()
+        .map(crate::config::value::Engine::name)
+        .collect();
     let began = std::time::Instant::now();
     let selection = route_with(&engines, &topology, &Previous::none());
     routed.took = began.elapsed();
     let name = |s: SwitchIdx| {
         let node = switches.get(s.index()).map(|i| &view.nodes[*i]);
-        node.map(|n| format!("\"{}\" ({})", n.name(), n.guid)).unwrap_or_default()
+        node.map(|n| format!("\"{}\" ({})", n.name(), n.guid))
+            .unwrap_or_default()
     };
-    routed.refused = selection.refused.iter().map(|r| describe(r, &name)).collect();
+    routed.refused = selection
+        .refused
+        .iter()
+        .map(|r| describe(r, &name))
+        .collect();
     let Some((routing, proof)) = selection.chosen else {
-        return Err(Failure::job(format!("no engine can route this fabric: {}", routed.refused.join("; "))));
+        return Err(Failure::job(format!(
+            "no engine can route this fabric: {}",
+            routed.refused.join("; ")
+        )));
     };
     for (node, lft) in switches.iter().zip(&routing.tables) {
         view.nodes[*node].lft = Some(Arc::clone(lft));
@@ -103,11 +113,16 @@ fn assign_lids(view: &mut View) -> Result<usize, Failure> {
     let mut taken = vec![false; usize::from(Lid::UNICAST_MAX.0) + 1];
     taken[0] = true;
     let mut free = |first: usize, count: usize| {
-        let range = taken.get_mut(first..first + count).filter(|r| first > 0 && !r.contains(&true));
+        let range = taken
+            .get_mut(first..first + count)
+            .filter(|r| first > 0 && !r.contains(&true));
         range.map(|r| r.fill(true)).is_some()
     };
-    let cabled: Vec<Vec<PortNum>> =
-        view.ends().iter().map(|ends| ends.iter().map(|e| e.port).collect()).collect();
+    let cabled: Vec<Vec<PortNum>> = view
+        .ends()
+        .iter()
+        .map(|ends| ends.iter().map(|e| e.port).collect())
+        .collect();
     let mut without = Vec::new();
     let mut used = 0;
     for (n, node) in view.nodes.iter_mut().enumerate() {
@@ -131,7 +146,10 @@ fn assign_lids(view: &mut View) -> Result<usize, Failure> {
         while at + count <= usize::from(Lid::UNICAST_MAX.0) + 1 && !free(at, count) {
             at += count;
         }
-        let lid = u16::try_from(at).ok().map(Lid).filter(|_| at + count <= usize::from(Lid::UNICAST_MAX.0) + 1);
+        let lid = u16::try_from(at)
+            .ok()
+            .map(Lid)
+            .filter(|_| at + count <= usize::from(Lid::UNICAST_MAX.0) + 1);
         let Some(lid) = lid else {
             return Err(Failure::job(format!(
                 "LIDs are exhausted: {} are in use, and \"{}\" needs {count} more",
@@ -164,7 +182,11 @@ fn topology(view: &View) -> (Topology, Vec<usize>) {
         match (index[link.a.node], index[link.b.node]) {
             (Some(a), Some(b)) => builder.link((a, link.a.port), (b, link.b.port)),
             (Some(s), None) | (None, Some(s)) => {
-                let (at, host) = if index[link.a.node].is_some() { (link.a, link.b) } else { (link.b, link.a) };
+                let (at, host) = if index[link.a.node].is_some() {
+                    (link.a, link.b)
+                } else {
+                    (link.b, link.a)
+                };
                 let end = view.nodes[host.node].end_port(host.port);
                 builder.end_port((s, at.port), end.lid, 1 << end.lmc.0.min(7));
             }
@@ -203,7 +225,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn args(from: &str) -> RouteArgs {
-        RouteArgs { from: from.to_owned(), engine: vec!["updn".parse().unwrap()], vls: 1, dump_dir: None, json: false }
+        RouteArgs {
+            from: from.to_owned(),
+            engine: vec!["updn".parse().unwrap()],
+            vls: 1,
+            dump_dir: None,
+            json: false,
+        }
     }
 
     #[test]
@@ -213,7 +241,12 @@ mod tests {
         let (routing, proof) = routed.chosen.unwrap();
         assert_eq!((routing.engine, proof.max_hops), ("updn", 4));
         assert_eq!(routed.lids, 36);
-        assert!(view.nodes.iter().filter(|n| n.is_switch()).all(|n| n.lft.is_some()));
+        assert!(
+            view.nodes
+                .iter()
+                .filter(|n| n.is_switch())
+                .all(|n| n.lft.is_some())
+        );
     }
 
     #[test]
@@ -234,8 +267,13 @@ mod tests {
     #[test]
     fn the_largest_island_is_routed() {
         let mut spec = from_spec("ring:3,2;islands=2").unwrap();
-        let lonely = spec.nodes.iter().position(|n| n.kind == NodeType::Ca).unwrap();
-        spec.links.retain(|l| l.a.node != lonely && l.b.node != lonely);
+        let lonely = spec
+            .nodes
+            .iter()
+            .position(|n| n.kind == NodeType::Ca)
+            .unwrap();
+        spec.links
+            .retain(|l| l.a.node != lonely && l.b.node != lonely);
         let (view, left_out) = largest_island(View::of_spec(&spec));
         assert_eq!((view.nodes.len(), left_out), (9, 9));
         assert!(route(view, left_out, &args("")).unwrap().1.chosen.is_some());

@@ -32,18 +32,41 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 
     let local = ports::choose(&settings.port)?;
     let timeout = u32::try_from(settings.sm.smp_timeout.as_millis()).unwrap_or(u32::MAX);
-    let open = OpenOptions { as_sm: true, response_timeout_ms: timeout };
+    let open = OpenOptions {
+        as_sm: true,
+        response_timeout_ms: timeout,
+    };
     let (sender, receiver) =
         UmadPort::open(&local, &open).map_err(|e| ports::explain(&e, Some(&local)))?;
     info!(ca = local.ca, port = local.port_num.0, port_guid = %local.port_guid, state = %local.state,
           "serving by this port");
     let window_limit = sender.window_limit();
     let inbox = INBOX_MIN.max(4 * settings.sm.max_outstanding);
-    let (sender, receiver, capture) =
-        capture::tap(sender, receiver, settings.capture.as_deref(), &local.to_string())?;
+    let (sender, receiver, capture) = capture::tap(
+        sender,
+        receiver,
+        settings.capture.as_deref(),
+        &local.to_string(),
+    )?;
     let port = Threaded::new(sender, receiver, inbox)
         .map_err(|e| Failure::job(format!("cannot start the receiving thread: {e}")))?;
-    let options = Options { once: args.sm.once, json: args.sm.json, tables: args.sm.once, window_limit };
+    let options = Options {
+        once: args.sm.once,
+        json: args.sm.json,
+        tables: args.sm.once,
+        window_limit,
+    };
     let overlay = Box::new(overlay);
-    serve::serve(port, Service { settings, source, overlay, options, capture, terminal, log })
+    serve::serve(
+        port,
+        Service {
+            settings,
+            source,
+            overlay,
+            options,
+            capture,
+            terminal,
+            log,
+        },
+    )
 }

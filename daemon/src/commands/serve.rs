@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ferrosm_core::{Event, Input, LidMap, Progress, Restored, SmConfig, SubnetManager, SweepReport};
+use ferrosm_core::{
+    Event, Input, LidMap, Progress, Restored, SmConfig, SubnetManager, SweepReport,
+};
 use ferrosm_mad::attr::SmState;
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
@@ -59,18 +61,30 @@ pub type Overlay = Box<dyn Fn(&mut RawConfig)>;
 /// # Errors
 /// If the state directory cannot be used, the port fails, or (with `once`) the fabric does not come up.
 pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
-    let Service { settings, source, overlay, options, capture, terminal, log } = what;
+    let Service {
+        settings,
+        source,
+        overlay,
+        options,
+        capture,
+        terminal,
+        log,
+    } = what;
     let (writer, lids) = match &settings.state_dir {
         Some(path) => {
             let dir = StateDir::open(path)?;
             let lids = dir.load()?;
-            let writer = dir
-                .writer()
-                .map_err(|e| Failure::job(format!("cannot start the thread for state files: {e}")))?;
+            let writer = dir.writer().map_err(|e| {
+                Failure::job(format!("cannot start the thread for state files: {e}"))
+            })?;
             (Some(writer), lids)
         }
         None => (None, LidMap::new()),
     };
+    if let Some(dir) = &settings.dump_dir {
+        // Told now rather than after the first sweep.
+        dump::make_dir(dir)?;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -103,7 +117,10 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         let shell = driver.into_shell();
         shell.bar.clear();
         end.map_err(|e| {
-            Failure::with_hint(format!("the port failed: {e}"), "Was the device removed or its driver restarted?")
+            Failure::with_hint(
+                format!("the port failed: {e}"),
+                "Was the device removed or its driver restarted?",
+            )
         })?
     })
 }
@@ -166,7 +183,10 @@ impl Shell for Operator {
             Event::RoutingFailed(why) if self.options.once => {
                 return ControlFlow::Break(Err(Failure::job(format!("no routing: {why}"))));
             }
-            Event::Role { state: SmState::Standby, why } if self.options.once => {
+            Event::Role {
+                state: SmState::Standby,
+                why,
+            } if self.options.once => {
                 return ControlFlow::Break(Err(not_master(why)));
             }
             Event::NoLink(_)
@@ -240,10 +260,16 @@ impl Operator {
             return Some(Input::Resweep);
         }
         if !changes.live.is_empty() {
-            info!(keys = changes.live.join(", "), "configuration keys took effect");
+            info!(
+                keys = changes.live.join(", "),
+                "configuration keys took effect"
+            );
         }
         if !changes.restart.is_empty() {
-            warn!(keys = changes.restart.join(", "), "configuration keys need a restart to take effect");
+            warn!(
+                keys = changes.restart.join(", "),
+                "configuration keys need a restart to take effect"
+            );
         }
         let before = core::mem::replace(&mut self.running, settings.raw);
         // What waits for a restart is not in force, and is told again at the next reload.
@@ -253,7 +279,10 @@ impl Operator {
         self.running.log.format = before.log.format;
         self.dump_dir = settings.dump_dir;
         self.log.set_level(&settings.log.level);
-        Some(Input::Config(Box::new(limited(settings.sm, self.options.window_limit))))
+        Some(Input::Config(Box::new(limited(
+            settings.sm,
+            self.options.window_limit,
+        ))))
     }
 
     fn sweep_done(&mut self, report: &SweepReport, sm: &SubnetManager) -> Result<(), Failure> {
@@ -306,7 +335,10 @@ fn verdict(report: &SweepReport, role: SmState) -> Result<(), Failure> {
     }
     let grave = report.problems.iter().filter(|p| p.kind.is_grave()).count();
     Err(Failure::with_hint(
-        format!("the subnet is not fully up: {}", output::table::count(grave, "problem", "problems")),
+        format!(
+            "the subnet is not fully up: {}",
+            output::table::count(grave, "problem", "problems")
+        ),
         report::problems(report).join("\n  "),
     ))
 }

@@ -63,7 +63,10 @@ fn live(args: &TopologyArgs) -> Result<View, Failure> {
     let _ = log::init(&settings.log, &terminal);
     let local = ports::choose(&settings.port)?;
     let timeout = u32::try_from(settings.sm.smp_timeout.as_millis()).unwrap_or(u32::MAX);
-    let open = OpenOptions { as_sm: false, response_timeout_ms: timeout };
+    let open = OpenOptions {
+        as_sm: false,
+        response_timeout_ms: timeout,
+    };
     let (sender, receiver) =
         UmadPort::open(&local, &open).map_err(|e| ports::explain(&e, Some(&local)))?;
     if let Some(limit) = sender.window_limit() {
@@ -77,10 +80,19 @@ fn live(args: &TopologyArgs) -> Result<View, Failure> {
         .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
     runtime.block_on(async {
         let (control, orders) = mpsc::channel(4);
-        watch_signals(control).map_err(|e| Failure::job(format!("cannot watch for signals: {e}")))?;
+        watch_signals(control)
+            .map_err(|e| Failure::job(format!("cannot watch for signals: {e}")))?;
         let clock = Clock::start();
         let sm = SubnetManager::read_only(settings.sm, clock.now());
-        let mut driver = Driver::new(sm, clock, port, Look { bar: terminal.bar() }, orders);
+        let mut driver = Driver::new(
+            sm,
+            clock,
+            port,
+            Look {
+                bar: terminal.bar(),
+            },
+            orders,
+        );
         let end = driver.run().await;
         end.map_err(|e| Failure::job(format!("the port failed: {e}")))?
     })

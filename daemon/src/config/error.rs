@@ -24,7 +24,10 @@ impl ConfigErrors {
     /// One error about a file as a whole.
     #[must_use]
     pub fn single(path: &Path, what: String) -> Self {
-        Self { path: Some(path.to_owned()), errors: vec![ConfigError { at: None, what }] }
+        Self {
+            path: Some(path.to_owned()),
+            errors: vec![ConfigError { at: None, what }],
+        }
     }
 
     /// Errors at byte ranges of a text, in the order of the text.
@@ -35,11 +38,17 @@ impl ConfigErrors {
     ) -> Self {
         let mut errors: Vec<ConfigError> = found
             .into_iter()
-            .map(|(span, what)| ConfigError { at: span.map(|s| line_column(text, s.start)), what })
+            .map(|(span, what)| ConfigError {
+                at: span.map(|s| line_column(text, s.start)),
+                what,
+            })
             .collect();
         errors.sort_by(|a, b| (a.at, &a.what).cmp(&(b.at, &b.what)));
         errors.dedup();
-        Self { path: path.map(Path::to_owned), errors }
+        Self {
+            path: path.map(Path::to_owned),
+            errors,
+        }
     }
 
     /// The errors in the order of the file.
@@ -74,7 +83,10 @@ impl core::error::Error for ConfigErrors {}
 fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    (
+        before.matches('\n').count() + 1,
+        before[line_start..].chars().count() + 1,
+    )
 }
 
 /// The known word that is nearest to what was typed, if one is near.

@@ -32,14 +32,8 @@ pub const KNOWN_ENGINES: &[&str] = ferrosm_routing::ENGINE_NAMES;
 /// # Errors
 /// Everything that is wrong with it.
 pub fn read(path: &Path) -> Result<Source, ConfigErrors> {
-    let text = std::fs::read_to_string(path).map_err(|e| {
-        let what = match e.kind() {
-            std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-            std::io::ErrorKind::PermissionDenied => "not permitted to read it".to_owned(),
-            _ => format!("cannot read it: {e}"),
-        };
-        ConfigErrors::single(path, what)
-    })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| ConfigErrors::single(path, format!("cannot read it: {e}")))?;
     Source::parse(path, text)
 }
 
@@ -56,7 +50,11 @@ impl Source {
     /// No file: all defaults.
     #[must_use]
     pub fn defaults() -> Self {
-        Self { path: None, text: String::new(), raw: RawConfig::default() }
+        Self {
+            path: None,
+            text: String::new(),
+            raw: RawConfig::default(),
+        }
     }
 
     /// Checks the keys and values of a text.
@@ -65,7 +63,11 @@ impl Source {
     /// Everything that is wrong with it.
     pub fn parse(path: &Path, text: String) -> Result<Self, ConfigErrors> {
         let raw = parse(path, &text)?;
-        Ok(Self { path: Some(path.to_owned()), text, raw })
+        Ok(Self {
+            path: Some(path.to_owned()),
+            text,
+            raw,
+        })
     }
 
     /// The file.
@@ -82,9 +84,13 @@ impl Source {
         let mut raw = self.raw.clone();
         flags(&mut raw);
         settings::settle(raw).map_err(|found| {
-            ConfigErrors::new(self.path.as_deref(), &self.text, found.into_iter().map(|(key, what)| {
-                (parse::position(&self.text, key), format!("{key}: {what}"))
-            }))
+            ConfigErrors::new(
+                self.path.as_deref(),
+                &self.text,
+                found.into_iter().map(|(key, what)| {
+                    (parse::position(&self.text, key), format!("{key}: {what}"))
+                }),
+            )
         })
     }
 }

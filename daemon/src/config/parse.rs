@@ -20,8 +20,10 @@ use super::{ConfigErrors, print};
 /// Everything that is wrong with it, `path` being its name.
 pub fn parse(path: &Path, text: &str) -> Result<RawConfig, ConfigErrors> {
     let (mut document, syntax) = DeTable::parse_recoverable(text);
-    let mut found: Vec<(Option<Range<usize>>, String)> =
-        syntax.iter().map(|e| (e.span(), e.message().to_owned())).collect();
+    let mut found: Vec<(Option<Range<usize>>, String)> = syntax
+        .iter()
+        .map(|e| (e.span(), e.message().to_owned()))
+        .collect();
     // After a syntax error the recovered rest is a guess: its errors would mislead.
     if !found.is_empty() {
         return Err(ConfigErrors::new(Some(path), text, found));
@@ -32,7 +34,9 @@ pub fn parse(path: &Path, text: &str) -> Result<RawConfig, ConfigErrors> {
             Ok(_) => break,
             Err(error) => error,
         };
-        let removed = error.span().and_then(|span| remove(document.get_mut(), &span, ""));
+        let removed = error
+            .span()
+            .and_then(|span| remove(document.get_mut(), &span, ""));
         match removed {
             Some(place) => found.push((error.span(), explain(error.message(), &place))),
             None => {
@@ -49,7 +53,15 @@ pub fn parse(path: &Path, text: &str) -> Result<RawConfig, ConfigErrors> {
 pub(super) fn position(text: &str, key: &str) -> Option<Range<usize>> {
     let document = DeTable::parse(text).ok()?;
     let (section, name) = key.split_once('.')?;
-    Some(document.get_ref().get(section)?.get_ref().as_table()?.get(name)?.span())
+    Some(
+        document
+            .get_ref()
+            .get(section)?
+            .get_ref()
+            .as_table()?
+            .get(name)?
+            .span(),
+    )
 }
 
 /// What was taken out.
@@ -74,10 +86,17 @@ fn remove(table: &mut DeTable<'_>, span: &Range<usize>, prefix: &str) -> Option<
         .find(|(key, value)| inside(key.span()) || inside(value.span()))
         .map(|(key, _)| key.get_ref().clone().into_owned())?;
     table.remove(hit.as_str());
-    Some(Removed { key: format!("{prefix}{hit}"), entry: true })
+    Some(Removed {
+        key: format!("{prefix}{hit}"),
+        entry: true,
+    })
 }
 
-fn remove_within(value: &mut Spanned<DeValue<'_>>, span: &Range<usize>, name: &str) -> Option<Removed> {
+fn remove_within(
+    value: &mut Spanned<DeValue<'_>>,
+    span: &Range<usize>,
+    name: &str,
+) -> Option<Removed> {
     match value.get_mut() {
         DeValue::Table(inner) => remove(inner, span, &format!("{name}.")),
         DeValue::Array(elements) => {
@@ -88,7 +107,10 @@ fn remove_within(value: &mut Spanned<DeValue<'_>>, span: &Range<usize>, name: &s
                 .enumerate()
                 .filter_map(|(i, e)| (i != at).then_some(e))
                 .collect();
-            Some(Removed { key: name.to_owned(), entry: false })
+            Some(Removed {
+                key: name.to_owned(),
+                entry: false,
+            })
         }
         DeValue::String(_)
         | DeValue::Integer(_)
@@ -105,24 +127,43 @@ fn explain(message: &str, place: &Removed) -> String {
     }
     let keys = print::keys();
     let Some((section, name)) = place.key.rsplit_once('.') else {
-        let mut sections: Vec<&str> = keys.iter().filter_map(|k| Some(k.split_once('.')?.0)).collect();
+        let mut sections: Vec<&str> = keys
+            .iter()
+            .filter_map(|k| Some(k.split_once('.')?.0))
+            .collect();
         sections.dedup();
-        let same = keys.iter().find(|k| k.split_once('.').is_some_and(|(_, n)| n == place.key));
+        let same = keys
+            .iter()
+            .find(|k| k.split_once('.').is_some_and(|(_, n)| n == place.key));
         return match (nearest(&place.key, sections.iter().copied()), same) {
             (Some(near), _) => format!("unknown section [{}]: did you mean [{near}]?", place.key),
-            (None, Some(key)) => format!("unknown key `{}`: it belongs in a section, as {key}", place.key),
-            (None, None) => format!("unknown section `{}`: there are {}", place.key, sections.join(", ")),
+            (None, Some(key)) => format!(
+                "unknown key `{}`: it belongs in a section, as {key}",
+                place.key
+            ),
+            (None, None) => format!(
+                "unknown section `{}`: there are {}",
+                place.key,
+                sections.join(", ")
+            ),
         };
     };
     let prefix = format!("{section}.");
     let names = || keys.iter().filter_map(|k| k.strip_prefix(&prefix));
-    let elsewhere = keys.iter().find(|k| k.rsplit_once('.').is_some_and(|(_, n)| n == name));
+    let elsewhere = keys
+        .iter()
+        .find(|k| k.rsplit_once('.').is_some_and(|(_, n)| n == name));
     match (elsewhere, nearest(name, names())) {
         (Some(key), _) => format!("unknown key `{name}` in [{section}]: did you mean {key}?"),
-        (None, Some(near)) => format!("unknown key `{name}` in [{section}]: did you mean `{near}`?"),
+        (None, Some(near)) => {
+            format!("unknown key `{name}` in [{section}]: did you mean `{near}`?")
+        }
         (None, None) => {
             let all: Vec<&str> = names().collect();
-            format!("unknown key `{name}` in [{section}]: there are {}", all.join(", "))
+            format!(
+                "unknown key `{name}` in [{section}]: there are {}",
+                all.join(", ")
+            )
         }
     }
 }
@@ -171,7 +212,12 @@ mod tests {
         let text = "[routing]\nengines = [\"updm\", \"minhop\", \"zigzag\"]\n";
         let told = errors(text);
         assert!(told.contains("f.toml:2:12: routing.engines: there is no routing engine `updm`: did you mean `updn`?"), "{told}");
-        assert!(told.contains("f.toml:2:30: routing.engines: there is no routing engine `zigzag`: there are "), "{told}");
+        assert!(
+            told.contains(
+                "f.toml:2:30: routing.engines: there is no routing engine `zigzag`: there are "
+            ),
+            "{told}"
+        );
     }
 
     #[test]

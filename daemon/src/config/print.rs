@@ -15,7 +15,9 @@ pub fn effective(raw: &RawConfig) -> String {
     let mut text = String::new();
     let mut section = String::new();
     for ((key, value), (_, default)) in entries(raw).into_iter().zip(default) {
-        let Some((s, name)) = key.split_once('.') else { continue };
+        let Some((s, name)) = key.split_once('.') else {
+            continue;
+        };
         if s != section {
             let blank = if section.is_empty() { "" } else { "\n" };
             text.push_str(&format!("{blank}[{s}]\n"));
@@ -32,7 +34,10 @@ pub fn effective(raw: &RawConfig) -> String {
 
 /// All keys as `section.key`, in the order of the file.
 pub(super) fn keys() -> Vec<String> {
-    entries(&RawConfig::default()).into_iter().map(|(key, _)| key).collect()
+    entries(&RawConfig::default())
+        .into_iter()
+        .map(|(key, _)| key)
+        .collect()
 }
 
 /// All keys with their values in TOML, in the order of the file.
@@ -72,7 +77,10 @@ mod tests {
         let there: BTreeSet<String> = file
             .iter()
             .flat_map(|(s, keys)| {
-                keys.as_table().unwrap().keys().map(move |k| format!("{s}.{k}"))
+                keys.as_table()
+                    .unwrap()
+                    .keys()
+                    .map(move |k| format!("{s}.{k}"))
             })
             .collect();
         assert_eq!(there, keys().into_iter().collect());

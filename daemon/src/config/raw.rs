@@ -161,7 +161,11 @@ pub struct Log {
 
 impl Default for Port {
     fn default() -> Self {
-        Self { ca: String::new(), number: Bounded::clamped(0), guid: Hex64(0) }
+        Self {
+            ca: String::new(),
+            number: Bounded::clamped(0),
+            guid: Hex64(0),
+        }
     }
 }
 
@@ -207,7 +211,13 @@ impl Default for LidRules {
 impl Default for Routing {
     fn default() -> Self {
         let core = SmConfig::default();
-        Self { engines: core.engines.iter().filter_map(|name| name.parse().ok()).collect() }
+        Self {
+            engines: core
+                .engines
+                .iter()
+                .filter_map(|name| name.parse().ok())
+                .collect(),
+        }
     }
 }
 
@@ -234,7 +244,9 @@ impl Default for Sweep {
             interval: Span(core.sweep_interval),
             smp_timeout: Span(core.smp_timeout),
             smp_retries: Bounded::clamped(core.smp_retries.into()),
-            max_outstanding: Bounded::clamped(u64::try_from(core.max_outstanding).unwrap_or(u64::MAX)),
+            max_outstanding: Bounded::clamped(
+                u64::try_from(core.max_outstanding).unwrap_or(u64::MAX),
+            ),
             max_outstanding_per_node: Bounded::clamped(core.max_outstanding_per_node.into()),
         }
     }
@@ -252,6 +264,9 @@ impl Default for Files {
 
 impl Default for Log {
     fn default() -> Self {
-        Self { format: LogFormat::Compact, level: "info".to_owned() }
+        Self {
+            format: LogFormat::Compact,
+            level: "info".to_owned(),
+        }
     }
 }

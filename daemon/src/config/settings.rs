@@ -66,39 +66,82 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
 
     let no_key = raw.subnet.m_key.0 == 0;
     if no_key && raw.subnet.m_key_protect_bits.get() > 0 {
-        wrong("subnet.m-key-protect-bits", "protects nothing without subnet.m-key: set that too, or this to 0");
+        wrong(
+            "subnet.m-key-protect-bits",
+            "protects nothing without subnet.m-key: set that too, or this to 0",
+        );
     }
     if no_key && !raw.subnet.m_key_lease_period.0.is_zero() {
-        wrong("subnet.m-key-lease-period", "is of no use without subnet.m-key: set that too, or this to \"0s\"");
+        wrong(
+            "subnet.m-key-lease-period",
+            "is of no use without subnet.m-key: set that too, or this to \"0s\"",
+        );
     }
     let lease = raw.subnet.m_key_lease_period.0;
     if lease.subsec_nanos() != 0 || lease.as_secs() > u64::from(u16::MAX) {
-        wrong("subnet.m-key-lease-period", "must be whole seconds, at most \"65535s\"");
+        wrong(
+            "subnet.m-key-lease-period",
+            "must be whole seconds, at most \"65535s\"",
+        );
     }
     if raw.sweep.max_outstanding_per_node.get() > raw.sweep.max_outstanding.get() {
-        wrong("sweep.max-outstanding-per-node", "is more than sweep.max-outstanding allows for all nodes together");
+        wrong(
+            "sweep.max-outstanding-per-node",
+            "is more than sweep.max-outstanding allows for all nodes together",
+        );
     }
-    if !in_range(raw.sweep.smp_timeout.0, Duration::from_millis(1), Duration::from_mins(1)) {
+    if !in_range(
+        raw.sweep.smp_timeout.0,
+        Duration::from_millis(1),
+        Duration::from_mins(1),
+    ) {
         wrong("sweep.smp-timeout", "must be from \"1ms\" to \"1m\"");
     }
     let interval = raw.sweep.interval.0;
-    if !interval.is_zero() && !in_range(interval, Duration::from_millis(100), Duration::from_hours(24)) {
-        wrong("sweep.interval", "must be \"0s\" for no light sweeps, or from \"100ms\" to \"1day\"");
+    if !interval.is_zero()
+        && !in_range(
+            interval,
+            Duration::from_millis(100),
+            Duration::from_hours(24),
+        )
+    {
+        wrong(
+            "sweep.interval",
+            "must be \"0s\" for no light sweeps, or from \"100ms\" to \"1day\"",
+        );
     }
-    if !in_range(raw.sm.poll_interval.0, Duration::from_millis(100), Duration::from_hours(1)) {
+    if !in_range(
+        raw.sm.poll_interval.0,
+        Duration::from_millis(100),
+        Duration::from_hours(1),
+    ) {
         wrong("sm.poll-interval", "must be from \"100ms\" to \"1h\"");
     }
     if raw.routing.engines.is_empty() {
-        wrong("routing.engines", "names no engine: at least one is needed, such as [\"updn\"]");
+        wrong(
+            "routing.engines",
+            "names no engine: at least one is needed, such as [\"updn\"]",
+        );
     }
     if raw.port.guid.0 != 0 && (!raw.port.ca.is_empty() || raw.port.number.get() != 0) {
-        wrong("port.guid", "names a port already: leave port.ca and port.number out");
+        wrong(
+            "port.guid",
+            "names a port already: leave port.ca and port.number out",
+        );
     }
     if raw.port.number.get() != 0 && raw.port.ca.is_empty() && raw.port.guid.0 == 0 {
         wrong("port.number", "needs port.ca to say of which CA");
     }
-    if raw.log.level.parse::<tracing_subscriber::filter::Targets>().is_err() {
-        wrong("log.level", "must be error, warn, info, debug or trace, or a list such as \"info,ferrosm_core=debug\"");
+    if raw
+        .log
+        .level
+        .parse::<tracing_subscriber::filter::Targets>()
+        .is_err()
+    {
+        wrong(
+            "log.level",
+            "must be error, warn, info, debug or trace, or a list such as \"info,ferrosm_core=debug\"",
+        );
     }
     if !errors.is_empty() {
         return Err(errors);
@@ -113,7 +156,10 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
         state_dir: some_text(&raw.files.state_dir).map(PathBuf::from),
         dump_dir: some_text(&raw.files.dump_dir).map(PathBuf::from),
         capture: some_text(&raw.files.capture).map(PathBuf::from),
-        log: LogSettings { format: raw.log.format, level: raw.log.level.clone() },
+        log: LogSettings {
+            format: raw.log.format,
+            level: raw.log.level.clone(),
+        },
         raw,
     })
 }
@@ -132,7 +178,8 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
         sm_key: MKey::new(raw.sm.sm_key.0),
         subnet_prefix: GidPrefix(raw.subnet.prefix.0),
         m_key: MKey::new(raw.subnet.m_key.0),
-        m_key_lease_period_s: u16::try_from(raw.subnet.m_key_lease_period.0.as_secs()).unwrap_or(u16::MAX),
+        m_key_lease_period_s: u16::try_from(raw.subnet.m_key_lease_period.0.as_secs())
+            .unwrap_or(u16::MAX),
         m_key_protect_bits: raw.subnet.m_key_protect_bits.to(),
         lmc: Lmc(raw.lids.lmc.to()),
         lmc_esp0: raw.lids.lmc_esp0,
@@ -147,7 +194,12 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
         max_operational_vls: raw.links.max_operational_vls.to(),
         local_phy_errors: raw.links.local_phy_errors.to(),
         overrun_errors: raw.links.overrun_errors.to(),
-        engines: raw.routing.engines.iter().map(|e| e.name().to_owned()).collect(),
+        engines: raw
+            .routing
+            .engines
+            .iter()
+            .map(|e| e.name().to_owned())
+            .collect(),
         sweep_interval: raw.sweep.interval.0,
         smp_timeout: raw.sweep.smp_timeout.0,
         smp_retries: raw.sweep.smp_retries.to(),
@@ -166,7 +218,10 @@ mod tests {
 
     #[test]
     fn defaults_of_the_file_are_those_of_the_core() {
-        assert_eq!(settle(RawConfig::default()).unwrap().sm, SmConfig::default());
+        assert_eq!(
+            settle(RawConfig::default()).unwrap().sm,
+            SmConfig::default()
+        );
     }
 
     #[test]
@@ -185,7 +240,9 @@ mod tests {
     fn flags_go_over_the_file() {
         let source = Source::parse(Path::new("f"), "[lids]\nlmc = 1\n".to_owned()).unwrap();
         assert_eq!(source.settle(|_| {}).unwrap().sm.lmc, Lmc(1));
-        let settings = source.settle(|raw| raw.lids.lmc = super::super::value::Bounded::clamped(2)).unwrap();
+        let settings = source
+            .settle(|raw| raw.lids.lmc = super::super::value::Bounded::clamped(2))
+            .unwrap();
         assert_eq!(settings.sm.lmc, Lmc(2));
     }
 }

@@ -150,7 +150,8 @@ impl<'de> Deserialize<'de> for Hex64 {
                 f.write_str("a 64-bit number in quotes, such as \"0x0002c90300a1b2c3\"")
             }
             fn visit_str<E: Error>(self, v: &str) -> Result<Hex64, E> {
-                v.parse().map_err(|_| E::invalid_value(Unexpected::Str(v), &self))
+                v.parse()
+                    .map_err(|_| E::invalid_value(Unexpected::Str(v), &self))
             }
             fn visit_i64<E: Error>(self, v: i64) -> Result<Hex64, E> {
                 u64::try_from(v)

@@ -56,7 +56,12 @@ impl Graph {
 }
 
 /// Where a LID lives: the switch, and the port there that its owner hangs on (0 for the switch itself).
-fn home(view: &View, ends: &[Vec<crate::output::view::End<'_>>], graph: &Graph, at: At) -> Option<(usize, PortNum)> {
+fn home(
+    view: &View,
+    ends: &[Vec<crate::output::view::End<'_>>],
+    graph: &Graph,
+    at: At,
+) -> Option<(usize, PortNum)> {
     if view.nodes[at.node].is_switch() {
         return Some((graph.number[at.node]?, PortNum::ZERO));
     }
@@ -77,9 +82,15 @@ pub(super) fn render(view: &View, owners: &Owners, out: &mut dyn Write) -> io::R
     }
     let switches = view.nodes.iter().filter(|n| n.is_switch());
     for (s, node) in switches.enumerate().filter(|(_, n)| n.lft.is_some()) {
-        writeln!(out, "dump_ucast_routes: Switch {}\nLID    : Port : Hops : Optimal", node.guid)?;
+        writeln!(
+            out,
+            "dump_ucast_routes: Switch {}\nLID    : Port : Hops : Optimal",
+            node.guid
+        )?;
         for (lid, (to, port_there)) in &homes {
-            let Some(distance) = &distances[*to] else { continue };
+            let Some(distance) = &distances[*to] else {
+                continue;
+            };
             // One hop more to what hangs on the switch.
             let last = u16::from(*port_there != PortNum::ZERO);
             let over = |port: PortNum| {
@@ -109,7 +120,6 @@ pub(super) fn render(view: &View, owners: &Owners, out: &mut dyn Write) -> io::R
                 )?;
             }
         }
-        writeln!(out)?;
     }
     Ok(())
 }
@@ -129,7 +139,7 @@ mod tests {
             text(render, &view),
             format!(
                 "dump_ucast_routes: Switch {}\nLID    : Port : Hops : Optimal\n\
-                 0x0002 : 000  : 00   : yes\n0x0007 : 001  : 01   : yes\n0x0009 : 002  : 01   : yes\n\n",
+                 0x0002 : 000  : 00   : yes\n0x0007 : 001  : 01   : yes\n0x0009 : 002  : 01   : yes\n",
                 view.nodes[2].guid
             )
         );
@@ -142,7 +152,12 @@ mod tests {
         lft.set(Lid(7), PortNum(2));
         view.nodes[2].lft = Some(Arc::new(lft));
         let text = text(render, &view);
-        assert!(text.contains("0x0002 : UNREACHABLE\n0x0007 : 002  : HOPS UNKNOWN\n0x0009 : UNREACHABLE\n"), "{text}");
+        assert!(
+            text.contains(
+                "0x0002 : UNREACHABLE\n0x0007 : 002  : HOPS UNKNOWN\n0x0009 : UNREACHABLE\n"
+            ),
+            "{text}"
+        );
     }
 
     /// In a ring of four, going the long way round is told with the port of the short way.
@@ -154,7 +169,9 @@ mod tests {
         }
         let mut view = View::of_spec(&spec);
         let ends = view.ends();
-        let switches: Vec<usize> = (0..view.nodes.len()).filter(|n| view.nodes[*n].is_switch()).collect();
+        let switches: Vec<usize> = (0..view.nodes.len())
+            .filter(|n| view.nodes[*n].is_switch())
+            .collect();
         let (from, to) = (switches[0], switches[1]);
         let port_to = |n: usize| ends[from].iter().find(|e| e.peer.node == n).map(|e| e.port);
         let (short, long) = (port_to(to).unwrap(), port_to(switches[3]).unwrap());
@@ -163,7 +180,10 @@ mod tests {
         lft.set(lid, long);
         view.nodes[from].lft = Some(Arc::new(lft));
         let text = text(render, &view);
-        let expected = format!("0x{:04X} : {:03}  : 03   : No 1 hop path possible via port {short}!\n", lid.0, long.0);
+        let expected = format!(
+            "0x{:04X} : {:03}  : 03   : No 1 hop path possible via port {short}!\n",
+            lid.0, long.0
+        );
         assert!(text.contains(&expected), "{text}");
     }
 }

@@ -24,7 +24,11 @@ pub(super) fn render(view: &View, owners: &Owners, out: &mut dyn Write) -> io::R
         })
         .collect();
     let top = owners.top();
-    for node in view.nodes.iter().filter(|n| n.is_switch() && n.lft.is_some()) {
+    for node in view
+        .nodes
+        .iter()
+        .filter(|n| n.is_switch() && n.lft.is_some())
+    {
         writeln!(
             out,
             "Unicast lids [0-{top}] of switch Lid {} guid {} ('{}'):",

@@ -23,14 +23,26 @@ pub fn write(view: &View, dir: &Path) -> Result<(), Failure> {
     let refuse = |name: &str, e: std::io::Error| {
         Failure::job(format!("cannot write {}: {e}", dir.join(name).display()))
     };
-    std::fs::create_dir_all(dir)
-        .map_err(|e| Failure::job(format!("cannot create {}: {e}", dir.display())))?;
+    make_dir(dir)?;
     let owners = Owners::new(view);
     for (name, render) in FILES {
         atomic::write(&dir.join(name), |out| render(view, &owners, out))
             .map_err(|e| refuse(name, e))?;
     }
     Ok(())
+}
+
+/// Makes the directory where it is missing.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn make_dir(dir: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(dir).map_err(|e| {
+        Failure::with_hint(
+            format!("cannot create dump directory {}: {e}", dir.display()),
+            "Name another directory with --dump-dir.",
+        )
+    })
 }
 
 type Render = fn(&View, &Owners, &mut dyn std::io::Write) -> std::io::Result<()>;
@@ -56,7 +68,10 @@ impl Owners {
                 let after = first + (1 << end.lmc.0.min(7));
                 by_lid.resize(by_lid.len().max(after), None);
                 for owner in &mut by_lid[first..after] {
-                    owner.get_or_insert(At { node: index, port: end.port });
+                    owner.get_or_insert(At {
+                        node: index,
+                        port: end.port,
+                    });
                 }
             }
         }
@@ -84,7 +99,7 @@ fn entry(node: &Node, lid: Lid) -> Option<PortNum> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use std::sync::Arc;
 
@@ -93,11 +108,15 @@ pub(crate) mod tests {
     use ferrosm_routing::Lft;
 
     /// Host 1 and host 2 on one switch, LIDs 7, 9 and 2.
-    pub(crate) fn star() -> View {
+    pub(super) fn star() -> View {
         let mut spec = ferrosm_sim::generate::from_spec("star:2").unwrap();
         let mut lids = [Lid(7), Lid(9)].into_iter();
         for node in &mut spec.nodes {
-            let lid = if node.kind == NodeType::Switch { Lid(2) } else { lids.next().unwrap() };
+            let lid = if node.kind == NodeType::Switch {
+                Lid(2)
+            } else {
+                lids.next().unwrap()
+            };
             node.lids = vec![(lid, Lmc(0))];
         }
         let mut view = View::of_spec(&spec);
@@ -105,7 +124,11 @@ pub(crate) mod tests {
             .links
             .iter()
             .map(|l| {
-                let (host, port) = if view.nodes[l.a.node].is_switch() { (l.b, l.a) } else { (l.a, l.b) };
+                let (host, port) = if view.nodes[l.a.node].is_switch() {
+                    (l.b, l.a)
+                } else {
+                    (l.a, l.b)
+                };
                 (view.nodes[host.node].end_port(host.port).lid, port.port)
             })
             .collect();
@@ -119,7 +142,7 @@ pub(crate) mod tests {
         view
     }
 
-    pub(crate) fn text(render: Render, view: &View) -> String {
+    pub(super) fn text(render: Render, view: &View) -> String {
         let mut out = Vec::new();
         render(view, &Owners::new(view), &mut out).unwrap();
         String::from_utf8(out).unwrap()
@@ -134,6 +157,9 @@ pub(crate) mod tests {
             .map(|e| e.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        assert_eq!(names, ["opensm-lfts.dump", "opensm-subnet.lst", "opensm.fdbs"]);
+        assert_eq!(
+            names,
+            ["opensm-lfts.dump", "opensm-subnet.lst", "opensm.fdbs"]
+        );
     }
 }

@@ -18,10 +18,24 @@ enum Half {
 pub(super) fn render(view: &View, _: &Owners, out: &mut dyn Write) -> io::Result<()> {
     for (index, ends) in view.ends().iter().enumerate() {
         for end in ends {
-            half(view, At { node: index, port: end.port }, Half::Here, out)?;
+            half(
+                view,
+                At {
+                    node: index,
+                    port: end.port,
+                },
+                Half::Here,
+                out,
+            )?;
             out.write_all(b" ")?;
             half(view, end.peer, Half::Peer, out)?;
-            writeln!(out, " PHY={} LOG={} SPD={}", width(end.link), state(end.link), speed(end.link))?;
+            writeln!(
+                out,
+                " PHY={} LOG={} SPD={}",
+                width(end.link),
+                state(end.link),
+                speed(end.link)
+            )?;
         }
     }
     Ok(())
@@ -37,7 +51,10 @@ fn half(view: &View, at: At, half: Half, out: &mut dyn Write) -> io::Result<()> 
         _ => "**",
     };
     let own = PortNum(if node.is_switch() { 0 } else { at.port.0 });
-    let sm = if view.sm.is_some_and(|sm| sm.node == at.node && (node.is_switch() || sm.port == own)) {
+    let sm = if view
+        .sm
+        .is_some_and(|sm| sm.node == at.node && (node.is_switch() || sm.port == own))
+    {
         "-SM"
     } else {
         ""
@@ -48,17 +65,30 @@ fn half(view: &View, at: At, half: Half, out: &mut dyn Write) -> io::Result<()> 
         node.num_ports, node.system_image_guid.0, node.guid.0, end.guid.0
     )?;
     match half {
-        Half::Here => write!(out, "VenID:{:06X} DevID:{:04X} ", node.vendor_id, node.device_id)?,
+        Half::Here => write!(
+            out,
+            "VenID:{:06X} DevID:{:04X} ",
+            node.vendor_id, node.device_id
+        )?,
         // OpenSM prints the product in the upper half here, and readers know it so.
-        Half::Peer => write!(out, "VenID:{:08X} DevID:{:04X}0000 ", node.vendor_id, node.device_id)?,
+        Half::Peer => write!(
+            out,
+            "VenID:{:08X} DevID:{:04X}0000 ",
+            node.vendor_id, node.device_id
+        )?,
     }
     // A brace in a name would end it for every reader.
     let name = node.name().replace('{', "(").replace('}', ")");
-    write!(out, "Rev:{:08X} {{{name}}} LID:{:04X} PN:{:02X} }}", node.revision, end.lid.0, at.port.0)
+    write!(
+        out,
+        "Rev:{:08X} {{{name}}} LID:{:04X} PN:{:02X} }}",
+        node.revision, end.lid.0, at.port.0
+    )
 }
 
 fn width(link: &Link) -> String {
-    link.width.map_or_else(|| "??".to_owned(), |w| format!("{}x", w.0))
+    link.width
+        .map_or_else(|| "??".to_owned(), |w| format!("{}x", w.0))
 }
 
 /// Where the state is not known (on paper) the link counts as working.
@@ -94,7 +124,10 @@ mod tests {
     #[test]
     fn a_cable_is_two_lines_as_opensm_writes_them() {
         let mut view = star();
-        view.sm = Some(At { node: 0, port: PortNum(1) });
+        view.sm = Some(At {
+            node: 0,
+            port: PortNum(1),
+        });
         let (host, switch) = (view.nodes[0].clone(), view.nodes[2].clone());
         let text = text(render, &view);
         assert_eq!(text.lines().count(), 4);

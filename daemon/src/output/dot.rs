@@ -20,9 +20,17 @@ pub fn render(view: &View, out: &mut impl Write) -> fmt::Result {
             NodeType::Router => "diamond",
             _ => "ellipse",
         };
-        let lids: Vec<String> =
-            node.end_ports.iter().filter(|e| e.lid.0 != 0).map(|e| e.lid.to_string()).collect();
-        let lid = if lids.is_empty() { String::new() } else { format!("\\nLID {}", lids.join(", ")) };
+        let lids: Vec<String> = node
+            .end_ports
+            .iter()
+            .filter(|e| e.lid.0 != 0)
+            .map(|e| e.lid.to_string())
+            .collect();
+        let lid = if lids.is_empty() {
+            String::new()
+        } else {
+            format!("\\nLID {}", lids.join(", "))
+        };
         writeln!(
             out,
             "  \"{}\" [shape={shape}, label=\"{}{lid}\"];",

@@ -40,7 +40,9 @@ pub fn init(settings: &LogSettings, terminal: &Terminal) -> Handle {
     let set = match settings.format {
         LogFormat::Compact => {
             use std::io::IsTerminal;
-            let format = format.with_ansi(std::io::stderr().is_terminal()).with_target(false);
+            let format = format
+                .with_ansi(std::io::stderr().is_terminal())
+                .with_target(false);
             registry.with(format.compact()).try_init()
         }
         LogFormat::Json => registry.with(format.json().flatten_event(true)).try_init(),
@@ -90,7 +92,13 @@ fn sweep(r: &SweepReport, role: SmState) {
     }
     for (attr, count) in &r.smps {
         let name = ferrosm_mad::attr::id::name(*attr).unwrap_or("?");
-        debug!(attr = name, gets = count.gets, sets = count.sets, timeouts = count.timeouts, "SMPs of the sweep");
+        debug!(
+            attr = name,
+            gets = count.gets,
+            sets = count.sets,
+            timeouts = count.timeouts,
+            "SMPs of the sweep"
+        );
     }
     for (phase, took) in &r.phases {
         debug!(%phase, took_ms = super::json::sweep::ms(*took), "phase of the sweep");

@@ -27,7 +27,9 @@ impl Terminal {
     /// A bar; it shows nothing where there is no terminal.
     #[must_use]
     pub fn bar(&self) -> Bar {
-        let Some(bars) = &self.bars else { return Bar { bar: None } };
+        let Some(bars) = &self.bars else {
+            return Bar { bar: None };
+        };
         let bar = bars.add(ProgressBar::new(0));
         if let Ok(style) = ProgressStyle::with_template("{msg:>14} {wide_bar} {pos}/{len}") {
             bar.set_style(style);

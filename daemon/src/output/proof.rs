@@ -15,7 +15,13 @@ pub fn render(view: &View, routed: &Routed) -> String {
     };
     row("fabric", table::sums(view));
     if routed.left_out > 0 {
-        row("left out", format!("{} on other islands", count(routed.left_out, "node", "nodes")));
+        row(
+            "left out",
+            format!(
+                "{} on other islands",
+                count(routed.left_out, "node", "nodes")
+            ),
+        );
     }
     for refused in &routed.refused {
         row("refused", refused.clone());
@@ -29,17 +35,51 @@ pub fn render(view: &View, routed: &Routed) -> String {
             }
             row("lanes", format!("1 of {}", routed.vls_allowed));
             row("LIDs", routed.lids.to_string());
-            row("routes", format!("{} from switch to LID, all arrive", proof.pairs));
+            row(
+                "routes",
+                format!("{} from switch to LID, all arrive", proof.pairs),
+            );
             row("unreachable", "none".to_owned());
             row("loops", "none".to_owned());
-            row("credit loops", format!("none in {} dependencies of {} channels", proof.dependencies, proof.channels));
-            row("hops", format!("at most {}, {:.2} on average", proof.max_hops, proof.mean_hops()));
-            let pairs = proof.hop_histogram.iter().enumerate().filter(|(_, n)| **n > 0);
+            row(
+                "credit loops",
+                format!(
+                    "none in {} dependencies of {} channels",
+                    proof.dependencies, proof.channels
+                ),
+            );
+            row(
+                "hops",
+                format!(
+                    "at most {}, {:.2} on average",
+                    proof.max_hops,
+                    proof.mean_hops()
+                ),
+            );
+            let pairs = proof
+                .hop_histogram
+                .iter()
+                .enumerate()
+                .filter(|(_, n)| **n > 0);
             let pairs: Vec<String> = pairs.map(|(hops, n)| format!("{n} with {hops}")).collect();
-            row("end port pairs", if pairs.is_empty() { "none".to_owned() } else { pairs.join(", ") });
-            row("balance", format!("busiest channel {} routes, mean {:.1}", proof.max_load, proof.mean_load));
+            row(
+                "end port pairs",
+                if pairs.is_empty() {
+                    "none".to_owned()
+                } else {
+                    pairs.join(", ")
+                },
+            );
+            row(
+                "balance",
+                format!(
+                    "busiest channel {} routes, mean {:.1}",
+                    proof.max_load, proof.mean_load
+                ),
+            );
         }
     }
     row("computed in", duration(routed.took));
+    table::wrap(&mut out);
     format!("{out}\n")
 }

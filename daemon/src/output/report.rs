@@ -28,11 +28,20 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
         ("links", report.links.to_string()),
         (
             "LIDs",
-            format!("{} in use, highest {}, {} given or changed", report.lids, report.top_lid, report.lids_changed),
+            format!(
+                "{} in use, highest {}, {} given or changed",
+                report.lids, report.top_lid, report.lids_changed
+            ),
         ),
     ];
     if report.absent > 0 {
-        facts.push(("absent", format!("{} that had a LID before", count(report.absent, "port", "ports"))));
+        facts.push((
+            "absent",
+            format!(
+                "{} that had a LID before",
+                count(report.absent, "port", "ports")
+            ),
+        ));
     }
     if !report.engine.is_empty() {
         facts.push(("engine", report.engine.to_owned()));
@@ -41,13 +50,29 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
     match &report.proof {
         Some(proof) => {
             facts.push(("routes", format!("{} proven, no loop", proof.pairs)));
-            facts.push(("max hops", format!("{} between switches, {:.2} on average", proof.max_hops, proof.mean_hops())));
+            facts.push((
+                "max hops",
+                format!(
+                    "{} between switches, {:.2} on average",
+                    proof.max_hops,
+                    proof.mean_hops()
+                ),
+            ));
             facts.push(("credit loops", "none".to_owned()));
-            facts.push(("load", format!("{} routes over the busiest link, {:.1} on average", proof.max_load, proof.mean_load)));
+            facts.push((
+                "load",
+                format!(
+                    "{} routes over the busiest link, {:.1} on average",
+                    proof.max_load, proof.mean_load
+                ),
+            ));
         }
         None => facts.push(("routes", "nothing to route".to_owned())),
     }
-    facts.push(("LFT blocks", format!("{} written", report.lft_blocks_written)));
+    facts.push((
+        "LFT blocks",
+        format!("{} written", report.lft_blocks_written),
+    ));
     facts.push(("SMPs", format!("{} sent", report.smps_sent())));
     facts.push(("took", duration(report.took)));
     facts
@@ -58,18 +83,29 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
 pub fn render(report: &SweepReport, role: SmState) -> String {
     let mut text = String::new();
     let kind = if report.local { " (local)" } else { "" };
-    let verdict = if report.is_clean() { "the subnet is up" } else { "the subnet is NOT fully up" };
+    let verdict = if report.is_clean() {
+        "the subnet is up"
+    } else {
+        "the subnet is NOT fully up"
+    };
     let mut facts_table = table::new(["", ""]);
     facts_table.set_header([format!("Sweep {}{kind}", report.number), verdict.to_owned()]);
     for (name, value) in facts(report, role) {
         facts_table.add_row([name.to_owned(), value]);
     }
 
+    table::wrap(&mut facts_table);
+
     let mut smps = table::new(["SMPs by attribute", "Gets", "Sets", "Timeouts"]);
     table::right(&mut smps, &[1, 2, 3]);
     for (attr, c) in &report.smps {
         let name = id::name(*attr).map_or_else(|| attr.to_string(), str::to_owned);
-        smps.add_row([name, c.gets.to_string(), c.sets.to_string(), c.timeouts.to_string()]);
+        smps.add_row([
+            name,
+            c.gets.to_string(),
+            c.sets.to_string(),
+            c.timeouts.to_string(),
+        ]);
     }
 
     let mut phases = table::new(["Phase", "Time"]);
@@ -93,7 +129,12 @@ pub fn problems(report: &SweepReport) -> Vec<String> {
     let mut lines: Vec<String> = sorted
         .iter()
         .take(PROBLEMS_MAX)
-        .map(|p| format!("{}: {p}", if p.kind.is_grave() { "problem" } else { "note" }))
+        .map(|p| {
+            format!(
+                "{}: {p}",
+                if p.kind.is_grave() { "problem" } else { "note" }
+            )
+        })
         .collect();
     if sorted.len() > PROBLEMS_MAX {
         lines.push(format!("... and {} more", sorted.len() - PROBLEMS_MAX));
@@ -122,17 +163,38 @@ mod tests {
     use ferrosm_core::report::{Phase, Problem, ProblemKind, SmpCount};
 
     fn report() -> SweepReport {
-        let mut report = SweepReport { number: 1, switches: 2, cas: 3, links: 4, ..SweepReport::default() };
-        report.smps.insert(id::LFT, SmpCount { gets: 1, sets: 22, timeouts: 3 });
-        report.phases.push((Phase::Discover, Duration::from_millis(12)));
+        let mut report = SweepReport {
+            number: 1,
+            switches: 2,
+            cas: 3,
+            links: 4,
+            ..SweepReport::default()
+        };
+        report.smps.insert(
+            id::LFT,
+            SmpCount {
+                gets: 1,
+                sets: 22,
+                timeouts: 3,
+            },
+        );
+        report
+            .phases
+            .push((Phase::Discover, Duration::from_millis(12)));
         report
     }
 
     #[test]
     fn attributes_have_the_words_of_the_specification() {
         let text = render(&report(), SmState::Master);
-        let row = text.lines().find(|l| l.contains("LinearForwardingTable")).unwrap();
-        let numbers: Vec<&str> = row.split_whitespace().filter(|w| w.parse::<u64>().is_ok()).collect();
+        let row = text
+            .lines()
+            .find(|l| l.contains("LinearForwardingTable"))
+            .unwrap();
+        let numbers: Vec<&str> = row
+            .split_whitespace()
+            .filter(|w| w.parse::<u64>().is_ok())
+            .collect();
         assert_eq!(numbers, ["1", "22", "3"]);
         assert!(text.contains("2 switches, 3 channel adapters, 0 routers"));
         assert!(text.contains("the subnet is up"));
@@ -141,9 +203,15 @@ mod tests {
     #[test]
     fn grave_problems_come_first_and_the_list_ends() {
         let mut report = report();
-        report.problems = vec![Problem { place: "p0".to_owned(), kind: ProblemKind::Loopback }];
+        report.problems = vec![Problem {
+            place: "p0".to_owned(),
+            kind: ProblemKind::Loopback,
+        }];
         for n in 0..30 {
-            report.problems.push(Problem { place: format!("q{n}"), kind: ProblemKind::NoLid });
+            report.problems.push(Problem {
+                place: format!("q{n}"),
+                kind: ProblemKind::NoLid,
+            });
         }
         let lines = problems(&report);
         assert_eq!(lines.len(), PROBLEMS_MAX + 1);

@@ -16,7 +16,6 @@ const NAMES_MAX: usize = 20;
 const BOX_W: f64 = 108.0;
 const BOX_H: f64 = 26.0;
 const GAP_X: f64 = 14.0;
-const GAP_Y: f64 = 110.0;
 const HOST_H: f64 = 11.0;
 const DOT: f64 = 7.0;
 const MARGIN: f64 = 24.0;
@@ -42,7 +41,9 @@ struct Layout {
 pub fn render(view: &View, out: &mut impl Write) -> fmt::Result {
     let ends = view.ends();
     let draw_hosts = view.nodes.len() <= HOSTS_MAX;
-    let switches: Vec<usize> = (0..view.nodes.len()).filter(|n| view.nodes[*n].is_switch()).collect();
+    let switches: Vec<usize> = (0..view.nodes.len())
+        .filter(|n| view.nodes[*n].is_switch())
+        .collect();
     let hosts = hosts_by_switch(view, &ends);
     let layout = if switches.is_empty() {
         row(view)
@@ -79,9 +80,16 @@ pub fn render(view: &View, out: &mut impl Write) -> fmt::Result {
 /// Hosts and routers by the switch that they are drawn at: the first that they are cabled to.
 fn hosts_by_switch(view: &View, ends: &[Vec<End<'_>>]) -> BTreeMap<usize, Vec<usize>> {
     let mut hosts: BTreeMap<usize, Vec<(u8, usize)>> = BTreeMap::new();
-    for (node, of_node) in ends.iter().enumerate().filter(|(n, _)| !view.nodes[*n].is_switch()) {
+    for (node, of_node) in ends
+        .iter()
+        .enumerate()
+        .filter(|(n, _)| !view.nodes[*n].is_switch())
+    {
         if let Some(end) = of_node.iter().find(|e| view.nodes[e.peer.node].is_switch()) {
-            hosts.entry(end.peer.node).or_default().push((end.peer.port.0, node));
+            hosts
+                .entry(end.peer.node)
+                .or_default()
+                .push((end.peer.port.0, node));
         }
     }
     let sorted = hosts.into_iter().map(|(s, mut on_it)| {
@@ -131,7 +139,10 @@ fn levels(
 
 /// No switch: hosts side by side.
 fn row(view: &View) -> Layout {
-    let at = |n: usize| Point { x: MARGIN + BOX_W * (to_f64(n) + 0.5), y: MARGIN + BOX_H };
+    let at = |n: usize| Point {
+        x: MARGIN + BOX_W * (to_f64(n) + 0.5),
+        y: MARGIN + BOX_H,
+    };
     Layout {
         at: (0..view.nodes.len()).map(|n| (n, at(n))).collect(),
         width: 2.0 * MARGIN + BOX_W * to_f64(view.nodes.len().max(1)),
@@ -158,7 +169,11 @@ fn layers(
                     .filter(|e| view.nodes[e.peer.node].is_switch())
                     .map(|e| x[e.peer.node])
                     .collect();
-                if peers.is_empty() { 0.0 } else { peers.iter().sum::<f64>() / to_f64(peers.len()) }
+                if peers.is_empty() {
+                    0.0
+                } else {
+                    peers.iter().sum::<f64>() / to_f64(peers.len())
+                }
             };
             let mut keyed: Vec<(f64, usize)> = level.iter().map(|s| (middle(s), *s)).collect();
             keyed.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
@@ -170,19 +185,34 @@ fn layers(
         }
     }
     let top = MARGIN + BOX_H / 2.0;
-    let bottom = top + GAP_Y * to_f64(levels.len() - 1);
+    // Wide pictures need room between levels, or cables run all but level.
+    let gap = (width * 0.09).clamp(110.0, 420.0);
+    let bottom = top + gap * to_f64(levels.len() - 1);
     let hang = if draw_hosts {
-        hosts.values().map(|h| hosts_height(h.len())).fold(0.0, f64::max)
+        hosts
+            .values()
+            .map(|h| hosts_height(h.len()))
+            .fold(0.0, f64::max)
     } else {
         0.0
     };
     let mut at = BTreeMap::new();
     for (i, level) in levels.iter().enumerate() {
         for s in level {
-            at.insert(*s, Point { x: x[*s], y: bottom - GAP_Y * to_f64(i) });
+            at.insert(
+                *s,
+                Point {
+                    x: x[*s],
+                    y: bottom - gap * to_f64(i),
+                },
+            );
         }
     }
-    Layout { at, width, height: bottom + BOX_H / 2.0 + hang + MARGIN }
+    Layout {
+        at,
+        width,
+        height: bottom + BOX_H / 2.0 + hang + MARGIN,
+    }
 }
 
 /// All switches are alike (rings, tori, meshes): a circle, hosts outside.
@@ -190,21 +220,38 @@ fn circle(switches: &[usize], hosts: &BTreeMap<usize, Vec<usize>>, draw_hosts: b
     let n = to_f64(switches.len());
     let radius = (n * (BOX_W + GAP_X) / TAU).max(120.0);
     let hang = if draw_hosts {
-        hosts.values().map(|h| hosts_height(h.len())).fold(0.0, f64::max)
+        hosts
+            .values()
+            .map(|h| hosts_height(h.len()))
+            .fold(0.0, f64::max)
     } else {
         0.0
     };
     let middle = radius + BOX_W / 2.0 + hang + MARGIN;
     let at = switches.iter().enumerate().map(|(i, s)| {
         let (sin, cos) = (TAU * to_f64(i) / n).sin_cos();
-        (*s, Point { x: middle + radius * sin, y: middle - radius * cos })
+        (
+            *s,
+            Point {
+                x: middle + radius * sin,
+                y: middle - radius * cos,
+            },
+        )
     });
-    Layout { at: at.collect(), width: 2.0 * middle, height: 2.0 * middle }
+    Layout {
+        at: at.collect(),
+        width: 2.0 * middle,
+        height: 2.0 * middle,
+    }
 }
 
 /// Room below a switch for its hosts.
 fn hosts_height(n: usize) -> f64 {
-    if n <= NAMES_MAX { HOST_H * to_f64(n) + 4.0 } else { (DOT + 2.0) * to_f64(n.div_ceil(columns())) + 4.0 }
+    if n <= NAMES_MAX {
+        HOST_H * to_f64(n) + 4.0
+    } else {
+        (DOT + 2.0) * to_f64(n.div_ceil(columns())) + 4.0
+    }
 }
 
 /// Dots in a row below a switch.
@@ -258,13 +305,21 @@ fn switch(
         n.guid
     )?;
     let lid = n.end_port(ferrosm_mad::ids::PortNum::ZERO).lid;
-    let mut second = if lid.0 == 0 { String::new() } else { format!("LID {lid}") };
+    let mut second = if lid.0 == 0 {
+        String::new()
+    } else {
+        format!("LID {lid}")
+    };
     if !draw_hosts && !hosts.is_empty() {
         let sep = if second.is_empty() { "" } else { ", " };
-        write!(second, "{sep}{}", super::table::count(hosts.len(), "host", "hosts"))?;
+        write!(
+            second,
+            "{sep}{}",
+            super::table::count(hosts.len(), "host", "hosts")
+        )?;
     }
     let lift = if second.is_empty() { 3.0 } else { -2.0 };
-    label(at.x, at.y + lift, "middle", &shorten(&n.name(), 24), out)?;
+    label(at.x, at.y + lift, "middle", &shorten(&n.name(), 23), out)?;
     if !second.is_empty() {
         label(at.x, at.y + 8.0, "middle", &second, out)?;
     }
@@ -274,7 +329,10 @@ fn switch(
     let below = at.y + BOX_H / 2.0;
     for (i, h) in hosts.iter().enumerate() {
         let place = if hosts.len() <= NAMES_MAX {
-            Point { x: x + DOT, y: below + HOST_H * (to_f64(i) + 0.5) + 2.0 }
+            Point {
+                x: x + DOT,
+                y: below + HOST_H * (to_f64(i) + 0.5) + 2.0,
+            }
         } else {
             let (line, column) = (i / columns(), i % columns());
             Point {
@@ -289,9 +347,17 @@ fn switch(
 
 fn host(view: &View, node: usize, at: Point, named: bool, out: &mut impl Write) -> fmt::Result {
     let n = &view.nodes[node];
-    let lids: Vec<String> =
-        n.end_ports.iter().filter(|e| e.lid.0 != 0).map(|e| e.lid.to_string()).collect();
-    let lids = if lids.is_empty() { String::new() } else { format!(", LID {}", lids.join(", ")) };
+    let lids: Vec<String> = n
+        .end_ports
+        .iter()
+        .filter(|e| e.lid.0 != 0)
+        .map(|e| e.lid.to_string())
+        .collect();
+    let lids = if lids.is_empty() {
+        String::new()
+    } else {
+        format!(", LID {}", lids.join(", "))
+    };
     writeln!(
         out,
         "<circle class=\"h\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{}\"><title>{} {}{lids}</title></circle>",
@@ -301,11 +367,25 @@ fn host(view: &View, node: usize, at: Point, named: bool, out: &mut impl Write) 
         escape(&n.name()),
         n.guid
     )?;
-    if named { label(at.x + DOT, at.y + 3.0, "start", &shorten(&n.name(), 24), out) } else { Ok(()) }
+    if named {
+        label(
+            at.x + DOT,
+            at.y + 3.0,
+            "start",
+            &shorten(&n.name(), 20),
+            out,
+        )
+    } else {
+        Ok(())
+    }
 }
 
 fn label(x: f64, y: f64, anchor: &str, text: &str, out: &mut impl Write) -> fmt::Result {
-    writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>", escape(text))
+    writeln!(
+        out,
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>",
+        escape(text)
+    )
 }
 
 fn shorten(text: &str, max: usize) -> String {
@@ -316,7 +396,9 @@ fn shorten(text: &str, max: usize) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }
 
 /// Numbers of nodes are far below what a double holds exactly.
@@ -340,7 +422,7 @@ mod tests {
     fn a_tree_has_its_levels() {
         for shape in ["fat-tree:8", "fat-tree:8;sharp"] {
             let text = picture(shape);
-            let heights: std::collections::BTreeMap<&str, usize> = text
+            let heights: BTreeMap<&str, usize> = text
                 .lines()
                 .filter(|l| l.starts_with("<rect class=\"s\""))
                 .map(|l| l.split(" y=\"").nth(1).unwrap().split('"').next().unwrap())

@@ -1,6 +1,6 @@
 //! Tables for eyes.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use ferrosm_mad::attr::NodeType;
 
 use super::json::topology::kind;
@@ -10,8 +10,20 @@ use super::view::{End, View};
 #[must_use]
 pub fn new<const N: usize>(heads: [&str; N]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_BORDERS_ONLY).set_header(heads);
     table
+        .load_style(presets::UTF8_BORDERS_ONLY)
+        .set_header(heads);
+    table
+}
+
+/// Columns that a table of sentences may have: what is longer goes on in the next line.
+const WIDTH: u16 = 110;
+
+/// Breaks long cells.
+pub fn wrap(table: &mut Table) {
+    table
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(WIDTH);
 }
 
 /// Aligns columns of numbers to the right.
@@ -53,7 +65,11 @@ pub fn topology(view: &View) -> String {
             kind(node.kind).to_owned(),
             node.name(),
             node.guid.to_string(),
-            if lids.is_empty() { "-".to_owned() } else { lids.join(", ") },
+            if lids.is_empty() {
+                "-".to_owned()
+            } else {
+                lids.join(", ")
+            },
             format!("{}/{}", ends.len(), node.num_ports),
             connected,
         ]);
@@ -66,7 +82,11 @@ pub fn topology(view: &View) -> String {
 pub fn sums(view: &View) -> String {
     let mut parts = vec![
         count(view.count(NodeType::Switch), "switch", "switches"),
-        count(view.count(NodeType::Ca), "channel adapter", "channel adapters"),
+        count(
+            view.count(NodeType::Ca),
+            "channel adapter",
+            "channel adapters",
+        ),
     ];
     let routers = view.count(NodeType::Router);
     if routers > 0 {
@@ -84,13 +104,20 @@ pub fn count(n: usize, one: &str, many: &str) -> String {
 
 /// What a switch is connected to: numbers by kind.
 fn neighbours(view: &View, ends: &[End<'_>]) -> String {
-    let of = |kind: NodeType| ends.iter().filter(|e| view.nodes[e.peer.node].kind == kind).count();
+    let of = |kind: NodeType| {
+        ends.iter()
+            .filter(|e| view.nodes[e.peer.node].kind == kind)
+            .count()
+    };
     let parts = [
         (of(NodeType::Switch), "switch port", "switch ports"),
         (of(NodeType::Ca), "host port", "host ports"),
         (of(NodeType::Router), "router port", "router ports"),
     ];
-    let parts = parts.into_iter().filter(|(n, ..)| *n > 0).map(|(n, one, many)| count(n, one, many));
+    let parts = parts
+        .into_iter()
+        .filter(|(n, ..)| *n > 0)
+        .map(|(n, one, many)| count(n, one, many));
     parts.collect::<Vec<_>>().join(", ")
 }
 
@@ -106,7 +133,10 @@ mod tests {
         for node in &spec.nodes {
             assert!(text.contains(&node.node_guid.to_string()));
         }
-        assert!(text.ends_with("3 switches, 6 channel adapters, 9 links\n"), "{text}");
+        assert!(
+            text.ends_with("3 switches, 6 channel adapters, 9 links\n"),
+            "{text}"
+        );
         assert!(text.contains("2 switch ports, 2 host ports"), "{text}");
     }
 }

@@ -107,13 +107,21 @@ impl Node {
     /// The end port behind a port: of a switch always port 0.
     #[must_use]
     pub fn end_port(&self, port: PortNum) -> EndPort {
-        let number = if self.is_switch() { PortNum::ZERO } else { port };
-        self.end_ports.iter().find(|e| e.port == number).copied().unwrap_or(EndPort {
-            port: number,
-            guid: PortGuid(self.guid.0),
-            lid: Lid::NONE,
-            lmc: Lmc(0),
-        })
+        let number = if self.is_switch() {
+            PortNum::ZERO
+        } else {
+            port
+        };
+        self.end_ports
+            .iter()
+            .find(|e| e.port == number)
+            .copied()
+            .unwrap_or(EndPort {
+                port: number,
+                guid: PortGuid(self.guid.0),
+                lid: Lid::NONE,
+                lmc: Lmc(0),
+            })
     }
 
     /// `Switch`, `Ca` or `Rt`, and the letter of ids: infiniband-diags' words.
@@ -129,7 +137,10 @@ impl Node {
     /// The description without what would break a line.
     #[must_use]
     pub fn name(&self) -> String {
-        self.description.chars().map(|c| if c.is_control() || c == '"' { ' ' } else { c }).collect()
+        self.description
+            .chars()
+            .map(|c| if c.is_control() || c == '"' { ' ' } else { c })
+            .collect()
     }
 }
 
@@ -137,7 +148,9 @@ impl Link {
     /// `4xHDR`, with `?` for what is not known.
     #[must_use]
     pub fn rate(&self) -> String {
-        let width = self.width.map_or_else(|| "?x".to_owned(), |w| format!("{}x", w.0));
+        let width = self
+            .width
+            .map_or_else(|| "?x".to_owned(), |w| format!("{}x", w.0));
         format!("{width}{}", self.speed.map_or("?", LinkSpeed::name))
     }
 }
@@ -154,7 +167,12 @@ impl View {
             let end_ports = node.end_ports().filter_map(|port| {
                 let p = node.ports.get(port.index())?;
                 let info = p.info();
-                Some(EndPort { port, guid: p.guid, lid: info.lid, lmc: info.lmc })
+                Some(EndPort {
+                    port,
+                    guid: p.guid,
+                    lid: info.lid,
+                    lmc: info.lmc,
+                })
             });
             nodes.push(Node {
                 kind: node.info.node_type,
@@ -170,10 +188,17 @@ impl View {
                 lft: node.installed.clone(),
             });
         }
-        let at = |p: ferrosm_core::PortRef| At { node: index[p.node.index()], port: p.port };
+        let at = |p: ferrosm_core::PortRef| At {
+            node: index[p.node.index()],
+            port: p.port,
+        };
         let links = subnet.links().map(|l| {
             let known = [l.a, l.b].map(|p| subnet.port(p).filter(|p| p.known));
-            let info = known.into_iter().flatten().next().map(ferrosm_core::Port::info);
+            let info = known
+                .into_iter()
+                .flatten()
+                .next()
+                .map(ferrosm_core::Port::info);
             Link {
                 a: at(l.a),
                 b: at(l.b),
@@ -182,7 +207,11 @@ impl View {
                 state: info.map(|i| i.port_state),
             }
         });
-        Self { nodes, links: links.collect(), sm: subnet.local().map(at) }
+        Self {
+            nodes,
+            links: links.collect(),
+            sm: subnet.local().map(at),
+        }
     }
 
     /// From a fabric on paper.
@@ -193,7 +222,12 @@ impl View {
             let end_ports = node.port_guids.iter().enumerate().filter_map(|(i, guid)| {
                 let port = PortNum(u8::try_from(i).ok()?.checked_add(first)?);
                 let (lid, lmc) = node.lids.get(i).copied().unwrap_or_default();
-                Some(EndPort { port, guid: *guid, lid, lmc })
+                Some(EndPort {
+                    port,
+                    guid: *guid,
+                    lid,
+                    lmc,
+                })
             });
             Node {
                 kind: node.kind,
@@ -209,7 +243,10 @@ impl View {
                 lft: None,
             }
         });
-        let at = |p: PortAt| At { node: p.node, port: PortNum(p.port) };
+        let at = |p: PortAt| At {
+            node: p.node,
+            port: PortNum(p.port),
+        };
         let links = spec.links.iter().map(|l| Link {
             a: at(l.a),
             b: at(l.b),
@@ -217,7 +254,11 @@ impl View {
             speed: Some(l.speed),
             state: None,
         });
-        Self { nodes: nodes.collect(), links: links.collect(), sm: None }
+        Self {
+            nodes: nodes.collect(),
+            links: links.collect(),
+            sm: None,
+        }
     }
 
     /// Ends of cables by node, each node's in the order of its ports.
@@ -225,9 +266,17 @@ impl View {
     pub fn ends(&self) -> Vec<Vec<End<'_>>> {
         let mut ends = vec![Vec::new(); self.nodes.len()];
         for link in &self.links {
-            ends[link.a.node].push(End { port: link.a.port, peer: link.b, link });
+            ends[link.a.node].push(End {
+                port: link.a.port,
+                peer: link.b,
+                link,
+            });
             if link.a != link.b {
-                ends[link.b.node].push(End { port: link.b.port, peer: link.a, link });
+                ends[link.b.node].push(End {
+                    port: link.b.port,
+                    peer: link.a,
+                    link,
+                });
             }
         }
         for of_node in &mut ends {
@@ -274,8 +323,19 @@ impl View {
     /// Only these nodes (in increasing order) and the cables between them.
     #[must_use]
     pub fn only(&self, keep: &[usize]) -> Self {
-        let at = |p: At| Some(At { node: keep.binary_search(&p.node).ok()?, port: p.port });
-        let links = self.links.iter().filter_map(|l| Some(Link { a: at(l.a)?, b: at(l.b)?, ..*l }));
+        let at = |p: At| {
+            Some(At {
+                node: keep.binary_search(&p.node).ok()?,
+                port: p.port,
+            })
+        };
+        let links = self.links.iter().filter_map(|l| {
+            Some(Link {
+                a: at(l.a)?,
+                b: at(l.b)?,
+                ..*l
+            })
+        });
         Self {
             nodes: keep.iter().map(|i| self.nodes[*i].clone()).collect(),
             links: links.collect(),
@@ -292,12 +352,22 @@ mod tests {
     #[test]
     fn a_fabric_on_paper_keeps_nodes_cables_and_addresses() {
         let mut spec = from_spec("fat-tree2:8,2,3").unwrap();
-        let host = spec.nodes.iter().position(|n| n.kind == NodeType::Ca).unwrap();
+        let host = spec
+            .nodes
+            .iter()
+            .position(|n| n.kind == NodeType::Ca)
+            .unwrap();
         spec.nodes[host].lids = vec![(Lid(9), Lmc(1))];
         let view = View::of_spec(&spec);
-        assert_eq!((view.nodes.len(), view.links.len()), (spec.nodes.len(), spec.links.len()));
+        assert_eq!(
+            (view.nodes.len(), view.links.len()),
+            (spec.nodes.len(), spec.links.len())
+        );
         let end = view.nodes[host].end_port(PortNum(1));
-        assert_eq!((end.guid, end.lid, end.lmc), (spec.nodes[host].port_guids[0], Lid(9), Lmc(1)));
+        assert_eq!(
+            (end.guid, end.lid, end.lmc),
+            (spec.nodes[host].port_guids[0], Lid(9), Lmc(1))
+        );
         let cables: usize = view.ends().iter().map(Vec::len).sum();
         assert_eq!(cables, 2 * spec.links.len());
     }
@@ -309,7 +379,10 @@ mod tests {
         let islands = view.islands();
         assert_eq!(islands.iter().map(Vec::len).collect::<Vec<_>>(), [9, 9]);
         let one = view.only(&islands[1]);
-        assert_eq!((one.nodes.len(), one.links.len()), (9, view.links.len() / 2));
+        assert_eq!(
+            (one.nodes.len(), one.links.len()),
+            (9, view.links.len() / 2)
+        );
         assert_eq!(one.islands().len(), 1);
     }
 }

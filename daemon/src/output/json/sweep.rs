@@ -126,7 +126,10 @@ pub fn document(report: &SweepReport, role: SmState) -> Document<'_> {
         what: p.kind.to_string(),
         grave: p.kind.is_grave(),
     });
-    let phases = report.phases.iter().map(|(p, d)| Phase { phase: p.to_string(), ms: ms(*d) });
+    let phases = report.phases.iter().map(|(p, d)| Phase {
+        phase: p.to_string(),
+        ms: ms(*d),
+    });
     Document {
         schema: super::SCHEMA,
         sweep: report.number,
@@ -160,14 +163,34 @@ mod tests {
 
     #[test]
     fn members_are_as_documented() {
-        let mut report = SweepReport { number: 3, switches: 2, engine: "updn", ..SweepReport::default() };
-        report.smps.insert(id::LFT, SmpCount { gets: 1, sets: 2, timeouts: 3 });
-        report.phases.push((report::Phase::ReadTables, Duration::from_micros(1500)));
-        report.problems.push(report::Problem { place: "x".to_owned(), kind: ProblemKind::NoLid });
+        let mut report = SweepReport {
+            number: 3,
+            switches: 2,
+            engine: "updn",
+            ..SweepReport::default()
+        };
+        report.smps.insert(
+            id::LFT,
+            SmpCount {
+                gets: 1,
+                sets: 2,
+                timeouts: 3,
+            },
+        );
+        report
+            .phases
+            .push((report::Phase::ReadTables, Duration::from_micros(1500)));
+        report.problems.push(report::Problem {
+            place: "x".to_owned(),
+            kind: ProblemKind::NoLid,
+        });
         let text = crate::output::json::line(&document(&report, SmState::Master));
         assert_eq!(text.matches('\n').count(), 1);
         let v: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!((&v["schema"], &v["sweep"], &v["clean"]), (&1.into(), &3.into(), &false.into()));
+        assert_eq!(
+            (&v["schema"], &v["sweep"], &v["clean"]),
+            (&1.into(), &3.into(), &false.into())
+        );
         assert_eq!(v["smps"][0]["attribute"], "LinearForwardingTable");
         assert_eq!(v["smps"][0]["sets"], 2);
         assert_eq!(v["phases"][0]["phase"], "read tables");

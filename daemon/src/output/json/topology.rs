@@ -83,7 +83,10 @@ pub const fn kind(of: NodeType) -> &'static str {
 /// Makes the document.
 #[must_use]
 pub fn document(view: &View) -> Document<'_> {
-    let end = |at: At| End { guid: view.nodes[at.node].guid, port: at.port.0 };
+    let end = |at: At| End {
+        guid: view.nodes[at.node].guid,
+        port: at.port.0,
+    };
     let nodes = view.nodes.iter().map(|n| Node {
         guid: n.guid,
         kind: kind(n.kind),
@@ -96,7 +99,12 @@ pub fn document(view: &View) -> Document<'_> {
         end_ports: n
             .end_ports
             .iter()
-            .map(|e| EndPort { port: e.port.0, guid: e.guid, lid: e.lid.0, lmc: e.lmc.0 })
+            .map(|e| EndPort {
+                port: e.port.0,
+                guid: e.guid,
+                lid: e.lid.0,
+                lmc: e.lmc.0,
+            })
             .collect(),
     });
     let links = view.links.iter().map(|l| Link {

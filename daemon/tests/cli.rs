@@ -1,0 +1,338 @@
+//! The program from the outside: exit codes and sentences for bad input, clean ends, files.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A directory of one test, removed when the value goes.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("cli-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, content: &str) -> String {
+        std::fs::write(self.0.join(name), content).unwrap();
+        self.path(name)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn program(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ferrosm"));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    program(args).output().unwrap()
+}
+
+/// Exit code, standard output, standard error.
+fn told(args: &[&str]) -> (Option<i32>, String, String) {
+    let out = run(args);
+    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    (out.status.code(), text(&out.stdout), text(&out.stderr))
+}
+
+/// Waits for the program's end, not for ever.
+fn end_of(mut child: Child) -> Option<i32> {
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(20) {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    panic!("the program did not end");
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill")
+        .args([&format!("-{name}"), &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+/// Reads standard error until a line has the words.
+fn wait_for(lines: &mut impl BufRead, words: &str) -> String {
+    let mut all = String::new();
+    loop {
+        let mut line = String::new();
+        assert!(
+            lines.read_line(&mut line).unwrap() > 0,
+            "`{words}` was never said:\n{all}"
+        );
+        all.push_str(&line);
+        if line.contains(words) {
+            return line;
+        }
+    }
+}
+
+#[test]
+fn wrong_keys_and_values_are_all_told_with_their_place() {
+    let dir = Scratch::new("config");
+    let file = dir.file("f.toml", "[sm]\npriorty = 3\n\n[lids]\nlmc = 8\n");
+    for args in [
+        &["run", "--config", &file][..],
+        &["demo", "--once", "--config", &file],
+        &["config", "check", &file],
+        &["config", "print", &file],
+    ] {
+        let (code, out, err) = told(args);
+        assert_eq!((code, out.as_str()), (Some(78), ""), "{args:?}");
+        assert!(
+            err.contains("f.toml:2:1: unknown key `priorty` in [sm]: did you mean `priority`?"),
+            "{err}"
+        );
+        assert!(err.contains("f.toml:5:7: lids.lmc: "), "{err}");
+        assert!(!err.contains("panicked"), "{err}");
+    }
+}
+
+#[test]
+fn a_missing_configuration_file_is_bad_configuration() {
+    let (code, _, err) = told(&["run", "--config", "no-such-file.toml"]);
+    assert_eq!(code, Some(78));
+    assert!(
+        err.starts_with("ferrosm: no-such-file.toml: cannot read it: "),
+        "{err}"
+    );
+}
+
+#[test]
+fn printed_configuration_is_accepted() {
+    let dir = Scratch::new("print");
+    for kind in ["--default", "--effective"] {
+        let (code, out, _) = told(&["config", "print", kind]);
+        assert_eq!(code, Some(0));
+        let (code, _, err) = told(&["config", "check", &dir.file("printed.toml", &out)]);
+        assert_eq!(code, Some(0), "{err}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_fabric_is_told_with_its_line() {
+    let dir = Scratch::new("topology");
+    let file = dir.file(
+        "x.net",
+        "Switch 2 \"S-1\"\n[1] \"H-1\"[1]\n\nCa 1 \"H-1\"\n[1] \"S-1\"[2]\n",
+    );
+    for args in [
+        &["topology", "--from", &file][..],
+        &["route", "--from", &file],
+        &["demo", &file, "--once"],
+    ] {
+        let (code, out, err) = told(args);
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{args:?}");
+        assert!(err.contains("x.net: line 2: "), "{err}");
+    }
+}
+
+#[test]
+fn usage_errors_are_told_apart_from_failures() {
+    let (code, _, err) = told(&["route", "--from", "fat-tree:4", "--engine", "updm"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("did you mean `updn`?"), "{err}");
+    let (code, _, err) = told(&["demo", "pyramid:3", "--once"]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("unknown shape `pyramid`"), "{err}");
+}
+
+/// Where there is InfiniBand this test has nothing to say.
+#[test]
+fn without_a_port_the_way_to_the_demo_is_shown() {
+    let (code, out, _) = told(&["ports", "--json"]);
+    if code == Some(0) && out.contains("\"usable\": true") {
+        println!("this host has an InfiniBand port: not looked at");
+        return;
+    }
+    let (code, out, err) = told(&["run", "--once"]);
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(err.starts_with("ferrosm: "), "{err}");
+    // libibumad may be missing too, which is another sentence with another hint.
+    assert!(
+        err.contains("ferrosm demo") || err.contains("libibumad3"),
+        "{err}"
+    );
+}
+
+#[test]
+fn the_demo_comes_up_and_says_so() {
+    let (code, out, err) = told(&["demo", "--once"]);
+    assert_eq!(code, Some(0), "{err}");
+    for words in [
+        "the subnet is up",
+        "128 channel adapters",
+        "credit loops",
+        "LinearForwardingTable",
+    ] {
+        assert!(out.contains(words), "no `{words}` in\n{out}");
+    }
+    let (code, out, _) = told(&["demo", "torus:3,3,1", "--once", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (code, &report["clean"], &report["switches"]),
+        (Some(0), &true.into(), &9.into())
+    );
+}
+
+#[test]
+fn lids_are_kept_and_a_second_start_changes_nothing() {
+    let dir = Scratch::new("state");
+    let state = dir.path("state");
+    let report = |shape: &str| -> serde_json::Value {
+        let (code, out, err) = told(&["demo", shape, "--once", "--json", "--state-dir", &state]);
+        assert_eq!(code, Some(0), "{err}");
+        serde_json::from_str(&out).unwrap()
+    };
+    let first = report("ring:5,2");
+    let kept = std::fs::read_to_string(dir.path("state/lids.json")).unwrap();
+    let second = report("ring:5,2");
+    assert_eq!(
+        (&first["top_lid"], &second["top_lid"]),
+        (&15.into(), &15.into())
+    );
+    assert_eq!(
+        std::fs::read_to_string(dir.path("state/lids.json")).unwrap(),
+        kept
+    );
+    // The file is what decides, not luck.
+    let moved = kept.replace("\"lid\": 15,", "\"lid\": 1000,");
+    assert_ne!(moved, kept);
+    dir.file("state/lids.json", &moved);
+    assert_eq!(report("ring:5,2")["top_lid"], 1000);
+    dir.file("state/lids.json", "{ broken");
+    assert_eq!(report("ring:5,2")["clean"], true);
+    assert_eq!(
+        std::fs::read_to_string(dir.path("state/lids.json.broken-1")).unwrap(),
+        "{ broken"
+    );
+}
+
+#[test]
+fn dumps_and_captures_are_written() {
+    let dir = Scratch::new("dumps");
+    let (dump, capture) = (dir.path("dump"), dir.path("c.pcapng"));
+    let (code, _, err) = told(&[
+        "demo",
+        "ring:4,2",
+        "--once",
+        "--dump-dir",
+        &dump,
+        "--capture",
+        &capture,
+    ]);
+    assert_eq!(code, Some(0), "{err}");
+    let mut magic = [0; 4];
+    std::fs::File::open(&capture)
+        .unwrap()
+        .read_exact(&mut magic)
+        .unwrap();
+    assert_eq!(magic, [0x0A, 0x0D, 0x0D, 0x0A]);
+    for name in ["opensm-subnet.lst", "opensm.fdbs", "opensm-lfts.dump"] {
+        let text = std::fs::read_to_string(Path::new(&dump).join(name)).unwrap();
+        assert!(!text.is_empty() && !text.contains("UNREACHABLE"), "{name}");
+    }
+}
+
+#[test]
+fn what_topology_writes_topology_reads() {
+    let dir = Scratch::new("roundtrip");
+    let (_, first, _) = told(&[
+        "topology",
+        "--from",
+        "fat-tree:4;sharp",
+        "--format",
+        "ibnet",
+    ]);
+    let file = dir.file("x.net", &first);
+    let (code, second, err) = told(&["topology", "--from", &file, "--format", "ibnet"]);
+    assert_eq!((code, first), (Some(0), second), "{err}");
+}
+
+#[test]
+fn islands_are_told() {
+    let (code, out, err) = told(&["demo", "ring:3,2;islands=2", "--once"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        err.contains("islands=2") && out.contains("3 switches, 6 channel adapters"),
+        "{err}\n{out}"
+    );
+    let (code, out, _) = told(&["route", "--from", "ring:3,2;islands=2"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("9 nodes on other islands"), "{out}");
+}
+
+/// A daemon is told to read a wrong file, then a right one, then to stop.
+#[test]
+fn reload_keeps_the_last_good_configuration_and_stop_is_clean() {
+    let dir = Scratch::new("reload");
+    let file = dir.file("f.toml", "[sweep]\ninterval = \"10s\"\n");
+    let mut child = program(&["demo", "ring:3,1", "--config", &file])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    wait_for(&mut err, "sweep done");
+    dir.file("f.toml", "[sweep]\ninterval = 5\n");
+    signal(&child, "HUP");
+    let line = wait_for(&mut err, "error in the configuration");
+    assert!(
+        line.contains("line=2") && line.contains("column=12"),
+        "{line}"
+    );
+    wait_for(&mut err, "the last good one stays");
+    dir.file("f.toml", "[sweep]\ninterval = \"5s\"\n[port]\nca = \"x\"\n");
+    signal(&child, "HUP");
+    let line = wait_for(&mut err, "took effect");
+    assert!(line.contains("sweep.interval"), "{line}");
+    let line = wait_for(&mut err, "need a restart");
+    assert!(line.contains("port.ca"), "{line}");
+    wait_for(&mut err, "sweep done");
+    signal(&child, "TERM");
+    wait_for(&mut err, "stopping");
+    assert_eq!(end_of(child), Some(0));
+}
+
+#[test]
+fn a_state_directory_has_one_owner() {
+    let dir = Scratch::new("lock");
+    let state = dir.path("state");
+    let mut child = program(&["demo", "ring:3,1", "--state-dir", &state])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    wait_for(&mut err, "sweep done");
+    let (code, _, second) = told(&["demo", "ring:3,1", "--once", "--state-dir", &state]);
+    assert_eq!(code, Some(1));
+    assert!(
+        second.contains("another ferrosm uses state directory"),
+        "{second}"
+    );
+    signal(&child, "INT");
+    assert_eq!(end_of(child), Some(0));
+}
