@@ -207,6 +207,20 @@ fn hex(word: &str) -> Option<u64> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tables(pub BTreeMap<u64, BTreeMap<u16, u8>>);
 
+/// The one entry that `dump_fts` leaves out: the last one, where its LID is a multiple of 64.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The switch.
+    pub switch: u64,
+    /// Its DR path, as `smpdump -D` takes it.
+    pub path: String,
+    /// The LID, first of its block.
+    pub lid: u16,
+}
+
+/// Entries of an LFT block.
+pub const LFT_BLOCK: u16 = 64;
+
 /// The entry that means "no port".
 const NO_PORT: u8 = 255;
 
@@ -237,6 +251,42 @@ impl Tables {
             }
         }
         Ok(tables)
+    }
+
+    /// What `dump_fts` left out of `text`.
+    ///
+    /// # Errors
+    /// The line that is not understood.
+    pub fn left_out(text: &str) -> Result<Vec<LeftOut>, String> {
+        // Unicast lids [0x0-0x90] of switch DR path slid 0; dlid 0; 0,1,3 guid 0x... (name):
+        let read = |line: &str| {
+            let last = hex(line.split_once('-')?.1.split_once(']')?.0)?;
+            let lid = u16::try_from(last).ok()?;
+            let switch = word_after(line, "guid").and_then(hex)?;
+            let path = line.split_once(" guid ")?.0.rsplit(' ').next()?.to_owned();
+            Some(LeftOut { switch, path, lid })
+        };
+        let mut all = Vec::new();
+        for line in text.lines().filter(|line| line.starts_with("Unicast lids")) {
+            let end = read(line).ok_or_else(|| format!("dump_fts: cannot read: {line}"))?;
+            if end.lid > 0 && end.lid.is_multiple_of(LFT_BLOCK) {
+                all.push(end);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Adds an entry from the block that it begins, as `smpdump` prints it.
+    ///
+    /// # Errors
+    /// The text that is not understood.
+    pub fn complete(&mut self, entry: &LeftOut, block: &str) -> Result<(), String> {
+        let first = block.get(..2).and_then(|byte| u8::from_str_radix(byte, 16).ok());
+        let port = first.ok_or_else(|| format!("smpdump: cannot read: {block}"))?;
+        if port != NO_PORT {
+            self.0.entry(entry.switch).or_default().insert(entry.lid, port);
+        }
+        Ok(())
     }
 
     /// The out port of a switch for a LID.

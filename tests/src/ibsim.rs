@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use crate::diags::{Net, Observed, SmInfo, Tables, Trace, parse_links};
+use crate::diags::{LFT_BLOCK, Net, Observed, SmInfo, Tables, Trace, parse_links};
 use crate::process::{Finished, Launch, POLL, Running, poll_until};
 use crate::programs;
 use crate::scratch::{Scratch, unique_name};
@@ -188,9 +188,22 @@ impl Ibsim {
     pub fn observe(&self) -> Result<Observed, String> {
         Ok(Observed {
             net: self.net()?,
-            tables: Tables::parse(&self.said("dump_fts", &["-a", "-n"])?)?,
+            tables: self.tables()?,
             links: parse_links(&self.said("iblinkinfo", &["-l"])?)?,
         })
+    }
+
+    /// The linear forwarding tables by `dump_fts`, and by `smpdump` what that leaves out.
+    fn tables(&self) -> Result<Tables, String> {
+        /// AttributeID of LinearForwardingTable, as `smpdump` takes it.
+        const LFT: &str = "25";
+        let text = self.said("dump_fts", &["-a", "-n"])?;
+        let mut tables = Tables::parse(&text)?;
+        for entry in Tables::left_out(&text)? {
+            let block = (entry.lid / LFT_BLOCK).to_string();
+            tables.complete(&entry, &self.said("smpdump", &["-D", &entry.path, LFT, &block])?)?;
+        }
+        Ok(tables)
     }
 
     /// The path that `ibtracert` finds between two LIDs.
