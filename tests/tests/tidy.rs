@@ -215,3 +215,23 @@ fn outside_crates_are_where_they_belong() {
         }
     }
 }
+
+/// `docs/compliance.md` names tests as `file: function`; each must be there.
+#[test]
+fn compliance_names_tests_that_exist() {
+    let root = workspace();
+    let table = fs::read_to_string(root.join("docs/compliance.md")).unwrap();
+    let mut named = 0;
+    let mut missing = Vec::new();
+    // Between backquotes: every second piece.
+    for piece in table.split('`').skip(1).step_by(2) {
+        let Some((file, function)) = piece.split_once(".rs: ") else { continue };
+        named += 1;
+        let text = fs::read_to_string(root.join(format!("{file}.rs"))).unwrap_or_default();
+        if !text.contains(&format!("fn {function}(")) {
+            missing.push(piece.to_owned());
+        }
+    }
+    assert!(named > 20, "only {named} tests are named: has the form of the table changed?");
+    assert_none(&missing);
+}
