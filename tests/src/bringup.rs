@@ -28,10 +28,21 @@ pub fn check(fabric: &str, args: &[&str], lmc: u8) {
 
     let again = run_once(&sim, args);
     let after = judge_now(&sim, &cold, lmc);
-    assert_eq!(seen.net.lids(), after.net.lids(), "a second run changes a LID");
+    assert_eq!(
+        seen.net.lids(),
+        after.net.lids(),
+        "a second run changes a LID"
+    );
     assert_eq!(seen.tables, after.tables, "a second run changes a table");
-    assert_eq!(again["lft_blocks_written"], 0, "a second run writes tables: {again}");
-    assert_eq!(sets_of(&again, "LinearForwardingTable"), 0, "a second run writes tables: {again}");
+    assert_eq!(
+        again["lft_blocks_written"], 0,
+        "a second run writes tables: {again}"
+    );
+    assert_eq!(
+        sets_of(&again, "LinearForwardingTable"),
+        0,
+        "a second run writes tables: {again}"
+    );
 }
 
 /// Runs `ferrosm run --once` with a state and a dump directory of the simulator's own; its report.
@@ -42,7 +53,15 @@ pub fn check(fabric: &str, args: &[&str], lmc: u8) {
 pub fn run_once(sim: &Ibsim, args: &[&str]) -> Value {
     let (state, dump) = (sim.subdir("state"), sim.subdir("dump"));
     let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
-    let mut all = vec!["run", "--once", "--json", "--state-dir", &*state, "--dump-dir", &*dump];
+    let mut all = vec![
+        "run",
+        "--once",
+        "--json",
+        "--state-dir",
+        &*state,
+        "--dump-dir",
+        &*dump,
+    ];
     all.extend_from_slice(args);
     report_in(&sim.ferrosm(&all).expect_success().stdout)
 }
@@ -56,11 +75,18 @@ pub fn judge_now(sim: &Ibsim, cold: &Net, lmc: u8) -> Observed {
     let seen = sim.observe().unwrap_or_else(|reason| panic!("{reason}"));
     let verdict = judge::examine(&seen);
     verdict.sound().unwrap_or_else(|faults| panic!("{faults}"));
-    assert_eq!(cabling(&seen.net), cabling(cold), "not the fabric that was there before");
+    assert_eq!(
+        cabling(&seen.net),
+        cabling(cold),
+        "not the fabric that was there before"
+    );
     for (end, (_, found)) in seen.net.lids() {
         // A base switch port 0 has LMC 0 whatever the subnet's is.
         let is_switch = end.1 == 0;
-        assert!(found == lmc || (is_switch && found == 0), "LMC of {end:x?} is {found}, not {lmc}");
+        assert!(
+            found == lmc || (is_switch && found == 0),
+            "LMC of {end:x?} is {found}, not {lmc}"
+        );
     }
     seen
 }
@@ -71,7 +97,9 @@ pub fn cabling(net: &Net) -> BTreeMap<(u64, u8), (u64, u8)> {
     net.nodes
         .values()
         .flat_map(|node| {
-            node.ports.iter().map(|(&n, port)| ((node.guid, n), (port.peer, port.peer_port)))
+            node.ports
+                .iter()
+                .map(|(&n, port)| ((node.guid, n), (port.peer, port.peer_port)))
         })
         .collect()
 }
@@ -82,7 +110,9 @@ fn trace_pairs(sim: &Ibsim, seen: &Observed) {
         .net
         .hosts()
         .flat_map(|node| {
-            node.ports.iter().map(|(&number, port)| (node.guid, number, port.lid, port.lmc))
+            node.ports
+                .iter()
+                .map(|(&number, port)| (node.guid, number, port.lid, port.lmc))
         })
         .collect();
     for sample in 0..TRACED_PAIRS {
@@ -95,7 +125,9 @@ fn trace_pairs(sim: &Ibsim, seen: &Observed) {
             }
             // Another path of the LMC range for each sample.
             let lid = to.2 + u16::try_from(sample % (1 << to.3)).unwrap_or(0);
-            let said = sim.trace(from.2, lid).unwrap_or_else(|reason| panic!("{reason}"));
+            let said = sim
+                .trace(from.2, lid)
+                .unwrap_or_else(|reason| panic!("{reason}"));
             let walked = judge::path(&seen.net, &seen.tables, (from.0, from.1), lid)
                 .unwrap_or_else(|reason| panic!("{reason}"));
             assert_eq!(said.hops, walked, "ibtracert {} {lid}", from.2);
@@ -110,7 +142,9 @@ fn trace_pairs(sim: &Ibsim, seen: &Observed) {
 /// With what it says.
 pub fn sound_dumps(dump: &Path, scratch: &Path, end_ports: usize) {
     let opinion = ibdmchk::ask(dump, scratch).unwrap_or_else(|reason| panic!("{reason}"));
-    opinion.sound(end_ports).unwrap_or_else(|reason| panic!("{reason}"));
+    opinion
+        .sound(end_ports)
+        .unwrap_or_else(|reason| panic!("{reason}"));
 }
 
 /// The report of the last sweep in what `ferrosm run --once --json` printed.
@@ -130,7 +164,9 @@ pub fn report_in(stdout: &str) -> Value {
 /// If the report has no list of SMPs.
 #[must_use]
 pub fn sets_of(report: &Value, attribute: &str) -> u64 {
-    let Some(rows) = report["smps"].as_array() else { panic!("no `smps` in {report}") };
+    let Some(rows) = report["smps"].as_array() else {
+        panic!("no `smps` in {report}")
+    };
     let row = rows.iter().find(|row| row["attribute"] == attribute);
     row.and_then(|row| row["sets"].as_u64()).unwrap_or(0)
 }

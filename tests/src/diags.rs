@@ -105,7 +105,11 @@ impl Net {
                 current = None;
             }
         }
-        if net.nodes.is_empty() { Err("ibnetdiscover found no node".to_owned()) } else { Ok(net) }
+        if net.nodes.is_empty() {
+            Err("ibnetdiscover found no node".to_owned())
+        } else {
+            Ok(net)
+        }
     }
 
     /// Its switches.
@@ -121,9 +125,13 @@ impl Net {
     /// Base LIDs: of switches by (node GUID, 0), of other ports by (node GUID, port).
     #[must_use]
     pub fn lids(&self) -> BTreeMap<(u64, u8), (u16, u8)> {
-        let switches = self.switches().map(|node| ((node.guid, 0), (node.lid, node.lmc)));
+        let switches = self
+            .switches()
+            .map(|node| ((node.guid, 0), (node.lid, node.lmc)));
         let ports = self.hosts().flat_map(|node| {
-            node.ports.iter().map(|(&number, port)| ((node.guid, number), (port.lid, port.lmc)))
+            node.ports
+                .iter()
+                .map(|(&number, port)| ((node.guid, number), (port.lid, port.lmc)))
         });
         switches.chain(ports).collect()
     }
@@ -146,7 +154,10 @@ impl Net {
 }
 
 /// `Some(None)` for lines that are no node, `None` for a node that cannot be read.
-#[expect(clippy::option_option, reason = "not a node, and not readable, are two things")]
+#[expect(
+    clippy::option_option,
+    reason = "not a node, and not readable, are two things"
+)]
 fn parse_node(line: &str) -> Option<Option<Node>> {
     let (kind, rest) = match line.split_once(['\t', ' ']) {
         Some(("Switch", rest)) => (Kind::Switch, rest),
@@ -163,8 +174,16 @@ fn parse_node(line: &str) -> Option<Option<Node>> {
             guid: guid_of_id(id)?,
             description: description.to_owned(),
             num_ports: num_ports.parse().ok()?,
-            lid: if kind == Kind::Switch { word_after(rest, "lid")?.parse().ok()? } else { 0 },
-            lmc: if kind == Kind::Switch { word_after(rest, "lmc")?.parse().ok()? } else { 0 },
+            lid: if kind == Kind::Switch {
+                word_after(rest, "lid")?.parse().ok()?
+            } else {
+                0
+            },
+            lmc: if kind == Kind::Switch {
+                word_after(rest, "lmc")?.parse().ok()?
+            } else {
+                0
+            },
             ports: BTreeMap::new(),
         })
     };
@@ -180,9 +199,20 @@ fn parse_port(line: &str, kind: Kind) -> Option<(u8, Port)> {
     let (lid, lmc) = if kind == Kind::Switch {
         (0, 0)
     } else {
-        (word_after(comment, "lid")?.parse().ok()?, word_after(comment, "lmc")?.parse().ok()?)
+        (
+            word_after(comment, "lid")?.parse().ok()?,
+            word_after(comment, "lmc")?.parse().ok()?,
+        )
     };
-    Some((number, Port { peer: guid_of_id(id)?, peer_port, lid, lmc }))
+    Some((
+        number,
+        Port {
+            peer: guid_of_id(id)?,
+            peer_port,
+            lid,
+            lmc,
+        },
+    ))
 }
 
 fn quoted(text: &str) -> Option<(&str, &str)> {
@@ -240,7 +270,10 @@ impl Tables {
                 tables.0.entry(guid).or_default();
             } else if line.starts_with("0x") {
                 let mut words = line.split_whitespace();
-                let lid = words.next().and_then(hex).and_then(|lid| u16::try_from(lid).ok());
+                let lid = words
+                    .next()
+                    .and_then(hex)
+                    .and_then(|lid| u16::try_from(lid).ok());
                 let port: Option<u8> = words.next().and_then(|word| word.parse().ok());
                 let (Some(lid), Some(port), Some(guid)) = (lid, port, current) else {
                     return Err(bad());
@@ -281,10 +314,15 @@ impl Tables {
     /// # Errors
     /// The text that is not understood.
     pub fn complete(&mut self, entry: &LeftOut, block: &str) -> Result<(), String> {
-        let first = block.get(..2).and_then(|byte| u8::from_str_radix(byte, 16).ok());
+        let first = block
+            .get(..2)
+            .and_then(|byte| u8::from_str_radix(byte, 16).ok());
         let port = first.ok_or_else(|| format!("smpdump: cannot read: {block}"))?;
         if port != NO_PORT {
-            self.0.entry(entry.switch).or_default().insert(entry.lid, port);
+            self.0
+                .entry(entry.switch)
+                .or_default()
+                .insert(entry.lid, port);
         }
         Ok(())
     }
@@ -331,7 +369,9 @@ fn parse_link(line: &str) -> Option<Link> {
     let (state, there) = rest.split_once(")==>")?;
     let guid = hex(here.split_whitespace().next()?)?;
     let (name, numbers) = quoted(here)?;
-    let mut numbers = numbers.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
+    let mut numbers = numbers
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|word| !word.is_empty());
     let lid = numbers.next()?.parse().ok()?;
     let port = numbers.next()?.parse().ok()?;
     let (logical, physical) = state.rsplit_once('/')?;

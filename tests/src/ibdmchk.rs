@@ -29,17 +29,29 @@ impl Opinion {
     /// If it stopped before the verdict on credit loops without naming an error.
     pub fn parse(text: &str) -> Result<Self, String> {
         let number_in = |line: &str| {
-            line.split(|c: char| !c.is_ascii_digit()).find_map(|word| word.parse::<u64>().ok())
+            line.split(|c: char| !c.is_ascii_digit())
+                .find_map(|word| word.parse::<u64>().ok())
         };
-        let scanned = text.lines().find_map(|line| line.strip_prefix("-I- Scanned:"));
+        let scanned = text
+            .lines()
+            .find_map(|line| line.strip_prefix("-I- Scanned:"));
         let credit_loop = text.contains("Found credit loop on");
-        let errors: Vec<String> =
-            text.lines().filter(|line| line.starts_with("-E-")).map(str::to_owned).collect();
+        let errors: Vec<String> = text
+            .lines()
+            .filter(|line| line.starts_with("-E-"))
+            .map(str::to_owned)
+            .collect();
         if errors.is_empty() && !credit_loop && !text.contains("no credit loops found") {
             let end: Vec<&str> = text.lines().rev().take(8).collect();
-            return Err(format!("ibdmchk gave no verdict; its last lines, reversed: {end:#?}"));
+            return Err(format!(
+                "ibdmchk gave no verdict; its last lines, reversed: {end:#?}"
+            ));
         }
-        Ok(Self { paths: scanned.and_then(number_in).unwrap_or(0), errors, credit_loop })
+        Ok(Self {
+            paths: scanned.and_then(number_in).unwrap_or(0),
+            errors,
+            credit_loop,
+        })
     }
 
     /// Nothing found, and every ordered pair of `cas` end ports was followed.
@@ -49,11 +61,17 @@ impl Opinion {
     pub fn sound(&self, cas: usize) -> Result<(), String> {
         if self.credit_loop || !self.errors.is_empty() {
             let first: Vec<&String> = self.errors.iter().take(5).collect();
-            return Err(format!("ibdmchk: credit loop {}, errors {first:#?}", self.credit_loop));
+            return Err(format!(
+                "ibdmchk: credit loop {}, errors {first:#?}",
+                self.credit_loop
+            ));
         }
         let expected = cas as u64 * (cas as u64).saturating_sub(1);
         if self.paths != expected {
-            return Err(format!("ibdmchk followed {} paths, not {expected}", self.paths));
+            return Err(format!(
+                "ibdmchk followed {} paths, not {expected}",
+                self.paths
+            ));
         }
         Ok(())
     }
@@ -75,7 +93,14 @@ pub fn ask(dump: &Path, scratch: &Path) -> Result<Opinion, String> {
     let groups = scratch.join("no-groups.mcfdbs");
     std::fs::write(&groups, "").map_err(|error| format!("{}: {error}", groups.display()))?;
     let done = Launch::new("ibdmchk")
-        .args(&["-l", "0", "-s", &file("opensm-subnet.lst"), "-f", &file("opensm.fdbs")])
+        .args(&[
+            "-l",
+            "0",
+            "-s",
+            &file("opensm-subnet.lst"),
+            "-f",
+            &file("opensm.fdbs"),
+        ])
         .args(&["-m", &groups.display().to_string()])
         .start(scratch)
         .wait(DEADLINE);

@@ -59,7 +59,13 @@ impl Ibsim {
             .env("IBSIM_SOCKNAME", &*socket)
             .with_console()
             .start(scratch.path());
-        let mut sim = Self { server, socket, shim: programs::umad2sim(), markers: 0, scratch };
+        let mut sim = Self {
+            server,
+            socket,
+            shim: programs::umad2sim(),
+            markers: 0,
+            scratch,
+        };
         sim.wait_until_ready()?;
         Ok(sim)
     }
@@ -73,18 +79,29 @@ impl Ibsim {
                 return Ok(Err(self.last_words(status)));
             }
             let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
-            if sockets.contains(&name) { Ok(Ok(())) } else { Err("ibsim has no socket".to_owned()) }
+            if sockets.contains(&name) {
+                Ok(Ok(()))
+            } else {
+                Err("ibsim has no socket".to_owned())
+            }
         })??;
         poll_until(READY, POLL, || {
             let answer = self.run("smpquery", &["-D", "nodeinfo", "0"]);
-            if answer.status.success() { Ok(()) } else { Err(answer.describe()) }
+            if answer.status.success() {
+                Ok(())
+            } else {
+                Err(answer.describe())
+            }
         })
     }
 
     fn last_words(&self, status: ExitStatus) -> String {
         format!(
             "ibsim ended with {status}: {}",
-            (self.server.stdout() + &self.server.stderr()).lines().last().unwrap_or_default()
+            (self.server.stdout() + &self.server.stderr())
+                .lines()
+                .last()
+                .unwrap_or_default()
         )
     }
 
@@ -103,13 +120,19 @@ impl Ibsim {
     /// Runs a program on the node that the fabric's file names first.
     #[must_use]
     pub fn run(&self, program: &str, args: &[&str]) -> Finished {
-        self.launch(program, None).args(args).start(self.dir()).wait(DIAG)
+        self.launch(program, None)
+            .args(args)
+            .start(self.dir())
+            .wait(DIAG)
     }
 
     /// Runs a program on a node given by its id or description.
     #[must_use]
     pub fn run_at(&self, node: &str, program: &str, args: &[&str]) -> Finished {
-        self.launch(program, Some(node)).args(args).start(self.dir()).wait(DIAG)
+        self.launch(program, Some(node))
+            .args(args)
+            .start(self.dir())
+            .wait(DIAG)
     }
 
     /// Runs `ferrosm` to its end.
@@ -122,7 +145,9 @@ impl Ibsim {
     #[must_use]
     pub fn spawn_ferrosm(&self, node: Option<&str>, args: &[&str]) -> Running {
         let binary = programs::ferrosm();
-        self.launch(&binary.to_string_lossy(), node).args(args).start(self.dir())
+        self.launch(&binary.to_string_lossy(), node)
+            .args(args)
+            .start(self.dir())
     }
 
     /// Runs one sweep of OpenSM. Its dumps are in `dump` under [`Ibsim::dir`].
@@ -130,8 +155,21 @@ impl Ibsim {
     pub fn opensm_once(&self, args: &[&str]) -> Finished {
         let dump = format!("{}/", self.subdir("dump").display());
         // 0x43: errors, messages, and the routing dumps.
-        let basic = ["-o", "-e", "-D", "0x43", "-f", "opensm.log", "--dump_files_dir", &dump];
-        self.launch("opensm", None).args(&basic).args(args).start(self.dir()).wait(DIAG)
+        let basic = [
+            "-o",
+            "-e",
+            "-D",
+            "0x43",
+            "-f",
+            "opensm.log",
+            "--dump_files_dir",
+            &dump,
+        ];
+        self.launch("opensm", None)
+            .args(&basic)
+            .args(args)
+            .start(self.dir())
+            .wait(DIAG)
     }
 
     /// A program under the shim, ready for arguments.
@@ -158,19 +196,34 @@ impl Ibsim {
         // ibsim echoes comments, so a comment that has been echoed proves that the command before it is done.
         let marker = format!("# done {}", self.markers);
         let before = self.server.stdout().len();
-        let pipe = self.server.console().unwrap_or_else(|| panic!("ibsim has no console"));
+        let pipe = self
+            .server
+            .console()
+            .unwrap_or_else(|| panic!("ibsim has no console"));
         writeln!(pipe, "{command}\n{marker}").unwrap_or_else(|error| panic!("ibsim: {error}"));
         let answer = poll_until(READY, POLL, || {
             let said = self.server.stdout().split_off(before);
-            if said.contains(&marker) { Ok(said) } else { Err(format!("no answer to `{command}`")) }
+            if said.contains(&marker) {
+                Ok(said)
+            } else {
+                Err(format!("no answer to `{command}`"))
+            }
         });
         let answer = answer.unwrap_or_else(|reason| panic!("{reason}"));
         let refused = answer
             .lines()
             .map(|line| line.trim_start_matches("sim> "))
             .find(|line| line.starts_with("# ") && !line.starts_with("# done"))
-            .or_else(|| answer.lines().find(|line| line.contains("unknown - skipped")));
-        assert!(refused.is_none(), "ibsim refused `{command}`: {}", refused.unwrap_or_default());
+            .or_else(|| {
+                answer
+                    .lines()
+                    .find(|line| line.contains("unknown - skipped"))
+            });
+        assert!(
+            refused.is_none(),
+            "ibsim refused `{command}`: {}",
+            refused.unwrap_or_default()
+        );
     }
 
     /// The fabric by `ibnetdiscover`.
@@ -201,7 +254,10 @@ impl Ibsim {
         let mut tables = Tables::parse(&text)?;
         for entry in Tables::left_out(&text)? {
             let block = (entry.lid / LFT_BLOCK).to_string();
-            tables.complete(&entry, &self.said("smpdump", &["-D", &entry.path, LFT, &block])?)?;
+            tables.complete(
+                &entry,
+                &self.said("smpdump", &["-D", &entry.path, LFT, &block])?,
+            )?;
         }
         Ok(tables)
     }
@@ -240,6 +296,10 @@ impl Ibsim {
 
     fn said(&self, program: &str, args: &[&str]) -> Result<String, String> {
         let answer = self.run(program, args);
-        if answer.status.success() { Ok(answer.stdout) } else { Err(answer.describe()) }
+        if answer.status.success() {
+            Ok(answer.stdout)
+        } else {
+            Err(answer.describe())
+        }
     }
 }

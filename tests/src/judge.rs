@@ -41,7 +41,11 @@ impl Verdict {
             return Ok(());
         }
         let told = &self.faults[..self.faults.len().min(TOLD)];
-        Err(format!("{} faults:\n{}", self.faults.len(), told.join("\n")))
+        Err(format!(
+            "{} faults:\n{}",
+            self.faults.len(),
+            told.join("\n")
+        ))
     }
 }
 
@@ -57,7 +61,9 @@ pub fn examine(seen: &Observed) -> Verdict {
     check_links(seen, &mut verdict);
     for switch in seen.net.switches() {
         if !seen.tables.0.contains_key(&switch.guid) {
-            verdict.faults.push(format!("no table of switch {}", switch.description));
+            verdict
+                .faults
+                .push(format!("no table of switch {}", switch.description));
         }
     }
     let mut channels = Channels::default();
@@ -66,7 +72,10 @@ pub fn examine(seen: &Observed) -> Verdict {
     }
     verdict.cyclic_channels = channels.on_cycles();
     if verdict.cyclic_channels > 0 {
-        verdict.faults.push(format!("{} channels in credit loops", verdict.cyclic_channels));
+        verdict.faults.push(format!(
+            "{} channels in credit loops",
+            verdict.cyclic_channels
+        ));
     }
     verdict
 }
@@ -84,12 +93,16 @@ fn check_lids(net: &Net, verdict: &mut Verdict) -> Vec<Destination> {
     let mut owners: BTreeMap<u16, (u64, u8)> = BTreeMap::new();
     let mut destinations = Vec::new();
     for (owner, (base, lmc)) in net.lids() {
-        let Some(node) = net.nodes.get(&owner.0) else { continue };
+        let Some(node) = net.nodes.get(&owner.0) else {
+            continue;
+        };
         let name = format!("{} port {}", node.description, owner.1);
         let count = 1_u32 << lmc;
         let last = u32::from(base) + count - 1;
         if base == 0 || last > u32::from(LAST_UNICAST) || !u32::from(base).is_multiple_of(count) {
-            verdict.faults.push(format!("{name} has LID {base}, LMC {lmc}"));
+            verdict
+                .faults
+                .push(format!("{name} has LID {base}, LMC {lmc}"));
             continue;
         }
         let home = match node.kind {
@@ -98,10 +111,16 @@ fn check_lids(net: &Net, verdict: &mut Verdict) -> Vec<Destination> {
         };
         for lid in (base..=LAST_UNICAST).take(count as usize) {
             if let Some(other) = owners.insert(lid, owner) {
-                verdict.faults.push(format!("LID {lid} is {name}'s and also {other:x?}'s"));
+                verdict
+                    .faults
+                    .push(format!("LID {lid} is {name}'s and also {other:x?}'s"));
             }
             if let Some(home) = home {
-                destinations.push(Destination { lid, home, is_host: node.kind != Kind::Switch });
+                destinations.push(Destination {
+                    lid,
+                    home,
+                    is_host: node.kind != Kind::Switch,
+                });
             }
         }
     }
@@ -122,19 +141,27 @@ fn check_links(seen: &Observed, verdict: &mut Verdict) {
         let end = format!("{} port {}", link.name, link.port);
         let linked = link.peer_lid.is_some();
         if linked && (link.state != "Active" || link.physical != "LinkUp") {
-            verdict.faults.push(format!("{end} is {}/{}", link.state, link.physical));
+            verdict
+                .faults
+                .push(format!("{end} is {}/{}", link.state, link.physical));
         } else if !linked && link.state != "Down" {
-            verdict.faults.push(format!("{end} has no link and is {}", link.state));
+            verdict
+                .faults
+                .push(format!("{end} has no link and is {}", link.state));
         }
         if link.lid == 0 || link.peer_lid == Some(0) {
-            verdict.faults.push(format!("{end} or its other end has LID 0"));
+            verdict
+                .faults
+                .push(format!("{end} or its other end has LID 0"));
         }
         active += usize::from(linked);
     }
     let ends: usize = seen.net.nodes.values().map(|node| node.ports.len()).sum();
     // iblinkinfo tells every switch port once, and a host's port on a line of its own.
     if active != ends {
-        verdict.faults.push(format!("iblinkinfo has {active} link ends, ibnetdiscover {ends}"));
+        verdict.faults.push(format!(
+            "iblinkinfo has {active} link ends, ibnetdiscover {ends}"
+        ));
     }
 }
 
@@ -172,9 +199,10 @@ fn walk_to(seen: &Observed, to: &Destination, channels: &mut Channels, verdict: 
         match known.get(&source.guid) {
             // A switch without hosts need not reach another switch: nothing sends there but management by
             // directed route. It must reach hosts, for its traps and answers.
-            Some(Err(reason)) if to.is_host || hosts > 0 => verdict
-                .faults
-                .push(format!("from {} to LID {}: {reason}", source.description, to.lid)),
+            Some(Err(reason)) if to.is_host || hosts > 0 => verdict.faults.push(format!(
+                "from {} to LID {}: {reason}",
+                source.description, to.lid
+            )),
             Some(Ok(hops)) if to.is_host && hosts > 0 => {
                 verdict.longest = verdict.longest.max(*hops);
                 channels.follow(seen, source.guid, to);
@@ -185,13 +213,31 @@ fn walk_to(seen: &Observed, to: &Destination, channels: &mut Channels, verdict: 
 }
 
 fn hosts_at(net: &Net, switch: &Node) -> usize {
-    let is_host = |guid| net.nodes.get(guid).is_some_and(|peer| peer.kind != Kind::Switch);
-    switch.ports.values().filter(|port| is_host(&port.peer)).count()
+    let is_host = |guid| {
+        net.nodes
+            .get(guid)
+            .is_some_and(|peer| peer.kind != Kind::Switch)
+    };
+    switch
+        .ports
+        .values()
+        .filter(|port| is_host(&port.peer))
+        .count()
 }
 
 /// The switch after `at` on the way; `None` where it arrives.
-fn next_switch(net: &Net, tables: &Tables, at: u64, to: &Destination) -> Result<Option<u64>, String> {
-    let name = || net.nodes.get(&at).map(|node| node.description.clone()).unwrap_or_default();
+fn next_switch(
+    net: &Net,
+    tables: &Tables,
+    at: u64,
+    to: &Destination,
+) -> Result<Option<u64>, String> {
+    let name = || {
+        net.nodes
+            .get(&at)
+            .map(|node| node.description.clone())
+            .unwrap_or_default()
+    };
     let Some(out) = tables.out(at, to.lid) else {
         return Err(format!("no entry at {}", name()));
     };
@@ -221,9 +267,10 @@ impl Channels {
     fn follow(&mut self, seen: &Observed, source: u64, to: &Destination) {
         let mut before = None;
         let mut at = source;
-        while let (Some(out), Ok(Some(next))) =
-            (seen.tables.out(at, to.lid), next_switch(&seen.net, &seen.tables, at, to))
-        {
+        while let (Some(out), Ok(Some(next))) = (
+            seen.tables.out(at, to.lid),
+            next_switch(&seen.net, &seen.tables, at, to),
+        ) {
             if let Some(before) = before {
                 self.after.entry(before).or_default().insert((at, out));
             }
@@ -244,8 +291,11 @@ impl Channels {
                 *waiting.entry(*next).or_default() += 1;
             }
         }
-        let mut free: Vec<(u64, u8)> =
-            waiting.iter().filter(|(_, count)| **count == 0).map(|(channel, _)| *channel).collect();
+        let mut free: Vec<(u64, u8)> = waiting
+            .iter()
+            .filter(|(_, count)| **count == 0)
+            .map(|(channel, _)| *channel)
+            .collect();
         let mut left = waiting.len();
         while let Some(channel) = free.pop() {
             left -= 1;
@@ -281,11 +331,17 @@ pub fn path(
             .and_then(|node| node.ports.get(&out))
             .ok_or_else(|| format!("port {out} of {node:016x} leads nowhere"))?;
         hops.push((out, port.peer, port.peer_port));
-        if net.nodes.get(&port.peer).is_none_or(|peer| peer.kind != Kind::Switch) {
+        if net
+            .nodes
+            .get(&port.peer)
+            .is_none_or(|peer| peer.kind != Kind::Switch)
+        {
             return Ok(hops);
         }
         node = port.peer;
-        out = tables.out(node, lid).ok_or_else(|| format!("no entry at {node:016x}"))?;
+        out = tables
+            .out(node, lid)
+            .ok_or_else(|| format!("no entry at {node:016x}"))?;
         if out == 0 {
             return Ok(hops);
         }

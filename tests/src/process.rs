@@ -38,7 +38,9 @@ impl Usage {
         }
         if let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) {
             // The second field is the program's name in parentheses and may hold blanks.
-            let Some((_, rest)) = stat.rsplit_once(')') else { return };
+            let Some((_, rest)) = stat.rsplit_once(')') else {
+                return;
+            };
             let mut fields = rest.split_whitespace().skip(11);
             let mut ticks = || fields.next().and_then(|field| field.parse::<u64>().ok());
             if let (Some(user), Some(system)) = (ticks(), ticks()) {
@@ -141,7 +143,8 @@ impl Launch {
     /// Adds arguments.
     #[must_use]
     pub fn args<S: AsRef<str>>(mut self, args: &[S]) -> Self {
-        self.args.extend(args.iter().map(|arg| arg.as_ref().to_owned()));
+        self.args
+            .extend(args.iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
@@ -178,9 +181,16 @@ impl Launch {
         let command = words.join(" ");
         let program = crate::programs::find(&self.program);
         let stem = crate::scratch::unique_name(
-            &self.program.file_name().unwrap_or_default().to_string_lossy(),
+            &self
+                .program
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy(),
         );
-        let (stdout, stderr) = (dir.join(format!("{stem}.out")), dir.join(format!("{stem}.err")));
+        let (stdout, stderr) = (
+            dir.join(format!("{stem}.out")),
+            dir.join(format!("{stem}.err")),
+        );
         let open = |path: &Path| {
             File::create(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         };
@@ -190,7 +200,11 @@ impl Launch {
             .arg(program)
             .args(&self.args)
             .current_dir(dir)
-            .stdin(if self.console { Stdio::piped() } else { Stdio::null() })
+            .stdin(if self.console {
+                Stdio::piped()
+            } else {
+                Stdio::null()
+            })
             .stdout(open(&stdout))
             .stderr(open(&stderr));
         for (name, value) in &self.env {
@@ -199,8 +213,9 @@ impl Launch {
                 None => builder.env_remove(name),
             };
         }
-        let mut child =
-            builder.spawn().unwrap_or_else(|error| panic!("cannot start `{command}`: {error}"));
+        let mut child = builder
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start `{command}`: {error}"));
         let console = child.stdin.take();
         Running {
             command,
@@ -253,14 +268,19 @@ impl Running {
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.usage.sample(self.child.id());
-        self.child.try_wait().unwrap_or_else(|error| panic!("{}: {error}", self.command))
+        self.child
+            .try_wait()
+            .unwrap_or_else(|error| panic!("{}: {error}", self.command))
     }
 
     /// Sends a signal; a process that is gone already is left alone.
     pub fn signal(&self, signal: Signal) {
         let script = format!("kill -s {} {}", signal.name(), self.child.id());
         // The shell's own `kill`: the program of that name is not on every machine.
-        let _ = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).status();
+        let _ = Command::new("sh")
+            .args(["-c", &script])
+            .stderr(Stdio::null())
+            .status();
     }
 
     /// Waits for its end.
@@ -313,7 +333,9 @@ impl Drop for Running {
 }
 
 fn read_lossy(path: &Path) -> String {
-    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    fs::read(path)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .unwrap_or_default()
 }
 
 /// Calls `attempt` until it gives a value, at most for `deadline`; the last reason otherwise.

@@ -39,12 +39,19 @@ pub fn find(program: &Path) -> PathBuf {
 pub fn ferrosm() -> PathBuf {
     if let Some(path) = env::var_os("FERROSM_BIN") {
         let path = PathBuf::from(path);
-        assert!(path.is_file(), "FERROSM_BIN names {}, which is not there", path.display());
+        assert!(
+            path.is_file(),
+            "FERROSM_BIN names {}, which is not there",
+            path.display()
+        );
         return path;
     }
     let test = env::current_exe().unwrap_or_else(|error| panic!("no path of this test: {error}"));
     // target/PROFILE/deps/NAME-HASH
-    let target = test.ancestors().nth(3).unwrap_or_else(|| Path::new("target"));
+    let target = test
+        .ancestors()
+        .nth(3)
+        .unwrap_or_else(|| Path::new("target"));
     ["release", "debug"]
         .iter()
         .map(|profile| target.join(profile).join("ferrosm"))
@@ -64,11 +71,17 @@ pub fn ferrosm() -> PathBuf {
 #[must_use]
 pub fn umad2sim() -> PathBuf {
     let script = find(Path::new("ibsim-run"));
-    let text = fs::read_to_string(&script)
-        .unwrap_or_else(|error| panic!("{}: {error}", script.display()));
-    let library = text.lines().find_map(|line| line.trim().strip_prefix("sim_so="));
+    let text =
+        fs::read_to_string(&script).unwrap_or_else(|error| panic!("{}: {error}", script.display()));
+    let library = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("sim_so="));
     let library = PathBuf::from(library.unwrap_or_default().trim_matches('"'));
-    assert!(library.is_file(), "{} names no umad2sim library that is there", script.display());
+    assert!(
+        library.is_file(),
+        "{} names no umad2sim library that is there",
+        script.display()
+    );
     library
 }
 

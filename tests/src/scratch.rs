@@ -12,7 +12,11 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 /// A number that no other value of this process has, with the process id: unique on this machine for now.
 #[must_use]
 pub fn unique_name(stem: &str) -> String {
-    format!("{stem}-{}-{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+    format!(
+        "{stem}-{}-{}",
+        process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
 }
 
 /// A fresh directory.
@@ -62,7 +66,10 @@ impl Scratch {
 }
 
 impl Drop for Scratch {
-    #[expect(clippy::print_stderr, reason = "tells the reader of a failed test where its files are")]
+    #[expect(
+        clippy::print_stderr,
+        reason = "tells the reader of a failed test where its files are"
+    )]
     fn drop(&mut self) {
         if thread::panicking() {
             eprintln!("kept for reading: {}", self.path.display());

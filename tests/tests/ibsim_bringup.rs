@@ -11,7 +11,13 @@ use ferrosm_tests::fabrics::{by_spec, ibsim_example};
 /// those whose file begins with one.
 #[test]
 fn ibsim_examples() {
-    for name in ["net", "net.1", "net.2sw2path", "net.2sw2path4hca", "net.2sw2path4hca2port"] {
+    for name in [
+        "net",
+        "net.1",
+        "net.2sw2path",
+        "net.2sw2path4hca",
+        "net.2sw2path4hca2port",
+    ] {
         println!("{name}");
         check(&ibsim_example(name), &[], 0);
     }

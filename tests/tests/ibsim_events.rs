@@ -2,7 +2,10 @@
 //!
 //! After each event the judge must agree again within a bound; how long that took is printed, never asserted.
 
-#![expect(clippy::print_stdout, reason = "how long each event took is worth reading")]
+#![expect(
+    clippy::print_stdout,
+    reason = "how long each event took is worth reading"
+)]
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -39,7 +42,12 @@ impl InCharge {
         let mut all = vec!["run", "--state-dir", &*state, "--dump-dir", &*dump];
         all.extend_from_slice(args);
         let daemon = sim.spawn_ferrosm(None, &all);
-        let mut it = Self { sim, daemon, whole, lids: BTreeMap::new() };
+        let mut it = Self {
+            sim,
+            daemon,
+            whole,
+            lids: BTreeMap::new(),
+        };
         let seen = it.settled("cold start", |_| true);
         assert_eq!(cabling(&seen.net), cabling(&it.whole));
         it.lids = seen.net.lids();
@@ -60,8 +68,8 @@ impl InCharge {
             judge::examine(&seen).sound()?;
             Ok(seen)
         });
-        let seen = seen
-            .unwrap_or_else(|reason| panic!("{event}: {reason}\n{}", self.daemon.stderr()));
+        let seen =
+            seen.unwrap_or_else(|reason| panic!("{event}: {reason}\n{}", self.daemon.stderr()));
         println!("{event}: sound after {:?}", since.elapsed());
         for (end, lid) in seen.net.lids() {
             let first = self.lids.get(&end).copied().unwrap_or(lid);
@@ -83,7 +91,11 @@ impl InCharge {
         poll_until(SETTLE, PAUSE, || {
             let text = std::fs::read_to_string(dump.join("opensm-subnet.lst"));
             let lines = text.map_err(|error| error.to_string())?.lines().count();
-            if lines == ends { Ok(()) } else { Err(format!("{lines} link ends, not {ends}")) }
+            if lines == ends {
+                Ok(())
+            } else {
+                Err(format!("{lines} link ends, not {ends}"))
+            }
         })
         .unwrap_or_else(|reason| panic!("opensm-subnet.lst: {reason}"));
         let end_ports = seen.net.hosts().map(|node| node.ports.len()).sum();
@@ -113,11 +125,15 @@ fn link_lost_and_back() {
     let mut fabric = InCharge::of("fat-tree:4", &[]);
     let links = fabric.whole.switch_links();
     for ((switch, port), _) in [links[0], links[links.len() / 2], links[links.len() - 1]] {
-        fabric.sim.console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
+        fabric
+            .sim
+            .console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
         let without = |net: &Net| net.switch_links().len() == links.len() - 1;
         let seen = fabric.settled("link lost", without);
         fabric.dumps_agree(&seen);
-        fabric.sim.console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
+        fabric
+            .sim
+            .console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
         let seen = fabric.whole_again("link back");
         fabric.dumps_agree(&seen);
     }
@@ -130,9 +146,15 @@ fn link_of_a_ring_lost_and_back() {
     let mut fabric = InCharge::of("ring:6,2", &[]);
     let links = fabric.whole.switch_links();
     for ((switch, port), _) in links.clone() {
-        fabric.sim.console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
-        fabric.settled("link lost", |net: &Net| net.switch_links().len() == links.len() - 1);
-        fabric.sim.console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
+        fabric
+            .sim
+            .console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
+        fabric.settled("link lost", |net: &Net| {
+            net.switch_links().len() == links.len() - 1
+        });
+        fabric
+            .sim
+            .console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
         fabric.whole_again("link back");
     }
     fabric.stop();
@@ -160,7 +182,9 @@ fn switch_off_and_on() {
 fn switch_rebooted_in_a_blink() {
     let mut fabric = InCharge::of("fat-tree:4", &[]);
     let spine = fabric.spine();
-    fabric.sim.console(&format!("Clear \"S-{spine:016x}\"\nReLink \"S-{spine:016x}\""));
+    fabric.sim.console(&format!(
+        "Clear \"S-{spine:016x}\"\nReLink \"S-{spine:016x}\""
+    ));
     fabric.whole_again("switch rebooted");
     fabric.stop();
 }
@@ -170,7 +194,11 @@ fn switch_rebooted_in_a_blink() {
 fn host_off_and_on() {
     let mut fabric = InCharge::of("fat-tree:4", &[]);
     let hosts = fabric.whole.hosts().count();
-    let last = fabric.whole.hosts().last().map(ferrosm_tests::diags::Node::id);
+    let last = fabric
+        .whole
+        .hosts()
+        .last()
+        .map(ferrosm_tests::diags::Node::id);
     let host = last.unwrap_or_default();
     fabric.sim.console(&format!("Unlink \"{host}\""));
     fabric.settled("host off", |net| net.hosts().count() == hosts - 1);
@@ -190,18 +218,24 @@ fn bursts_of_events() {
     for round in 0..4 {
         let mut cut = Vec::new();
         for _ in 0..5 {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let index = usize::try_from(seed >> 33).unwrap_or(0) % links.len();
             if !cut.contains(&index) {
                 let ((switch, port), _) = links[index];
-                fabric.sim.console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
+                fabric
+                    .sim
+                    .console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
                 cut.push(index);
             }
         }
         fabric.settled(&format!("burst {round}, cut"), |_| true);
         for index in cut {
             let ((switch, port), _) = links[index];
-            fabric.sim.console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
+            fabric
+                .sim
+                .console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
         }
         fabric.whole_again(&format!("burst {round}, mended"));
     }
@@ -212,11 +246,25 @@ fn bursts_of_events() {
 #[test]
 fn sminfo_tells_of_the_master() {
     let fabric = InCharge::of("fat-tree:4", &["--priority", "9"]);
-    let far = fabric.whole.hosts().last().map(ferrosm_tests::diags::Node::id).unwrap_or_default();
-    let info = fabric.sim.sm_info(&far).unwrap_or_else(|reason| panic!("{reason}"));
+    let far = fabric
+        .whole
+        .hosts()
+        .last()
+        .map(ferrosm_tests::diags::Node::id)
+        .unwrap_or_default();
+    let info = fabric
+        .sim
+        .sm_info(&far)
+        .unwrap_or_else(|reason| panic!("{reason}"));
     assert_eq!((info.state.as_str(), info.priority), ("SMINFO_MASTER", 9));
-    assert!(fabric.lids.values().any(|&(lid, _)| lid == info.lid), "{info:?}");
-    let later = fabric.sim.sm_info(&far).unwrap_or_else(|reason| panic!("{reason}"));
+    assert!(
+        fabric.lids.values().any(|&(lid, _)| lid == info.lid),
+        "{info:?}"
+    );
+    let later = fabric
+        .sim
+        .sm_info(&far)
+        .unwrap_or_else(|reason| panic!("{reason}"));
     assert!(later.activity >= info.activity, "{info:?} {later:?}");
     fabric.stop();
 }
@@ -228,10 +276,16 @@ fn reload_keeps_running() {
     let before = fabric.whole_again("before the reload");
     fabric.daemon.signal(Signal::Hangup);
     let ((switch, port), _) = fabric.whole.switch_links()[0];
-    fabric.sim.console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
+    fabric
+        .sim
+        .console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
     let links = fabric.whole.switch_links().len();
-    fabric.settled("link lost after the reload", |net| net.switch_links().len() == links - 1);
-    fabric.sim.console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
+    fabric.settled("link lost after the reload", |net| {
+        net.switch_links().len() == links - 1
+    });
+    fabric
+        .sim
+        .console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
     let after = fabric.whole_again("link back after the reload");
     assert_eq!(before.net.lids(), after.net.lids());
     fabric.stop();
@@ -246,10 +300,17 @@ fn restart_changes_nothing() {
     let (state, dump) = (state.to_string_lossy(), dump.to_string_lossy());
     let args = ["run", "--state-dir", &*state, "--dump-dir", &*dump];
     fabric.daemon.signal(Signal::Terminate);
-    let gone = poll_until(STOP, PAUSE, || fabric.daemon.ended().ok_or_else(|| "runs".to_owned()));
+    let gone = poll_until(STOP, PAUSE, || {
+        fabric.daemon.ended().ok_or_else(|| "runs".to_owned())
+    });
     assert_eq!(gone.map(|status| status.code()), Ok(Some(0)));
     fabric.daemon = fabric.sim.spawn_ferrosm(None, &args);
-    let far = fabric.whole.hosts().last().map(ferrosm_tests::diags::Node::id).unwrap_or_default();
+    let far = fabric
+        .whole
+        .hosts()
+        .last()
+        .map(ferrosm_tests::diags::Node::id)
+        .unwrap_or_default();
     poll_until(SETTLE, PAUSE, || fabric.sim.sm_info(&far).map(drop))
         .unwrap_or_else(|reason| panic!("{reason}"));
     let after = fabric.whole_again("after the restart");

@@ -9,8 +9,19 @@ use ferrosm_tests::{ibdmchk, judge};
 fn a_cold_fabric_is_refused() {
     let sim = Ibsim::serve(&by_spec("fat-tree:4"));
     let verdict = judge::examine(&sim.observe().unwrap());
-    assert!(verdict.faults.iter().any(|fault| fault.contains("LID 0")), "{:?}", verdict.faults);
-    assert!(verdict.faults.iter().any(|fault| fault.contains("Initialize")), "{:?}", verdict.faults);
+    assert!(
+        verdict.faults.iter().any(|fault| fault.contains("LID 0")),
+        "{:?}",
+        verdict.faults
+    );
+    assert!(
+        verdict
+            .faults
+            .iter()
+            .any(|fault| fault.contains("Initialize")),
+        "{:?}",
+        verdict.faults
+    );
 }
 
 /// OpenSM brings a fat tree up well, and ibdmchk agrees; LMC 2 likewise.
@@ -44,7 +55,11 @@ fn opensm_minhop_on_a_torus_has_credit_loops() {
     let verdict = judge::examine(&sim.observe().unwrap());
     assert!(verdict.cyclic_channels > 0);
     assert_eq!(verdict.faults.len(), 1, "{:?}", verdict.faults);
-    assert!(ibdmchk::ask(&sim.subdir("dump"), sim.dir()).unwrap().credit_loop);
+    assert!(
+        ibdmchk::ask(&sim.subdir("dump"), sim.dir())
+            .unwrap()
+            .credit_loop
+    );
 }
 
 /// A cable is pulled with nobody in charge: what went over it does not arrive. Back in, it is not Active.
@@ -57,10 +72,22 @@ fn a_lost_link_is_seen() {
     let ((switch, port), _) = before.net.switch_links()[0];
     sim.console(&format!("Unlink \"S-{switch:016x}\"[{port}]"));
     let verdict = judge::examine(&sim.observe().unwrap());
-    assert!(verdict.faults.iter().any(|fault| fault.contains("leads nowhere")), "{verdict:?}");
+    assert!(
+        verdict
+            .faults
+            .iter()
+            .any(|fault| fault.contains("leads nowhere")),
+        "{verdict:?}"
+    );
     sim.console(&format!("ReLink \"S-{switch:016x}\"[{port}]"));
     let verdict = judge::examine(&sim.observe().unwrap());
-    assert!(verdict.faults.iter().any(|fault| fault.contains("Initialize")), "{verdict:?}");
+    assert!(
+        verdict
+            .faults
+            .iter()
+            .any(|fault| fault.contains("Initialize")),
+        "{verdict:?}"
+    );
 }
 
 /// A row is cut out of OpenSM's own dump: ibdmchk's words for a missing path are understood.
@@ -73,12 +100,18 @@ fn ibdmchk_tells_of_a_missing_path() {
     let file = sim.subdir("dump").join("opensm.fdbs");
     let text = std::fs::read_to_string(&file).unwrap();
     let row = format!("0x{lid:04X} : ");
-    let cut: String = text.lines().filter(|line| !line.starts_with(&row)).fold(
-        String::new(),
-        |all, line| all + line + "\n",
-    );
+    let cut: String = text
+        .lines()
+        .filter(|line| !line.starts_with(&row))
+        .fold(String::new(), |all, line| all + line + "\n");
     assert!(cut.len() < text.len());
     std::fs::write(&file, cut).unwrap();
     let opinion = ibdmchk::ask(&sim.subdir("dump"), sim.dir()).unwrap();
-    assert!(opinion.errors.iter().any(|error| error.contains("missing paths")), "{opinion:?}");
+    assert!(
+        opinion
+            .errors
+            .iter()
+            .any(|error| error.contains("missing paths")),
+        "{opinion:?}"
+    );
 }

@@ -14,7 +14,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The fabric runs under OpenSM; ferrosm takes over: every LID stays, and the result is sound.
 #[test]
 fn lids_that_opensm_gave_are_kept() {
-    for (spec, lmc) in [("fat-tree:4;shuffle", 0), ("random:12,4,2,5", 0), ("fat-tree:4", 1)] {
+    for (spec, lmc) in [
+        ("fat-tree:4;shuffle", 0),
+        ("random:12,4,2,5", 0),
+        ("fat-tree:4", 1),
+    ] {
         let sim = Ibsim::serve(&by_spec(spec));
         let lmc_word = lmc.to_string();
         let _ = sim.opensm_once(&["-l", &lmc_word]).expect_success();
@@ -60,19 +64,37 @@ fn a_better_opensm_is_left_in_charge() {
     let state = sim.subdir("state");
     let ours = sim.spawn_ferrosm(
         None,
-        &["run", "--priority", "3", "--state-dir", &state.to_string_lossy()],
+        &[
+            "run",
+            "--priority",
+            "3",
+            "--state-dir",
+            &state.to_string_lossy(),
+        ],
     );
-    let first = before.net.nodes.values().find(|node| node.description == first_host(&sim));
+    let first = before
+        .net
+        .nodes
+        .values()
+        .find(|node| node.description == first_host(&sim));
     let lid = first.unwrap().ports[&1].lid;
     poll_until(SETTLE, PAUSE, || {
         let info = sim.sm_info_of(&far, lid)?;
-        if info.state == "SMINFO_STANDBY" { Ok(()) } else { Err(format!("{info:?}")) }
+        if info.state == "SMINFO_STANDBY" {
+            Ok(())
+        } else {
+            Err(format!("{info:?}"))
+        }
     })
     .unwrap();
     assert_eq!(sim.sm_info(&far).unwrap().state, "SMINFO_MASTER");
     let after = sim.observe().unwrap();
     assert_eq!(after.tables, before.tables, "a standby writes no table");
-    assert_eq!(after.net.lids(), before.net.lids(), "a standby gives no LID");
+    assert_eq!(
+        after.net.lids(),
+        before.net.lids(),
+        "a standby gives no LID"
+    );
     let ended = ours.stop(Signal::Terminate, Duration::from_secs(20));
     assert_eq!(ended.status.code(), Some(0), "{}", ended.describe());
     drop(opensm);
@@ -80,6 +102,15 @@ fn a_better_opensm_is_left_in_charge() {
 
 /// The node that programs attach to by default: the first of the file.
 fn first_host(sim: &Ibsim) -> String {
-    let answer = sim.run("smpquery", &["-D", "nodedesc", "0"]).expect_success();
-    answer.stdout.rsplit("..").next().unwrap_or_default().trim_start_matches('.').trim().to_owned()
+    let answer = sim
+        .run("smpquery", &["-D", "nodedesc", "0"])
+        .expect_success();
+    answer
+        .stdout
+        .rsplit("..")
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches('.')
+        .trim()
+        .to_owned()
 }

@@ -38,9 +38,16 @@ fn real_fabrics_come_up() {
     net_files(&folder, &mut files).unwrap();
     assert!(!files.is_empty(), "{} holds no .net file", folder.display());
     for file in files {
-        let name = file.strip_prefix(&folder).unwrap_or(&file).to_string_lossy().into_owned();
+        let name = file
+            .strip_prefix(&folder)
+            .unwrap_or(&file)
+            .to_string_lossy()
+            .into_owned();
         let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
-        let switches = text.lines().filter(|line| line.starts_with("Switch")).count();
+        let switches = text
+            .lines()
+            .filter(|line| line.starts_with("Switch"))
+            .count();
         if switches > SWITCHES {
             println!("{name}: {switches} switches, left to the simulator in process");
             continue;

@@ -40,9 +40,17 @@ fn breaches(check: impl Fn(&str, &str) -> Vec<String>) -> Vec<String> {
     let root = workspace();
     let mut all = Vec::new();
     for path in rust_files() {
-        let name = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().into_owned();
+        let name = path
+            .strip_prefix(&root)
+            .unwrap_or(&path)
+            .to_string_lossy()
+            .into_owned();
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
-        all.extend(check(&name, &text).into_iter().map(|what| format!("{name}: {what}")));
+        all.extend(
+            check(&name, &text)
+                .into_iter()
+                .map(|what| format!("{name}: {what}")),
+        );
     }
     all
 }
@@ -61,15 +69,25 @@ fn lines_with(text: &str, words: &[String]) -> Vec<String> {
 }
 
 fn joined(parts: &[(&str, &str)]) -> Vec<String> {
-    parts.iter().map(|(head, tail)| format!("{head}{tail}")).collect()
+    parts
+        .iter()
+        .map(|(head, tail)| format!("{head}{tail}"))
+        .collect()
 }
 
 /// What it is, who owns it, what it never does: at the top of every module.
 #[test]
 fn every_module_says_what_it_is() {
     assert_none(&breaches(|_, text| {
-        let headed = text.lines().next().is_some_and(|line| line.starts_with("//!"));
-        if headed { vec![] } else { vec!["does not begin with `//!`".to_owned()] }
+        let headed = text
+            .lines()
+            .next()
+            .is_some_and(|line| line.starts_with("//!"));
+        if headed {
+            vec![]
+        } else {
+            vec!["does not begin with `//!`".to_owned()]
+        }
     }));
 }
 
@@ -78,7 +96,11 @@ fn every_module_says_what_it_is() {
 fn no_file_is_too_long() {
     assert_none(&breaches(|_, text| {
         let lines = text.lines().count();
-        if lines <= LONGEST_FILE { vec![] } else { vec![format!("{lines} lines")] }
+        if lines <= LONGEST_FILE {
+            vec![]
+        } else {
+            vec![format!("{lines} lines")]
+        }
     }));
 }
 
@@ -102,33 +124,66 @@ fn no_loose_ends() {
 /// for its field table, which is a C call too.
 #[test]
 fn unsafe_is_where_it_must_be() {
-    let words = joined(&[("unsa", "fe {"), ("unsa", "fe fn"), ("unsa", "fe impl"), ("unsa", "fe extern")]);
+    let words = joined(&[
+        ("unsa", "fe {"),
+        ("unsa", "fe fn"),
+        ("unsa", "fe impl"),
+        ("unsa", "fe extern"),
+    ]);
     let allowed = |name: &str| {
         name.starts_with("mad/src/transport/umad")
             || name.starts_with("daemon/src/verbs")
             || name.ends_with("/libibmad.rs")
     };
-    assert_none(&breaches(|name, text| if allowed(name) { vec![] } else { lines_with(text, &words) }));
+    assert_none(&breaches(|name, text| {
+        if allowed(name) {
+            vec![]
+        } else {
+            lines_with(text, &words)
+        }
+    }));
 }
 
 /// Nothing committed names a machine's own paths.
 #[test]
 fn no_machine_paths() {
-    let words = joined(&[("/ho", "me/"), ("/ro", "ot/"), ("/wo", "rk/"), ("/Us", "ers/")]);
+    let words = joined(&[
+        ("/ho", "me/"),
+        ("/ro", "ot/"),
+        ("/wo", "rk/"),
+        ("/Us", "ers/"),
+    ]);
     let root = workspace();
-    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(&root).output();
-    let Ok(listed) = listed.map_err(|error| error.to_string()).and_then(|output| {
-        if output.status.success() { Ok(output) } else { Err("not a git checkout".to_owned()) }
-    }) else {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(&root)
+        .output();
+    let Ok(listed) = listed
+        .map_err(|error| error.to_string())
+        .and_then(|output| {
+            if output.status.success() {
+                Ok(output)
+            } else {
+                Err("not a git checkout".to_owned())
+            }
+        })
+    else {
         println!("not a git checkout: only Rust files are looked at");
         assert_none(&breaches(|_, text| lines_with(text, &words)));
         return;
     };
     let mut found = Vec::new();
-    for name in String::from_utf8_lossy(&listed.stdout).split('\0').filter(|name| !name.is_empty()) {
+    for name in String::from_utf8_lossy(&listed.stdout)
+        .split('\0')
+        .filter(|name| !name.is_empty())
+    {
         // Binary files and files deleted in the working tree are left out.
         if let Ok(text) = fs::read_to_string(root.join(name)) {
-            found.extend(lines_with(&text, &words).into_iter().map(|what| format!("{name}: {what}")));
+            found.extend(
+                lines_with(&text, &words)
+                    .into_iter()
+                    .map(|what| format!("{name}: {what}")),
+            );
         }
     }
     assert_none(&found);
@@ -138,11 +193,21 @@ fn no_machine_paths() {
 fn dependencies() -> BTreeMap<String, BTreeSet<(String, String)>> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
         .current_dir(workspace())
         .output()
         .unwrap_or_else(|error| panic!("cargo metadata: {error}"));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("cargo metadata: {error}"));
     let mut all = BTreeMap::new();
@@ -152,12 +217,22 @@ fn dependencies() -> BTreeMap<String, BTreeSet<(String, String)>> {
             .into_iter()
             .flatten()
             .map(|edge| {
-                let optional = if edge["optional"] == true { "optional" } else { "normal" };
+                let optional = if edge["optional"] == true {
+                    "optional"
+                } else {
+                    "normal"
+                };
                 let kind = edge["kind"].as_str().unwrap_or(optional);
-                (edge["name"].as_str().unwrap_or_default().to_owned(), kind.to_owned())
+                (
+                    edge["name"].as_str().unwrap_or_default().to_owned(),
+                    kind.to_owned(),
+                )
             })
             .collect();
-        all.insert(package["name"].as_str().unwrap_or_default().to_owned(), edges);
+        all.insert(
+            package["name"].as_str().unwrap_or_default().to_owned(),
+            edges,
+        );
     }
     all
 }
@@ -170,15 +245,33 @@ fn crate_edges_are_as_designed() {
         ("ferrosm-routing", &["ferrosm-mad"]),
         ("ferrosm-sim", &["ferrosm-mad"]),
         ("ferrosm-core", &["ferrosm-mad", "ferrosm-routing"]),
-        ("ferrosm", &["ferrosm-mad", "ferrosm-routing", "ferrosm-core", "ferrosm-sim"]),
+        (
+            "ferrosm",
+            &[
+                "ferrosm-mad",
+                "ferrosm-routing",
+                "ferrosm-core",
+                "ferrosm-sim",
+            ],
+        ),
         (
             "ferrosm-tests",
-            &["ferrosm-mad", "ferrosm-routing", "ferrosm-core", "ferrosm-sim", "ferrosm"],
+            &[
+                "ferrosm-mad",
+                "ferrosm-routing",
+                "ferrosm-core",
+                "ferrosm-sim",
+                "ferrosm",
+            ],
         ),
     ]);
     let all = dependencies();
     let names: Vec<&str> = all.keys().map(String::as_str).collect();
-    assert_eq!(names, allowed.keys().copied().collect::<Vec<_>>(), "packages of the workspace");
+    assert_eq!(
+        names,
+        allowed.keys().copied().collect::<Vec<_>>(),
+        "packages of the workspace"
+    );
     for (package, edges) in &all {
         for (name, kind) in edges {
             // A test may drive a crate with the simulator; what ships may not.
@@ -201,9 +294,26 @@ fn outside_crates_are_where_they_belong() {
     };
     assert_eq!(normal("ferrosm-mad"), Vec::<String>::new());
     let refused: [(&str, &[&str]); 3] = [
-        ("ferrosm-routing", &["tokio", "serde", "libc", "anyhow", "tracing", "rand"]),
-        ("ferrosm-core", &["tokio", "libc", "anyhow", "libloading", "clap", "toml", "rand"]),
-        ("ferrosm-sim", &["tokio", "libc", "anyhow", "petgraph", "clap"]),
+        (
+            "ferrosm-routing",
+            &["tokio", "serde", "libc", "anyhow", "tracing", "rand"],
+        ),
+        (
+            "ferrosm-core",
+            &[
+                "tokio",
+                "libc",
+                "anyhow",
+                "libloading",
+                "clap",
+                "toml",
+                "rand",
+            ],
+        ),
+        (
+            "ferrosm-sim",
+            &["tokio", "libc", "anyhow", "petgraph", "clap"],
+        ),
     ];
     for (package, refused) in refused {
         for (name, kind) in &all[package] {
@@ -225,13 +335,18 @@ fn compliance_names_tests_that_exist() {
     let mut missing = Vec::new();
     // Between backquotes: every second piece.
     for piece in table.split('`').skip(1).step_by(2) {
-        let Some((file, function)) = piece.split_once(".rs: ") else { continue };
+        let Some((file, function)) = piece.split_once(".rs: ") else {
+            continue;
+        };
         named += 1;
         let text = fs::read_to_string(root.join(format!("{file}.rs"))).unwrap_or_default();
         if !text.contains(&format!("fn {function}(")) {
             missing.push(piece.to_owned());
         }
     }
-    assert!(named > 20, "only {named} tests are named: has the form of the table changed?");
+    assert!(
+        named > 20,
+        "only {named} tests are named: has the form of the table changed?"
+    );
     assert_none(&missing);
 }
