@@ -115,9 +115,13 @@ pub struct RunArgs {
 /// Flags of `demo`.
 #[derive(Debug, Clone, Args)]
 pub struct DemoArgs {
-    /// A file in ibnetdiscover's form, or a shape: fat-tree:K, fat-tree2:RADIX,LEAVES,HOSTS, torus:X,Y,Z[,H],
-    /// mesh:..., hyperx:A,B[,H], dragonfly:A,G,H,P, random:N,R,H,SEED, ring:N[,H].
-    #[arg(value_name = "SPEC|FILE", default_value = "fat-tree:8")]
+    /// A file in ibnetdiscover's form, or a shape.
+    #[arg(
+        value_name = "SPEC|FILE",
+        default_value = "fat-tree:8",
+        help = "A file in ibnetdiscover's form, or a shape: fat-tree:K, fat-tree2:RADIX,LEAVES,HOSTS, \
+                torus:X,Y,Z[,H], mesh:..., hyperx:A,B[,H], dragonfly:A,G,H,P, random:N,R,H,SEED, ring:N[,H]"
+    )]
     pub fabric: String,
     /// Common flags.
     #[command(flatten)]

@@ -13,6 +13,7 @@
 //! | [`port`] | what the driver sends and receives by |
 //! | [`state`] | what is kept over restarts |
 //! | [`output`] | renderers: tables, ibnet, json, dot, svg, reports |
+//! | `verbs` | device attributes and asynchronous events (with the feature of that name) |
 //! | [`dump`] | the dump files that OpenSM's tools read |
 //! | [`failure`] | how a command fails: sentence, hint, exit code |
 
@@ -29,3 +30,5 @@ pub mod port;
 pub mod state;
 #[cfg(test)]
 mod testing;
+#[cfg(feature = "verbs")]
+pub mod verbs;

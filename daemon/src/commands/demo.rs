@@ -68,6 +68,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             overlay,
             options,
             capture,
+            local: None,
             terminal,
             log,
         },

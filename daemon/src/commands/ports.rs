@@ -24,18 +24,29 @@ pub fn run(args: &PortsArgs) -> Result<(), Failure> {
     let ports = umad::enumerate().map_err(|e| explain(&e, None))?;
     let chosen = umad::choose(&ports, &Selection::default()).ok();
     let rows: Vec<json::ports::Port> = ports.iter().map(|p| describe(p, chosen)).collect();
+    #[cfg(feature = "verbs")]
+    let devices = crate::verbs::devices()
+        .map_err(|e| Failure::job(format!("verbs cannot list the devices: {e}")))?;
     if args.json {
         return output::print(&json::pretty(&json::ports::Document {
             schema: json::SCHEMA,
             ports: rows,
+            #[cfg(feature = "verbs")]
+            devices,
         }));
     }
-    if rows.is_empty() {
-        return output::print(&format!("This host has no RDMA device.\n{DEMO}\n"));
-    }
-    let mut text = render(&rows);
+    let mut text = if rows.is_empty() {
+        "This host has no RDMA device.\n".to_owned()
+    } else {
+        render(&rows)
+    };
+    #[cfg(feature = "verbs")]
+    text.push_str(&crate::verbs::render(&devices));
     if chosen.is_none() {
-        text.push_str(&format!("No port can run a subnet manager now.\n{DEMO}\n"));
+        if !rows.is_empty() {
+            text.push_str("No port can run a subnet manager now.\n");
+        }
+        text.push_str(&format!("{DEMO}\n"));
     }
     output::print(&text)
 }
@@ -174,12 +185,22 @@ fn device_file(prefix: &str, port: &LocalPort) -> Option<PathBuf> {
     None
 }
 
+/// What is at the bottom of an error.
+fn root_cause(error: &dyn core::error::Error) -> String {
+    let mut at = error;
+    while let Some(cause) = at.source() {
+        at = cause;
+    }
+    at.to_string()
+}
+
 fn sentence(error: &UmadError, device: Option<PathBuf>, kind: Option<ErrorKind>) -> Failure {
     let (source, port) = match error {
         UmadError::Library(e) => {
             return Failure::with_hint(
-                format!("{error}: {e}"),
-                "Install it: `apt install libibumad3` (Debian, Ubuntu) or `dnf install libibumad` (Fedora, RHEL).",
+                format!("{error}: {}", root_cause(e)),
+                "Install it: `apt install libibumad3` (Debian, Ubuntu) or `dnf install libibumad` (Fedora, RHEL). \
+                 `ferrosm demo` needs neither it nor hardware.",
             );
         }
         UmadError::Enumerate { source } => return Failure::job(format!("{error}: {source}")),

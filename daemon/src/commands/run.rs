@@ -65,6 +65,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             overlay,
             options,
             capture,
+            local: Some(local),
             terminal,
             log,
         },

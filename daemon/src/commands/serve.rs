@@ -9,12 +9,13 @@ use ferrosm_core::{
     Event, Input, LidMap, Progress, Restored, SmConfig, SubnetManager, SweepReport,
 };
 use ferrosm_mad::attr::SmState;
+use ferrosm_mad::transport::umad::LocalPort;
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
 use crate::capture::Capture;
 use crate::config::{self, RawConfig, Settings, Source};
-use crate::driver::{Clock, Driver, Shell, watch_signals};
+use crate::driver::{Clock, Control, Driver, Shell, watch_signals};
 use crate::dump;
 use crate::failure::Failure;
 use crate::output::progress::{Bar, Terminal};
@@ -47,6 +48,8 @@ pub struct Service {
     pub options: Options,
     /// The capture beside the port.
     pub capture: Option<Capture>,
+    /// The local port, where it is one.
+    pub local: Option<LocalPort>,
     /// Standard error.
     pub terminal: Terminal,
     /// The log.
@@ -67,6 +70,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         overlay,
         options,
         capture,
+        local,
         terminal,
         log,
     } = what;
@@ -105,6 +109,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         let (control, orders) = mpsc::channel(16);
         watch_signals(control.clone())
             .map_err(|e| Failure::job(format!("cannot watch for signals: {e}")))?;
+        watch_device(local.as_ref(), &control);
         let clock = Clock::start();
         let sm = SubnetManager::new(
             limited(settings.sm, options.window_limit),
@@ -123,6 +128,16 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             )
         })?
     })
+}
+
+/// Lets the device of the port tell of changes, where this is built in.
+fn watch_device(local: Option<&LocalPort>, control: &mpsc::Sender<Control>) {
+    #[cfg(feature = "verbs")]
+    if let Some(local) = local {
+        crate::verbs::watch(&local.ca, local.port_num, control.clone());
+    }
+    #[cfg(not(feature = "verbs"))]
+    let _ = (local, control);
 }
 
 /// No more in flight than the port can bear.
@@ -290,6 +305,9 @@ impl Operator {
             output::print(&json::line(&json::sweep::document(report, sm.role())))?;
         } else if self.options.tables {
             output::print(&report::render(report, sm.role()))?;
+            if report.number == 1 && !self.options.once {
+                info!("in charge until interrupted (Ctrl-C)");
+            }
         }
         if let Some(dir) = self.dump_dir.clone().filter(|_| report.is_clean()) {
             self.dump(sm, dir)?;

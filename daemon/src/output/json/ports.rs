@@ -11,6 +11,8 @@
 //! }
 //! ```
 //!
+//! With the feature `verbs` there is also `"devices"`: their attributes, named as `ibv_devinfo` names them.
+//!
 //! `usable` ports can carry a subnet manager; `chosen` is the one that `ferrosm run` would take by itself.
 
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
@@ -23,6 +25,9 @@ pub struct Document {
     pub schema: u32,
     /// In the order of the system.
     pub ports: Vec<Port>,
+    /// What verbs know of the devices.
+    #[cfg(feature = "verbs")]
+    pub devices: Vec<crate::verbs::Device>,
 }
 
 /// A local port.
