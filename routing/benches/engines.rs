@@ -43,9 +43,7 @@ fn engines(c: &mut Criterion) {
             b.iter(|| black_box(verify(topo, &before.tables)));
         });
         let less = fabric.without_cable(fabric.cables.len() / 2).build();
-        let previous = Previous {
-            lfts: before.tables.iter().cloned().map(Some).collect(),
-        };
+        let previous = Previous::of(&before);
         group.bench_with_input(
             BenchmarkId::new("updn-lost-cable", hosts),
             &less,

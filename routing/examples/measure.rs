@@ -14,7 +14,9 @@ mod common;
 use std::time::Instant;
 
 use common::*;
-use ferrosm_routing::{Engine, Previous, Tables, Topology, changed_blocks, engine_by_name, verify};
+use ferrosm_routing::{
+    Engine, Previous, Routing, Tables, Topology, changed_blocks, engine_by_name, verify,
+};
 
 fn main() {
     let all: Vec<(&str, Fabric)> = vec![
@@ -80,12 +82,12 @@ fn report(name: &str, fabric: &Fabric) {
             println!("      {note}");
         }
         if proof.is_ok() && !fabric.cables.is_empty() {
-            lost_cable(fabric, &*engine, &topo, &routing.tables);
+            lost_cable(fabric, &*engine, &topo, &routing);
         }
     }
 }
 
-fn lost_cable(fabric: &Fabric, engine: &dyn Engine, topo: &Topology, before: &Tables) {
+fn lost_cable(fabric: &Fabric, engine: &dyn Engine, topo: &Topology, routed: &Routing) {
     for cable in [0, fabric.cables.len() / 2, fabric.cables.len() - 1] {
         let degraded = fabric.without_cable(cable);
         if !degraded.connected() {
@@ -93,21 +95,13 @@ fn lost_cable(fabric: &Fabric, engine: &dyn Engine, topo: &Topology, before: &Ta
         }
         let ((a, pa), (b, pb)) = fabric.cables[cable];
         let less = degraded.build();
-        let previous = Previous {
-            lfts: before.iter().cloned().map(Some).collect(),
-        };
+        let previous = Previous::of(routed);
+        let before = &routed.tables;
         let t = Instant::now();
         let after = engine.route(&less, &previous).unwrap();
         let took = t.elapsed().as_secs_f64();
         let cold = engine.route(&less, &Previous::none()).unwrap();
-        let again = engine
-            .route(
-                topo,
-                &Previous {
-                    lfts: after.tables.iter().cloned().map(Some).collect(),
-                },
-            )
-            .unwrap();
+        let again = engine.route(topo, &Previous::of(&after)).unwrap();
         let (entries, blocks) = changes(before, &after.tables);
         let (cold_entries, cold_blocks) = changes(before, &cold.tables);
         let using = |s: usize, p: u8| before[s].entries().iter().filter(|&&e| e == p).count();

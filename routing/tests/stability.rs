@@ -9,23 +9,20 @@ use std::sync::Arc;
 
 use common::*;
 use ferrosm_routing::{
-    ENGINE_NAMES, Previous, Tables, Topology, changed_blocks, engine_by_name, verify,
+    ENGINE_NAMES, Previous, Routing, Topology, changed_blocks, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
-fn route(engine: &str, topo: &Topology, before: &Tables) -> Tables {
-    let previous = Previous {
-        lfts: before.iter().cloned().map(Some).collect(),
-    };
+fn route(engine: &str, topo: &Topology, before: Option<&Routing>) -> Routing {
+    let previous = before.map_or_else(Previous::none, Previous::of);
     engine_by_name(engine)
         .unwrap()
         .route(topo, &previous)
         .unwrap()
-        .tables
 }
 
-fn moved(before: &Tables, after: &Tables) -> usize {
-    let pairs = before.iter().zip(after);
+fn moved(before: &Routing, after: &Routing) -> usize {
+    let pairs = before.tables.iter().zip(&after.tables);
     pairs
         .map(|(x, y)| {
             x.entries()
@@ -37,8 +34,8 @@ fn moved(before: &Tables, after: &Tables) -> usize {
         .sum()
 }
 
-fn using(before: &Tables, (switch, port): (usize, u8)) -> usize {
-    before[switch]
+fn using(before: &Routing, (switch, port): (usize, u8)) -> usize {
+    before.tables[switch]
         .entries()
         .iter()
         .filter(|&&e| e == port)
@@ -55,9 +52,9 @@ proptest! {
     ) {
         let topo = random(n, extra, hosts, seed).build();
         for engine in ENGINE_NAMES {
-            let before = route(engine, &topo, &Tables::new());
-            let after = route(engine, &topo, &before);
-            prop_assert!(before.iter().zip(&after).all(|(a, b)| Arc::ptr_eq(a, b)));
+            let before = route(engine, &topo, None);
+            let after = route(engine, &topo, Some(&before));
+            prop_assert!(before.tables.iter().zip(&after.tables).all(|(a, b)| Arc::ptr_eq(a, b)));
         }
     }
 
@@ -70,10 +67,10 @@ proptest! {
         let less = fabric.without_cable(pick % fabric.cables.len());
         prop_assume!(less.connected());
         let (full, less) = (fabric.build(), less.build());
-        let before = route("updn", &full, &Tables::new());
-        let during = route("updn", &less, &before);
-        prop_assert!(verify(&less, &during).is_ok());
-        prop_assert!(verify(&full, &route("updn", &full, &during)).is_ok());
+        let before = route("updn", &full, None);
+        let during = route("updn", &less, Some(&before));
+        prop_assert!(verify(&less, &during.tables).is_ok());
+        prop_assert!(verify(&full, &route("updn", &full, Some(&during)).tables).is_ok());
     }
 }
 
@@ -89,18 +86,21 @@ fn one_lost_cable_moves_few_entries_and_its_repair_moves_them_back() {
         ]
     }) {
         let topo = fabric.build();
-        let before = route(engine, &topo, &Tables::new());
+        let before = route(engine, &topo, None);
         let (mut moves, mut floors, mut worst) = (0, 0, 0);
         for (i, &(a, b)) in fabric.cables.iter().enumerate() {
             let less = fabric.without_cable(i).build();
-            let after = route(engine, &less, &before);
+            let after = route(engine, &less, Some(&before));
             let floor = using(&before, a) + using(&before, b);
             assert!(moved(&before, &after) >= floor);
             worst = worst.max(moved(&before, &after) * 10 / floor.max(1));
             moves += moved(&before, &after);
             floors += floor;
-            let again = route(engine, &topo, &after);
-            assert_eq!(again, before);
+            let again = route(engine, &topo, Some(&after));
+            assert!(
+                again.tables == before.tables,
+                "{engine}: cable {i} and its repair"
+            );
         }
         println!("{engine}: {moves} / {floors}, worst {worst} / 10");
         assert!(
@@ -115,19 +115,22 @@ fn one_lost_cable_moves_few_entries_and_its_repair_moves_them_back() {
 fn a_lost_host_moves_nobody_else() {
     let fabric = three_level(4);
     let full = fabric.build();
-    let before = route("updn", &full, &Tables::new());
+    let before = route("updn", &full, None);
     let mut less = fabric;
     // The last in LID order, so that the builder gives all others the same LIDs.
     less.hosts.pop();
     let less = less.build();
-    let after = route("updn", &less, &before);
+    let after = route("updn", &less, Some(&before));
     for d in less.destinations() {
         for s in less.switches() {
-            assert_eq!(after[s.index()].get(d.lid), before[s.index()].get(d.lid));
+            assert_eq!(
+                after.tables[s.index()].get(d.lid),
+                before.tables[s.index()].get(d.lid)
+            );
         }
     }
     let last_block = u16::try_from(usize::from(full.top_lid().raw()) / 64).unwrap();
-    for (x, y) in before.iter().zip(&after) {
+    for (x, y) in before.tables.iter().zip(&after.tables) {
         assert!(changed_blocks(Some(x), y).all(|b| b == last_block));
     }
 }
@@ -136,13 +139,42 @@ fn a_lost_host_moves_nobody_else() {
 #[test]
 fn a_switch_that_lost_its_tables_gets_them_back() {
     let topo = three_level(3).build();
-    let before = route("updn", &topo, &Tables::new());
-    let mut lfts: Vec<_> = before.iter().cloned().map(Some).collect();
-    lfts[5] = None;
+    let before = route("updn", &topo, None);
+    let mut previous = Previous::of(&before);
+    previous.lfts[5] = None;
     let after = engine_by_name("updn")
         .unwrap()
-        .route(&topo, &Previous { lfts })
+        .route(&topo, &previous)
         .unwrap()
         .tables;
-    assert_eq!(after, before);
+    assert_eq!(after, before.tables);
+}
+
+/// A torus and a random graph lose each cable in turn. The order of the switches is kept, so the routes that did
+/// not use the cable hardly move, whichever cable it was; up/down stays proven, and the repair moves nothing else.
+#[test]
+fn the_order_outlives_a_lost_cable() {
+    for fabric in [torus(&[5, 5], 2), random(24, 30, 48, 7)] {
+        let topo = fabric.build();
+        let before = route("updn", &topo, None);
+        let all: usize = before.tables.iter().map(|t| t.entries().len()).sum();
+        let (mut moves, mut cables) = (0, 0);
+        for i in 0..fabric.cables.len() {
+            let less = fabric.without_cable(i);
+            if !less.connected() {
+                continue;
+            }
+            let less = less.build();
+            let after = route("updn", &less, Some(&before));
+            assert!(verify(&less, &after.tables).is_ok());
+            moves += moved(&before, &after);
+            cables += 1;
+        }
+        let percent = moves * 100 / (cables * all);
+        println!("{percent} % of {all} entries move on average");
+        assert!(
+            percent < 12,
+            "{percent} % of the entries move when a cable is lost"
+        );
+    }
 }

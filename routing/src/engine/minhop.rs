@@ -37,6 +37,7 @@ fn route_in<C: Cell>(
     Ok(Routing {
         engine: "minhop",
         tables,
+        order: None,
         notes: Vec::new(),
     })
 }

@@ -39,13 +39,29 @@ pub struct Previous {
     /// By the *new* run's [`crate::SwitchIdx`]; `None`, or nothing at all, where the content is
     /// unknown.
     pub lfts: Vec<Option<Arc<Lft>>>,
+    /// Each switch's place in the order that the tables were made with ([`Routing::order`]); `None`, or nothing at
+    /// all, where it had none.
+    pub order: Vec<Option<u32>>,
 }
 
 impl Previous {
     /// Nothing is installed, or nothing is known of it.
     #[must_use]
     pub const fn none() -> Self {
-        Self { lfts: Vec::new() }
+        Self {
+            lfts: Vec::new(),
+            order: Vec::new(),
+        }
+    }
+
+    /// Everything of a run whose switches have the same indices.
+    #[must_use]
+    pub fn of(routing: &Routing) -> Self {
+        let order = routing.order.iter().flatten().copied().map(Some);
+        Self {
+            lfts: routing.tables.iter().cloned().map(Some).collect(),
+            order: order.collect(),
+        }
     }
 
     /// The table of one switch.
@@ -61,6 +77,9 @@ pub struct Routing {
     pub engine: &'static str,
     /// One table per switch.
     pub tables: Tables,
+    /// Each switch's place in the engine's order of switches, if it has one: to be given back as
+    /// [`Previous::order`], so that a lost cable does not turn the order, and with it every route, upside down.
+    pub order: Option<Vec<u32>>,
     /// What the engine decided on the way, one sentence each, for logs. Switches are named by their
     /// LIDs.
     pub notes: Vec<String>,

@@ -29,11 +29,13 @@ pub(crate) enum Strategy {
     CentreFirstExact,
     /// Breadth first from the switch that is closest to the end ports.
     BreadthFirst,
+    /// As in the run before, as far as its switches are still there and connected; new ones come last.
+    Kept,
 }
 
 impl Strategy {
-    /// All, the preferred first.
-    pub(crate) const ALL: [Self; 3] = [
+    /// Those that need no memory, the preferred first.
+    pub(crate) const FRESH: [Self; 3] = [
         Self::CentreFirst,
         Self::CentreFirstExact,
         Self::BreadthFirst,
@@ -45,6 +47,7 @@ impl Strategy {
             Self::CentreFirst => "centre first",
             Self::CentreFirstExact => "centre first, exact",
             Self::BreadthFirst => "breadth first",
+            Self::Kept => "as before",
         }
     }
 }
@@ -94,20 +97,29 @@ impl Closeness {
         }
     }
 
-    /// All switches, top first.
-    pub(crate) fn order(&self, graph: &Graph, strategy: Strategy) -> Vec<usize> {
+    /// All switches, top first. `before` is each switch's place in the last order; only [`Strategy::Kept`] looks at it.
+    pub(crate) fn order(
+        &self,
+        graph: &Graph,
+        strategy: Strategy,
+        before: &[Option<u32>],
+    ) -> Vec<usize> {
         // Small keys first. Breadth-first order compares the depth before anything else.
         let key = |v: usize, depth: usize| {
-            let by_depth = if strategy == Strategy::BreadthFirst {
-                depth
-            } else {
-                0
+            let first = match strategy {
+                Strategy::BreadthFirst => depth,
+                Strategy::Kept => before
+                    .get(v)
+                    .copied()
+                    .flatten()
+                    .map_or(usize::MAX, |place| place as usize),
+                Strategy::CentreFirst | Strategy::CentreFirstExact => 0,
             };
             let close = match strategy {
-                Strategy::CentreFirst => u64::from(self.class[v]),
+                Strategy::CentreFirst | Strategy::Kept => u64::from(self.class[v]),
                 Strategy::CentreFirstExact | Strategy::BreadthFirst => self.sum[v],
             };
-            Reverse((by_depth, close, self.crowded[v], depth, graph.lid_rank[v]))
+            Reverse((first, close, self.crowded[v], depth, graph.lid_rank[v]))
         };
         let mut placed = vec![false; graph.len()];
         let mut order = Vec::with_capacity(graph.len());

@@ -30,6 +30,15 @@ impl Engine for UpDown {
     }
 }
 
+/// An order of the switches and what it makes of the paths.
+struct Candidate<C> {
+    strategy: Strategy,
+    order: Vec<usize>,
+    legs: Legs<C>,
+    /// Sum of the hops between all end ports.
+    hops: u64,
+}
+
 fn route_in<C: Cell>(
     topo: &Topology,
     graph: &Graph,
@@ -39,34 +48,60 @@ fn route_in<C: Cell>(
         let shortest = Legs::<C>::shortest(graph)?;
         (Closeness::new(graph, &shortest), shortest.host_hops(graph))
     };
-    let mut best: Option<(Strategy, usize, Legs<C>, u64)> = None;
-    for strategy in Strategy::ALL {
+    let mut best: Option<Candidate<C>> = None;
+    let kept = previous
+        .order
+        .iter()
+        .any(Option::is_some)
+        .then_some(Strategy::Kept);
+    for strategy in kept.into_iter().chain(Strategy::FRESH) {
         // A later strategy must win clearly: small changes of the fabric must not change the
-        // strategy.
+        // order, because nearly every route depends on it.
         if best
             .as_ref()
-            .is_some_and(|(.., hops)| worse_by_a_percent(*hops, least))
-            || best.is_none()
+            .is_some_and(|b| !worse_by_a_percent(b.hops, least))
         {
-            let order = closeness.order(graph, strategy);
-            let legs = Legs::up_down(graph, &order)?;
-            let hops = legs.host_hops(graph);
-            if best
-                .as_ref()
-                .is_none_or(|(.., held)| worse_by_a_percent(*held, hops))
-            {
-                best = Some((strategy, order.first().copied().unwrap_or(0), legs, hops));
-            }
+            break;
+        }
+        let order = closeness.order(graph, strategy, &previous.order);
+        let legs = Legs::up_down(graph, &order)?;
+        let hops = legs.host_hops(graph);
+        if best
+            .as_ref()
+            .is_none_or(|b| worse_by_a_percent(b.hops, hops))
+        {
+            best = Some(Candidate {
+                strategy,
+                order,
+                legs,
+                hops,
+            });
         }
     }
-    let Some((strategy, top, legs, hops)) = best else {
+    let Some(Candidate {
+        strategy,
+        order,
+        legs,
+        hops,
+    }) = best
+    else {
         return Ok(Routing {
             engine: "updn",
             tables: Vec::new(),
+            order: None,
             notes: Vec::new(),
         });
     };
     let tables = fill(topo, graph, &legs, &closeness.class, previous);
+    let top = order.first().copied().unwrap_or(0);
+    let places = places(
+        &order,
+        if strategy == Strategy::Kept {
+            &previous.order
+        } else {
+            &[]
+        },
+    );
     let mut notes = Vec::new();
     if graph.len() > 0 {
         notes.push(format!(
@@ -84,8 +119,23 @@ fn route_in<C: Cell>(
     Ok(Routing {
         engine: "updn",
         tables,
+        order: Some(places),
         notes,
     })
+}
+
+/// Each switch's place, to be remembered. A switch that had one keeps it, also where a lost cable made another go before
+/// it this time: when the cable is back, so is the order.
+fn places(order: &[usize], before: &[Option<u32>]) -> Vec<u32> {
+    let mut next = before.iter().flatten().max().map_or(0, |last| last + 1);
+    let mut places = vec![0; order.len()];
+    for &v in order {
+        places[v] = before.get(v).copied().flatten().unwrap_or_else(|| {
+            next += 1;
+            next - 1
+        });
+    }
+    places
 }
 
 fn worse_by_a_percent(hops: u64, than: u64) -> bool {
