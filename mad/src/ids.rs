@@ -262,6 +262,17 @@ impl Gid {
     }
 }
 
+impl crate::wire::WireField for Gid {
+    fn get(buf: &[u8], bit: usize, _: usize) -> Self {
+        let mut b = [0; 16];
+        b.copy_from_slice(&buf[bit / 8..bit / 8 + 16]);
+        Self(b)
+    }
+    fn put(&self, buf: &mut [u8], bit: usize, _: usize) {
+        buf[bit / 8..bit / 8 + 16].copy_from_slice(&self.0);
+    }
+}
+
 impl fmt::Display for Gid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", std::net::Ipv6Addr::from(self.0))

@@ -143,17 +143,6 @@ impl<T: Bits + Default, const N: usize> WireField for [T; N] {
     }
 }
 
-impl WireField for crate::ids::Gid {
-    fn get(buf: &[u8], bit: usize, _: usize) -> Self {
-        let mut b = [0; 16];
-        b.copy_from_slice(&buf[bit / 8..bit / 8 + 16]);
-        Self(b)
-    }
-    fn put(&self, buf: &mut [u8], bit: usize, _: usize) {
-        buf[bit / 8..bit / 8 + 16].copy_from_slice(&self.0);
-    }
-}
-
 /// Declares a layout. See the module's text.
 ///
 /// ```
