@@ -5,7 +5,8 @@
 //! [`Requester::next`] and puts the MAD on the wire.
 //!
 //! A device's window grows with its answers and halves when one is missing, so that a slow or dead device holds few
-//! slots and never gates the others. Repetitions go before new requests.
+//! slots and never gates the others. Repetitions go before new requests. What waits for a device that has gone silent is
+//! given up at once ([`Requester::take_hopeless`]), or a table of two hundred blocks would be waited for one by one.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -60,11 +61,16 @@ struct DeviceQueue<I> {
     in_flight: u16,
     window: u16,
     answers: u16,
+    /// Requests in a row that got no answer in time.
+    silent: u16,
     ready: bool,
 }
 
 impl<I> DeviceQueue<I> {
     const FIRST_WINDOW: u16 = 4;
+    /// Missing answers in a row, the last of them to a request that was repeated often enough, after which a device is
+    /// taken for dead. Loss alone reaches this rarely, even where every second MAD is lost.
+    const HOPELESS: u16 = 12;
 
     fn new(limit: u16) -> Self {
         Self {
@@ -72,6 +78,7 @@ impl<I> DeviceQueue<I> {
             in_flight: 0,
             window: Self::FIRST_WINDOW.min(limit),
             answers: 0,
+            silent: 0,
             ready: false,
         }
     }
@@ -200,6 +207,7 @@ impl<I: Copy> Requester<I> {
         if device != Device::NONE {
             let limit = self.limits.device_window;
             let queue = self.device(device);
+            queue.silent = 0;
             queue.answers += 1;
             if queue.answers >= queue.window && queue.window < limit {
                 queue.answers = 0;
@@ -224,6 +232,7 @@ impl<I: Copy> Requester<I> {
             let queue = self.device(device);
             queue.window = (queue.window / 2).max(1);
             queue.answers = 0;
+            queue.silent = queue.silent.saturating_add(1);
             self.mark_ready(device);
         }
         if repetition < self.limits.retries {
@@ -233,6 +242,18 @@ impl<I: Copy> Requester<I> {
             self.unfinished -= 1;
             Unanswered::Failed(item)
         }
+    }
+
+    /// The next request that waits for a device of which nothing is to be hoped. To be asked for after a request to it
+    /// has failed, until there is none.
+    pub(crate) fn take_hopeless(&mut self, device: Device) -> Option<I> {
+        let queue = self.devices.get_mut(device.0 as usize)?;
+        if queue.silent < DeviceQueue::<I>::HOPELESS {
+            return None;
+        }
+        let item = queue.waiting.pop_front()?;
+        self.unfinished -= 1;
+        Some(item)
     }
 
     /// The next request whose time is over.

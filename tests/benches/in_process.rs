@@ -6,6 +6,13 @@
 //! one NodeInfo per live link end, PortInfo reads of all ports, two PortInfo writes per live link end, every block of every
 //! forwarding table.
 
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints, and ends where its own fabric is wrong"
+)]
+
 use std::collections::VecDeque;
 use std::time::{Duration, Instant as Clock};
 
@@ -22,9 +29,15 @@ const RUNS: usize = 5;
 const DEFAULT_SPECS: [&str; 3] = ["fat-tree2:36,36,18", "fat-tree:24", "fat-tree:36"];
 
 fn main() {
-    let given: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    let specs: Vec<String> =
-        if given.is_empty() { DEFAULT_SPECS.map(str::to_owned).into() } else { given };
+    let given: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .collect();
+    let specs: Vec<String> = if given.is_empty() {
+        DEFAULT_SPECS.map(str::to_owned).into()
+    } else {
+        given
+    };
     for spec in specs {
         match ferrosm_sim::generate::from_spec(&spec) {
             Ok(fabric) => measure(&spec, &fabric),
@@ -54,7 +67,10 @@ impl Bench {
         fabric.attach(at).expect("the default port");
         fabric.set_is_sm(at, true).expect("the default port");
         // No timers: only what is asked for runs.
-        let cfg = SmConfig { sweep_interval: Duration::ZERO, ..SmConfig::default() };
+        let cfg = SmConfig {
+            sweep_interval: Duration::ZERO,
+            ..SmConfig::default()
+        };
         let began = Clock::now();
         let sm = SubnetManager::new(cfg, Restored::default(), Instant::START);
         Self {
@@ -111,7 +127,8 @@ impl Bench {
 
     fn take_in(&mut self) {
         let at = self.at;
-        self.inbox.extend(self.arrived.drain(..).filter(|d| d.at == at).map(|d| d.mad));
+        self.inbox
+            .extend(self.arrived.drain(..).filter(|d| d.at == at).map(|d| d.mad));
     }
 }
 
@@ -147,7 +164,13 @@ fn measure(name: &str, spec: &FabricSpec) {
             third = Some(report);
         }
         let lost_link_routing = bench.routing;
-        samples.push(Sample { cold, cold_routing, again, lost_link, lost_link_routing });
+        samples.push(Sample {
+            cold,
+            cold_routing,
+            again,
+            lost_link,
+            lost_link_routing,
+        });
         reports = Some((first, second, third));
     }
     let median = |f: fn(&Sample) -> Duration| {
@@ -155,7 +178,9 @@ fn measure(name: &str, spec: &FabricSpec) {
         all.sort();
         all[all.len() / 2]
     };
-    let Some((first, second, third)) = reports else { return };
+    let Some((first, second, third)) = reports else {
+        return;
+    };
     println!(
         "\n{name}: {} switches, {} CAs, {} links; median of {RUNS}",
         first.switches, first.cas, first.links
@@ -169,10 +194,20 @@ fn measure(name: &str, spec: &FabricSpec) {
             report.lft_blocks_written
         );
     };
-    row("cold to up", median(|s| s.cold), Some(median(|s| s.cold_routing)), &first);
+    row(
+        "cold to up",
+        median(|s| s.cold),
+        Some(median(|s| s.cold_routing)),
+        &first,
+    );
     row("second full sweep", median(|s| s.again), None, &second);
     if let Some(third) = &third {
-        row("one lost link", median(|s| s.lost_link), Some(median(|s| s.lost_link_routing)), third);
+        row(
+            "one lost link",
+            median(|s| s.lost_link),
+            Some(median(|s| s.lost_link_routing)),
+            third,
+        );
     }
     floor(spec, &first);
 }
@@ -187,13 +222,25 @@ fn floor(spec: &FabricSpec, report: &SweepReport) {
     let ports: u64 = spec
         .nodes
         .iter()
-        .map(|n| if n.kind == ferrosm_mad::attr::NodeType::Switch { u64::from(n.num_ports) + 1 } else { 1 })
+        .map(|n| {
+            if n.kind == ferrosm_mad::attr::NodeType::Switch {
+                u64::from(n.num_ports) + 1
+            } else {
+                1
+            }
+        })
         .sum();
     let blocks = (u64::from(report.top_lid.raw()) / 64 + 1) * report.switches as u64;
     let sent = |attr: AttrId| report.smps.get(&attr).copied().unwrap_or_default();
-    println!("  {:22} {:>10} {:>10} {:>8}", "SMPs", "sent", "floor", "ratio");
+    println!(
+        "  {:22} {:>10} {:>10} {:>8}",
+        "SMPs", "sent", "floor", "ratio"
+    );
     let line = |what: &str, sent: u64, floor: u64| {
-        println!("  {what:22} {sent:10} {floor:10} {:8.3}", sent as f64 / floor.max(1) as f64);
+        println!(
+            "  {what:22} {sent:10} {floor:10} {:8.3}",
+            sent as f64 / floor.max(1) as f64
+        );
     };
     line("NodeInfo get", sent(id::NODE_INFO).gets, live_ends);
     line("PortInfo get", sent(id::PORT_INFO).gets, ports);

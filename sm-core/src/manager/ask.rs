@@ -4,7 +4,7 @@
 //! repetition carries what is right now and may take another way.
 
 use ferrosm_mad::attr::{PortInfo, PortState, SmControl, SwitchInfo, id};
-use ferrosm_mad::ids::{AttrId, AttrMod, Lid, PortNum};
+use ferrosm_mad::ids::{AttrId, AttrMod, Lid, MKey, PortNum};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 
 use super::SubnetManager;
@@ -29,7 +29,7 @@ pub(crate) enum Ask {
     Sm(PortRef),
     /// Clear SwitchInfo.PortStateChange before the ports are read.
     ClearChange(NodeIdx),
-    /// LinearFDBTop and LifeTimeValue, and clear PortStateChange.
+    /// LinearFDBTop and LifeTimeValue.
     SetSwitch(NodeIdx),
     /// Write a block of the forwarding table.
     SetLft(NodeIdx, u16),
@@ -201,7 +201,8 @@ impl SubnetManager {
             | Ask::SetLft(n, _) => to(PortRef::new(n, PortNum::ZERO))?,
             Ask::Port(p) | Ask::Sm(p) | Ask::SetPort(p, _) | Ask::Handover(p) => to(p)?,
         };
-        let (attr, modifier, key) = (ask.attr(), ask.modifier(), self.cfg.m_key);
+        let (attr, modifier) = (ask.attr(), ask.modifier());
+        let key = self.key_for(ask, repetition);
         if !ask.is_set() {
             return Some((path, SmpRequest::get(attr, modifier, key)));
         }
@@ -221,11 +222,52 @@ impl SubnetManager {
         Some((path, SmpRequest::set(attr, modifier, key, data)))
     }
 
-    /// SwitchInfo with PortStateChange cleared, and with the table's reach where `top` is given.
+    /// The M_Key that the asked port is believed to have (rule 16.1). Repetitions try the others that it may have: after a
+    /// change of the key, or where an answer was lost, what is believed can be wrong.
+    fn key_for(&self, ask: Ask, repetition: u8) -> MKey {
+        let asked = match ask {
+            Ask::Probe(from) => from.and_then(|p| self.subnet.peer(p)),
+            Ask::Description(_)
+            | Ask::Switch(_)
+            | Ask::Lft(..)
+            | Ask::ClearChange(_)
+            | Ask::SetSwitch(_)
+            | Ask::SetLft(..)
+            | Ask::Port(_)
+            | Ask::Sm(_)
+            | Ask::SetPort(..)
+            | Ask::Handover(_) => ask.place(),
+        };
+        let believed = asked.map_or(MKey::NONE, |p| self.m_key_of(p));
+        let mut keys = [believed, self.cfg.m_key, self.old_m_key].into_iter();
+        let first = keys.find(|k| *k != MKey::NONE).unwrap_or(MKey::NONE);
+        let second = keys.find(|k| *k != MKey::NONE && *k != first);
+        match (repetition % 2, second) {
+            (1, Some(second)) => second,
+            _ => first,
+        }
+    }
+
+    /// The M_Key that the end port to which `p` belongs told; none where it has none, hides it or was not read.
+    pub(super) fn m_key_of(&self, p: PortRef) -> MKey {
+        let end = match self.subnet.get(p.node) {
+            Some(node) if node.is_switch() => PortRef::new(p.node, PortNum::ZERO),
+            Some(node) if p.port == PortNum::ZERO => {
+                let known = node.end_ports().next().unwrap_or(p.port);
+                PortRef::new(p.node, known)
+            }
+            _ => p,
+        };
+        let port = self.subnet.port(end).filter(|port| port.known);
+        port.map_or(MKey::NONE, |port| port.info().m_key)
+    }
+
+    /// SwitchInfo with PortStateChange cleared, or with the table's reach where `top` is given: then the change stays to
+    /// be seen, because one that came while the table was written may have been a reboot.
     fn switch_set(&self, n: NodeIdx, top: Option<Lid>) -> Option<[u8; 64]> {
         let mut raw = self.subnet.get(n)?.switch_raw?;
         let mut info = SwitchInfo::decode(&raw);
-        info.port_state_change = true;
+        info.port_state_change = top.is_none();
         if let Some(top) = top {
             info.linear_fdb_top = top.0;
             info.life_time_value = self.cfg.packet_life_time;

@@ -31,8 +31,8 @@ impl SubnetManager {
             if self.sweep.local
                 && let Some(other) = self.subnet.peer(to)
                 && self.subnet.get(other.node).is_some_and(Node::is_switch)
+                && self.sweep.doubtful.insert(other)
             {
-                self.sweep.doubtful.insert(other);
                 self.ask(Ask::Port(other));
             }
             return;
@@ -45,7 +45,15 @@ impl SubnetManager {
 
     fn link(&mut self, from: PortRef, to: PortRef) {
         self.subnet.connect(from, to);
+        for end in [from, to] {
+            let is_switch = self.subnet.get(end.node).is_some_and(Node::is_switch);
+            if let Some(port) = self.subnet.port_mut(end).filter(|_| is_switch) {
+                port.quarantine = None;
+            }
+        }
         self.dirty = true;
+        // In a full sweep ways are found with the nodes; here a known node may be reached in a new way only.
+        self.paths_stale |= self.sweep.local;
         if from.node == to.node {
             self.problem(Some(from), ProblemKind::Loopback);
         }
@@ -59,9 +67,12 @@ impl SubnetManager {
         }
     }
 
-    /// Reads the far end of a cable whose near end changed; a switch there may have lost its tables.
+    /// Reads the far end of a cable whose near end changed; a switch there may have lost its tables. Once a sweep, or two
+    /// switches would ask for each other for ever.
     fn ask_far_end(&mut self, to: PortRef) {
-        if self.subnet.get(to.node).is_some_and(Node::is_switch) {
+        if self.subnet.get(to.node).is_some_and(Node::is_switch)
+            && self.sweep.far_ends.insert(to.node)
+        {
             self.ask(Ask::Switch(to.node));
         }
     }

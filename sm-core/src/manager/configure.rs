@@ -7,7 +7,9 @@ use core::hash::{Hash, Hasher};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{LFT_BLOCK_LEN, NodeType, PortInfo, PortState, SmState, id};
+use ferrosm_mad::attr::{
+    LFT_BLOCK_LEN, NodeType, PortInfo, PortState, SmState, SwitchInfo, id,
+};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_routing::Lft;
@@ -18,11 +20,14 @@ use crate::io::{Event, Output};
 use crate::plan::lids;
 use crate::plan::ports::{self, PortKind};
 use crate::plan::routes::{Computed, Job, blocks_to_write};
-use crate::report::{Phase, ProblemKind};
-use crate::subnet::{Node, NodeIdx, PortRef};
+use crate::report::{Phase, ProblemKind, QuarantineReason};
+use crate::subnet::{Node, NodeIdx, Port, PortRef, plausible};
 
 /// A fabric that changes faster than it can be routed gets its tables all the same after so many attempts.
 const MAX_STALE_ROUTINGS: u8 = 3;
+
+/// How often a link is restarted because its ends go on to disagree.
+const MAX_RESTARTS: u8 = 3;
 
 /// LIDs of one forwarding table block.
 const BLOCK_LIDS: u16 = 64;
@@ -47,6 +52,17 @@ impl SubnetManager {
             for block in 0..blocks {
                 self.ask(Ask::Lft(n, block));
             }
+        }
+        // Changes that were seen before this SM might write are cleared before tables are written: what is set after
+        // that, came after that.
+        let changed: Vec<NodeIdx> = self
+            .subnet
+            .nodes()
+            .filter(|(_, n)| n.switch_info().is_some_and(|s| s.port_state_change))
+            .map(|(i, _)| i)
+            .collect();
+        for n in changed {
+            self.ask(Ask::ClearChange(n));
         }
     }
 
@@ -102,11 +118,13 @@ impl SubnetManager {
         let unrouted = self.subnet.nodes().any(|(_, n)| {
             n.wanted.is_none() && n.switch_info().is_some_and(|s| s.linear_fdb_cap > 0)
         });
-        if !self.subnet.nodes().any(|(_, n)| n.is_switch()) || !(self.dirty || unrouted) {
+        let has_switches = self.subnet.nodes().any(|(_, n)| n.is_switch());
+        let due = has_switches && (self.dirty || unrouted);
+        self.dirty = false;
+        if !due {
             self.begin_writing();
             return;
         }
-        self.dirty = false;
         self.jobs += 1;
         self.job = Some(self.jobs);
         let job = Job::new(self.jobs, &self.subnet, &self.lid_plan, &self.cfg.engines);
@@ -143,9 +161,11 @@ impl SubnetManager {
                 self.routing_failed();
             }
             Ok(routes) => {
-                for (n, lft) in computed.nodes.iter().zip(routes.tables) {
+                let order = routes.order.unwrap_or_default();
+                for (i, (n, lft)) in computed.nodes.iter().zip(routes.tables).enumerate() {
                     if let Some(node) = self.subnet.get_mut(*n) {
                         node.wanted = Some(lft);
+                        node.order = order.get(i).copied();
                     }
                 }
                 self.engine = EngineState {
@@ -230,6 +250,7 @@ impl SubnetManager {
     pub(super) fn on_block_done(&mut self, n: NodeIdx, outcome: Result<(), ProblemKind>) {
         if let Err(kind) = outcome {
             self.sweep.blocks_failed.insert(n);
+            self.unsure.insert(n);
             self.problem(Some(PortRef::new(n, PortNum::ZERO)), kind);
         }
         let Some(left) = self.sweep.blocks_left.get_mut(&n) else {
@@ -255,9 +276,7 @@ impl SubnetManager {
             .get(n)
             .and_then(Node::switch_info)
             .is_some_and(|s| {
-                s.linear_fdb_top != top
-                    || s.life_time_value != self.cfg.packet_life_time
-                    || s.port_state_change
+                s.linear_fdb_top != top || s.life_time_value != self.cfg.packet_life_time
             });
         if due {
             self.ask(Ask::SetSwitch(n));
@@ -265,29 +284,24 @@ impl SubnetManager {
     }
 
     pub(super) fn on_switch_set(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
-        let at = PortRef::new(n, PortNum::ZERO);
-        if !status.is_ok() {
-            self.problem(
-                Some(at),
-                ProblemKind::Refused {
-                    attr: id::SWITCH_INFO,
-                    status,
-                },
-            );
-            return;
-        }
         let top = self.top_lid.0;
-        if let Some(node) = self.subnet.get_mut(n) {
-            node.switch_raw = Some(*data);
-            if node.switch_info().is_none_or(|s| s.linear_fdb_top != top) {
-                self.problem(
-                    Some(at),
-                    ProblemKind::Refused {
-                        attr: id::SWITCH_INFO,
-                        status,
-                    },
-                );
-            }
+        let told = SwitchInfo::decode(data);
+        let taken = status.is_ok() && told.linear_fdb_top == top;
+        if !taken {
+            self.unsure.insert(n);
+            let attr = id::SWITCH_INFO;
+            let at = PortRef::new(n, PortNum::ZERO);
+            self.problem(Some(at), ProblemKind::Refused { attr, status });
+        }
+        let Some(node) = self.subnet.get_mut(n).filter(|_| status.is_ok()) else {
+            return;
+        };
+        node.switch_raw = Some(*data);
+        if told.port_state_change {
+            // Something changed since the ports were read. If it was a reboot, part of the table is lost again.
+            node.installed = None;
+            self.suspects.insert(n);
+            self.want_local();
         }
     }
 
@@ -348,7 +362,10 @@ impl SubnetManager {
             PortKind::BasePort0 => false,
             PortKind::EnhancedPort0 => true,
             PortKind::EndPort | PortKind::External => {
-                port.link.is_some() && port.quarantine.is_none()
+                // The far end must have been read too, or nothing is known of what would be armed.
+                let far = self.subnet.peer(p).and_then(|far| self.subnet.port(far));
+                let is_ours = self.subnet.local() == Some(p);
+                port.quarantine.is_none() && far.map_or(is_ours, |far| far.is_up())
             }
         };
         live && port.is_up()
@@ -364,9 +381,15 @@ impl SubnetManager {
             };
             let state = port.state();
             let peer = self.subnet.peer(p).filter(|_| p.port != PortNum::ZERO);
-            if let Some(peer) = peer
-                && let Some(far) = self.subnet.port(peer).filter(|f| f.known)
-                && ports::is_mismatched(port, far)
+            let mismatched = peer
+                .and_then(|peer| self.subnet.port(peer))
+                .is_some_and(|far| ports::is_mismatched(port, far));
+            if let Some(port) = self.subnet.port_mut(p).filter(|_| !mismatched) {
+                port.restarts = 0;
+            }
+            // A device that does not take the values is not restarted for ever.
+            if let Some(peer) = peer.filter(|_| mismatched)
+                && self.may_restart(p)
             {
                 self.problem(Some(p), ProblemKind::LinkMismatch);
                 restarted.extend([p, peer]);
@@ -383,6 +406,13 @@ impl SubnetManager {
                 self.ask(Ask::SetPort(p, PortStep::Params));
             }
         }
+    }
+
+    fn may_restart(&mut self, p: PortRef) -> bool {
+        self.subnet.port_mut(p).is_some_and(|port| {
+            port.restarts = port.restarts.saturating_add(1);
+            port.restarts <= MAX_RESTARTS
+        })
     }
 
     fn switch_side(&self, a: PortRef, b: PortRef) -> Vec<PortRef> {
@@ -407,11 +437,11 @@ impl SubnetManager {
     pub(super) fn begin_activation(&mut self) {
         self.enter(Phase::Activate);
         for p in self.live_ports() {
-            if self
-                .subnet
-                .port(p)
-                .is_some_and(|port| port.state() == PortState::Armed)
-            {
+            let state = |p: PortRef| self.subnet.port(p).map_or(PortState::Down, Port::state);
+            // Next to a port that is not armed an active one would lose what it sends (rule 3.6).
+            let far_is_ready = p.port == PortNum::ZERO
+                || self.subnet.peer(p).is_none_or(|far| state(far) >= PortState::Armed);
+            if state(p) == PortState::Armed && far_is_ready {
                 self.ask(Ask::SetPort(p, PortStep::Activate));
             }
         }
@@ -424,12 +454,27 @@ impl SubnetManager {
         status: Status,
         data: &[u8; 64],
     ) {
+        let is_switch = self.subnet.get(p.node).is_some_and(Node::is_switch);
+        let has_link = !is_switch || p.port != PortNum::ZERO;
         let Some(port) = self.subnet.port_mut(p) else {
             return;
         };
         if status.is_ok() {
+            let wrong = plausible::wrong_port_info(&PortInfo::decode(data), has_link);
+            if let Some(why) = wrong {
+                let why = QuarantineReason::Garbage(why);
+                self.on_port_silent(p, ProblemKind::Quarantined(why));
+                return;
+            }
             port.raw = *data;
             port.known = true;
+            match step {
+                PortStep::Arm | PortStep::ArmOnly => port.unproven = true,
+                PortStep::Params
+                | PortStep::ParamsFirst
+                | PortStep::Activate
+                | PortStep::Restart => {}
+            }
             let asked = self.fingerprint(p);
             if let Some(port) = self.subnet.port_mut(p) {
                 port.asked = asked;
@@ -446,6 +491,7 @@ impl SubnetManager {
             // Some devices do not take parameters and a state at once.
             PortStep::Arm => self.ask(Ask::SetPort(p, PortStep::ParamsFirst)),
             PortStep::ParamsFirst => {
+                self.unsure_ports.insert(p);
                 self.problem(
                     Some(p),
                     ProblemKind::Refused {
@@ -458,6 +504,7 @@ impl SubnetManager {
             // The port may have moved by itself (rule 3.7).
             PortStep::ArmOnly | PortStep::Activate => self.ask(Ask::Port(p)),
             PortStep::Params | PortStep::Restart => {
+                self.unsure_ports.insert(p);
                 self.problem(
                     Some(p),
                     ProblemKind::Refused {
@@ -481,14 +528,17 @@ impl SubnetManager {
         if configured {
             for p in self.live_ports() {
                 if self.is_below_active(p) {
+                    self.unsure_ports.insert(p);
+                    self.unsure_ports.extend(self.subnet.peer(p));
                     let state = self
                         .subnet
                         .port(p)
-                        .map_or(PortState::Down, crate::subnet::Port::state);
+                        .map_or(PortState::Down, Port::state);
                     self.problem(Some(p), ProblemKind::NotActive(state));
                 }
             }
         }
+        self.report_quarantined();
         self.enter(Phase::Idle);
         let mut report = core::mem::take(&mut self.sweep.report);
         let count = |t: NodeType| {
@@ -522,8 +572,10 @@ impl SubnetManager {
         if configured {
             self.first_as_master = false;
         }
-        // What could not be done now is looked at again with the next light sweep.
-        self.retry = !report.is_clean() && !self.read_only;
+        if self.dirty && configured {
+            // A change came too late for this sweep's routes.
+            self.want_local();
+        }
         self.last_report = Some(report.clone());
         self.stage = Stage::Idle;
         self.sweep = super::Sweep::default();

@@ -17,30 +17,7 @@ use super::ask::{Ask, route_to};
 use super::{Stage, SubnetManager};
 use crate::io::Event;
 use crate::report::{Phase, ProblemKind, QuarantineReason};
-use crate::subnet::{Node, NodeIdx, PortRef};
-
-/// What makes an answer to NodeInfo impossible (rule 1.7).
-fn implausible(info: &NodeInfo) -> Option<&'static str> {
-    if info.node_guid.0 == 0 {
-        return Some("NodeGUID is 0");
-    }
-    if info.port_guid.0 == 0 {
-        return Some("PortGUID is 0");
-    }
-    if ![NodeType::Ca, NodeType::Switch, NodeType::Router].contains(&info.node_type) {
-        return Some("NodeType is not CA, switch or router");
-    }
-    if info.num_ports == 0 || info.num_ports == u8::MAX {
-        return Some("NumPorts is not 1 to 254");
-    }
-    if info.local_port_num.0 > info.num_ports {
-        return Some("LocalPortNum is greater than NumPorts");
-    }
-    if info.local_port_num.0 == 0 && info.node_type != NodeType::Switch {
-        return Some("LocalPortNum is 0 on a node that is not a switch");
-    }
-    None
-}
+use crate::subnet::{Node, NodeIdx, PortRef, plausible};
 
 /// Whether two answers can come from the same node.
 fn same_node(a: &NodeInfo, b: &NodeInfo) -> bool {
@@ -53,6 +30,8 @@ impl SubnetManager {
         self.wanted_sweep = None;
         self.suspects.clear();
         self.suspect_ports.clear();
+        self.unsure.clear();
+        self.unsure_ports.clear();
         self.begin_sweep(false);
         self.epoch += 1;
         self.dirty = true;
@@ -78,7 +57,9 @@ impl SubnetManager {
             }
         }
         for p in core::mem::take(&mut self.suspect_ports) {
-            if self.subnet.port(p).is_some() {
+            // A CA's port is reached over its own cable; without one it is no port of the subnet.
+            let is_switch = self.subnet.get(p.node).is_some_and(Node::is_switch);
+            if is_switch || self.subnet.local() == Some(p) || self.subnet.peer(p).is_some() {
                 self.ask(Ask::Port(p));
             }
         }
@@ -87,7 +68,7 @@ impl SubnetManager {
     pub(super) fn on_node_info(&mut self, from: Option<PortRef>, status: Status, data: &[u8; 64]) {
         let info = NodeInfo::decode(data);
         let garbage = if status.is_ok() {
-            implausible(&info)
+            plausible::wrong_node_info(&info)
         } else {
             Some("error status to NodeInfo")
         };
@@ -122,7 +103,7 @@ impl SubnetManager {
             }
         }
         if info.node_type != NodeType::Switch {
-            self.visit_end_port(from, to, info.port_guid);
+            self.visit_end_port(to, info.port_guid);
         }
     }
 
@@ -133,13 +114,20 @@ impl SubnetManager {
         if let Some(idx) = self.subnet.node_by_guid(info.node_guid) {
             let node = self.subnet.get_mut(idx)?;
             if node.seen == epoch {
-                if !same_node(&node.info, info) {
+                if same_node(&node.info, info) {
+                    return Some(idx);
+                }
+                // More hangs on a switch than on a CA that uses its GUID, so the switch stays.
+                let switch_came_second = !node.is_switch() && info.node_type == NodeType::Switch;
+                let is_ours = self.subnet.local().is_some_and(|l| l.node == idx);
+                if !switch_came_second || is_ours {
                     if let Some(from) = from {
                         self.quarantine(from, QuarantineReason::DuplicateNodeGuid(info.node_guid));
                     }
                     return None;
                 }
-                return Some(idx);
+                self.leave_out(idx, &QuarantineReason::DuplicateNodeGuid(info.node_guid));
+                return Some(self.add_visited(info, path));
             }
             if local || same_node(&node.info, info) {
                 node.seen = epoch;
@@ -151,15 +139,19 @@ impl SubnetManager {
             // Something else has taken the GUID since the last sweep: begin anew with it.
             self.subnet.remove_node(idx);
         }
+        Some(self.add_visited(info, path))
+    }
+
+    fn add_visited(&mut self, info: &NodeInfo, path: DrPath) -> NodeIdx {
         let mut node = Node::new(*info, path);
-        node.seen = epoch;
+        node.seen = self.epoch;
         let idx = self.subnet.add_node(node);
         self.dirty = true;
         if self.last_report.is_some() {
             self.emit(Event::NodeAdded(info.node_guid.to_string()));
         }
         self.read_node(idx);
-        Some(idx)
+        idx
     }
 
     fn read_node(&mut self, idx: NodeIdx) {
@@ -173,12 +165,12 @@ impl SubnetManager {
             if let Some(port) = self.subnet.port_mut(at) {
                 port.guid = guid;
             }
-            self.index_port(None, at, guid);
+            self.index_port(at, guid);
             self.ask(Ask::Switch(idx));
         }
     }
 
-    fn visit_end_port(&mut self, from: Option<PortRef>, at: PortRef, guid: PortGuid) {
+    fn visit_end_port(&mut self, at: PortRef, guid: PortGuid) {
         let epoch = self.epoch;
         let Some(port) = self.subnet.port_mut(at) else {
             return;
@@ -191,12 +183,12 @@ impl SubnetManager {
             port.guid = guid;
             self.dirty = true;
         }
-        self.index_port(from, at, guid);
+        self.index_port(at, guid);
         self.ask(Ask::Port(at));
     }
 
     /// Books a port GUID, or leaves the port out where another living port has it.
-    fn index_port(&mut self, from: Option<PortRef>, at: PortRef, guid: PortGuid) {
+    fn index_port(&mut self, at: PortRef, guid: PortGuid) {
         if let Some(owner) = self.subnet.port_by_guid(guid)
             && owner != at
             && self.subnet.port(owner).is_some_and(|p| p.guid == guid)
@@ -206,10 +198,6 @@ impl SubnetManager {
                 .is_some_and(|n| n.seen == self.epoch)
         {
             let why = QuarantineReason::DuplicatePortGuid(guid);
-            self.problem(
-                Some(from.unwrap_or(at)),
-                ProblemKind::Quarantined(why.clone()),
-            );
             if let Some(port) = self.subnet.port_mut(at) {
                 port.quarantine = Some(why);
             }
@@ -226,15 +214,16 @@ impl SubnetManager {
             && let Some(node) = self.subnet.get_mut(n)
         {
             node.description = NodeDescription::decode(data);
+            node.described = true;
         }
     }
 
     pub(super) fn on_switch_info(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
-        if !status.is_ok() {
+        let told = SwitchInfo::decode(data);
+        if !status.is_ok() || plausible::wrong_switch_info(&told).is_some() {
             self.on_switch_silent(n);
             return;
         }
-        let told = SwitchInfo::decode(data);
         let top = self.top_lid;
         let Some(node) = self.subnet.get_mut(n) else {
             return;
@@ -269,7 +258,9 @@ impl SubnetManager {
         {
             node.switch_raw = Some(*data);
         }
-        self.read_ports(n);
+        if self.is_looking() {
+            self.read_ports(n);
+        }
     }
 
     fn read_ports(&mut self, n: NodeIdx) {
@@ -284,21 +275,26 @@ impl SubnetManager {
     }
 
     pub(super) fn on_port_info(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
-        if !status.is_ok() {
-            self.on_port_silent(at);
-            return;
-        }
-        let (local_sm, local_sweep, epoch) = (self.subnet.local(), self.sweep.local, self.epoch);
-        let looking = self.is_looking();
-        let Some(node) = self.subnet.get_mut(at.node) else {
+        let Some(node) = self.subnet.get(at.node) else {
             return;
         };
         let is_switch = node.is_switch();
-        let Some(port) = node.ports.get_mut(at.port.index()) else {
+        let is_external = is_switch && at.port != PortNum::ZERO;
+        let new = PortInfo::decode(data);
+        if !status.is_ok() {
+            self.on_port_silent(at, ProblemKind::NoAnswer { attr: id::PORT_INFO });
+            return;
+        }
+        if let Some(why) = plausible::wrong_port_info(&new, is_external || !is_switch) {
+            let why = QuarantineReason::Garbage(why);
+            self.on_port_silent(at, ProblemKind::Quarantined(why));
+            return;
+        }
+        self.notice_reboot(at, &new);
+        let epoch = self.epoch;
+        let Some(port) = self.subnet.port_mut(at) else {
             return;
         };
-        let (was, was_known) = (port.state(), port.known);
-        let new = PortInfo::decode(data);
         port.known = true;
         port.seen = epoch;
         if new.port_state == PortState::Down {
@@ -309,14 +305,17 @@ impl SubnetManager {
             port.raw = *data;
         }
         self.sweep.touched.insert(at);
-        if !looking {
+        let is_ours = self.subnet.local() == Some(at) && !is_switch;
+        if self.stage == Stage::Light && is_ours && new.port_state < PortState::Active {
+            self.want_full();
+        }
+        if !self.is_looking() {
             return;
         }
-        if is_switch && at.port != PortNum::ZERO {
-            port.quarantine = None;
-            self.on_external_port(at, was, was_known, local_sweep);
-        } else if local_sm == Some(at) && !is_switch {
-            if port.is_up() {
+        if is_external {
+            self.on_external_port(at);
+        } else if is_ours {
+            if new.port_state > PortState::Down {
                 self.ask(Ask::Probe(Some(at)));
             } else {
                 self.no_link(format!("{} is down", self.subnet.describe(at)));
@@ -324,23 +323,40 @@ impl SubnetManager {
         }
     }
 
-    fn on_external_port(
-        &mut self,
-        at: PortRef,
-        was: PortState,
-        was_known: bool,
-        local_sweep: bool,
-    ) {
-        let Some(port) = self.subnet.port(at) else {
+    /// A switch that has forgotten its LID has forgotten its tables.
+    fn notice_reboot(&mut self, at: PortRef, new: &PortInfo) {
+        let Some(node) = self.subnet.get_mut(at.node) else {
             return;
         };
+        let Some(port0) = node.ports.first().filter(|p| p.known) else {
+            return;
+        };
+        if at.port == PortNum::ZERO
+            && node.is_switch()
+            && node.installed.is_some()
+            && port0.info().lid != new.lid
+        {
+            node.installed = None;
+            self.dirty = true;
+        }
+    }
+
+    fn on_external_port(&mut self, at: PortRef) {
+        let doubtful = self.sweep.doubtful.contains(&at);
+        let Some(port) = self.subnet.port_mut(at) else {
+            return;
+        };
+        port.quarantine = None;
         if !port.is_up() {
             self.link_lost(at);
             return;
         }
-        let bounced = was_known && was != port.state() && port.state().0 < PortState::Active.0;
-        let doubtful = self.sweep.doubtful.contains(&at);
-        if !local_sweep || port.link.is_none() || bounced || doubtful {
+        // A link that is not active, or became so after its far end was asked for, may lead elsewhere by now.
+        let unproven = core::mem::take(&mut port.unproven) || port.state() < PortState::Active;
+        let hidden = self.subnet.peer(at).and_then(|p| self.subnet.port(p));
+        let hidden = hidden.is_some_and(|far| far.quarantine.is_some());
+        let unlinked = self.subnet.peer(at).is_none();
+        if !self.sweep.local || unlinked || unproven || doubtful || hidden {
             if route_to(&self.subnet, at)
                 .and_then(|p| p.extend(at.port))
                 .is_none()
@@ -386,47 +402,44 @@ impl SubnetManager {
                 attr: id::SWITCH_INFO,
             },
         );
-        if self.stage == Stage::Light || self.sweep.local {
+        if self.stage == Stage::Light || self.sweep.local || !self.is_looking() {
             let Some(node) = self.subnet.get(n) else {
                 return;
             };
+            self.unsure.insert(n);
             let peers: Vec<PortRef> = node
                 .physical_ports()
                 .filter_map(|p| self.subnet.peer(PortRef::new(n, p)))
                 .collect();
             for peer in peers.into_iter().filter(|p| p.node != n) {
                 if self.subnet.get(peer.node).is_some_and(Node::is_switch) {
-                    if self.stage == Stage::Light {
-                        self.suspect_ports.insert(peer);
-                    } else {
+                    if self.is_looking() {
                         self.ask(Ask::Port(peer));
+                    } else {
+                        self.suspect_ports.insert(peer);
                     }
                 }
             }
         } else {
-            self.leave_out(n);
+            self.leave_out(n, &QuarantineReason::NoAnswer);
         }
     }
 
-    pub(super) fn on_port_silent(&mut self, at: PortRef) {
-        self.problem(
-            Some(at),
-            ProblemKind::NoAnswer {
-                attr: id::PORT_INFO,
-            },
-        );
+    pub(super) fn on_port_silent(&mut self, at: PortRef, kind: ProblemKind) {
+        self.problem(Some(at), kind);
+        self.unsure_ports.insert(at);
         let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
         if self.stage == Stage::Sweep(Phase::Discover)
             && !self.sweep.local
             && at.port == PortNum::ZERO
             && is_switch
         {
-            self.leave_out(at.node);
+            self.leave_out(at.node, &QuarantineReason::NoAnswer);
         }
     }
 
     /// Removes a node that cannot be used, and says so at the ports that lead to it.
-    fn leave_out(&mut self, n: NodeIdx) {
+    fn leave_out(&mut self, n: NodeIdx, why: &QuarantineReason) {
         let Some(node) = self.subnet.get(n) else {
             return;
         };
@@ -437,7 +450,7 @@ impl SubnetManager {
             })
             .collect();
         for peer in peers {
-            self.quarantine(peer, QuarantineReason::NoAnswer);
+            self.quarantine(peer, why.clone());
         }
         self.subnet.remove_node(n);
         self.dirty = true;
@@ -447,9 +460,26 @@ impl SubnetManager {
         if self.subnet.disconnect(at).is_some() {
             self.dirty = true;
         }
-        self.problem(Some(at), ProblemKind::Quarantined(why.clone()));
         if let Some(port) = self.subnet.port_mut(at) {
             port.quarantine = Some(why);
+        }
+    }
+
+    /// Reports what is left out at the end of a sweep, whichever sweep found it.
+    pub(super) fn report_quarantined(&mut self) {
+        let mut found = Vec::new();
+        for (n, node) in self.subnet.nodes() {
+            for (p, port) in (0..=u8::MAX).zip(&node.ports) {
+                let at = PortRef::new(n, PortNum(p));
+                if let Some(why) = &port.quarantine {
+                    // A CA is found at the switch port that it hangs on.
+                    let place = self.subnet.peer(at).filter(|_| !node.is_switch());
+                    found.push((place.unwrap_or(at), why.clone()));
+                }
+            }
+        }
+        for (at, why) in found {
+            self.problem(Some(at), ProblemKind::Quarantined(why));
         }
     }
 
@@ -457,6 +487,10 @@ impl SubnetManager {
         self.requester.clear();
         self.stage = Stage::NoLink;
         self.arm_timer(self.cfg.sweep_interval);
+        if self.role == SmState::Master {
+            // Another SM may take charge while this one is cut off.
+            self.begin_anew("the SM's own port has no link");
+        }
         self.emit(Event::NoLink(why));
     }
 
@@ -484,19 +518,9 @@ impl SubnetManager {
                 .collect();
             self.remove_nodes(&gone);
         }
-        let routes = self.subnet.routes(&|_| false);
-        let gone: Vec<NodeIdx> = self
-            .subnet
-            .node_indices()
-            .filter(|n| routes.get(n.index()).is_none_or(Option::is_none))
-            .collect();
-        self.remove_nodes(&gone);
+        let lost = self.subnet.refresh_paths();
         self.paths_stale = false;
-        for (n, path) in routes.iter().enumerate() {
-            if let (Some(path), Some(node)) = (path, self.subnet.get_mut(NodeIdx::new(n))) {
-                node.path = *path;
-            }
-        }
+        self.remove_nodes(&lost);
         self.forget_loose_end_ports();
     }
 
@@ -506,11 +530,21 @@ impl SubnetManager {
                 continue;
             };
             self.dirty = true;
+            self.forget(*n);
             self.emit(Event::NodeGone(format!(
                 "\"{}\" ({})",
                 node.description, node.info.node_guid
             )));
         }
+    }
+
+    /// Drops what is kept of a node for later.
+    fn forget(&mut self, n: NodeIdx) {
+        self.suspects.remove(&n);
+        self.unsure.remove(&n);
+        self.suspect_ports.retain(|p| p.node != n);
+        self.unsure_ports.retain(|p| p.node != n);
+        self.others.retain(|_, (p, _)| p.node != n);
     }
 
     /// A CA port that no cable leads to any more is no end port.
@@ -527,6 +561,7 @@ impl SubnetManager {
             self.dirty = true;
             if let Some(port) = self.subnet.port_mut(p) {
                 port.known = false;
+                port.guid = PortGuid(0);
             }
         }
     }

@@ -14,7 +14,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ferrosm_mad::attr::{SmInfo, SmState, id};
-use ferrosm_mad::ids::{Lid, PortGuid, Tid};
+use ferrosm_mad::ids::{Lid, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Address, MadIn, MadOut, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, DATA_LEN};
 use ferrosm_mad::time::Instant;
@@ -67,6 +67,8 @@ struct Sweep {
     disputes: BTreeSet<(PortRef, PortRef)>,
     /// Ports with a known cable that must be probed nevertheless.
     doubtful: BTreeSet<PortRef>,
+    /// Switches that were read because they are at the far end of a changed link.
+    far_ends: BTreeSet<NodeIdx>,
     /// Ports that were read in this sweep.
     touched: BTreeSet<PortRef>,
     /// Tables being read.
@@ -99,6 +101,8 @@ pub struct SubnetManager {
     role: SmState,
     first_as_master: bool,
     others: BTreeMap<PortGuid, (PortRef, SmInfo)>,
+    /// Better SMs that were asked to take over and did not, with what they were then.
+    unwilling: BTreeMap<PortGuid, SmInfo>,
     master: Option<PortRef>,
     master_silent: u8,
     smps_sent: u64,
@@ -121,12 +125,15 @@ pub struct SubnetManager {
     wanted_sweep: Option<watch::Wanted>,
     suspects: BTreeSet<NodeIdx>,
     suspect_ports: BTreeSet<PortRef>,
-    /// Switches whose change bit was cleared after their ports had been read: read again when there is time.
+    /// Switches that may have changed after they were read, or did not take a Set: read again with the next light sweep.
     unsure: BTreeSet<NodeIdx>,
+    /// Ports of which the same is true.
+    unsure_ports: BTreeSet<PortRef>,
+    last_light: Instant,
+    /// The M_Key before the last change of settings: ports may still have it.
+    old_m_key: MKey,
     traps: watch::TrapCounter,
     timer: Option<Instant>,
-    /// The last sweep left something undone.
-    retry: bool,
 }
 
 /// The routing that is installed.
@@ -166,6 +173,7 @@ impl SubnetManager {
             role: SmState::Discovering,
             first_as_master: true,
             others: BTreeMap::new(),
+            unwilling: BTreeMap::new(),
             master: None,
             master_silent: 0,
             smps_sent: 0,
@@ -183,9 +191,11 @@ impl SubnetManager {
             suspects: BTreeSet::new(),
             suspect_ports: BTreeSet::new(),
             unsure: BTreeSet::new(),
+            unsure_ports: BTreeSet::new(),
+            last_light: now,
+            old_m_key: MKey::NONE,
             traps: watch::TrapCounter::default(),
             timer: None,
-            retry: false,
         };
         sm.begin_full_sweep();
         sm
@@ -361,43 +371,44 @@ impl SubnetManager {
 
     fn on_unanswered(&mut self, tid: Tid) {
         let tid = Tid(tid.0 & u64::from(u32::MAX));
-        let (Unanswered::Repeated(ask) | Unanswered::Failed(ask)) =
-            (match self.requester.unanswered(tid) {
-                Unanswered::Unknown => return,
-                Unanswered::Repeated(ask) => {
-                    self.sweep
-                        .report
-                        .smps
-                        .entry(ask.attr())
-                        .or_default()
-                        .timeouts += 1;
-                    return;
-                }
-                failed @ Unanswered::Failed(_) => failed,
-            })
-        else {
+        let outcome = self.requester.unanswered(tid);
+        let (Unanswered::Repeated(ask) | Unanswered::Failed(ask)) = outcome else {
             return;
         };
-        self.sweep
-            .report
-            .smps
-            .entry(ask.attr())
-            .or_default()
-            .timeouts += 1;
+        let counts = &mut self.sweep.report.smps;
+        counts.entry(ask.attr()).or_default().timeouts += 1;
+        if matches!(outcome, Unanswered::Failed(_)) {
+            self.on_failed(ask);
+            // What waits for a dead device is not waited for one by one. Failing may clear or add requests.
+            while let Some(ask) = self.requester.take_hopeless(ask.device()) {
+                self.on_failed(ask);
+            }
+        }
+    }
+
+    /// Something was asked often enough and never answered.
+    fn on_failed(&mut self, ask: Ask) {
         match ask {
             Ask::Probe(from) => self.on_probe_failed(from),
+            // The node stays undescribed, and the next light sweep asks again.
             Ask::Description(_) => {}
             Ask::Switch(n) | Ask::ClearChange(n) => self.on_switch_silent(n),
-            Ask::Port(p) => self.on_port_silent(p),
+            Ask::Port(p) => self.on_port_silent(p, ProblemKind::NoAnswer { attr: ask.attr() }),
             Ask::Lft(n, _) => {
                 self.sweep.reading.remove(&n);
             }
-            Ask::Sm(p) | Ask::Handover(p) => self.on_sm_silent(p),
-            Ask::SetSwitch(_) | Ask::SetPort(..) => {
-                self.problem(ask.place(), ProblemKind::NoAnswer { attr: ask.attr() })
+            Ask::Sm(p) => self.on_sm_silent(p),
+            Ask::Handover(p) => self.on_handover_refused(p),
+            Ask::SetSwitch(n) => {
+                self.unsure.insert(n);
+                self.problem(ask.place(), ProblemKind::NoAnswer { attr: ask.attr() });
+            }
+            Ask::SetPort(p, _) => {
+                self.unsure_ports.insert(p);
+                self.problem(ask.place(), ProblemKind::NoAnswer { attr: ask.attr() });
             }
             Ask::SetLft(n, _) => {
-                self.on_block_done(n, Err(ProblemKind::NoAnswer { attr: id::LFT }))
+                self.on_block_done(n, Err(ProblemKind::NoAnswer { attr: id::LFT }));
             }
         }
     }
@@ -421,6 +432,9 @@ impl SubnetManager {
 
     fn on_config(&mut self, cfg: SmConfig) {
         self.requester.set_limits(limits(&cfg));
+        if cfg.m_key != self.cfg.m_key {
+            self.old_m_key = self.cfg.m_key;
+        }
         self.cfg = cfg;
         self.want_full();
     }

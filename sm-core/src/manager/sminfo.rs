@@ -1,6 +1,7 @@
 //! Other subnet managers: who they are, who of us is in charge, and what we tell them (behaviour rule 8).
 //!
-//! The full election is still to come; what is here makes a lone SM answer as master and give way to a better one.
+//! A better SM is given the subnet while this one is still master, and this one stands by only once that is accepted: a
+//! subnet never is without one because of a lost MAD.
 
 use ferrosm_mad::attr::{CapMask, SmControl, SmInfo, SmState};
 use ferrosm_mad::ids::{MKey, PortGuid};
@@ -104,22 +105,26 @@ impl SubnetManager {
         self.begin_reading();
     }
 
-    /// As master: hands over to a better SM, if there is one.
+    /// As master: offers a better SM to take over, if there is one; true while its answer is awaited.
     pub(super) fn yield_to_better(&mut self) -> bool {
         let me = self.own_sm_info();
-        let better = self
-            .others
+        let others = &self.others;
+        // One that did not want to is asked again when it is no longer what it was.
+        self.unwilling.retain(|guid, then| {
+            others
+                .get(guid)
+                .is_some_and(|(_, o)| (o.sm_state, o.priority) == (then.sm_state, then.priority))
+        });
+        let better = others
             .values()
             .filter(|(_, o)| o.sm_state != SmState::NotActive && outranks(o, &me))
+            .filter(|(_, o)| !self.unwilling.contains_key(&o.guid))
             .max_by_key(|(_, o)| (o.priority, core::cmp::Reverse(o.guid)))
             .copied();
-        let Some((at, other)) = better else {
+        let Some((at, _)) = better else {
             return false;
         };
-        self.stand_by(at, &other);
-        if other.sm_state != SmState::Master {
-            self.ask(Ask::Handover(at));
-        }
+        self.ask(Ask::Handover(at));
         true
     }
 
@@ -167,6 +172,12 @@ impl SubnetManager {
     }
 
     fn discover_again(&mut self, why: &str) {
+        self.begin_anew(why);
+        self.begin_full_sweep();
+    }
+
+    /// Is not sure to be master any more, nor that what it installed is still there.
+    pub(super) fn begin_anew(&mut self, why: &str) {
         self.role = SmState::Discovering;
         self.master = None;
         self.emit(Event::Role {
@@ -181,13 +192,29 @@ impl SubnetManager {
             }
         }
         self.first_as_master = true;
-        self.begin_full_sweep();
     }
 
-    pub(super) fn on_handover_answer(&mut self, _at: PortRef, status: Status) {
+    pub(super) fn on_handover_answer(&mut self, at: PortRef, status: Status) {
         if !status.is_ok() {
-            self.discover_again("the better SM did not take over");
+            self.on_handover_refused(at);
+        } else if let Some(other) = self.sm_at(at) {
+            self.stand_by(at, &other);
         }
+    }
+
+    pub(super) fn on_handover_refused(&mut self, at: PortRef) {
+        if let Some(other) = self.sm_at(at) {
+            self.unwilling.insert(other.guid, other);
+            self.emit(Event::Noticed(format!(
+                "the SM at {} goes before this one but did not take over",
+                self.subnet.describe(at)
+            )));
+        }
+    }
+
+    fn sm_at(&self, at: PortRef) -> Option<SmInfo> {
+        let mut others = self.others.values();
+        others.find(|(p, _)| *p == at).map(|(_, o)| *o)
     }
 
     pub(super) fn own_sm_info(&self) -> SmInfo {
@@ -253,12 +280,21 @@ impl SubnetManager {
 
     fn obey(&mut self, control: SmControl, sender: &SmInfo) {
         match control {
-            SmControl::Handover if self.role == SmState::Standby => {
-                self.discover_again("the master handed over");
+            // Another master gives up: what it configured has to be looked at, whatever this SM was doing.
+            SmControl::Handover
+                if self.role == SmState::Standby || self.role == SmState::Master =>
+            {
+                self.begin_anew("the master handed over");
                 self.role = SmState::Master;
+                self.emit(Event::Role {
+                    state: SmState::Master,
+                    why: "the master handed over".to_owned(),
+                });
+                self.begin_full_sweep();
             }
             SmControl::Handover => self.want_full(),
             SmControl::Disable => {
+                self.requester.clear();
                 self.role = SmState::NotActive;
                 self.timer = None;
                 self.emit(Event::Role {
@@ -268,8 +304,9 @@ impl SubnetManager {
             }
             SmControl::Standby => {
                 let at = self.subnet.port_by_guid(sender.guid);
-                if let Some(at) = at {
-                    self.stand_by(at, sender);
+                match at {
+                    Some(at) => self.stand_by(at, sender),
+                    None => self.discover_again("a master asked this SM to stand by"),
                 }
             }
             SmControl::Discover => self.discover_again("the master asked for it"),

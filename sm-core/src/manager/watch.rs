@@ -11,7 +11,7 @@ use ferrosm_mad::attr::{
     LinkErrorDetails, LocalChangeDetails, Notice, PortStateDetails, SmState, SystemImageDetails,
     TrapNumber, id,
 };
-use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_mad::ids::{Lid, MKey, PortNum};
 use ferrosm_mad::mad::{Address, MadIn, Method, MgmtClass};
 use ferrosm_mad::smp;
 use ferrosm_mad::time::Instant;
@@ -19,12 +19,16 @@ use ferrosm_mad::time::Instant;
 use super::ask::Ask;
 use super::{Stage, SubnetManager};
 use crate::io::Event;
-use crate::report::QuarantineReason;
 use crate::subnet::{Node, NodeIdx, PortRef};
+
+/// Time between light sweeps that traps ask for.
+const LIGHT_SPACING: Duration = Duration::from_secs(1);
 
 /// A sweep that is to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wanted {
+    /// A light one before its time.
+    Light,
     /// Of what is suspected.
     Local,
     /// Of everything.
@@ -50,6 +54,10 @@ impl TrapCounter {
         if self.seen.len() >= Self::MAX {
             self.seen
                 .retain(|_, (_, last)| now.since(*last) < Self::CALM);
+            if self.seen.len() >= Self::MAX {
+                // A flood from everywhere: the light sweeps find what is behind it.
+                return false;
+            }
         }
         let (count, last) = self.seen.entry((number, lid, port)).or_insert((0, now));
         *count = if now.since(*last) < Self::CALM {
@@ -63,6 +71,11 @@ impl TrapCounter {
 }
 
 impl SubnetManager {
+    /// Has all switches asked soon, but not again and again.
+    fn want_light(&mut self) {
+        self.wanted_sweep = self.wanted_sweep.max(Some(Wanted::Light));
+    }
+
     pub(super) fn want_full(&mut self) {
         self.wanted_sweep = Some(Wanted::Full);
     }
@@ -91,6 +104,11 @@ impl SubnetManager {
                 self.begin_local_sweep();
                 return;
             }
+            (Stage::Idle, Some(Wanted::Light)) if self.is_master() => {
+                self.wanted_sweep = None;
+                let soon = self.last_light + LIGHT_SPACING;
+                self.timer = Some(self.timer.map_or(soon, |t| t.min(soon)));
+            }
             _ => {}
         }
         if !self.timer_is_due() {
@@ -107,6 +125,7 @@ impl SubnetManager {
 
     fn begin_light_sweep(&mut self) {
         self.stage = Stage::Light;
+        self.last_light = self.now;
         let switches: Vec<NodeIdx> = self
             .subnet
             .nodes()
@@ -119,26 +138,35 @@ impl SubnetManager {
         for p in self.sm_ports() {
             self.ask(Ask::Sm(p));
         }
+        // Nobody else would tell that this port lost its link.
+        if let Some(local) = self.subnet.local() {
+            self.ask(Ask::Port(local));
+        }
+        let undescribed: Vec<NodeIdx> = self
+            .subnet
+            .nodes()
+            .filter(|(_, n)| !n.described)
+            .map(|(i, _)| i)
+            .collect();
+        for n in undescribed {
+            self.ask(Ask::Description(n));
+        }
         if self.requester.is_idle() {
             self.finish_light_sweep();
         }
     }
 
     pub(super) fn finish_light_sweep(&mut self) {
-        self.stage = Stage::Idle;
-        self.arm_timer(self.cfg.sweep_interval);
         if self.yield_to_better() {
             return;
         }
-        for n in core::mem::take(&mut self.unsure) {
-            self.suspects.insert(n);
-        }
+        self.stage = Stage::Idle;
+        self.arm_timer(self.cfg.sweep_interval);
+        self.suspects.append(&mut self.unsure);
+        self.suspect_ports.append(&mut self.unsure_ports);
         let unanswered: Vec<PortRef> = self.silent_ports();
         self.suspect_ports.extend(unanswered);
-        if core::mem::take(&mut self.retry) {
-            self.suspects.extend(self.half_done_switches());
-        }
-        if self.suspects.is_empty() && self.suspect_ports.is_empty() {
+        if self.suspects.is_empty() && self.suspect_ports.is_empty() && !self.dirty {
             return;
         }
         self.emit(Event::Noticed(format!(
@@ -149,40 +177,24 @@ impl SubnetManager {
         self.want_local();
     }
 
-    /// Ports that are up with nobody known behind them: whoever is there may answer by now.
+    /// Ports that are up with nobody known behind them, or somebody who was left out: it may be different by now.
     fn silent_ports(&self) -> Vec<PortRef> {
         let mut ports = Vec::new();
-        for (n, node) in self.subnet.nodes().filter(|(_, n)| n.is_switch()) {
-            for p in node.physical_ports() {
-                let silent = node.ports.get(p.index()).is_some_and(|port| {
-                    port.is_up()
-                        && port.link.is_none()
-                        && matches!(
-                            port.quarantine,
-                            None | Some(QuarantineReason::NoAnswer | QuarantineReason::Garbage(_))
-                        )
-                });
-                if silent {
-                    ports.push(PortRef::new(n, p));
+        let local = self.subnet.local();
+        for (n, node) in self.subnet.nodes() {
+            for p in node.physical_ports().map(|p| PortRef::new(n, p)) {
+                if (node.is_switch() || local == Some(p)) && self.is_silent(p) {
+                    ports.push(p);
                 }
             }
         }
         ports
     }
 
-    /// Switches whose table is not known to be right, or with a link that did not come up.
-    fn half_done_switches(&self) -> Vec<NodeIdx> {
-        let local = self.subnet.local();
-        self.subnet
-            .nodes()
-            .filter(|(_, n)| n.is_switch())
-            .filter(|(i, n)| {
-                n.installed.is_none()
-                    || n.ports.iter().any(|p| p.link.is_some() && p.state().0 < 4)
-                    || local.is_some_and(|l| l.node == *i)
-            })
-            .map(|(i, _)| i)
-            .collect()
+    fn is_silent(&self, p: PortRef) -> bool {
+        let far = self.subnet.peer(p).and_then(|far| self.subnet.port(far));
+        self.subnet.port(p).is_some_and(|port| port.is_up())
+            && far.is_none_or(|far| far.quarantine.is_some())
     }
 
     pub(super) fn on_trap(&mut self, received: &MadIn) {
@@ -233,7 +245,7 @@ impl SubnetManager {
         let Some(at) = at else {
             // Somebody whom the SM does not know: the fabric is not what it was.
             if number == TrapNumber::LinkStateChange {
-                self.want_full();
+                self.want_light();
             }
             return;
         };
@@ -270,6 +282,9 @@ impl SubnetManager {
             0
         };
         if flags & LocalChangeDetails::NODE_DESCRIPTION != 0 {
+            if let Some(node) = self.subnet.get_mut(at.node) {
+                node.described = false;
+            }
             self.ask(Ask::Description(at.node));
             if flags == LocalChangeDetails::NODE_DESCRIPTION {
                 return;
@@ -289,16 +304,20 @@ impl SubnetManager {
             },
             lid => lid,
         };
+        let sender = self.subnet.port_by_lid(to_lid);
+        let believed = sender.map_or(MKey::NONE, |p| self.m_key_of(p));
+        let m_key = if believed == MKey::NONE {
+            self.cfg.m_key
+        } else {
+            believed
+        };
         let mut mad = received.mad;
         let mut header = mad.header();
         header.method = Method::TrapRepress;
         header.mgmt_class = MgmtClass::SubnLid;
         header.status = 0;
         mad.set_header(&header);
-        smp::LidRoutedHeader {
-            m_key: self.cfg.m_key,
-        }
-        .encode_onto(mad.as_bytes_mut());
+        smp::LidRoutedHeader { m_key }.encode_onto(mad.as_bytes_mut());
         debug_assert_eq!(mad.attr_id(), id::NOTICE);
         self.reply(
             Address {

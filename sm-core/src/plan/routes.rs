@@ -43,6 +43,8 @@ pub struct Routes {
     pub engine: &'static str,
     /// One table for each switch of the job.
     pub tables: Tables,
+    /// Each switch's place in the engine's order, if it has one: the next job starts from it.
+    pub order: Option<Vec<u32>>,
     /// That they reach everything and cannot deadlock.
     pub proof: Proof,
     /// What the engine says of its work, and why engines before it were refused.
@@ -57,7 +59,7 @@ impl Job {
         let mut index: Vec<Option<SwitchIdx>> = Vec::new();
         let mut nodes = Vec::new();
         let mut names = Vec::new();
-        let mut previous = Previous { lfts: Vec::new() };
+        let mut previous = Previous::none();
         let mut base: Vec<Lid> = Vec::new();
         for (p, lid, _) in lids.lids.iter().filter(|(p, ..)| p.port == PortNum::ZERO) {
             if base.len() <= p.node.index() {
@@ -81,6 +83,7 @@ impl Job {
                 node.description, node.info.node_guid
             ));
             previous.lfts.push(node.installed.clone());
+            previous.order.push(node.order);
         }
         let switch = |n: NodeIdx| index.get(n.index()).copied().flatten();
         for link in subnet.links() {
@@ -123,6 +126,7 @@ impl Job {
                 Ok(Routes {
                     engine: routing.engine,
                     tables: routing.tables,
+                    order: routing.order,
                     proof,
                     notes,
                 })

@@ -5,6 +5,7 @@
 
 mod node;
 mod paths;
+pub mod plausible;
 
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use petgraph::stable_graph::{EdgeIndex, NodeIndex, StableUnGraph};
@@ -12,8 +13,26 @@ use rustc_hash::FxHashMap;
 
 pub use node::{Node, Port};
 
-/// A node of the subnet.
-pub type NodeIdx = NodeIndex<u32>;
+/// A node of the subnet. It names one stay of one node: once that was removed it names nothing, also where its place was
+/// taken by another node. So whatever is kept of a node, late answers included, can never mean a different one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeIdx {
+    place: u32,
+    stay: u32,
+}
+
+impl NodeIdx {
+    /// A small number that no other node of the subnet has now, for tables by node.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.place as usize
+    }
+
+    fn place(self) -> NodeIndex<u32> {
+        NodeIndex::new(self.place as usize)
+    }
+}
+
 /// A link of the subnet.
 pub type LinkIdx = EdgeIndex<u32>;
 
@@ -58,6 +77,8 @@ pub struct Subnet {
     by_node_guid: FxHashMap<NodeGuid, NodeIdx>,
     by_port_guid: FxHashMap<PortGuid, PortRef>,
     local: Option<PortRef>,
+    /// Nodes that ever came.
+    stays: u32,
 }
 
 impl Subnet {
@@ -80,12 +101,22 @@ impl Subnet {
 
     /// All nodes in the order in which they were found.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeIdx, &Node)> {
-        self.graph.node_indices().map(|i| (i, &self.graph[i]))
+        self.graph.node_indices().map(|i| {
+            let node = &self.graph[i];
+            (Self::idx(i, node), node)
+        })
     }
 
     /// Indices of all nodes, in order.
     pub fn node_indices(&self) -> impl Iterator<Item = NodeIdx> + use<'_> {
-        self.graph.node_indices()
+        self.nodes().map(|(i, _)| i)
+    }
+
+    fn idx(place: NodeIndex<u32>, node: &Node) -> NodeIdx {
+        NodeIdx {
+            place: u32::try_from(place.index()).unwrap_or(u32::MAX),
+            stay: node.stay,
+        }
     }
 
     /// All links.
@@ -108,12 +139,16 @@ impl Subnet {
     /// A node, if it is still there.
     #[must_use]
     pub fn get(&self, node: NodeIdx) -> Option<&Node> {
-        self.graph.node_weight(node)
+        self.graph
+            .node_weight(node.place())
+            .filter(|n| n.stay == node.stay)
     }
 
     /// A node, if it is still there, to be changed.
     pub fn get_mut(&mut self, node: NodeIdx) -> Option<&mut Node> {
-        self.graph.node_weight_mut(node)
+        self.graph
+            .node_weight_mut(node.place())
+            .filter(|n| n.stay == node.stay)
     }
 
     /// A port, if its node is still there.
@@ -194,9 +229,12 @@ impl Subnet {
     }
 
     /// Adds a node; its GUID must be new.
-    pub fn add_node(&mut self, node: Node) -> NodeIdx {
+    pub fn add_node(&mut self, mut node: Node) -> NodeIdx {
         let guid = node.info.node_guid;
-        let idx = self.graph.add_node(node);
+        self.stays = self.stays.wrapping_add(1);
+        node.stay = self.stays;
+        let place = self.graph.add_node(node);
+        let idx = Self::idx(place, &self.graph[place]);
         self.by_node_guid.insert(guid, idx);
         idx
     }
@@ -208,15 +246,16 @@ impl Subnet {
 
     /// Removes a node with its links.
     pub fn remove_node(&mut self, idx: NodeIdx) -> Option<Node> {
+        self.get(idx)?;
         let edges: Vec<LinkIdx> = self
             .graph
-            .edges(idx)
+            .edges(idx.place())
             .map(|e| petgraph::visit::EdgeRef::id(&e))
             .collect();
         for e in edges {
             self.remove_edge(e);
         }
-        let node = self.graph.remove_node(idx)?;
+        let node = self.graph.remove_node(idx.place())?;
         self.by_node_guid.remove(&node.info.node_guid);
         for port in &node.ports {
             if self
@@ -240,7 +279,9 @@ impl Subnet {
         if self.port(a).is_none() || self.port(b).is_none() {
             return;
         }
-        let e = self.graph.add_edge(a.node, b.node, Link { a, b });
+        let e = self
+            .graph
+            .add_edge(a.node.place(), b.node.place(), Link { a, b });
         for p in [a, b] {
             if let Some(port) = self.port_mut(p) {
                 port.link = Some(e);

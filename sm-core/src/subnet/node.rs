@@ -26,10 +26,14 @@ pub struct Node {
     pub installed: Option<Arc<Lft>>,
     /// The forwarding table that should be in the switch.
     pub wanted: Option<Arc<Lft>>,
+    /// Its place in the order that the wanted table was made with, if the engine has one.
+    pub order: Option<u32>,
     /// The sweep that saw it last.
     pub seen: u32,
-    /// SMPs to it that were never answered, since the last answer.
-    pub unanswered: u32,
+    /// Tells this stay in the subnet from others.
+    pub(super) stay: u32,
+    /// Whether `description` is what the node says now.
+    pub described: bool,
 }
 
 /// A port.
@@ -48,6 +52,11 @@ pub struct Port {
     /// Fingerprint of the last Set and of what the port said after it: a device that does not take a value is not asked
     /// again until something changes.
     pub asked: Option<u64>,
+    /// It was armed after its far end was asked for: who is behind it has to be asked once more when something changed
+    /// there, because a cable that was exchanged in between left no trace.
+    pub unproven: bool,
+    /// How often its link was restarted because the ends disagreed, since they last agreed.
+    pub restarts: u8,
     /// Why it is left out of the subnet, if it is.
     pub quarantine: Option<crate::report::QuarantineReason>,
 }
@@ -61,6 +70,8 @@ impl Default for Port {
             link: None,
             seen: 0,
             asked: None,
+            unproven: false,
+            restarts: 0,
             quarantine: None,
         }
     }
@@ -99,8 +110,10 @@ impl Node {
             path,
             installed: None,
             wanted: None,
+            order: None,
             seen: 0,
-            unanswered: 0,
+            stay: 0,
+            described: false,
         }
     }
 

@@ -19,15 +19,14 @@ impl Subnet {
         found[local.node.index()] = Some(DrPath::LOCAL);
         let mut queue = VecDeque::from([local.node]);
         while let Some(at) = queue.pop_front() {
-            let Some(path) = found[at.index()] else {
+            let (Some(path), Some(node)) = (found[at.index()], self.get(at)) else {
                 continue;
             };
-            let node = &self.graph[at];
             // Nothing passes through a CA or router; the SM's own leaves by the SM's port only.
             if at != local.node && !node.is_switch() {
                 continue;
             }
-            for e in self.graph.edges(at) {
+            for e in self.graph.edges(at.place()) {
                 if avoid(e.id()) {
                     continue;
                 }
@@ -78,12 +77,21 @@ impl Subnet {
         around(&|l| l == last).or_else(|| around(&|l| used[1..].contains(&l)))
     }
 
-    /// Gives every node that is reached over the known links the shortest way; the others keep theirs.
-    pub fn refresh_paths(&mut self) {
-        for (n, path) in self.routes(&|_| false).into_iter().enumerate() {
-            if let (Some(path), Some(node)) = (path, self.get_mut(NodeIdx::new(n))) {
-                node.path = path;
+    /// Gives every node that is reached over the known links the shortest way, and names the others, which keep theirs.
+    pub fn refresh_paths(&mut self) -> Vec<NodeIdx> {
+        let routes = self.routes(&|_| false);
+        let mut lost = Vec::new();
+        let nodes: Vec<NodeIdx> = self.node_indices().collect();
+        for n in nodes {
+            match routes.get(n.index()).copied().flatten() {
+                Some(path) => {
+                    if let Some(node) = self.get_mut(n) {
+                        node.path = path;
+                    }
+                }
+                None => lost.push(n),
             }
         }
+        lost
     }
 }
