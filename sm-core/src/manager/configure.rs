@@ -200,11 +200,18 @@ impl SubnetManager {
             .filter(|(_, n)| n.is_switch())
             .map(|(i, _)| i)
             .collect();
+        // With nobody behind it this SM's own port gets its address all the same.
+        if let Some(own) = self.subnet.local()
+            && !self.is_live(own)
+            && self.needs_params(own)
+        {
+            self.ask(Ask::SetPort(own, PortStep::Params));
+        }
         for n in switches {
             self.write_switch(n);
             // An enhanced port 0 is configured with the other end ports.
             let port0 = PortRef::new(n, PortNum::ZERO);
-            if !self.is_live(port0) && self.needs_params(port0) {
+            if Some(port0) != self.subnet.local() && !self.is_live(port0) && self.needs_params(port0) {
                 self.ask(Ask::SetPort(port0, PortStep::Params));
             }
         }
@@ -364,8 +371,7 @@ impl SubnetManager {
             PortKind::EndPort | PortKind::External => {
                 // The far end must have been read too, or nothing is known of what would be armed.
                 let far = self.subnet.peer(p).and_then(|far| self.subnet.port(far));
-                let is_ours = self.subnet.local() == Some(p);
-                port.quarantine.is_none() && far.map_or(is_ours, |far| far.is_up())
+                port.quarantine.is_none() && far.is_some_and(Port::is_up)
             }
         };
         live && port.is_up()
@@ -383,7 +389,7 @@ impl SubnetManager {
             let peer = self.subnet.peer(p).filter(|_| p.port != PortNum::ZERO);
             let mismatched = peer
                 .and_then(|peer| self.subnet.port(peer))
-                .is_some_and(|far| ports::is_mismatched(port, far));
+                .is_some_and(|far| ports::must_restart(port, far, &self.cfg));
             if let Some(port) = self.subnet.port_mut(p).filter(|_| !mismatched) {
                 port.restarts = 0;
             }
@@ -541,6 +547,7 @@ impl SubnetManager {
         self.report_quarantined();
         self.enter(Phase::Idle);
         let mut report = core::mem::take(&mut self.sweep.report);
+        report.problems = self.take_problems();
         let count = |t: NodeType| {
             self.subnet
                 .nodes()

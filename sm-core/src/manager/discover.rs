@@ -57,9 +57,7 @@ impl SubnetManager {
             }
         }
         for p in core::mem::take(&mut self.suspect_ports) {
-            // A CA's port is reached over its own cable; without one it is no port of the subnet.
-            let is_switch = self.subnet.get(p.node).is_some_and(Node::is_switch);
-            if is_switch || self.subnet.local() == Some(p) || self.subnet.peer(p).is_some() {
+            if self.is_here(p) {
                 self.ask(Ask::Port(p));
             }
         }
@@ -460,9 +458,19 @@ impl SubnetManager {
         if self.subnet.disconnect(at).is_some() {
             self.dirty = true;
         }
-        if let Some(port) = self.subnet.port_mut(at) {
-            port.quarantine = Some(why);
+        // On a switch port the mark is on what is behind it; on an end port it would be on the port itself.
+        let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
+        match self.subnet.port_mut(at).filter(|_| is_switch) {
+            Some(port) => port.quarantine = Some(why),
+            None => self.problem(Some(at), ProblemKind::Quarantined(why)),
         }
+    }
+
+    /// Whether a port belongs to the subnet as it is known: a CA's port does by its cable.
+    pub(super) fn is_here(&self, p: PortRef) -> bool {
+        self.subnet.get(p.node).is_some_and(|node| {
+            node.is_switch() || self.subnet.local() == Some(p) || self.subnet.peer(p).is_some()
+        })
     }
 
     /// Reports what is left out at the end of a sweep, whichever sweep found it.

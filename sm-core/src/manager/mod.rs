@@ -77,6 +77,7 @@ struct Sweep {
     blocks_left: BTreeMap<NodeIdx, usize>,
     /// Switches with a block that was not taken.
     blocks_failed: BTreeSet<NodeIdx>,
+    problems: Vec<(Option<PortRef>, ProblemKind)>,
     report: SweepReport,
 }
 
@@ -311,11 +312,20 @@ impl SubnetManager {
     }
 
     fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
-        let place = at.map_or_else(|| "local node".to_owned(), |p| self.subnet.describe(p));
-        let problem = Problem { place, kind };
-        if !self.sweep.report.problems.contains(&problem) {
-            self.sweep.report.problems.push(problem);
+        if !self.sweep.problems.contains(&(at, kind.clone())) {
+            self.sweep.problems.push((at, kind));
         }
+    }
+
+    /// The problems of this sweep, those apart whose place has left the subnet meanwhile.
+    fn take_problems(&mut self) -> Vec<Problem> {
+        let found = core::mem::take(&mut self.sweep.problems);
+        let here = found.into_iter().filter(|(at, _)| at.is_none_or(|p| self.is_here(p)));
+        here.map(|(at, kind)| {
+            let place = at.map_or_else(|| "local node".to_owned(), |p| self.subnet.describe(p));
+            Problem { place, kind }
+        })
+        .collect()
     }
 
     fn count_sent(&mut self, ask: Ask) {

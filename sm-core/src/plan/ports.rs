@@ -60,15 +60,19 @@ fn link_values(own: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (MtuC
     (mtu.max(MtuCode::Mtu256), vls.max(1))
 }
 
-/// Whether both ends of a link carry data or are about to, and yet disagree on MTU or lanes. Such a link has to be
-/// restarted, because these values must not change while it is up (rule 3.12).
+/// Whether a link cannot go on as it is, because MTU and lanes must not change from Armed on (rule 3.12): both ends are up
+/// and disagree, or one is up with values that the other, which still has to come up, will not be given.
 #[must_use]
-pub fn is_mismatched(a: &Port, b: &Port) -> bool {
-    let armed = PortState::Armed.0;
+pub fn must_restart(a: &Port, b: &Port, cfg: &SmConfig) -> bool {
+    let values = |p: &PortInfo| (p.neighbor_mtu, p.operational_vls);
     let (ia, ib) = (a.info(), b.info());
-    a.state().0 >= armed
-        && b.state().0 >= armed
-        && (ia.neighbor_mtu != ib.neighbor_mtu || ia.operational_vls != ib.operational_vls)
+    let is_up = |p: &Port| p.state() >= PortState::Armed;
+    match (is_up(a), is_up(b)) {
+        (true, true) => values(&ia) != values(&ib),
+        (true, false) => b.is_up() && values(&ia) != link_values(&ia, Some(&ib), cfg),
+        (false, true) => a.is_up() && values(&ib) != link_values(&ib, Some(&ia), cfg),
+        (false, false) => false,
+    }
 }
 
 /// The PortInfo to write to a port; `None` where the port is not there or has never answered.
