@@ -7,8 +7,9 @@ use ferrosm_mad::attr::{PortInfo, PortState, SmControl, SwitchInfo, id};
 use ferrosm_mad::ids::{AttrId, AttrMod, Lid, MKey, PortNum};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 
-use super::SubnetManager;
+use super::{Stage, SubnetManager};
 use crate::plan::ports::{self, Address};
+use crate::report::Phase;
 use crate::requester::Device;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 
@@ -174,7 +175,9 @@ impl SubnetManager {
     /// The route and the request that `ask` becomes; `None` where its node is gone meanwhile.
     pub(super) fn build(&self, ask: Ask, repetition: u8) -> Option<(DrPath, SmpRequest)> {
         // The first repetition takes the same way, because loss is more likely than a dead link; later ones another.
-        let detour = repetition >= 2 || (repetition == 1 && self.is_local_sweep());
+        // A full sweep has proven the way that it takes, but not yet the links of a detour.
+        let proven = self.is_local_sweep() || self.stage != Stage::Sweep(Phase::Discover);
+        let detour = proven && (repetition >= 2 || (repetition == 1 && self.is_local_sweep()));
         let to = |at: PortRef| {
             let plain = route_to(&self.subnet, at);
             if detour {

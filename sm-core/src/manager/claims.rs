@@ -16,6 +16,19 @@ use crate::report::{ProblemKind, QuarantineReason};
 use crate::subnet::{Node, PortRef};
 
 impl SubnetManager {
+    /// Whether the answer of `to` to a probe out of `from` means that a cable between switches now leads elsewhere.
+    ///
+    /// Directed routes over it then end at other nodes than was thought, and what was read or written over them says
+    /// nothing of the nodes it was meant for.
+    pub(super) fn has_moved(&self, from: PortRef, to: PortRef) -> bool {
+        let is_switch = |p: PortRef| self.subnet.get(p.node).is_some_and(Node::is_switch);
+        let elsewhere = |end: PortRef, seen: PortRef| {
+            let known = self.subnet.peer(end);
+            is_switch(end) && known.is_some_and(|k| k != seen && is_switch(k))
+        };
+        elsewhere(from, to) || elsewhere(to, from)
+    }
+
     /// A probe out of `from` was answered by `to`.
     pub(super) fn link_found(&mut self, from: PortRef, to: PortRef) {
         if self.subnet.peer(from) == Some(to) {
@@ -91,16 +104,25 @@ impl SubnetManager {
                         self.sweep.claims.get(&other) == Some(&to) || to_says == Some(&other);
                     if to_says == Some(&from) {
                         self.reject(other, to);
-                        self.link(from, to);
+                        self.relink(from, to);
                     } else if still {
                         self.reject(from, to);
                     } else {
-                        self.link(from, to);
+                        self.relink(from, to);
                     }
                 }
                 Some(_) => {}
-                None => self.link(from, to),
+                None => self.relink(from, to),
             }
+        }
+    }
+
+    /// Books a cable that was disputed. Until now its far end was asked over the cable that was known before, so a CA's port
+    /// is read once more: another one may have answered.
+    fn relink(&mut self, from: PortRef, to: PortRef) {
+        self.link(from, to);
+        if !self.subnet.get(to.node).is_some_and(Node::is_switch) {
+            self.ask(Ask::Port(to));
         }
     }
 
@@ -123,7 +145,7 @@ impl SubnetManager {
             }
             let contradicts = match self.sweep.claims.get(&to) {
                 Some(seen) => *seen != from,
-                None => far.state() == PortState::Down,
+                None => far.state() == PortState::Down && far.seen == self.epoch,
             };
             if contradicts && !rejected.contains(&to) {
                 rejected.insert(from);

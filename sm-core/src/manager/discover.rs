@@ -49,6 +49,16 @@ impl SubnetManager {
         self.ask_suspects();
     }
 
+    /// What is in the switches is not sure any more: it is read before anything is written.
+    pub(super) fn distrust_tables(&mut self) {
+        let nodes: Vec<NodeIdx> = self.subnet.node_indices().collect();
+        for n in nodes {
+            if let Some(node) = self.subnet.get_mut(n) {
+                node.installed = None;
+            }
+        }
+    }
+
     /// Asks whatever was named since the last time.
     pub(super) fn ask_suspects(&mut self) {
         for n in core::mem::take(&mut self.suspects) {
@@ -96,6 +106,17 @@ impl SubnetManager {
                 self.subnet.set_local(PortRef::new(idx, port));
             }
             Some(from) => {
+                if self.has_moved(from, to) {
+                    self.distrust_tables();
+                    if self.sweep.local {
+                        self.emit(Event::Noticed(format!(
+                            "the cable at {} leads elsewhere than before",
+                            self.subnet.describe(from)
+                        )));
+                        self.begin_full_sweep();
+                        return;
+                    }
+                }
                 self.sweep.claims.insert(from, to);
                 self.link_found(from, to);
             }

@@ -320,7 +320,16 @@ impl SubnetManager {
     /// The problems of this sweep, those apart whose place has left the subnet meanwhile.
     fn take_problems(&mut self) -> Vec<Problem> {
         let found = core::mem::take(&mut self.sweep.problems);
-        let here = found.into_iter().filter(|(at, _)| at.is_none_or(|p| self.is_here(p)));
+        // This SM's own port is not marked where what is behind it is left out; a cable that was found later is enough.
+        let own = self.subnet.local();
+        let settled = |at: &Option<PortRef>, kind: &ProblemKind| {
+            *at == own
+                && matches!(kind, ProblemKind::Quarantined(_))
+                && at.is_some_and(|p| self.subnet.peer(p).is_some())
+        };
+        let here = found
+            .into_iter()
+            .filter(|(at, kind)| at.is_none_or(|p| self.is_here(p)) && !settled(at, kind));
         here.map(|(at, kind)| {
             let place = at.map_or_else(|| "local node".to_owned(), |p| self.subnet.describe(p));
             Problem { place, kind }

@@ -184,13 +184,8 @@ impl SubnetManager {
             state: SmState::Discovering,
             why: why.to_owned(),
         });
-        // Another SM was in charge meanwhile: what it installed is read before anything is written.
-        let switches: Vec<_> = self.subnet.node_indices().collect();
-        for n in switches {
-            if let Some(node) = self.subnet.get_mut(n) {
-                node.installed = None;
-            }
-        }
+        // Another SM may be in charge meanwhile.
+        self.distrust_tables();
         self.first_as_master = true;
     }
 
