@@ -206,7 +206,9 @@ impl Lab {
     }
 
     /// The oracle's verdict on the bytes in the devices, as text where it is bad.
-    #[must_use]
+    ///
+    /// # Errors
+    /// The sentences of the oracle.
     pub fn verdict(&self, expect: &Expect) -> Result<(), String> {
         let verdict = judge_fabric(self.world.fabric(), expect);
         if verdict.is_good() {
