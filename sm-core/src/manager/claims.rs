@@ -103,7 +103,9 @@ impl SubnetManager {
                     let still =
                         self.sweep.claims.get(&other) == Some(&to) || to_says == Some(&other);
                     if to_says == Some(&from) {
-                        self.reject(other, to);
+                        if self.sweep.claims.get(&other) == Some(&to) {
+                            self.reject(other, to);
+                        }
                         self.relink(from, to);
                     } else if still {
                         self.reject(from, to);
