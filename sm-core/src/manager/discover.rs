@@ -82,7 +82,7 @@ impl SubnetManager {
         };
         if let Some(why) = garbage {
             match from {
-                Some(from) => self.quarantine(from, QuarantineReason::Garbage(why)),
+                Some(from) => self.on_nobody_behind(from, QuarantineReason::Garbage(why)),
                 None => self.no_link(format!("the local node's answer cannot be used: {why}")),
             }
             return;
@@ -376,13 +376,12 @@ impl SubnetManager {
         let hidden = hidden.is_some_and(|far| far.quarantine.is_some());
         let unlinked = self.subnet.peer(at).is_none();
         if !self.sweep.local || unlinked || unproven || doubtful || hidden {
-            if route_to(&self.subnet, at)
-                .and_then(|p| p.extend(at.port))
-                .is_none()
-            {
-                self.quarantine(at, QuarantineReason::TooFar);
-            } else {
+            let way = route_to(&self.subnet, at).and_then(|p| p.extend(at.port));
+            if way.is_some() {
                 self.ask(Ask::Probe(Some(at)));
+            } else if unlinked {
+                // The port by which the last switch in reach was reached has its cable.
+                self.quarantine(at, QuarantineReason::TooFar);
             }
         }
     }
@@ -407,8 +406,24 @@ impl SubnetManager {
 
     pub(super) fn on_probe_failed(&mut self, from: Option<PortRef>) {
         match from {
-            Some(from) => self.quarantine(from, QuarantineReason::NoAnswer),
+            Some(from) => self.on_nobody_behind(from, QuarantineReason::NoAnswer),
             None => self.no_link("the local node does not answer".to_owned()),
+        }
+    }
+
+    /// A probe got no answer that can be used. An active link of a running fabric is not given up for that: its agent may
+    /// be hung, and it goes on forwarding.
+    fn on_nobody_behind(&mut self, from: PortRef, why: QuarantineReason) {
+        let linked = self.subnet.peer(from).is_some();
+        let local_sweep = self.sweep.local;
+        match self.subnet.port_mut(from) {
+            Some(port) if local_sweep && linked && port.state() == PortState::Active => {
+                port.unproven = true;
+                self.unsure_ports.insert(from);
+                let attr = id::NODE_INFO;
+                self.problem(Some(from), ProblemKind::NoAnswer { attr });
+            }
+            _ => self.quarantine(from, why),
         }
     }
 

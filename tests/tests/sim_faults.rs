@@ -1,0 +1,250 @@
+//! What devices do wrong: the sweep ends, the rest of the fabric is good, the trouble is named where it is, and when it
+//! ends the fabric becomes whole again.
+
+use std::time::Duration;
+
+use ferrosm_core::report::QuarantineReason;
+use ferrosm_core::{Input, ProblemKind, SmConfig};
+use ferrosm_mad::ids::{AttrId, AttrMod, MKey, NodeGuid, Tid};
+use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
+use ferrosm_sim::faults::{Faults, Garbage};
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::simulated::{Dice, Lab};
+
+const SPEC: &str = "fat-tree:4";
+/// A host that is not the manager's.
+const HOST: usize = 5;
+
+fn has(lab: &Lab, kind: &ProblemKind, place: &str) -> bool {
+    let report = lab.last_report();
+    report.problems.iter().any(|p| p.kind == *kind && p.place.contains(place))
+}
+
+/// Loss of up to three MADs in ten, doubled MADs, MADs that overtake each other and slow agents: bring-up ends, and the
+/// fabric is good soon after the trouble is over.
+#[test]
+fn a_bad_fabric_is_brought_up() {
+    for (loss, duplicate, jitter_ms, service_us) in [
+        (0.01, 0.0, 0, 2),
+        (0.1, 0.1, 5, 2),
+        (0.3, 0.0, 0, 2),
+        (0.0, 1.0, 50, 2),
+        (0.0, 0.0, 150, 2),
+        (0.0, 0.0, 0, 5000),
+    ] {
+        let mut lab = Lab::new(SPEC, 7);
+        lab.world.set_faults(Faults {
+            loss,
+            duplicate,
+            jitter: Duration::from_millis(jitter_ms),
+            service: Duration::from_micros(service_us),
+            ..Faults::NONE
+        });
+        lab.next_sweep(60);
+        lab.world.set_faults(Faults::NONE);
+        lab.until_good(40);
+    }
+}
+
+/// One host that is hung, slow, late, garbling or refusing: all others are up in little more time than without it, it is
+/// named, and it comes up when it behaves again.
+#[test]
+fn one_bad_host_hurts_nobody_else() {
+    for (what, faults) in [
+        ("hung", Faults::HUNG),
+        ("slow", Faults::slow(Duration::from_millis(150))),
+        ("late", Faults::late(Duration::from_millis(400))),
+        ("wrong status", Faults::garbage(Garbage::Status)),
+        ("wrong TID", Faults::garbage(Garbage::Tid)),
+        ("wrong attribute", Faults::garbage(Garbage::Attribute)),
+        ("wrong data", Faults::garbage(Garbage::Data)),
+        ("refuses 0x1C", Faults::refusing(Status::BAD_FIELD)),
+        ("refuses 0x0C", Faults::refusing(Status::BAD_METHOD_ATTR)),
+    ] {
+        let mut lab = Lab::new(SPEC, 3);
+        lab.world.set_node_faults(HOST, Some(faults));
+        let report = lab.next_sweep(8);
+        lab.assert_good_but(&[HOST]);
+        assert!(report.took < Duration::from_secs(5), "{what}: {:?}", report.took);
+        assert_eq!(report.is_clean(), what == "slow", "{what}: {:#?}", report.problems);
+        lab.world.set_node_faults(HOST, None);
+        lab.until_good(40);
+        lab.world.run_for(Duration::from_secs(15));
+        assert!(lab.last_report().is_clean(), "{what}: {:#?}", lab.last_report().problems);
+    }
+}
+
+/// One switch that hangs at bring-up is left out and found later; one that hangs in operation goes on forwarding and is
+/// left as it is.
+#[test]
+fn one_bad_switch_hurts_nobody_else() {
+    for faults in [Faults::HUNG, Faults::garbage(Garbage::Status)] {
+        let mut lab = Lab::new(SPEC, 3);
+        let core = lab.node("core-1");
+        lab.world.set_node_faults(core, Some(faults));
+        lab.next_sweep(8);
+        lab.assert_good_but(&[core]);
+        lab.world.set_node_faults(core, None);
+        lab.until_good(40);
+        lab.world.set_node_faults(core, Some(faults));
+        lab.world.run_for(Duration::from_secs(60));
+        lab.assert_good();
+        lab.world.set_node_faults(core, None);
+        lab.until_good(40);
+    }
+}
+
+/// The switch that the manager hangs on does not answer: reported, and everything comes up when it does.
+#[test]
+fn a_hung_neighbour_is_waited_for() {
+    let mut lab = Lab::new(SPEC, 3);
+    let leaf = lab.world.fabric().peer(lab.at).unwrap().node;
+    lab.world.set_node_faults(leaf, Some(Faults::HUNG));
+    let report = lab.next_sweep(8);
+    assert!(has(&lab, &ProblemKind::Quarantined(QuarantineReason::NoAnswer), "host-0-0-0"), "{report:#?}");
+    lab.world.set_node_faults(leaf, None);
+    lab.until_good(40);
+}
+
+/// The manager's own link is down at the start, its own node does not answer: both are waited for.
+#[test]
+fn the_own_port_may_come_late() {
+    let mut lab = Lab::new(SPEC, 3);
+    let at = lab.at;
+    lab.world.fabric_mut().cut(at).unwrap();
+    lab.world.run_for(Duration::from_secs(25));
+    lab.world.fabric_mut().restore(at).unwrap();
+    lab.until_good(25);
+    let mut lab = Lab::new(SPEC, 3);
+    lab.world.set_node_faults(at.node, Some(Faults::HUNG));
+    lab.world.run_for(Duration::from_secs(25));
+    lab.world.set_node_faults(at.node, None);
+    lab.until_good(25);
+}
+
+/// Two nodes with one GUID: one is left out and named, nothing else suffers, and both are in when the GUID is put right.
+#[test]
+fn a_guid_that_is_used_twice_is_named() {
+    let lab = Lab::new(SPEC, 3);
+    let (leaf, core) = (lab.node("leaf-3-1"), lab.node("core-1"));
+    for (thief, victim) in [(HOST, 9), (HOST, leaf), (core, lab.node("core-2"))] {
+        let mut lab = Lab::new(SPEC, 3);
+        let own = lab.world.fabric().node_guid(thief);
+        let stolen = lab.world.fabric().node_guid(victim);
+        lab.world.fabric_mut().set_node_guid(thief, stolen);
+        lab.next_sweep(8);
+        // Which of the two is left out is the manager's choice; a switch is worth more than a host.
+        lab.world.run_for(Duration::from_secs(15));
+        let good_without = |left_out: usize| {
+            let mut expect = lab.expect();
+            expect.quarantined.insert(left_out);
+            lab.verdict(&expect)
+        };
+        if let (Err(a), Err(b)) = (good_without(thief), good_without(victim)) {
+            panic!("neither without the one:\n{a}\nnor without the other:\n{b}");
+        }
+        let kind = ProblemKind::Quarantined(QuarantineReason::DuplicateNodeGuid(stolen));
+        assert!(has(&lab, &kind, ""), "{:#?}", lab.last_report().problems);
+        lab.world.fabric_mut().set_node_guid(thief, own);
+        lab.until_good(60);
+    }
+    // Nobody has this one.
+    assert_ne!(lab.world.fabric().node_guid(HOST), NodeGuid(0));
+}
+
+/// A port GUID that another port has, the manager's included.
+#[test]
+fn a_port_guid_that_is_used_twice_is_named() {
+    for victim in [PortAt::new(9, 1), PortAt::new(0, 1)] {
+        let mut lab = Lab::new(SPEC, 3);
+        let at = PortAt::new(HOST, 1);
+        let own = lab.world.fabric().port_guid(at);
+        let stolen = lab.world.fabric().port_guid(victim);
+        lab.world.fabric_mut().set_port_guid(at, stolen).unwrap();
+        lab.next_sweep(8);
+        lab.assert_good_but(if victim.node == 0 { &[HOST] } else { &[HOST, 9] });
+        let kind = ProblemKind::Quarantined(QuarantineReason::DuplicatePortGuid(stolen));
+        assert!(has(&lab, &kind, ""), "{:#?}", lab.last_report().problems);
+        lab.world.fabric_mut().set_port_guid(at, own).unwrap();
+        lab.until_good(40);
+    }
+}
+
+/// A chain of 70 switches: what is more than 63 hops away is left out and named, the rest is good.
+#[test]
+fn what_is_too_far_is_named() {
+    let mut lab = Lab::new("mesh:1,70,1,1", 3);
+    lab.next_sweep(30);
+    let far: Vec<usize> = (0..lab.spec.nodes.len()).filter(|n| !reached(&lab, *n)).collect();
+    assert!(!far.is_empty());
+    lab.assert_good_but(&far);
+    let kind = ProblemKind::Quarantined(QuarantineReason::TooFar);
+    assert!(has(&lab, &kind, ""), "{} {:#?}", far.len(), lab.last_report().problems);
+}
+
+fn reached(lab: &Lab, node: usize) -> bool {
+    let guid = lab.world.fabric().node_guid(node);
+    lab.manager().core().subnet().node_by_guid(guid).is_some()
+}
+
+/// With an M_Key at each level of protection the fabric comes up, lives through a reboot and a change of the key; a port
+/// with somebody else's key is left as it is and nothing else suffers.
+#[test]
+fn m_keys_are_kept_and_changed() {
+    for level in 0..=3 {
+        let cfg = |key| SmConfig {
+            m_key: MKey::new(key),
+            m_key_protect_bits: level,
+            ..SmConfig::default()
+        };
+        let mut lab = Lab::with(SPEC, 3, cfg(0xAAAA));
+        assert!(lab.next_sweep(8).is_clean());
+        lab.assert_good();
+        let core = lab.node("core-1");
+        lab.world.fabric_mut().reboot(core);
+        lab.until_good(30);
+        let now = lab.world.now();
+        lab.world.with_manager(lab.sm, |sm, _| sm.command(Input::Config(Box::new(cfg(0xBBBB))), now));
+        lab.next_sweep(30);
+        lab.world.run_for(Duration::from_secs(15));
+        lab.assert_good();
+        let fabric = lab.world.fabric();
+        for p in fabric.end_ports() {
+            let key = fabric.port_info(p).unwrap().m_key;
+            assert_eq!(key.expose(), 0xBBBB, "level {level}, {p:?}");
+        }
+    }
+}
+
+/// Random MADs, also with the transaction ids of what is outstanding: nothing panics, and the fabric comes up.
+#[test]
+fn garbage_on_qp0_is_harmless() {
+    let mut d = Dice::new(11);
+    let mut lab = Lab::new("torus:3,3,1,2", 5);
+    for round in 0..3000 {
+        let mut mad = Mad::new(&MadHeader {
+            base_version: 1,
+            mgmt_class: if d.one_in(2) { MgmtClass::SubnDirected } else { MgmtClass::SubnLid },
+            class_version: 1,
+            method: [Method::GetResp, Method::Trap, Method::Get, Method::Set, Method::TrapRepress][d.index(5)],
+            status: if d.one_in(2) { 0 } else { u16::try_from(d.below(0x10000)).unwrap() },
+            class_specific: 0,
+            tid: Tid(if d.one_in(3) { d.next() } else { d.below(64) << 12 | d.below(300) }),
+            attr_id: AttrId(u16::try_from(0x10 + d.below(0x14)).unwrap()),
+            attr_mod: AttrMod(u32::try_from(d.below(40)).unwrap()),
+        });
+        for byte in &mut mad.as_bytes_mut()[64..128] {
+            *byte = if d.one_in(3) { 0 } else { u8::try_from(d.below(256)).unwrap() };
+        }
+        let input = MadIn { from: Address::DIRECTED, mad };
+        // Answers with made-up data are believed where they fit; no more of them once the fabric must become good.
+        lab.world.with_manager(lab.sm, |sm, now| sm.command(Input::Mad(input), now));
+        if round % 10 == 0 {
+            lab.world.run_for(Duration::from_micros(300));
+        }
+    }
+    let now = lab.world.now();
+    lab.world.run_for(Duration::from_secs(60));
+    lab.world.with_manager(lab.sm, |sm, _| sm.command(Input::Resweep, now + Duration::from_secs(60)));
+    lab.until_good(60);
+}

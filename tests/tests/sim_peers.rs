@@ -1,0 +1,136 @@
+//! Other subnet managers, and this one again after a restart: one master, no LID that changes, nothing written twice.
+
+use std::time::Duration;
+
+use ferrosm_core::{Restored, SmConfig};
+use ferrosm_mad::attr::{SmControl, SmState, id};
+use ferrosm_mad::ids::{Lid, PortGuid};
+use ferrosm_sim::spec::PortAt;
+use ferrosm_sim::world::{ForeignSm, ManagerId};
+use ferrosm_tests::simulated::{Lab, Sm};
+
+const THERE: PortAt = PortAt::new(7, 1);
+
+fn role(lab: &Lab, id: ManagerId) -> SmState {
+    lab.world.manager(id).unwrap().core().role()
+}
+
+fn lids(lab: &Lab) -> Vec<Lid> {
+    let fabric = lab.world.fabric();
+    fabric.end_ports().map(|p| fabric.lid(p).0).collect()
+}
+
+fn foreign(lab: &Lab, priority: u8, state: SmState) -> ForeignSm {
+    ForeignSm::new(lab.world.fabric().port_guid(THERE), priority, state)
+}
+
+/// Another SM is master when this one starts, whatever its rank: this one stands by, sends no Set, and takes over when the
+/// other is gone.
+#[test]
+fn a_master_is_respected() {
+    for priority in [0, 15] {
+        let mut lab = Lab::new("fat-tree:4", 1);
+        let sm = foreign(&lab, priority, SmState::Master);
+        let other = lab.world.add_foreign_sm(THERE, sm).unwrap();
+        lab.world.run_for(Duration::from_secs(60));
+        assert_eq!(role(&lab, lab.sm), SmState::Standby);
+        assert_eq!(lab.world.fabric().all_counters().all_sets(), 0, "a Set from a standby");
+        lab.world.kill(other);
+        lab.until_good(90);
+        assert_eq!(role(&lab, lab.sm), SmState::Master);
+    }
+}
+
+/// A better SM appears while this one is master: it is offered the subnet. It takes it, or this one goes on.
+#[test]
+fn a_better_standby_is_offered_the_subnet() {
+    for obeys in [true, false] {
+        let mut lab = Lab::new("fat-tree:4", 1);
+        lab.next_sweep(60);
+        let mut sm = foreign(&lab, 9, SmState::Standby);
+        if !obeys {
+            // It refuses: a NotActive SM would not be asked, a discovering one answers 0x1C.
+            sm.info.sm_state = SmState::Discovering;
+        }
+        let other = lab.world.add_foreign_sm(THERE, sm).unwrap();
+        lab.world.run_for(Duration::from_secs(40));
+        let controls = lab.world.foreign_sm(other).unwrap().controls();
+        assert!(controls.contains(&SmControl::Handover));
+        let want = if obeys { SmState::Standby } else { SmState::Master };
+        assert_eq!(role(&lab, lab.sm), want);
+        assert!(controls.len() < 3, "asked again and again");
+    }
+}
+
+/// A worse SM, and one that was disabled, change nothing.
+#[test]
+fn a_worse_one_is_ignored() {
+    let mut lab = Lab::new("fat-tree:4", 1);
+    lab.next_sweep(60);
+    let mut sm = foreign(&lab, 0, SmState::Standby);
+    sm.info.guid = PortGuid(u64::MAX);
+    let other = lab.world.add_foreign_sm(THERE, sm).unwrap();
+    lab.world.run_for(Duration::from_secs(40));
+    assert_eq!(role(&lab, lab.sm), SmState::Master);
+    assert!(lab.world.foreign_sm(other).unwrap().controls().is_empty());
+    lab.assert_good();
+}
+
+/// Two of ours: one master, the other stands by; when the master dies the other takes over without writing a table or
+/// changing a LID.
+#[test]
+fn a_standby_takes_over_what_is_there() {
+    let mut lab = Lab::new("fat-tree:4", 1);
+    lab.next_sweep(60);
+    let now = lab.world.now();
+    let cfg = SmConfig { priority: 0, ..SmConfig::default() };
+    let second = lab.world.add_manager(Some(THERE), Sm::new(cfg, Restored::default(), now)).unwrap();
+    lab.world.run_for(Duration::from_secs(60));
+    assert_eq!((role(&lab, lab.sm), role(&lab, second)), (SmState::Master, SmState::Standby));
+    let before = lids(&lab);
+    lab.world.fabric_mut().reset_counters();
+    lab.world.kill(lab.sm);
+    (lab.sm, lab.at) = (second, THERE);
+    lab.until_good(90);
+    assert_eq!(role(&lab, second), SmState::Master);
+    assert_eq!(lids(&lab), before);
+    assert_eq!(lab.world.fabric().all_counters().sets(id::LFT), 0, "tables are verified, not rewritten");
+}
+
+/// The second of ours is better: it is given the subnet, and the first stands by.
+#[test]
+fn a_better_second_one_takes_the_subnet() {
+    let mut lab = Lab::new("fat-tree:4", 1);
+    lab.next_sweep(60);
+    let now = lab.world.now();
+    let before = lids(&lab);
+    let cfg = SmConfig { priority: 5, ..SmConfig::default() };
+    let second = lab.world.add_manager(Some(THERE), Sm::new(cfg, Restored::default(), now)).unwrap();
+    lab.world.run_for(Duration::from_secs(60));
+    assert_eq!((role(&lab, lab.sm), role(&lab, second)), (SmState::Standby, SmState::Master));
+    (lab.sm, lab.at) = (second, THERE);
+    lab.assert_good();
+    assert_eq!(lids(&lab), before);
+}
+
+/// Restarted with and without its LID map on a running fabric: no LID changes, no table is written.
+#[test]
+fn a_restart_changes_nothing() {
+    for with_map in [true, false] {
+        let mut lab = Lab::new("torus:3,3,1,2;routers=2", 1);
+        lab.next_sweep(60);
+        let before = lids(&lab);
+        let map = lab.manager().core().lid_map().clone();
+        lab.world.kill(lab.sm);
+        lab.world.fabric_mut().reset_counters();
+        let restored = Restored { lids: if with_map { map } else { Default::default() } };
+        let now = lab.world.now();
+        let sm = Sm::new(SmConfig::default(), restored, now);
+        lab.sm = lab.world.add_manager(Some(lab.at), sm).unwrap();
+        assert!(lab.next_sweep(60).is_clean());
+        lab.assert_good();
+        assert_eq!(lids(&lab), before);
+        assert_eq!(lab.world.fabric().all_counters().sets(id::LFT), 0);
+        assert_eq!(lab.last_report().lids_changed, 0);
+    }
+}
