@@ -36,8 +36,16 @@ fn after(lab: &mut Lab, max_s: u64, change: impl FnOnce(&mut Fabric)) -> usize {
     lab.until_good(max_s);
     lab.world.run_for(Duration::from_secs(25));
     lab.assert_good();
-    assert_eq!(lab.world.fabric().pending_traps(), 0, "a trap was not repressed");
-    assert!(lab.last_report().is_clean(), "{:#?}", lab.last_report().problems);
+    assert_eq!(
+        lab.world.fabric().pending_traps(),
+        0,
+        "a trap was not repressed"
+    );
+    assert!(
+        lab.last_report().is_clean(),
+        "{:#?}",
+        lab.last_report().problems
+    );
     let now = lids(lab);
     let changed: Vec<_> = now
         .iter()
@@ -65,10 +73,25 @@ fn a_link_costs_what_its_switches_cost() {
         let light = 3 * (320 + 2);
         let gets = sent.all_gets() - u64::from(sent.gets(id::LFT));
         assert!(gets < 3 * 2 * 17 + light, "mended {mend}: {gets} Gets");
-        assert!(sent.gets(id::NODE_INFO) <= 2 * 17, "NodeInfo {}", sent.gets(id::NODE_INFO));
+        assert!(
+            sent.gets(id::NODE_INFO) <= 2 * 17,
+            "NodeInfo {}",
+            sent.gets(id::NODE_INFO)
+        );
         assert_eq!(sent.gets(id::LFT), 0);
-        assert!(sent.sets(id::PORT_INFO) <= 8, "PortInfo {}", sent.sets(id::PORT_INFO));
-        let blocks: u64 = lab.manager().reports().iter().rev().take(sweeps).map(|r| r.lft_blocks_written).sum();
+        assert!(
+            sent.sets(id::PORT_INFO) <= 8,
+            "PortInfo {}",
+            sent.sets(id::PORT_INFO)
+        );
+        let blocks: u64 = lab
+            .manager()
+            .reports()
+            .iter()
+            .rev()
+            .take(sweeps)
+            .map(|r| r.lft_blocks_written)
+            .sum();
         assert_eq!(u64::from(sent.sets(id::LFT)), blocks);
         assert!(blocks < 320 * 22, "all blocks were written");
     }
@@ -77,16 +100,24 @@ fn a_link_costs_what_its_switches_cost() {
 /// Each event in fabrics of several shapes, one after the other; the fabric is good soon after each.
 #[test]
 fn every_event_is_dealt_with() {
-    for spec in ["fat-tree:4", "torus:3,3,1,2", "fat-tree2:36,6,4;dual-port;routers=2"] {
+    for spec in [
+        "fat-tree:4",
+        "torus:3,3,1,2",
+        "fat-tree2:36,6,4;dual-port;routers=2",
+    ] {
         let mut lab = calm(spec);
         let spare = lab.spare_cable(1);
         let own_leaf = lab.world.fabric().peer(lab.at).unwrap().node;
-        let switches: Vec<usize> = (0..lab.spec.nodes.len()).filter(|n| lab.world.fabric().is_switch(*n)).collect();
+        let switches: Vec<usize> = (0..lab.spec.nodes.len())
+            .filter(|n| lab.world.fabric().is_switch(*n))
+            .collect();
         let host = 1;
         after(&mut lab, 5, |f| f.cut(spare).unwrap());
         after(&mut lab, 5, |f| f.restore(spare).unwrap());
         after(&mut lab, 5, |f| f.bounce(spare).unwrap());
-        after(&mut lab, 30, |f| (0..5).for_each(|_| f.bounce(spare).unwrap()));
+        after(&mut lab, 30, |f| {
+            (0..5).for_each(|_| f.bounce(spare).unwrap())
+        });
         after(&mut lab, 15, |f| f.reboot(host));
         after(&mut lab, 15, |f| f.power_off(host));
         after(&mut lab, 15, |f| f.power_on(host));
@@ -129,10 +160,12 @@ fn moved_cables_are_followed() {
     if let Some(to) = free(lab.world.fabric(), leaf.node) {
         after(&mut lab, 15, |f| f.move_cable(leaf, to).unwrap());
     }
-    let cables: Vec<LinkSpec> = [1, 4].map(|skip| {
-        let at = lab.spare_cable(skip);
-        lab.world.fabric().cable_at(at).unwrap()
-    }).into();
+    let cables: Vec<LinkSpec> = [1, 4]
+        .map(|skip| {
+            let at = lab.spare_cable(skip);
+            lab.world.fabric().cable_at(at).unwrap()
+        })
+        .into();
     after(&mut lab, 40, |f| {
         let (c, d) = (cables[0], cables[1]);
         f.remove_cable(c.a).unwrap();
@@ -140,12 +173,21 @@ fn moved_cables_are_followed() {
         f.add_cable(LinkSpec { b: d.b, ..c }).unwrap();
         f.add_cable(LinkSpec { b: c.b, ..d }).unwrap();
     });
-    let two = [PortAt::new(4, 1), PortAt::new(8, 1)].map(|p| lab.world.fabric().cable_at(p).unwrap());
+    let two =
+        [PortAt::new(4, 1), PortAt::new(8, 1)].map(|p| lab.world.fabric().cable_at(p).unwrap());
     after(&mut lab, 40, |f| {
         f.remove_cable(two[0].a).unwrap();
         f.remove_cable(two[1].a).unwrap();
-        f.add_cable(LinkSpec { b: two[1].b, ..two[0] }).unwrap();
-        f.add_cable(LinkSpec { b: two[0].b, ..two[1] }).unwrap();
+        f.add_cable(LinkSpec {
+            b: two[1].b,
+            ..two[0]
+        })
+        .unwrap();
+        f.add_cable(LinkSpec {
+            b: two[0].b,
+            ..two[1]
+        })
+        .unwrap();
     });
 }
 
@@ -167,15 +209,27 @@ fn traps_are_answered_and_cost_little() {
         lab.world.run_for(Duration::from_secs(3));
         assert_eq!(lab.world.fabric().pending_traps(), 0, "{number:?}");
         let sent = lab.world.fabric().all_counters();
-        assert!(sent.gets(id::PORT_INFO) < 30, "{number:?}: {}", sent.gets(id::PORT_INFO));
+        assert!(
+            sent.gets(id::PORT_INFO) < 30,
+            "{number:?}: {}",
+            sent.gets(id::PORT_INFO)
+        );
         assert_eq!(sent.all_sets(), 0, "{number:?}");
     }
     let sweeps = lab.manager().reports().len();
     lab.world.fabric_mut().set_description(5, "renamed");
     lab.world.run_for(Duration::from_secs(3));
     let known = lab.manager().core().subnet();
-    assert!(known.nodes().any(|(_, n)| n.description.to_string() == "renamed"));
-    assert_eq!(lab.manager().reports().len(), sweeps, "no sweep for a description");
+    assert!(
+        known
+            .nodes()
+            .any(|(_, n)| n.description.to_string() == "renamed")
+    );
+    assert_eq!(
+        lab.manager().reports().len(),
+        sweeps,
+        "no sweep for a description"
+    );
 }
 
 /// A port that sends the same trap again and again is repressed each time and soon not looked at any more.
@@ -184,7 +238,9 @@ fn a_flood_of_traps_does_not_make_it_spin() {
     let mut lab = calm("fat-tree:4");
     let before = lab.manager().reports().len();
     for _ in 0..200 {
-        lab.world.fabric_mut().inject_trap(PortAt::new(3, 1), TrapNumber::LocalLinkIntegrity);
+        lab.world
+            .fabric_mut()
+            .inject_trap(PortAt::new(3, 1), TrapNumber::LocalLinkIntegrity);
         lab.world.run_for(Duration::from_millis(1200));
     }
     let sweeps = lab.manager().reports().len() - before;

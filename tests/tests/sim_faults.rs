@@ -17,7 +17,10 @@ const HOST: usize = 5;
 
 fn has(lab: &Lab, kind: &ProblemKind, place: &str) -> bool {
     let report = lab.last_report();
-    report.problems.iter().any(|p| p.kind == *kind && p.place.contains(place))
+    report
+        .problems
+        .iter()
+        .any(|p| p.kind == *kind && p.place.contains(place))
 }
 
 /// Loss of up to three MADs in ten, doubled MADs, MADs that overtake each other and slow agents: bring-up ends, and the
@@ -65,12 +68,25 @@ fn one_bad_host_hurts_nobody_else() {
         lab.world.set_node_faults(HOST, Some(faults));
         let report = lab.next_sweep(8);
         lab.assert_good_but(&[HOST]);
-        assert!(report.took < Duration::from_secs(5), "{what}: {:?}", report.took);
-        assert_eq!(report.is_clean(), what == "slow", "{what}: {:#?}", report.problems);
+        assert!(
+            report.took < Duration::from_secs(5),
+            "{what}: {:?}",
+            report.took
+        );
+        assert_eq!(
+            report.is_clean(),
+            what == "slow",
+            "{what}: {:#?}",
+            report.problems
+        );
         lab.world.set_node_faults(HOST, None);
         lab.until_good(40);
         lab.world.run_for(Duration::from_secs(15));
-        assert!(lab.last_report().is_clean(), "{what}: {:#?}", lab.last_report().problems);
+        assert!(
+            lab.last_report().is_clean(),
+            "{what}: {:#?}",
+            lab.last_report().problems
+        );
     }
 }
 
@@ -101,7 +117,14 @@ fn a_hung_neighbour_is_waited_for() {
     let leaf = lab.world.fabric().peer(lab.at).unwrap().node;
     lab.world.set_node_faults(leaf, Some(Faults::HUNG));
     let report = lab.next_sweep(8);
-    assert!(has(&lab, &ProblemKind::Quarantined(QuarantineReason::NoAnswer), "host-0-0-0"), "{report:#?}");
+    assert!(
+        has(
+            &lab,
+            &ProblemKind::Quarantined(QuarantineReason::NoAnswer),
+            "host-0-0-0"
+        ),
+        "{report:#?}"
+    );
     lab.world.set_node_faults(leaf, None);
     lab.until_good(40);
 }
@@ -162,7 +185,11 @@ fn a_port_guid_that_is_used_twice_is_named() {
         let stolen = lab.world.fabric().port_guid(victim);
         lab.world.fabric_mut().set_port_guid(at, stolen).unwrap();
         lab.next_sweep(8);
-        lab.assert_good_but(if victim.node == 0 { &[HOST] } else { &[HOST, 9] });
+        lab.assert_good_but(if victim.node == 0 {
+            &[HOST]
+        } else {
+            &[HOST, 9]
+        });
         let kind = ProblemKind::Quarantined(QuarantineReason::DuplicatePortGuid(stolen));
         assert!(has(&lab, &kind, ""), "{:#?}", lab.last_report().problems);
         lab.world.fabric_mut().set_port_guid(at, own).unwrap();
@@ -175,11 +202,18 @@ fn a_port_guid_that_is_used_twice_is_named() {
 fn what_is_too_far_is_named() {
     let mut lab = Lab::new("mesh:1,70,1,1", 3);
     lab.next_sweep(30);
-    let far: Vec<usize> = (0..lab.spec.nodes.len()).filter(|n| !reached(&lab, *n)).collect();
+    let far: Vec<usize> = (0..lab.spec.nodes.len())
+        .filter(|n| !reached(&lab, *n))
+        .collect();
     assert!(!far.is_empty());
     lab.assert_good_but(&far);
     let kind = ProblemKind::Quarantined(QuarantineReason::TooFar);
-    assert!(has(&lab, &kind, ""), "{} {:#?}", far.len(), lab.last_report().problems);
+    assert!(
+        has(&lab, &kind, ""),
+        "{} {:#?}",
+        far.len(),
+        lab.last_report().problems
+    );
 }
 
 fn reached(lab: &Lab, node: usize) -> bool {
@@ -204,7 +238,9 @@ fn m_keys_are_kept_and_changed() {
         lab.world.fabric_mut().reboot(core);
         lab.until_good(30);
         let now = lab.world.now();
-        lab.world.with_manager(lab.sm, |sm, _| sm.command(Input::Config(Box::new(cfg(0xBBBB))), now));
+        lab.world.with_manager(lab.sm, |sm, _| {
+            sm.command(Input::Config(Box::new(cfg(0xBBBB))), now)
+        });
         lab.next_sweep(30);
         lab.world.run_for(Duration::from_secs(15));
         lab.assert_good();
@@ -224,27 +260,55 @@ fn garbage_on_qp0_is_harmless() {
     for round in 0..3000 {
         let mut mad = Mad::new(&MadHeader {
             base_version: 1,
-            mgmt_class: if d.one_in(2) { MgmtClass::SubnDirected } else { MgmtClass::SubnLid },
+            mgmt_class: if d.one_in(2) {
+                MgmtClass::SubnDirected
+            } else {
+                MgmtClass::SubnLid
+            },
             class_version: 1,
-            method: [Method::GetResp, Method::Trap, Method::Get, Method::Set, Method::TrapRepress][d.index(5)],
-            status: if d.one_in(2) { 0 } else { u16::try_from(d.below(0x10000)).unwrap() },
+            method: [
+                Method::GetResp,
+                Method::Trap,
+                Method::Get,
+                Method::Set,
+                Method::TrapRepress,
+            ][d.index(5)],
+            status: if d.one_in(2) {
+                0
+            } else {
+                u16::try_from(d.below(0x10000)).unwrap()
+            },
             class_specific: 0,
-            tid: Tid(if d.one_in(3) { d.next() } else { d.below(64) << 12 | d.below(300) }),
+            tid: Tid(if d.one_in(3) {
+                d.next()
+            } else {
+                d.below(64) << 12 | d.below(300)
+            }),
             attr_id: AttrId(u16::try_from(0x10 + d.below(0x14)).unwrap()),
             attr_mod: AttrMod(u32::try_from(d.below(40)).unwrap()),
         });
         for byte in &mut mad.as_bytes_mut()[64..128] {
-            *byte = if d.one_in(3) { 0 } else { u8::try_from(d.below(256)).unwrap() };
+            *byte = if d.one_in(3) {
+                0
+            } else {
+                u8::try_from(d.below(256)).unwrap()
+            };
         }
-        let input = MadIn { from: Address::DIRECTED, mad };
+        let input = MadIn {
+            from: Address::DIRECTED,
+            mad,
+        };
         // Answers with made-up data are believed where they fit; no more of them once the fabric must become good.
-        lab.world.with_manager(lab.sm, |sm, now| sm.command(Input::Mad(input), now));
+        lab.world
+            .with_manager(lab.sm, |sm, now| sm.command(Input::Mad(input), now));
         if round % 10 == 0 {
             lab.world.run_for(Duration::from_micros(300));
         }
     }
     let now = lab.world.now();
     lab.world.run_for(Duration::from_secs(60));
-    lab.world.with_manager(lab.sm, |sm, _| sm.command(Input::Resweep, now + Duration::from_secs(60)));
+    lab.world.with_manager(lab.sm, |sm, _| {
+        sm.command(Input::Resweep, now + Duration::from_secs(60))
+    });
     lab.until_good(60);
 }

@@ -34,7 +34,11 @@ fn a_master_is_respected() {
         let other = lab.world.add_foreign_sm(THERE, sm).unwrap();
         lab.world.run_for(Duration::from_secs(60));
         assert_eq!(role(&lab, lab.sm), SmState::Standby);
-        assert_eq!(lab.world.fabric().all_counters().all_sets(), 0, "a Set from a standby");
+        assert_eq!(
+            lab.world.fabric().all_counters().all_sets(),
+            0,
+            "a Set from a standby"
+        );
         lab.world.kill(other);
         lab.until_good(90);
         assert_eq!(role(&lab, lab.sm), SmState::Master);
@@ -56,7 +60,11 @@ fn a_better_standby_is_offered_the_subnet() {
         lab.world.run_for(Duration::from_secs(40));
         let controls = lab.world.foreign_sm(other).unwrap().controls();
         assert!(controls.contains(&SmControl::Handover));
-        let want = if obeys { SmState::Standby } else { SmState::Master };
+        let want = if obeys {
+            SmState::Standby
+        } else {
+            SmState::Master
+        };
         assert_eq!(role(&lab, lab.sm), want);
         assert!(controls.len() < 3, "asked again and again");
     }
@@ -83,10 +91,19 @@ fn a_standby_takes_over_what_is_there() {
     let mut lab = Lab::new("fat-tree:4", 1);
     lab.next_sweep(60);
     let now = lab.world.now();
-    let cfg = SmConfig { priority: 0, ..SmConfig::default() };
-    let second = lab.world.add_manager(Some(THERE), Sm::new(cfg, Restored::default(), now)).unwrap();
+    let cfg = SmConfig {
+        priority: 0,
+        ..SmConfig::default()
+    };
+    let second = lab
+        .world
+        .add_manager(Some(THERE), Sm::new(cfg, Restored::default(), now))
+        .unwrap();
     lab.world.run_for(Duration::from_secs(60));
-    assert_eq!((role(&lab, lab.sm), role(&lab, second)), (SmState::Master, SmState::Standby));
+    assert_eq!(
+        (role(&lab, lab.sm), role(&lab, second)),
+        (SmState::Master, SmState::Standby)
+    );
     let before = lids(&lab);
     lab.world.fabric_mut().reset_counters();
     lab.world.kill(lab.sm);
@@ -94,7 +111,11 @@ fn a_standby_takes_over_what_is_there() {
     lab.until_good(90);
     assert_eq!(role(&lab, second), SmState::Master);
     assert_eq!(lids(&lab), before);
-    assert_eq!(lab.world.fabric().all_counters().sets(id::LFT), 0, "tables are verified, not rewritten");
+    assert_eq!(
+        lab.world.fabric().all_counters().sets(id::LFT),
+        0,
+        "tables are verified, not rewritten"
+    );
 }
 
 /// The second of ours is better: it is given the subnet, and the first stands by.
@@ -104,10 +125,19 @@ fn a_better_second_one_takes_the_subnet() {
     lab.next_sweep(60);
     let now = lab.world.now();
     let before = lids(&lab);
-    let cfg = SmConfig { priority: 5, ..SmConfig::default() };
-    let second = lab.world.add_manager(Some(THERE), Sm::new(cfg, Restored::default(), now)).unwrap();
+    let cfg = SmConfig {
+        priority: 5,
+        ..SmConfig::default()
+    };
+    let second = lab
+        .world
+        .add_manager(Some(THERE), Sm::new(cfg, Restored::default(), now))
+        .unwrap();
     lab.world.run_for(Duration::from_secs(60));
-    assert_eq!((role(&lab, lab.sm), role(&lab, second)), (SmState::Standby, SmState::Master));
+    assert_eq!(
+        (role(&lab, lab.sm), role(&lab, second)),
+        (SmState::Standby, SmState::Master)
+    );
     (lab.sm, lab.at) = (second, THERE);
     lab.assert_good();
     assert_eq!(lids(&lab), before);
@@ -123,7 +153,9 @@ fn a_restart_changes_nothing() {
         let map = lab.manager().core().lid_map().clone();
         lab.world.kill(lab.sm);
         lab.world.fabric_mut().reset_counters();
-        let restored = Restored { lids: if with_map { map } else { Default::default() } };
+        let restored = Restored {
+            lids: if with_map { map } else { Default::default() },
+        };
         let now = lab.world.now();
         let sm = Sm::new(SmConfig::default(), restored, now);
         lab.sm = lab.world.add_manager(Some(lab.at), sm).unwrap();

@@ -97,11 +97,31 @@ fn shape(d: &mut Dice) -> String {
         2 => format!("ring:{},{}", 3 + d.below(8), 1 + d.below(3)),
         3 | 4 => format!("fat-tree:{}", 2 * (1 + d.below(4))),
         5 => format!("fat-tree2:16,{},{}", 1 + d.below(8), 1 + d.below(8)),
-        6 => format!("torus:{},{},{}", 2 + d.below(3), 2 + d.below(3), 1 + d.below(3)),
-        7 => format!("mesh:{},{},1,{}", 1 + d.below(4), 2 + d.below(4), 1 + d.below(3)),
-        8 => format!("hyperx:{},{},{}", 2 + d.below(3), 2 + d.below(3), 1 + d.below(3)),
+        6 => format!(
+            "torus:{},{},{}",
+            2 + d.below(3),
+            2 + d.below(3),
+            1 + d.below(3)
+        ),
+        7 => format!(
+            "mesh:{},{},1,{}",
+            1 + d.below(4),
+            2 + d.below(4),
+            1 + d.below(3)
+        ),
+        8 => format!(
+            "hyperx:{},{},{}",
+            2 + d.below(3),
+            2 + d.below(3),
+            1 + d.below(3)
+        ),
         9 => "dragonfly:4,5,1,2".to_owned(),
-        _ => format!("random:{},{},{},{seed}", 2 + d.below(25), 3 + d.below(3), 1 + d.below(3)),
+        _ => format!(
+            "random:{},{},{},{seed}",
+            2 + d.below(25),
+            3 + d.below(3),
+            1 + d.below(3)
+        ),
     };
     if shape.starts_with("back") {
         return shape;
@@ -158,7 +178,8 @@ fn scenario(seed: u64) -> Scenario {
     cfg.smp_retries = u8::try_from(d.below(5)).unwrap();
     let at = d.one_in(3).then(|| {
         let cabled = spec.links[d.index(spec.links.len())].a;
-        let is_switch = spec.nodes[cabled.node].port_guids.len() == 1 && spec.nodes[cabled.node].num_ports > 1;
+        let is_switch =
+            spec.nodes[cabled.node].port_guids.len() == 1 && spec.nodes[cabled.node].num_ports > 1;
         PortAt::new(cabled.node, if is_switch { 0 } else { cabled.port })
     });
     let peace = Instant::START + seconds(f64::from(u32::try_from(d.below(600)).unwrap()) / 10.0);
@@ -202,12 +223,14 @@ fn node_faults(d: &mut Dice) -> Faults {
         }),
         _ => Faults {
             garbage_chance: d.unit(),
-            ..Faults::garbage([
-                Garbage::Status,
-                Garbage::Tid,
-                Garbage::Attribute,
-                Garbage::Modifier,
-            ][d.index(4)])
+            ..Faults::garbage(
+                [
+                    Garbage::Status,
+                    Garbage::Tid,
+                    Garbage::Attribute,
+                    Garbage::Modifier,
+                ][d.index(4)],
+            )
         },
     }
 }
@@ -215,7 +238,9 @@ fn node_faults(d: &mut Dice) -> Faults {
 /// A free port of a switch, if there is one.
 fn free_port(lab: &Lab, d: &mut Dice) -> Option<PortAt> {
     let fabric = lab.world.fabric();
-    let switches: Vec<NodeIdx> = (0..fabric.num_nodes()).filter(|n| fabric.is_switch(*n)).collect();
+    let switches: Vec<NodeIdx> = (0..fabric.num_nodes())
+        .filter(|n| fabric.is_switch(*n))
+        .collect();
     let switch = *switches.get(d.index(switches.len().max(1)))?;
     fabric
         .external_ports(switch)
@@ -332,7 +357,10 @@ fn run(seed: u64, tell: bool) -> u64 {
     };
     say(
         Instant::START,
-        &format!("{} from {:?}, peace at {:?}, {:?}", s.shape, s.at, s.peace, s.cfg),
+        &format!(
+            "{} from {:?}, peace at {:?}, {:?}",
+            s.shape, s.at, s.peace, s.cfg
+        ),
     );
     let mut lab = Lab::on(&s.shape, s.spec, seed, s.cfg, s.at);
     if d.one_in(2) {
@@ -386,7 +414,13 @@ fn run(seed: u64, tell: bool) -> u64 {
     while lab.world.now() < done {
         lab.world.run_for(Duration::from_secs(1));
         watch.look(&lab, tell);
-        if lab.verdict(&lab.expect()).is_ok() && lab.manager().core().last_report().is_some_and(|r| r.is_clean()) {
+        if lab.verdict(&lab.expect()).is_ok()
+            && lab
+                .manager()
+                .core()
+                .last_report()
+                .is_some_and(|r| r.is_clean())
+        {
             break;
         }
     }
@@ -405,7 +439,11 @@ fn run(seed: u64, tell: bool) -> u64 {
     watch.look(&lab, tell);
     lab.assert_good();
     let more = lab.manager().reports().len() - sweeps;
-    assert!(more == 0, "{} {more} sweeps in a quiet fabric", lab.repeat());
+    assert!(
+        more == 0,
+        "{} {more} sweeps in a quiet fabric",
+        lab.repeat()
+    );
     lab.world.trace_hash()
 }
 
@@ -438,11 +476,20 @@ impl Watch {
                 assert!(other.is_none(), "{} LID {l} twice", lab.repeat());
             }
             if let Some(before) = self.lids.insert(*guid, (*lid, *lmc)) {
-                assert_eq!(before, (*lid, *lmc), "{} {guid} was given another LID", lab.repeat());
+                assert_eq!(
+                    before,
+                    (*lid, *lmc),
+                    "{} {guid} was given another LID",
+                    lab.repeat()
+                );
             }
         }
         for guid in self.lids.keys() {
-            assert!(map.contains_key(guid), "{} {guid} lost its LID", lab.repeat());
+            assert!(
+                map.contains_key(guid),
+                "{} {guid} lost its LID",
+                lab.repeat()
+            );
         }
         let subnet = sm.core().subnet();
         for link in subnet.links() {

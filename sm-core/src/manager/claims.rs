@@ -23,7 +23,8 @@ impl SubnetManager {
     pub(super) fn has_moved(&self, from: PortRef, to: PortRef) -> bool {
         let is_switch = |p: PortRef| self.subnet.get(p.node).is_some_and(Node::is_switch);
         let elsewhere = |end: PortRef, seen: PortRef| {
-            let known = self.subnet.peer(end);
+            let before = || self.subnet.port(end).and_then(|port| port.last_peer);
+            let known = self.subnet.peer(end).or_else(before);
             is_switch(end) && known.is_some_and(|k| k != seen && is_switch(k))
         };
         elsewhere(from, to) || elsewhere(to, from)
@@ -62,6 +63,7 @@ impl SubnetManager {
             let is_switch = self.subnet.get(end.node).is_some_and(Node::is_switch);
             if let Some(port) = self.subnet.port_mut(end).filter(|_| is_switch) {
                 port.quarantine = None;
+                port.last_peer = None;
             }
         }
         self.dirty = true;

@@ -7,9 +7,7 @@ use core::hash::{Hash, Hasher};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{
-    LFT_BLOCK_LEN, NodeType, PortInfo, PortState, SmState, SwitchInfo, id,
-};
+use ferrosm_mad::attr::{LFT_BLOCK_LEN, NodeType, PortInfo, PortState, SmState, SwitchInfo, id};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_routing::Lft;
@@ -211,7 +209,10 @@ impl SubnetManager {
             self.write_switch(n);
             // An enhanced port 0 is configured with the other end ports.
             let port0 = PortRef::new(n, PortNum::ZERO);
-            if Some(port0) != self.subnet.local() && !self.is_live(port0) && self.needs_params(port0) {
+            if Some(port0) != self.subnet.local()
+                && !self.is_live(port0)
+                && self.needs_params(port0)
+            {
                 self.ask(Ask::SetPort(port0, PortStep::Params));
             }
         }
@@ -446,7 +447,10 @@ impl SubnetManager {
             let state = |p: PortRef| self.subnet.port(p).map_or(PortState::Down, Port::state);
             // Next to a port that is not armed an active one would lose what it sends (rule 3.6).
             let far_is_ready = p.port == PortNum::ZERO
-                || self.subnet.peer(p).is_none_or(|far| state(far) >= PortState::Armed);
+                || self
+                    .subnet
+                    .peer(p)
+                    .is_none_or(|far| state(far) >= PortState::Armed);
             if state(p) == PortState::Armed && far_is_ready {
                 self.ask(Ask::SetPort(p, PortStep::Activate));
             }
@@ -536,10 +540,7 @@ impl SubnetManager {
                 if self.is_below_active(p) {
                     self.unsure_ports.insert(p);
                     self.unsure_ports.extend(self.subnet.peer(p));
-                    let state = self
-                        .subnet
-                        .port(p)
-                        .map_or(PortState::Down, Port::state);
+                    let state = self.subnet.port(p).map_or(PortState::Down, Port::state);
                     self.problem(Some(p), ProblemKind::NotActive(state));
                 }
             }

@@ -301,7 +301,12 @@ impl SubnetManager {
         let is_external = is_switch && at.port != PortNum::ZERO;
         let new = PortInfo::decode(data);
         if !status.is_ok() {
-            self.on_port_silent(at, ProblemKind::NoAnswer { attr: id::PORT_INFO });
+            self.on_port_silent(
+                at,
+                ProblemKind::NoAnswer {
+                    attr: id::PORT_INFO,
+                },
+            );
             return;
         }
         if let Some(why) = plausible::wrong_port_info(&new, is_external || !is_switch) {
@@ -491,8 +496,11 @@ impl SubnetManager {
     }
 
     pub(super) fn quarantine(&mut self, at: PortRef, why: QuarantineReason) {
-        if self.subnet.disconnect(at).is_some() {
+        if let Some(peer) = self.subnet.disconnect(at) {
             self.dirty = true;
+            if let Some(port) = self.subnet.port_mut(at) {
+                port.last_peer = Some(peer);
+            }
         }
         // On a switch port the mark is on what is behind it; on an end port it would be on the port itself.
         let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);

@@ -293,7 +293,9 @@ impl SubnetManager {
     /// When to call [`handle`](Self::handle) with [`Input::Timeout`], if nothing else happens before.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.requester.deadline(), self.timer]
+        // The timer starts something new, which has to wait until nothing is outstanding.
+        let timer = self.timer.filter(|_| self.requester.is_idle());
+        [self.requester.deadline(), timer]
             .into_iter()
             .flatten()
             .min()

@@ -169,3 +169,153 @@ fn neutral(info: &PortInfo) -> PortInfo {
         ..*info
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::attr::{NodeInfo, SwitchInfo};
+    use ferrosm_mad::ids::{MKey, NodeGuid, PortGuid};
+    use ferrosm_mad::smp::DrPath;
+
+    use super::*;
+    use crate::subnet::NodeIdx;
+
+    const ADDRESS: Address = Address {
+        lid: Lid(8),
+        lmc: Lmc(2),
+        sm_lid: Lid(1),
+    };
+
+    fn told(state: PortState, mtu_cap: MtuCode, vl_cap: u8) -> PortInfo {
+        PortInfo {
+            port_state: state,
+            port_physical_state: PhysState::LinkUp,
+            mtu_cap,
+            neighbor_mtu: MtuCode::Mtu256,
+            vl_cap,
+            operational_vls: 1,
+            capability_mask: CapMask(CapMask::CLIENT_REREGISTER),
+            ..PortInfo::default()
+        }
+    }
+
+    /// A CA port 1 on port 1 of a switch, and the two nodes.
+    fn cable(ca: &PortInfo, switch: &PortInfo, enhanced: bool) -> (Subnet, NodeIdx, NodeIdx) {
+        let mut subnet = Subnet::default();
+        let mut add = |node_type, guid: u64, info: &PortInfo| {
+            let node_info = NodeInfo {
+                node_type,
+                num_ports: 1,
+                node_guid: NodeGuid(guid),
+                port_guid: PortGuid(guid),
+                ..NodeInfo::default()
+            };
+            let mut node = Node::new(node_info, DrPath::LOCAL);
+            let is_switch = node_type == NodeType::Switch;
+            let switch_info = SwitchInfo {
+                enhanced_port0: enhanced,
+                ..SwitchInfo::default()
+            };
+            node.switch_raw = is_switch.then(|| switch_info.encode());
+            for port in &mut node.ports {
+                port.known = true;
+                port.raw = info.encode();
+            }
+            subnet.add_node(node)
+        };
+        let a = add(NodeType::Ca, 1, ca);
+        let b = add(NodeType::Switch, 2, switch);
+        subnet.connect(PortRef::new(a, PortNum(1)), PortRef::new(b, PortNum(1)));
+        (subnet, a, b)
+    }
+
+    fn want(subnet: &Subnet, at: PortRef, reregister: bool) -> PortInfo {
+        let cfg = SmConfig {
+            m_key: MKey::new(7),
+            ..SmConfig::default()
+        };
+        PortInfo::decode(&wanted(subnet, at, Some(ADDRESS), &cfg, reregister).unwrap())
+    }
+
+    /// A CA of MTU 4096 and 15 lanes on a switch of MTU 2048 and 8 lanes: both ends get 2048 and 8 lanes; the CA gets the
+    /// address and the key, the switch's port the lifetimes of a port that faces a CA, and no state changes.
+    #[test]
+    fn each_kind_gets_its_own() {
+        let init = |mtu, vls| told(PortState::Initialize, mtu, vls);
+        let (subnet, ca, switch) = cable(
+            &init(MtuCode::Mtu4096, 5),
+            &init(MtuCode::Mtu2048, 4),
+            false,
+        );
+        let ca = want(&subnet, PortRef::new(ca, PortNum(1)), true);
+        let external = want(&subnet, PortRef::new(switch, PortNum(1)), true);
+        for end in [&ca, &external] {
+            assert_eq!(
+                (end.neighbor_mtu, end.operational_vls),
+                (MtuCode::Mtu2048, 4)
+            );
+            assert_eq!(end.port_state, PortState::NoChange);
+            assert_eq!(end.port_physical_state, PhysState::NoChange);
+        }
+        assert_eq!((ca.lid, ca.lmc, ca.master_sm_lid), (Lid(8), Lmc(2), Lid(1)));
+        assert!(ca.client_reregister && ca.m_key == MKey::new(7));
+        assert_eq!((external.lid, external.m_key), (Lid(0), MKey::NONE));
+        assert!(!external.client_reregister);
+        assert_eq!((external.hoq_life, external.vl_stall_count), (16, 7));
+        let port0 = want(&subnet, PortRef::new(switch, PortNum::ZERO), false);
+        assert_eq!(
+            (port0.lid, port0.lmc, port0.neighbor_mtu),
+            (Lid(8), Lmc(0), MtuCode::Mtu256)
+        );
+    }
+
+    /// An enhanced port 0 is an end port: all its LIDs and its own MTU.
+    #[test]
+    fn an_enhanced_port_0_is_an_end_port() {
+        let info = told(PortState::Active, MtuCode::Mtu2048, 4);
+        let (subnet, _, switch) = cable(&info, &info, true);
+        let port0 = want(&subnet, PortRef::new(switch, PortNum::ZERO), false);
+        assert_eq!(
+            (port0.lmc, port0.neighbor_mtu, port0.operational_vls),
+            (Lmc(2), MtuCode::Mtu2048, 4)
+        );
+    }
+
+    /// MTU and lanes of an armed port stay as they are (rule 3.12).
+    #[test]
+    fn an_armed_port_keeps_its_values() {
+        let info = told(PortState::Armed, MtuCode::Mtu4096, 5);
+        let (subnet, ca, _) = cable(&info, &info, false);
+        let ca = want(&subnet, PortRef::new(ca, PortNum(1)), false);
+        assert_eq!((ca.neighbor_mtu, ca.operational_vls), (MtuCode::Mtu256, 1));
+    }
+
+    /// Two active ends that disagree, and an armed end whose values the other will not be given, are restarted; two that
+    /// agree and two that still come up are not.
+    #[test]
+    fn only_what_cannot_go_on_is_restarted() {
+        let port = |state, mtu| Port {
+            known: true,
+            raw: PortInfo {
+                neighbor_mtu: mtu,
+                ..told(state, MtuCode::Mtu2048, 1)
+            }
+            .encode(),
+            ..Port::default()
+        };
+        let (small, big) = (MtuCode::Mtu256, MtuCode::Mtu2048);
+        let (init, armed, active) = (PortState::Initialize, PortState::Armed, PortState::Active);
+        for (a, b, expected) in [
+            ((active, small), (active, big), true),
+            ((active, small), (active, small), false),
+            ((armed, small), (init, big), true),
+            ((armed, big), (init, small), false),
+            ((init, small), (init, big), false),
+            ((armed, small), (PortState::Down, big), false),
+        ] {
+            let (a, b) = (port(a.0, a.1), port(b.0, b.1));
+            let cfg = SmConfig::default();
+            assert_eq!(must_restart(&a, &b, &cfg), expected);
+            assert_eq!(must_restart(&b, &a, &cfg), expected);
+        }
+    }
+}

@@ -47,6 +47,8 @@ pub struct Port {
     pub known: bool,
     /// The cable.
     pub link: Option<LinkIdx>,
+    /// Who was behind it before the cable was given up for want of a usable answer.
+    pub last_peer: Option<super::PortRef>,
     /// The sweep that saw it last.
     pub seen: u32,
     /// Fingerprint of the last Set and of what the port said after it: a device that does not take a value is not asked
@@ -68,6 +70,7 @@ impl Default for Port {
             raw: [0; 64],
             known: false,
             link: None,
+            last_peer: None,
             seen: 0,
             asked: None,
             unproven: false,
