@@ -470,4 +470,36 @@ mod tests {
         assert!(sent.iter().all(|d| d.tid != again[0].tid));
         assert_eq!(r.answered(again[0].tid), Some(5));
     }
+
+    /// A device that never answers, with two hundred requests: after the time for one request all are given back; another
+    /// that answers loses none.
+    #[test]
+    fn what_waits_for_a_dead_device_is_given_up() {
+        let mut r = requester(100, 16, 3);
+        for i in 0..200 {
+            r.push(Device(0), i);
+        }
+        r.push(Device(1), 999);
+        let mut now = Instant::START;
+        let (mut failed, mut answered) = (0, 0);
+        while !r.is_idle() {
+            for d in drain(&mut r, now) {
+                if d.item == 999 {
+                    assert_eq!(r.answered(d.tid), Some(999));
+                    answered += 1;
+                }
+            }
+            now = now + 200 * MS;
+            while let Some(tid) = r.expired(now) {
+                if let Unanswered::Failed(_) = r.unanswered(tid) {
+                    failed += 1;
+                    while r.take_hopeless(Device(0)).is_some() {
+                        failed += 1;
+                    }
+                }
+            }
+        }
+        assert_eq!((failed, answered), (200, 1));
+        assert!(now.since(Instant::START) <= 1600 * MS, "{now:?}");
+    }
 }
