@@ -91,7 +91,7 @@ impl Default for SmConfig {
             sweep_interval: Duration::from_secs(10),
             smp_timeout: Duration::from_millis(200),
             smp_retries: 3,
-            max_outstanding: 256,
+            max_outstanding: 64,
             max_outstanding_per_node: 16,
             sm_poll_interval: Duration::from_secs(10),
             sm_poll_retries: 4,

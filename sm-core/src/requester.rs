@@ -5,7 +5,9 @@
 //! [`Requester::next`] and puts the MAD on the wire.
 //!
 //! A device's window grows with its answers and halves when one is missing, so that a slow or dead device holds few
-//! slots and never gates the others. Repetitions go before new requests. What waits for a device that has gone silent is
+//! slots and never gates the others. The common window does the same, at most once per timeout and never below
+//! [`CommonWindow::LEAST`]: VL15 has no flow control, and everything passes the switch next to the SM. Repetitions go
+//! before new requests; an answer to any of them ends the request, however late it is. What waits for a device that has gone silent is
 //! given up at once ([`Requester::take_hopeless`]), or a table of two hundred blocks would be waited for one by one.
 
 use core::time::Duration;
@@ -52,7 +54,45 @@ struct Slot<I> {
     generation: u32,
     device: Device,
     item: Option<I>,
+    /// The latest; answers to earlier ones count as well.
     repetition: u8,
+    /// On the wire, not waiting to be repeated.
+    in_flight: bool,
+}
+
+/// Requests that may be in flight, all devices together.
+#[derive(Debug)]
+struct CommonWindow {
+    size: usize,
+    answers: usize,
+    shrunk: Instant,
+}
+
+impl CommonWindow {
+    /// Where it begins.
+    const FIRST: usize = 16;
+    /// However many answers are missing, this many requests may be under way: dead devices must not stop the others.
+    const LEAST: usize = 8;
+
+    const fn new() -> Self {
+        Self { size: Self::FIRST, answers: 0, shrunk: Instant::START }
+    }
+
+    const fn grow(&mut self, limit: usize) {
+        self.answers += 1;
+        if self.answers >= self.size && self.size < limit {
+            self.answers = 0;
+            self.size += 1;
+        }
+    }
+
+    fn shrink(&mut self, now: Instant, pause: Duration) {
+        if now.since(self.shrunk) >= pause {
+            self.size = (self.size / 2).max(Self::LEAST);
+            self.answers = 0;
+            self.shrunk = now;
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -88,6 +128,7 @@ impl<I> DeviceQueue<I> {
 #[derive(Debug)]
 pub(crate) struct Requester<I> {
     limits: Limits,
+    common: CommonWindow,
     slots: Vec<Slot<I>>,
     free: Vec<u16>,
     in_flight: usize,
@@ -98,18 +139,29 @@ pub(crate) struct Requester<I> {
     devices: Vec<DeviceQueue<I>>,
     ready: VecDeque<u32>,
     anonymous: VecDeque<I>,
-    repeats: VecDeque<(Device, I, u8)>,
+    /// Requests to be repeated, by their latest transaction id; those that were answered late stay until they are met.
+    repeats: VecDeque<Tid>,
     /// In order of time, because every request waits equally long.
     deadlines: VecDeque<(Instant, Tid)>,
 }
 
+// A transaction id from the low end: slot, repetition, generation of the slot.
 const SLOT_BITS: u32 = 12;
+const REPETITION_BITS: u32 = 3;
+const GENERATION_SHIFT: u32 = SLOT_BITS + REPETITION_BITS;
 const MAX_SLOTS: usize = 1 << SLOT_BITS;
+/// Repetitions that a transaction id can tell apart.
+pub(crate) const MAX_RETRIES: u8 = (1 << REPETITION_BITS) - 1;
+
+const fn repetition_of(tid: Tid) -> u64 {
+    (tid.0 >> SLOT_BITS) & ((1 << REPETITION_BITS) - 1)
+}
 
 impl<I: Copy> Requester<I> {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             limits,
+            common: CommonWindow::new(),
             slots: Vec::new(),
             free: Vec::new(),
             in_flight: 0,
@@ -168,21 +220,28 @@ impl<I: Copy> Requester<I> {
         self.slots = slots;
         for (i, slot) in self.slots.iter_mut().enumerate() {
             slot.item = None;
-            slot.generation = slot.generation.wrapping_add(1);
+            slot.in_flight = false;
+            slot.generation = slot.generation.wrapping_add(1) & (u32::MAX >> GENERATION_SHIFT);
             self.free.push(u16::try_from(i).unwrap_or(u16::MAX));
         }
     }
 
     /// The next request to send, if a window is open.
     pub(crate) fn next(&mut self, now: Instant) -> Option<Dispatch<I>> {
-        if self.in_flight >= self.limits.window.min(MAX_SLOTS) {
+        if self.in_flight >= self.common.size.min(self.limits.window) {
             return None;
         }
-        if let Some((device, item, repetition)) = self.repeats.pop_front() {
-            return Some(self.dispatch(device, item, repetition, now));
+        while let Some(tid) = self.repeats.pop_front() {
+            if let Some(index) = self.slot_of(tid) {
+                self.slots[index].repetition += 1;
+                return self.send(index, now);
+            }
+        }
+        if self.free.is_empty() && self.slots.len() >= MAX_SLOTS {
+            return None;
         }
         if let Some(item) = self.anonymous.pop_front() {
-            return Some(self.dispatch(Device::NONE, item, 0, now));
+            return self.dispatch(Device::NONE, item, now);
         }
         while let Some(d) = self.ready.pop_front() {
             let queue = &mut self.devices[d as usize];
@@ -193,17 +252,20 @@ impl<I: Copy> Requester<I> {
             let Some(item) = queue.waiting.pop_front() else {
                 continue;
             };
-            let dispatch = self.dispatch(Device(d), item, 0, now);
+            let dispatch = self.dispatch(Device(d), item, now);
             self.mark_ready(Device(d));
-            return Some(dispatch);
+            return dispatch;
         }
         None
     }
 
-    /// An answer came: what it answers, or `None` where nothing of ours waits for it.
+    /// An answer came, to the latest or an earlier repetition: what it answers, or `None` where nothing of ours waits
+    /// for it.
     pub(crate) fn answered(&mut self, tid: Tid) -> Option<I> {
-        let (device, item, _) = self.take(tid)?;
-        self.unfinished -= 1;
+        let index = self.slot_of(tid)?;
+        self.land(index);
+        let (device, item) = self.free_slot(index)?;
+        self.common.grow(self.limits.window);
         if device != Device::NONE {
             let limit = self.limits.device_window;
             let queue = self.device(device);
@@ -224,10 +286,13 @@ impl<I: Copy> Requester<I> {
     }
 
     /// No answer will come: repeats the request or gives it back for good.
-    pub(crate) fn unanswered(&mut self, tid: Tid) -> Unanswered<I> {
-        let Some((device, item, repetition)) = self.take(tid) else {
+    pub(crate) fn unanswered(&mut self, tid: Tid, now: Instant) -> Unanswered<I> {
+        let Some(index) = self.flying(tid) else {
             return Unanswered::Unknown;
         };
+        self.land(index);
+        self.common.shrink(now, self.limits.timeout);
+        let Slot { device, item, repetition, .. } = self.slots[index];
         if device != Device::NONE {
             let queue = self.device(device);
             queue.window = (queue.window / 2).max(1);
@@ -235,11 +300,14 @@ impl<I: Copy> Requester<I> {
             queue.silent = queue.silent.saturating_add(1);
             self.mark_ready(device);
         }
-        if repetition < self.limits.retries {
-            self.repeats.push_back((device, item, repetition + 1));
+        let Some(item) = item else {
+            return Unanswered::Unknown;
+        };
+        if repetition < self.limits.retries.min(MAX_RETRIES) {
+            self.repeats.push_back(tid);
             Unanswered::Repeated(item)
         } else {
-            self.unfinished -= 1;
+            self.free_slot(index);
             Unanswered::Failed(item)
         }
     }
@@ -259,7 +327,7 @@ impl<I: Copy> Requester<I> {
     /// The next request whose time is over.
     pub(crate) fn expired(&mut self, now: Instant) -> Option<Tid> {
         while let Some((deadline, tid)) = self.deadlines.front().copied() {
-            if self.slot_of(tid).is_none() {
+            if self.flying(tid).is_none() {
                 self.deadlines.pop_front();
                 continue;
             }
@@ -278,64 +346,86 @@ impl<I: Copy> Requester<I> {
         self.deadlines.front().map(|d| d.0)
     }
 
-    fn dispatch(&mut self, device: Device, item: I, repetition: u8, now: Instant) -> Dispatch<I> {
-        if device != Device::NONE {
-            self.device(device).in_flight += 1;
-        }
-        self.in_flight += 1;
+    fn dispatch(&mut self, device: Device, item: I, now: Instant) -> Option<Dispatch<I>> {
         let index = self.free.pop().map_or_else(
             || {
                 self.slots.push(Slot {
                     generation: 0,
                     device,
                     item: None,
-                    repetition,
+                    repetition: 0,
+                    in_flight: false,
                 });
                 self.slots.len() - 1
             },
             usize::from,
         );
         let slot = &mut self.slots[index];
-        slot.generation = slot.generation.wrapping_add(1) & (u32::MAX >> SLOT_BITS);
+        slot.generation = slot.generation.wrapping_add(1) & (u32::MAX >> GENERATION_SHIFT);
         slot.device = device;
         slot.item = Some(item);
-        slot.repetition = repetition;
-        let tid = Tid(u64::from(slot.generation) << SLOT_BITS | index as u64);
+        slot.repetition = 0;
+        self.send(index, now)
+    }
+
+    /// Puts a slot's request on the wire.
+    fn send(&mut self, index: usize, now: Instant) -> Option<Dispatch<I>> {
+        let slot = &mut self.slots[index];
+        let item = slot.item?;
+        slot.in_flight = true;
+        let (device, repetition) = (slot.device, slot.repetition);
+        let tid = Tid(
+            u64::from(slot.generation) << GENERATION_SHIFT
+                | u64::from(repetition) << SLOT_BITS
+                | index as u64,
+        );
+        self.in_flight += 1;
+        if device != Device::NONE {
+            self.device(device).in_flight += 1;
+        }
         // Answered requests leave their deadlines behind; drop those in front.
-        while self
-            .deadlines
-            .front()
-            .is_some_and(|(_, t)| self.slot_of(*t).is_none())
-        {
+        while self.deadlines.front().is_some_and(|(_, t)| self.flying(*t).is_none()) {
             self.deadlines.pop_front();
         }
         self.deadlines.push_back((now + self.limits.timeout, tid));
-        Dispatch {
-            tid,
-            item,
-            repetition,
-        }
+        Some(Dispatch { tid, item, repetition })
     }
 
+    /// The slot that a transaction id names, whichever repetition it is of.
     fn slot_of(&self, tid: Tid) -> Option<usize> {
         let low = tid.0 & u64::from(u32::MAX);
         let index = usize::try_from(low & (MAX_SLOTS as u64 - 1)).ok()?;
         let slot = self.slots.get(index)?;
-        (u64::from(slot.generation) == low >> SLOT_BITS && slot.item.is_some()).then_some(index)
+        (u64::from(slot.generation) == low >> GENERATION_SHIFT && slot.item.is_some())
+            .then_some(index)
     }
 
-    /// Frees the slot; the request goes on being counted as unfinished.
-    fn take(&mut self, tid: Tid) -> Option<(Device, I, u8)> {
+    /// The slot whose latest repetition this is, if that is on the wire.
+    fn flying(&self, tid: Tid) -> Option<usize> {
         let index = self.slot_of(tid)?;
+        let slot = &self.slots[index];
+        (slot.in_flight && u64::from(slot.repetition) == repetition_of(tid)).then_some(index)
+    }
+
+    /// A slot's request is not on the wire any more.
+    fn land(&mut self, index: usize) {
         let slot = &mut self.slots[index];
-        let item = slot.item.take()?;
-        let (device, repetition) = (slot.device, slot.repetition);
-        self.free.push(u16::try_from(index).unwrap_or(u16::MAX));
-        self.in_flight -= 1;
-        if device != Device::NONE {
-            self.device(device).in_flight -= 1;
+        if core::mem::take(&mut slot.in_flight) {
+            let device = slot.device;
+            self.in_flight -= 1;
+            if device != Device::NONE {
+                self.device(device).in_flight -= 1;
+            }
         }
-        Some((device, item, repetition))
+    }
+
+    /// Ends a slot's request.
+    fn free_slot(&mut self, index: usize) -> Option<(Device, I)> {
+        let slot = &mut self.slots[index];
+        let (device, item) = (slot.device, slot.item.take()?);
+        self.free.push(u16::try_from(index).unwrap_or(u16::MAX));
+        self.unfinished -= 1;
+        Some((device, item))
     }
 
     fn device(&mut self, device: Device) -> &mut DeviceQueue<I> {
@@ -418,7 +508,7 @@ mod tests {
         }
         assert_eq!(in_flight.len(), 8);
         let lost = in_flight.remove(0);
-        assert_eq!(r.unanswered(lost.tid), Unanswered::Failed(lost.item));
+        assert_eq!(r.unanswered(lost.tid, Instant::START), Unanswered::Failed(lost.item));
         for d in &in_flight[..3] {
             r.answered(d.tid);
             assert!(
@@ -438,7 +528,7 @@ mod tests {
         let first = r.next(Instant::START).unwrap();
         assert_eq!(r.expired(Instant::START + 199 * MS), None);
         assert_eq!(r.expired(Instant::START + 200 * MS), Some(first.tid));
-        assert_eq!(r.unanswered(first.tid), Unanswered::Repeated(7));
+        assert_eq!(r.unanswered(first.tid, Instant::START), Unanswered::Repeated(7));
         assert_eq!(
             r.answered(first.tid),
             None,
@@ -448,7 +538,7 @@ mod tests {
         assert_eq!((second.item, second.repetition), (7, 1));
         assert_ne!(second.tid, first.tid);
         assert!(!r.is_idle());
-        assert_eq!(r.unanswered(second.tid), Unanswered::Failed(7));
+        assert_eq!(r.unanswered(second.tid, Instant::START), Unanswered::Failed(7));
         assert!(r.is_idle());
     }
 

@@ -12,7 +12,9 @@ use ferrosm_tests::simulated::{Lab, Sm};
 const THERE: PortAt = PortAt::new(7, 1);
 
 fn role(lab: &Lab, id: ManagerId) -> SmState {
-    lab.world.manager(id).unwrap().core().role()
+    lab.world
+        .manager(id)
+        .map_or(SmState::NotActive, |sm| sm.core().role())
 }
 
 fn lids(lab: &Lab) -> Vec<Lid> {

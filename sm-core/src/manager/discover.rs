@@ -398,6 +398,11 @@ impl SubnetManager {
             return;
         };
         self.dirty = true;
+        for (end, other) in [(at, peer), (peer, at)] {
+            if let Some(port) = self.subnet.port_mut(end) {
+                port.last_peer = Some(other);
+            }
+        }
         self.emit(Event::LinkDown(format!(
             "{before} - {}",
             self.subnet.describe(peer)
@@ -505,7 +510,8 @@ impl SubnetManager {
         // On a switch port the mark is on what is behind it; on an end port it would be on the port itself.
         let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
         match self.subnet.port_mut(at).filter(|_| is_switch) {
-            Some(port) => port.quarantine = Some(why),
+            // A port that went down while somebody was asked for behind it has nobody there.
+            Some(port) => port.quarantine = Some(why).filter(|_| port.is_up()),
             None => self.problem(Some(at), ProblemKind::Quarantined(why)),
         }
     }

@@ -392,7 +392,7 @@ impl SubnetManager {
 
     fn on_unanswered(&mut self, tid: Tid) {
         let tid = Tid(tid.0 & u64::from(u32::MAX));
-        let outcome = self.requester.unanswered(tid);
+        let outcome = self.requester.unanswered(tid, self.now);
         let (Unanswered::Repeated(ask) | Unanswered::Failed(ask)) = outcome else {
             return;
         };

@@ -47,7 +47,7 @@ pub struct Port {
     pub known: bool,
     /// The cable.
     pub link: Option<LinkIdx>,
-    /// Who was behind it before the cable was given up for want of a usable answer.
+    /// Who was behind it before the cable went down, or was given up for want of a usable answer.
     pub last_peer: Option<super::PortRef>,
     /// The sweep that saw it last.
     pub seen: u32,
