@@ -520,7 +520,7 @@ mod tests {
         assert!(!drain(&mut r, Instant::START).is_empty());
     }
 
-    /// Unanswered twice with one repetition allowed: sent again once, then given back; late answers match nothing.
+    /// Unanswered twice with one repetition allowed: sent again once, then given back; what comes later matches nothing.
     #[test]
     fn requests_are_repeated_then_given_back() {
         let mut r = requester(10, 4, 1);
@@ -529,17 +529,58 @@ mod tests {
         assert_eq!(r.expired(Instant::START + 199 * MS), None);
         assert_eq!(r.expired(Instant::START + 200 * MS), Some(first.tid));
         assert_eq!(r.unanswered(first.tid, Instant::START), Unanswered::Repeated(7));
-        assert_eq!(
-            r.answered(first.tid),
-            None,
-            "a late answer to the first try"
-        );
         let second = r.next(Instant::START + 200 * MS).unwrap();
         assert_eq!((second.item, second.repetition), (7, 1));
         assert_ne!(second.tid, first.tid);
         assert!(!r.is_idle());
         assert_eq!(r.unanswered(second.tid, Instant::START), Unanswered::Failed(7));
         assert!(r.is_idle());
+        assert_eq!((r.answered(first.tid), r.answered(second.tid)), (None, None));
+    }
+
+    /// A device that answers after the timeout, always: its first answer ends the request, be it before or after the
+    /// repetition went out, and the answer to the repetition then means nothing.
+    #[test]
+    fn a_late_answer_is_an_answer() {
+        for repeated_already in [false, true] {
+            let mut r = requester(10, 4, 3);
+            r.push(Device(0), 7);
+            let first = r.next(Instant::START).unwrap();
+            assert_eq!(r.unanswered(first.tid, Instant::START), Unanswered::Repeated(7));
+            let second = repeated_already.then(|| r.next(Instant::START).unwrap());
+            assert_eq!(r.answered(first.tid), Some(7));
+            assert!(r.is_idle());
+            assert_eq!(r.next(Instant::START), None, "nothing is left to repeat");
+            assert_eq!(second.and_then(|s| r.answered(s.tid)), None);
+            assert_eq!(r.unanswered(first.tid, Instant::START), Unanswered::Unknown);
+        }
+    }
+
+    /// Loss everywhere halves what is under way, once a timeout and not below the least; answers open it again.
+    #[test]
+    fn the_common_window_yields_to_loss() {
+        let mut r = requester(64, 4, 0);
+        let mut now = Instant::START + 1000 * MS;
+        let mut last = CommonWindow::FIRST;
+        for expected in [8, 8] {
+            for i in 0..100 {
+                r.push(Device::NONE, i);
+            }
+            let sent = drain(&mut r, now);
+            assert_eq!(sent.len(), last);
+            now = now + 200 * MS;
+            for d in sent {
+                r.unanswered(d.tid, now);
+            }
+            last = expected;
+        }
+        for _ in 0..200 {
+            for d in drain(&mut r, now) {
+                r.answered(d.tid);
+            }
+            (0..64).for_each(|i| r.push(Device::NONE, i));
+        }
+        assert_eq!(drain(&mut r, now).len(), 64);
     }
 
     /// The common window holds over all devices, and what was forgotten is not answered.
@@ -581,7 +622,7 @@ mod tests {
             }
             now = now + 200 * MS;
             while let Some(tid) = r.expired(now) {
-                if let Unanswered::Failed(_) = r.unanswered(tid) {
+                if let Unanswered::Failed(_) = r.unanswered(tid, now) {
                     failed += 1;
                     while r.take_hopeless(Device(0)).is_some() {
                         failed += 1;

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use ferrosm_core::SmConfig;
 use ferrosm_mad::transport::umad::{
     self, ChooseError, LocalPort, Selection, SkipReason, UmadError,
 };
@@ -109,6 +110,13 @@ fn describe(port: &LocalPort, chosen: Option<&LocalPort>) -> json::ports::Port {
         chosen: chosen.is_some_and(|c| c.ca == port.ca && c.port_num == port.port_num),
         why_not,
     }
+}
+
+/// How long an answer to an SMP is still of use: an answer to any repetition ends the request.
+#[must_use]
+pub fn answers_count_for_ms(sm: &SmConfig) -> u32 {
+    let all = sm.smp_timeout * (u32::from(sm.smp_retries) + 1);
+    u32::try_from(all.as_millis()).unwrap_or(u32::MAX)
 }
 
 /// The port that an operator asked for, or the best one.

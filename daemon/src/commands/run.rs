@@ -31,10 +31,9 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let log = log::init(&settings.log, &terminal);
 
     let local = ports::choose(&settings.port)?;
-    let timeout = u32::try_from(settings.sm.smp_timeout.as_millis()).unwrap_or(u32::MAX);
     let open = OpenOptions {
         as_sm: true,
-        response_timeout_ms: timeout,
+        response_timeout_ms: ports::answers_count_for_ms(&settings.sm),
     };
     let (sender, receiver) =
         UmadPort::open(&local, &open).map_err(|e| ports::explain(&e, Some(&local)))?;

@@ -62,10 +62,9 @@ fn live(args: &TopologyArgs) -> Result<View, Failure> {
     let terminal = Terminal::detect();
     let _ = log::init(&settings.log, &terminal);
     let local = ports::choose(&settings.port)?;
-    let timeout = u32::try_from(settings.sm.smp_timeout.as_millis()).unwrap_or(u32::MAX);
     let open = OpenOptions {
         as_sm: false,
-        response_timeout_ms: timeout,
+        response_timeout_ms: ports::answers_count_for_ms(&settings.sm),
     };
     let (sender, receiver) =
         UmadPort::open(&local, &open).map_err(|e| ports::explain(&e, Some(&local)))?;

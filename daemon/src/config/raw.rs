@@ -130,9 +130,9 @@ pub struct Sweep {
     /// Time to wait for an answer.
     pub smp_timeout: Span,
     /// Repetitions of an unanswered SMP.
-    pub smp_retries: Bounded<0, 20>,
+    pub smp_retries: Bounded<0, 7>,
     /// SMPs in flight.
-    pub max_outstanding: Bounded<1, 16384>,
+    pub max_outstanding: Bounded<1, 4096>,
     /// SMPs in flight to one node.
     pub max_outstanding_per_node: Bounded<1, 1024>,
 }

@@ -111,7 +111,7 @@ impl core::error::Error for UmadError {
 pub struct OpenOptions {
     /// Sets the port's IsSM bit while it is open.
     pub as_sm: bool,
-    /// The requester's own deadline; the kernel gets a longer one.
+    /// How long the requester can use an answer; the kernel keeps the request a little longer.
     pub response_timeout_ms: u32,
 }
 
@@ -124,11 +124,9 @@ impl Default for OpenOptions {
     }
 }
 
-/// What a subnet manager registers on QP0: class, version, unsolicited methods.
-const SMI_AGENTS: [(MgmtClass, u8, &[u8]); 2] = [
-    (MgmtClass::SubnDirected, 1, SM_METHODS),
-    (MgmtClass::SubnLid, 1, SM_METHODS),
-];
+/// What is registered on QP0: class and version.
+const SMI_AGENTS: [(MgmtClass, u8); 2] = [(MgmtClass::SubnDirected, 1), (MgmtClass::SubnLid, 1)];
+/// Requests of others that a subnet manager takes. Whoever only asks takes none, and so can share the port with one.
 const SM_METHODS: &[u8] = &[
     Method::Get.0,
     Method::Set.0,
@@ -221,7 +219,8 @@ impl UmadPort {
             header_len,
             gate,
         };
-        for (class, version, methods) in SMI_AGENTS {
+        let methods = if options.as_sm { SM_METHODS } else { &[] };
+        for (class, version) in SMI_AGENTS {
             let agent = shared
                 .lib
                 .register(fd, class.0, version, methods)
