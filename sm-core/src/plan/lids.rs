@@ -95,7 +95,12 @@ pub fn lmc_of(subnet: &Subnet, at: PortRef, cfg: &SmConfig) -> Lmc {
 /// End ports in the order in which LIDs are given out: the SM's own, then switch by switch, each followed by its
 /// neighbours by port. The order depends on GUIDs and cables only, so the same cold fabric gets the same LIDs.
 fn in_order(subnet: &Subnet) -> Vec<PortRef> {
-    let mut ports: Vec<PortRef> = subnet.end_ports().collect();
+    // How many LIDs a switch needs is known only when it has told its SwitchInfo.
+    let told = |p: &PortRef| {
+        let node = subnet.get(p.node);
+        node.is_some_and(|n| !n.is_switch() || n.switch_raw.is_some())
+    };
+    let mut ports: Vec<PortRef> = subnet.end_ports().filter(told).collect();
     let key = |p: &PortRef| {
         let own = subnet.get(p.node).map(|n| n.info.node_guid);
         let behind = subnet
