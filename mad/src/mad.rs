@@ -83,6 +83,18 @@ impl Status {
     /// A field of the attribute or the modifier is invalid.
     pub const BAD_FIELD: Self = Self(0x001C);
 
+    /// Whether the agent is busy: ask again later.
+    #[must_use]
+    pub const fn is_busy(self) -> bool {
+        self.0 & Self::BUSY.0 != 0
+    }
+
+    /// Whether a field of the attribute or the modifier was refused.
+    #[must_use]
+    pub const fn is_bad_field(self) -> bool {
+        self.0 & Self::BAD_FIELD.0 == Self::BAD_FIELD.0
+    }
+
     /// Whether it reports no error.
     #[must_use]
     pub const fn is_ok(self) -> bool {

@@ -75,7 +75,11 @@ impl CommonWindow {
     const LEAST: usize = 8;
 
     const fn new() -> Self {
-        Self { size: Self::FIRST, answers: 0, shrunk: Instant::START }
+        Self {
+            size: Self::FIRST,
+            answers: 0,
+            shrunk: Instant::START,
+        }
     }
 
     const fn grow(&mut self, limit: usize) {
@@ -292,7 +296,12 @@ impl<I: Copy> Requester<I> {
         };
         self.land(index);
         self.common.shrink(now, self.limits.timeout);
-        let Slot { device, item, repetition, .. } = self.slots[index];
+        let Slot {
+            device,
+            item,
+            repetition,
+            ..
+        } = self.slots[index];
         if device != Device::NONE {
             let queue = self.device(device);
             queue.window = (queue.window / 2).max(1);
@@ -374,21 +383,27 @@ impl<I: Copy> Requester<I> {
         let item = slot.item?;
         slot.in_flight = true;
         let (device, repetition) = (slot.device, slot.repetition);
-        let tid = Tid(
-            u64::from(slot.generation) << GENERATION_SHIFT
-                | u64::from(repetition) << SLOT_BITS
-                | index as u64,
-        );
+        let tid = Tid(u64::from(slot.generation) << GENERATION_SHIFT
+            | u64::from(repetition) << SLOT_BITS
+            | index as u64);
         self.in_flight += 1;
         if device != Device::NONE {
             self.device(device).in_flight += 1;
         }
         // Answered requests leave their deadlines behind; drop those in front.
-        while self.deadlines.front().is_some_and(|(_, t)| self.flying(*t).is_none()) {
+        while self
+            .deadlines
+            .front()
+            .is_some_and(|(_, t)| self.flying(*t).is_none())
+        {
             self.deadlines.pop_front();
         }
         self.deadlines.push_back((now + self.limits.timeout, tid));
-        Some(Dispatch { tid, item, repetition })
+        Some(Dispatch {
+            tid,
+            item,
+            repetition,
+        })
     }
 
     /// The slot that a transaction id names, whichever repetition it is of.
@@ -508,7 +523,10 @@ mod tests {
         }
         assert_eq!(in_flight.len(), 8);
         let lost = in_flight.remove(0);
-        assert_eq!(r.unanswered(lost.tid, Instant::START), Unanswered::Failed(lost.item));
+        assert_eq!(
+            r.unanswered(lost.tid, Instant::START),
+            Unanswered::Failed(lost.item)
+        );
         for d in &in_flight[..3] {
             r.answered(d.tid);
             assert!(
@@ -528,14 +546,23 @@ mod tests {
         let first = r.next(Instant::START).unwrap();
         assert_eq!(r.expired(Instant::START + 199 * MS), None);
         assert_eq!(r.expired(Instant::START + 200 * MS), Some(first.tid));
-        assert_eq!(r.unanswered(first.tid, Instant::START), Unanswered::Repeated(7));
+        assert_eq!(
+            r.unanswered(first.tid, Instant::START),
+            Unanswered::Repeated(7)
+        );
         let second = r.next(Instant::START + 200 * MS).unwrap();
         assert_eq!((second.item, second.repetition), (7, 1));
         assert_ne!(second.tid, first.tid);
         assert!(!r.is_idle());
-        assert_eq!(r.unanswered(second.tid, Instant::START), Unanswered::Failed(7));
+        assert_eq!(
+            r.unanswered(second.tid, Instant::START),
+            Unanswered::Failed(7)
+        );
         assert!(r.is_idle());
-        assert_eq!((r.answered(first.tid), r.answered(second.tid)), (None, None));
+        assert_eq!(
+            (r.answered(first.tid), r.answered(second.tid)),
+            (None, None)
+        );
     }
 
     /// A device that answers after the timeout, always: its first answer ends the request, be it before or after the
@@ -546,7 +573,10 @@ mod tests {
             let mut r = requester(10, 4, 3);
             r.push(Device(0), 7);
             let first = r.next(Instant::START).unwrap();
-            assert_eq!(r.unanswered(first.tid, Instant::START), Unanswered::Repeated(7));
+            assert_eq!(
+                r.unanswered(first.tid, Instant::START),
+                Unanswered::Repeated(7)
+            );
             let second = repeated_already.then(|| r.next(Instant::START).unwrap());
             assert_eq!(r.answered(first.tid), Some(7));
             assert!(r.is_idle());

@@ -172,6 +172,18 @@ fn detour_to(subnet: &Subnet, at: PortRef) -> Option<DrPath> {
 }
 
 impl SubnetManager {
+    /// An ask's modifier, as the node's agent understands it.
+    fn modifier_of(&self, ask: Ask) -> AttrMod {
+        match ask {
+            Ask::Port(p) | Ask::SetPort(p, _)
+                if self.subnet.get(p.node).is_some_and(|n| n.plain_port_info) =>
+            {
+                AttrMod(p.port.0.into())
+            }
+            _ => ask.modifier(),
+        }
+    }
+
     /// The route and the request that `ask` becomes; `None` where its node is gone meanwhile.
     pub(super) fn build(&self, ask: Ask, repetition: u8) -> Option<(DrPath, SmpRequest)> {
         // The first repetition takes the same way, because loss is more likely than a dead link; later ones another.
@@ -204,7 +216,7 @@ impl SubnetManager {
             | Ask::SetLft(n, _) => to(PortRef::new(n, PortNum::ZERO))?,
             Ask::Port(p) | Ask::Sm(p) | Ask::SetPort(p, _) | Ask::Handover(p) => to(p)?,
         };
-        let (attr, modifier) = (ask.attr(), ask.modifier());
+        let (attr, modifier) = (ask.attr(), self.modifier_of(ask));
         let key = self.key_for(ask, repetition);
         if !ask.is_set() {
             return Some((path, SmpRequest::get(attr, modifier, key)));

@@ -33,7 +33,12 @@ impl SubnetManager {
     /// A probe out of `from` was answered by `to`.
     pub(super) fn link_found(&mut self, from: PortRef, to: PortRef) {
         if self.subnet.peer(from) == Some(to) {
-            if self.sweep.local {
+            // A cable that carries data is what it was; one that came up again may have a rebooted switch behind it.
+            let active = self
+                .subnet
+                .port(from)
+                .is_some_and(|p| p.state() == PortState::Active);
+            if self.sweep.local && !active {
                 self.ask_far_end(to);
             }
             return;

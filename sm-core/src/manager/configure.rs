@@ -489,10 +489,16 @@ impl SubnetManager {
             if let Some(port) = self.subnet.port_mut(p) {
                 port.asked = asked;
             }
+            let state = self.subnet.port(p).map_or(PortState::Down, Port::state);
+            let late = match step {
+                PortStep::Arm | PortStep::ArmOnly => state < PortState::Armed,
+                PortStep::Activate => state < PortState::Active,
+                PortStep::Params | PortStep::ParamsFirst | PortStep::Restart => false,
+            };
             if step == PortStep::ParamsFirst {
                 self.ask(Ask::SetPort(p, PortStep::ArmOnly));
-            } else if step == PortStep::Activate && self.is_below_active(p) {
-                // It may become active a moment later; look once more.
+            } else if late {
+                // It may get there a moment later; look once more.
                 self.ask(Ask::Port(p));
             }
             return;
@@ -509,7 +515,9 @@ impl SubnetManager {
                         status,
                     },
                 );
-                self.ask(Ask::SetPort(p, PortStep::ArmOnly));
+                // Part of it may have been taken; only what the port says now tells whether it can be armed.
+                self.sweep.refused.insert(p);
+                self.ask(Ask::Port(p));
             }
             // The port may have moved by itself (rule 3.7).
             PortStep::ArmOnly | PortStep::Activate => self.ask(Ask::Port(p)),
@@ -523,6 +531,34 @@ impl SubnetManager {
                     },
                 );
             }
+        }
+    }
+
+    /// Whether a port that refused its parameters has those without which it must not carry data.
+    pub(super) fn may_be_armed(&self, p: PortRef) -> bool {
+        let Some(port) = self.subnet.port(p) else {
+            return false;
+        };
+        let info = port.info();
+        let is_external =
+            p.port != PortNum::ZERO && self.subnet.get(p.node).is_some_and(Node::is_switch);
+        port.state() == PortState::Initialize
+            && (is_external
+                || self
+                    .address_of(p)
+                    .is_some_and(|a| (a.lid, a.sm_lid) == (info.lid, info.master_sm_lid)))
+    }
+
+    /// Ports that may have changed between their reading and the clearing of the change bit. Those that were written since
+    /// have told how they are; the others have to be read once more, when there is time.
+    fn read_unwritten_ports_later(&mut self) {
+        for n in core::mem::take(&mut self.sweep.change_unread) {
+            let Some(node) = self.subnet.get(n) else {
+                continue;
+            };
+            let ports = node.physical_ports().map(|p| PortRef::new(n, p));
+            let unwritten: Vec<PortRef> = ports.filter(|p| !self.is_live(*p)).collect();
+            self.unsure_ports.extend(unwritten);
         }
     }
 
@@ -585,6 +621,7 @@ impl SubnetManager {
             self.want_local();
         }
         self.last_report = Some(report.clone());
+        self.read_unwritten_ports_later();
         self.stage = Stage::Idle;
         self.sweep = super::Sweep::default();
         self.sweep.phase_queued = self.requester.queued();

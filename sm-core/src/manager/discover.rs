@@ -6,6 +6,8 @@
 //!
 //! Which port reaches which is the business of [`super::claims`].
 
+use core::time::Duration;
+
 use ferrosm_mad::attr::{
     NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SmState, SwitchInfo, id,
 };
@@ -13,7 +15,7 @@ use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DrPath;
 
-use super::ask::{Ask, route_to};
+use super::ask::{Ask, PortStep, route_to};
 use super::{Stage, SubnetManager};
 use crate::io::Event;
 use crate::report::{Phase, ProblemKind, QuarantineReason};
@@ -24,6 +26,9 @@ fn same_node(a: &NodeInfo, b: &NodeInfo) -> bool {
     (a.node_type, a.num_ports, a.device_id, a.vendor_id)
         == (b.node_type, b.num_ports, b.device_id, b.vendor_id)
 }
+
+/// Time between looks at the SM's own port while it has no link, where light sweeps do not give one.
+const NO_LINK_RETRY: Duration = Duration::from_secs(10);
 
 impl SubnetManager {
     pub(super) fn begin_full_sweep(&mut self) {
@@ -265,7 +270,7 @@ impl SubnetManager {
             self.ask(Ask::ClearChange(n));
         } else {
             if told.port_state_change {
-                self.unsure.insert(n);
+                self.sweep.change_unread.insert(n);
             }
             self.read_ports(n);
         }
@@ -301,6 +306,14 @@ impl SubnetManager {
         let is_external = is_switch && at.port != PortNum::ZERO;
         let new = PortInfo::decode(data);
         if !status.is_ok() {
+            if status.is_bad_field() && !node.plain_port_info {
+                // An agent from before extended speeds takes the modifier's top bit for a part of the port number.
+                if let Some(node) = self.subnet.get_mut(at.node) {
+                    node.plain_port_info = true;
+                }
+                self.ask(Ask::Port(at));
+                return;
+            }
             self.on_port_silent(
                 at,
                 ProblemKind::NoAnswer {
@@ -321,8 +334,8 @@ impl SubnetManager {
         };
         port.known = true;
         port.seen = epoch;
-        if new.port_state == PortState::Down {
-            // Only the states of a port that is down are valid (rule 1.10).
+        if new.port_state == PortState::Down && (is_external || !is_switch) {
+            // Only the states of a port that is down are valid (rule 1.10). A base port 0 has no link to be down.
             port.raw[32] = data[32];
             port.raw[33] = data[33];
         } else {
@@ -332,6 +345,9 @@ impl SubnetManager {
         let is_ours = self.subnet.local() == Some(at) && !is_switch;
         if self.stage == Stage::Light && is_ours && new.port_state < PortState::Active {
             self.want_full();
+        }
+        if self.sweep.refused.remove(&at) && self.may_be_armed(at) {
+            self.ask(Ask::SetPort(at, PortStep::ArmOnly));
         }
         if !self.is_looking() {
             return;
@@ -544,7 +560,13 @@ impl SubnetManager {
     pub(super) fn no_link(&mut self, why: String) {
         self.requester.clear();
         self.stage = Stage::NoLink;
-        self.arm_timer(self.cfg.sweep_interval);
+        // Also where light sweeps are switched off: nobody else would tell that the link is back.
+        let again = self.cfg.sweep_interval;
+        self.arm_timer(if again.is_zero() {
+            NO_LINK_RETRY
+        } else {
+            again
+        });
         if self.role == SmState::Master {
             // Another SM may take charge while this one is cut off.
             self.begin_anew("the SM's own port has no link");

@@ -71,6 +71,10 @@ struct Sweep {
     far_ends: BTreeSet<NodeIdx>,
     /// Ports that were read in this sweep.
     touched: BTreeSet<PortRef>,
+    /// Ports that refused their parameters and may be armed only if they took what matters.
+    refused: BTreeSet<PortRef>,
+    /// Switches whose change bit was seen set, and not cleared before their ports were read.
+    change_unread: BTreeSet<NodeIdx>,
     /// Tables being read.
     reading: BTreeMap<NodeIdx, Vec<u8>>,
     /// LFT blocks still to be answered, by switch.
@@ -373,6 +377,10 @@ impl SubnetManager {
         if mad.attr_id() != ask.attr() || !ask.is_answered_with(mad.attr_mod()) {
             return;
         }
+        if mad.status().is_busy() {
+            self.on_unanswered(tid);
+            return;
+        }
         self.requester.answered(tid);
         let (status, data) = (mad.status(), *smp::data(mad));
         match ask {
@@ -462,6 +470,8 @@ impl SubnetManager {
 
     fn on_local_port(&mut self, event: LocalPortEvent) {
         match event {
+            // The SM's own activation of the port comes back as this event.
+            LocalPortEvent::Up if self.stage != Stage::NoLink && self.role == SmState::Master => {}
             LocalPortEvent::Up | LocalPortEvent::Down => self.want_full(),
             LocalPortEvent::Changed => {
                 if let Some(local) = self.subnet.local() {

@@ -50,6 +50,15 @@ impl SubnetManager {
             self.on_sm_silent(at);
             return;
         }
+        // An answer in somebody else's name is none.
+        if self
+            .subnet
+            .port(at)
+            .is_some_and(|port| port.guid != info.guid)
+        {
+            self.on_sm_silent(at);
+            return;
+        }
         // SMs with another key belong to somebody else (rule 8.3).
         if self.cfg.sm_key != MKey::NONE
             && info.sm_key != self.cfg.sm_key

@@ -19,6 +19,7 @@ use ferrosm_mad::time::Instant;
 use super::ask::Ask;
 use super::{Stage, SubnetManager};
 use crate::io::Event;
+use crate::report::QuarantineReason;
 use crate::subnet::{Node, NodeIdx, PortRef};
 
 /// Time between light sweeps that traps ask for.
@@ -164,8 +165,15 @@ impl SubnetManager {
         self.arm_timer(self.cfg.sweep_interval);
         self.suspects.append(&mut self.unsure);
         self.suspect_ports.append(&mut self.unsure_ports);
-        let unanswered: Vec<PortRef> = self.silent_ports();
-        self.suspect_ports.extend(unanswered);
+        for p in self.silent_ports() {
+            self.suspect_ports.insert(p);
+            for rival in self.rivals_of(p) {
+                if let Some(port) = self.subnet.port_mut(rival) {
+                    port.unproven = true;
+                }
+                self.suspect_ports.insert(rival);
+            }
+        }
         if self.suspects.is_empty() && self.suspect_ports.is_empty() && !self.dirty {
             return;
         }
@@ -195,6 +203,30 @@ impl SubnetManager {
         let far = self.subnet.peer(p).and_then(|far| self.subnet.port(far));
         self.subnet.port(p).is_some_and(|port| port.is_up())
             && far.is_none_or(|far| far.quarantine.is_some())
+    }
+
+    /// Switch ports in front of those whose GUID somebody behind `p` uses too: they may have given it up.
+    fn rivals_of(&self, p: PortRef) -> Vec<PortRef> {
+        let why = |p: PortRef| self.subnet.port(p).and_then(|port| port.quarantine.clone());
+        let owner = match why(p).or_else(|| self.subnet.peer(p).and_then(why)) {
+            Some(QuarantineReason::DuplicatePortGuid(guid)) => {
+                self.subnet.port_by_guid(guid).map(|p| p.node)
+            }
+            Some(QuarantineReason::DuplicateNodeGuid(guid)) => self.subnet.node_by_guid(guid),
+            Some(
+                QuarantineReason::Garbage(_)
+                | QuarantineReason::NoAnswer
+                | QuarantineReason::TooFar,
+            )
+            | None => None,
+        };
+        let Some((n, node)) = owner.and_then(|n| Some((n, self.subnet.get(n)?))) else {
+            return Vec::new();
+        };
+        node.physical_ports()
+            .filter_map(|port| self.subnet.peer(PortRef::new(n, port)))
+            .filter(|far| self.subnet.get(far.node).is_some_and(Node::is_switch))
+            .collect()
     }
 
     pub(super) fn on_trap(&mut self, received: &MadIn) {

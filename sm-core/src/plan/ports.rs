@@ -126,6 +126,9 @@ pub fn wanted(
         && let Some(far) = peer.and_then(|p| subnet.get(p.node))
     {
         let leaf = far.info.node_type != NodeType::Switch;
+        // There are no partitions to enforce yet; another SM may have left some (rule 9.7).
+        want.partition_enforcement_inbound = false;
+        want.partition_enforcement_outbound = false;
         want.hoq_life = if leaf {
             cfg.leaf_hoq_life
         } else {

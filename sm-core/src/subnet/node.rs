@@ -22,6 +22,8 @@ pub struct Node {
     pub ports: Vec<Port>,
     /// The way to it.
     pub path: DrPath,
+    /// Its agent does not know the modifier of extended speeds.
+    pub plain_port_info: bool,
     /// The forwarding table that is known to be in the switch; `None` where that is not known.
     pub installed: Option<Arc<Lft>>,
     /// The forwarding table that should be in the switch.
@@ -111,6 +113,7 @@ impl Node {
             switch_raw: None,
             ports,
             path,
+            plain_port_info: false,
             installed: None,
             wanted: None,
             order: None,
