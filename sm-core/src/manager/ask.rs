@@ -174,13 +174,16 @@ fn detour_to(subnet: &Subnet, at: PortRef) -> Option<DrPath> {
 impl SubnetManager {
     /// An ask's modifier, as the node's agent understands it.
     fn modifier_of(&self, ask: Ask) -> AttrMod {
-        match ask {
-            Ask::Port(p) | Ask::SetPort(p, _)
-                if self.subnet.get(p.node).is_some_and(|n| n.plain_port_info) =>
-            {
-                AttrMod(p.port.0.into())
-            }
-            _ => ask.modifier(),
+        let modifier = ask.modifier();
+        let plain = ask.attr() == id::PORT_INFO
+            && ask
+                .place()
+                .and_then(|p| self.subnet.get(p.node))
+                .is_some_and(|n| n.plain_port_info);
+        if plain {
+            AttrMod(modifier.0 & !PortInfo::EXTENDED_SPEEDS_MOD)
+        } else {
+            modifier
         }
     }
 
