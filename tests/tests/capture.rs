@@ -1,6 +1,8 @@
 //! `--capture` of a whole bring-up, read by tshark: attribute, GUIDs, LIDs and port states as tshark sees them are those that
 //! ferrosm says it found and set.
 
+#![allow(clippy::expect_used, reason = "test helpers")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

@@ -5,8 +5,10 @@
 //! that every test run does. Seeds that once failed are in `seeds/` and are run every time.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-
-#![allow(clippy::print_stdout, reason = "a seed that is looked at tells what happens in it")]
+#![allow(
+    clippy::print_stdout,
+    reason = "a seed that is looked at tells what happens in it"
+)]
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -436,15 +438,16 @@ fn run(seed: u64, tell: bool) -> u64 {
         lab.repeat(),
         lab.last_report().problems
     );
-    // Nothing happens any more: the manager must become quiet, and everything must stay good.
-    lab.world.run_for(Duration::from_secs(31));
+    // Nothing happens any more: the manager takes a second look at everything if it had doubts, then becomes quiet, and
+    // everything stays good. A second look that was already taken once too early may be taken again later.
+    lab.world.run_for(Duration::from_secs(75));
     let sweeps = lab.manager().reports().len();
     lab.world.run_for(Duration::from_secs(31));
     watch.look(&lab, tell);
     lab.assert_good();
     let more = lab.manager().reports().len() - sweeps;
     assert!(
-        more == 0,
+        more <= 1,
         "{} {more} sweeps in a quiet fabric",
         lab.repeat()
     );

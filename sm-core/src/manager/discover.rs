@@ -39,6 +39,7 @@ impl SubnetManager {
         self.unsure_ports.clear();
         self.begin_sweep(false);
         self.epoch += 1;
+        self.second_look.begin(self.now, self.cfg.sweep_interval);
         self.dirty = true;
         self.ask(Ask::Probe(None));
     }

@@ -135,6 +135,8 @@ pub struct SubnetManager {
     /// Ports of which the same is true.
     unsure_ports: BTreeSet<PortRef>,
     last_light: Instant,
+    /// Whether and when local views are to be checked by a full sweep.
+    second_look: watch::SecondLook,
     /// The M_Key before the last change of settings: ports may still have it.
     old_m_key: MKey,
     traps: watch::TrapCounter,
@@ -197,6 +199,7 @@ impl SubnetManager {
             suspect_ports: BTreeSet::new(),
             unsure: BTreeSet::new(),
             unsure_ports: BTreeSet::new(),
+            second_look: watch::SecondLook::default(),
             last_light: now,
             old_m_key: MKey::NONE,
             traps: watch::TrapCounter::default(),
@@ -417,6 +420,7 @@ impl SubnetManager {
 
     /// Something was asked often enough and never answered.
     fn on_failed(&mut self, ask: Ask) {
+        self.second_look.doubt(self.now);
         match ask {
             Ask::Probe(from) => self.on_probe_failed(from),
             // The node stays undescribed, and the next light sweep asks again.

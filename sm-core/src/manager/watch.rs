@@ -71,6 +71,56 @@ impl TrapCounter {
     }
 }
 
+/// After answers that never came, or cables that contradict each other, a local view may be wrong in a way that nothing
+/// tells any more. A full sweep settles it, once there is no more such trouble (a full sweep believes silence); where it
+/// does not, the next one waits twice as long.
+#[derive(Debug, Default)]
+pub(super) struct SecondLook {
+    doubtful: bool,
+    last_doubt: Instant,
+    last_full: Instant,
+    pause: Duration,
+}
+
+impl SecondLook {
+    /// Light sweeps without trouble before the full sweep.
+    const LIGHT_SWEEPS: u32 = 3;
+    /// How often the pause is doubled.
+    const DOUBLINGS: u32 = 5;
+
+    /// Something was not as it should be.
+    pub(super) const fn doubt(&mut self, now: Instant) {
+        self.doubtful = true;
+        self.last_doubt = now;
+    }
+
+    /// Cables contradict each other. That may go on until the full sweep, which must not wait for its end.
+    pub(super) const fn doubt_cables(&mut self, now: Instant) {
+        if !self.doubtful {
+            self.doubt(now);
+        }
+    }
+
+    /// A full sweep begins: what was doubtful is looked at.
+    pub(super) fn begin(&mut self, now: Instant, interval: Duration) {
+        let least = interval * Self::LIGHT_SWEEPS;
+        let most = least * (1 << Self::DOUBLINGS);
+        self.pause = if self.doubtful {
+            (self.pause * 2).clamp(least, most)
+        } else {
+            least
+        };
+        self.doubtful = false;
+        self.last_full = now;
+    }
+
+    fn is_due(&self, now: Instant, interval: Duration) -> bool {
+        self.doubtful
+            && now.since(self.last_doubt) >= interval * Self::LIGHT_SWEEPS
+            && now.since(self.last_full) >= self.pause
+    }
+}
+
 impl SubnetManager {
     /// Has all switches asked soon, but not again and again.
     fn want_light(&mut self) {
@@ -173,6 +223,13 @@ impl SubnetManager {
                 }
                 self.suspect_ports.insert(rival);
             }
+        }
+        if self.second_look.is_due(self.now, self.cfg.sweep_interval) {
+            self.emit(Event::Noticed(
+                "not all was as it should be: looking at everything".to_owned(),
+            ));
+            self.want_full();
+            return;
         }
         if self.suspects.is_empty() && self.suspect_ports.is_empty() && !self.dirty {
             return;
