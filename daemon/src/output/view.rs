@@ -194,16 +194,13 @@ impl View {
         };
         let links = subnet.links().map(|l| {
             let known = [l.a, l.b].map(|p| subnet.port(p).filter(|p| p.known));
-            let info = known
-                .into_iter()
-                .flatten()
-                .next()
-                .map(ferrosm_core::Port::info);
+            let port = known.into_iter().flatten().next();
+            let info = port.map(ferrosm_core::Port::info);
             Link {
                 a: at(l.a),
                 b: at(l.b),
                 width: info.and_then(|i| i.width()),
-                speed: info.and_then(|i| i.speed()),
+                speed: port.and_then(ferrosm_core::Port::speed),
                 state: info.map(|i| i.port_state),
             }
         });

@@ -26,6 +26,8 @@ pub(crate) enum Ask {
     Port(PortRef),
     /// A block of the forwarding table.
     Lft(NodeIdx, u16),
+    /// Mellanox ExtendedPortInfo: whether what looks like QDR is FDR10.
+    Ext(PortRef),
     /// SMInfo of the SM behind a port.
     Sm(PortRef),
     /// Clear SwitchInfo.PortStateChange before the ports are read.
@@ -69,7 +71,11 @@ impl Ask {
             | Self::ClearChange(n)
             | Self::SetSwitch(n)
             | Self::SetLft(n, _) => node(n),
-            Self::Port(p) | Self::Sm(p) | Self::SetPort(p, _) | Self::Handover(p) => node(p.node),
+            Self::Port(p)
+            | Self::Ext(p)
+            | Self::Sm(p)
+            | Self::SetPort(p, _)
+            | Self::Handover(p) => node(p.node),
         }
     }
 
@@ -81,6 +87,7 @@ impl Ask {
             Self::Switch(_) | Self::ClearChange(_) | Self::SetSwitch(_) => id::SWITCH_INFO,
             Self::Port(_) | Self::SetPort(..) => id::PORT_INFO,
             Self::Lft(..) | Self::SetLft(..) => id::LFT,
+            Self::Ext(_) => id::MLNX_EXT_PORT_INFO,
             Self::Sm(_) | Self::Handover(_) => id::SM_INFO,
         }
     }
@@ -98,6 +105,7 @@ impl Ask {
             | Self::Switch(_)
             | Self::Port(_)
             | Self::Lft(..)
+            | Self::Ext(_)
             | Self::Sm(_) => false,
         }
     }
@@ -106,6 +114,7 @@ impl Ask {
     pub(crate) const fn modifier(self) -> AttrMod {
         match self {
             Self::Port(p) | Self::SetPort(p, _) => PortInfo::modifier(p.port),
+            Self::Ext(p) => AttrMod(p.port.0 as u32),
             Self::Lft(_, block) | Self::SetLft(_, block) => AttrMod(block as u32),
             Self::Handover(_) => AttrMod(SmControl::Handover.0),
             Self::Probe(_)
@@ -121,7 +130,9 @@ impl Ask {
     /// as it was sent.
     pub(crate) const fn is_answered_with(self, modifier: AttrMod) -> bool {
         match self {
-            Self::Port(p) | Self::SetPort(p, _) => modifier.0 & 0xFF == p.port.0 as u32,
+            Self::Port(p) | Self::Ext(p) | Self::SetPort(p, _) => {
+                modifier.0 & 0xFF == p.port.0 as u32
+            }
             Self::Lft(_, block) | Self::SetLft(_, block) => modifier.0 == block as u32,
             Self::Probe(_)
             | Self::Description(_)
@@ -143,7 +154,11 @@ impl Ask {
             | Self::ClearChange(n)
             | Self::SetSwitch(n)
             | Self::SetLft(n, _) => Some(PortRef::new(n, PortNum::ZERO)),
-            Self::Port(p) | Self::Sm(p) | Self::SetPort(p, _) | Self::Handover(p) => Some(p),
+            Self::Port(p)
+            | Self::Ext(p)
+            | Self::Sm(p)
+            | Self::SetPort(p, _)
+            | Self::Handover(p) => Some(p),
         }
     }
 }
@@ -217,7 +232,9 @@ impl SubnetManager {
             | Ask::ClearChange(n)
             | Ask::SetSwitch(n)
             | Ask::SetLft(n, _) => to(PortRef::new(n, PortNum::ZERO))?,
-            Ask::Port(p) | Ask::Sm(p) | Ask::SetPort(p, _) | Ask::Handover(p) => to(p)?,
+            Ask::Port(p) | Ask::Ext(p) | Ask::Sm(p) | Ask::SetPort(p, _) | Ask::Handover(p) => {
+                to(p)?
+            }
         };
         let (attr, modifier) = (ask.attr(), self.modifier_of(ask));
         let key = self.key_for(ask, repetition);
@@ -235,6 +252,7 @@ impl SubnetManager {
             | Ask::Switch(_)
             | Ask::Port(_)
             | Ask::Lft(..)
+            | Ask::Ext(_)
             | Ask::Sm(_) => return None,
         };
         Some((path, SmpRequest::set(attr, modifier, key, data)))
@@ -252,6 +270,7 @@ impl SubnetManager {
             | Ask::SetSwitch(_)
             | Ask::SetLft(..)
             | Ask::Port(_)
+            | Ask::Ext(_)
             | Ask::Sm(_)
             | Ask::SetPort(..)
             | Ask::Handover(_) => ask.place(),

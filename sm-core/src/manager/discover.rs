@@ -9,7 +9,8 @@
 use core::time::Duration;
 
 use ferrosm_mad::attr::{
-    NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SmState, SwitchInfo, id,
+    ExtendedPortInfo, LinkSpeed, NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SmState,
+    SwitchInfo, id,
 };
 use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
 use ferrosm_mad::mad::Status;
@@ -343,6 +344,7 @@ impl SubnetManager {
             port.raw = *data;
         }
         self.sweep.touched.insert(at);
+        self.ask_fdr10(at, &new);
         let is_ours = self.subnet.local() == Some(at) && !is_switch;
         if self.stage == Stage::Light && is_ours && new.port_state < PortState::Active {
             self.want_full();
@@ -361,6 +363,22 @@ impl SubnetManager {
             } else {
                 self.no_link(format!("{} is down", self.subnet.describe(at)));
             }
+        }
+    }
+
+    /// FDR10 is a vendor's speed that PortInfo shows as QDR; only such ports are asked, while the SM looks.
+    fn ask_fdr10(&mut self, at: PortRef, new: &PortInfo) {
+        let knows = self.subnet.get(at.node).is_some_and(Node::may_know_fdr10);
+        let up = new.port_state > PortState::Down;
+        if self.is_looking() && knows && up && new.speed() == Some(LinkSpeed::Qdr) {
+            self.ask(Ask::Ext(at));
+        }
+    }
+
+    pub(super) fn on_ext_port_info(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
+        if let Some(port) = self.subnet.port_mut(at) {
+            port.fdr10 =
+                status.is_ok() && ExtendedPortInfo::decode(data).link_speed_active & 1 != 0;
         }
     }
 

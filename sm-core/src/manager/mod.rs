@@ -393,6 +393,7 @@ impl SubnetManager {
             Ask::ClearChange(n) => self.on_change_cleared(n, status, &data),
             Ask::Port(p) => self.on_port_info(p, status, &data),
             Ask::Lft(n, block) => self.on_lft(n, block, status, &data),
+            Ask::Ext(p) => self.on_ext_port_info(p, status, &data),
             Ask::Sm(p) => self.on_sm_info(p, status, &data),
             Ask::SetSwitch(n) => self.on_switch_set(n, status, &data),
             Ask::SetLft(n, block) => self.on_lft_set(n, block, status, &data),
@@ -420,7 +421,9 @@ impl SubnetManager {
 
     /// Something was asked often enough and never answered.
     fn on_failed(&mut self, ask: Ask) {
-        self.second_look.doubt(self.now);
+        if !matches!(ask, Ask::Ext(_)) {
+            self.second_look.doubt(self.now);
+        }
         match ask {
             Ask::Probe(from) => self.on_probe_failed(from),
             // The node stays undescribed, and the next light sweep asks again.
@@ -430,6 +433,8 @@ impl SubnetManager {
             Ask::Lft(n, _) => {
                 self.sweep.reading.remove(&n);
             }
+            // An agent without the vendor's attribute need not answer.
+            Ask::Ext(_) => {}
             Ask::Sm(p) => self.on_sm_silent(p),
             Ask::Handover(p) => self.on_handover_refused(p),
             Ask::SetSwitch(n) => {

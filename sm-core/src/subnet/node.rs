@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SwitchInfo};
+use ferrosm_mad::attr::{
+    LinkSpeed, NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SwitchInfo,
+};
 use ferrosm_mad::ids::{PortGuid, PortNum};
 use ferrosm_mad::smp::DrPath;
 use ferrosm_routing::Lft;
@@ -59,6 +61,8 @@ pub struct Port {
     /// It was armed after its far end was asked for: who is behind it has to be asked once more when something changed
     /// there, because a cable that was exchanged in between left no trace.
     pub unproven: bool,
+    /// The link runs at FDR10, which PortInfo shows as QDR.
+    pub fdr10: bool,
     /// How often its link was restarted because the ends disagreed, since they last agreed.
     pub restarts: u8,
     /// Why it is left out of the subnet, if it is.
@@ -76,6 +80,7 @@ impl Default for Port {
             seen: 0,
             asked: None,
             unproven: false,
+            fdr10: false,
             restarts: 0,
             quarantine: None,
         }
@@ -87,6 +92,15 @@ impl Port {
     #[must_use]
     pub fn info(&self) -> PortInfo {
         PortInfo::decode(&self.raw)
+    }
+
+    /// Speed of a lane of the link, FDR10 told from QDR.
+    #[must_use]
+    pub fn speed(&self) -> Option<LinkSpeed> {
+        match self.info().speed() {
+            Some(LinkSpeed::Qdr) if self.fdr10 => Some(LinkSpeed::Fdr10),
+            other => other,
+        }
     }
 
     /// State of the link layer.
@@ -121,6 +135,16 @@ impl Node {
             stay: 0,
             described: false,
         }
+    }
+
+    /// Whether the device may know Mellanox ExtendedPortInfo (rule 3.17; the devices that OpenSM asks too).
+    #[must_use]
+    pub const fn may_know_fdr10(&self) -> bool {
+        self.info.vendor_id == 0x2C9
+            && matches!(
+                self.info.device_id,
+                0x1003..=0x101B | 0xC738..=0xC73B | 0xC839 | 0xCB20 | 0xCF08 | 0xCF09 | 0xD2F0
+            )
     }
 
     /// Whether it is a switch.
