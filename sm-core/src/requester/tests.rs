@@ -1,0 +1,191 @@
+//! Windows, repetitions and late answers of the requester.
+
+use super::*;
+
+const MS: Duration = Duration::from_millis(1);
+
+fn requester(window: usize, device_window: u16, retries: u8) -> Requester<u32> {
+    Requester::new(Limits {
+        timeout: 200 * MS,
+        retries,
+        window,
+        device_window,
+    })
+}
+
+fn drain(r: &mut Requester<u32>, now: Instant) -> Vec<Dispatch<u32>> {
+    core::iter::from_fn(|| r.next(now)).collect()
+}
+
+/// Ten requests to one device and one to another: the first device gets its first window of four, the second is not
+/// kept waiting.
+#[test]
+fn one_device_does_not_gate_another() {
+    let mut r = requester(100, 16, 3);
+    for i in 0..10 {
+        r.push(Device(0), i);
+    }
+    r.push(Device(1), 99);
+    let sent: Vec<u32> = drain(&mut r, Instant::START)
+        .iter()
+        .map(|d| d.item)
+        .collect();
+    assert_eq!(sent.iter().filter(|i| **i < 10).count(), 4);
+    assert!(sent.contains(&99));
+}
+
+/// Answers open a device's window up to its limit; a missing one halves it.
+#[test]
+fn a_window_grows_with_answers_and_halves_with_silence() {
+    let mut r = requester(1000, 8, 0);
+    for i in 0..200 {
+        r.push(Device(0), i);
+    }
+    let mut in_flight = drain(&mut r, Instant::START);
+    for _ in 0..60 {
+        let d = in_flight.remove(0);
+        assert_eq!(r.answered(d.tid), Some(d.item));
+        in_flight.extend(drain(&mut r, Instant::START));
+    }
+    assert_eq!(in_flight.len(), 8);
+    let lost = in_flight.remove(0);
+    assert_eq!(
+        r.unanswered(lost.tid, Instant::START),
+        Unanswered::Failed(lost.item)
+    );
+    for d in &in_flight[..3] {
+        r.answered(d.tid);
+        assert!(
+            drain(&mut r, Instant::START).is_empty(),
+            "four are still in flight"
+        );
+    }
+    r.answered(in_flight[3].tid);
+    assert!(!drain(&mut r, Instant::START).is_empty());
+}
+
+/// Unanswered twice with one repetition allowed: sent again once, then given back; what comes later matches nothing.
+#[test]
+fn requests_are_repeated_then_given_back() {
+    let mut r = requester(10, 4, 1);
+    r.push(Device(0), 7);
+    let first = r.next(Instant::START).unwrap();
+    assert_eq!(r.expired(Instant::START + 199 * MS), None);
+    assert_eq!(r.expired(Instant::START + 200 * MS), Some(first.tid));
+    assert_eq!(
+        r.unanswered(first.tid, Instant::START),
+        Unanswered::Repeated(7)
+    );
+    let second = r.next(Instant::START + 200 * MS).unwrap();
+    assert_eq!((second.item, second.repetition), (7, 1));
+    assert_ne!(second.tid, first.tid);
+    assert!(!r.is_idle());
+    assert_eq!(
+        r.unanswered(second.tid, Instant::START),
+        Unanswered::Failed(7)
+    );
+    assert!(r.is_idle());
+    assert_eq!(
+        (r.answered(first.tid), r.answered(second.tid)),
+        (None, None)
+    );
+}
+
+/// A device that answers after the timeout, always: its first answer ends the request, be it before or after the
+/// repetition went out, and the answer to the repetition then means nothing.
+#[test]
+fn a_late_answer_is_an_answer() {
+    for repeated_already in [false, true] {
+        let mut r = requester(10, 4, 3);
+        r.push(Device(0), 7);
+        let first = r.next(Instant::START).unwrap();
+        assert_eq!(
+            r.unanswered(first.tid, Instant::START),
+            Unanswered::Repeated(7)
+        );
+        let second = repeated_already.then(|| r.next(Instant::START).unwrap());
+        assert_eq!(r.answered(first.tid), Some(7));
+        assert!(r.is_idle());
+        assert_eq!(r.next(Instant::START), None, "nothing is left to repeat");
+        assert_eq!(second.and_then(|s| r.answered(s.tid)), None);
+        assert_eq!(r.unanswered(first.tid, Instant::START), Unanswered::Unknown);
+    }
+}
+
+/// Loss everywhere halves what is under way, once a timeout and not below the least; answers open it again.
+#[test]
+fn the_common_window_yields_to_loss() {
+    let mut r = requester(64, 4, 0);
+    let mut now = Instant::START + 1000 * MS;
+    let mut last = CommonWindow::FIRST;
+    for expected in [8, 8] {
+        for i in 0..100 {
+            r.push(Device::NONE, i);
+        }
+        let sent = drain(&mut r, now);
+        assert_eq!(sent.len(), last);
+        now = now + 200 * MS;
+        for d in sent {
+            r.unanswered(d.tid, now);
+        }
+        last = expected;
+    }
+    for _ in 0..200 {
+        for d in drain(&mut r, now) {
+            r.answered(d.tid);
+        }
+        (0..64).for_each(|i| r.push(Device::NONE, i));
+    }
+    assert_eq!(drain(&mut r, now).len(), 64);
+}
+
+/// The common window holds over all devices, and what was forgotten is not answered.
+#[test]
+fn the_common_window_and_clear() {
+    let mut r = requester(3, 16, 0);
+    for d in 0..10 {
+        r.push(Device(d), d);
+    }
+    let sent = drain(&mut r, Instant::START);
+    assert_eq!(sent.len(), 3);
+    r.clear();
+    assert!(r.is_idle());
+    assert_eq!(r.answered(sent[0].tid), None);
+    r.push(Device::NONE, 5);
+    let again = drain(&mut r, Instant::START);
+    assert_eq!(again.len(), 1);
+    assert!(sent.iter().all(|d| d.tid != again[0].tid));
+    assert_eq!(r.answered(again[0].tid), Some(5));
+}
+
+/// A device that never answers, with two hundred requests: after the time for one request all are given back; another
+/// that answers loses none.
+#[test]
+fn what_waits_for_a_dead_device_is_given_up() {
+    let mut r = requester(100, 16, 3);
+    for i in 0..200 {
+        r.push(Device(0), i);
+    }
+    r.push(Device(1), 999);
+    let mut now = Instant::START;
+    let (mut failed, mut answered) = (0, 0);
+    while !r.is_idle() {
+        for d in drain(&mut r, now) {
+            if d.item == 999 {
+                assert_eq!(r.answered(d.tid), Some(999));
+                answered += 1;
+            }
+        }
+        now = now + 200 * MS;
+        while let Some(tid) = r.expired(now) {
+            if let Unanswered::Failed(_) = r.unanswered(tid, now) {
+                failed += 1;
+                while r.take_hopeless(Device(0)).is_some() {
+                    failed += 1;
+                }
+            }
+        }
+    }
+    assert_eq!((failed, answered), (200, 1));
+    assert!(now.since(Instant::START) <= 1600 * MS, "{now:?}");
+}
