@@ -159,15 +159,6 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Why a sweep happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SweepKind {
-    /// The whole fabric was read.
-    Full,
-    /// Only what a trap or a light sweep named, and what was found behind it.
-    Local,
-}
-
 /// SMPs of one attribute and method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SmpCount {

@@ -86,21 +86,25 @@ fn a_worse_one_is_ignored() {
     lab.assert_good();
 }
 
+/// Another manager of ours joins at `THERE`.
+fn second_of_ours(lab: &mut Lab, priority: u8) -> ManagerId {
+    let now = lab.world.now();
+    let cfg = SmConfig {
+        priority,
+        ..SmConfig::default()
+    };
+    lab.world
+        .add_manager(Some(THERE), Sm::new(cfg, Restored::default(), now))
+        .unwrap_or_else(|e| panic!("no second manager: {e}"))
+}
+
 /// Two of ours: one master, the other stands by; when the master dies the other takes over without writing a table or
 /// changing a LID.
 #[test]
 fn a_standby_takes_over_what_is_there() {
     let mut lab = Lab::new("fat-tree:4", 1);
     lab.next_sweep(60);
-    let now = lab.world.now();
-    let cfg = SmConfig {
-        priority: 0,
-        ..SmConfig::default()
-    };
-    let second = lab
-        .world
-        .add_manager(Some(THERE), Sm::new(cfg, Restored::default(), now))
-        .unwrap();
+    let second = second_of_ours(&mut lab, 0);
     lab.world.run_for(Duration::from_secs(60));
     assert_eq!(
         (role(&lab, lab.sm), role(&lab, second)),
@@ -125,16 +129,8 @@ fn a_standby_takes_over_what_is_there() {
 fn a_better_second_one_takes_the_subnet() {
     let mut lab = Lab::new("fat-tree:4", 1);
     lab.next_sweep(60);
-    let now = lab.world.now();
     let before = lids(&lab);
-    let cfg = SmConfig {
-        priority: 5,
-        ..SmConfig::default()
-    };
-    let second = lab
-        .world
-        .add_manager(Some(THERE), Sm::new(cfg, Restored::default(), now))
-        .unwrap();
+    let second = second_of_ours(&mut lab, 5);
     lab.world.run_for(Duration::from_secs(60));
     assert_eq!(
         (role(&lab, lab.sm), role(&lab, second)),

@@ -188,14 +188,7 @@ fn layers(
     // Wide pictures need room between levels, or cables run all but level.
     let gap = (width * 0.09).clamp(110.0, 420.0);
     let bottom = top + gap * to_f64(levels.len() - 1);
-    let hang = if draw_hosts {
-        hosts
-            .values()
-            .map(|h| hosts_height(h.len()))
-            .fold(0.0, f64::max)
-    } else {
-        0.0
-    };
+    let hang = hang_of(hosts, draw_hosts);
     let mut at = BTreeMap::new();
     for (i, level) in levels.iter().enumerate() {
         for s in level {
@@ -215,18 +208,20 @@ fn layers(
     }
 }
 
+/// Room for the tallest list of hosts under a switch.
+fn hang_of(hosts: &BTreeMap<usize, Vec<usize>>, draw_hosts: bool) -> f64 {
+    if !draw_hosts {
+        return 0.0;
+    }
+    let heights = hosts.values().map(|h| hosts_height(h.len()));
+    heights.fold(0.0, f64::max)
+}
+
 /// All switches are alike (rings, tori, meshes): a circle, hosts outside.
 fn circle(switches: &[usize], hosts: &BTreeMap<usize, Vec<usize>>, draw_hosts: bool) -> Layout {
     let n = to_f64(switches.len());
     let radius = (n * (BOX_W + GAP_X) / TAU).max(120.0);
-    let hang = if draw_hosts {
-        hosts
-            .values()
-            .map(|h| hosts_height(h.len()))
-            .fold(0.0, f64::max)
-    } else {
-        0.0
-    };
+    let hang = hang_of(hosts, draw_hosts);
     let middle = radius + BOX_W / 2.0 + hang + MARGIN;
     let at = switches.iter().enumerate().map(|(i, s)| {
         let (sin, cos) = (TAU * to_f64(i) / n).sin_cos();

@@ -143,6 +143,12 @@ impl SubnetManager {
             .collect()
     }
 
+    fn lid_in_use(&self, p: PortRef) -> Lid {
+        self.subnet
+            .port(p)
+            .map_or(Lid::NONE, |port| port.info().lid)
+    }
+
     /// Takes the result of a routing job, unless a change became known meanwhile: then it is stale.
     pub(super) fn install(&mut self, computed: Computed) {
         if self.dirty && self.stale_routings < MAX_STALE_ROUTINGS {

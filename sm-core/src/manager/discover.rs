@@ -12,7 +12,7 @@ use ferrosm_mad::attr::{
     ExtendedPortInfo, LinkSpeed, NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SmState,
     SwitchInfo, id,
 };
-use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
+use ferrosm_mad::ids::{PortGuid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DrPath;
 
@@ -663,11 +663,5 @@ impl SubnetManager {
                 port.guid = PortGuid(0);
             }
         }
-    }
-
-    pub(super) fn lid_in_use(&self, p: PortRef) -> Lid {
-        self.subnet
-            .port(p)
-            .map_or(Lid::NONE, |port| port.info().lid)
     }
 }
