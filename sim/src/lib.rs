@@ -9,14 +9,21 @@
 //! | [`fabric`] | the devices: agents, links, forwarding tables |
 //! | [`oracle`] | what judges the devices, whoever configured them |
 //! | [`port`] | a transport into a fabric, in process and without delay |
-//! | [`world`], [`faults`] | virtual time, managers, and what goes wrong |
+//! | [`net`], [`faults`] | packets under way, and what goes wrong |
+//! | [`world`] | virtual time and managers |
+//! | [`scenario`] | what happens when, as text |
+//! | [`umad`] | the MAD layer of a host, for real programs |
 
 pub mod fabric;
 pub mod faults;
 pub mod generate;
 pub mod ibnet;
+pub mod net;
 pub mod oracle;
+mod pma;
 pub mod port;
+pub mod scenario;
 mod sma;
 pub mod spec;
+pub mod umad;
 pub mod world;

@@ -11,7 +11,9 @@ use ferrosm_tests::programs::workspace;
 const LONGEST_FILE: usize = 800;
 
 /// The folders of our crates.
-const CRATES: [&str; 6] = ["mad", "routing", "sm-core", "sim", "daemon", "tests"];
+const CRATES: [&str; 8] = [
+    "mad", "routing", "sm-core", "sim", "channel", "attach", "daemon", "tests",
+];
 
 fn rust_files() -> Vec<PathBuf> {
     fn walk(dir: &Path, found: &mut Vec<PathBuf>) {

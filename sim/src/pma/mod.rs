@@ -1,0 +1,1 @@
+//! The performance management agent of a node (IBA 16.1).

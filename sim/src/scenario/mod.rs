@@ -1,0 +1,1 @@
+//! The scenario language: what happens to a fabric and when, as text.
