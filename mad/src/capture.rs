@@ -12,7 +12,7 @@ use core::time::Duration;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::ids::{Lid, PKey};
+use crate::ids::{Lid, PKey, Qpn, Sl};
 use crate::mad::{Address, MAD_LEN, Mad, MadOut, MgmtClass};
 use crate::transport::{MadReceiver, MadSender, Received, TransportError};
 
@@ -27,16 +27,6 @@ const HEADERS_LEN: usize = 8 + 12 + 8;
 const ICRC_LEN: usize = 4;
 const VCRC_LEN: usize = 2;
 const PACKET_LEN: usize = HEADERS_LEN + MAD_LEN + ICRC_LEN + VCRC_LEN;
-const RECORD_LEN: usize = ERF_HEADER_LEN + PACKET_LEN;
-/// The same, as the formats write them.
-const PACKET_LEN_BYTES: u16 = 290;
-const PACKET_LEN_WORDS: u16 = 72;
-const RECORD_LEN_BYTES: u16 = 306;
-const _: () = assert!(
-    PACKET_LEN_BYTES as usize == PACKET_LEN
-        && PACKET_LEN_WORDS as usize * 4 == PACKET_LEN - VCRC_LEN
-        && RECORD_LEN_BYTES as usize == RECORD_LEN
-);
 /// Opcode of an unreliable datagram of one packet.
 const UD_SEND_ONLY: u8 = 0x64;
 /// The Q_Key of every QP1.
@@ -47,6 +37,7 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 const OPT_END: u16 = 0;
+const OPT_COMMENT: u16 = 1;
 const OPT_IF_NAME: u16 = 2;
 const OPT_IF_TSRESOL: u16 = 9;
 const OPT_EPB_FLAGS: u16 = 2;
@@ -60,6 +51,30 @@ pub enum Direction {
     Inbound,
     /// Sent.
     Outbound,
+}
+
+/// Length of a global route header.
+pub const GRH_LEN: usize = 40;
+
+/// A packet with the addresses that it had on the link.
+#[derive(Debug, Clone, Copy)]
+pub struct OnWire<'a> {
+    /// Source LID.
+    pub slid: Lid,
+    /// Destination LID.
+    pub dlid: Lid,
+    /// Service level.
+    pub sl: Sl,
+    /// The sender's queue pair.
+    pub src_qpn: Qpn,
+    /// The receiver's queue pair.
+    pub dest_qpn: Qpn,
+    /// P_Key of the base transport header.
+    pub pkey: PKey,
+    /// Global route header, as on the wire.
+    pub grh: Option<[u8; GRH_LEN]>,
+    /// The content.
+    pub mad: &'a Mad,
 }
 
 /// Writes one capture file.
@@ -116,23 +131,54 @@ impl<W: Write> CaptureWriter<W> {
         remote: &Address,
         mad: &Mad,
     ) -> io::Result<()> {
-        let packet = self.packet(direction, remote, mad);
+        let packet = self.at_a_port(direction, remote, mad);
+        let flags: u32 = match direction {
+            Direction::Inbound => 1,
+            Direction::Outbound => 2,
+        };
+        self.write_packet(unix_ns, &packet, |writer| {
+            writer.option(OPT_EPB_FLAGS, &flags.to_le_bytes());
+        })
+    }
+
+    /// Writes a packet as it was on a link, with a comment if there is something to say about it.
+    ///
+    /// # Errors
+    /// If `out` does not take the block.
+    pub fn write_on_wire(
+        &mut self,
+        unix_ns: u64,
+        packet: &OnWire<'_>,
+        comment: &str,
+    ) -> io::Result<()> {
+        self.write_packet(unix_ns, packet, |writer| {
+            if !comment.is_empty() {
+                writer.option(OPT_COMMENT, comment.as_bytes());
+            }
+        })
+    }
+
+    fn write_packet(
+        &mut self,
+        unix_ns: u64,
+        packet: &OnWire<'_>,
+        options: impl FnOnce(&mut Self),
+    ) -> io::Result<()> {
+        let grh_len = packet.grh.map_or(0, |grh| grh.len());
+        let len = PACKET_LEN + grh_len;
         self.begin(ENHANCED_PACKET);
         self.word(0); // the only interface
         #[expect(clippy::cast_possible_truncation, reason = "the two halves of 64 bits")]
         let (high, low) = ((unix_ns >> 32) as u32, unix_ns as u32);
         self.word(high);
         self.word(low);
-        self.word(u32::from(RECORD_LEN_BYTES)); // captured
-        self.word(u32::from(RECORD_LEN_BYTES)); // original
-        self.block.extend(erf_header(unix_ns));
-        self.block.extend(packet);
+        let record = u32::try_from(ERF_HEADER_LEN + len).unwrap_or(u32::MAX);
+        self.word(record); // captured
+        self.word(record); // original
+        self.block.extend(erf_header(unix_ns, len));
+        self.put(packet, len);
         self.pad();
-        let flags: u32 = match direction {
-            Direction::Inbound => 1,
-            Direction::Outbound => 2,
-        };
-        self.option(OPT_EPB_FLAGS, &flags.to_le_bytes());
+        options(self);
         self.option(OPT_END, &[]);
         self.end()
     }
@@ -151,35 +197,54 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// The packet as it may have been on the link: what a port does not tell is the usual value.
-    fn packet(&mut self, direction: Direction, remote: &Address, mad: &Mad) -> [u8; PACKET_LEN] {
-        let class = mad.mgmt_class();
-        let smp = class == MgmtClass::SubnDirected || class == MgmtClass::SubnLid;
-        let own_qpn = u32::from(!smp);
+    fn at_a_port<'a>(&self, direction: Direction, remote: &Address, mad: &'a Mad) -> OnWire<'a> {
+        let own_qpn = Qpn(u32::from(!is_smp(mad)));
         let own_lid = if remote.lid == Lid::PERMISSIVE {
             Lid::PERMISSIVE
         } else {
             Lid(self.local_lid.0 | u16::from(remote.path_bits))
         };
-        let ((slid, source_qpn), (dlid, dest_qpn)) = match direction {
-            Direction::Inbound => ((remote.lid, remote.qpn.0), (own_lid, own_qpn)),
-            Direction::Outbound => ((own_lid, own_qpn), (remote.lid, remote.qpn.0)),
+        let ((slid, src_qpn), (dlid, dest_qpn)) = match direction {
+            Direction::Inbound => ((remote.lid, remote.qpn), (own_lid, own_qpn)),
+            Direction::Outbound => ((own_lid, own_qpn), (remote.lid, remote.qpn)),
         };
-        let (vl, q_key) = if smp { (15, 0) } else { (0, QP1_QKEY) };
-        let mut p = [0; PACKET_LEN];
-        p[0] = vl << 4;
-        p[1] = remote.sl.0 << 4 | 2; // next header: base transport
-        p[2..4].copy_from_slice(&dlid.0.to_be_bytes());
-        p[4..6].copy_from_slice(&PACKET_LEN_WORDS.to_be_bytes());
-        p[6..8].copy_from_slice(&slid.0.to_be_bytes());
-        p[8] = UD_SEND_ONLY;
-        p[10..12].copy_from_slice(&PKey::DEFAULT_FULL.0.to_be_bytes());
-        p[12..16].copy_from_slice(&(dest_qpn & 0xFF_FFFF).to_be_bytes());
-        p[16..20].copy_from_slice(&(self.psn & 0xFF_FFFF).to_be_bytes());
-        p[20..24].copy_from_slice(&q_key.to_be_bytes());
-        p[24..28].copy_from_slice(&(source_qpn & 0xFF_FFFF).to_be_bytes());
-        p[HEADERS_LEN..HEADERS_LEN + MAD_LEN].copy_from_slice(mad.as_bytes());
+        OnWire {
+            slid,
+            dlid,
+            sl: remote.sl,
+            src_qpn,
+            dest_qpn,
+            pkey: PKey::DEFAULT_FULL,
+            grh: None,
+            mad,
+        }
+    }
+
+    fn put(&mut self, packet: &OnWire<'_>, len: usize) {
+        let (vl, q_key) = if is_smp(packet.mad) {
+            (15, 0)
+        } else {
+            (0, QP1_QKEY)
+        };
+        // Next header: base transport, or the global route header first.
+        let next = if packet.grh.is_some() { 3 } else { 2 };
+        let words = u16::try_from((len - VCRC_LEN) / 4).unwrap_or(0);
+        let psn = self.psn & 0xFF_FFFF;
         self.psn = self.psn.wrapping_add(1);
-        p
+        let out = &mut self.block;
+        out.extend([vl << 4, packet.sl.0 << 4 | next]);
+        out.extend(packet.dlid.0.to_be_bytes());
+        out.extend(words.to_be_bytes());
+        out.extend(packet.slid.0.to_be_bytes());
+        out.extend(packet.grh.into_iter().flatten());
+        out.extend([UD_SEND_ONLY, 0]);
+        out.extend(packet.pkey.0.to_be_bytes());
+        out.extend((packet.dest_qpn.0 & 0xFF_FFFF).to_be_bytes());
+        out.extend(psn.to_be_bytes());
+        out.extend(q_key.to_be_bytes());
+        out.extend((packet.src_qpn.0 & 0xFF_FFFF).to_be_bytes());
+        out.extend(packet.mad.as_bytes());
+        out.extend([0; ICRC_LEN + VCRC_LEN]);
     }
 
     fn begin(&mut self, block_type: u32) {
@@ -217,16 +282,23 @@ impl<W: Write> CaptureWriter<W> {
     }
 }
 
-/// The header of a record: its time in 2^-32 seconds (the only little-endian field), kind and lengths.
-fn erf_header(unix_ns: u64) -> [u8; ERF_HEADER_LEN] {
+fn is_smp(mad: &Mad) -> bool {
+    let class = mad.mgmt_class();
+    class == MgmtClass::SubnDirected || class == MgmtClass::SubnLid
+}
+
+/// The header of a record of a packet of `len` bytes: its time in 2^-32 seconds (the only
+/// little-endian field), kind and lengths.
+fn erf_header(unix_ns: u64, len: usize) -> [u8; ERF_HEADER_LEN] {
     let (seconds, ns) = (unix_ns / 1_000_000_000, unix_ns % 1_000_000_000);
     let time = (seconds << 32) | ((ns << 32) / 1_000_000_000);
+    let bytes = |len: usize| u16::try_from(len).unwrap_or(u16::MAX).to_be_bytes();
     let mut h = [0; ERF_HEADER_LEN];
     h[..8].copy_from_slice(&time.to_le_bytes());
     h[8] = ERF_TYPE_INFINIBAND;
     h[9] = ERF_FLAG_VARYING_LENGTH;
-    h[10..12].copy_from_slice(&RECORD_LEN_BYTES.to_be_bytes());
-    h[14..].copy_from_slice(&PACKET_LEN_BYTES.to_be_bytes());
+    h[10..12].copy_from_slice(&bytes(ERF_HEADER_LEN + len));
+    h[14..].copy_from_slice(&bytes(len));
     h
 }
 
