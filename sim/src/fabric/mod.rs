@@ -30,7 +30,7 @@ use links::{Link, NO_LINK};
 pub(crate) use node::{CA_PKEYS, LINEAR_FDB_CAP, MULTICAST_FDB_CAP, SWITCH_PKEYS};
 pub(crate) use node::{Node, POWER_ON_SL_TO_VL, Port, Switch, power_on_vl_arb};
 use traps::PendingTrap;
-pub use travel::{Packet, Reaction};
+pub use travel::{Grh, Packet, Reaction};
 
 use crate::spec::{FabricSpec, LinkSpec, NodeIdx, NodeSpec, PortAt};
 
@@ -81,6 +81,10 @@ pub struct Delivery {
     pub qpn: ferrosm_mad::ids::Qpn,
     /// Sender and content.
     pub mad: MadIn,
+    /// P_Key of the packet.
+    pub pkey: ferrosm_mad::ids::PKey,
+    /// Its global route header, where it had one.
+    pub grh: Option<Grh>,
 }
 
 /// What became of a MAD in [`Fabric::handle`].

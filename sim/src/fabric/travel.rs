@@ -5,7 +5,7 @@
 //! links in any state from Initialize on; data packets need Active ports and a lane.
 
 use ferrosm_mad::attr::{PortState, id};
-use ferrosm_mad::ids::{Lid, PortNum, Qpn, Sl};
+use ferrosm_mad::ids::{Gid, Lid, PKey, PortNum, Qpn, Sl};
 use ferrosm_mad::mad::{Address, Mad, MadIn, MadOut, Method, MgmtClass, Status};
 use ferrosm_mad::smp::MAX_HOPS;
 use ferrosm_mad::time::Instant;
@@ -18,6 +18,21 @@ const HOP_COUNT: usize = 7;
 const DR_LIDS: std::ops::Range<usize> = 32..36;
 const INITIAL_PATH: usize = 128;
 const RETURN_PATH: usize = 192;
+
+/// The global route header of a packet (IBA 8.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Grh {
+    /// Source GID.
+    pub sgid: Gid,
+    /// Destination GID.
+    pub dgid: Gid,
+    /// Flow label, 20 bits.
+    pub flow_label: u32,
+    /// Traffic class.
+    pub traffic_class: u8,
+    /// Routers that it may still pass.
+    pub hop_limit: u8,
+}
 
 /// A MAD on its way.
 #[derive(Debug, Clone, Copy)]
@@ -36,13 +51,18 @@ pub struct Packet {
     pub dlid: Lid,
     /// Source LID; permissive on directed routes.
     pub slid: Lid,
-    path_bits: u8,
+    /// Low bits of the sender's own LID.
+    pub path_bits: u8,
+    /// P_Key of the base transport header; nobody looks at it on QP0.
+    pub pkey: PKey,
+    /// Global route header, where there is one.
+    pub grh: Option<Grh>,
     /// The content; directed routes change in it as it travels.
     pub mad: Mad,
 }
 
 impl Packet {
-    /// A MAD that a program at a port sends.
+    /// A MAD that a program at a port sends: default P_Key, no GRH.
     #[must_use]
     pub fn new(at: PortAt, out: &MadOut) -> Self {
         Self {
@@ -54,6 +74,8 @@ impl Packet {
             dlid: out.to.lid,
             slid: Lid::NONE,
             path_bits: out.to.path_bits,
+            pkey: PKey::DEFAULT_FULL,
+            grh: None,
             mad: out.mad,
         }
     }
@@ -61,6 +83,10 @@ impl Packet {
     /// Turns the addresses round for an answer.
     fn turn(&mut self) {
         std::mem::swap(&mut self.dlid, &mut self.slid);
+        if let Some(grh) = &mut self.grh {
+            std::mem::swap(&mut grh.sgid, &mut grh.dgid);
+            grh.hop_limit = 0xFF;
+        }
         std::mem::swap(&mut self.dest_qpn, &mut self.src_qpn);
     }
 
@@ -117,7 +143,7 @@ impl Fabric {
     /// # Errors
     /// If it is lost; the packet is then of no further use.
     #[inline]
-    pub fn travel(&self, packet: &mut Packet) -> Result<(), DropReason> {
+    pub fn travel(&mut self, packet: &mut Packet) -> Result<(), DropReason> {
         self.travel_seen(packet, |_| ())
     }
 
@@ -126,7 +152,7 @@ impl Fabric {
     /// # Errors
     /// If it is lost.
     pub fn travel_seen(
-        &self,
+        &mut self,
         packet: &mut Packet,
         mut seen: impl FnMut(PortAt),
     ) -> Result<(), DropReason> {
@@ -371,6 +397,8 @@ impl Fabric {
         Reaction::Deliver(Delivery {
             at: end,
             qpn: packet.dest_qpn,
+            pkey: packet.pkey,
+            grh: packet.grh,
             mad: MadIn {
                 from: Address {
                     lid: packet.slid,
