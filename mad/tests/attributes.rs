@@ -5,14 +5,15 @@
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use ferrosm_mad::attr::{
-    CapMask, CapMask2, ExtendedPortInfo, GuidInfo, LedInfo, LftBlock, LinkErrorDetails,
-    LocalChangeDetails, MKeyViolationDetails, MftBlock, MtuCode, NodeDescription, NodeInfo,
-    NodeType, Notice, NoticeType, PKeyBlock, PhysState, PortInfo, PortState, PortStateDetails,
-    SlToVl, SmInfo, SmState, SwitchInfo, SystemImageDetails, TrapNumber, VendorDiag, VlArb,
-    VlArbEntry,
+    CapMask, CapMask2, ExtendedPortInfo, FecMode, GuidInfo, KeyViolationDetails, LedInfo, LftBlock,
+    LinkErrorDetails, LinkSpeedWidthPairs, LocalChangeDetails, MKeyViolationDetails, MftBlock,
+    MtuCode, NodeDescription, NodeInfo, NodeType, Notice, NoticeType, PKeyBlock, PhysState,
+    PortInfo, PortInfoExtended, PortState, PortStateDetails, SlToVl, SmInfo, SmState, SwitchInfo,
+    SwitchPKeyDetails, SystemImageDetails, TrapNumber, VendorDiag, VlArb, VlArbEntry,
 };
 use ferrosm_mad::ids::{
-    AttrId, AttrMod, GidPrefix, Lid, MKey, NodeGuid, PKey, PortGuid, PortNum, SystemImageGuid, Vl,
+    AttrId, AttrMod, Gid, GidPrefix, Lid, MKey, NodeGuid, PKey, PortGuid, PortNum, Qpn, Sl,
+    SystemImageGuid, Vl,
 };
 use ferrosm_mad::mad::MadHeader;
 use ferrosm_mad::sa::{RmppHeader, SaHeader};
@@ -331,6 +332,79 @@ fn details_of_other_traps() {
     assert_eq!(Notice::LEN, 10 + MKeyViolationDetails::LEN);
 }
 
+/// By hand, from the structures of the kernel's software agents and of OpenSM.
+#[test]
+fn details_of_key_traps() {
+    let gid = |n| Gid::new(GidPrefix::DEFAULT, PortGuid(n));
+    both_ways!(
+        KeyViolationDetails,
+        "0000 0011 0022 80010000 30 000001 00 abcdef
+         fe80000000000000 0000000000000001 fe80000000000000 0000000000000002",
+        KeyViolationDetails {
+            lid1: Lid(17),
+            lid2: Lid(34),
+            key: 0x8001_0000,
+            sl: Sl(3),
+            qp1: Qpn(1),
+            qp2: Qpn(0xAB_CDEF),
+            gid1: gid(1),
+            gid2: gid(2),
+        }
+    );
+    both_ways!(
+        SwitchPKeyDetails,
+        "00ff 0011 0022 8001 30 000001 00 abcdef
+         fe80000000000000 0000000000000001 fe80000000000000 0000000000000002 0007 24",
+        SwitchPKeyDetails {
+            data_valid: SwitchPKeyDetails::WITH_GRH,
+            lid1: Lid(17),
+            lid2: Lid(34),
+            pkey: PKey(0x8001),
+            sl: Sl(3),
+            qp1: Qpn(1),
+            qp2: Qpn(0xAB_CDEF),
+            gid1: gid(1),
+            gid2: gid(2),
+            switch_lid: Lid(7),
+            port_num: PortNum(36),
+        }
+    );
+}
+
+/// By hand: error correction of an HDR link, and a table of two ports.
+#[test]
+fn what_ports_tell_beyond_port_info() {
+    both_ways!(
+        PortInfoExtended,
+        "00000001 0002 0002 0002 000c 0004 000c 0008 000c 000c",
+        PortInfoExtended {
+            cap_mask: PortInfoExtended::CAP_FEC,
+            fec_mode_active: FecMode::Rs,
+            fdr_fec_mode_supported: 2,
+            fdr_fec_mode_enabled: 2,
+            edr_fec_mode_supported: 12,
+            edr_fec_mode_enabled: 4,
+            hdr_fec_mode_supported: 12,
+            hdr_fec_mode_enabled: 8,
+            ndr_fec_mode_supported: 12,
+            ndr_fec_mode_enabled: 12,
+        }
+    );
+    let mut port_mask = [0; 32];
+    port_mask[31] = 6;
+    both_ways!(
+        LinkSpeedWidthPairs,
+        "01 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000006 03 03 02",
+        LinkSpeedWidthPairs {
+            num_tables: 1,
+            port_mask,
+            speed_2_5: 3,
+            speed_5: 3,
+            speed_10: 2,
+        }
+    );
+}
+
 /// Ones where a layout has fields, zeros where it is reserved.
 fn field_bits(fields: &[Field]) -> [u8; 64] {
     let mut mask = [0; 64];
@@ -394,4 +468,8 @@ layouts! {
     local_change_details_round_trip: LocalChangeDetails;
     system_image_details_round_trip: SystemImageDetails;
     m_key_violation_details_round_trip: MKeyViolationDetails;
+    key_violation_details_round_trip: KeyViolationDetails;
+    switch_pkey_details_round_trip: SwitchPKeyDetails;
+    port_info_extended_round_trip: PortInfoExtended;
+    link_speed_width_pairs_round_trip: LinkSpeedWidthPairs;
 }

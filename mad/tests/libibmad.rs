@@ -14,8 +14,8 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use ferrosm_mad::attr::{
-    ExtendedPortInfo, GuidInfo, LocalChangeDetails, NodeInfo, Notice, PortInfo, PortStateDetails,
-    SmInfo, SwitchInfo,
+    ExtendedPortInfo, GuidInfo, LocalChangeDetails, NodeInfo, Notice, PortInfo, PortInfoExtended,
+    PortStateDetails, SmInfo, SwitchInfo,
 };
 use ferrosm_mad::mad::MadHeader;
 use ferrosm_mad::sa::{RmppHeader, SaHeader};
@@ -355,6 +355,27 @@ const LAYOUTS: &[Layout] = &[
         ],
         parts: &[],
         other: &[],
+    },
+    Layout {
+        name: "PortInfoExtended",
+        fields: PortInfoExtended::FIELDS,
+        base: 0,
+        same: &[
+            ("cap_mask", 616),
+            ("fec_mode_active", 617),
+            ("fdr_fec_mode_supported", 618),
+            ("fdr_fec_mode_enabled", 619),
+            ("edr_fec_mode_supported", 620),
+            ("edr_fec_mode_enabled", 621),
+        ],
+        parts: &[],
+        // Their numbers for HDR and NDR lack the swap within words: they read the other half.
+        other: &[
+            "hdr_fec_mode_supported",
+            "hdr_fec_mode_enabled",
+            "ndr_fec_mode_supported",
+            "ndr_fec_mode_enabled",
+        ],
     },
 ];
 

@@ -6,6 +6,7 @@ mod guid_info;
 mod mlnx;
 mod node;
 mod notice;
+mod port_extra;
 mod port_info;
 mod sm_info;
 mod switch_info;
@@ -16,9 +17,10 @@ pub use guid_info::GuidInfo;
 pub use mlnx::ExtendedPortInfo;
 pub use node::{NodeDescription, NodeInfo, NodeType};
 pub use notice::{
-    LinkErrorDetails, LocalChangeDetails, MKeyViolationDetails, Notice, NoticeType,
-    PortStateDetails, SystemImageDetails, TrapNumber,
+    KeyViolationDetails, LinkErrorDetails, LocalChangeDetails, MKeyViolationDetails, Notice,
+    NoticeType, PortStateDetails, SwitchPKeyDetails, SystemImageDetails, TrapNumber,
 };
+pub use port_extra::{FecMode, LinkSpeedWidthPairs, PortInfoExtended};
 pub use port_info::{
     CapMask, CapMask2, LinkRate, LinkSpeed, LinkWidth, MtuCode, PhysState, PortInfo, PortState,
 };
@@ -55,14 +57,26 @@ pub mod id {
     pub const VL_ARBITRATION: AttrId = AttrId(0x0018);
     /// LinearForwardingTable.
     pub const LFT: AttrId = AttrId(0x0019);
+    /// RandomForwardingTable.
+    pub const RANDOM_FORWARDING: AttrId = AttrId(0x001A);
     /// MulticastForwardingTable.
     pub const MFT: AttrId = AttrId(0x001B);
+    /// LinkSpeedWidthPairsTable.
+    pub const LINK_SPEED_WIDTH_PAIRS: AttrId = AttrId(0x001C);
+    /// VendorSpecificMadsTable.
+    pub const VENDOR_MADS: AttrId = AttrId(0x001D);
+    /// HierarchyInfo.
+    pub const HIERARCHY_INFO: AttrId = AttrId(0x001E);
     /// SMInfo.
     pub const SM_INFO: AttrId = AttrId(0x0020);
     /// VendorDiag.
     pub const VENDOR_DIAG: AttrId = AttrId(0x0030);
     /// LedInfo.
     pub const LED_INFO: AttrId = AttrId(0x0031);
+    /// CableInfo.
+    pub const CABLE_INFO: AttrId = AttrId(0x0032);
+    /// PortInfoExtended.
+    pub const PORT_INFO_EXTENDED: AttrId = AttrId(0x0033);
     /// Mellanox ExtendedPortInfo.
     pub const MLNX_EXT_PORT_INFO: AttrId = AttrId(0xFF90);
 
@@ -80,10 +94,16 @@ pub mod id {
             SL_TO_VL => "SLtoVLMappingTable",
             VL_ARBITRATION => "VLArbitrationTable",
             LFT => "LinearForwardingTable",
+            RANDOM_FORWARDING => "RandomForwardingTable",
             MFT => "MulticastForwardingTable",
+            LINK_SPEED_WIDTH_PAIRS => "LinkSpeedWidthPairsTable",
+            VENDOR_MADS => "VendorSpecificMadsTable",
+            HIERARCHY_INFO => "HierarchyInfo",
             SM_INFO => "SMInfo",
             VENDOR_DIAG => "VendorDiag",
             LED_INFO => "LedInfo",
+            CABLE_INFO => "CableInfo",
+            PORT_INFO_EXTENDED => "PortInfoExtended",
             MLNX_EXT_PORT_INFO => "ExtendedPortInfo",
             _ => return None,
         })

@@ -1,7 +1,7 @@
 //! Notice: what a trap or a report tells (IBA 13.4.8.2, 14.2.5.1).
 
 use crate::attr::CapMask;
-use crate::ids::{AttrId, AttrMod, Lid, MKey, PortNum, SystemImageGuid};
+use crate::ids::{AttrId, AttrMod, Gid, Lid, MKey, PKey, PortNum, Qpn, Sl, SystemImageGuid};
 
 crate::open_enum! {
     /// How grave a notice is.
@@ -108,7 +108,8 @@ crate::wire! {
         other_local_changes: bool = 47, 1;
         /// The mask as it is now.
         capability_mask: CapMask = 48, 32;
-        /// 1 NodeDescription, 2 LinkWidthEnabled, 4 LinkSpeedEnabled, 8 SM priority.
+        /// 1 NodeDescription, 2 LinkWidthEnabled, 4 LinkSpeedEnabled, 8 SM priority, 16 HierarchyInfo,
+        /// 32 CapabilityMask2.
         change_flags: u16 = 80, 16;
         /// The second mask as it is now.
         capability_mask2: u16 = 96, 16;
@@ -151,6 +152,63 @@ crate::wire! {
     }
 }
 
+crate::wire! {
+    /// Details of traps 257 and 258: the packet with the wrong P_Key or Q_Key.
+    pub struct KeyViolationDetails[54] {
+        /// LID of its sender.
+        lid1: Lid = 16, 16;
+        /// LID that it was sent to.
+        lid2: Lid = 32, 16;
+        /// The Q_Key, or the P_Key in the low 16 bits.
+        key: u32 = 48, 32;
+        /// Service level.
+        sl: Sl = 80, 4;
+        /// The sender's queue pair.
+        qp1: Qpn = 88, 24;
+        /// The queue pair that it was sent to.
+        qp2: Qpn = 120, 24;
+        /// GID of its sender; zero where the packet had no GRH.
+        gid1: Gid = 144, 128;
+        /// GID that it was sent to; zero where the packet had no GRH.
+        gid2: Gid = 272, 128;
+    }
+}
+
+crate::wire! {
+    /// Details of trap 259: a packet whose P_Key an external port of a switch does not let pass.
+    pub struct SwitchPKeyDetails[54] {
+        /// Which of the fields up to `gid2` the switch could tell; see the constants.
+        data_valid: u16 = 0, 16;
+        /// LID of the sender.
+        lid1: Lid = 16, 16;
+        /// LID that it was sent to.
+        lid2: Lid = 32, 16;
+        /// Its P_Key.
+        pkey: PKey = 48, 16;
+        /// Service level.
+        sl: Sl = 64, 4;
+        /// The sender's queue pair (datagrams only).
+        qp1: Qpn = 72, 24;
+        /// The queue pair that it was sent to.
+        qp2: Qpn = 104, 24;
+        /// GID of the sender (with a GRH).
+        gid1: Gid = 128, 128;
+        /// GID that it was sent to (with a GRH).
+        gid2: Gid = 256, 128;
+        /// LID of the switch.
+        switch_lid: Lid = 384, 16;
+        /// The external port.
+        port_num: PortNum = 400, 8;
+    }
+}
+
+impl SwitchPKeyDetails {
+    /// DataValid of a packet without GRH: LIDs, P_Key, SL and queue pairs.
+    pub const WITHOUT_GRH: u16 = 0x003F;
+    /// DataValid of a packet with GRH: the GIDs as well.
+    pub const WITH_GRH: u16 = 0x00FF;
+}
+
 impl LocalChangeDetails {
     /// The node's description changed.
     pub const NODE_DESCRIPTION: u16 = 1;
@@ -160,4 +218,8 @@ impl LocalChangeDetails {
     pub const LINK_SPEED_ENABLED: u16 = 4;
     /// An SM's priority changed.
     pub const SM_PRIORITY: u16 = 8;
+    /// HierarchyInfo changed.
+    pub const HIERARCHY_INFO: u16 = 0x10;
+    /// CapabilityMask2 changed.
+    pub const CAPABILITY_MASK2: u16 = 0x20;
 }

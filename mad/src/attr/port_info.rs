@@ -75,6 +75,10 @@ impl CapMask {
     pub const SM_DISABLED: u32 = 1 << 10;
     /// SystemImageGUID is supported.
     pub const SYSTEM_IMAGE_GUID: u32 = 1 << 11;
+    /// A wrong P_Key at an external port of the switch sends trap 259.
+    pub const SWITCH_PKEY_TRAP: u32 = 1 << 12;
+    /// CableInfo is supported.
+    pub const CABLE_INFO: u32 = 1 << 13;
     /// The extended speed fields exist.
     pub const EXTENDED_SPEEDS: u32 = 1 << 14;
     /// CapabilityMask2 exists.
@@ -85,6 +89,16 @@ impl CapMask {
     pub const CLIENT_REREGISTER: u32 = 1 << 25;
     /// Trap 144 announces other local changes.
     pub const OTHER_LOCAL_CHANGES: u32 = 1 << 26;
+    /// PortInfo.LinkRoundTripLatency is supported.
+    pub const LINK_ROUND_TRIP_LATENCY: u32 = 1 << 24;
+    /// LinkSpeedWidthPairsTable is supported.
+    pub const LINK_SPEED_WIDTH_PAIRS: u32 = 1 << 27;
+    /// VendorSpecificMadsTable is supported.
+    pub const VENDOR_MADS: u32 = 1 << 28;
+    /// MulticastPKeyTrapSuppressionEnabled is supported.
+    pub const MULTICAST_PKEY_TRAP_SUPPRESSION: u32 = 1 << 29;
+    /// HierarchyInfo is supported.
+    pub const HIERARCHY_INFO: u32 = 1 << 31;
     /// SwitchInfo.MulticastFDBTop is supported.
     pub const MULTICAST_FDB_TOP: u32 = 1 << 30;
 
