@@ -11,6 +11,8 @@ use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
 
 /// GUIDs of nodes are this far apart, so that GUIDs of ports fit between.
 const GUID_STRIDE: u64 = 16;
+/// Ports of a host, whose GUIDs must fit before the next node's.
+pub(super) const HOST_PORTS: usize = 15;
 const SWITCH_GUIDS: u64 = 0x0002_c903_0000_0000;
 const CA_GUIDS: u64 = 0x0002_c904_0000_0000;
 

@@ -4,9 +4,12 @@ use ferrosm_mad::attr::{LinkSpeed, NodeType};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::build::{Plan, PlanPort, shuffle};
+use super::build::{HOST_PORTS, Plan, PlanPort, shuffle};
 use super::{SpecProblem, hardware, number};
 use crate::spec::DisjointSets;
+
+/// More nodes than this are refused before they are made; the exact rule is that of LIDs.
+const MANY_NODES: usize = 200_000;
 
 /// The options of a text, with their defaults.
 #[derive(Debug, Clone)]
@@ -14,6 +17,7 @@ pub(super) struct Options {
     pub(super) sharp: bool,
     /// Parts per million of the cables between switches.
     pub(super) drop_ppm: usize,
+    pub(super) planes: usize,
     pub(super) parallel: usize,
     pub(super) spine_hosts: usize,
     pub(super) loopbacks: usize,
@@ -32,6 +36,7 @@ impl Options {
         let mut o = Self {
             sharp: false,
             drop_ppm: 0,
+            planes: 1,
             parallel: 1,
             spine_hosts: 0,
             loopbacks: 0,
@@ -56,6 +61,9 @@ impl Options {
                 ("mixed-speeds", None) => o.mixed_speeds = true,
                 ("shuffle", None) => o.shuffle = true,
                 ("drop", Some(_)) => o.drop_ppm = part_per_million(given)?,
+                ("planes", Some(_)) => {
+                    o.planes = number("planes", given, 1, HOST_PORTS as u64)?;
+                }
                 ("parallel", Some(_)) => o.parallel = number("parallel", given, 1, 254)?,
                 ("spine-hosts", Some(_)) => {
                     o.spine_hosts = number("spine-hosts", given, 0, 49_151)?
@@ -111,11 +119,12 @@ fn speed(text: &str) -> Result<LinkSpeed, SpecProblem> {
 /// Changes a plan as the options say, in an order in which each sees what it needs: cables that are
 /// dropped have no loopback, and aggregation nodes get the last port of the finished switch.
 pub(super) fn apply(plan: &mut Plan, o: &Options) -> Result<(), SpecProblem> {
+    planes(plan, o.planes)?;
     parallel(plan, o.parallel)?;
     drop_cables(plan, o);
     spine_hosts(plan, o.spine_hosts)?;
     if o.dual_port {
-        second_ports(plan);
+        second_ports(plan)?;
     }
     routers(plan, o.routers)?;
     loopbacks(plan, o.loopbacks, 2)?;
@@ -124,6 +133,60 @@ pub(super) fn apply(plan: &mut Plan, o: &Options) -> Result<(), SpecProblem> {
         aggregation_nodes(plan)?;
     }
     islands(plan, o.islands)
+}
+
+/// The same switches and cables again for every plane; each plane has ports of its own on the
+/// hosts, and nothing else in common with the others.
+fn planes(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
+    if count == 1 {
+        return Ok(());
+    }
+    switches(plan, "planes need a switch, and there is none")?;
+    if plan.nodes.len().saturating_mul(count) > MANY_NODES {
+        return Err(SpecProblem::Lids(plan.nodes.len() * count));
+    }
+    let one = plan.clone();
+    for node in &mut plan.nodes {
+        if node.is_host() {
+            node.used *= count;
+            node.ports = node.used;
+            if node.ports > HOST_PORTS {
+                return Err(SpecProblem::HostPorts(node.ports));
+            }
+        } else {
+            node.name.insert_str(0, "plane-0 ");
+        }
+    }
+    for plane in 1..count {
+        let place: Vec<usize> = (0..one.nodes.len())
+            .map(|i| {
+                let node = &one.nodes[i];
+                if node.is_host() {
+                    i
+                } else {
+                    let mut copy = node.clone();
+                    copy.name = format!("plane-{plane} {}", node.name);
+                    plan.nodes.push(copy);
+                    plan.nodes.len() - 1
+                }
+            })
+            .collect();
+        let moved = |end: &PlanPort| {
+            let node = &one.nodes[end.node];
+            let before = if node.is_host() { plane * node.used } else { 0 };
+            PlanPort {
+                node: place[end.node],
+                port: end.port + before,
+            }
+        };
+        let copies: Vec<_> = one
+            .links
+            .iter()
+            .map(|(a, b)| (moved(a), moved(b)))
+            .collect();
+        plan.links.extend(copies);
+    }
+    Ok(())
 }
 
 fn parallel(plan: &mut Plan, times: usize) -> Result<(), SpecProblem> {
@@ -181,9 +244,9 @@ fn spine_hosts(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     Ok(())
 }
 
-/// The second port of each host, on the next switch that has hosts; between two bare hosts, on each
+/// One more port of each host, on the next switch that has hosts; between two bare hosts, on each
 /// other.
-fn second_ports(plan: &mut Plan) {
+fn second_ports(plan: &mut Plan) -> Result<(), SpecProblem> {
     let hosts: Vec<usize> = (0..plan.nodes.len())
         .filter(|n| plan.nodes[*n].is_host())
         .collect();
@@ -199,8 +262,11 @@ fn second_ports(plan: &mut Plan) {
             }
         }
     }
+    if let Some(host) = hosts.iter().find(|h| plan.nodes[**h].used >= HOST_PORTS) {
+        return Err(SpecProblem::HostPorts(plan.nodes[*host].used + 1));
+    }
     for host in &hosts {
-        plan.nodes[*host].ports = 2;
+        plan.nodes[*host].ports = plan.nodes[*host].used.max(1) + 1;
     }
     for host in hosts {
         let Some(first) = home[host] else { continue };
@@ -210,6 +276,7 @@ fn second_ports(plan: &mut Plan) {
             Err(_) => {}
         }
     }
+    Ok(())
 }
 
 fn switches(plan: &Plan, why: &'static str) -> Result<Vec<usize>, SpecProblem> {
@@ -235,17 +302,24 @@ fn routers(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     Ok(())
 }
 
-/// Cables (2 ports) or plugs (1 port) from a switch to itself, one switch after the other.
+/// Cables (2 ports) or plugs (1 port) from a switch to itself, one switch after the other; on
+/// switches with free ports as long as there are any.
 fn loopbacks(plan: &mut Plan, count: usize, ports_each: usize) -> Result<(), SpecProblem> {
+    if count == 0 {
+        return Ok(());
+    }
+    let all = switches(plan, "loopbacks and plugs need a switch, and there is none")?;
     let mut left = count;
+    let mut may_grow = false;
     while left > 0 {
         let before = left;
-        for switch in 0..plan.nodes.len() {
-            let node = &plan.nodes[switch];
-            if left > 0 && plan.is_switch(switch) && node.used + ports_each <= node.ports {
-                let a = plan.next_port(switch);
+        for switch in &all {
+            let node = &plan.nodes[*switch];
+            let most = if may_grow { 254 } else { node.ports };
+            if left > 0 && node.used + ports_each <= most {
+                let a = plan.next_port(*switch);
                 let b = if ports_each == 2 {
-                    plan.next_port(switch)
+                    plan.next_port(*switch)
                 } else {
                     a
                 };
@@ -254,9 +328,10 @@ fn loopbacks(plan: &mut Plan, count: usize, ports_each: usize) -> Result<(), Spe
             }
         }
         if left == before {
-            return Err(SpecProblem::Rule(
-                "there are not enough free switch ports for the loopbacks",
-            ));
+            if may_grow {
+                return Err(SpecProblem::Ports(255));
+            }
+            may_grow = true;
         }
     }
     Ok(())
@@ -278,7 +353,7 @@ fn aggregation_nodes(plan: &mut Plan) -> Result<(), SpecProblem> {
 
 fn islands(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
     let one = plan.clone();
-    if one.nodes.len().saturating_mul(count) > 200_000 {
+    if one.nodes.len().saturating_mul(count) > MANY_NODES {
         return Err(SpecProblem::Lids(one.nodes.len() * count));
     }
     for island in 1..count {

@@ -9,10 +9,15 @@
 //! |---|---|
 //! | `fat-tree:K` | three levels of K-port switches (K even): K³/4 hosts, 5K²/4 switches |
 //! | `fat-tree2:RADIX,LEAVES,HOSTS` | two levels; RADIX/2 uplinks a leaf (fewer where HOSTS leave fewer ports) |
+//! | `xgft:M1,..,Mh/W1,..,Wh` | generalised tree: a node of level i has Mi children, one of level i - 1 has Wi parents; hosts are level 0 |
+//! | `pgft:M1,..,Mh/W1,..,Wh/P1,..,Ph` | the same, with Pi cables between a child and a parent |
+//! | `rail-pods:PODS,SERVERS,GPUS[,SPINES[,CORES]]` | servers with a HCA for each GPU; HCA r of a pod's servers is on the pod's leaf r |
 //! | `torus:X,Y[,Z][,H]` | grid that wraps; H hosts a switch (default 1); a side of 2 has one cable, not two |
 //! | `mesh:X,Y[,Z][,H]` | grid that does not wrap; three numbers are X,Y,Z, so X,Y,1,H is flat with H hosts |
-//! | `hyperx:A,B[,H]` | A × B switches, each cabled to all in its row and in its column |
+//! | `hyperx:A,B[,H]`, `hyperx:AxBxC[,H]` | switches, each cabled to all that differ from it in one coordinate |
 //! | `dragonfly:A,G,H,P` | G groups of A routers (full mesh) with H global cables and P hosts each |
+//! | `dragonfly+:G,L,S,H,P` | G groups of L leaves with P hosts each, cabled to S spines with H global cables each |
+//! | `slim-fly:Q[,H]` | 2Q² switches of diameter 2; H hosts a switch (default: half of the cables between switches) |
 //! | `random:N,R,H,SEED` | N switches, connected, at most R cables between switches on each, H hosts each |
 //! | `ring:N[,H]` | N switches in a circle |
 //! | `star:H`, `single-switch:H` | one switch |
@@ -21,18 +26,21 @@
 //! | option | what it adds |
 //! |---|---|
 //! | `sharp` | an aggregation CA inside every switch, on an extra port after the last |
+//! | `planes=N` | all switches N times; port n of a host is in plane n |
 //! | `drop=F` | removes the part F (0 to 1) of the cables between switches, as far as it stays connected |
 //! | `parallel=N` | lays every cable between switches N times |
 //! | `spine-hosts=N` | N more hosts, on switches that have none |
-//! | `loopbacks=N` | N cables from a switch to itself, on free ports |
-//! | `plugs=N` | N loopback plugs: a free port that hears itself |
+//! | `loopbacks=N` | N cables from a switch to itself |
+//! | `plugs=N` | N loopback plugs: a port that hears itself |
 //! | `routers=N` | N two-port routers, the first port of each on a switch |
-//! | `dual-port` | hosts have two ports, the second on the next switch that has hosts |
+//! | `dual-port` | hosts have one port more, on the next switch that has hosts |
 //! | `mixed-speeds` | every node is of a drawn generation, QDR to the fabric's own; a link is as slow as its slower end |
 //! | `speed=NAME` | the fabric's generation: QDR, FDR, EDR, HDR (default), NDR (default above 41 ports), XDR |
 //! | `islands=N` | N copies that no cable joins |
 //! | `shuffle` | GUIDs and records in drawn order (a host stays first) |
 //! | `seed=N` | for all that is drawn; default 1 |
+//!
+//! docs/topologies.md has pictures, counts and sources.
 //!
 //! Options may make a switch larger than its radix, never larger than 254 ports. Hosts come first,
 //! then switches, routers and aggregation nodes. A CA's port n has its node GUID + n, a switch's
@@ -40,10 +48,17 @@
 
 mod build;
 mod extras;
+mod field;
+mod groups;
 mod hardware;
+#[cfg(test)]
+mod literature;
 mod shapes;
 #[cfg(test)]
-pub(crate) mod tests;
+pub(crate) mod sound;
+#[cfg(test)]
+mod tests;
+mod trees;
 
 use ferrosm_mad::attr::{LinkSpeed, NodeType};
 use ferrosm_mad::ids::Lid;
@@ -67,8 +82,8 @@ pub struct SpecTextError {
 pub enum SpecProblem {
     /// No such shape.
     #[error(
-        "unknown shape `{0}`, expected fat-tree, fat-tree2, torus, mesh, hyperx, dragonfly, random, ring, star, \
-         single-switch or back-to-back"
+        "unknown shape `{0}`, expected fat-tree, fat-tree2, xgft, pgft, rail-pods, torus, mesh, hyperx, dragonfly, \
+         dragonfly+, slim-fly, random, ring, star, single-switch or back-to-back"
     )]
     UnknownShape(String),
     /// Too few or too many numbers.
@@ -86,13 +101,28 @@ pub enum SpecProblem {
     },
     /// No such option, or not with or without a value.
     #[error(
-        "unknown option `{0}`, expected sharp, drop=F, parallel=N, spine-hosts=N, loopbacks=N, \
+        "unknown option `{0}`, expected sharp, drop=F, planes=N, parallel=N, spine-hosts=N, loopbacks=N, \
          plugs=N, routers=N, dual-port, mixed-speeds, speed=NAME, islands=N, shuffle or seed=N"
     )]
     UnknownOption(String),
     /// A switch would need more ports than a node can have.
     #[error("a switch would need {0} ports, the most that a node can have is 254")]
     Ports(usize),
+    /// A host would need more ports than its GUIDs leave place for.
+    #[error("a host would need {0} ports, the most that a host here has is 15")]
+    HostPorts(usize),
+    /// No graph of McKay, Miller and Širáň has that size.
+    #[error(
+        "slim-fly:Q needs a prime power of the form 4w-1, 4w or 4w+1; {q} is none; nearest are {below} and {above}"
+    )]
+    NoGraph {
+        /// What was asked for.
+        q: usize,
+        /// The next smaller size (or the smallest of all).
+        below: usize,
+        /// The next larger one.
+        above: usize,
+    },
     /// No host.
     #[error("there is no host, and a subnet manager needs one")]
     NoHost,
@@ -121,12 +151,7 @@ fn parse(text: &str) -> Result<FabricSpec, SpecProblem> {
     let shape = parts.next().unwrap_or_default().trim();
     let (name, numbers) = shape.split_once(':').unwrap_or((shape, ""));
     let options = Options::parse(parts)?;
-    let numbers: Vec<&str> = if numbers.trim().is_empty() {
-        Vec::new()
-    } else {
-        numbers.split(',').map(str::trim).collect()
-    };
-    let mut plan = shapes::plan(name.trim(), &numbers)?;
+    let mut plan = shapes::plan(name.trim(), numbers.trim())?;
     extras::apply(&mut plan, &options)?;
     check(&plan)?;
     let fastest = options.speed.unwrap_or_else(|| default_speed(&plan));

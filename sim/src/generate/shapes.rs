@@ -5,28 +5,47 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::build::{Plan, below, shuffle};
-use super::{SpecProblem, number};
+use super::{SpecProblem, groups, number, trees};
 
 /// Switches with fewer cables have this many ports all the same.
-const USUAL_PORTS: usize = 36;
+pub(super) const USUAL_PORTS: usize = 36;
+/// What the numbers of a HyperX are called.
+const DIMENSIONS: [&str; 16] = [
+    "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N", "O", "P",
+];
 /// More switches than this would have no LIDs anyway.
-const MANY: u64 = 49_151;
-const PORTS: u64 = 254;
+pub(super) const MANY: u64 = 49_151;
+pub(super) const PORTS: u64 = 254;
 
 /// The plan of a shape with its numbers.
-pub(super) fn plan(name: &str, numbers: &[&str]) -> Result<Plan, SpecProblem> {
+pub(super) fn plan(name: &str, text: &str) -> Result<Plan, SpecProblem> {
+    let numbers = &split(text)[..];
     match name {
         "fat-tree" => fat_tree(numbers),
         "fat-tree2" => fat_tree2(numbers),
         "torus" => grid(numbers, true),
         "mesh" => grid(numbers, false),
         "hyperx" => hyperx(numbers),
-        "dragonfly" => dragonfly(numbers),
+        "dragonfly" => groups::dragonfly(numbers),
+        "dragonfly+" | "dragonfly-plus" => groups::dragonfly_plus(numbers),
+        "slim-fly" => groups::slim_fly(numbers),
+        "xgft" => trees::xgft(text),
+        "pgft" => trees::pgft(text),
+        "rail-pods" => trees::rail_pods(text),
         "random" => random(numbers),
         "ring" => ring(numbers),
         "star" | "single-switch" => star(numbers),
         "back-to-back" => back_to_back(numbers),
         other => Err(SpecProblem::UnknownShape(other.to_owned())),
+    }
+}
+
+/// Numbers behind commas; none for an empty text.
+pub(super) fn split(text: &str) -> Vec<&str> {
+    if text.trim().is_empty() {
+        Vec::new()
+    } else {
+        text.split(',').map(str::trim).collect()
     }
 }
 
@@ -36,8 +55,12 @@ fn hosts_or_one(text: Option<&&str>) -> Result<usize, SpecProblem> {
 }
 
 /// Refuses a size before memory is spent on it; the exact count is checked on the finished plan.
-fn fits(switches: usize, hosts_each: usize) -> Result<(), SpecProblem> {
-    let lids = switches.saturating_mul(hosts_each + 1);
+pub(super) fn fits(switches: usize, hosts_each: usize) -> Result<(), SpecProblem> {
+    at_most_lids(switches.saturating_mul(hosts_each + 1))
+}
+
+/// Refuses what has more end ports than there are LIDs.
+pub(super) fn at_most_lids(lids: usize) -> Result<(), SpecProblem> {
     if lids > 49_151 {
         Err(SpecProblem::Lids(lids))
     } else {
@@ -52,7 +75,7 @@ fn fat_tree(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let k = number("K", k, 2, PORTS)?;
     if k % 2 == 1 {
         return Err(SpecProblem::Rule(
-            "K is odd, and half of a switch's ports go up",
+            "K is odd, and half of a switch's ports go up: it must be even",
         ));
     }
     let half = k / 2;
@@ -185,86 +208,56 @@ fn grid_of(sides: [usize; 3], hosts: usize, wraps: bool) -> Result<Plan, SpecPro
     Ok(plan)
 }
 
+/// Ahn and others, "HyperX: topology, routing, and packaging of efficient large-scale networks",
+/// 2009: in every dimension, a switch is cabled to all that differ from it in that dimension alone.
 fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
-    if !(2..=3).contains(&numbers.len()) {
-        return Err(SpecProblem::Form("hyperx:A,B[,H]"));
-    }
-    let (a, b) = (
-        number("A", numbers[0], 1, PORTS)?,
-        number("B", numbers[1], 1, PORTS)?,
-    );
-    let hosts = hosts_or_one(numbers.get(2))?;
-    fits(a * b, hosts)?;
-    if a + b - 2 + hosts > 254 {
-        return Err(SpecProblem::Ports(a + b - 2 + hosts));
-    }
-    let mut plan = Plan::default();
-    let mut at = Vec::with_capacity(a * b);
-    for i in 0..a {
-        for j in 0..b {
-            let switch = plan.switch(format!("switch-{i}-{j}"), USUAL_PORTS);
-            at.push(switch);
-            for host in 0..hosts {
-                plan.host(&format!("host-{i}-{j}-{host}"), switch);
-            }
+    let bad = || SpecProblem::Form("hyperx:A,B[,H] or hyperx:AxBxC...[,H]");
+    let (texts, hosts): (Vec<&str>, _) = match numbers {
+        [sides, rest @ ..] if sides.contains('x') && rest.len() < 2 => {
+            (sides.split('x').collect(), rest.first())
         }
-    }
-    for i in 0..a {
-        for j in 0..b {
-            for k in i + 1..a {
-                plan.link(at[i * b + j], at[k * b + j]);
-            }
-            for k in j + 1..b {
-                plan.link(at[i * b + j], at[i * b + k]);
-            }
-        }
-    }
-    Ok(plan)
-}
-
-fn dragonfly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
-    let &[a, g, h, p] = numbers else {
-        return Err(SpecProblem::Form("dragonfly:A,G,H,P"));
+        [a, b, rest @ ..] if rest.len() < 2 => (vec![a, b], rest.first()),
+        _ => return Err(bad()),
     };
-    let (a, g) = (number("A", a, 1, PORTS)?, number("G", g, 1, MANY)?);
-    let (h, p) = (number("H", h, 0, PORTS)?, number("P", p, 0, PORTS)?);
-    fits(a * g, p)?;
-    if a - 1 + h + p > 254 {
-        return Err(SpecProblem::Ports(a - 1 + h + p));
+    if texts.len() > 16 {
+        return Err(bad());
     }
-    if g > 1 && a * h < g - 1 {
-        return Err(SpecProblem::Rule(
-            "A × H global cables of a group do not reach the G - 1 other groups",
-        ));
+    let mut sides = Vec::new();
+    for (text, name) in texts.iter().zip(DIMENSIONS) {
+        sides.push(number(name, text, 1, PORTS)?);
     }
+    let hosts = hosts_or_one(hosts)?;
+    let ports = sides.iter().map(|s| s - 1).sum::<usize>() + hosts;
+    if ports > 254 {
+        return Err(SpecProblem::Ports(ports));
+    }
+    let count = sides.iter().fold(1usize, |all, s| all.saturating_mul(*s));
+    fits(count, hosts)?;
     let mut plan = Plan::default();
-    let mut at = Vec::with_capacity(a * g);
-    for group in 0..g {
-        for r in 0..a {
-            let switch = plan.switch(format!("router-{group}-{r}"), USUAL_PORTS);
-            at.push(switch);
-            for host in 0..p {
-                plan.host(&format!("host-{group}-{r}-{host}"), switch);
+    let at: Vec<usize> = (0..count)
+        .map(|i| {
+            let (mut digits, mut left) = (Vec::new(), i);
+            for side in sides.iter().rev() {
+                digits.push((left % side).to_string());
+                left /= side;
             }
-        }
-        for r in 0..a {
-            for other in r + 1..a {
-                plan.link(at[group * a + r], at[group * a + other]);
+            digits.reverse();
+            let label = digits.join("-");
+            let switch = plan.switch(format!("switch-{label}"), USUAL_PORTS);
+            for host in 0..hosts {
+                plan.host(&format!("host-{label}-{host}"), switch);
             }
-        }
-    }
-    if g > 1 {
-        // Every pair of groups gets the same number of cables; a group hands out its routers'
-        // global ports in turn.
-        let each = a * h / (g - 1);
-        let mut used = vec![0; g];
-        for i in 0..g {
-            for j in i + 1..g {
-                for _ in 0..each {
-                    plan.link(at[i * a + used[i] % a], at[j * a + used[j] % a]);
-                    used[i] += 1;
-                    used[j] += 1;
-                }
+            switch
+        })
+        .collect();
+    for i in 0..count {
+        // The switches that differ in one digit are a stride apart.
+        let mut stride = count;
+        for side in &sides {
+            stride /= side;
+            let digit = i / stride % side;
+            for more in 1..side - digit {
+                plan.link(at[i], at[i + more * stride]);
             }
         }
     }

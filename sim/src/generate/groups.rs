@@ -1,0 +1,200 @@
+//! Groups of switches with global cables between them, and the graphs of diameter two.
+
+use super::build::Plan;
+use super::field::{Field, prime_base};
+use super::shapes::{MANY, PORTS, USUAL_PORTS, fits};
+use super::{SpecProblem, number};
+
+/// Kim and others, "Technology-driven, highly-scalable dragonfly topology", 2008: groups of routers,
+/// each cabled to all of its group, with global cables between groups.
+pub(super) fn dragonfly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+    let &[a, g, h, p] = numbers else {
+        return Err(SpecProblem::Form("dragonfly:A,G,H,P"));
+    };
+    let (a, g) = (number("A", a, 1, PORTS)?, number("G", g, 1, MANY)?);
+    let (h, p) = (number("H", h, 0, PORTS)?, number("P", p, 0, PORTS)?);
+    fits(a * g, p)?;
+    if a - 1 + h + p > 254 {
+        return Err(SpecProblem::Ports(a - 1 + h + p));
+    }
+    if g > 1 && a * h < g - 1 {
+        return Err(SpecProblem::Rule(
+            "A × H global cables of a group do not reach the G - 1 other groups",
+        ));
+    }
+    let mut plan = Plan::default();
+    let mut at = Vec::with_capacity(a * g);
+    for group in 0..g {
+        for r in 0..a {
+            let switch = plan.switch(format!("router-{group}-{r}"), USUAL_PORTS);
+            at.push(switch);
+            for host in 0..p {
+                plan.host(&format!("host-{group}-{r}-{host}"), switch);
+            }
+        }
+        for r in 0..a {
+            for other in r + 1..a {
+                plan.link(at[group * a + r], at[group * a + other]);
+            }
+        }
+    }
+    global_cables(&mut plan, g, a * h, |group, turn| at[group * a + turn % a]);
+    Ok(plan)
+}
+
+/// Shpiner and others, "Dragonfly+: low cost topology for scaling datacenters", 2017: groups are
+/// two-level trees, hosts are on their leaves, global cables on their spines.
+pub(super) fn dragonfly_plus(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+    let &[g, l, s, h, p] = numbers else {
+        return Err(SpecProblem::Form("dragonfly+:G,L,S,H,P"));
+    };
+    let g = number("G", g, 1, MANY)?;
+    let (l, s) = (number("L", l, 1, PORTS)?, number("S", s, 1, PORTS)?);
+    let (h, p) = (number("H", h, 0, PORTS)?, number("P", p, 0, PORTS)?);
+    fits(g.saturating_mul(l), p)?;
+    fits(g.saturating_mul(l + s), 0)?;
+    let ports = (s + p).max(l + h);
+    if ports > 254 {
+        return Err(SpecProblem::Ports(ports));
+    }
+    if g > 1 && s * h < g - 1 {
+        return Err(SpecProblem::Rule(
+            "S × H global cables of a group do not reach the G - 1 other groups",
+        ));
+    }
+    let mut plan = Plan::default();
+    let mut spines = Vec::with_capacity(g * s);
+    for group in 0..g {
+        let first = spines.len();
+        for i in 0..s {
+            spines.push(plan.switch(format!("spine-{group}-{i}"), USUAL_PORTS));
+        }
+        for i in 0..l {
+            let leaf = plan.switch(format!("leaf-{group}-{i}"), USUAL_PORTS);
+            for host in 0..p {
+                plan.host(&format!("host-{group}-{i}-{host}"), leaf);
+            }
+            for spine in &spines[first..] {
+                plan.link(leaf, *spine);
+            }
+        }
+    }
+    global_cables(&mut plan, g, s * h, |group, turn| {
+        spines[group * s + turn % s]
+    });
+    Ok(plan)
+}
+
+/// As many cables between each pair of groups as all of them can have; a group hands out the ports
+/// of its switches in turn.
+fn global_cables(
+    plan: &mut Plan,
+    groups: usize,
+    of_a_group: usize,
+    switch: impl Fn(usize, usize) -> usize,
+) {
+    if groups < 2 {
+        return;
+    }
+    let each = of_a_group / (groups - 1);
+    let mut used = vec![0; groups];
+    for i in 0..groups {
+        for j in i + 1..groups {
+            for _ in 0..each {
+                plan.link(switch(i, used[i]), switch(j, used[j]));
+                used[i] += 1;
+                used[j] += 1;
+            }
+        }
+    }
+}
+
+/// Besta and Hoefler, "Slim Fly: a cost effective low-diameter network topology", 2014: the graphs
+/// of McKay, Miller and Širáň, as Hafner gives them for q = 4w - 1, 4w and 4w + 1.
+pub(super) fn slim_fly(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+    let (text, hosts) = match numbers {
+        [q] => (q, None),
+        [q, hosts] => (q, Some(hosts)),
+        _ => return Err(SpecProblem::Form("slim-fly:Q[,H]")),
+    };
+    // 2 Q² switches have LIDs up to here.
+    let q = number("Q", text, 3, 156)?;
+    let field = Field::new(q)
+        .filter(|_| has_graph(q))
+        .ok_or_else(|| no_graph(q))?;
+    // The elements that have the same parity as exponents of the primitive element; for 4w - 1,
+    // where -1 is an odd power, the second half of them is mirrored.
+    let set = |odd: usize| -> Vec<usize> {
+        let exponents: Vec<usize> = match q % 4 {
+            3 => {
+                let w = q.div_ceil(4);
+                let low = (0..w).map(|i| 2 * i + odd);
+                let high = (0..w).map(|i| 2 * (w + i) - 1 + odd);
+                low.chain(high).collect()
+            }
+            0 => (0..q / 2).map(|i| 2 * i + odd).collect(),
+            _ => (0..(q - 1) / 2).map(|i| 2 * i + odd).collect(),
+        };
+        let mut marked = vec![false; q];
+        for exponent in exponents {
+            marked[field.power(exponent)] = true;
+        }
+        (0..q).filter(|e| marked[*e]).collect()
+    };
+    let generators = [set(0), set(1)];
+    let degree = q + generators[0].len();
+    let hosts = match hosts {
+        Some(text) => number("H", text, 0, PORTS)?,
+        None => degree.div_ceil(2),
+    };
+    if degree + hosts > 254 {
+        return Err(SpecProblem::Ports(degree + hosts));
+    }
+    fits(2 * q * q, hosts)?;
+    let mut plan = Plan::default();
+    let mut at = Vec::with_capacity(2 * q * q);
+    for half in 0..2 {
+        for x in 0..q {
+            for y in 0..q {
+                let switch = plan.switch(format!("switch-{half}-{x}-{y}"), USUAL_PORTS);
+                at.push(switch);
+                for host in 0..hosts {
+                    plan.host(&format!("host-{half}-{x}-{y}-{host}"), switch);
+                }
+            }
+        }
+    }
+    for (half, set) in generators.iter().enumerate() {
+        for x in 0..q {
+            let column = &at[(half * q + x) * q..][..q];
+            for y in 0..q {
+                for step in set {
+                    let other = field.add(y, *step);
+                    // The sets are closed under negation, so each pair is met from both ends.
+                    if y < other {
+                        plan.link(column[y], column[other]);
+                    }
+                }
+            }
+        }
+    }
+    for x in 0..q {
+        for m in 0..q {
+            for c in 0..q {
+                let y = field.add(field.mul(m, x), c);
+                plan.link(at[x * q + y], at[(q + m) * q + c]);
+            }
+        }
+    }
+    Ok(plan)
+}
+
+fn has_graph(q: usize) -> bool {
+    q > 2 && q % 4 != 2 && prime_base(q).is_some()
+}
+
+fn no_graph(q: usize) -> SpecProblem {
+    let below = (3..q).rev().find(|n| has_graph(*n)).unwrap_or(3);
+    let above = (q..).find(|n| has_graph(*n)).unwrap_or(q);
+    SpecProblem::NoGraph { q, below, above }
+}
