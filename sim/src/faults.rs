@@ -1,22 +1,23 @@
-//! What can go wrong: an options struct for a world or for one node, and what can be scheduled.
+//! What can go wrong: options of a fabric, a node, a cable, and what can be scheduled.
 //!
-//! This is data. [`crate::world::World`] draws the numbers and applies it.
+//! This is data. [`crate::net::Net`] draws the numbers and applies it; a manager is nothing that is
+//! known here.
 
 use std::time::Duration;
 
-use ferrosm_mad::attr::TrapNumber;
-use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid};
+use ferrosm_mad::attr::{LinkSpeed, LinkWidth, TrapNumber};
+use ferrosm_mad::ids::{AttrId, Lid, Lmc, NodeGuid, PortGuid};
 use ferrosm_mad::mad::Status;
 
 use crate::fabric::Fabric;
+use crate::net::ForeignSm;
 use crate::spec::{LinkSpec, NodeIdx, PortAt};
-use crate::world::{ForeignSm, ManagerId};
 
 /// Misbehaviour of the whole fabric, or of one node.
 ///
-/// Loss, duplication and jitter of a node hit every MAD that begins, ends or passes there, on top
-/// of the fabric's own. What concerns the agent (from `service` on) is a node's own if it has
-/// faults of its own, else the fabric's. All chances are from 0 to 1 and drawn from the world's
+/// Loss, duplication, jitter and latency of a node hit every MAD that begins, ends or passes there,
+/// on top of the fabric's own. What concerns the agent (from `service` on) is a node's own if it
+/// has faults of its own, else the fabric's. All chances are from 0 to 1 and drawn from the net's
 /// seed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Faults {
@@ -26,6 +27,9 @@ pub struct Faults {
     pub duplicate: f64,
     /// A MAD takes up to this much longer, drawn evenly: MADs overtake each other.
     pub jitter: Duration,
+    /// A MAD takes so much longer at a node where it begins, ends or that it passes; where the
+    /// whole fabric has it, at each of them.
+    pub latency: Duration,
     /// Time that the agent takes for a MAD; it does one after the other.
     pub service: Duration,
     /// MADs that may wait for the agent; one that finds the queue full is lost, as VL15 loses them.
@@ -66,6 +70,7 @@ impl Faults {
         loss: 0.0,
         duplicate: 0.0,
         jitter: Duration::ZERO,
+        latency: Duration::ZERO,
         service: Duration::from_micros(2),
         backlog: 0,
         delay: Duration::ZERO,
@@ -122,12 +127,103 @@ impl Faults {
             ..Self::NONE
         }
     }
+
+    /// The same agent on wires without fault: what a node's own faults begin with.
+    #[must_use]
+    pub const fn agent_only(self) -> Self {
+        Self {
+            loss: 0.0,
+            duplicate: 0.0,
+            jitter: Duration::ZERO,
+            latency: Duration::ZERO,
+            ..self
+        }
+    }
 }
 
 impl Default for Faults {
     fn default() -> Self {
         Self::NONE
     }
+}
+
+/// Misbehaviour of one direction of a cable, on top of what the fabric and the nodes do.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct LinkFaults {
+    /// Chance that a MAD is lost.
+    pub loss: f64,
+    /// Chance that a MAD arrives twice.
+    pub duplicate: f64,
+    /// A MAD takes up to this much longer, drawn evenly.
+    pub jitter: Duration,
+    /// Time that a MAD takes for the link, where it is not as for the others.
+    pub latency: Option<Duration>,
+    /// The receiver takes one MAD in this time: the ones behind wait for their credits, ever longer
+    /// while more arrive, and the sender's XmitWait counts it.
+    pub drain: Duration,
+}
+
+/// One or both directions of the cable at a port. It stays with the ports if the cable goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cable {
+    /// Both directions.
+    Both(PortAt),
+    /// What arrives at the port.
+    Into(PortAt),
+    /// What leaves by the port.
+    OutOf(PortAt),
+}
+
+impl Cable {
+    /// The port that names it.
+    #[must_use]
+    pub const fn port(self) -> PortAt {
+        match self {
+            Self::Both(at) | Self::Into(at) | Self::OutOf(at) => at,
+        }
+    }
+}
+
+/// Where something goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Everywhere.
+    Fabric,
+    /// What begins, ends or passes at a node.
+    Node(NodeIdx),
+    /// What crosses a cable.
+    Cable(Cable),
+}
+
+/// One thing that changes about the ways of MADs; the rest stays.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum WireChange {
+    /// Chance of loss.
+    Loss(f64),
+    /// Chance of a second copy.
+    Duplicate(f64),
+    /// Up to so much longer.
+    Jitter(Duration),
+    /// Time for a link: of a cable its own, of the fabric every cable's that has none of its own; of
+    /// a node what it adds.
+    Latency(Duration),
+}
+
+/// One thing that changes about agents; the rest stays.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum AgentChange {
+    /// Time for a MAD.
+    Service(Duration),
+    /// MADs that may wait; 0 is no limit.
+    Backlog(u32),
+    /// Answers leave later.
+    Delay(Duration),
+    /// No answers (or answers again).
+    Hung(bool),
+    /// Sets are refused (or done again).
+    Refuse(Option<Status>),
+    /// Answers are wrong with this chance (or right again).
+    Garbage(Option<Garbage>, f64),
 }
 
 /// What happens to the fabric at some time.
@@ -138,12 +234,27 @@ pub enum Action {
     Restore(PortAt),
     /// [`Fabric::bounce`].
     Bounce(PortAt),
+    /// Cuts and restores a cable so many times: cut at once and for half of each period.
+    Flap {
+        /// A port of the cable.
+        at: PortAt,
+        /// From cut to cut.
+        period: Duration,
+        /// How often.
+        times: u32,
+    },
     /// [`Fabric::add_cable`].
     AddCable(LinkSpec),
     /// [`Fabric::remove_cable`].
     RemoveCable(PortAt),
     /// [`Fabric::move_cable`].
     MoveCable(PortAt, PortAt),
+    /// [`Fabric::swap_cables`].
+    SwapCables(PortAt, PortAt),
+    /// [`Fabric::degrade`].
+    Degrade(PortAt, LinkSpeed, LinkWidth),
+    /// [`Fabric::set_link_training`].
+    LinkTraining(Duration),
     /// [`Fabric::power_off`].
     PowerOff(NodeIdx),
     /// [`Fabric::power_on`].
@@ -152,6 +263,8 @@ pub enum Action {
     Reboot(NodeIdx),
     /// [`Fabric::inject_trap`].
     Trap(PortAt, TrapNumber),
+    /// [`Fabric::set_description`].
+    Describe(NodeIdx, String),
     /// [`Fabric::set_node_guid`].
     NodeGuid(NodeIdx, NodeGuid),
     /// [`Fabric::set_port_guid`].
@@ -166,16 +279,22 @@ pub enum Action {
     NodeFaults(NodeIdx, Option<Faults>),
     /// Chance that a MAD is lost on the link at a port, in both directions.
     LinkLoss(PortAt, f64),
-    /// An SM of somebody else appears.
-    AddForeignSm(PortAt, ForeignSm),
-    /// A manager is gone without a word.
-    Kill(ManagerId),
-    /// A manager stops: no MAD reaches it, no timer fires.
-    Pause(ManagerId),
-    /// It goes on, with what it knew.
-    Resume(ManagerId),
+    /// One thing about the ways of MADs.
+    Wire(Place, WireChange),
+    /// A receiver that takes one MAD in this time; see [`LinkFaults::drain`].
+    Drain(Cable, Duration),
+    /// One thing about the agent of a node, or of all nodes.
+    Agent(Option<NodeIdx>, AgentChange),
+    /// Chance that a MAD of this attribute is lost at a place; 0 ends it.
+    AttrLoss(Place, AttrId, f64),
+    /// Ends all faults at a place: of the fabric, those of all nodes and cables too.
+    Heal(Place),
+    /// An SM of somebody else appears at an end port.
+    AddForeignSm(PortAt, Box<ForeignSm>),
+    /// It is gone without a word.
+    RemoveForeignSm(PortAt),
     /// Anything else.
-    Call(Box<dyn FnOnce(&mut Fabric)>),
+    Call(Box<dyn FnOnce(&mut Fabric) + Send>),
 }
 
 impl Action {
@@ -200,10 +319,18 @@ impl Action {
             Self::NodeFaults(..) => 16,
             Self::LinkLoss(..) => 17,
             Self::AddForeignSm(..) => 18,
-            Self::Kill(_) => 19,
-            Self::Pause(_) => 20,
-            Self::Resume(_) => 21,
+            Self::RemoveForeignSm(_) => 19,
+            Self::Flap { .. } => 20,
+            Self::SwapCables(..) => 21,
             Self::Call(_) => 22,
+            Self::Degrade(..) => 23,
+            Self::LinkTraining(_) => 24,
+            Self::Describe(..) => 25,
+            Self::Wire(..) => 26,
+            Self::Drain(..) => 27,
+            Self::Agent(..) => 28,
+            Self::AttrLoss(..) => 29,
+            Self::Heal(_) => 30,
         }
     }
 }

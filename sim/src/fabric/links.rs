@@ -4,6 +4,7 @@
 //! Coming up and going down are what switches report: PortStateChange and trap 128.
 
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, PhysState, PortInfo, PortState, TrapNumber};
+use ferrosm_mad::time::Instant;
 
 use super::{Fabric, SpecError, Timer};
 use crate::spec::{LinkSpec, PortAt};
@@ -28,6 +29,8 @@ pub(crate) struct Wire {
 pub(crate) struct Link {
     pub(crate) spec: LinkSpec,
     pub(crate) cut: bool,
+    /// The timer of the training under way; what goes down stops it.
+    pub(crate) training: Option<(Instant, u64)>,
 }
 
 impl Fabric {
@@ -44,7 +47,11 @@ impl Fabric {
             }
         }
         let link = u32::try_from(self.links.len()).unwrap_or(NO_LINK);
-        self.links.push(Some(Link { spec, cut: false }));
+        self.links.push(Some(Link {
+            spec,
+            cut: false,
+            training: None,
+        }));
         for (end, other) in [(spec.a, spec.b), (spec.b, spec.a)] {
             if let Some(slot) = self.slot(end) {
                 let node = u32::try_from(other.node).unwrap_or(u32::MAX);
@@ -136,7 +143,7 @@ impl Fabric {
         Ok(())
     }
 
-    fn link_index(&self, at: PortAt) -> Result<u32, SpecError> {
+    pub(super) fn link_index(&self, at: PortAt) -> Result<u32, SpecError> {
         let slot = self.slot(at).ok_or(SpecError::NoSuchPort(at))?;
         match self.wires[slot].link {
             NO_LINK => Err(SpecError::NoCable(at)),
@@ -149,7 +156,19 @@ impl Fabric {
         if self.training.is_zero() {
             self.train_if_possible(link);
         } else {
-            self.set_timer(self.now + self.training, Timer::Train(link));
+            self.stop_training(link);
+            let timer = self.set_timer(self.now + self.training, Timer::Train(link));
+            if let Some(Some(link)) = self.links.get_mut(link as usize) {
+                link.training = Some(timer);
+            }
+        }
+    }
+
+    fn stop_training(&mut self, link: u32) {
+        if let Some(Some(link)) = self.links.get_mut(link as usize)
+            && let Some(timer) = link.training.take()
+        {
+            self.timers.remove(&timer);
         }
     }
 
@@ -199,6 +218,7 @@ impl Fabric {
     }
 
     pub(super) fn bring_down(&mut self, index: u32) {
+        self.stop_training(index);
         let Some(Some(link)) = self.links.get(index as usize).copied() else {
             return;
         };

@@ -9,6 +9,7 @@
 //! [`Fabric::travel`] and [`Fabric::accept`] are its halves, for callers that let time pass between
 //! them.
 
+mod cables;
 mod counters;
 mod links;
 mod node;

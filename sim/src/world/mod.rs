@@ -1,39 +1,40 @@
-//! A deterministic world: managers, a fabric, virtual time, and things that go wrong.
+//! A deterministic world: managers on a [`Net`], in virtual time.
 //!
-//! [`World`] owns the clock, the seed and the events under way, ordered by time and then by when
-//! they were made. The same seed and the same calls give the same run to the byte
-//! ([`World::trace_hash`]). It never waits, and it invents no timeouts: deadlines are the
-//! managers'.
+//! [`World`] owns the managers and says what time it is; everything between them is the net's. The
+//! same seed and the same calls give the same run to the byte ([`World::trace_hash`]). It never
+//! waits, and it invents no timeouts: deadlines are the managers'.
 
-mod faulty;
 mod manager;
-mod queue;
-mod trace;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{MadOut, Method};
 use ferrosm_mad::time::Instant;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 
-pub use manager::{ForeignSm, Manager};
-use queue::{Key, Queue};
-use trace::TraceHash;
-pub use trace::{Event, TraceEvent};
+pub use manager::Manager;
 
-use crate::fabric::{Delivery, Fabric, Packet, Reaction, SpecError};
+use crate::fabric::{Delivery, Fabric, Packet, SpecError};
 use crate::faults::{Action, Faults};
+pub use crate::net::{Event, ForeignSm, HOP_TIME, TraceEvent};
+use crate::net::{ForeignId, ManagerNote, Net, Note};
 use crate::spec::{NodeIdx, PortAt};
 
 /// A manager that a world hosts, in the order of their coming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ManagerId(pub usize);
 
-/// Time that a MAD takes for a link, unless set.
-pub const HOP_TIME: Duration = Duration::from_nanos(300);
+/// What can happen to a manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ManagerAction {
+    /// It is gone without a word.
+    Kill,
+    /// It stops: no MAD reaches it, no timer fires.
+    Pause,
+    /// It goes on, with what it knew.
+    Resume,
+}
 
 /// Calls at one instant after which a manager is said to spin.
 const SPIN_LIMIT: u32 = 100_000;
@@ -46,32 +47,18 @@ struct Actor<M> {
 
 enum Who<M> {
     Ours(M),
-    Foreign(Box<ForeignSm>),
+    Foreign(ForeignId),
     Gone,
 }
 
-type Observer = Box<dyn FnMut(&TraceEvent<'_>)>;
-
 /// See the module's text.
 pub struct World<M> {
-    fabric: Fabric,
-    now: Instant,
-    queue: Queue,
+    net: Net,
     actors: Vec<Actor<M>>,
-    rng: ChaCha8Rng,
-    hop_time: Duration,
-    faults: Faults,
-    node_faults: BTreeMap<NodeIdx, Faults>,
-    link_loss: BTreeMap<PortAt, f64>,
-    busy_until: Vec<Instant>,
-    actions: Vec<Option<Action>>,
-    pending_actions: usize,
-    action_errors: Vec<(Instant, SpecError)>,
-    trap_buffer: Vec<Packet>,
+    deliveries: Vec<Delivery>,
+    errors: Vec<SpecError>,
     report_lost: Option<Duration>,
     outstanding: BTreeSet<(usize, Tid)>,
-    trace: TraceHash,
-    observer: Option<Observer>,
     spins: u32,
 }
 
@@ -80,24 +67,12 @@ impl<M: Manager> World<M> {
     #[must_use]
     pub fn new(fabric: Fabric, seed: u64) -> Self {
         Self {
-            busy_until: vec![Instant::START; fabric.num_nodes()],
-            fabric,
-            now: Instant::START,
-            queue: Queue::default(),
+            net: Net::new(fabric, seed),
             actors: Vec::new(),
-            rng: ChaCha8Rng::seed_from_u64(seed),
-            hop_time: HOP_TIME,
-            faults: Faults::NONE,
-            node_faults: BTreeMap::new(),
-            link_loss: BTreeMap::new(),
-            actions: Vec::new(),
-            pending_actions: 0,
-            action_errors: Vec::new(),
-            trap_buffer: Vec::new(),
+            deliveries: Vec::new(),
+            errors: Vec::new(),
             report_lost: None,
             outstanding: BTreeSet::new(),
-            trace: TraceHash::default(),
-            observer: None,
             spins: 0,
         }
     }
@@ -107,8 +82,12 @@ impl<M: Manager> World<M> {
     /// # Errors
     /// If there is no such end port, or somebody uses it.
     pub fn add_manager(&mut self, at: Option<PortAt>, manager: M) -> Result<ManagerId, SpecError> {
-        let at = at.unwrap_or_else(|| self.fabric.default_port());
-        self.host(at, Who::Ours(manager))
+        let at = at.unwrap_or_else(|| self.net.fabric().default_port());
+        self.check_free(at)?;
+        let fabric = self.net.fabric_mut();
+        fabric.attach(at)?;
+        fabric.set_is_sm(at, true)?;
+        Ok(self.host(at, Who::Ours(manager)))
     }
 
     /// Hosts a scripted SM of somebody else.
@@ -116,20 +95,20 @@ impl<M: Manager> World<M> {
     /// # Errors
     /// If there is no such end port, or somebody uses it.
     pub fn add_foreign_sm(&mut self, at: PortAt, sm: ForeignSm) -> Result<ManagerId, SpecError> {
-        self.host(at, Who::Foreign(Box::new(sm)))
+        self.check_free(at)?;
+        let id = self.net.add_foreign_sm(at, sm)?;
+        Ok(self.host(at, Who::Foreign(id)))
     }
 
-    fn host(&mut self, at: PortAt, who: Who<M>) -> Result<ManagerId, SpecError> {
-        if self
-            .actors
-            .iter()
-            .any(|a| a.at == at && !matches!(a.who, Who::Gone))
-        {
+    fn check_free(&self, at: PortAt) -> Result<(), SpecError> {
+        let here = |a: &Actor<M>| a.at == at && !matches!(a.who, Who::Gone);
+        if self.actors.iter().any(here) || self.net.foreign_sm_at(at).is_some() {
             return Err(SpecError::PortInUse(at));
         }
-        self.fabric.set_now(self.now);
-        self.fabric.attach(at)?;
-        self.fabric.set_is_sm(at, true)?;
+        Ok(())
+    }
+
+    fn host(&mut self, at: PortAt, who: Who<M>) -> ManagerId {
         self.actors.push(Actor {
             at,
             who,
@@ -137,36 +116,53 @@ impl<M: Manager> World<M> {
         });
         let id = ManagerId(self.actors.len() - 1);
         self.drain(id.0);
-        Ok(id)
+        id
     }
 
     /// Ends a manager without a word and returns it; its port forgets IsSM.
     pub fn kill(&mut self, id: ManagerId) -> Option<M> {
         let actor = self.actors.get_mut(id.0)?;
-        let who = std::mem::replace(&mut actor.who, Who::Gone);
-        if !matches!(who, Who::Gone) {
-            let at = actor.at;
-            self.fabric.set_now(self.now);
-            let closed = self
-                .fabric
-                .set_is_sm(at, false)
-                .and_then(|()| self.fabric.detach(at));
-            self.note(closed);
-        }
-        match who {
-            Who::Ours(manager) => Some(manager),
-            Who::Foreign(_) | Who::Gone => None,
+        let at = actor.at;
+        match std::mem::replace(&mut actor.who, Who::Gone) {
+            Who::Ours(manager) => {
+                let fabric = self.net.fabric_mut();
+                let closed = fabric.set_is_sm(at, false);
+                let closed = closed.and_then(|()| fabric.detach(at));
+                self.errors.extend(closed.err());
+                Some(manager)
+            }
+            Who::Foreign(foreign) => {
+                self.errors
+                    .extend(self.net.remove_foreign_sm(foreign).err());
+                None
+            }
+            Who::Gone => None,
         }
     }
 
     /// A manager stops or goes on; MADs for it are lost meanwhile.
     pub fn set_paused(&mut self, id: ManagerId, paused: bool) {
-        if let Some(actor) = self.actors.get_mut(id.0) {
-            actor.paused = paused;
+        let Some(actor) = self.actors.get_mut(id.0) else {
+            return;
+        };
+        actor.paused = paused;
+        if let Who::Foreign(foreign) = actor.who {
+            self.net
+                .set_foreign_paused(foreign, paused, &mut self.deliveries);
         }
         if !paused {
             self.drain(id.0);
         }
+    }
+
+    /// Lets something happen to a manager at a time; at once if that is past.
+    pub fn schedule_manager(&mut self, at: Instant, id: ManagerId, action: ManagerAction) {
+        let note = match action {
+            ManagerAction::Kill => ManagerNote::Kill,
+            ManagerAction::Pause => ManagerNote::Pause,
+            ManagerAction::Resume => ManagerNote::Resume,
+        };
+        self.net.schedule_note(at, Note::Manager(id.0, note));
     }
 
     /// A manager that the world hosts; `None` if it is gone or not ours.
@@ -184,7 +180,7 @@ impl<M: Manager> World<M> {
         id: ManagerId,
         f: impl FnOnce(&mut M, Instant) -> R,
     ) -> Option<R> {
-        let now = self.now;
+        let now = self.now();
         let result = match &mut self.actors.get_mut(id.0)?.who {
             Who::Ours(manager) => f(manager, now),
             Who::Foreign(_) | Who::Gone => return None,
@@ -193,44 +189,79 @@ impl<M: Manager> World<M> {
         Some(result)
     }
 
-    /// A scripted SM.
-    #[must_use]
-    pub fn foreign_sm(&self, id: ManagerId) -> Option<&ForeignSm> {
-        match &self.actors.get(id.0)?.who {
-            Who::Foreign(sm) => Some(sm),
+    fn foreign_id(&self, id: ManagerId) -> Option<ForeignId> {
+        match self.actors.get(id.0)?.who {
+            Who::Foreign(foreign) => Some(foreign),
             Who::Ours(_) | Who::Gone => None,
         }
     }
 
+    /// A scripted SM.
+    #[must_use]
+    pub fn foreign_sm(&self, id: ManagerId) -> Option<&ForeignSm> {
+        self.net.foreign_sm(self.foreign_id(id)?)
+    }
+
     /// A scripted SM, to be changed.
     pub fn foreign_sm_mut(&mut self, id: ManagerId) -> Option<&mut ForeignSm> {
-        match &mut self.actors.get_mut(id.0)?.who {
-            Who::Foreign(sm) => Some(sm),
-            Who::Ours(_) | Who::Gone => None,
-        }
+        let id = self.foreign_id(id)?;
+        self.net.foreign_sm_mut(id)
+    }
+
+    /// What is between the managers.
+    #[must_use]
+    pub const fn net(&self) -> &Net {
+        &self.net
     }
 
     /// The devices.
     #[must_use]
     pub const fn fabric(&self) -> &Fabric {
-        &self.fabric
+        self.net.fabric()
     }
 
     /// The devices, to be changed at the present time.
     pub fn fabric_mut(&mut self) -> &mut Fabric {
-        self.fabric.set_now(self.now);
-        &mut self.fabric
+        self.net.fabric_mut()
     }
 
     /// The present.
     #[must_use]
     pub const fn now(&self) -> Instant {
-        self.now
+        self.net.now()
     }
 
     /// Time that a MAD takes for a link.
-    pub const fn set_hop_time(&mut self, time: Duration) {
-        self.hop_time = time;
+    pub fn set_hop_time(&mut self, time: Duration) {
+        self.net.set_hop_time(time);
+    }
+
+    /// Faults of the whole fabric.
+    pub fn set_faults(&mut self, faults: Faults) {
+        self.net.set_faults(faults);
+    }
+
+    /// Faults of one node; `None` makes it behave like all others.
+    pub fn set_node_faults(&mut self, node: NodeIdx, faults: Option<Faults>) {
+        self.net.set_node_faults(node, faults);
+    }
+
+    /// Chance that a MAD is lost on the link at a port, in both directions.
+    pub fn set_link_loss(&mut self, at: PortAt, loss: f64) {
+        self.net.set_link_loss(at, loss);
+    }
+
+    /// Does something to the fabric or its faults now.
+    ///
+    /// # Errors
+    /// If it cannot be done; see [`Net::act`].
+    pub fn act(&mut self, action: Action) -> Result<(), SpecError> {
+        self.net.act(action)
+    }
+
+    /// Ends all faults; what was cut or switched off stays so.
+    pub fn heal(&mut self) {
+        self.net.heal();
     }
 
     /// Whether and after what time a manager is told that a request got no answer (as the kernel
@@ -240,48 +271,36 @@ impl<M: Manager> World<M> {
     }
 
     /// Shows every MAD event from now on.
-    pub fn observe(&mut self, observer: impl FnMut(&TraceEvent<'_>) + 'static) {
-        self.observer = Some(Box::new(observer));
+    pub fn observe(&mut self, observer: impl FnMut(&TraceEvent<'_>) + Send + 'static) {
+        self.net.observe(observer);
     }
 
     /// A hash of all that happened: equal for equal runs.
     #[must_use]
-    pub const fn trace_hash(&self) -> u64 {
-        self.trace.value()
+    pub fn trace_hash(&self) -> u64 {
+        self.net.trace_hash()
     }
 
     /// Scheduled actions that could not be done, and why.
     #[must_use]
     pub fn action_errors(&self) -> &[(Instant, SpecError)] {
-        &self.action_errors
+        self.net.action_errors()
     }
 
     /// MADs under way.
     #[must_use]
     pub const fn in_flight(&self) -> usize {
-        self.queue.in_flight()
+        self.net.in_flight()
     }
 
     /// Lets something happen at a time; at once if that is past.
     pub fn schedule(&mut self, at: Instant, action: Action) {
-        let index = self.actions.len();
-        self.actions.push(Some(action));
-        self.pending_actions += 1;
-        self.queue.push(at.max(self.now), Key::Action(index));
+        self.net.schedule(at, action);
     }
 
     fn next_time(&self) -> Option<Instant> {
-        let timers = self
-            .actors
-            .iter()
-            .filter(|a| !a.paused)
-            .filter_map(Actor::poll_timeout);
-        self.queue
-            .next_time()
-            .into_iter()
-            .chain(self.fabric.poll_timeout())
-            .chain(timers)
-            .min()
+        let timers = self.actors.iter().filter_map(Actor::poll_timeout);
+        self.net.next_time().into_iter().chain(timers).min()
     }
 
     /// Lets the next thing happen and returns when that was; `None` if there is nothing.
@@ -290,36 +309,26 @@ impl<M: Manager> World<M> {
     /// If a manager asks for a time that has come again and again.
     pub fn step(&mut self) -> Option<Instant> {
         let next = self.next_time()?;
-        if next > self.now {
-            self.now = next;
+        if next > self.now() {
+            self.net.set_now(next);
             self.spins = 0;
         }
-        if self.queue.next_time().is_some_and(|t| t <= self.now) {
-            if let Some(key) = self.queue.pop() {
-                self.happen(key);
+        let now = self.now();
+        if self.net.next_time().is_some_and(|t| t <= now) {
+            if let Some(note) = self.net.step(&mut self.deliveries) {
+                self.told(note);
             }
-        } else if self.fabric.poll_timeout().is_some_and(|t| t <= self.now) {
-            let mut traps = std::mem::take(&mut self.trap_buffer);
-            self.fabric.fire(self.now, &mut traps);
-            for packet in traps.drain(..) {
-                self.journey(packet);
-            }
-            self.trap_buffer = traps;
-        } else {
-            let due = |a: &Actor<M>| !a.paused && a.poll_timeout().is_some_and(|t| t <= self.now);
-            if let Some(index) = self.actors.iter().position(due) {
-                self.spins += 1;
-                assert!(
-                    self.spins < SPIN_LIMIT,
-                    "manager {index} spins at {:?}",
-                    self.now
-                );
-                let now = self.now;
-                self.actors[index].call(|m| m.handle_timeout(now));
-                self.drain(index);
-            }
+            self.hand_out();
+            return Some(now);
         }
-        Some(self.now)
+        let due = |a: &Actor<M>| a.poll_timeout().is_some_and(|t| t <= now);
+        if let Some(index) = self.actors.iter().position(due) {
+            self.spins += 1;
+            assert!(self.spins < SPIN_LIMIT, "manager {index} spins at {now:?}");
+            self.actors[index].call(|m| m.handle_timeout(now));
+            self.drain(index);
+        }
+        Some(now)
     }
 
     /// Runs to a time, what happens then included.
@@ -327,12 +336,12 @@ impl<M: Manager> World<M> {
         while self.next_time().is_some_and(|t| t <= deadline) {
             self.step();
         }
-        self.now = self.now.max(deadline);
+        self.net.set_now(deadline);
     }
 
     /// Runs for a time.
     pub fn run_for(&mut self, time: Duration) {
-        self.run_until(self.now + time);
+        self.run_until(self.now() + time);
     }
 
     /// Runs until no MAD is under way, nothing is scheduled, and no timer is due within `quiet`.
@@ -353,7 +362,7 @@ impl<M: Manager> World<M> {
                 return true;
             }
             if self.next_time().is_none_or(|t| t > deadline) {
-                self.now = self.now.max(deadline);
+                self.net.set_now(deadline);
                 return done(self);
             }
             self.step();
@@ -363,35 +372,26 @@ impl<M: Manager> World<M> {
     /// Whether no MAD is under way, nothing is scheduled, and no timer is due within `quiet`.
     #[must_use]
     pub fn is_quiet(&self, quiet: Duration) -> bool {
-        self.queue.in_flight() == 0
-            && self.pending_actions == 0
-            && self.next_time().is_none_or(|t| t > self.now + quiet)
+        self.net.in_flight() == 0
+            && self.net.scheduled() == 0
+            && self.next_time().is_none_or(|t| t > self.now() + quiet)
     }
 
-    fn happen(&mut self, key: Key) {
-        match key {
-            Key::Arrive(index) => self.arrive(index),
-            Key::Serve(index) => {
-                let packet = self.queue.take(index);
-                self.serve(packet);
-            }
-            Key::Depart(index) => {
-                let packet = self.queue.take(index);
-                self.journey(packet);
-            }
-            Key::Action(index) => {
-                self.pending_actions -= 1;
-                if let Some(action) = self.actions[index].take() {
-                    self.act(action);
-                }
-            }
-            Key::Lost(index, tid) => {
+    /// Something that the net was asked to tell of.
+    fn told(&mut self, note: Note) {
+        match note {
+            Note::Lost(index, tid) => {
                 if self.outstanding.remove(&(index, tid)) && !self.actors[index].paused {
-                    let now = self.now;
+                    let now = self.now();
                     self.actors[index].call(|m| m.handle_send_failed(tid, now));
                     self.drain(index);
                 }
             }
+            Note::Manager(index, ManagerNote::Kill) => {
+                self.kill(ManagerId(index));
+            }
+            Note::Manager(index, ManagerNote::Pause) => self.set_paused(ManagerId(index), true),
+            Note::Manager(index, ManagerNote::Resume) => self.set_paused(ManagerId(index), false),
         }
     }
 
@@ -404,77 +404,43 @@ impl<M: Manager> World<M> {
             {
                 let tid = mad.mad.tid();
                 self.outstanding.insert((index, tid));
-                self.queue.push(self.now + after, Key::Lost(index, tid));
+                let when = self.now() + after;
+                self.net.schedule_note(when, Note::Lost(index, tid));
             }
-            self.fabric.totals.sent += 1;
-            self.journey(Packet::new(at, &mad));
+            self.net.launch(Packet::new(at, &mad), &mut self.deliveries);
         }
     }
 
     /// A MAD that somebody at a port sends, whoever it is.
     pub fn inject(&mut self, at: PortAt, mad: &MadOut) {
-        self.fabric.totals.sent += 1;
-        self.journey(Packet::new(at, mad));
+        self.net.inject(at, mad, &mut self.deliveries);
+    }
+
+    /// Gives managers what arrived for them.
+    fn hand_out(&mut self) {
+        if self.deliveries.is_empty() {
+            return;
+        }
+        let mut deliveries = std::mem::take(&mut self.deliveries);
+        for delivery in deliveries.drain(..) {
+            self.deliver(&delivery);
+        }
+        // What was sent meanwhile has not arrived: it takes its way through the net's events.
+        self.deliveries = deliveries;
     }
 
     fn deliver(&mut self, delivery: &Delivery) {
-        self.note_mad(Event::Delivered, delivery.at, &delivery.mad.mad);
         for index in 0..self.actors.len() {
             let actor = &self.actors[index];
-            if actor.at == delivery.at && !actor.paused && !matches!(actor.who, Who::Gone) {
-                let (mad, now) = (delivery.mad, self.now);
-                if self.report_lost.is_some() && mad.mad.method().is_response() {
-                    self.outstanding.remove(&(index, mad.mad.tid()));
-                }
-                self.actors[index].call(|m| m.handle_mad(mad, now));
-                self.drain(index);
+            if actor.at != delivery.at || actor.paused || !matches!(actor.who, Who::Ours(_)) {
+                continue;
             }
-        }
-    }
-
-    fn serve(&mut self, mut packet: Packet) {
-        let node = packet.at.node;
-        let faults = self.agent_faults(node);
-        if let Some(status) = faults.refuse_sets
-            && packet.is_for_agent()
-            && packet.mad.method() == Method::Set
-        {
-            packet.answer(status);
-        } else {
-            match self.fabric.accept(&mut packet, self.now) {
-                Reaction::Answer => {}
-                Reaction::Deliver(delivery) => return self.deliver(&delivery),
-                Reaction::Taken => return,
-                Reaction::Dropped(reason) => {
-                    return self.note_mad(Event::Dropped(reason), packet.at, &packet.mad);
-                }
+            let (mad, now) = (delivery.mad, self.now());
+            if self.report_lost.is_some() && mad.mad.method().is_response() {
+                self.outstanding.remove(&(index, mad.mad.tid()));
             }
-        }
-        self.garble(&faults, &mut packet.mad);
-        if faults.delay.is_zero() {
-            self.journey(packet);
-        } else {
-            let index = self.queue.put(packet);
-            self.queue.push(self.now + faults.delay, Key::Depart(index));
-        }
-    }
-
-    fn note_mad(&mut self, event: Event, at: PortAt, mad: &ferrosm_mad::mad::Mad) {
-        let event = TraceEvent {
-            now: self.now,
-            event,
-            at,
-            mad,
-        };
-        self.trace.event(&event);
-        if let Some(observer) = &mut self.observer {
-            observer(&event);
-        }
-    }
-
-    fn note(&mut self, result: Result<(), SpecError>) {
-        if let Err(error) = result {
-            self.action_errors.push((self.now, error));
+            self.actors[index].call(|m| m.handle_mad(mad, now));
+            self.drain(index);
         }
     }
 }
@@ -482,28 +448,22 @@ impl<M: Manager> World<M> {
 impl<M: Manager> Actor<M> {
     fn poll_timeout(&self) -> Option<Instant> {
         match &self.who {
-            Who::Ours(m) => m.poll_timeout(),
-            Who::Foreign(m) => m.poll_timeout(),
-            Who::Gone => None,
+            Who::Ours(m) if !self.paused => m.poll_timeout(),
+            Who::Ours(_) | Who::Foreign(_) | Who::Gone => None,
         }
     }
 
     fn poll_send(&mut self) -> Option<MadOut> {
-        if self.paused {
-            return None;
-        }
         match &mut self.who {
-            Who::Ours(m) => m.poll_send(),
-            Who::Foreign(m) => m.poll_send(),
-            Who::Gone => None,
+            Who::Ours(m) if !self.paused => m.poll_send(),
+            Who::Ours(_) | Who::Foreign(_) | Who::Gone => None,
         }
     }
 
-    fn call(&mut self, f: impl FnOnce(&mut dyn Manager)) {
+    fn call(&mut self, f: impl FnOnce(&mut M)) {
         match &mut self.who {
             Who::Ours(m) => f(m),
-            Who::Foreign(m) => f(m.as_mut()),
-            Who::Gone => {}
+            Who::Foreign(_) | Who::Gone => {}
         }
     }
 }

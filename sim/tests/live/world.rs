@@ -1,8 +1,7 @@
 //! Virtual time, faults, and runs that repeat.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ferrosm_mad::attr::{Notice, SmControl, SmInfo, SmState, TrapNumber, id};
@@ -19,6 +18,11 @@ use proptest::prelude::*;
 
 use crate::discovery::Explorer;
 use crate::rig::{Rig, chain, path_to};
+
+/// What an observer has gathered since last asked.
+fn taken<T: Default>(shared: &Mutex<T>) -> T {
+    std::mem::take(&mut *shared.lock().unwrap())
+}
 
 const QUIET: Duration = Duration::from_millis(200);
 
@@ -76,10 +80,10 @@ fn and_it_finds_them_where_much_goes_wrong() {
 fn run(seed: u64, loss: f64) -> (u64, Vec<u8>) {
     let spec = generate::from_spec("ring:8,1").unwrap();
     let (mut world, _) = world(&spec, seed);
-    let all = Rc::new(RefCell::new(Vec::new()));
-    let sink = Rc::clone(&all);
+    let all = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&all);
     world.observe(move |e| {
-        let mut sink = sink.borrow_mut();
+        let mut sink = sink.lock().unwrap();
         sink.extend(e.now.as_nanos().to_be_bytes());
         sink.extend(format!("{:?}{:?}", e.event, e.at).bytes());
         sink.extend(e.mad.as_bytes());
@@ -92,7 +96,7 @@ fn run(seed: u64, loss: f64) -> (u64, Vec<u8>) {
     world.schedule(at(1), Action::Reboot(9));
     world.schedule(at(70), Action::Cut(PortAt::new(8, 1)));
     world.run_until(at(2_000));
-    (world.trace_hash(), all.take())
+    (world.trace_hash(), taken(&all))
 }
 
 proptest! {
@@ -158,17 +162,17 @@ fn duplicates_arrive_twice() {
 /// The time at which each answer arrived.
 fn arrivals(prepare: impl FnOnce(&mut World<Explorer>)) -> Vec<(Tid, u64)> {
     let (mut world, id) = idle(&chain(2), 4);
-    let seen = Rc::new(RefCell::new(Vec::new()));
-    let sink = Rc::clone(&seen);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
     world.observe(move |e| {
         if e.event == Event::Delivered {
-            sink.borrow_mut().push((e.mad.tid(), e.now.as_nanos()));
+            sink.lock().unwrap().push((e.mad.tid(), e.now.as_nanos()));
         }
     });
     prepare(&mut world);
     ask(&mut world, id, path_to(2), 20);
     world.run_until(at(10_000));
-    seen.take()
+    taken(&seen)
 }
 
 #[test]
@@ -229,11 +233,11 @@ fn a_hung_agent_is_silent_and_forwards() {
 fn refused_sets_are_answered_and_not_done() {
     let (mut world, _) = idle(&chain(1), 1);
     world.set_node_faults(1, Some(Faults::refusing(Status::BUSY)));
-    let statuses = Rc::new(RefCell::new(Vec::new()));
-    let sink = Rc::clone(&statuses);
+    let statuses = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&statuses);
     world.observe(move |e| {
         if e.event == Event::Delivered {
-            sink.borrow_mut().push(e.mad.status());
+            sink.lock().unwrap().push(e.mad.status());
         }
     });
     let set = SmpRequest::set(id::LFT, AttrMod(0), MKey::NONE, [1; 64]);
@@ -243,7 +247,7 @@ fn refused_sets_are_answered_and_not_done() {
     };
     world.inject(PortAt::new(0, 1), &mad);
     world.run_until(at(1));
-    assert_eq!(statuses.take(), [Status::BUSY]);
+    assert_eq!(taken(&statuses), [Status::BUSY]);
     assert_eq!(world.fabric().lft(1), []);
 }
 
@@ -258,16 +262,16 @@ fn garbage_is_of_the_kind_that_was_asked_for() {
     ] {
         let (mut world, id) = idle(&chain(1), 9);
         world.set_node_faults(1, Some(Faults::garbage(kind)));
-        let seen = Rc::new(RefCell::new(Vec::new()));
-        let sink = Rc::clone(&seen);
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&seen);
         world.observe(move |e| {
             if e.event == Event::Delivered {
-                sink.borrow_mut().push(*e.mad);
+                sink.lock().unwrap().push(*e.mad);
             }
         });
         ask(&mut world, id, path_to(1), 5);
         world.run_until(at(10));
-        let seen = seen.take();
+        let seen = taken(&seen);
         assert_eq!(seen.len(), 5);
         for (mad, tid) in seen.iter().zip(1..) {
             let right = [
@@ -318,6 +322,29 @@ fn links_take_their_time_to_train_where_that_is_set() {
     }
 }
 
+/// A link that goes down while it trains begins anew: the timer from before brings it up no sooner.
+#[test]
+fn a_link_that_bounces_while_it_trains_trains_in_full() {
+    let (mut world, _) = idle(&chain(2), 1);
+    world
+        .fabric_mut()
+        .set_link_training(Duration::from_millis(40));
+    world.schedule(at(10), Action::Bounce(PortAt::new(1, 2)));
+    world.schedule(at(40), Action::Bounce(PortAt::new(1, 2)));
+    for (ms, up) in [(51, false), (79, false), (81, true)] {
+        world.run_until(at(ms));
+        assert_eq!(world.fabric().link_up(PortAt::new(2, 1)), up, "at {ms} ms");
+    }
+    // A cable that was cut while it trained stays down.
+    world.schedule(at(100), Action::Bounce(PortAt::new(1, 2)));
+    world.schedule(at(110), Action::Cut(PortAt::new(1, 2)));
+    world.schedule(at(120), Action::Restore(PortAt::new(1, 2)));
+    for (ms, up) in [(141, false), (159, false), (161, true)] {
+        world.run_until(at(ms));
+        assert_eq!(world.fabric().link_up(PortAt::new(2, 1)), up, "at {ms} ms");
+    }
+}
+
 #[test]
 fn traps_reach_the_manager_and_come_again() {
     let mut rig = Rig::new(&chain(2));
@@ -328,13 +355,13 @@ fn traps_reach_the_manager_and_come_again() {
     let id = world
         .add_manager(Some(PortAt::new(0, 1)), Explorer::default())
         .unwrap();
-    let traps = Rc::new(RefCell::new(0));
-    let sink = Rc::clone(&traps);
+    let traps = Arc::new(Mutex::new(0));
+    let sink = Arc::clone(&traps);
     world.observe(move |e| {
         let is_trap = e.mad.method() == ferrosm_mad::mad::Method::Trap;
         let number = Notice::decode(ferrosm_mad::smp::data(e.mad)).trap_number;
         let is_ours = number == TrapNumber::BufferOverrun;
-        *sink.borrow_mut() += u32::from(is_trap && is_ours && e.event == Event::Delivered);
+        *sink.lock().unwrap() += u32::from(is_trap && is_ours && e.event == Event::Delivered);
     });
     world.schedule(
         at(10),
@@ -342,23 +369,23 @@ fn traps_reach_the_manager_and_come_again() {
     );
     world.run_until(at(10 + 3 * 1_074));
     assert_eq!(
-        traps.take(),
+        taken(&traps),
         4,
         "at once, and three times a SubnetTimeout of 1,073.7 ms later"
     );
     assert!(world.kill(id).is_some());
     world.run_until(at(20_000));
-    assert_eq!(traps.take(), 0, "nobody is there any more");
+    assert_eq!(taken(&traps), 0, "nobody is there any more");
 }
 
 /// Asks node 3 of a chain for or about its SM, and returns the answer.
 fn sm_info(world: &mut World<Explorer>, request: &SmpRequest) -> Option<(Status, SmInfo)> {
-    let seen = Rc::new(RefCell::new(None));
-    let sink = Rc::clone(&seen);
+    let seen = Arc::new(Mutex::new(None));
+    let sink = Arc::clone(&seen);
     world.observe(move |e| {
         if e.event == Event::Delivered && e.mad.method().is_response() {
             let info = SmInfo::decode(ferrosm_mad::smp::data(e.mad));
-            *sink.borrow_mut() = Some((e.mad.status(), info));
+            *sink.lock().unwrap() = Some((e.mad.status(), info));
         }
     });
     let mad = MadOut {
@@ -367,7 +394,7 @@ fn sm_info(world: &mut World<Explorer>, request: &SmpRequest) -> Option<(Status,
     };
     world.inject(PortAt::new(0, 1), &mad);
     world.run_for(Duration::from_millis(1));
-    seen.take()
+    taken(&seen)
 }
 
 #[test]

@@ -1,17 +1,19 @@
 //! What happened, as a number to compare runs by and as events to look at.
 
+use std::fmt;
+
 use ferrosm_mad::mad::Mad;
 use ferrosm_mad::time::Instant;
 
-use crate::fabric::DropReason;
+use crate::fabric::{DropReason, Packet};
 use crate::spec::PortAt;
 
 /// What happened to a MAD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// A manager or a node sent it (answers and traps included).
+    /// A program or a node sent it (answers and traps included).
     Sent,
-    /// A manager got it.
+    /// A program got it.
     Delivered,
     /// The devices threw it away.
     Dropped(DropReason),
@@ -19,7 +21,7 @@ pub enum Event {
     Lost,
 }
 
-/// A MAD at a place and time.
+/// A MAD at a place and time. [`fmt::Display`] writes it as one line.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceEvent<'a> {
     /// When.
@@ -30,11 +32,46 @@ pub struct TraceEvent<'a> {
     pub at: PortAt,
     /// The MAD.
     pub mad: &'a Mad,
+    /// The MAD with its addresses, keys and global route header.
+    pub packet: &'a Packet,
+}
+
+impl fmt::Display for TraceEvent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let h = self.mad.header();
+        write!(f, "{:?} ", self.now)?;
+        match self.event {
+            Event::Sent => f.write_str("sent")?,
+            Event::Delivered => f.write_str("delivered")?,
+            Event::Dropped(reason) => write!(f, "dropped ({reason:?})")?,
+            Event::Lost => f.write_str("lost")?,
+        }
+        write!(
+            f,
+            " {}[{}] lid {}->{} qp {}->{} class {:#x} method {:#x} attr {:#x} mod {:#x} tid {:#x} status {:#x} ",
+            self.at.node,
+            self.at.port,
+            self.packet.slid.0,
+            self.packet.dlid.0,
+            self.packet.src_qpn.0,
+            self.packet.dest_qpn.0,
+            h.mgmt_class.0,
+            h.method.0,
+            h.attr_id.0,
+            h.attr_mod.0,
+            h.tid.0,
+            h.status,
+        )?;
+        for byte in self.mad.as_bytes() {
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
 }
 
 /// A hash of everything that happened, in order. Not for secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct TraceHash(u64);
+pub(crate) struct TraceHash(u64);
 
 impl TraceHash {
     pub(super) const fn value(self) -> u64 {

@@ -1,0 +1,218 @@
+//! How packets get through, and what goes wrong on the way: the part of the net that draws numbers.
+
+use std::time::Duration;
+
+use ferrosm_mad::attr::id;
+use ferrosm_mad::ids::AttrId;
+use ferrosm_mad::mad::{Mad, Method};
+use ferrosm_mad::smp::{DATA_LEN, DATA_OFFSET};
+use rand::Rng;
+
+use super::queue::Key;
+use super::table::{below, chance, up_to};
+use super::{Event, Net, TraceEvent};
+use crate::fabric::{Delivery, Packet, Reaction};
+use crate::faults::{Faults, Garbage};
+use crate::spec::PortAt;
+
+impl Net {
+    /// Sends a packet off: it arrives later, perhaps twice, or never.
+    pub(super) fn journey(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
+        if self.plain {
+            return self.rush(packet, out);
+        }
+        let from = packet.at;
+        self.note(Event::Sent, from, &packet);
+        let (result, lost, duplicate, mut flight) = if self.table.is_even() {
+            let lost = chance(&mut self.rng, self.table.all.loss);
+            let result = self.fabric.travel(&mut packet);
+            let hops = u32::from(packet.hops);
+            let flight = self.table.hop_time * hops + self.table.all.latency * (hops + 1);
+            (result, lost, 0.0, flight)
+        } else {
+            let attr = packet.mad.attr_id();
+            let Self {
+                fabric,
+                rng,
+                table,
+                now,
+                ..
+            } = self;
+            let mut trip = table.begin(from.node, attr, rng);
+            let result = fabric.travel_seen(&mut packet, |at| {
+                table.enter(at, attr, *now, &mut trip, rng);
+            });
+            (result, trip.lost, trip.duplicate, trip.flight)
+        };
+        if let Err(reason) = result {
+            self.fabric.count_drop(reason);
+            self.note(Event::Dropped(reason), packet.at, &packet);
+            return;
+        }
+        if lost {
+            self.note(Event::Lost, packet.at, &packet);
+            return;
+        }
+        let (chance_of_two, jitter) = self.table.spread(from.node, packet.at.node);
+        let copies = 1 + u32::from(chance(&mut self.rng, chance_of_two.max(duplicate)));
+        flight = flight.max(Duration::ZERO);
+        for _ in 0..copies {
+            let extra = up_to(&mut self.rng, jitter);
+            let index = self.queue.put(packet);
+            self.queue
+                .push(self.now + flight + extra, Key::Arrive(index));
+        }
+    }
+
+    /// Carries a packet and its answer to their ends at once: nothing is wrong, nothing takes time.
+    fn rush(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
+        loop {
+            self.note(Event::Sent, packet.at, &packet);
+            if let Err(reason) = self.fabric.travel(&mut packet) {
+                self.fabric.count_drop(reason);
+                self.note(Event::Dropped(reason), packet.at, &packet);
+                return;
+            }
+            match self.fabric.accept(&mut packet, self.now) {
+                Reaction::Answer => {}
+                Reaction::Deliver(delivery) => return self.deliver(delivery, &packet, out),
+                Reaction::Taken => return,
+                Reaction::Dropped(reason) => {
+                    return self.note(Event::Dropped(reason), packet.at, &packet);
+                }
+            }
+        }
+    }
+
+    /// A packet reached its node: an agent takes its time, a program does not.
+    pub(super) fn arrive(&mut self, index: u32, out: &mut Vec<Delivery>) {
+        let packet = self.queue.peek(index);
+        let node = packet.at.node;
+        if !packet.is_for_agent() {
+            let packet = self.queue.take(index);
+            return self.serve(packet, out);
+        }
+        let faults = self.table.agent(node);
+        if faults.hung {
+            let packet = self.queue.take(index);
+            return self.note(Event::Lost, packet.at, &packet);
+        }
+        if self.busy_until.len() <= node {
+            self.busy_until.resize(node + 1, self.now);
+        }
+        let start = self.busy_until[node].max(self.now);
+        let done = start + faults.service;
+        if faults.backlog != 0 && start.since(self.now) > faults.service * faults.backlog {
+            let packet = self.queue.take(index);
+            return self.note(Event::Lost, packet.at, &packet);
+        }
+        self.busy_until[node] = done;
+        if done == self.now {
+            let packet = self.queue.take(index);
+            self.serve(packet, out);
+        } else {
+            self.queue.push(done, Key::Serve(index));
+        }
+    }
+
+    /// The node deals with a packet.
+    pub(super) fn serve(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
+        let faults = self.table.agent(packet.at.node);
+        if let Some(status) = faults.refuse_sets
+            && packet.is_for_agent()
+            && packet.mad.method() == Method::Set
+        {
+            packet.answer(status);
+        } else {
+            match self.fabric.accept(&mut packet, self.now) {
+                Reaction::Answer => {}
+                Reaction::Deliver(delivery) => return self.deliver(delivery, &packet, out),
+                Reaction::Taken => return,
+                Reaction::Dropped(reason) => {
+                    return self.note(Event::Dropped(reason), packet.at, &packet);
+                }
+            }
+        }
+        self.garble(&faults, &mut packet.mad);
+        if faults.delay.is_zero() {
+            self.journey(packet, out);
+        } else {
+            let index = self.queue.put(packet);
+            self.queue.push(self.now + faults.delay, Key::Depart(index));
+        }
+    }
+
+    /// A program gets a MAD, and so does a foreign SM at its port; what is asked of an SM, it alone.
+    fn deliver(&mut self, delivery: Delivery, packet: &Packet, out: &mut Vec<Delivery>) {
+        self.note(Event::Delivered, delivery.at, packet);
+        let here = |f: &super::Foreign| f.at == delivery.at && f.is_awake();
+        let Some(index) = self.foreigners.iter().position(here) else {
+            out.push(delivery);
+            return;
+        };
+        let mad = &delivery.mad.mad;
+        let method = mad.method();
+        if mad.attr_id() != id::SM_INFO || (method != Method::Get && method != Method::Set) {
+            out.push(delivery);
+        }
+        self.foreigners[index].handle_mad(delivery.mad, self.now);
+        self.drain_foreigner(index, out);
+    }
+
+    /// Spoils an answer.
+    fn garble(&mut self, faults: &Faults, mad: &mut Mad) {
+        let Some(kind) = faults.garbage else { return };
+        let rng = &mut self.rng;
+        if !chance(rng, faults.garbage_chance) {
+            return;
+        }
+        let kind = match kind {
+            Garbage::Any => match below(rng, 5) {
+                0 => Garbage::Data,
+                1 => Garbage::Status,
+                2 => Garbage::Tid,
+                3 => Garbage::Attribute,
+                _ => Garbage::Modifier,
+            },
+            Garbage::Data
+            | Garbage::Status
+            | Garbage::Tid
+            | Garbage::Attribute
+            | Garbage::Modifier => kind,
+        };
+        let mut header = mad.header();
+        let noise = rng.next_u64();
+        #[expect(clippy::cast_possible_truncation, reason = "any bits will do")]
+        match kind {
+            Garbage::Data => {
+                rng.fill_bytes(&mut mad.as_bytes_mut()[DATA_OFFSET..DATA_OFFSET + DATA_LEN]);
+                return;
+            }
+            Garbage::Status => header.status |= 1 << (noise % 15),
+            Garbage::Tid => header.tid.0 ^= noise | 1,
+            Garbage::Attribute => header.attr_id = AttrId(header.attr_id.0 ^ (noise as u16 | 1)),
+            Garbage::Modifier | Garbage::Any => header.attr_mod.0 ^= noise as u32 | 1,
+        }
+        mad.set_header(&header);
+    }
+
+    #[inline]
+    fn note(&mut self, event: Event, at: PortAt, packet: &Packet) {
+        if self.trace.is_none() && self.observer.is_none() {
+            return;
+        }
+        let event = TraceEvent {
+            now: self.now,
+            event,
+            at,
+            mad: &packet.mad,
+            packet,
+        };
+        if let Some(trace) = &mut self.trace {
+            trace.event(&event);
+        }
+        if let Some(observer) = &mut self.observer {
+            observer(&event);
+        }
+    }
+}
