@@ -1,0 +1,337 @@
+//! Both ends of a channel: every message arrives once, whole and in order, nobody misses a wakeup, and a peer that writes
+//! nonsense or dies is an error.
+
+use std::os::fd::AsFd;
+use std::thread;
+use std::time::Duration;
+
+use ferrosm_channel::{ClientEnd, Hub, MAX_MESSAGE, RING_BYTES, Receive, ServerEnd, Spin, Take};
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+/// A bound for waits that must end by themselves: only a lost wakeup gets here, and fails the test.
+const BOUND: Timespec = Timespec {
+    tv_sec: 30,
+    tv_nsec: 0,
+};
+
+/// SplitMix64: the same seed, the same messages.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Mostly MAD sizes, some tables, now and then megabytes; lengths that are not multiples of 8.
+    fn message(&mut self) -> Vec<u8> {
+        let kind = self.next() % 100;
+        let len = match kind {
+            0..70 => self.next() % 400,
+            70..95 => self.next() % 40_000,
+            95..99 => self.next() % (2 * RING_BYTES as u64),
+            _ => self.next() % 3_000_000,
+        };
+        let mut byte = self.next().to_le_bytes()[0];
+        (0..len)
+            .map(|_| {
+                byte = byte.wrapping_mul(5).wrapping_add(1);
+                byte
+            })
+            .collect()
+    }
+}
+
+/// Cut into parts at seeded places: the parts of a message must not show.
+fn parts<'m>(message: &'m [u8], random: &mut Random) -> Vec<&'m [u8]> {
+    let mut parts = vec![];
+    let mut rest = message;
+    while !rest.is_empty() {
+        let at = (random.next() % 100) as usize;
+        let (part, more) = rest.split_at(at.clamp(1, rest.len()));
+        // The last part takes all if there are many.
+        if parts.len() > 20 {
+            parts.push(rest);
+            break;
+        }
+        parts.push(part);
+        rest = more;
+    }
+    parts
+}
+
+fn pair(hub: &Hub) -> (ServerEnd, ClientEnd, std::os::fd::OwnedFd) {
+    let (server, fds) = ServerEnd::pair(hub).unwrap();
+    let (client, fd) = ClientEnd::new(fds).unwrap();
+    (server, client, fd)
+}
+
+fn readable(fd: impl AsFd) -> bool {
+    let zero = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+    rustix::event::poll(&mut fds, Some(&zero)).unwrap();
+    fds[0].revents().contains(PollFlags::IN)
+}
+
+/// One message, waited for.
+fn receive(client: &ClientEnd, spin: Spin) -> Vec<u8> {
+    let mut buffer = vec![0; 400];
+    loop {
+        let size = buffer.len();
+        let judge = |len| {
+            if len <= size {
+                Take::Whole
+            } else {
+                Take::Leave
+            }
+        };
+        match client.receive(&mut buffer, judge).unwrap() {
+            Receive::Done(Take::Whole, len) => {
+                buffer.truncate(len);
+                return buffer;
+            }
+            Receive::Done(_, len) => buffer.resize(len, 0),
+            Receive::Empty => {
+                let woken = client.wait(spin, Some(&BOUND)).unwrap();
+                assert!(
+                    woken || !client.is_closed(),
+                    "the server is gone or a wakeup was lost"
+                );
+            }
+        }
+    }
+}
+
+/// Serves echoes to `clients` until all are gone; what cannot be sent yet is kept.
+fn echo(hub: &Hub, mut ends: Vec<ServerEnd>, messages: usize) {
+    let mut queues: Vec<std::collections::VecDeque<Vec<u8>>> =
+        ends.iter().map(|_| Default::default()).collect();
+    let mut left = messages * ends.len();
+    let mut message = vec![];
+    while left > 0 {
+        let mut worked = false;
+        for (end, queue) in ends.iter_mut().zip(&mut queues) {
+            // Bounded, so that a full ring is met too.
+            while queue.len() < 4 && end.receive(&mut message).unwrap() {
+                queue.push_back(message.clone());
+                worked = true;
+            }
+            while let Some(first) = queue.front() {
+                if !end.send(&[first]).unwrap() {
+                    break;
+                }
+                queue.pop_front();
+                left -= 1;
+                worked = true;
+            }
+        }
+        if !worked {
+            let idle = || !ends.iter().any(ServerEnd::is_ready);
+            hub.sleep(None, idle).unwrap();
+        }
+    }
+}
+
+/// Whatever the sizes, every message comes back as it was, in order; with and without spinning, from several clients.
+#[test]
+fn messages_of_any_size_come_back_in_order() {
+    const MESSAGES: usize = 400;
+    for (seed, spin_us) in [(1, 0), (2, 30)] {
+        let hub = Hub::new().unwrap();
+        let mut servers = vec![];
+        let mut clients = vec![];
+        for _ in 0..2 {
+            let (server, client, _fd) = pair(&hub);
+            servers.push(server);
+            clients.push(client);
+        }
+        thread::scope(|scope| {
+            scope.spawn(|| echo(&hub, servers, MESSAGES));
+            for (number, client) in clients.iter().enumerate() {
+                let seed = seed * 1000 + number as u64;
+                scope.spawn(move || {
+                    let mut random = Random(seed);
+                    for _ in 0..MESSAGES {
+                        let message = random.message();
+                        client.send(&parts(&message, &mut random)).unwrap();
+                    }
+                });
+                scope.spawn(move || {
+                    let spin = Spin::new(Duration::from_micros(spin_us));
+                    let mut random = Random(seed);
+                    for number in 0..MESSAGES {
+                        let message = random.message();
+                        let _ = parts(&message, &mut random);
+                        let echo = receive(client, spin);
+                        assert!(echo == message, "seed {seed}, message {number}");
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// The descriptor is readable exactly while a message waits, however it got there, also for who never polls.
+#[test]
+fn the_descriptor_tells_whether_something_waits() {
+    let hub = Hub::new().unwrap();
+    for polled_before in [false, true] {
+        let (mut server, client, fd) = pair(&hub);
+        let none = Spin::new(Duration::ZERO);
+        if polled_before {
+            // Goes to sleep and back: the server would not announce the next messages.
+            let zero = Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+            assert!(!client.wait(none, Some(&zero)).unwrap());
+            assert!(!client.begin());
+            assert!(server.send(&[b"quiet"]).unwrap());
+            assert!(!readable(&fd), "nobody wanted a byte");
+            client.exact();
+            assert!(server.is_ready(), "asked for a byte");
+            assert!(!server.receive(&mut vec![]).unwrap());
+            assert!(readable(&fd));
+            assert_eq!(receive(&client, none), b"quiet");
+        }
+        for round in 0..50 {
+            assert!(!readable(&fd), "round {round}");
+            assert!(server.send(&[b"a"]).unwrap());
+            assert!(readable(&fd));
+            assert!(server.send(&[b"b", b"c"]).unwrap());
+            let peeked = client.receive(&mut [0; 1], |_| Take::Peek(1)).unwrap();
+            assert_eq!(peeked, Receive::Done(Take::Peek(1), 1));
+            assert!(
+                readable(&fd),
+                "a message that was only looked at still waits"
+            );
+            assert_eq!(receive(&client, none), b"a");
+            assert!(readable(&fd), "one more");
+            assert_eq!(receive(&client, none), b"bc");
+        }
+        // In pieces: readable at the latest when it is whole, and until it is taken.
+        let long = vec![7; 2 * RING_BYTES];
+        let mut sent = false;
+        while !sent {
+            sent = server.send(&[&long]).unwrap();
+            assert_eq!(client.look(), sent);
+        }
+        assert!(readable(&fd));
+        assert_eq!(
+            client.receive(&mut [], |_| Take::Leave).unwrap(),
+            Receive::Done(Take::Leave, long.len())
+        );
+        assert!(readable(&fd));
+        assert!(receive(&client, none) == long);
+        assert!(!readable(&fd));
+    }
+}
+
+/// A thread that sleeps in the kernel is woken although another one takes messages without sleeping.
+#[test]
+fn sleepers_are_woken_beside_a_busy_thread() {
+    const MESSAGES: usize = 3000;
+    let hub = Hub::new().unwrap();
+    let (server, client, _fd) = pair(&hub);
+    let taken = std::sync::atomic::AtomicUsize::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| echo(&hub, vec![server], MESSAGES));
+        for spin_us in [0, 20] {
+            let (client, taken) = (&client, &taken);
+            scope.spawn(move || {
+                let spin = Spin::new(Duration::from_micros(spin_us));
+                let mut buffer = [0; 8];
+                while taken.load(std::sync::atomic::Ordering::SeqCst) < MESSAGES {
+                    let got = client.receive(&mut buffer, |_| Take::Whole).unwrap();
+                    if got != Receive::Empty {
+                        let before = taken.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                        if before + 1 < MESSAGES {
+                            client.send(&[&buffer]).unwrap();
+                        }
+                    } else {
+                        // Short, because the thread that does not get the last message is not told of it.
+                        let bound = Timespec {
+                            tv_sec: 0,
+                            tv_nsec: 200_000_000,
+                        };
+                        client.wait(spin, Some(&bound)).unwrap();
+                    }
+                }
+            });
+        }
+        client.send(&[&[0; 8]]).unwrap();
+    });
+}
+
+/// A server that goes away ends waits and writes; what it sent before is still received.
+#[test]
+fn a_dead_server_is_noticed() {
+    let hub = Hub::new().unwrap();
+    let (mut server, client, fd) = pair(&hub);
+    let none = Spin::new(Duration::ZERO);
+    assert!(server.send(&[b"last"]).unwrap());
+    assert!(client.check_alive());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            assert_eq!(receive(&client, none), b"last");
+            let woken = client.wait(none, Some(&BOUND)).unwrap();
+            assert!(!woken && client.is_closed());
+        });
+        drop(server);
+    });
+    assert!(!client.check_alive());
+    assert!(readable(&fd), "end of file");
+    assert!(client.send(&[b"x"]).is_err());
+}
+
+/// A server that dies while a client waits for room ends the wait.
+#[test]
+fn a_dead_server_ends_a_blocked_write() {
+    let hub = Hub::new().unwrap();
+    let (server, client, _fd) = pair(&hub);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| client.send(&[&vec![0; 2 * RING_BYTES]]));
+        // The writer has filled the ring, or soon will: either way nobody takes anything out.
+        while !server.is_ready() {
+            thread::yield_now();
+        }
+        drop(server);
+        assert!(writer.join().unwrap().is_err());
+    });
+}
+
+/// A client that vanishes in the middle of a message leaves a server that goes on.
+#[test]
+fn a_client_that_dies_in_a_message_is_nothing_special() {
+    let hub = Hub::new().unwrap();
+    let (mut server, client, fd) = pair(&hub);
+    client.send(&[b"whole"]).unwrap();
+    assert!(!server.is_closed());
+    drop((client, fd));
+    let mut message = vec![];
+    assert!(server.receive(&mut message).unwrap());
+    assert_eq!(message, b"whole", "written before the end");
+    assert!(!server.receive(&mut message).unwrap());
+    assert!(server.send(&[b"to nobody"]).unwrap());
+    assert!(server.is_closed());
+    // Nobody makes room: the server is told so and does not wait.
+    while server.send(&[&[0; 4096]]).unwrap() {}
+    assert!(!server.is_ready());
+}
+
+/// Longer than any message may be.
+#[test]
+fn too_long_messages_are_refused() {
+    let hub = Hub::new().unwrap();
+    let (mut server, client, _fd) = pair(&hub);
+    let long = vec![0; MAX_MESSAGE + 1];
+    assert!(client.send(&[&long]).is_err());
+    assert!(server.send(&[&long]).is_err());
+    assert!(!server.is_ready());
+}
