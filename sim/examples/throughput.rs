@@ -16,8 +16,9 @@ use ferrosm_mad::mad::{Address, MadIn, MadOut};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::{MadReceiver, MadSender, Received};
-use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim::fabric::{Fabric, Packet};
 use ferrosm_sim::generate;
+use ferrosm_sim::net::Net;
 use ferrosm_sim::port::SimNet;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{Manager, World};
@@ -84,6 +85,7 @@ fn main() -> Result<(), Failure> {
     let rate = sent as f64 / took.as_secs_f64();
     println!("fabric alone: {sent} MADs, {answered} answers in {took:.1?}: {rate:.0} MADs/s");
     through_port(fabric, at, &paths)?;
+    through_net(&text, &paths)?;
     through_world(&text, &paths)
 }
 
@@ -105,6 +107,31 @@ fn through_port(mut fabric: Fabric, at: PortAt, paths: &[(usize, DrPath)]) -> Re
     #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = answered as f64 / started.elapsed().as_secs_f64();
     println!("through a port: {answered} answers: {rate:.0} MADs/s");
+    Ok(())
+}
+
+/// The same as a server has it: a net that takes no time.
+fn through_net(text: &str, paths: &[(usize, DrPath)]) -> Result<(), Failure> {
+    let mut net = Net::new(Fabric::new(&generate::from_spec(text)?)?, 1);
+    net.set_instant();
+    let at = net.fabric().default_port();
+    net.fabric_mut().attach(at)?;
+    let mut out = Vec::new();
+    let mut answered = 0;
+    let started = Clock::now();
+    for (round, (_, path)) in (0..20).flat_map(|r| paths.iter().map(move |p| (r, p))) {
+        let request = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE);
+        let mad = MadOut {
+            to: Address::DIRECTED,
+            mad: request.directed(path, Tid(round)),
+        };
+        net.send(Packet::new(at, &mad), Instant::from_nanos(round), &mut out);
+        answered += out.len();
+        out.clear();
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = answered as f64 / started.elapsed().as_secs_f64();
+    println!("through a net: {answered} answers: {rate:.0} MADs/s");
     Ok(())
 }
 

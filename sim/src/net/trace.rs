@@ -93,8 +93,16 @@ impl TraceHash {
             Event::Dropped(reason) => 16 + reason as u64,
         });
         self.word((e.at.node as u64) << 8 | u64::from(e.at.port));
-        for chunk in e.mad.as_bytes().chunks_exact(8) {
-            self.word(ferrosm_mad::wire::get_bits(chunk, 0, 64));
+        // Four lanes side by side, since each step of one waits for the last.
+        let mut lanes = [Self(1), Self(2), Self(3), Self(4)];
+        let (words, _) = e.mad.as_bytes().as_chunks::<8>();
+        for four in words.chunks_exact(lanes.len()) {
+            for (lane, word) in lanes.iter_mut().zip(four) {
+                lane.word(u64::from_be_bytes(*word));
+            }
+        }
+        for lane in lanes {
+            self.word(lane.0);
         }
     }
 }
