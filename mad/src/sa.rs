@@ -45,6 +45,49 @@ crate::wire! {
 impl RmppHeader {
     /// Where it begins in a MAD.
     pub const OFFSET: usize = 24;
+    /// The only version.
+    pub const VERSION: u8 = 1;
+
+    /// The header in a MAD of at least 36 bytes.
+    #[must_use]
+    pub fn of(mad: &[u8]) -> Self {
+        Self::decode(&mad[Self::OFFSET..])
+    }
+
+    /// Writes it into a MAD of at least 36 bytes.
+    pub fn put(&self, mad: &mut [u8]) {
+        self.encode_onto(&mut mad[Self::OFFSET..]);
+    }
+}
+
+crate::open_enum! {
+    /// Why an RMPP transfer ends (RMPPStatus, IBA 13.6.2.3).
+    pub enum RmppStatus(u8) {
+        /// No reason.
+        Normal = 0, "normal";
+        /// Resources are exhausted (STOP).
+        ResX = 1, "ResX";
+        /// The whole takes too long (ABORT, as all that follow).
+        T2L = 118, "T2L";
+        /// Last and PayloadLength do not agree.
+        BadLength = 119, "inconsistent Last and PayloadLength";
+        /// First and SegmentNumber do not agree.
+        BadSegment = 120, "inconsistent First and SegmentNumber";
+        /// Unknown RMPPType.
+        BadType = 121, "bad RMPPType";
+        /// NewWindowLast is before SegmentNumber.
+        W2S = 122, "W2S";
+        /// SegmentNumber of an ACK is beyond what was sent.
+        S2B = 123, "S2B";
+        /// RMPPStatus that does not fit.
+        IllegalStatus = 124, "illegal RMPPStatus";
+        /// Unknown RMPPVersion.
+        Unv = 125, "UnV";
+        /// Too many retries.
+        Tmr = 126, "TMR";
+        /// None of these.
+        Unspecified = 127, "unspecified";
+    }
 }
 
 crate::wire! {

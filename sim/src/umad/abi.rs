@@ -1,0 +1,318 @@
+//! The user ABI of the umad devices as bytes: header layouts, ioctl numbers and their structures
+//! (`ib_user_mad.h` of the kernel, ABI version 5).
+//!
+//! Pure: it reads and writes bytes and decides nothing. Integers are in host order unless the
+//! field says otherwise.
+
+use ferrosm_mad::ids::{Gid, Lid, Qpn, Sl};
+
+/// A Linux error number, as the system call would return it (positive).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("errno {0}")]
+pub struct Errno(pub i32);
+
+impl Errno {
+    /// I/O error: no such agent.
+    pub const EIO: Self = Self(5);
+    /// No such device or address.
+    pub const ENXIO: Self = Self(6);
+    /// No such file descriptor.
+    pub const EBADF: Self = Self(9);
+    /// Nothing there now, or taken.
+    pub const EAGAIN: Self = Self(11);
+    /// No memory, or no room for another agent.
+    pub const ENOMEM: Self = Self(12);
+    /// A structure is shorter than it must be.
+    pub const EFAULT: Self = Self(14);
+    /// Against the rules.
+    pub const EINVAL: Self = Self(22);
+    /// No such ioctl.
+    pub const ENOTTY: Self = Self(25);
+    /// The buffer is too small for the whole message.
+    pub const ENOSPC: Self = Self(28);
+    /// The GID table has no entry there.
+    pub const ENODATA: Self = Self(61);
+    /// No answer came.
+    pub const ETIMEDOUT: Self = Self(110);
+}
+
+/// Version of the ABI, as `abi_version` says it.
+pub const ABI_VERSION: u32 = 5;
+/// `IB_USER_MAD_REGISTER_AGENT`.
+pub const REGISTER_AGENT: u32 = 0xC01C_1B01;
+/// `IB_USER_MAD_UNREGISTER_AGENT`.
+pub const UNREGISTER_AGENT: u32 = 0x4004_1B02;
+/// `IB_USER_MAD_ENABLE_PKEY`.
+pub const ENABLE_PKEY: u32 = 0x1B03;
+/// `IB_USER_MAD_REGISTER_AGENT2`.
+pub const REGISTER_AGENT2: u32 = 0xC028_1B04;
+
+/// Length of the argument of an ioctl; `None` if there is no such ioctl.
+#[must_use]
+pub const fn ioctl_arg_len(request: u32) -> Option<usize> {
+    match request {
+        REGISTER_AGENT => Some(28),
+        UNREGISTER_AGENT => Some(4),
+        ENABLE_PKEY => Some(0),
+        REGISTER_AGENT2 => Some(40),
+        _ => None,
+    }
+}
+
+/// The program does RMPP itself (`IB_USER_MAD_USER_RMPP`).
+pub const FLAG_USER_RMPP: u32 = 1;
+/// All flags that REGISTER_AGENT2 knows.
+pub const FLAGS_SUPPORTED: u32 = FLAG_USER_RMPP;
+
+/// Length of the longer header.
+pub const HEADER_MAX: usize = 64;
+
+/// Which of the two headers a file uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layout {
+    /// 56 bytes, without P_Key index.
+    #[default]
+    Old,
+    /// 64 bytes, with P_Key index.
+    New,
+}
+
+impl Layout {
+    /// Bytes before the MAD.
+    #[must_use]
+    pub const fn header_len(self) -> usize {
+        match self {
+            Self::Old => 56,
+            Self::New => HEADER_MAX,
+        }
+    }
+}
+
+/// The header before every MAD (`struct ib_user_mad_hdr`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct UserHeader {
+    /// Agent, as the registration returned it.
+    pub id: u32,
+    /// 0, or a positive error number of a failed send.
+    pub status: u32,
+    /// Milliseconds for each try; 0 expects no answer.
+    pub timeout_ms: u32,
+    /// Further tries.
+    pub retries: u32,
+    /// Header and MAD, of what was received.
+    pub length: u32,
+    /// The other side's queue pair (big-endian).
+    pub qpn: Qpn,
+    /// Q_Key (big-endian); the kernel ignores it.
+    pub qkey: u32,
+    /// The other side's LID (big-endian).
+    pub lid: Lid,
+    /// Service level.
+    pub sl: Sl,
+    /// Low bits of the own LID.
+    pub path_bits: u8,
+    /// The fields of the global route header count.
+    pub grh_present: bool,
+    /// Index of the own GID.
+    pub gid_index: u8,
+    /// Hop limit.
+    pub hop_limit: u8,
+    /// Traffic class.
+    pub traffic_class: u8,
+    /// The other side's GID.
+    pub gid: Gid,
+    /// Flow label (big-endian).
+    pub flow_label: u32,
+    /// Index of the P_Key; 0 in the old layout.
+    pub pkey_index: u16,
+}
+
+fn ne_u32(bytes: &[u8], at: usize) -> u32 {
+    let mut b = [0; 4];
+    b.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_ne_bytes(b)
+}
+
+fn be_u32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be(ne_u32(bytes, at))
+}
+
+fn ne_u16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
+}
+
+impl UserHeader {
+    /// Reads a header of either layout; `bytes` has at least 56 bytes.
+    #[must_use]
+    pub fn decode(bytes: &[u8], layout: Layout) -> Self {
+        let mut gid = [0; 16];
+        gid.copy_from_slice(&bytes[36..52]);
+        Self {
+            id: ne_u32(bytes, 0),
+            status: ne_u32(bytes, 4),
+            timeout_ms: ne_u32(bytes, 8),
+            retries: ne_u32(bytes, 12),
+            length: ne_u32(bytes, 16),
+            qpn: Qpn(be_u32(bytes, 20)),
+            qkey: be_u32(bytes, 24),
+            lid: Lid(u16::from_be(ne_u16(bytes, 28))),
+            sl: Sl(bytes[30]),
+            path_bits: bytes[31],
+            grh_present: bytes[32] != 0,
+            gid_index: bytes[33],
+            hop_limit: bytes[34],
+            traffic_class: bytes[35],
+            gid: Gid(gid),
+            flow_label: be_u32(bytes, 52),
+            pkey_index: match layout {
+                Layout::Old => 0,
+                Layout::New => ne_u16(bytes, 56),
+            },
+        }
+    }
+
+    /// The header as bytes; the old layout is the first 56 of them.
+    #[must_use]
+    pub fn encode(&self) -> [u8; HEADER_MAX] {
+        let mut b = [0; HEADER_MAX];
+        b[0..4].copy_from_slice(&self.id.to_ne_bytes());
+        b[4..8].copy_from_slice(&self.status.to_ne_bytes());
+        b[8..12].copy_from_slice(&self.timeout_ms.to_ne_bytes());
+        b[12..16].copy_from_slice(&self.retries.to_ne_bytes());
+        b[16..20].copy_from_slice(&self.length.to_ne_bytes());
+        b[20..24].copy_from_slice(&self.qpn.0.to_be_bytes());
+        b[24..28].copy_from_slice(&self.qkey.to_be_bytes());
+        b[28..30].copy_from_slice(&self.lid.0.to_be_bytes());
+        b[30] = self.sl.0;
+        b[31] = self.path_bits;
+        b[32] = u8::from(self.grh_present);
+        b[33] = self.gid_index;
+        b[34] = self.hop_limit;
+        b[35] = self.traffic_class;
+        b[36..52].copy_from_slice(&self.gid.0);
+        b[52..56].copy_from_slice(&self.flow_label.to_be_bytes());
+        b[56..58].copy_from_slice(&self.pkey_index.to_ne_bytes());
+        b
+    }
+}
+
+/// What a program asks when it registers an agent; both ioctls come down to this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Registration {
+    /// 0 or 1.
+    pub qpn: u32,
+    /// Management class; 0 is an agent that only sends.
+    pub mgmt_class: u8,
+    /// Version of the class.
+    pub class_version: u8,
+    /// See [`FLAG_USER_RMPP`].
+    pub flags: u32,
+    /// Bit `i` asks for unsolicited MADs with method `i`.
+    pub methods: u128,
+    /// For vendor classes 0x30 to 0x4F.
+    pub oui: [u8; 3],
+    /// The `oui` field had bits outside its 24.
+    pub oui_too_long: bool,
+    /// 0 or 1.
+    pub rmpp_version: u8,
+}
+
+/// Two or four words of 64 or 32 bits, least significant first: on little-endian hosts the same.
+fn method_mask(bytes: &[u8]) -> u128 {
+    let mut words = [0u64; 2];
+    for (word, b) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        let mut raw = [0; 8];
+        raw.copy_from_slice(b);
+        *word = u64::from_ne_bytes(raw);
+    }
+    u128::from(words[0]) | u128::from(words[1]) << 64
+}
+
+impl Registration {
+    /// `struct ib_user_mad_reg_req`, 28 bytes.
+    #[must_use]
+    pub fn decode(arg: &[u8; 28]) -> Self {
+        Self {
+            qpn: u32::from(arg[20]),
+            mgmt_class: arg[21],
+            class_version: arg[22],
+            flags: 0,
+            methods: method_mask(&arg[4..20]),
+            oui: [arg[23], arg[24], arg[25]],
+            oui_too_long: false,
+            rmpp_version: arg[26],
+        }
+    }
+
+    /// `struct ib_user_mad_reg_req2`, 40 bytes.
+    #[must_use]
+    pub fn decode2(arg: &[u8; 40]) -> Self {
+        let [high, oui @ ..] = ne_u32(arg, 32).to_be_bytes();
+        Self {
+            qpn: ne_u32(arg, 4),
+            mgmt_class: arg[8],
+            class_version: arg[9],
+            flags: ne_u32(arg, 12),
+            methods: method_mask(&arg[16..32]),
+            oui,
+            oui_too_long: high != 0,
+            rmpp_version: arg[36],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_reads_back_and_stands_where_the_abi_says() {
+        let header = UserHeader {
+            id: 3,
+            status: 110,
+            timeout_ms: 1000,
+            retries: 2,
+            length: 320,
+            qpn: Qpn(1),
+            qkey: 0x8001_0000,
+            lid: Lid(0x1234),
+            sl: Sl(5),
+            path_bits: 2,
+            grh_present: true,
+            gid_index: 1,
+            hop_limit: 64,
+            traffic_class: 7,
+            gid: Gid([9; 16]),
+            flow_label: 0xABCDE,
+            pkey_index: 4,
+        };
+        let bytes = header.encode();
+        assert_eq!(UserHeader::decode(&bytes, Layout::New), header);
+        assert_eq!(
+            bytes[20..32],
+            [0, 0, 0, 1, 0x80, 1, 0, 0, 0x12, 0x34, 5, 2],
+            "big-endian fields"
+        );
+        assert_eq!(bytes[4..8], 110u32.to_ne_bytes(), "host order");
+        let old = UserHeader::decode(&bytes, Layout::Old);
+        assert_eq!(old.pkey_index, 0, "the old layout has no P_Key index");
+    }
+
+    #[test]
+    fn both_registrations_say_the_same() {
+        let mut old = [0u8; 28];
+        old[4..20].copy_from_slice(&(1u128 << 5 | 1 << 0x14 | 1 << 100).to_le_bytes());
+        old[20..27].copy_from_slice(&[1, 0x31, 1, 0x00, 0x14, 0x05, 1]);
+        let mut new = [0u8; 40];
+        new[4..8].copy_from_slice(&1u32.to_ne_bytes());
+        new[8..10].copy_from_slice(&[0x31, 1]);
+        new[16..32].copy_from_slice(&old[4..20]);
+        new[32..36].copy_from_slice(&0x00_1405_u32.to_ne_bytes());
+        new[36] = 1;
+        assert_eq!(Registration::decode(&old), Registration::decode2(&new));
+        assert_eq!(
+            Registration::decode(&old).methods,
+            1 << 5 | 1 << 0x14 | 1 << 100
+        );
+    }
+}

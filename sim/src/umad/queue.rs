@@ -1,0 +1,185 @@
+//! What a file has received and its program has not read yet.
+//!
+//! A queue has two bounds: the kernel's number of messages, and one in bytes for long messages,
+//! which the kernel leaves to its allocator. What does not fit is dropped and counted.
+
+use std::collections::VecDeque;
+
+use ferrosm_mad::mad::{MAD_LEN, Mad};
+
+use super::abi::{Errno, HEADER_MAX, Layout};
+use super::class::MAD_HEADER;
+
+/// Received messages that wait in one file (the kernel's `MAX_UMAD_RECV_LIST_SIZE`).
+pub const QUEUE_MESSAGES: usize = 200_000;
+/// Bytes of long messages that wait in one file or are being put together for it.
+pub const QUEUE_LONG_BYTES: usize = 256 << 20;
+
+/// A queue that has grown larger than this gives its memory back when it is empty.
+const KEEP_CAPACITY: usize = 1024;
+
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "almost all messages are plain MADs, and a box for each would be an allocation per MAD"
+)]
+pub(super) enum Body {
+    /// A MAD as it came, and how much of it counts.
+    Mad(Mad, usize),
+    /// Put together from segments.
+    Long(Vec<u8>),
+    /// The common header of a send that failed.
+    Failed([u8; MAD_HEADER]),
+}
+
+impl Body {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Mad(mad, len) => &mad.as_bytes()[..*len],
+            Self::Long(bytes) => bytes,
+            Self::Failed(bytes) => bytes,
+        }
+    }
+
+    /// Bytes that the heap holds.
+    const fn long_bytes(&self) -> usize {
+        match self {
+            Self::Mad(..) | Self::Failed(_) => 0,
+            Self::Long(bytes) => bytes.len(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Queued {
+    header: [u8; HEADER_MAX],
+    body: Body,
+}
+
+/// The messages of one file, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    messages: VecDeque<Queued>,
+    received: usize,
+    long_bytes: usize,
+    pub(super) dropped: u64,
+}
+
+/// Whether a message was queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pushed {
+    /// It is the only one: the file became readable.
+    First,
+    /// Others wait before it.
+    Behind,
+    /// The queue is full.
+    Dropped,
+}
+
+impl Queue {
+    pub(super) fn push(&mut self, header: [u8; HEADER_MAX], body: Body) -> Pushed {
+        let long = body.long_bytes();
+        if !matches!(body, Body::Failed(_)) {
+            if self.received >= QUEUE_MESSAGES || self.long_bytes + long > QUEUE_LONG_BYTES {
+                self.dropped += 1;
+                return Pushed::Dropped;
+            }
+            self.received += 1;
+        }
+        self.long_bytes += long;
+        self.messages.push_back(Queued { header, body });
+        if self.messages.len() == 1 {
+            Pushed::First
+        } else {
+            Pushed::Behind
+        }
+    }
+
+    pub(super) fn front(&self, layout: Layout) -> Option<Message<'_>> {
+        let queued = self.messages.front()?;
+        Some(Message {
+            header: &queued.header[..layout.header_len()],
+            body: queued.body.bytes(),
+        })
+    }
+
+    pub(super) fn pop(&mut self) {
+        if let Some(queued) = self.messages.pop_front() {
+            self.long_bytes -= queued.body.long_bytes();
+            self.received -= usize::from(!matches!(queued.body, Body::Failed(_)));
+        }
+        if self.messages.is_empty() && self.messages.capacity() > KEEP_CAPACITY {
+            self.messages.shrink_to(KEEP_CAPACITY);
+        }
+    }
+
+    /// Bytes of the long messages that wait.
+    pub(super) const fn long_bytes(&self) -> usize {
+        self.long_bytes
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.messages.len()
+    }
+}
+
+/// The oldest message of a file, as `read` would give it: the header, then the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// 56 or 64 bytes, as the file's layout wants.
+    pub header: &'a [u8],
+    /// A MAD, a reassembled message, or the 24 bytes of a request that timed out.
+    pub body: &'a [u8],
+}
+
+/// What a `read` into a buffer of some length does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadOutcome {
+    /// So many bytes are copied; the message is then to be popped.
+    Whole(usize),
+    /// So many bytes are copied, and the call fails with ENOSPC; the message stays.
+    Start(usize),
+    /// Nothing is copied, and the call fails with EINVAL; the message stays.
+    TooSmall,
+}
+
+impl Message<'_> {
+    /// Bytes of the whole.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "it never is")]
+    pub const fn len(&self) -> usize {
+        self.header.len() + self.body.len()
+    }
+
+    /// What a `read` with a buffer of `count` bytes does: the first 256 bytes must fit; a message
+    /// that is longer gives its start away.
+    #[must_use]
+    pub fn read_outcome(&self, count: usize) -> ReadOutcome {
+        let first = self.header.len() + self.body.len().min(MAD_LEN);
+        if count >= self.len() {
+            ReadOutcome::Whole(self.len())
+        } else if count >= first {
+            ReadOutcome::Start(first)
+        } else {
+            ReadOutcome::TooSmall
+        }
+    }
+
+    /// Copies as `read` does and returns its result; after a success the message is to be popped.
+    ///
+    /// # Errors
+    /// EINVAL or ENOSPC, see [`ReadOutcome`].
+    pub fn read(&self, buf: &mut [u8]) -> Result<usize, Errno> {
+        let outcome = self.read_outcome(buf.len());
+        let (ReadOutcome::Whole(copied) | ReadOutcome::Start(copied)) = outcome else {
+            return Err(Errno::EINVAL);
+        };
+        let (header, body) = buf[..copied].split_at_mut(self.header.len());
+        header.copy_from_slice(self.header);
+        body.copy_from_slice(&self.body[..body.len()]);
+        match outcome {
+            ReadOutcome::Whole(len) => Ok(len),
+            ReadOutcome::Start(_) | ReadOutcome::TooSmall => Err(Errno::ENOSPC),
+        }
+    }
+}

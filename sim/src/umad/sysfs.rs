@@ -1,0 +1,263 @@
+//! The files under `/sys/class` by which a program finds devices and ports, with the kernel's
+//! formats (`drivers/infiniband/core/sysfs.c`, `user_mad.c`).
+//!
+//! Pure: text of the devices as they are now. Whoever shows it to a program asks again for each
+//! open. The adapters of a host are `mlx5_0`, `mlx5_1`, ... in the order given.
+
+use std::fmt::Write as _;
+
+use ferrosm_mad::attr::{LinkSpeed, NodeType, PhysState, PortInfo, PortState};
+use ferrosm_mad::ids::{Gid, PKey};
+
+use super::{abi, tables};
+use crate::fabric::Fabric;
+use crate::spec::{NodeIdx, PortAt};
+
+/// Version that all simulated firmware has.
+const FIRMWARE: &str = "1.0.0";
+/// Character device number of the umad devices.
+const MAJOR: u32 = 231;
+/// That of the ones beyond [`PORTS_PER_MAJOR`]; the kernel takes a free one.
+const OVERFLOW_MAJOR: u32 = 511;
+/// umad devices with the fixed number; issm devices have the minors behind them.
+const PORTS_PER_MAJOR: u32 = 64;
+
+/// A umad device: `umadN` and `issmN` for `N` its place in [`devices`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Name of the adapter.
+    pub ca: String,
+    /// The port behind the device.
+    pub at: PortAt,
+}
+
+/// Name of the adapter at a place of a host's list.
+#[must_use]
+pub fn ca_name(index: usize) -> String {
+    format!("mlx5_{index}")
+}
+
+fn ports(fabric: &Fabric, node: NodeIdx) -> std::ops::RangeInclusive<u8> {
+    if fabric.is_switch(node) {
+        0..=0
+    } else {
+        1..=fabric.num_ports(node)
+    }
+}
+
+/// The umad devices of a host with these adapters, in the order of their numbers.
+#[must_use]
+pub fn devices(fabric: &Fabric, cas: &[NodeIdx]) -> Vec<Device> {
+    let mut devices = Vec::new();
+    for (index, node) in cas.iter().enumerate() {
+        devices.extend(ports(fabric, *node).map(|port| Device {
+            ca: ca_name(index),
+            at: PortAt::new(*node, port),
+        }));
+    }
+    devices
+}
+
+/// All files of a host with these adapters: path under `/sys/class`, content.
+#[must_use]
+pub fn files(fabric: &Fabric, cas: &[NodeIdx]) -> Vec<(String, String)> {
+    let mut files = Files::default();
+    let version = format!("{}\n", abi::ABI_VERSION);
+    files.add("infiniband_mad", "abi_version", version);
+    for (number, device) in (0..).zip(devices(fabric, cas)) {
+        add_device(&mut files, number, &device);
+    }
+    for (index, node) in cas.iter().enumerate() {
+        let folder = format!("infiniband/{}", ca_name(index));
+        add_ca(&mut files, &folder, fabric, *node);
+        for port in ports(fabric, *node) {
+            let folder = format!("{folder}/ports/{port}");
+            add_port(&mut files, &folder, fabric, PortAt::new(*node, port));
+        }
+    }
+    files.all
+}
+
+#[derive(Default)]
+struct Files {
+    all: Vec<(String, String)>,
+}
+
+impl Files {
+    fn add(&mut self, folder: &str, name: &str, text: String) {
+        self.all.push((format!("{folder}/{name}"), text));
+    }
+}
+
+fn add_device(files: &mut Files, number: u32, device: &Device) {
+    let (major, minor) = if number < PORTS_PER_MAJOR {
+        (MAJOR, number)
+    } else {
+        (OVERFLOW_MAJOR, number - PORTS_PER_MAJOR)
+    };
+    for (kind, minor) in [("umad", minor), ("issm", minor + PORTS_PER_MAJOR)] {
+        let folder = format!("infiniband_mad/{kind}{number}");
+        files.add(&folder, "ibdev", format!("{}\n", device.ca));
+        files.add(&folder, "port", format!("{}\n", device.at.port));
+        files.add(&folder, "dev", format!("{major}:{minor}\n"));
+    }
+}
+
+fn guid_text(guid: u64) -> String {
+    format!(
+        "{:04x}:{:04x}:{:04x}:{:04x}\n",
+        guid >> 48,
+        guid >> 32 & 0xFFFF,
+        guid >> 16 & 0xFFFF,
+        guid & 0xFFFF
+    )
+}
+
+fn gid_text(gid: Gid) -> String {
+    let mut text = String::with_capacity(40);
+    for (i, pair) in gid.0.chunks_exact(2).enumerate() {
+        let colon = if i == 0 { "" } else { ":" };
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{colon}{:02x}{:02x}", pair[0], pair[1]);
+    }
+    text.push('\n');
+    text
+}
+
+fn add_ca(files: &mut Files, folder: &str, fabric: &Fabric, node: NodeIdx) {
+    let kind = match fabric.kind(node) {
+        NodeType::Switch => "2: switch",
+        NodeType::Router => "3: router",
+        _ => "1: CA",
+    };
+    files.add(folder, "node_type", format!("{kind}\n"));
+    files.add(folder, "node_guid", guid_text(fabric.node_guid(node).0));
+    let image = fabric.system_image_guid(node).0;
+    files.add(folder, "sys_image_guid", guid_text(image));
+    let description = fabric.description(node).bytes;
+    let end = description.iter().position(|b| *b == 0).unwrap_or(64);
+    let description = String::from_utf8_lossy(&description[..end]);
+    files.add(folder, "node_desc", format!("{description}\n"));
+    let n = &fabric.nodes[node];
+    files.add(folder, "fw_ver", format!("{FIRMWARE}\n"));
+    files.add(folder, "hw_rev", "0\n".to_owned());
+    files.add(folder, "hca_type", format!("MT{}\n", n.device_id));
+    let board = format!("SIM_{:06X}{:04X}\n", n.vendor_id, n.device_id);
+    files.add(folder, "board_id", board);
+}
+
+fn state_text(state: PortState) -> &'static str {
+    match state {
+        PortState::Down => "DOWN",
+        PortState::Initialize => "INIT",
+        PortState::Armed => "ARMED",
+        PortState::Active => "ACTIVE",
+        PortState(5) => "ACTIVE_DEFER",
+        _ => "NOP",
+    }
+}
+
+fn phys_state_text(state: PhysState) -> &'static str {
+    match state.0 {
+        1 => "Sleep",
+        2 => "Polling",
+        3 => "Disabled",
+        4 => "PortConfigurationTraining",
+        5 => "LinkUp",
+        6 => "LinkErrorRecovery",
+        7 => "Phy Test",
+        _ => "<unknown>",
+    }
+}
+
+fn rate_text(info: &PortInfo, is_fdr10: bool) -> String {
+    let lanes = u32::from(info.width().map_or(4, |w| w.0));
+    let speed = if is_fdr10 {
+        LinkSpeed::Fdr10
+    } else {
+        info.speed().unwrap_or(LinkSpeed::Sdr)
+    };
+    // In units of 100 Mb/s; the only fraction there can be is a half.
+    let rate = speed.mbps() / 100 * lanes;
+    let half = if rate % 10 == 0 { "" } else { ".5" };
+    format!("{}{half} Gb/sec ({lanes}X {})\n", rate / 10, speed.name())
+}
+
+fn add_port(files: &mut Files, folder: &str, fabric: &Fabric, at: PortAt) {
+    let Some(info) = fabric.port_info(at) else {
+        return;
+    };
+    let (state, phys) = (info.port_state, info.port_physical_state);
+    let texts = [
+        ("cap_mask", format!("0x{:08x}\n", info.capability_mask.0)),
+        ("lid", format!("0x{:x}\n", info.lid.0)),
+        ("lid_mask_count", format!("{}\n", info.lmc.0)),
+        ("link_layer", "InfiniBand\n".to_owned()),
+        (
+            "phys_state",
+            format!("{}: {}\n", phys.0, phys_state_text(phys)),
+        ),
+        ("rate", rate_text(&info, fabric.is_fdr10(at))),
+        ("sm_lid", format!("0x{:x}\n", info.master_sm_lid.0)),
+        ("sm_sl", format!("{}\n", info.master_sm_sl.0)),
+        ("state", format!("{}: {}\n", state.0, state_text(state))),
+    ];
+    for (name, text) in texts {
+        files.add(folder, name, text);
+    }
+    let gids = format!("{folder}/gids");
+    let types = format!("{folder}/gid_attrs/types");
+    for index in 0..tables::gid_count(fabric, at) {
+        let gid = tables::gid_at(fabric, at, index).unwrap_or_default();
+        // An entry that is not set has no prefix either.
+        let is_set = gid.guid().0 != 0;
+        let shown = if is_set { gid } else { Gid::default() };
+        files.add(&gids, &index.to_string(), gid_text(shown));
+        if is_set {
+            files.add(&types, &index.to_string(), "IB/RoCE v1\n".to_owned());
+        }
+    }
+    let pkeys = format!("{folder}/pkeys");
+    for (index, PKey(key)) in fabric.pkeys(at).into_iter().enumerate() {
+        files.add(&pkeys, &index.to_string(), format!("0x{key:04x}\n"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrosm_mad::attr::LinkWidth;
+
+    #[test]
+    fn rates_as_the_kernel_prints_them() {
+        let text = |speed: u8, ext: u8, width: u8, fdr10| {
+            let info = PortInfo {
+                link_speed_active: speed,
+                link_speed_ext_active: ext,
+                link_width_active: LinkWidth(width).bit(),
+                ..PortInfo::default()
+            };
+            rate_text(&info, fdr10)
+        };
+        assert_eq!(text(1, 0, 1, false), "2.5 Gb/sec (1X SDR)\n");
+        assert_eq!(text(1, 0, 4, false), "10 Gb/sec (4X SDR)\n");
+        assert_eq!(text(4, 0, 4, false), "40 Gb/sec (4X QDR)\n");
+        assert_eq!(text(4, 0, 4, true), "40 Gb/sec (4X FDR10)\n");
+        assert_eq!(text(0, 1, 4, false), "56 Gb/sec (4X FDR)\n");
+        assert_eq!(text(0, 2, 4, false), "100 Gb/sec (4X EDR)\n");
+        assert_eq!(text(0, 4, 2, false), "100 Gb/sec (2X HDR)\n");
+        assert_eq!(text(0, 8, 4, false), "400 Gb/sec (4X NDR)\n");
+    }
+
+    #[test]
+    fn guids_and_gids_as_the_kernel_prints_them() {
+        assert_eq!(guid_text(0x0002_c903_00a1_b2c3), "0002:c903:00a1:b2c3\n");
+        let mut gid = [0; 16];
+        gid[..2].copy_from_slice(&[0xfe, 0x80]);
+        gid[15] = 7;
+        assert_eq!(
+            gid_text(Gid(gid)),
+            "fe80:0000:0000:0000:0000:0000:0000:0007\n"
+        );
+    }
+}
