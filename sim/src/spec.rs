@@ -5,6 +5,8 @@
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
+use crate::generate::hardware::{self, Caps};
+
 /// Index of a node in [`FabricSpec::nodes`].
 pub type NodeIdx = usize;
 
@@ -50,6 +52,71 @@ pub struct NodeSpec {
     pub vendor_id: u32,
     /// Product.
     pub device_id: u16,
+    /// How it differs from others of its product.
+    pub options: NodeOptions,
+}
+
+/// How an agent takes bit 31 of PortInfo's modifier, with which a requester says that it
+/// understands extended speeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum AgentModel {
+    /// Shows the extended speeds to everybody.
+    #[default]
+    Current,
+    /// Shows and takes them only with the bit; without it an extended speed reads as QDR.
+    OnRequest,
+    /// Older than the bit: does not look at it, has no extended speeds.
+    IgnoresExtendedSpeeds,
+    /// Older than the bit: takes it for a port that does not exist, has no extended speeds.
+    RefusesExtendedSpeeds,
+}
+
+impl AgentModel {
+    /// Whether it was made before there were extended speeds.
+    #[must_use]
+    pub const fn is_old(self) -> bool {
+        matches!(
+            self,
+            Self::IgnoresExtendedSpeeds | Self::RefusesExtendedSpeeds
+        )
+    }
+}
+
+/// How a node differs from others of its product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NodeOptions {
+    /// How its agent takes PortInfo's modifier.
+    pub agent: AgentModel,
+    /// Bits of CapabilityMask that it has beyond its product's. The agent serves Notice,
+    /// LinkSpeedWidthPairsTable, LinkRoundTripLatency and MulticastPKeyTrapSuppressionEnabled only
+    /// with their bits.
+    pub more_capabilities: u32,
+    /// Bits of CapabilityMask that it lacks.
+    pub fewer_capabilities: u32,
+    /// Bits of CapabilityMask2 that it has beyond its product's, such as IsSetNodeDescription.
+    pub more_capabilities2: u16,
+    /// Bits of CapabilityMask2 that it lacks.
+    pub fewer_capabilities2: u16,
+    /// Sizes in place of its product's.
+    pub caps: Option<Caps>,
+}
+
+impl NodeSpec {
+    /// Sizes and capabilities: the options' or the product's.
+    #[must_use]
+    pub fn caps(&self) -> Caps {
+        let caps = self
+            .options
+            .caps
+            .unwrap_or_else(|| hardware::caps(self.kind, self.vendor_id, self.device_id));
+        let o = &self.options;
+        Caps {
+            capability_mask: (caps.capability_mask | o.more_capabilities) & !o.fewer_capabilities,
+            capability_mask2: (caps.capability_mask2 | o.more_capabilities2)
+                & !o.fewer_capabilities2,
+            ..caps
+        }
+    }
 }
 
 /// A cable.

@@ -152,7 +152,7 @@ impl Fabric {
     }
 
     /// Lets the link of a slot train, if there is one.
-    pub(super) fn start_training(&mut self, link: u32) {
+    pub(crate) fn start_training(&mut self, link: u32) {
         if self.training.is_zero() {
             self.train_if_possible(link);
         } else {

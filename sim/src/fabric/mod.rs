@@ -28,7 +28,6 @@ use ferrosm_mad::time::Instant;
 pub use counters::{DropReason, NodeCounters, Totals};
 pub(crate) use links::Wire;
 use links::{Link, NO_LINK};
-pub(crate) use node::{CA_PKEYS, LINEAR_FDB_CAP, MULTICAST_FDB_CAP, SWITCH_PKEYS};
 pub(crate) use node::{Node, POWER_ON_SL_TO_VL, Port, Switch, power_on_vl_arb};
 use traps::PendingTrap;
 pub use travel::{Grh, Packet, Reaction};
@@ -211,13 +210,14 @@ impl Fabric {
             system_image_guid: spec.system_image_guid,
             vendor_id: spec.vendor_id,
             device_id: spec.device_id,
+            options: spec.options,
+            caps: spec.caps(),
             enhanced_port0: spec.enhanced_port0,
             description: NodeDescription::new(&spec.description).encode(),
-            switch: is_switch.then(|| Box::new(Switch::new(spec.num_ports, spec.enhanced_port0))),
+            switch: is_switch.then(|| Box::new(Switch::new(spec))),
             max_speed,
             counters: NodeCounters::default(),
             trap_tid: 0,
-            trap_gate: Instant::START,
         });
         self.switches += u32::from(is_switch);
         let widths = node::width_mask(max_speed, widths_used);

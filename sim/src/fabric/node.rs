@@ -11,27 +11,13 @@ use ferrosm_mad::ids::{GidPrefix, Lid, Lmc, NodeGuid, PortGuid, PortNum, SystemI
 use ferrosm_mad::time::Instant;
 
 use super::counters::NodeCounters;
-use crate::spec::NodeSpec;
+use crate::generate::hardware::Caps;
+use crate::spec::{NodeOptions, NodeSpec};
 
-/// Entries of a switch's linear forwarding table.
-pub(crate) const LINEAR_FDB_CAP: u16 = 0xC000;
-/// Entries of a switch's multicast forwarding table.
-pub(crate) const MULTICAST_FDB_CAP: u16 = 0x4000;
-/// P_Keys of a channel adapter's port.
-pub(crate) const CA_PKEYS: u16 = 128;
-/// P_Keys of any port of a switch.
-pub(crate) const SWITCH_PKEYS: u16 = 32;
-/// GUIDs of a channel adapter's port.
-pub(crate) const CA_GUIDS: u8 = 32;
-/// VL arbitration entries of either priority.
-pub(crate) const VL_ARB_CAP: u8 = 8;
 /// SubnetTimeout after power-on: about a second.
 const SUBNET_TIMEOUT: u8 = 18;
-const VL0_7: u8 = 4;
-const TRAPS: u32 = CapMask::TRAP
-    | CapMask::CAP_MASK_NOTICE
-    | CapMask::OTHER_LOCAL_CHANGES
-    | CapMask::SYSTEM_IMAGE_GUID;
+/// SwitchInfo.LifeTimeValue after power-on: about a second.
+const LIFE_TIME: u8 = 18;
 
 /// A node.
 #[derive(Debug, Clone)]
@@ -45,19 +31,28 @@ pub(crate) struct Node {
     pub(crate) system_image_guid: SystemImageGuid,
     pub(crate) vendor_id: u32,
     pub(crate) device_id: u16,
+    pub(crate) options: NodeOptions,
+    pub(crate) caps: Caps,
     pub(crate) enhanced_port0: bool,
     pub(crate) description: [u8; 64],
     pub(crate) switch: Option<Box<Switch>>,
     pub(crate) max_speed: LinkSpeed,
     pub(crate) counters: NodeCounters,
     pub(crate) trap_tid: u64,
-    /// No trap leaves earlier.
-    pub(crate) trap_gate: Instant,
 }
 
 impl Node {
     pub(crate) fn is_switch(&self) -> bool {
         self.switch.is_some()
+    }
+
+    /// P_Keys that a port can hold.
+    pub(crate) fn pkey_cap(&self, port: u8) -> u16 {
+        if self.is_switch() && port != 0 {
+            self.caps.partition_enforcement_cap
+        } else {
+            self.caps.partition_cap
+        }
     }
 
     /// The port that owns the address and keys for a packet that came in by `port`.
@@ -79,27 +74,29 @@ pub(crate) struct Switch {
 }
 
 impl Switch {
-    pub(crate) fn new(num_ports: u8, enhanced_port0: bool) -> Self {
+    pub(crate) fn new(spec: &NodeSpec) -> Self {
+        let caps = spec.caps();
+        let enforces = caps.partition_enforcement_cap != 0;
         Self {
             info: SwitchInfo {
-                linear_fdb_cap: LINEAR_FDB_CAP,
-                multicast_fdb_cap: MULTICAST_FDB_CAP,
+                linear_fdb_cap: caps.linear_fdb_cap,
+                multicast_fdb_cap: caps.multicast_fdb_cap,
                 default_multicast_primary_port: PortNum::DROP,
                 default_multicast_not_primary_port: PortNum::DROP,
-                life_time_value: 18,
-                optimized_sl_to_vl: 1,
-                partition_enforcement_cap: SWITCH_PKEYS,
-                inbound_enforcement_cap: true,
-                outbound_enforcement_cap: true,
+                life_time_value: LIFE_TIME,
+                optimized_sl_to_vl: caps.optimized_sl_to_vl,
+                partition_enforcement_cap: caps.partition_enforcement_cap,
+                inbound_enforcement_cap: enforces,
+                outbound_enforcement_cap: enforces,
                 filter_raw_inbound_cap: true,
                 filter_raw_outbound_cap: true,
-                enhanced_port0,
+                enhanced_port0: spec.enhanced_port0,
                 multicast_fdb_top: 0xBFFF,
                 ..SwitchInfo::default()
             },
             lft: Vec::new(),
             mft: Vec::new(),
-            positions: usize::from(num_ports) / 16 + 1,
+            positions: usize::from(spec.num_ports) / 16 + 1,
         }
     }
 
@@ -121,7 +118,14 @@ pub(crate) struct Port {
     /// Programs that use the port.
     pub(crate) clients: u8,
     pub(crate) led: bool,
+    /// FDR10 is in use.
     pub(crate) fdr10: bool,
+    /// FDR10 may be negotiated (Mellanox ExtendedPortInfo).
+    pub(crate) fdr10_enabled: bool,
+    /// NoticeToggle of the notice at the head of the port's queue.
+    pub(crate) notice_toggle: bool,
+    /// No trap of the port leaves earlier.
+    pub(crate) trap_gate: Instant,
     /// When M_Key protection ends, once a wrong key started the lease.
     pub(crate) lease: Option<Instant>,
     /// Requests for client reregistration that arrived.
@@ -140,6 +144,8 @@ pub(crate) struct PortTables {
     pub(crate) vl_arb: [Option<Box<[u8; 64]>>; 4],
     /// Alias GUIDs; entry 0 is not used.
     pub(crate) guids: Vec<u64>,
+    /// FEC modes enabled at FDR, EDR, HDR and NDR; `None` is all that are supported.
+    pub(crate) fec: Option<[u16; 4]>,
 }
 
 /// SL n on VL n modulo 8.
@@ -175,10 +181,6 @@ impl Port {
 
     pub(crate) fn lid(&self) -> Lid {
         Lid(u16::from_be_bytes([self.info[16], self.info[17]]))
-    }
-
-    pub(crate) fn master_sm_lid(&self) -> Lid {
-        Lid(u16::from_be_bytes([self.info[18], self.info[19]]))
     }
 
     pub(crate) fn lmc(&self) -> u8 {
@@ -233,12 +235,18 @@ pub(crate) fn power_on_port(node: &NodeSpec, port: u8, max: LinkSpeed, widths: u
         usize::from(port).saturating_sub(1)
     };
     let guid = node.port_guids.get(index).copied().unwrap_or_default();
+    let caps = node.caps();
+    let max = if node.options.agent.is_old() {
+        max.min(LinkSpeed::Qdr)
+    } else {
+        max
+    };
     let (speeds, ext, ext2) = speed_masks(max);
     let mut info = PortInfo {
-        vl_cap: VL0_7,
-        operational_vls: VL0_7,
-        mtu_cap: MtuCode::Mtu4096,
-        neighbor_mtu: MtuCode::Mtu2048,
+        vl_cap: caps.vl_cap,
+        operational_vls: caps.vl_cap,
+        mtu_cap: caps.mtu_cap,
+        neighbor_mtu: caps.mtu_cap.min(MtuCode::Mtu2048),
         port_state: PortState::Down,
         port_physical_state: PhysState::Polling,
         link_down_default_state: 2,
@@ -254,36 +262,21 @@ pub(crate) fn power_on_port(node: &NodeSpec, port: u8, max: LinkSpeed, widths: u
         link_speed_ext_enabled: ext,
         link_speed_ext_supported2: ext2,
         link_speed_ext_enabled2: ext2,
-        vl_arbitration_high_cap: VL_ARB_CAP,
-        vl_arbitration_low_cap: VL_ARB_CAP,
+        vl_arbitration_high_cap: caps.vl_arb_high_cap,
+        vl_arbitration_low_cap: caps.vl_arb_low_cap,
         ..PortInfo::default()
     };
     if is_switch && port == 0 {
         info.port_state = PortState::Active;
         info.port_physical_state = PhysState::LinkUp;
         if !node.enhanced_port0 {
-            info.neighbor_mtu = MtuCode::Mtu4096;
+            info.neighbor_mtu = caps.mtu_cap;
         }
     }
     if end_port {
-        let kind_caps = if is_switch {
-            CapMask::MULTICAST_FDB_TOP
-        } else {
-            // Communication management and vendor class, as adapters have them.
-            1 << 16 | 1 << 20
-        };
-        info.capability_mask = CapMask(
-            TRAPS
-                | CapMask::SL_MAPPING
-                | CapMask::LED_INFO
-                | CapMask::EXTENDED_SPEEDS
-                | CapMask::CAP_MASK2
-                | CapMask::CLIENT_REREGISTER
-                | kind_caps,
-        );
-        info.capability_mask2 = CapMask2(cap_mask2(max));
+        (info.capability_mask, info.capability_mask2) = capabilities(node, &caps, max);
         info.gid_prefix = GidPrefix::DEFAULT;
-        info.guid_cap = if is_switch { 1 } else { CA_GUIDS };
+        info.guid_cap = caps.guid_cap;
         info.subnet_timeout = SUBNET_TIMEOUT;
         info.resp_time_value = 16;
     }
@@ -293,10 +286,27 @@ pub(crate) fn power_on_port(node: &NodeSpec, port: u8, max: LinkSpeed, widths: u
         clients: 0,
         led: false,
         fdr10: false,
+        fdr10_enabled: true,
+        notice_toggle: false,
+        trap_gate: Instant::START,
         lease: None,
         reregisters: 0,
         tables: None,
     }
+}
+
+/// Both capability masks of an end port: the product's, and what follows from its speeds.
+fn capabilities(node: &NodeSpec, caps: &Caps, max: LinkSpeed) -> (CapMask, CapMask2) {
+    const OF_EXTENDED_SPEEDS: u32 = CapMask::EXTENDED_SPEEDS | CapMask::CAP_MASK2;
+    let mut mask = caps.capability_mask;
+    if node.options.agent.is_old() {
+        return (CapMask(mask & !OF_EXTENDED_SPEEDS), CapMask2(0));
+    }
+    if max > LinkSpeed::Fdr10 {
+        mask |= OF_EXTENDED_SPEEDS & !node.options.fewer_capabilities;
+    }
+    let mask2 = (caps.capability_mask2 | cap_mask2(max)) & !node.options.fewer_capabilities2;
+    (CapMask(mask), CapMask2(mask2))
 }
 
 /// Gives an end port the address that the spec says it remembers.

@@ -5,7 +5,7 @@ use ferrosm_mad::attr::{
 };
 use ferrosm_mad::ids::{Lid, NodeGuid, PKey, PortGuid, PortNum, SystemImageGuid};
 
-use super::{CA_PKEYS, Fabric, NodeCounters, SWITCH_PKEYS, Totals};
+use super::{Fabric, NodeCounters, Totals};
 use crate::spec::{NodeIdx, PortAt};
 
 impl Fabric {
@@ -172,21 +172,24 @@ impl Fabric {
             .collect()
     }
 
+    /// P_Keys that a port can hold.
+    #[must_use]
+    pub fn pkey_cap(&self, at: PortAt) -> u16 {
+        self.nodes[at.node].pkey_cap(at.port)
+    }
+
     /// All P_Keys of a port, empty entries included.
     #[must_use]
     pub fn pkeys(&self, at: PortAt) -> Vec<PKey> {
         let Some(slot) = self.slot(at) else {
             return Vec::new();
         };
-        let cap = if self.is_switch(at.node) {
-            SWITCH_PKEYS
-        } else {
-            CA_PKEYS
-        };
-        (0..usize::from(cap) / PKEY_BLOCK_LEN)
+        let cap = usize::from(self.pkey_cap(at));
+        (0..cap.div_ceil(PKEY_BLOCK_LEN))
             .flat_map(|block| {
                 ferrosm_mad::attr::PKeyBlock::decode(&self.ports[slot].pkey_block(block)).keys
             })
+            .take(cap)
             .collect()
     }
 

@@ -1,14 +1,18 @@
 //! Traps: notices to the master SM, repeated until it represses them (IBA 13.4.9, 14.2.5.1).
 //!
-//! A node sends a trap to its MasterSMLID through the forwarding tables, so before an SM configured
-//! it there is none, and a wrong table loses it. Two traps of a node are at least a SubnetTimeout
-//! apart.
+//! A port sends a trap to its MasterSMLID through the forwarding tables, so before an SM configured
+//! it there is none, and a wrong table loses it. Rules, as `drivers/infiniband/hw/qib/qib_mad.c`
+//! cites and keeps them: only a port that is Active sends traps (o14-3.2.1; a switch's port 0
+//! always is), and two traps of a port are at least a SubnetTimeout apart (o14-2). A trap that
+//! waits is not queued twice. What is waiting is also the port's notice queue, which an agent with
+//! IsNoticeSupported lets an SM read and clear (13.4.8).
 
 use std::time::Duration;
 
 use ferrosm_mad::attr::{
-    LinkErrorDetails, LocalChangeDetails, MKeyViolationDetails, Notice, NoticeType, PortInfo,
-    PortStateDetails, SystemImageDetails, TrapNumber, id,
+    CapMask, KeyViolationDetails, LinkErrorDetails, LocalChangeDetails, MKeyViolationDetails,
+    Notice, NoticeType, PortInfo, PortState, PortStateDetails, SwitchPKeyDetails,
+    SystemImageDetails, TrapNumber, id,
 };
 use ferrosm_mad::ids::{AttrMod, Lid, PortNum, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadOut, Method, MgmtClass};
@@ -18,10 +22,16 @@ use ferrosm_mad::time::Instant;
 use super::{Fabric, Packet, Timer};
 use crate::spec::PortAt;
 
+/// Notices that a node keeps; while there are as many, new ones are lost.
+const MAX_NOTICES: usize = 100;
+/// Bytes of trap 256's return path.
+const DR_PATH_LEN: u8 = 30;
+
+type Details = [u8; 54];
+
 #[derive(Debug, Clone)]
 pub(super) struct PendingTrap {
     end: PortAt,
-    number: TrapNumber,
     notice: [u8; 64],
     due: (Instant, u64),
 }
@@ -61,14 +71,24 @@ impl Fabric {
                 port_num: PortNum(at.port),
             }
             .encode(),
-            TrapNumber::LocalChange => LocalChangeDetails {
-                lid,
-                other_local_changes: change_flags != 0,
-                capability_mask: info.capability_mask,
-                change_flags,
-                capability_mask2: info.capability_mask2.0,
+            TrapNumber::LocalChange => {
+                let needed = if change_flags == 0 {
+                    CapMask::CAP_MASK_NOTICE
+                } else {
+                    CapMask::OTHER_LOCAL_CHANGES
+                };
+                if !info.capability_mask.has(needed) {
+                    return;
+                }
+                LocalChangeDetails {
+                    lid,
+                    other_local_changes: change_flags != 0,
+                    capability_mask: info.capability_mask,
+                    change_flags,
+                    capability_mask2: info.capability_mask2.0,
+                }
+                .encode()
             }
-            .encode(),
             TrapNumber::SystemImageGuid => SystemImageDetails {
                 lid,
                 system_image_guid: self.nodes[at.node].system_image_guid,
@@ -83,52 +103,136 @@ impl Fabric {
         let mad = &packet.mad;
         let directed = mad.mgmt_class() == MgmtClass::SubnDirected;
         let hops = if directed { mad.as_bytes()[7] } else { 0 };
-        let mut path = [0; 30];
+        let mut path = [0; DR_PATH_LEN as usize];
         if directed {
-            path.copy_from_slice(&smp::return_path(mad)[1..31]);
+            let kept = usize::from(hops.min(DR_PATH_LEN));
+            path[..kept].copy_from_slice(&smp::return_path(mad)[1..=kept]);
         }
         let details = MKeyViolationDetails {
             lid: self.ports[self.end_slot(end)].lid(),
-            dr_slid: packet.slid,
+            // A LID-routed request has no DrSLID; its sender goes where that would be.
+            dr_slid: if directed {
+                Lid(u16::from_be_bytes([mad.as_bytes()[32], mad.as_bytes()[33]]))
+            } else {
+                packet.slid
+            },
             method: mad.method().0,
             attr_id: mad.attr_id(),
             attr_mod: mad.attr_mod(),
             m_key: smp::m_key(mad),
             dr_notice: directed,
-            dr_path_truncated: hops > 30,
-            dr_hop_count: hops,
+            dr_path_truncated: hops > DR_PATH_LEN,
+            dr_hop_count: hops.min(DR_PATH_LEN),
             dr_return_path: path,
         };
         self.queue_trap(end, TrapNumber::BadMKey, details.encode());
     }
 
-    fn queue_trap(&mut self, at: PortAt, number: TrapNumber, details: [u8; 54]) {
+    /// A packet with a wrong P_Key reached an end port: counted in P_KeyViolations and reported by
+    /// trap 257, which MulticastPKeyTrapSuppressionEnabled may suppress for multicast packets.
+    ///
+    /// Does nothing if `at` does not exist.
+    pub(crate) fn raise_p_key_violation(&mut self, at: PortAt, packet: &Packet) {
+        let Some(suppression) = self.count_violation(at, |info| &mut info.p_key_violations) else {
+            return;
+        };
+        let is_multicast = !packet.dlid.is_unicast() && packet.dlid != Lid::PERMISSIVE;
+        if suppression && is_multicast {
+            return;
+        }
+        let details = key_violation(packet, packet.pkey.0.into());
+        self.queue_trap(at, TrapNumber::BadPKey, details.encode());
+    }
+
+    /// A packet with a wrong Q_Key reached an end port: counted in Q_KeyViolations and reported by
+    /// trap 258.
+    ///
+    /// Does nothing if `at` does not exist.
+    pub(crate) fn raise_q_key_violation(&mut self, at: PortAt, packet: &Packet, q_key: u32) {
+        if self
+            .count_violation(at, |info| &mut info.q_key_violations)
+            .is_some()
+        {
+            let details = key_violation(packet, q_key);
+            self.queue_trap(at, TrapNumber::BadQKey, details.encode());
+        }
+    }
+
+    /// An external port of a switch (`at`) did not let a packet pass for its P_Key: trap 259, from
+    /// a switch with IsP_KeySwitchExternalPortTrapSupported.
+    pub(crate) fn raise_switch_p_key_violation(&mut self, at: PortAt, packet: &Packet) {
+        if self.slot(at).is_none() {
+            return;
+        }
+        let info = PortInfo::decode(&self.ports[self.end_slot(at)].info);
+        if !info.capability_mask.has(CapMask::SWITCH_PKEY_TRAP) {
+            return;
+        }
+        let (valid, grh) = match packet.grh {
+            Some(grh) => (SwitchPKeyDetails::WITH_GRH, grh),
+            None => (SwitchPKeyDetails::WITHOUT_GRH, super::Grh::default()),
+        };
+        let details = SwitchPKeyDetails {
+            data_valid: valid,
+            lid1: packet.slid,
+            lid2: packet.dlid,
+            pkey: packet.pkey,
+            sl: packet.sl,
+            qp1: packet.src_qpn,
+            qp2: packet.dest_qpn,
+            gid1: grh.sgid,
+            gid2: grh.dgid,
+            switch_lid: info.lid,
+            port_num: PortNum(at.port),
+        };
+        self.queue_trap(at, TrapNumber::SwitchBadPKey, details.encode());
+    }
+
+    /// Counts at the end port of `at`; whether P_Key traps of multicast are suppressed there.
+    fn count_violation(
+        &mut self,
+        at: PortAt,
+        counter: impl FnOnce(&mut PortInfo) -> &mut u16,
+    ) -> Option<bool> {
+        self.slot(at)?;
+        let slot = self.end_slot(at);
+        let mut suppressed = false;
+        self.ports[slot].update(|info| {
+            suppressed = info.multicast_pkey_trap_suppression != 0;
+            let counter = counter(info);
+            *counter = counter.saturating_add(1);
+        });
+        Some(suppressed)
+    }
+
+    fn queue_trap(&mut self, at: PortAt, number: TrapNumber, details: Details) {
         let node = &mut self.nodes[at.node];
         let end = PortAt {
             node: at.node,
             port: node.end_port(at.port),
         };
-        let port = &self.ports[node.base + usize::from(end.port)];
-        if port.lid() == Lid::NONE || port.master_sm_lid() == Lid::NONE || !node.powered {
+        let port = &mut self.ports[node.base + usize::from(end.port)];
+        let info = PortInfo::decode(&port.info);
+        if !node.powered || !info.capability_mask.has(CapMask::TRAP) || !may_send(&info) {
             return;
         }
-        let (notice_type, producer_type) = match number {
+        let notice_type = match number {
             TrapNumber::LinkStateChange
             | TrapNumber::LocalLinkIntegrity
             | TrapNumber::BufferOverrun
-            | TrapNumber::FlowControl => (NoticeType::Urgent, node.kind),
+            | TrapNumber::FlowControl => NoticeType::Urgent,
             TrapNumber::BadMKey
             | TrapNumber::BadPKey
             | TrapNumber::BadQKey
-            | TrapNumber::SwitchBadPKey => (NoticeType::Security, node.kind),
-            _ => (NoticeType::Informational, node.kind),
+            | TrapNumber::SwitchBadPKey => NoticeType::Security,
+            _ => NoticeType::Informational,
         };
         let notice = Notice {
             is_generic: true,
             notice_type,
-            producer_type: producer_type.0.into(),
+            producer_type: node.kind.0.into(),
             trap_number: number,
-            issuer_lid: port.lid(),
+            issuer_lid: info.lid,
             notice_toggle: false,
             notice_count: 0,
             data_details: details,
@@ -137,25 +241,20 @@ impl Fabric {
         let Ok(index) = u32::try_from(at.node) else {
             return;
         };
-        let of_node = (index, 0)..=(index, u64::MAX);
-        let waits = |t: &PendingTrap| t.number == number && t.notice == notice;
-        if self.traps.range(of_node).any(|(_, t)| waits(t)) {
-            return;
+        let mut waiting = 0;
+        for (_, trap) in self.traps.range((index, 0)..=(index, u64::MAX)) {
+            waiting += 1;
+            if waiting == MAX_NOTICES || (trap.end == end && trap.notice == notice) {
+                return;
+            }
         }
         node.trap_tid += 1;
         let tid = node.trap_tid;
-        let due = self.now.max(node.trap_gate);
-        node.trap_gate = due + trap_spacing(port.info[51]);
+        let due = self.now.max(port.trap_gate);
+        port.trap_gate = due + trap_spacing(&info);
         let due = self.set_timer(due, Timer::Trap { node: index, tid });
-        self.traps.insert(
-            (index, tid),
-            PendingTrap {
-                end,
-                number,
-                notice,
-                due,
-            },
-        );
+        self.traps
+            .insert((index, tid), PendingTrap { end, notice, due });
     }
 
     pub(super) fn send_trap(&mut self, node: u32, tid: u64, now: Instant, out: &mut Vec<Packet>) {
@@ -163,10 +262,20 @@ impl Fabric {
             return;
         };
         let slot = self.end_slot(trap.end);
-        let port = &self.ports[slot];
-        let (lid, sm_lid) = (port.lid(), port.master_sm_lid());
-        if lid == Lid::NONE || sm_lid == Lid::NONE || !self.nodes[trap.end.node].powered {
+        let port = &mut self.ports[slot];
+        let info = PortInfo::decode(&port.info);
+        let addressed = info.lid != Lid::NONE && info.master_sm_lid != Lid::NONE;
+        if !addressed || !self.nodes[trap.end.node].powered {
             self.traps.remove(&(node, tid));
+            return;
+        }
+        let again = now + trap_spacing(&info);
+        port.trap_gate = port.trap_gate.max(again);
+        let due = self.set_timer(again, Timer::Trap { node, tid });
+        if let Some(pending) = self.traps.get_mut(&(node, tid)) {
+            pending.due = due;
+        }
+        if !may_send(&info) {
             return;
         }
         let mut mad = Mad::new(&MadHeader {
@@ -182,25 +291,63 @@ impl Fabric {
         });
         mad.as_bytes_mut()[DATA_OFFSET..DATA_OFFSET + 64].copy_from_slice(&trap.notice);
         let to = Address {
-            sl: PortInfo::decode(&port.info).master_sm_sl,
-            ..Address::smp(sm_lid)
+            sl: info.master_sm_sl,
+            ..Address::smp(info.master_sm_lid)
         };
-        out.push(Packet::new(trap.end, &MadOut { to, mad }));
-        let again = now + trap_spacing(port.info[51]);
         self.totals.traps += 1;
-        self.nodes[trap.end.node].trap_gate = self.nodes[trap.end.node].trap_gate.max(again);
-        let due = self.set_timer(again, Timer::Trap { node, tid });
-        if let Some(pending) = self.traps.get_mut(&(node, tid)) {
-            pending.due = due;
-        }
+        out.push(Packet::new(trap.end, &MadOut { to, mad }));
     }
 
     /// The SM has seen the trap.
     pub(super) fn repress(&mut self, end: PortAt, packet: &Packet) {
-        let Ok(node) = u32::try_from(end.node) else {
-            return;
+        if let Ok(node) = u32::try_from(end.node) {
+            self.forget_trap((node, packet.mad.tid().0));
+        }
+    }
+
+    /// The notice at the head of an end port's queue, as Get(Notice) reads it; the empty notice
+    /// if there is none.
+    pub(crate) fn head_notice(&self, end: PortAt) -> [u8; 64] {
+        let mut of_port = self.notices_of(end);
+        let toggle = self.ports[self.end_slot(end)].notice_toggle;
+        let Some((_, head)) = of_port.next() else {
+            return Notice {
+                notice_type: NoticeType::Empty,
+                notice_toggle: toggle,
+                ..Notice::default()
+            }
+            .encode();
         };
-        if let Some(trap) = self.traps.remove(&(node, packet.mad.tid().0)) {
+        Notice {
+            notice_toggle: toggle,
+            notice_count: u16::try_from(1 + of_port.count()).unwrap_or(u16::MAX),
+            ..Notice::decode(&head.notice)
+        }
+        .encode()
+    }
+
+    /// Set(Notice) with the toggle of the head clears it, and stops its trap; with another it is a
+    /// Set that came twice.
+    pub(crate) fn clear_notice(&mut self, end: PortAt, toggle: bool) {
+        let slot = self.end_slot(end);
+        if self.ports[slot].notice_toggle != toggle {
+            return;
+        }
+        let head = self.notices_of(end).next().map(|(key, _)| *key);
+        if let Some(key) = head {
+            self.forget_trap(key);
+            self.ports[slot].notice_toggle = !toggle;
+        }
+    }
+
+    fn notices_of(&self, end: PortAt) -> impl Iterator<Item = (&(u32, u64), &PendingTrap)> {
+        let node = u32::try_from(end.node).unwrap_or(u32::MAX);
+        let of_node = self.traps.range((node, 0)..=(node, u64::MAX));
+        of_node.filter(move |(_, trap)| trap.end == end)
+    }
+
+    fn forget_trap(&mut self, key: (u32, u64)) {
+        if let Some(trap) = self.traps.remove(&key) {
             self.timers.remove(&trap.due);
         }
     }
@@ -209,20 +356,33 @@ impl Fabric {
         let Ok(node) = u32::try_from(node) else {
             return;
         };
-        let tids: Vec<_> = self
-            .traps
-            .range((node, 0)..=(node, u64::MAX))
-            .map(|t| *t.0)
-            .collect();
-        for key in tids {
-            if let Some(trap) = self.traps.remove(&key) {
-                self.timers.remove(&trap.due);
-            }
+        let of_node = self.traps.range((node, 0)..=(node, u64::MAX));
+        let keys: Vec<_> = of_node.map(|t| *t.0).collect();
+        for key in keys {
+            self.forget_trap(key);
         }
     }
 }
 
+fn may_send(info: &PortInfo) -> bool {
+    info.lid != Lid::NONE && info.master_sm_lid != Lid::NONE && info.port_state == PortState::Active
+}
+
+fn key_violation(packet: &Packet, key: u32) -> KeyViolationDetails {
+    let grh = packet.grh.unwrap_or_default();
+    KeyViolationDetails {
+        lid1: packet.slid,
+        lid2: packet.dlid,
+        key,
+        sl: packet.sl,
+        qp1: packet.src_qpn,
+        qp2: packet.dest_qpn,
+        gid1: grh.sgid,
+        gid2: grh.dgid,
+    }
+}
+
 /// SubnetTimeout as time; at least a millisecond, so that a zero does not flood the fabric.
-fn trap_spacing(info_byte: u8) -> Duration {
-    Duration::from_nanos(4096u64 << (info_byte & 0x1F)).max(Duration::from_millis(1))
+fn trap_spacing(info: &PortInfo) -> Duration {
+    Duration::from_nanos(4096u64 << info.subnet_timeout).max(Duration::from_millis(1))
 }

@@ -67,6 +67,7 @@ impl Fabric {
             enhanced_port0: n.enhanced_port0,
             vendor_id: n.vendor_id,
             device_id: n.device_id,
+            options: n.options,
         };
         let (max, base) = (n.max_speed, n.base);
         for (port, slot) in (0..=spec.num_ports).zip(base..) {
@@ -80,7 +81,7 @@ impl Fabric {
             self.ports[slot] = new;
         }
         if self.nodes[index].is_switch() {
-            let switch = Switch::new(spec.num_ports, spec.enhanced_port0);
+            let switch = Switch::new(&spec);
             self.nodes[index].switch = Some(Box::new(switch));
         }
     }

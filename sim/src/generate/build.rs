@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::extras::Options;
 use super::hardware;
-use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
+use crate::spec::{FabricSpec, LinkSpec, NodeOptions, NodeSpec, PortAt};
 
 /// GUIDs of nodes are this far apart, so that GUIDs of ports fit between.
 const GUID_STRIDE: u64 = 16;
@@ -228,5 +228,6 @@ fn node_spec(plan: &Plan, node: usize, speed: LinkSpeed, guid: &dyn Fn(usize) ->
         } else {
             hardware::device(n.kind, speed)
         },
+        options: NodeOptions::default(),
     }
 }

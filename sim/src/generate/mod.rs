@@ -50,7 +50,7 @@ mod build;
 mod extras;
 mod field;
 mod groups;
-mod hardware;
+pub mod hardware;
 #[cfg(test)]
 mod literature;
 mod shapes;

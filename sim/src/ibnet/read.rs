@@ -226,6 +226,7 @@ impl Reader {
             enhanced_port0: is_switch && enhanced,
             vendor_id: self.vendor,
             device_id: self.device,
+            options: crate::spec::NodeOptions::default(),
         };
         if is_switch {
             spec.lids[0] = lid;

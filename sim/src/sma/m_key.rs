@@ -1,7 +1,12 @@
 //! M_Key protection: who may read and write (IBA 14.2.4).
 //!
-//! The key, the protection level and the lease are those of the end port that is asked. Requests
-//! for an SM (SMInfo) do not come here.
+//! The key, the protection level and the lease are those of the end port that is asked. The order
+//! is that of `check_mkey` in `drivers/infiniband/hw/qib/qib_mad.c`: a lease that has run out ends
+//! protection first, then the key is compared; the right key stops the lease, a wrong one that
+//! matters starts it. Versions are checked before, methods and attributes after.
+//!
+//! SMInfo does not come here: 14.2.4 speaks of what the SMA does, and SMInfo is not the SMA's but
+//! the SM's behind the port (14.2.5.13), which holds the key and checks it itself (rule 8.12).
 
 use std::time::Duration;
 
@@ -13,6 +18,8 @@ use crate::fabric::{Fabric, Packet};
 use crate::spec::PortAt;
 
 impl Fabric {
+    /// Whether the key of a request is the port's; any is if the port has none.
+    #[inline]
     pub(crate) fn m_key_matches(&self, end: PortAt, packet: &Packet) -> bool {
         let key = self.ports[self.end_slot(end)].m_key();
         key == 0 || key == smp::m_key(&packet.mad).expose()

@@ -1,19 +1,29 @@
 //! The subnet management agent: what a node answers to a Get or Set of each attribute.
 //!
-//! One file per group of attributes; all state is the fabric's. An invalid Set changes nothing at
-//! all and is answered with status 0x001C and the values as they are.
+//! One file per group of attributes; all state is the fabric's. Checks go from the outside in:
+//! class version (0x0004), method (0x0008), M_Key (dropped), attribute (0x000C), modifier and
+//! fields (0x001C). An invalid Set changes nothing at all and is answered with the values as they
+//! are. An attribute that needs a capability bit exists only where the bit is set.
+//!
+//! What this agent does not have is answered like any unknown attribute, and its bits are not
+//! claimed: CableInfo (both the specification's and Mellanox's), HierarchyInfo and
+//! VendorSpecificMadsTable, whose contents no public source describes, and RandomForwardingTable,
+//! since every switch here has a linear one (RandomFDBCap 0).
 
+mod extra;
 mod m_key;
 mod port_info;
 mod tables;
 
-use ferrosm_mad::attr::{LedInfo, NodeInfo, id};
+use ferrosm_mad::attr::{
+    CapMask, CapMask2, LocalChangeDetails, NodeInfo, PortInfo, TrapNumber, id,
+};
 use ferrosm_mad::ids::{AttrId, PortNum};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::smp::{DATA_LEN, DATA_OFFSET};
 use ferrosm_mad::time::Instant;
 
-use crate::fabric::{CA_PKEYS, Fabric, Packet, SWITCH_PKEYS};
+use crate::fabric::{Fabric, Packet};
 use crate::spec::PortAt;
 
 /// A request apart from its data.
@@ -54,7 +64,16 @@ impl Fabric {
             set,
             modifier: packet.mad.attr_mod().0,
         };
-        let key_is_right = self.m_key_matches(end, packet);
+        let mut key_is_right = self.m_key_matches(end, packet);
+        if attr == id::PORT_INFO
+            && let Some(sibling) = self.sibling(end, request.modifier)
+        {
+            // Another port of the same adapter has a key of its own.
+            if !self.m_key_admits(sibling, packet, now) {
+                return None;
+            }
+            key_is_right = self.m_key_matches(sibling, packet);
+        }
         let bytes = packet.mad.as_bytes_mut();
         let data: &mut Data = bytes[DATA_OFFSET..].first_chunk_mut()?;
         let status = self.attribute(&request, attr, key_is_right, data);
@@ -71,21 +90,11 @@ impl Fabric {
     }
 
     fn attribute(&mut self, r: &Request, attr: AttrId, key: bool, data: &mut Data) -> Status {
-        let read_only = || {
-            if r.set {
-                Status::BAD_METHOD_ATTR
-            } else {
-                Status::OK
-            }
-        };
         match attr {
-            id::NODE_DESCRIPTION => {
-                *data = self.nodes[r.node].description;
-                read_only()
-            }
+            id::NODE_DESCRIPTION => self.node_description(r, data),
             id::NODE_INFO => {
                 self.node_info(r, data);
-                read_only()
+                read_only(r)
             }
             id::PORT_INFO => self.port_info_attribute(r, key, data),
             id::SWITCH_INFO => self.switch_info_attribute(r, data),
@@ -95,14 +104,38 @@ impl Fabric {
             id::VL_ARBITRATION => self.vl_arbitration(r, data),
             id::LFT => self.lft_block_attribute(r, data),
             id::MFT => self.mft_block(r, data),
+            id::NOTICE => self.notice(r, data),
             id::LED_INFO => self.led_info(r, data),
             id::VENDOR_DIAG => {
+                // The chain of diagnostic data is empty.
                 *data = [0; DATA_LEN];
-                read_only()
+                read_only(r)
             }
-            id::MLNX_EXT_PORT_INFO => self.fdr10(r, data),
+            id::LINK_SPEED_WIDTH_PAIRS => self.link_speed_width_pairs(r, data),
+            id::PORT_INFO_EXTENDED => self.port_info_extended(r, data),
+            id::MLNX_EXT_PORT_INFO => self.ext_port_info(r, data),
             _ => Status::BAD_METHOD_ATTR,
         }
+    }
+
+    fn node_description(&mut self, r: &Request, data: &mut Data) -> Status {
+        let settable = self.capabilities2(r).has(CapMask2::SET_NODE_DESCRIPTION);
+        let status = match read_only(r) {
+            Status::BAD_METHOD_ATTR if settable && r.modifier == 0 => Status::OK,
+            status => status,
+        };
+        let node = &mut self.nodes[r.node];
+        if r.set && status.is_ok() && node.description != *data {
+            node.description = *data;
+            let at = self.end_port_of(r);
+            self.raise_with(
+                at,
+                TrapNumber::LocalChange,
+                LocalChangeDetails::NODE_DESCRIPTION,
+            );
+        }
+        *data = self.nodes[r.node].description;
+        status
     }
 
     fn node_info(&self, r: &Request, data: &mut Data) {
@@ -116,20 +149,17 @@ impl Fabric {
             system_image_guid: node.system_image_guid,
             node_guid: node.guid,
             port_guid: self.ports[r.end].guid,
-            partition_cap: if node.is_switch() {
-                SWITCH_PKEYS
-            } else {
-                CA_PKEYS
-            },
+            partition_cap: node.caps.partition_cap,
             device_id: node.device_id,
-            revision: 0,
+            revision: node.caps.revision,
             local_port_num: PortNum(r.in_port),
             vendor_id: node.vendor_id,
         }
         .encode_onto(data);
     }
 
-    /// Slot of the port that the low bits of a modifier name; 0 on a CA is the port that is asked.
+    /// Slot of the port that the low bits of a modifier name; 0 on a CA is the port that is asked,
+    /// and others are not the business of that port's agent.
     fn named_port(&self, r: &Request, port: u32) -> Option<usize> {
         let node = &self.nodes[r.node];
         let port = u8::try_from(port).ok()?;
@@ -140,33 +170,49 @@ impl Fabric {
         }
     }
 
-    fn led_info(&mut self, r: &Request, data: &mut Data) -> Status {
-        let Some(slot) = self.named_port(r, r.modifier) else {
-            return Status::BAD_FIELD;
-        };
-        let port = &mut self.ports[slot];
-        if r.set {
-            port.led = LedInfo::decode(data).led_mask;
-        }
-        *data = LedInfo { led_mask: port.led }.encode();
-        Status::OK
+    /// The other port of a CA or router whose PortInfo is asked for.
+    fn sibling(&self, end: PortAt, modifier: u32) -> Option<PortAt> {
+        let node = &self.nodes[end.node];
+        let port = u8::try_from(modifier & !PortInfo::EXTENDED_SPEEDS_MOD).ok()?;
+        let is_other = !node.is_switch() && port != 0 && port != end.port;
+        (is_other && port <= node.num_ports).then_some(PortAt {
+            node: end.node,
+            port,
+        })
     }
 
-    fn fdr10(&self, r: &Request, data: &mut Data) -> Status {
-        const MELLANOX: [u32; 2] = [0x00_02C9, 0x00_15B3];
-        if !MELLANOX.contains(&self.nodes[r.node].vendor_id) {
-            return Status::BAD_METHOD_ATTR;
+    /// CapabilityMask of the end port that is asked; a switch's is port 0's.
+    fn capabilities(&self, r: &Request) -> CapMask {
+        let info = &self.ports[r.end].info;
+        CapMask(u32::from_be_bytes([info[20], info[21], info[22], info[23]]))
+    }
+
+    /// CapabilityMask2, nothing where there is none.
+    fn capabilities2(&self, r: &Request) -> CapMask2 {
+        let info = &self.ports[r.end].info;
+        if self.capabilities(r).has(CapMask::CAP_MASK2) {
+            CapMask2(u16::from_be_bytes([info[60], info[61]]))
+        } else {
+            CapMask2(0)
         }
-        let Some(slot) = self.named_port(r, r.modifier) else {
-            return Status::BAD_FIELD;
-        };
-        *data = ferrosm_mad::attr::ExtendedPortInfo {
-            state_change_enable: 0,
-            link_speed_supported: 1,
-            link_speed_enabled: 1,
-            link_speed_active: u8::from(self.ports[slot].fdr10),
+    }
+
+    fn end_port_of(&self, r: &Request) -> PortAt {
+        let port = r.end - self.nodes[r.node].base;
+        PortAt {
+            node: r.node,
+            port: u8::try_from(port).unwrap_or(0),
         }
-        .encode();
+    }
+}
+
+/// The answer to a request for an attribute that cannot be set and has no modifier.
+fn read_only(r: &Request) -> Status {
+    if r.set {
+        Status::BAD_METHOD_ATTR
+    } else if r.modifier != 0 {
+        Status::BAD_FIELD
+    } else {
         Status::OK
     }
 }

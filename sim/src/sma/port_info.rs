@@ -3,11 +3,16 @@
 //! A Set is checked as a whole first; only if every field is legal is any of it done.
 
 use ferrosm_mad::attr::{CapMask, MtuCode, PhysState, PortInfo, PortState};
-use ferrosm_mad::ids::{AttrMod, Lid};
+use ferrosm_mad::ids::Lid;
 use ferrosm_mad::mad::Status;
 
 use super::{Data, Request};
 use crate::fabric::Fabric;
+use crate::spec::AgentModel;
+
+/// LinkRoundTripLatency of every trained link, and of what is not measured.
+const ROUND_TRIP: u32 = 4;
+const NOT_MEASURED: u32 = 0x00FF_FFFF;
 
 /// Which fields of PortInfo a port has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,52 +41,99 @@ impl Fabric {
         key: bool,
         data: &mut Data,
     ) -> Status {
-        let number = AttrMod(r.modifier & !PortInfo::EXTENDED_SPEEDS_MOD).0;
-        let Some(slot) = self.named_port(r, number) else {
+        let agent = self.nodes[r.node].options.agent;
+        let understands = r.modifier & PortInfo::EXTENDED_SPEEDS_MOD != 0;
+        let number = if agent == AgentModel::RefusesExtendedSpeeds {
+            r.modifier
+        } else {
+            r.modifier & !PortInfo::EXTENDED_SPEEDS_MOD
+        };
+        let Some(slot) = self.port_info_slot(r, number) else {
             return Status::BAD_FIELD;
         };
-        let status = if r.set {
-            self.set_port_info(r, slot, data)
-        } else {
-            Status::OK
-        };
+        let hides = agent == AgentModel::OnRequest && !understands;
+        let mut reregister = false;
+        let mut status = Status::OK;
+        if r.set {
+            let mut asked = PortInfo::decode(data);
+            if hides || agent.is_old() {
+                asked.link_speed_ext_enabled = 0;
+                asked.link_speed_ext_enabled2 = 0;
+            }
+            status = self.set_port_info(r, slot, &asked);
+            reregister = asked.client_reregister && status.is_ok();
+        }
         let port = &self.ports[slot];
         *data = port.info;
         data[28] = r.in_port;
-        let end = &self.ports[r.end];
-        if !key && end.m_key_protect() != 0 {
+        if !key && port.m_key_protect() != 0 {
             data[..8].fill(0);
+        }
+        let kind = self.port_kind(r, slot);
+        if reregister && kind.has_address() && self.capabilities(r).has(CapMask::CLIENT_REREGISTER)
+        {
+            // The answer still shows it (o14-12.2.1); afterwards it reads as 0.
+            data[51] |= 0x80;
+        }
+        if kind.has_link() && self.capabilities(r).has(CapMask::LINK_ROUND_TRIP_LATENCY) {
+            let latency = if self.wires[slot].up {
+                ROUND_TRIP
+            } else {
+                NOT_MEASURED
+            };
+            data[57..60].copy_from_slice(&latency.to_be_bytes()[1..]);
+        }
+        if hides {
+            hide_extended_speeds(data);
         }
         status
     }
 
-    fn set_port_info(&mut self, r: &Request, slot: usize, data: &Data) -> Status {
+    /// PortInfo of any port of the node can be asked for: 0 on a CA is the port that is asked.
+    fn port_info_slot(&self, r: &Request, number: u32) -> Option<usize> {
         let node = &self.nodes[r.node];
-        let kind = match (node.is_switch(), slot == node.base) {
+        if !node.is_switch() && number == 0 {
+            return Some(r.end);
+        }
+        (number <= node.num_ports.into()).then_some(node.base + number as usize)
+    }
+
+    fn port_kind(&self, r: &Request, slot: usize) -> PortKind {
+        let node = &self.nodes[r.node];
+        match (node.is_switch(), slot == node.base) {
             (false, _) => PortKind::Ca,
             (true, false) => PortKind::SwitchExternal,
             (true, true) if node.enhanced_port0 => PortKind::EnhancedPort0,
             (true, true) => PortKind::BasePort0,
-        };
-        let asked = PortInfo::decode(data);
+        }
+    }
+
+    fn set_port_info(&mut self, r: &Request, slot: usize, asked: &PortInfo) -> Status {
+        let kind = self.port_kind(r, slot);
         let now = PortInfo::decode(&self.ports[slot].info);
-        if !is_legal(kind, &asked, &now) {
+        if !is_legal(kind, asked, &now) {
             return Status::BAD_FIELD;
         }
         let mut next = now;
         if kind.has_address() {
-            set_address(&mut next, &asked);
+            set_address(&mut next, asked);
         }
         if kind != PortKind::BasePort0 {
-            set_link(&mut next, &asked);
+            set_link(&mut next, asked);
         }
         if kind == PortKind::SwitchExternal {
             next.vl_stall_count = asked.vl_stall_count;
             next.hoq_life = asked.hoq_life;
-            next.partition_enforcement_inbound = asked.partition_enforcement_inbound;
-            next.partition_enforcement_outbound = asked.partition_enforcement_outbound;
-            next.filter_raw_inbound = asked.filter_raw_inbound;
-            next.filter_raw_outbound = asked.filter_raw_outbound;
+            if let Some(switch) = &self.nodes[r.node].switch {
+                let caps = &switch.info;
+                next.partition_enforcement_inbound =
+                    asked.partition_enforcement_inbound && caps.inbound_enforcement_cap;
+                next.partition_enforcement_outbound =
+                    asked.partition_enforcement_outbound && caps.outbound_enforcement_cap;
+                next.filter_raw_inbound = asked.filter_raw_inbound && caps.filter_raw_inbound_cap;
+                next.filter_raw_outbound =
+                    asked.filter_raw_outbound && caps.filter_raw_outbound_cap;
+            }
         }
         let port = &mut self.ports[slot];
         if kind.has_address()
@@ -90,25 +142,49 @@ impl Fabric {
         {
             port.reregisters += 1;
         }
+        if next.m_key != now.m_key {
+            // The lease was the old key's.
+            port.lease = None;
+        }
         next.encode_onto(&mut port.info);
         match (asked.port_state, asked.port_physical_state) {
             (PortState::Armed | PortState::Active, _) => port.set_state(asked.port_state),
             (_, phys @ (PhysState::Sleep | PhysState::Polling | PhysState::Disabled)) => {
                 self.port_down(slot, phys);
             }
-            (PortState::Down, _) => {
-                let sleeps = next.link_down_default_state == PhysState::Sleep.0;
-                let phys = if sleeps {
-                    PhysState::Sleep
-                } else {
-                    PhysState::Polling
-                };
-                self.port_down(slot, phys);
+            (PortState::Down, _) => self.port_down(slot, port_down_default(&next)),
+            _ if kind.has_link() && !self.wires[slot].up => {
+                // What may be negotiated changed; the other end has been waiting for it.
+                self.start_training(self.wires[slot].link);
             }
             _ => {}
         }
         Status::OK
     }
+}
+
+/// Where the port's physical layer goes when its link goes down.
+pub(crate) fn port_down_default(info: &PortInfo) -> PhysState {
+    if info.link_down_default_state == PhysState::Sleep.0 {
+        PhysState::Sleep
+    } else {
+        PhysState::Polling
+    }
+}
+
+/// PortInfo as it was before there were extended speeds: what is faster reads as QDR.
+fn hide_extended_speeds(data: &mut Data) {
+    let mut info = PortInfo::decode(data);
+    if info.link_speed_ext_active != 0 || info.link_speed_ext_active2 != 0 {
+        info.link_speed_active = 4;
+    }
+    info.link_speed_ext_active = 0;
+    info.link_speed_ext_supported = 0;
+    info.link_speed_ext_enabled = 0;
+    info.link_speed_ext_active2 = 0;
+    info.link_speed_ext_supported2 = 0;
+    info.link_speed_ext_enabled2 = 0;
+    info.encode_onto(data);
 }
 
 fn is_legal(kind: PortKind, asked: &PortInfo, now: &PortInfo) -> bool {
@@ -185,7 +261,12 @@ fn set_address(next: &mut PortInfo, asked: &PortInfo) {
     next.master_sm_sl = asked.master_sm_sl;
     next.init_type = asked.init_type;
     next.subnet_timeout = asked.subnet_timeout;
-    next.multicast_pkey_trap_suppression = asked.multicast_pkey_trap_suppression;
+    if next
+        .capability_mask
+        .has(CapMask::MULTICAST_PKEY_TRAP_SUPPRESSION)
+    {
+        next.multicast_pkey_trap_suppression = asked.multicast_pkey_trap_suppression;
+    }
     for (counter, written) in [
         (&mut next.m_key_violations, asked.m_key_violations),
         (&mut next.p_key_violations, asked.p_key_violations),

@@ -1,14 +1,17 @@
 //! SwitchInfo and everything that is read and written in blocks.
 
-use ferrosm_mad::attr::{LFT_BLOCK_LEN, MFT_BLOCK_LEN, SwitchInfo};
+use ferrosm_mad::attr::{CapMask, LFT_BLOCK_LEN, MFT_BLOCK_LEN, PKEY_BLOCK_LEN, SwitchInfo};
+use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DATA_LEN;
 
 use super::{Data, Request};
-use crate::fabric::{
-    CA_PKEYS, Fabric, LINEAR_FDB_CAP, MULTICAST_FDB_CAP, POWER_ON_SL_TO_VL, Port, SWITCH_PKEYS,
-    power_on_vl_arb,
-};
+use crate::fabric::{Fabric, POWER_ON_SL_TO_VL, Port, power_on_vl_arb};
+
+/// Entries of a VL arbitration block.
+const VL_ARB_BLOCK_LEN: usize = 32;
+/// MulticastFDBTop where no MLID is in use.
+const NO_MLID: u16 = 0xBFFF;
 
 /// A port that is a member of the default partition and of no other.
 const POWER_ON_PKEYS: Data = {
@@ -20,20 +23,24 @@ const POWER_ON_PKEYS: Data = {
 
 impl Fabric {
     pub(super) fn switch_info_attribute(&mut self, r: &Request, data: &mut Data) -> Status {
-        let Some(switch) = &mut self.nodes[r.node].switch else {
+        let has_top = self.capabilities(r).has(CapMask::MULTICAST_FDB_TOP);
+        let node = &mut self.nodes[r.node];
+        let num_ports = node.num_ports;
+        let Some(switch) = &mut node.switch else {
             return Status::BAD_METHOD_ATTR;
         };
+        let info = &mut switch.info;
         let mut status = if r.modifier == 0 {
             Status::OK
         } else {
             Status::BAD_FIELD
         };
         if r.set && status.is_ok() {
-            let asked = SwitchInfo::decode(data);
-            if asked.linear_fdb_top >= LINEAR_FDB_CAP {
-                status = Status::BAD_FIELD;
-            } else {
-                let info = &mut switch.info;
+            let mut asked = SwitchInfo::decode(data);
+            if !has_top {
+                asked.multicast_fdb_top = info.multicast_fdb_top;
+            }
+            if switch_info_is_legal(&asked, info, num_ports) {
                 info.linear_fdb_top = asked.linear_fdb_top;
                 info.default_port = asked.default_port;
                 info.default_multicast_primary_port = asked.default_multicast_primary_port;
@@ -41,10 +48,15 @@ impl Fabric {
                 info.life_time_value = asked.life_time_value;
                 info.multicast_fdb_top = asked.multicast_fdb_top;
                 info.port_state_change &= !asked.port_state_change;
+            } else {
+                status = Status::BAD_FIELD;
             }
         }
         *data = [0; DATA_LEN];
-        switch.info.encode_onto(data);
+        info.encode_onto(data);
+        if !has_top {
+            data[18..20].fill(0);
+        }
         status
     }
 
@@ -53,7 +65,7 @@ impl Fabric {
             return Status::BAD_METHOD_ATTR;
         };
         let start = r.modifier as usize * LFT_BLOCK_LEN;
-        if start >= usize::from(LINEAR_FDB_CAP) {
+        if start >= usize::from(switch.info.linear_fdb_cap) {
             return Status::BAD_FIELD;
         }
         let lft = &mut switch.lft;
@@ -77,7 +89,7 @@ impl Fabric {
         };
         let first = (r.modifier & 0x1FF) as usize * MFT_BLOCK_LEN;
         let position = (r.modifier >> 28) as usize;
-        if first >= usize::from(MULTICAST_FDB_CAP)
+        if first >= usize::from(switch.info.multicast_fdb_cap)
             || position >= switch.positions
             || r.modifier & 0x0FFF_FE00 != 0
         {
@@ -101,21 +113,26 @@ impl Fabric {
         Status::OK
     }
 
+    /// Entries beyond the cap read as empty and cannot be written. What is twice in a table is
+    /// stored twice: the same key harms nobody, and a partition's full and limited key may stand
+    /// side by side (rule 9.10).
     pub(super) fn pkey_table(&mut self, r: &Request, data: &mut Data) -> Status {
-        let is_switch = self.nodes[r.node].is_switch();
-        let named = if is_switch {
-            self.named_port(r, r.modifier >> 16)
+        let node = &self.nodes[r.node];
+        let (block, port) = (r.modifier & 0xFFFF, r.modifier >> 16);
+        let slot = if node.is_switch() {
+            self.named_port(r, port)
         } else {
-            Some(r.end)
+            (port == 0).then_some(r.end)
         };
-        let Some(slot) = named else {
+        let Some(slot) = slot else {
             return Status::BAD_FIELD;
         };
-        let block = (r.modifier & 0xFFFF) as usize;
-        let cap = if is_switch { SWITCH_PKEYS } else { CA_PKEYS };
-        if block >= usize::from(cap / 32) || (!is_switch && r.modifier >> 16 != 0) {
+        let cap = usize::from(node.pkey_cap(if slot == node.base { 0 } else { 1 }));
+        let first = block as usize * PKEY_BLOCK_LEN;
+        if first >= cap {
             return Status::BAD_FIELD;
         }
+        let block = block as usize;
         let port = &mut self.ports[slot];
         if r.set {
             let pkeys = &mut port.tables_mut().pkeys;
@@ -127,6 +144,8 @@ impl Fabric {
                 });
             }
             pkeys[block] = *data;
+            let exist = (cap - first).min(PKEY_BLOCK_LEN);
+            pkeys[block][exist * 2..].fill(0);
         }
         *data = port.pkey_block(block);
         Status::OK
@@ -135,16 +154,26 @@ impl Fabric {
     /// Bit 17 of the modifier writes the tables of all input ports, bit 16 those of all output
     /// ports.
     pub(super) fn sl_to_vl_table(&mut self, r: &Request, data: &mut Data) -> Status {
+        if !self.capabilities(r).has(CapMask::SL_MAPPING) {
+            return Status::BAD_METHOD_ATTR;
+        }
         let node = &self.nodes[r.node];
         let (base, num_ports) = (node.base, node.num_ports);
         let [output, input, flags, rest] = r.modifier.to_le_bytes();
-        if rest != 0 || flags & !3 != 0 || (flags != 0 && (!node.is_switch() || !r.set)) {
+        let short_forms = node
+            .switch
+            .as_ref()
+            .is_some_and(|s| s.info.optimized_sl_to_vl != 0);
+        if rest != 0 || flags & !3 != 0 || (flags != 0 && (!short_forms || !r.set)) {
             return Status::BAD_FIELD;
         }
         let table = [
             data[0], data[1], data[2], data[3], data[4], data[5], data[6], data[7],
         ];
         if !node.is_switch() {
+            if self.ports[r.end].has_one_lane() {
+                return Status::BAD_METHOD_ATTR;
+            }
             if r.set {
                 self.ports[r.end].tables_mut().sl_to_vl = vec![table];
             }
@@ -155,6 +184,9 @@ impl Fabric {
         }
         if input > num_ports || output > num_ports {
             return Status::BAD_FIELD;
+        }
+        if self.ports[base + usize::from(output)].has_one_lane() {
+            return Status::BAD_METHOD_ATTR;
         }
         let (all_inputs, all_outputs) = (flags & 2 != 0, flags & 1 != 0);
         if r.set {
@@ -184,22 +216,35 @@ impl Fabric {
         Status::OK
     }
 
+    /// Blocks 1 and 2 are the low priority's, 3 and 4 the high one's; the second of each exists
+    /// with a cap above 32 only. VL15 is not arbitrated and cannot be in a table (IBA 7.6.9).
     pub(super) fn vl_arbitration(&mut self, r: &Request, data: &mut Data) -> Status {
-        // The caps say that a priority has eight entries, so its second block does not exist.
-        let block = match r.modifier >> 16 {
-            1 => 0,
-            3 => 2,
-            _ => return Status::BAD_FIELD,
-        };
         let Some(slot) = self.named_port(r, r.modifier & 0xFFFF) else {
             return Status::BAD_FIELD;
         };
         let port = &mut self.ports[slot];
+        if port.has_one_lane() {
+            return Status::BAD_METHOD_ATTR;
+        }
+        let Some(block) = (r.modifier >> 16)
+            .checked_sub(1)
+            .and_then(|b| usize::try_from(b).ok())
+            .filter(|block| port.vl_arb_len(*block) > 0)
+        else {
+            return Status::BAD_FIELD;
+        };
+        let mut status = Status::OK;
         if r.set {
-            port.tables_mut().vl_arb[block] = Some(Box::new(*data));
+            let exist = port.vl_arb_len(block) * 2;
+            if data[..exist].chunks_exact(2).any(|e| e[0] & 0xF == 15) {
+                status = Status::BAD_FIELD;
+            } else {
+                data[exist..].fill(0);
+                port.tables_mut().vl_arb[block] = Some(Box::new(*data));
+            }
         }
         *data = port.vl_arb_block(block);
-        Status::OK
+        status
     }
 
     pub(super) fn guid_info(&mut self, r: &Request, data: &mut Data) -> Status {
@@ -225,6 +270,16 @@ impl Fabric {
     }
 }
 
+fn switch_info_is_legal(asked: &SwitchInfo, now: &SwitchInfo, num_ports: u8) -> bool {
+    let is_port = |port: PortNum| port == PortNum::DROP || port.0 <= num_ports;
+    let mlids = NO_MLID..=NO_MLID + now.multicast_fdb_cap;
+    asked.linear_fdb_top < now.linear_fdb_cap
+        && is_port(asked.default_port)
+        && is_port(asked.default_multicast_primary_port)
+        && is_port(asked.default_multicast_not_primary_port)
+        && mlids.contains(&asked.multicast_fdb_top)
+}
+
 impl Port {
     pub(crate) fn pkey_block(&self, block: usize) -> Data {
         let written = self.tables.as_ref().and_then(|t| t.pkeys.get(block));
@@ -240,7 +295,32 @@ impl Port {
             .tables
             .as_ref()
             .and_then(|t| t.vl_arb[block].as_deref());
-        written.copied().unwrap_or_else(|| power_on_vl_arb(block))
+        written.copied().unwrap_or_else(|| {
+            let mut table = if block % 2 == 0 {
+                power_on_vl_arb(block)
+            } else {
+                [0; DATA_LEN]
+            };
+            table[self.vl_arb_len(block) * 2..].fill(0);
+            table
+        })
+    }
+
+    /// Entries of an arbitration block: low, low, high, high.
+    fn vl_arb_len(&self, block: usize) -> usize {
+        let cap = match block {
+            0 | 1 => self.info[40],
+            2 | 3 => self.info[39],
+            _ => 0,
+        };
+        usize::from(cap)
+            .saturating_sub(block % 2 * VL_ARB_BLOCK_LEN)
+            .min(VL_ARB_BLOCK_LEN)
+    }
+
+    /// Whether VL0 is the only data lane, so that there is nothing to map or to arbitrate.
+    fn has_one_lane(&self) -> bool {
+        self.info[37] >> 4 == 1
     }
 
     pub(crate) fn guid_at(&self, index: usize) -> u64 {

@@ -147,7 +147,7 @@ fn a_base_port_0_has_no_state_and_no_lmc_and_an_enhanced_one_has_an_lmc() {
 #[test]
 fn a_port_that_does_not_exist_is_an_invalid_modifier() {
     let mut rig = Rig::new(&chain(1));
-    for (node, port) in [(1, 5u32), (1, 255), (1, 256), (2, 2), (2, 3)] {
+    for (node, port) in [(1, 5u32), (1, 255), (1, 256), (2, 3), (2, 0x101)] {
         let answer = rig.get(&path_to(node), id::PORT_INFO, port).unwrap();
         assert_eq!(
             answer.mad.status(),

@@ -10,7 +10,7 @@ use ferrosm_mad::mad::{Address, MadIn, MadOut, Method, Status};
 use ferrosm_mad::smp::{self, DrPath, SmpRequest};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::fabric::{Delivery, Fabric, Verdict};
-use ferrosm_sim::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
+use ferrosm_sim::spec::{FabricSpec, LinkSpec, NodeOptions, NodeSpec, PortAt};
 
 pub(crate) fn node(kind: NodeType, index: u64, num_ports: u8) -> NodeSpec {
     let guid = 0x1000 * (index + 1);
@@ -30,6 +30,7 @@ pub(crate) fn node(kind: NodeType, index: u64, num_ports: u8) -> NodeSpec {
         enhanced_port0: false,
         vendor_id: 0x02C9,
         device_id: 0xCB20,
+        options: NodeOptions::default(),
     }
 }
 

@@ -161,7 +161,7 @@ fn what_does_not_exist_is_refused() {
         (2, id::LFT, 0, attribute),
         (2, id::MFT, 0, attribute),
         (2, id::SWITCH_INFO, 0, attribute),
-        (1, AttrId(0x33), 0, attribute),
+        (1, AttrId(0x1A), 0, attribute),
         (1, id::NOTICE, 0, attribute),
     ] {
         for method in [Method::Get, Method::Set] {

@@ -1,0 +1,203 @@
+//! Attributes that only some nodes have, each behind its capability: Notice, LedInfo,
+//! LinkSpeedWidthPairsTable, PortInfoExtended, and Mellanox's ExtendedPortInfo.
+
+use ferrosm_mad::attr::{
+    CapMask, CapMask2, ExtendedPortInfo, FecMode, LedInfo, LinkSpeed, LinkSpeedWidthPairs, Notice,
+    PortInfo, PortInfoExtended,
+};
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::wire::{get_bits, set_bits};
+
+use super::{Data, Request};
+use crate::fabric::{Fabric, Port};
+
+/// Modes of error correction that ports can do at FDR, EDR, HDR and NDR.
+const FEC_SUPPORTED: [u16; 4] = [
+    fec_bit(FecMode::None) | fec_bit(FecMode::FireCode),
+    fec_bit(FecMode::None) | fec_bit(FecMode::Rs),
+    fec_bit(FecMode::Rs) | fec_bit(FecMode::LowLatencyRs),
+    fec_bit(FecMode::Rs) | fec_bit(FecMode::LowLatencyRs),
+];
+/// Of the enabled modes the first here is used.
+const FEC_PREFERRED: [FecMode; 4] = [
+    FecMode::Rs,
+    FecMode::LowLatencyRs,
+    FecMode::FireCode,
+    FecMode::None,
+];
+
+const fn fec_bit(mode: FecMode) -> u16 {
+    1 << mode.0
+}
+
+impl Fabric {
+    /// The head of the notice queue; Set with its toggle clears it (IBA 13.4.8).
+    pub(super) fn notice(&mut self, r: &Request, data: &mut Data) -> Status {
+        if !self.capabilities(r).has(CapMask::NOTICE) {
+            return Status::BAD_METHOD_ATTR;
+        }
+        let end = self.end_port_of(r);
+        let status = if r.modifier == 0 {
+            Status::OK
+        } else {
+            Status::BAD_FIELD
+        };
+        if r.set && status.is_ok() {
+            self.clear_notice(end, Notice::decode(data).notice_toggle);
+        }
+        *data = self.head_notice(end);
+        status
+    }
+
+    pub(super) fn led_info(&mut self, r: &Request, data: &mut Data) -> Status {
+        if !self.capabilities(r).has(CapMask::LED_INFO) {
+            return Status::BAD_METHOD_ATTR;
+        }
+        let Some(slot) = self.named_port(r, r.modifier) else {
+            return Status::BAD_FIELD;
+        };
+        let port = &mut self.ports[slot];
+        if r.set {
+            port.led = LedInfo::decode(data).led_mask;
+        }
+        *data = LedInfo { led_mask: port.led }.encode();
+        Status::OK
+    }
+
+    /// One table for all ports: the widths that go with every speed that the node can do. It can be
+    /// read only; no device is known where it could be more.
+    pub(super) fn link_speed_width_pairs(&self, r: &Request, data: &mut Data) -> Status {
+        if r.set || !self.capabilities(r).has(CapMask::LINK_SPEED_WIDTH_PAIRS) {
+            return Status::BAD_METHOD_ATTR;
+        }
+        if r.modifier != 0 {
+            return Status::BAD_FIELD;
+        }
+        let node = &self.nodes[r.node];
+        let mut port_mask = [0; 32];
+        for port in 1..=usize::from(node.num_ports) {
+            set_bits(&mut port_mask, 255 - port, 1, 1);
+        }
+        let widest = node.base + usize::from(node.num_ports);
+        let info = PortInfo::decode(&self.ports[widest].info);
+        let widths = |speed: u8| {
+            if info.link_speed_supported & speed == 0 {
+                0
+            } else {
+                info.link_width_supported
+            }
+        };
+        *data = LinkSpeedWidthPairs {
+            num_tables: 1,
+            port_mask,
+            speed_2_5: widths(1),
+            speed_5: widths(2),
+            speed_10: widths(4),
+        }
+        .encode();
+        Status::OK
+    }
+
+    pub(super) fn port_info_extended(&mut self, r: &Request, data: &mut Data) -> Status {
+        if !self.capabilities2(r).has(CapMask2::PORT_INFO_EXTENDED) {
+            return Status::BAD_METHOD_ATTR;
+        }
+        let Some(slot) = self.named_port(r, r.modifier) else {
+            return Status::BAD_FIELD;
+        };
+        let port = &mut self.ports[slot];
+        let supported = port.fec_supported();
+        let mut status = Status::OK;
+        if r.set {
+            let asked = PortInfoExtended::decode(data);
+            let asked = [
+                asked.fdr_fec_mode_enabled,
+                asked.edr_fec_mode_enabled,
+                asked.hdr_fec_mode_enabled,
+                asked.ndr_fec_mode_enabled,
+            ];
+            if asked.iter().zip(supported).any(|(a, s)| a & !s != 0) {
+                status = Status::BAD_FIELD;
+            } else {
+                port.tables_mut().fec = Some(asked);
+            }
+        }
+        let enabled = port.fec_enabled();
+        *data = PortInfoExtended {
+            cap_mask: PortInfoExtended::CAP_FEC,
+            fec_mode_active: port.fec_active(self.wires[slot].up),
+            fdr_fec_mode_supported: supported[0],
+            fdr_fec_mode_enabled: enabled[0],
+            edr_fec_mode_supported: supported[1],
+            edr_fec_mode_enabled: enabled[1],
+            hdr_fec_mode_supported: supported[2],
+            hdr_fec_mode_enabled: enabled[2],
+            ndr_fec_mode_supported: supported[3],
+            ndr_fec_mode_enabled: enabled[3],
+        }
+        .encode();
+        status
+    }
+
+    /// FDR10, for nodes that stand between QDR and FDR. What a Set with StateChangeEnable enables
+    /// or not counts when the link trains next.
+    pub(super) fn ext_port_info(&mut self, r: &Request, data: &mut Data) -> Status {
+        if !self.nodes[r.node].caps.ext_port_info {
+            return Status::BAD_METHOD_ATTR;
+        }
+        let Some(slot) = self.named_port(r, r.modifier) else {
+            return Status::BAD_FIELD;
+        };
+        let port = &mut self.ports[slot];
+        let mut status = Status::OK;
+        if r.set {
+            let asked = ExtendedPortInfo::decode(data);
+            if asked.link_speed_enabled > 1 || asked.state_change_enable > 1 {
+                status = Status::BAD_FIELD;
+            } else if asked.state_change_enable == 1 {
+                port.fdr10_enabled = asked.link_speed_enabled == 1;
+            }
+        }
+        *data = ExtendedPortInfo {
+            state_change_enable: 0,
+            link_speed_supported: 1,
+            link_speed_enabled: u8::from(port.fdr10_enabled),
+            link_speed_active: u8::from(port.fdr10 && self.wires[slot].up),
+        }
+        .encode();
+        status
+    }
+}
+
+impl Port {
+    fn fec_supported(&self) -> [u16; 4] {
+        let speeds = get_bits(&self.info, 500, 4);
+        let mut supported = FEC_SUPPORTED;
+        for (speed, modes) in supported.iter_mut().enumerate() {
+            if speeds >> speed & 1 == 0 {
+                *modes = 0;
+            }
+        }
+        supported
+    }
+
+    fn fec_enabled(&self) -> [u16; 4] {
+        let written = self.tables.as_ref().and_then(|t| t.fec);
+        written.unwrap_or_else(|| self.fec_supported())
+    }
+
+    fn fec_active(&self, up: bool) -> FecMode {
+        let speed = match PortInfo::decode(&self.info).speed().filter(|_| up) {
+            Some(LinkSpeed::Fdr) => 0,
+            Some(LinkSpeed::Edr) => 1,
+            Some(LinkSpeed::Hdr) => 2,
+            Some(LinkSpeed::Ndr) => 3,
+            _ => return FecMode::None,
+        };
+        let enabled = self.fec_enabled()[speed];
+        FEC_PREFERRED
+            .into_iter()
+            .find(|mode| enabled & fec_bit(*mode) != 0)
+            .unwrap_or(FecMode::None)
+    }
+}
