@@ -6,6 +6,7 @@ mod guid_info;
 mod mlnx;
 mod node;
 mod notice;
+pub mod perf;
 mod port_extra;
 mod port_info;
 mod sm_info;

@@ -88,8 +88,8 @@ impl NodeCounters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DropReason {
-    /// Malformed: base version, hop count, hop pointer, D bit, or a partly LID-routed directed
-    /// route.
+    /// Malformed: base version, hop count, hop pointer, D bit, or addresses that no directed route
+    /// has.
     Malformed,
     /// The link it should leave by is not trained, or there is no such port.
     LinkDown,
@@ -111,11 +111,17 @@ pub enum DropReason {
     NoClient,
     /// The node has no power.
     NoPower,
+    /// The P_Key is not one of the port's.
+    PKey,
+    /// The GRH's destination is none of the port's GIDs.
+    NotMyGid,
+    /// A class on a queue pair where it does not belong.
+    WrongQp,
 }
 
 impl DropReason {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Malformed,
         Self::LinkDown,
         Self::NotASwitch,
@@ -127,6 +133,9 @@ impl DropReason {
         Self::MKey,
         Self::NoClient,
         Self::NoPower,
+        Self::PKey,
+        Self::NotMyGid,
+        Self::WrongQp,
     ];
 }
 

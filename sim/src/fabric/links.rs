@@ -6,7 +6,7 @@
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, PhysState, PortInfo, PortState, TrapNumber};
 use ferrosm_mad::time::Instant;
 
-use super::{Fabric, SpecError, Timer};
+use super::{Fabric, PortCounter, SpecError, Timer};
 use crate::spec::{LinkSpec, PortAt};
 
 /// [`Wire::link`] of a port without a cable.
@@ -232,6 +232,7 @@ impl Fabric {
             if port.phys() == PhysState::LinkUp {
                 port.set_phys(PhysState::Polling);
             }
+            self.tallies[slot].add(PortCounter::LinkDowned, 1);
             self.report_link_change(end.node);
         }
     }

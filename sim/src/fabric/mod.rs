@@ -9,10 +9,15 @@
 //! [`Fabric::travel`] and [`Fabric::accept`] are its halves, for callers that let time pass between
 //! them.
 
+mod accept;
+mod admit;
 mod cables;
 mod counters;
+mod directed;
 mod links;
 mod node;
+mod packet;
+mod port_counters;
 mod read;
 mod traps;
 mod travel;
@@ -22,15 +27,18 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ferrosm_mad::attr::{LinkSpeed, NodeDescription, NodeType};
-use ferrosm_mad::mad::{MadIn, MadOut};
+use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::time::Instant;
 
+pub use accept::Reaction;
 pub use counters::{DropReason, NodeCounters, Totals};
 pub(crate) use links::Wire;
 use links::{Link, NO_LINK};
 pub(crate) use node::{Node, POWER_ON_SL_TO_VL, Port, Switch, power_on_vl_arb};
+pub use packet::{Delivery, Grh, Packet};
+pub use port_counters::{PortCounter, PortCounters};
+pub(crate) use port_counters::{PortTally, Sampler, View};
 use traps::PendingTrap;
-pub use travel::{Grh, Packet, Reaction};
 
 use crate::spec::{FabricSpec, LinkSpec, NodeIdx, NodeSpec, PortAt};
 
@@ -72,27 +80,12 @@ pub enum SpecError {
     NoCable(PortAt),
 }
 
-/// A MAD for a program at a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delivery {
-    /// The end port: port 0 on a switch.
-    pub at: PortAt,
-    /// The queue pair that it is for: 0 for SMPs.
-    pub qpn: ferrosm_mad::ids::Qpn,
-    /// Sender and content.
-    pub mad: MadIn,
-    /// P_Key of the packet.
-    pub pkey: ferrosm_mad::ids::PKey,
-    /// Its global route header, where it had one.
-    pub grh: Option<Grh>,
-}
-
 /// What became of a MAD in [`Fabric::handle`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The agent of a node answered, and the answer was delivered.
     Answered,
-    /// It was delivered to a program at some port.
+    /// It was delivered to a program at some port; of a multicast packet, copies are under way.
     Delivered,
     /// It was taken, and needs no answer (TrapRepress).
     Taken,
@@ -115,6 +108,8 @@ pub struct Fabric {
     pub(crate) ports: Vec<Port>,
     /// What is at the other end, by the same index.
     pub(crate) wires: Vec<Wire>,
+    /// What each port counted, by the same index.
+    pub(crate) tallies: Vec<PortTally>,
     links: Vec<Option<Link>>,
     timers: BTreeMap<(Instant, u64), Timer>,
     timer_seq: u64,
@@ -139,6 +134,7 @@ impl Fabric {
             nodes: Vec::with_capacity(spec.nodes.len()),
             ports: Vec::new(),
             wires: Vec::new(),
+            tallies: Vec::new(),
             links: Vec::with_capacity(spec.links.len()),
             timers: BTreeMap::new(),
             timer_seq: 0,
@@ -234,6 +230,7 @@ impl Fabric {
                 node::remember_lid(&mut p, *lid, *lmc);
             }
             self.ports.push(p);
+            self.tallies.push(PortTally::default());
             self.wires.push(Wire {
                 node: 0,
                 link: NO_LINK,
@@ -269,7 +266,47 @@ impl Fabric {
         self.finish(&mut packet, now, out)
     }
 
+    /// As [`Fabric::handle`], for a packet with headers of the sender's choice.
+    pub fn handle_packet(
+        &mut self,
+        mut packet: Packet,
+        now: Instant,
+        out: &mut Vec<Delivery>,
+    ) -> Verdict {
+        self.totals.sent += 1;
+        self.finish(&mut packet, now, out)
+    }
+
+    /// Brings a multicast packet to every program that the tables lead it to, all at `now`.
+    ///
+    /// # Errors
+    /// If no copy left the sender's port.
+    pub fn multicast(
+        &mut self,
+        packet: &Packet,
+        now: Instant,
+        out: &mut Vec<Delivery>,
+    ) -> Result<(), DropReason> {
+        let mut arrived = Vec::new();
+        self.spread(packet, &mut arrived)?;
+        for mut copy in arrived {
+            if let Reaction::Deliver(delivery) = self.accept(&mut copy, now) {
+                out.push(delivery);
+            }
+        }
+        Ok(())
+    }
+
     fn finish(&mut self, packet: &mut Packet, now: Instant, out: &mut Vec<Delivery>) -> Verdict {
+        if packet.is_multicast() && !packet.is_vl15() {
+            return match self.multicast(packet, now, out) {
+                Ok(()) => Verdict::Delivered,
+                Err(reason) => {
+                    self.totals.drop_one(reason);
+                    Verdict::Dropped(reason)
+                }
+            };
+        }
         if let Err(reason) = self.travel(packet) {
             self.totals.drop_one(reason);
             return Verdict::Dropped(reason);

@@ -248,6 +248,9 @@ impl Fabric {
         for node in &mut self.nodes {
             node.counters = NodeCounters::default();
         }
+        for tally in &mut self.tallies {
+            *tally = super::PortTally::default();
+        }
         self.totals = Totals::default();
     }
 }

@@ -1,144 +1,32 @@
-//! How packets move: directed routes hop by hop (IBA 14.2.2), everything else by the forwarding
-//! tables.
+//! How packets move by LID: hop by hop through the forwarding tables, to one port or to many.
 //!
-//! It reads tables and links and changes the packet only. Management packets (VL15) pass trained
-//! links in any state from Initialize on; data packets need Active ports and a lane.
+//! It reads tables and links, counts on both ends of every link, and changes the packet; the only
+//! state of a port that it changes is Armed, which becomes Active when data arrives (IBA 7.2.7).
+//! Management packets (VL15) pass trained links in any state from Initialize on; data packets need
+//! Active ports, a lane (SL2VL, OperationalVLs), and where a switch port enforces partitions a
+//! P_Key. A switch never sends a packet out where it came in.
+//!
+//! Not modelled: raw packets and their filters, MTU (all packets are MADs), credits and queues, and
+//! routers that pass packets on to another subnet (a router is an end node with its own agent).
 
-use ferrosm_mad::attr::{PortState, id};
-use ferrosm_mad::ids::{Gid, Lid, PKey, PortNum, Qpn, Sl};
-use ferrosm_mad::mad::{Address, Mad, MadIn, MadOut, Method, MgmtClass, Status};
-use ferrosm_mad::smp::MAX_HOPS;
-use ferrosm_mad::time::Instant;
+use std::collections::{BTreeSet, VecDeque};
 
-use super::{Delivery, DropReason, Fabric, POWER_ON_SL_TO_VL};
+use ferrosm_mad::attr::PortState;
+use ferrosm_mad::ids::{Lid, PortNum};
+
+use super::port_counters::PortCounter;
+use super::{DropReason, Fabric, POWER_ON_SL_TO_VL, Packet};
 use crate::spec::PortAt;
 
-const HOP_POINTER: usize = 6;
-const HOP_COUNT: usize = 7;
-const DR_LIDS: std::ops::Range<usize> = 32..36;
-const INITIAL_PATH: usize = 128;
-const RETURN_PATH: usize = 192;
-
-/// The global route header of a packet (IBA 8.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Grh {
-    /// Source GID.
-    pub sgid: Gid,
-    /// Destination GID.
-    pub dgid: Gid,
-    /// Flow label, 20 bits.
-    pub flow_label: u32,
-    /// Traffic class.
-    pub traffic_class: u8,
-    /// Routers that it may still pass.
-    pub hop_limit: u8,
-}
-
-/// A MAD on its way.
-#[derive(Debug, Clone, Copy)]
-pub struct Packet {
-    /// The sender's port; once it has travelled, the port by which it came in.
-    pub at: PortAt,
-    /// Links passed in the last journey.
-    pub hops: u16,
-    /// The receiver's queue pair.
-    pub dest_qpn: Qpn,
-    /// The sender's queue pair.
-    pub src_qpn: Qpn,
-    /// Service level.
-    pub sl: Sl,
-    /// Destination LID; permissive on directed routes.
-    pub dlid: Lid,
-    /// Source LID; permissive on directed routes.
-    pub slid: Lid,
-    /// Low bits of the sender's own LID.
-    pub path_bits: u8,
-    /// P_Key of the base transport header; nobody looks at it on QP0.
-    pub pkey: PKey,
-    /// Global route header, where there is one.
-    pub grh: Option<Grh>,
-    /// The content; directed routes change in it as it travels.
-    pub mad: Mad,
-}
-
-impl Packet {
-    /// A MAD that a program at a port sends: default P_Key, no GRH.
-    #[must_use]
-    pub fn new(at: PortAt, out: &MadOut) -> Self {
-        Self {
-            at,
-            hops: 0,
-            dest_qpn: out.to.qpn,
-            src_qpn: Qpn(u32::from(out.to.qpn.0 != 0)),
-            sl: out.to.sl,
-            dlid: out.to.lid,
-            slid: Lid::NONE,
-            path_bits: out.to.path_bits,
-            pkey: PKey::DEFAULT_FULL,
-            grh: None,
-            mad: out.mad,
-        }
-    }
-
-    /// Turns the addresses round for an answer.
-    fn turn(&mut self) {
-        std::mem::swap(&mut self.dlid, &mut self.slid);
-        if let Some(grh) = &mut self.grh {
-            std::mem::swap(&mut grh.sgid, &mut grh.dgid);
-            grh.hop_limit = 0xFF;
-        }
-        std::mem::swap(&mut self.dest_qpn, &mut self.src_qpn);
-    }
-
-    /// Whether the management agent of the node that it reaches takes it; a program at the port
-    /// gets the rest: responses, traps, what is for an SM (SMInfo), and every other class.
-    #[must_use]
-    pub fn is_for_agent(&self) -> bool {
-        let (class, method) = (self.mad.mgmt_class(), self.mad.method());
-        let is_smp = class == MgmtClass::SubnLid || class == MgmtClass::SubnDirected;
-        let is_for_sm =
-            self.mad.attr_id() == id::SM_INFO && (method == Method::Get || method == Method::Set);
-        is_smp && !method.is_response() && method != Method::Trap && !is_for_sm
-    }
-
-    /// Turns a request into its answer, ready to travel back. The data stays as it is.
-    pub(crate) fn answer(&mut self, status: Status) {
-        let directed = self.is_directed();
-        let method = self.mad.method();
-        let b = self.mad.as_bytes_mut();
-        b[3] = if method == Method::Set {
-            Method::GetResp.0
-        } else {
-            method.0 | 0x80
-        };
-        b[4..6].copy_from_slice(&(status.0 | if directed { 0x8000 } else { 0 }).to_be_bytes());
-        self.turn();
-    }
-
-    fn is_directed(&self) -> bool {
-        self.mad.mgmt_class() == MgmtClass::SubnDirected
-    }
-}
-
-/// What a node does with a packet that reached it.
-#[derive(Debug, Clone, Copy)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "passed by value once, never stored: a box would allocate per MAD"
-)]
-pub enum Reaction {
-    /// The packet was turned into the answer, ready to travel back.
-    Answer,
-    /// It is for a program at the port.
-    Deliver(Delivery),
-    /// It was taken, without an answer.
-    Taken,
-    /// It was thrown away.
-    Dropped(DropReason),
-}
+/// PartitionEnforcementInbound and -Outbound in byte 43 of PortInfo.
+const ENFORCE_INBOUND: u8 = 0x08;
+const ENFORCE_OUTBOUND: u8 = 0x04;
+const VL15: u8 = 15;
 
 impl Fabric {
     /// Carries a packet from the node where it is to the node where its way ends.
+    ///
+    /// A multicast packet does not end at one node: see [`Fabric::spread`].
     ///
     /// # Errors
     /// If it is lost; the packet is then of no further use.
@@ -156,6 +44,18 @@ impl Fabric {
         packet: &mut Packet,
         mut seen: impl FnMut(PortAt),
     ) -> Result<(), DropReason> {
+        self.set_off(packet)?;
+        if packet.is_directed() {
+            return self.directed(packet, &mut seen);
+        }
+        if packet.is_multicast() {
+            return Err(DropReason::NoRoute);
+        }
+        self.by_lid(packet, &mut seen)
+    }
+
+    /// What the sender's port does with any packet.
+    fn set_off(&self, packet: &mut Packet) -> Result<(), DropReason> {
         packet.hops = 0;
         if self.slot(packet.at).is_none() {
             return Err(DropReason::LinkDown);
@@ -163,34 +63,44 @@ impl Fabric {
         if !self.nodes[packet.at.node].powered {
             return Err(DropReason::NoPower);
         }
-        if packet.is_directed() {
-            let returning = packet.mad.as_bytes()[4] & 0x80 != 0;
-            if returning != packet.mad.method().is_response() {
-                return Err(DropReason::Malformed);
-            }
-            if !returning {
-                self.directed_out(packet, &mut seen)
-            } else {
-                self.directed_back(packet, &mut seen)
-            }
-        } else {
-            // The answer of an agent already has the LID that was asked.
-            if packet.slid == Lid::NONE {
-                let lid = self.ports[self.end_slot(packet.at)].lid();
-                packet.slid = Lid(lid.0.wrapping_add(u16::from(packet.path_bits)));
-            }
-            self.by_lid(packet, &mut seen)
+        if packet.is_smp() != packet.is_vl15() {
+            return Err(DropReason::WrongQp);
+        }
+        // The answer of an agent already has the LID that was asked.
+        if packet.slid == Lid::NONE && !packet.is_directed() {
+            packet.slid = self.source_lid(packet);
+        }
+        Ok(())
+    }
+
+    /// The sender's own LID, with its path bits; permissive before it has one.
+    pub(super) fn source_lid(&self, packet: &Packet) -> Lid {
+        match self.ports[self.end_slot(packet.at)].lid() {
+            Lid::NONE => Lid::PERMISSIVE,
+            lid => Lid(lid.0.wrapping_add(u16::from(packet.path_bits))),
         }
     }
 
+    /// Over the link at a port, counted at both ends.
     #[inline]
-    fn cross(&self, packet: &mut Packet, egress: u8) -> Result<(), DropReason> {
+    pub(super) fn cross(
+        &mut self,
+        packet: &mut Packet,
+        egress: u8,
+        lane: u8,
+    ) -> Result<(), DropReason> {
         let node = &self.nodes[packet.at.node];
         if egress == 0 || egress > node.num_ports {
             return Err(DropReason::LinkDown);
         }
-        let wire = self.wires[node.base + usize::from(egress)];
+        let slot = node.base + usize::from(egress);
+        let wire = self.wires[slot];
         if !wire.up {
+            self.add_errors(
+                PortAt::new(packet.at.node, egress),
+                PortCounter::InactiveDiscards,
+                1,
+            );
             return Err(DropReason::LinkDown);
         }
         packet.at = PortAt {
@@ -198,217 +108,229 @@ impl Fabric {
             port: wire.port,
         };
         packet.hops += 1;
+        let (words, multicast) = (packet.words(), packet.is_multicast());
+        self.tallies[slot].sent(words, multicast);
+        let peer = self.nodes[packet.at.node].base + usize::from(wire.port);
+        self.tallies[peer].received(words, multicast, lane);
         Ok(())
     }
 
-    fn directed_out(
-        &self,
+    pub(super) fn by_lid(
+        &mut self,
         packet: &mut Packet,
         seen: &mut impl FnMut(PortAt),
     ) -> Result<(), DropReason> {
-        let b = packet.mad.as_bytes();
-        let count = b[HOP_COUNT];
-        if b[HOP_POINTER] != 0
-            || usize::from(count) > MAX_HOPS
-            || b[DR_LIDS] != [0xFF; 4]
-            || packet.dlid != Lid::PERMISSIVE
-            || b[0] != 1
-        {
-            return Err(DropReason::Malformed);
-        }
-        packet.slid = Lid::PERMISSIVE;
-        for hop in 1..=usize::from(count) {
-            let egress = packet.mad.as_bytes()[INITIAL_PATH + hop];
-            let node = &self.nodes[packet.at.node];
-            if !node.is_switch() && (hop > 1 || egress != packet.at.port) {
-                return Err(DropReason::NotASwitch);
-            }
-            self.cross(packet, egress)?;
-            packet.mad.as_bytes_mut()[RETURN_PATH + hop] = packet.at.port;
-            seen(packet.at);
-        }
-        packet.mad.as_bytes_mut()[HOP_POINTER] = count + 1;
-        Ok(())
-    }
-
-    fn directed_back(
-        &self,
-        packet: &mut Packet,
-        seen: &mut impl FnMut(PortAt),
-    ) -> Result<(), DropReason> {
-        let b = packet.mad.as_bytes();
-        let count = b[HOP_COUNT];
-        if usize::from(count) > MAX_HOPS
-            || b[HOP_POINTER] != count + 1
-            || b[DR_LIDS] != [0xFF; 4]
-            || b[0] != 1
-        {
-            return Err(DropReason::Malformed);
-        }
-        packet.slid = Lid::PERMISSIVE;
-        for hop in (1..=usize::from(count)).rev() {
-            let egress = packet.mad.as_bytes()[RETURN_PATH + hop];
-            let node = &self.nodes[packet.at.node];
-            let first = hop == usize::from(count);
-            if !node.is_switch() && (!first || egress != packet.at.port) {
-                return Err(DropReason::NotASwitch);
-            }
-            self.cross(packet, egress)?;
-            seen(packet.at);
-        }
-        packet.mad.as_bytes_mut()[HOP_POINTER] = 0;
-        Ok(())
-    }
-
-    fn by_lid(&self, packet: &mut Packet, seen: &mut impl FnMut(PortAt)) -> Result<(), DropReason> {
-        if packet.mad.as_bytes()[0] != 1 {
-            return Err(DropReason::Malformed);
-        }
-        let is_data = packet.dest_qpn.0 != 0;
         let dlid = packet.dlid;
+        let node = &self.nodes[packet.at.node];
+        let mut input = 0;
+        if dlid == Lid::PERMISSIVE && packet.is_vl15() {
+            // Whatever is at the other end of the cable takes it.
+            self.cross(packet, packet.at.port, VL15)?;
+            seen(packet.at);
+            return Ok(());
+        }
         if !dlid.is_unicast() {
             return Err(DropReason::NoRoute);
         }
-        let node = &self.nodes[packet.at.node];
-        if !node.is_switch() {
-            let slot = node.base + usize::from(packet.at.port);
-            if self.ports[slot].owns(dlid) {
+        if node.is_switch() {
+            packet.at.port = 0;
+        } else {
+            let port = &self.ports[node.base + usize::from(packet.at.port)];
+            if port.owns(dlid) {
                 return Ok(());
             }
-            if is_data && self.ports[slot].state() != PortState::Active {
-                return Err(DropReason::NotActive);
-            }
-            self.cross(packet, packet.at.port)?;
-            self.check_data_arrival(packet, is_data)?;
+            self.pass(packet, 0, packet.at.port)?;
             seen(packet.at);
-        } else {
-            packet.at.port = 0;
+            input = packet.at.port;
         }
         for _ in 0..=self.switches {
             let node = &self.nodes[packet.at.node];
-            let Some(switch) = &node.switch else {
-                let slot = node.base + usize::from(packet.at.port);
-                let mine = self.ports[slot].owns(dlid);
-                return if mine {
+            let mine = |slot: usize| {
+                if self.ports[slot].owns(dlid) {
                     Ok(())
                 } else {
                     Err(DropReason::NotMine)
-                };
+                }
+            };
+            let Some(switch) = &node.switch else {
+                return mine(node.base + usize::from(packet.at.port));
             };
             let egress = switch.egress(dlid);
             if egress == 0 {
-                let mine = self.ports[node.base].owns(dlid);
-                return if mine {
-                    Ok(())
-                } else {
-                    Err(DropReason::NotMine)
-                };
+                return mine(node.base);
             }
             if egress > node.num_ports {
+                self.add_errors(packet.at, PortCounter::DlidMappingErrors, 1);
                 return Err(DropReason::NoRoute);
             }
-            if is_data {
-                self.check_data_departure(packet, egress)?;
+            if egress == input {
+                self.add_errors(packet.at, PortCounter::LoopingErrors, 1);
+                return Err(DropReason::Loop);
             }
-            self.cross(packet, egress)?;
-            self.check_data_arrival(packet, is_data)?;
+            self.pass(packet, input, egress)?;
             seen(packet.at);
+            input = packet.at.port;
         }
         Err(DropReason::Loop)
     }
 
-    fn check_data_arrival(&self, packet: &Packet, is_data: bool) -> Result<(), DropReason> {
-        let node = &self.nodes[packet.at.node];
-        let state = self.ports[node.base + usize::from(packet.at.port)].state();
-        if is_data && state != PortState::Active {
-            return Err(DropReason::NotActive);
+    /// From the input port of a node through its output port over the link.
+    fn pass(&mut self, packet: &mut Packet, input: u8, egress: u8) -> Result<(), DropReason> {
+        if packet.is_vl15() {
+            return self.cross(packet, egress, VL15);
         }
-        Ok(())
+        let lane = self.departs(packet, input, egress)?;
+        self.cross(packet, egress, lane)?;
+        self.arrives(packet)
     }
 
-    fn check_data_departure(&self, packet: &Packet, egress: u8) -> Result<(), DropReason> {
-        let port = &self.ports[self.nodes[packet.at.node].base + usize::from(egress)];
+    /// Whether a data packet may leave by a port, and on which lane.
+    fn departs(&mut self, packet: &Packet, input: u8, egress: u8) -> Result<u8, DropReason> {
+        let node = &self.nodes[packet.at.node];
+        let out = PortAt::new(packet.at.node, egress);
+        let is_switch = node.is_switch();
+        let port = &self.ports[node.base + usize::from(egress)];
         if port.state() != PortState::Active {
+            self.add_errors(out, PortCounter::InactiveDiscards, 1);
             return Err(DropReason::NotActive);
         }
         let sl = packet.sl.0 & 0xF;
-        let byte = port.sl_to_vl(packet.at.port)[usize::from(sl / 2)];
+        let byte = port.sl_to_vl(input)[usize::from(sl / 2)];
         let vl = if sl & 1 == 0 { byte >> 4 } else { byte & 0xF };
         // OperationalVLs 1 to 5 is 1, 2, 4, 8 or 15 lanes.
         let lanes = match port.info[43] >> 4 {
             5 => 15,
             code => 1u8 << code.saturating_sub(1).min(3),
         };
-        if vl < lanes {
-            Ok(())
-        } else {
-            Err(DropReason::NoLane)
+        if vl >= lanes {
+            self.add_errors(packet.at, PortCounter::VlMappingErrors, 1);
+            return Err(DropReason::NoLane);
         }
+        if is_switch && port.info[43] & ENFORCE_OUTBOUND != 0 && !port.admits(packet.pkey) {
+            self.add_errors(out, PortCounter::XmitConstraintErrors, 1);
+            self.raise_switch_p_key_violation(out, packet);
+            return Err(DropReason::PKey);
+        }
+        Ok(vl)
     }
 
-    /// Lets the node that a packet reached deal with it.
-    ///
-    /// Where the reaction is [`Reaction::Answer`] the packet became the answer.
-    pub fn accept(&mut self, packet: &mut Packet, now: Instant) -> Reaction {
-        self.now = self.now.max(now);
+    /// Whether the port that a data packet reached takes it.
+    fn arrives(&mut self, packet: &Packet) -> Result<(), DropReason> {
         let node = &self.nodes[packet.at.node];
-        if !node.powered {
-            return self.dropped(DropReason::NoPower);
+        let is_switch = node.is_switch();
+        let port = &mut self.ports[node.base + usize::from(packet.at.port)];
+        match port.state() {
+            PortState::Active => {}
+            PortState::Armed => port.set_state(PortState::Active),
+            _ => return Err(DropReason::NotActive),
         }
-        let end = PortAt {
-            node: packet.at.node,
-            port: node.end_port(packet.at.port),
-        };
-        if !packet.is_for_agent() {
-            return self.deliver(end, packet);
+        if is_switch && port.info[43] & ENFORCE_INBOUND != 0 && !port.admits(packet.pkey) {
+            self.add_errors(packet.at, PortCounter::RcvConstraintErrors, 1);
+            self.raise_switch_p_key_violation(packet.at, packet);
+            return Err(DropReason::PKey);
         }
-        let method = packet.mad.method();
-        if method == Method::TrapRepress {
-            if !self.m_key_admits(end, packet, now) {
-                return self.dropped(DropReason::MKey);
-            }
-            self.repress(end, packet);
-            return Reaction::Taken;
-        }
-        let Some(status) = self.sma(end, packet, now) else {
-            return self.dropped(DropReason::MKey);
-        };
-        packet.answer(status);
-        Reaction::Answer
+        Ok(())
     }
 
-    fn dropped(&mut self, reason: DropReason) -> Reaction {
-        self.totals.drop_one(reason);
-        Reaction::Dropped(reason)
+    /// Copies a multicast packet hop by hop, as the multicast forwarding tables say; a copy for each
+    /// end port that it reaches is appended to `arrived`, in the order of the walk (breadth first,
+    /// ports ascending). The sender's own port gets none.
+    ///
+    /// In tables with a loop copies would circle for ever: a copy that enters a switch by a port
+    /// where one came in before is dropped, so whoever is behind the loop gets more than one. MLIDs
+    /// that are beyond the table (MulticastFDBTop, or never written and no top) leave by
+    /// DefaultMulticastPrimaryPort, or where they came in by that, by
+    /// DefaultMulticastNotPrimaryPort. Losses on the way count in [`super::Totals`].
+    ///
+    /// # Errors
+    /// If no copy left the sender's port.
+    pub fn spread(&mut self, packet: &Packet, arrived: &mut Vec<Packet>) -> Result<(), DropReason> {
+        self.spread_seen(packet, arrived, |_| true)
     }
 
-    fn deliver(&mut self, end: PortAt, packet: &Packet) -> Reaction {
-        let slot = self.end_slot(end);
-        if self.ports[slot].clients == 0 {
-            return self.dropped(DropReason::NoClient);
+    /// As [`Fabric::spread`]; a copy that enters a node is lost if `seen` says `false`.
+    ///
+    /// # Errors
+    /// If no copy left the sender's port.
+    pub fn spread_seen(
+        &mut self,
+        packet: &Packet,
+        arrived: &mut Vec<Packet>,
+        mut seen: impl FnMut(PortAt) -> bool,
+    ) -> Result<(), DropReason> {
+        let mut first = *packet;
+        self.set_off(&mut first)?;
+        if !first.is_multicast() || first.is_vl15() {
+            return Err(DropReason::NoRoute);
         }
-        self.totals.delivered += 1;
-        let own = self.ports[slot].lid().0;
-        let path_bits = if packet.is_directed() {
-            0
+        if self.nodes[first.at.node].is_switch() {
+            first.at.port = 0;
         } else {
-            packet.dlid.0.wrapping_sub(own)
-        };
-        Reaction::Deliver(Delivery {
-            at: end,
-            qpn: packet.dest_qpn,
-            pkey: packet.pkey,
-            grh: packet.grh,
-            mad: MadIn {
-                from: Address {
-                    lid: packet.slid,
-                    qpn: packet.src_qpn,
-                    sl: packet.sl,
-                    path_bits: u8::try_from(path_bits).unwrap_or(0),
-                },
-                mad: packet.mad,
-            },
-        })
+            let egress = first.at.port;
+            self.pass(&mut first, 0, egress)?;
+            if !seen(first.at) {
+                return Ok(());
+            }
+        }
+        let mut entered = BTreeSet::new();
+        let mut queue = VecDeque::from([first]);
+        while let Some(copy) = queue.pop_front() {
+            let at = copy.at;
+            let node = &self.nodes[at.node];
+            let Some(switch) = &node.switch else {
+                arrived.push(copy);
+                continue;
+            };
+            if !entered.insert((at.node, at.port)) {
+                self.totals.drop_one(DropReason::Loop);
+                continue;
+            }
+            let ports: Vec<u8> = (0..=node.num_ports)
+                .filter(|port| *port != at.port && switch.sends(copy.dlid, at.port, *port))
+                .collect();
+            if ports.is_empty() && !switch.sends(copy.dlid, at.port, at.port) {
+                self.add_errors(at, PortCounter::DlidMappingErrors, 1);
+                self.totals.drop_one(DropReason::NoRoute);
+            }
+            for egress in ports {
+                let mut copy = copy;
+                if egress == 0 {
+                    copy.at.port = 0;
+                    arrived.push(copy);
+                    continue;
+                }
+                match self.pass(&mut copy, at.port, egress) {
+                    Ok(()) if seen(copy.at) => queue.push_back(copy),
+                    Ok(()) => {}
+                    Err(reason) => self.totals.drop_one(reason),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl super::Switch {
+    /// Whether a multicast packet that came in by `input` leaves by `output`, apart from the rule
+    /// that it does not go back.
+    fn sends(&self, mlid: Lid, input: u8, output: u8) -> bool {
+        let top = self.info.multicast_fdb_top;
+        let index = usize::from(mlid.0 & 0x3FFF);
+        let beyond =
+            (top != 0 && mlid.0 > top) || index >= usize::from(self.info.multicast_fdb_cap);
+        if beyond {
+            let primary = self.info.default_multicast_primary_port.0;
+            let port = if input == primary {
+                self.info.default_multicast_not_primary_port.0
+            } else {
+                primary
+            };
+            return port == output;
+        }
+        let mask = self
+            .mft
+            .get(index * self.positions + usize::from(output) / 16);
+        mask.is_some_and(|m| m >> (output % 16) & 1 != 0)
     }
 }
 

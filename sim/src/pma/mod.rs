@@ -1,1 +1,102 @@
-//! The performance management agent of a node (IBA 16.1).
+//! The performance management agent of a node (IBA 16.1): what it answers on QP1.
+//!
+//! One agent a node; PortSelect names any port of it, 0xFF all ports together (of a switch without
+//! port 0). All counts are the fabric's; an invalid request changes nothing. Not there: notices of
+//! this class, congestion and per-SL counters, PortSamplesResultExtended: status 0x000C.
+
+mod counters;
+mod lanes;
+mod samples;
+
+use ferrosm_mad::attr::perf::{ALL_PORTS, ClassPortInfo, DATA_LEN, DATA_OFFSET, id};
+use ferrosm_mad::mad::{Method, Status};
+
+use crate::fabric::{Fabric, Packet};
+use crate::spec::PortAt;
+
+type Data = [u8; DATA_LEN];
+
+/// Answers within a quarter of a second.
+const RESP_TIME: u8 = 16;
+
+/// A request apart from its data.
+#[derive(Debug, Clone)]
+struct Request {
+    /// Slots of the ports that are selected; more than one are summed up.
+    slots: std::ops::RangeInclusive<usize>,
+    port_select: u8,
+    set: bool,
+}
+
+impl Fabric {
+    /// Answers in place.
+    pub(crate) fn pma(&mut self, end: PortAt, packet: &mut Packet) -> Status {
+        let method = packet.mad.method();
+        if packet.mad.as_bytes()[2] != 1 {
+            return Status::BAD_VERSION;
+        }
+        if method != Method::Get && method != Method::Set {
+            return Status::BAD_METHOD;
+        }
+        if packet.mad.attr_mod().0 != 0 {
+            return Status::BAD_FIELD;
+        }
+        let (attr, set) = (packet.mad.attr_id(), method == Method::Set);
+        let bytes = packet.mad.as_bytes_mut();
+        let Some(data) = bytes[DATA_OFFSET..].first_chunk_mut::<DATA_LEN>() else {
+            return Status::BAD_FIELD;
+        };
+        match (attr, set) {
+            (id::CLASS_PORT_INFO, false) => {
+                *data = [0; DATA_LEN];
+                ClassPortInfo {
+                    base_version: 1,
+                    class_version: 1,
+                    capability_mask: ClassPortInfo::ALL_PORT_SELECT
+                        | ClassPortInfo::EXTENDED_WIDTH
+                        | ClassPortInfo::XMIT_WAIT
+                        | ClassPortInfo::QP1_DROPPED,
+                    capability_mask2: ClassPortInfo::EXTENDED_ERRORS,
+                    resp_time_value: RESP_TIME,
+                }
+                .encode_onto(data);
+                return Status::OK;
+            }
+            (id::PORT_SAMPLES_RESULT, false) => return self.samples_result(end, data),
+            (id::CLASS_PORT_INFO | id::PORT_SAMPLES_RESULT, true) => {
+                return Status::BAD_METHOD_ATTR;
+            }
+            _ => {}
+        }
+        let table = counters::table(attr);
+        let is_lanes = lanes::is_one(attr);
+        if table.is_none() && !is_lanes && attr != id::PORT_SAMPLES_CONTROL {
+            return Status::BAD_METHOD_ATTR;
+        }
+        let Some(slots) = self.selected(end, data[1]) else {
+            return Status::BAD_FIELD;
+        };
+        let request = Request {
+            slots,
+            port_select: data[1],
+            set,
+        };
+        match table {
+            Some(table) => self.counters_attribute(&request, table, data),
+            None if is_lanes => self.lanes_attribute(&request, attr, data),
+            None => return self.samples_control(&request, data),
+        }
+        Status::OK
+    }
+
+    fn selected(&self, end: PortAt, select: u8) -> Option<std::ops::RangeInclusive<usize>> {
+        let node = &self.nodes[end.node];
+        let last = node.base + usize::from(node.num_ports);
+        if select == ALL_PORTS {
+            return Some(node.base + 1..=last);
+        }
+        let slot = node.base + usize::from(select);
+        let exists = slot <= last && (select != 0 || node.is_switch());
+        exists.then_some(slot..=slot)
+    }
+}

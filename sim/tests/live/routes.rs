@@ -1,7 +1,7 @@
 //! Directed routes (IBA 14.2.2).
 
 use ferrosm_mad::attr::{NodeInfo, id};
-use ferrosm_mad::ids::{AttrMod, MKey, PortNum, Tid};
+use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortNum, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadOut};
 use ferrosm_mad::smp::{self, DrPath, SmpRequest};
 use ferrosm_sim::fabric::{DropReason, Verdict};
@@ -105,11 +105,91 @@ fn ports_without_a_link_swallow() {
     assert!(rig.get(&path_to(2), id::NODE_INFO, 0).is_some());
 }
 
+/// A request with these ends of its directed part.
+fn with_ends(path: &DrPath, dr_slid: u16, dr_dlid: u16) -> Mad {
+    let mut mad = node_info().directed(path, Tid(1));
+    mad.as_bytes_mut()[32..34].copy_from_slice(&dr_slid.to_be_bytes());
+    mad.as_bytes_mut()[34..36].copy_from_slice(&dr_dlid.to_be_bytes());
+    mad
+}
+
 #[test]
-fn a_partly_lid_routed_path_is_dropped() {
+fn a_part_by_lid_needs_the_tables() {
     let mut rig = Rig::new(&chain(1));
-    let mut mad = node_info().directed(&path_to(1), Tid(1));
-    mad.as_bytes_mut()[35] = 7;
+    let mad = with_ends(&path_to(1), 0xFFFF, 7);
+    assert_eq!(
+        rig.send(&directed(mad)).0,
+        Verdict::Dropped(DropReason::NoRoute)
+    );
+}
+
+#[test]
+fn a_route_may_begin_and_end_by_lid() {
+    const NONE: u16 = 0xFFFF;
+    let mut rig = Rig::new(&chain(4));
+    rig.configure_chain();
+    // Nodes 0 to 5 have LIDs 1 to 6. By LID to `first`, then `path`, then by LID to `last`.
+    for (first, path, last, node) in [
+        (2, "0,2,2", NONE, 3),
+        (3, "0,1", NONE, 1),
+        (2, "0", NONE, 1),
+        (2, "0,2", 5, 4),
+        (4, "0,2", 1, 0),
+        (NONE, "0,1,2", 6, 5),
+        (NONE, "0,1", 2, 1),
+        (NONE, "0", 6, 5),
+        (6, "0", NONE, 5),
+    ] {
+        let what = format!("{first} {path} {last}");
+        let dr_slid = if first == NONE { NONE } else { 1 };
+        let mad = with_ends(&path.parse().unwrap(), dr_slid, last);
+        let mut to = directed(mad);
+        to.to.lid = Lid(first);
+        let (verdict, out) = rig.send(&to);
+        assert_eq!(verdict, Verdict::Answered, "{what}");
+        let info = NodeInfo::decode(smp::data(&out[0].mad.mad));
+        assert_eq!(info.node_guid, rig.fabric.node_guid(node), "{what}");
+        assert_eq!(out[0].mad.mad.as_bytes()[6], 0, "{what}");
+    }
+}
+
+#[test]
+fn only_a_switch_turns_from_lid_to_route_and_back() {
+    let mut rig = Rig::new(&chain(1));
+    rig.configure_chain();
+    let mut by_lid_to_a_host = directed(with_ends(&"0,1".parse().unwrap(), 1, 0xFFFF));
+    by_lid_to_a_host.to.lid = Lid(3);
+    assert_eq!(
+        rig.send(&by_lid_to_a_host).0,
+        Verdict::Dropped(DropReason::NotASwitch)
+    );
+    let out_of_a_host = with_ends(&path_to(2), 0xFFFF, 2);
+    assert_eq!(
+        rig.send(&directed(out_of_a_host)).0,
+        Verdict::Dropped(DropReason::NotASwitch)
+    );
+    // The link header and the ends of the route must tell the same.
+    let no_sender = MadOut {
+        to: Address::smp(Lid(2)),
+        mad: with_ends(&path_to(1), 0xFFFF, 0xFFFF),
+    };
+    for bad in [no_sender, directed(with_ends(&path_to(1), 1, 0xFFFF))] {
+        assert_eq!(rig.send(&bad).0, Verdict::Dropped(DropReason::Malformed));
+    }
+}
+
+#[test]
+fn sixty_three_hops_and_no_more() {
+    let mut rig = Rig::new(&chain(2));
+    let hops = |n: usize| {
+        let back_and_forth = (1..n).map(|hop| if hop % 2 == 1 { ",2" } else { ",1" });
+        let text: String = ["0,1"].into_iter().chain(back_and_forth).collect();
+        text.parse::<DrPath>().unwrap()
+    };
+    let answer = rig.get(&hops(63), id::NODE_INFO, 0).unwrap();
+    assert_eq!(answer.mad.as_bytes()[7], 63);
+    let mut mad = node_info().directed(&hops(63), Tid(1));
+    mad.as_bytes_mut()[7] = 64;
     assert_eq!(
         rig.send(&directed(mad)).0,
         Verdict::Dropped(DropReason::Malformed)
@@ -175,7 +255,7 @@ proptest! {
         b[20..24].copy_from_slice(&modifier.to_be_bytes());
         b[32..36].fill(0xFF);
         b[128..134].copy_from_slice(&[0, 1, 2, 2, 2, 2]);
-        let to = Address { lid: ferrosm_mad::ids::Lid(lid), ..Address::DIRECTED };
+        let to = Address { lid: Lid(lid), ..Address::DIRECTED };
         let (_, out) = rig.send(&MadOut { to, mad });
         prop_assert!(out.len() <= 1);
     }

@@ -1,0 +1,107 @@
+//! What a node does with a packet that reached it: its agents answer, a program at the port gets it,
+//! or it is thrown away.
+
+use ferrosm_mad::mad::{Address, MadIn, Method, MgmtClass, Status};
+use ferrosm_mad::time::Instant;
+
+use super::{Delivery, DropReason, Fabric, Packet};
+use crate::spec::PortAt;
+
+/// What a node does with a packet that reached it.
+#[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "passed by value once, never stored: a box would allocate per MAD"
+)]
+pub enum Reaction {
+    /// The packet was turned into the answer, ready to travel back.
+    Answer,
+    /// It is for a program at the port.
+    Deliver(Delivery),
+    /// It was taken, without an answer.
+    Taken,
+    /// It was thrown away.
+    Dropped(DropReason),
+}
+
+impl Fabric {
+    /// Lets the node that a packet reached deal with it.
+    ///
+    /// Where the reaction is [`Reaction::Answer`] the packet became the answer.
+    pub fn accept(&mut self, packet: &mut Packet, now: Instant) -> Reaction {
+        self.now = self.now.max(now);
+        let node = &self.nodes[packet.at.node];
+        if !node.powered {
+            return self.dropped(DropReason::NoPower);
+        }
+        let end = PortAt {
+            node: packet.at.node,
+            port: node.end_port(packet.at.port),
+        };
+        if let Err(reason) = self.admit(end, packet) {
+            return self.dropped(reason);
+        }
+        if !packet.is_for_agent() {
+            return self.deliver(end, packet);
+        }
+        // An agent knows only this base version; it does not even look at the rest.
+        if packet.mad.as_bytes()[0] != 1 {
+            packet.answer(Status::BAD_VERSION);
+            return Reaction::Answer;
+        }
+        if packet.mad.mgmt_class() == MgmtClass::Perf {
+            let status = self.pma(end, packet);
+            packet.answer(status);
+            return Reaction::Answer;
+        }
+        if packet.mad.method() == Method::TrapRepress {
+            if !self.m_key_admits(end, packet, now) {
+                return self.dropped(DropReason::MKey);
+            }
+            self.repress(end, packet);
+            return Reaction::Taken;
+        }
+        let Some(status) = self.sma(end, packet, now) else {
+            return self.dropped(DropReason::MKey);
+        };
+        packet.answer(status);
+        Reaction::Answer
+    }
+
+    fn dropped(&mut self, reason: DropReason) -> Reaction {
+        self.totals.drop_one(reason);
+        Reaction::Dropped(reason)
+    }
+
+    fn deliver(&mut self, end: PortAt, packet: &Packet) -> Reaction {
+        if packet.mad.as_bytes()[0] != 1 {
+            return self.dropped(DropReason::Malformed);
+        }
+        let slot = self.end_slot(end);
+        if self.ports[slot].clients == 0 {
+            return self.dropped(DropReason::NoClient);
+        }
+        self.totals.delivered += 1;
+        let own = self.ports[slot].lid().0;
+        let path_bits = if packet.dlid.is_unicast() {
+            packet.dlid.0.wrapping_sub(own)
+        } else {
+            0
+        };
+        Reaction::Deliver(Delivery {
+            at: end,
+            qpn: packet.dest_qpn,
+            pkey: packet.pkey,
+            grh: packet.grh,
+            mad: MadIn {
+                from: Address {
+                    lid: packet.slid,
+                    qpn: packet.src_qpn,
+                    sl: packet.sl,
+                    path_bits: u8::try_from(path_bits).unwrap_or(0),
+                },
+                mad: packet.mad,
+            },
+        })
+    }
+}

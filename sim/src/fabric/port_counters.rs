@@ -1,0 +1,395 @@
+//! What each port counts (IBA 16.1.3, 16.1.4), as its PMA reports it.
+//!
+//! Kept beside the ports, changed by travelling packets and by [`Fabric::add_errors`], reported by
+//! [`crate::pma`]. Every packet on a link counts on both its ends, management packets included: the
+//! specification counts "all VLs" and leaves out link packets only, and VL15 is a VL. Data is in
+//! words of four octets from the LRH to the ICRC, without the VCRC.
+//!
+//! A count itself only grows (power-on makes it zero). What a Set writes is remembered as a
+//! difference, one for the attributes with narrow, saturating fields and one for
+//! PortCountersExtended, whose 64-bit fields wrap; so the two never disturb each other. Nothing
+//! here happens by itself: errors of the wire, waiting and FEC corrections are injected.
+
+use super::Fabric;
+use crate::spec::PortAt;
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $field:ident $variant:ident),* $(,)?) => {
+        /// All counters of a port since its node woke up; a Set of the PMA does not change them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub struct PortCounters {
+            $($(#[$doc])* pub $field: u64,)*
+        }
+
+        /// One counter of a port.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum PortCounter {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl PortCounter {
+            /// All of them, in the order of [`PortCounters`].
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// The field's name in [`PortCounters`].
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => stringify!($field),)*
+                }
+            }
+        }
+
+        impl PortCounters {
+            /// One of them.
+            #[must_use]
+            pub const fn get(&self, which: PortCounter) -> u64 {
+                match which {
+                    $(PortCounter::$variant => self.$field,)*
+                }
+            }
+
+            fn from_tally(tally: &PortTally) -> Self {
+                Self {
+                    $($field: tally.raw(PortCounter::$variant),)*
+                }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Words sent.
+    xmit_data XmitData,
+    /// Words received.
+    rcv_data RcvData,
+    /// Packets sent.
+    xmit_pkts XmitPkts,
+    /// Packets received.
+    rcv_pkts RcvPkts,
+    /// Unicast packets sent.
+    unicast_xmit_pkts UnicastXmitPkts,
+    /// Unicast packets received.
+    unicast_rcv_pkts UnicastRcvPkts,
+    /// Multicast packets sent.
+    multicast_xmit_pkts MulticastXmitPkts,
+    /// Multicast packets received.
+    multicast_rcv_pkts MulticastRcvPkts,
+    /// Minor link errors.
+    symbol_errors SymbolErrors,
+    /// Link error recoveries that succeeded.
+    link_error_recovery LinkErrorRecovery,
+    /// Times that the link went down.
+    link_downed LinkDowned,
+    /// Packets received with errors.
+    rcv_errors RcvErrors,
+    /// Packets received with the end bad packet delimiter.
+    rcv_remote_physical_errors RcvRemotePhysicalErrors,
+    /// Packets received that the switch could not forward.
+    rcv_switch_relay_errors RcvSwitchRelayErrors,
+    /// Packets not sent: port inactive, too long, too late.
+    xmit_discards XmitDiscards,
+    /// Packets not sent for their P_Key.
+    xmit_constraint_errors XmitConstraintErrors,
+    /// Packets received and dropped for their P_Key.
+    rcv_constraint_errors RcvConstraintErrors,
+    /// Local physical errors above the threshold.
+    local_link_integrity_errors LocalLinkIntegrityErrors,
+    /// Buffer overruns above the threshold.
+    excessive_buffer_overrun_errors ExcessiveBufferOverrunErrors,
+    /// Management packets dropped for want of buffers.
+    vl15_dropped Vl15Dropped,
+    /// Ticks with data to send and no credit.
+    xmit_wait XmitWait,
+    /// QP1 packets dropped for want of resources.
+    qp1_dropped Qp1Dropped,
+    /// Part of rcv_errors: wrong CRC and the like.
+    local_physical_errors LocalPhysicalErrors,
+    /// Part of rcv_errors: malformed packets.
+    malformed_packet_errors MalformedPacketErrors,
+    /// Part of rcv_errors: buffer overruns.
+    buffer_overrun_errors BufferOverrunErrors,
+    /// Part of rcv_switch_relay_errors: the table has no port for the DLID.
+    dlid_mapping_errors DlidMappingErrors,
+    /// Part of rcv_switch_relay_errors: the SL has no lane.
+    vl_mapping_errors VlMappingErrors,
+    /// Part of rcv_switch_relay_errors: it would leave where it came in.
+    looping_errors LoopingErrors,
+    /// Part of xmit_discards: the port is not in a state to send.
+    inactive_discards InactiveDiscards,
+    /// Part of xmit_discards: longer than NeighborMTU.
+    neighbor_mtu_discards NeighborMtuDiscards,
+    /// Part of xmit_discards: older than the switch lifetime limit.
+    sw_lifetime_limit_discards SwLifetimeLimitDiscards,
+    /// Part of xmit_discards: longer at the head of a queue than HOQLife.
+    sw_hoq_lifetime_limit_discards SwHoqLifetimeLimitDiscards,
+    /// Flow control packets sent.
+    xmit_flow_pkts XmitFlowPkts,
+    /// Flow control packets received.
+    rcv_flow_pkts RcvFlowPkts,
+    /// Packets received with the OpCode that PortOpRcvCounters selects.
+    op_rcv_pkts OpRcvPkts,
+    /// Words of these.
+    op_rcv_data OpRcvData,
+    /// 64b/66b blocks with a wrong header.
+    sync_header_errors SyncHeaderErrors,
+    /// 64b/66b blocks of an unknown type.
+    unknown_blocks UnknownBlocks,
+    /// FEC blocks that were corrected.
+    fec_correctable_blocks FecCorrectableBlocks,
+    /// FEC blocks that could not be corrected.
+    fec_uncorrectable_blocks FecUncorrectableBlocks,
+    /// RS-FEC symbols that were corrected.
+    fec_corrected_symbols FecCorrectedSymbols,
+}
+
+/// The counters from [`PortCounter::XmitData`] to [`PortCounter::MulticastRcvPkts`] are kept apart.
+const FIRST_RARE: usize = PortCounter::SymbolErrors as usize;
+const RARE: usize = PortCounter::ALL.len() - FIRST_RARE;
+/// PortCountersExtended ends with [`PortCounter::Qp1Dropped`].
+pub(crate) const EXTENDED: usize = PortCounter::Qp1Dropped as usize + 1;
+/// The OpCode of every MAD's packet: unreliable datagram, Send Only.
+const UD_SEND_ONLY: u8 = 0x64;
+
+/// Words of a MAD's packet: LRH 8, BTH 12, DETH 8, MAD 256 and ICRC 4 octets.
+pub(crate) const MAD_WORDS: u64 = (8 + 12 + 8 + 256 + 4) / 4;
+/// Words of a GRH.
+pub(crate) const GRH_WORDS: u64 = 10;
+
+/// Which difference a read or write takes into account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum View {
+    /// Everything but PortCountersExtended.
+    Narrow,
+    /// PortCountersExtended.
+    Extended,
+}
+
+/// Counters of a port: what every packet touches fits in a cache line.
+#[derive(Debug, Clone, Default)]
+#[repr(align(64))]
+pub(crate) struct PortTally {
+    xmit_data: u64,
+    rcv_data: u64,
+    /// Unicast, multicast.
+    xmit_pkts: [u64; 2],
+    rcv_pkts: [u64; 2],
+    rare: Option<Box<Rare>>,
+}
+
+/// What most ports never need.
+#[derive(Debug, Clone)]
+pub(crate) struct Rare {
+    errors: [u64; RARE],
+    narrow: [u64; PortCounter::ALL.len()],
+    extended: [u64; EXTENDED],
+    pub(crate) lanes: Lanes,
+    pub(crate) sampler: Option<Box<Sampler>>,
+}
+
+/// What is counted lane by lane; these saturate.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Lanes {
+    /// Packets with this OpCode are counted.
+    pub(crate) op_code: u8,
+    pub(crate) op_packets: [u16; 16],
+    pub(crate) op_data: [u32; 16],
+    pub(crate) xmit_wait: [u16; 16],
+    /// Two bits each.
+    pub(crate) flow_ctl_update_errors: [u8; 16],
+}
+
+/// A sample that was asked for with PortSamplesControl.
+#[derive(Debug, Clone)]
+pub(crate) struct Sampler {
+    pub(crate) control: ferrosm_mad::attr::perf::PortSamplesControl,
+    pub(crate) begins: ferrosm_mad::time::Instant,
+    pub(crate) ends: ferrosm_mad::time::Instant,
+    /// What was counted before the sample.
+    pub(crate) before: PortCounters,
+    /// The result, once somebody looked at it after the end.
+    pub(crate) result: Option<[u32; 15]>,
+}
+
+impl Default for Rare {
+    fn default() -> Self {
+        Self {
+            errors: [0; RARE],
+            narrow: [0; PortCounter::ALL.len()],
+            extended: [0; EXTENDED],
+            lanes: Lanes::default(),
+            sampler: None,
+        }
+    }
+}
+
+impl PortTally {
+    pub(crate) fn rare(&self) -> Option<&Rare> {
+        self.rare.as_deref()
+    }
+
+    pub(crate) fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_with(Box::default)
+    }
+
+    #[inline]
+    pub(crate) const fn sent(&mut self, words: u64, multicast: bool) {
+        self.xmit_data += words;
+        self.xmit_pkts[multicast as usize] += 1;
+    }
+
+    #[inline]
+    pub(crate) fn received(&mut self, words: u64, multicast: bool, lane: u8) {
+        self.rcv_data += words;
+        self.rcv_pkts[usize::from(multicast)] += 1;
+        if let Some(rare) = &mut self.rare
+            && rare.lanes.op_code == UD_SEND_ONLY
+        {
+            rare.errors[PortCounter::OpRcvPkts as usize - FIRST_RARE] += 1;
+            rare.errors[PortCounter::OpRcvData as usize - FIRST_RARE] += words;
+            let lane = usize::from(lane & 0xF);
+            let (packets, data) = (
+                &mut rare.lanes.op_packets[lane],
+                &mut rare.lanes.op_data[lane],
+            );
+            *packets = packets.saturating_add(1);
+            *data = data.saturating_add(u32::try_from(words).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Counts something rare; the traffic counters are counted by packets alone.
+    pub(crate) fn add(&mut self, which: PortCounter, n: u64) {
+        use PortCounter as C;
+        match which {
+            C::XmitData => self.xmit_data = self.xmit_data.wrapping_add(n),
+            C::RcvData => self.rcv_data = self.rcv_data.wrapping_add(n),
+            C::XmitPkts | C::UnicastXmitPkts => {
+                self.xmit_pkts[0] = self.xmit_pkts[0].wrapping_add(n);
+            }
+            C::RcvPkts | C::UnicastRcvPkts => self.rcv_pkts[0] = self.rcv_pkts[0].wrapping_add(n),
+            C::MulticastXmitPkts => self.xmit_pkts[1] = self.xmit_pkts[1].wrapping_add(n),
+            C::MulticastRcvPkts => self.rcv_pkts[1] = self.rcv_pkts[1].wrapping_add(n),
+            _ => {
+                let rare = self.rare_mut();
+                let cell = &mut rare.errors[which as usize - FIRST_RARE];
+                *cell = cell.wrapping_add(n);
+                if which == C::XmitWait {
+                    let lane = &mut rare.lanes.xmit_wait[0];
+                    *lane = lane.saturating_add(u16::try_from(n).unwrap_or(u16::MAX));
+                }
+            }
+        }
+    }
+
+    /// The count itself.
+    pub(crate) fn raw(&self, which: PortCounter) -> u64 {
+        use PortCounter as C;
+        match which {
+            C::XmitData => self.xmit_data,
+            C::RcvData => self.rcv_data,
+            C::XmitPkts => self.xmit_pkts[0].wrapping_add(self.xmit_pkts[1]),
+            C::RcvPkts => self.rcv_pkts[0].wrapping_add(self.rcv_pkts[1]),
+            C::UnicastXmitPkts => self.xmit_pkts[0],
+            C::UnicastRcvPkts => self.rcv_pkts[0],
+            C::MulticastXmitPkts => self.xmit_pkts[1],
+            C::MulticastRcvPkts => self.rcv_pkts[1],
+            _ => self
+                .rare
+                .as_ref()
+                .map_or(0, |r| r.errors[which as usize - FIRST_RARE]),
+        }
+    }
+
+    /// As a program reads it.
+    pub(crate) fn read(&self, which: PortCounter, view: View) -> u64 {
+        let base = self.rare.as_ref().map_or(0, |r| match view {
+            View::Narrow => r.narrow[which as usize],
+            View::Extended => r.extended.get(which as usize).copied().unwrap_or(0),
+        });
+        self.raw(which).wrapping_sub(base)
+    }
+
+    /// From now on it counts on from `value`.
+    pub(crate) fn write(&mut self, which: PortCounter, view: View, value: u64) {
+        let raw = self.raw(which);
+        let rare = self.rare_mut();
+        let base = match view {
+            View::Narrow => Some(&mut rare.narrow[which as usize]),
+            View::Extended => rare.extended.get_mut(which as usize),
+        };
+        if let Some(base) = base {
+            *base = raw.wrapping_sub(value);
+        }
+    }
+}
+
+impl Fabric {
+    /// What a port has counted since its node woke up; all zero if there is no such port.
+    #[must_use]
+    pub fn port_counters(&self, at: PortAt) -> PortCounters {
+        self.slot(at).map_or_else(PortCounters::default, |slot| {
+            PortCounters::from_tally(&self.tallies[slot])
+        })
+    }
+
+    /// Makes a port count something that does not happen by itself: errors of the wire, waiting for
+    /// credits, drops for want of buffers. Nothing else happens; there is no trap.
+    ///
+    /// A detail (say [`PortCounter::LocalPhysicalErrors`]) also counts in the sum of which it is a
+    /// part. Nothing happens if there is no such port.
+    pub fn add_errors(&mut self, at: PortAt, which: PortCounter, n: u64) {
+        use PortCounter as C;
+        let Some(slot) = self.slot(at) else { return };
+        let tally = &mut self.tallies[slot];
+        tally.add(which, n);
+        let sum = match which {
+            C::LocalPhysicalErrors | C::MalformedPacketErrors | C::BufferOverrunErrors => {
+                C::RcvErrors
+            }
+            C::DlidMappingErrors | C::VlMappingErrors | C::LoopingErrors => C::RcvSwitchRelayErrors,
+            C::InactiveDiscards
+            | C::NeighborMtuDiscards
+            | C::SwLifetimeLimitDiscards
+            | C::SwHoqLifetimeLimitDiscards => C::XmitDiscards,
+            _ => return,
+        };
+        tally.add(sum, n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_in_one_view_leaves_the_other_alone() {
+        let mut tally = PortTally::default();
+        tally.sent(72, false);
+        tally.write(PortCounter::XmitData, View::Narrow, 0);
+        tally.sent(72, true);
+        assert_eq!(tally.read(PortCounter::XmitData, View::Narrow), 72);
+        assert_eq!(tally.read(PortCounter::XmitData, View::Extended), 144);
+        assert_eq!(tally.raw(PortCounter::XmitPkts), 2);
+        tally.write(PortCounter::XmitPkts, View::Extended, u64::MAX);
+        tally.sent(72, false);
+        assert_eq!(tally.read(PortCounter::XmitPkts, View::Extended), 0);
+    }
+
+    #[test]
+    fn a_tally_is_one_cache_line() {
+        assert_eq!(size_of::<PortTally>(), 64);
+    }
+
+    #[test]
+    fn op_codes_count_when_selected() {
+        let mut tally = PortTally::default();
+        tally.received(72, false, 3);
+        assert_eq!(tally.raw(PortCounter::OpRcvPkts), 0);
+        tally.rare_mut().lanes.op_code = UD_SEND_ONLY;
+        tally.received(72, false, 3);
+        assert_eq!(tally.raw(PortCounter::OpRcvPkts), 1);
+        assert_eq!(tally.raw(PortCounter::OpRcvData), 72);
+        assert_eq!(tally.rare_mut().lanes.op_packets[3], 1);
+    }
+}

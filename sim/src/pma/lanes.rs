@@ -1,0 +1,111 @@
+//! The attributes with one counter for each virtual lane.
+//!
+//! PortVLOpPackets and PortVLOpData count what arrives with the selected OpCode; the rest changes
+//! only by injection.
+
+use ferrosm_mad::attr::perf::{
+    DATA_LEN, PortVlOpData, PortVlOpPackets, PortVlXmitFlowCtlUpdateErrors, PortVlXmitWaitCounters,
+    id,
+};
+use ferrosm_mad::ids::AttrId;
+
+use super::{Data, Request};
+use crate::fabric::Fabric;
+
+pub(super) const fn is_one(attr: AttrId) -> bool {
+    matches!(
+        attr,
+        id::PORT_VL_OP_PACKETS
+            | id::PORT_VL_OP_DATA
+            | id::PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS
+            | id::PORT_VL_XMIT_WAIT_COUNTERS
+    )
+}
+
+/// Replaces the selected ones.
+fn put<T: Copy>(counts: &mut [T; 16], asked: &[T; 16], select: u16) {
+    for (vl, (count, asked)) in counts.iter_mut().zip(asked).enumerate() {
+        if select >> vl & 1 != 0 {
+            *count = *asked;
+        }
+    }
+}
+
+impl Fabric {
+    pub(super) fn lanes_attribute(&mut self, r: &Request, attr: AttrId, data: &mut Data) {
+        let select = u16::from_be_bytes([data[2], data[3]]);
+        if r.set {
+            for slot in r.slots.clone() {
+                let lanes = &mut self.tallies[slot].rare_mut().lanes;
+                match attr {
+                    id::PORT_VL_OP_PACKETS => {
+                        let asked = PortVlOpPackets::decode(data);
+                        lanes.op_code = asked.op_code;
+                        put(&mut lanes.op_packets, &asked.port_vl_op_packets, select);
+                    }
+                    id::PORT_VL_OP_DATA => {
+                        let asked = PortVlOpData::decode(data);
+                        lanes.op_code = asked.op_code;
+                        put(&mut lanes.op_data, &asked.port_vl_op_data, select);
+                    }
+                    id::PORT_VL_XMIT_WAIT_COUNTERS => {
+                        let asked = PortVlXmitWaitCounters::decode(data).port_vl_xmit_wait;
+                        put(&mut lanes.xmit_wait, &asked, select);
+                    }
+                    _ => {
+                        let asked = PortVlXmitFlowCtlUpdateErrors::decode(data);
+                        put(
+                            &mut lanes.flow_ctl_update_errors,
+                            &asked.port_vl_xmit_flow_ctl_update_errors,
+                            select,
+                        );
+                    }
+                }
+            }
+        }
+        let lanes = || {
+            let tallies = &self.tallies[r.slots.clone()];
+            tallies.iter().filter_map(|t| t.rare()).map(|r| &r.lanes)
+        };
+        let (port_select, op_code) = (r.port_select, self.op_code(*r.slots.start()));
+        *data = [0; DATA_LEN];
+        match attr {
+            id::PORT_VL_OP_PACKETS => PortVlOpPackets {
+                op_code,
+                port_select,
+                counter_select: 0,
+                port_vl_op_packets: std::array::from_fn(|vl| {
+                    lanes().fold(0, |sum: u16, l| sum.saturating_add(l.op_packets[vl]))
+                }),
+            }
+            .encode_onto(data),
+            id::PORT_VL_OP_DATA => PortVlOpData {
+                op_code,
+                port_select,
+                counter_select: 0,
+                port_vl_op_data: std::array::from_fn(|vl| {
+                    lanes().fold(0, |sum: u32, l| sum.saturating_add(l.op_data[vl]))
+                }),
+            }
+            .encode_onto(data),
+            id::PORT_VL_XMIT_WAIT_COUNTERS => PortVlXmitWaitCounters {
+                port_select,
+                counter_select: 0,
+                port_vl_xmit_wait: std::array::from_fn(|vl| {
+                    lanes().fold(0, |sum: u16, l| sum.saturating_add(l.xmit_wait[vl]))
+                }),
+            }
+            .encode_onto(data),
+            _ => PortVlXmitFlowCtlUpdateErrors {
+                port_select,
+                counter_select: 0,
+                port_vl_xmit_flow_ctl_update_errors: std::array::from_fn(|vl| {
+                    lanes().fold(0, |sum: u8, l| {
+                        sum.saturating_add(l.flow_ctl_update_errors[vl]).min(3)
+                    })
+                }),
+            }
+            .encode_onto(data),
+        }
+    }
+}
