@@ -1,18 +1,23 @@
 //! Which channel waits for which, and whether some wait for each other (Dally and Seitz).
 
-use ferrosm_mad::ids::PortNum;
-
-use super::state::FabricState;
+use super::scope::{Scope, Way};
+use super::state::PortSet;
 use crate::spec::{NodeIdx, PortAt};
 
-/// The channel dependency graph of one lane: a channel is an egress port between two switches.
-pub(super) struct Channels<'a> {
-    state: &'a FabricState,
-    /// First channel of each node.
-    base: Vec<usize>,
-    /// For each channel, the egress ports at its far end that packets wait for, one bit each.
-    waits: Vec<[u64; 4]>,
+/// The channel dependency graph: a channel is a lane of an egress port between two switches.
+pub(super) struct Channels<'a, 's> {
+    scope: &'a Scope<'s>,
+    /// By slot: the first channel of the port, where it leads to a switch.
+    base: Vec<u32>,
+    lanes: usize,
+    /// For each channel: the egress ports at its far end that packets wait for, lane by lane.
+    waits: Vec<Vec<(u8, PortSet)>>,
+    /// The port of each channel.
+    ports: Vec<PortAt>,
 }
+
+/// No channel starts here.
+const NONE: u32 = u32::MAX;
 
 /// How far the search has come with a channel.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,104 +27,119 @@ enum Mark {
     Done,
 }
 
-impl<'a> Channels<'a> {
-    pub(super) fn new(state: &'a FabricState) -> Self {
-        let mut total = 0;
-        let base = state
-            .nodes
-            .iter()
-            .map(|node| {
-                let first = total;
-                total += if node.is_switch() {
-                    node.ports.len()
-                } else {
-                    0
-                };
-                first
-            })
-            .collect();
+/// Where the search goes on in a channel.
+struct Step {
+    channel: usize,
+    /// Entry of its waits.
+    entry: usize,
+    /// Port from which on.
+    from: u16,
+}
+
+impl<'a, 's> Channels<'a, 's> {
+    pub(super) fn new(scope: &'a Scope<'s>, lanes: usize) -> Self {
+        let mut base = vec![NONE; scope.slots()];
+        let mut ports = Vec::new();
+        for node in &scope.switches {
+            for (port, way) in scope.ways_of(*node) {
+                let at = PortAt { node: *node, port };
+                if let (Way::Switch(_), Some(slot)) = (way, scope.slot(at)) {
+                    base[slot] = u32::try_from(ports.len()).unwrap_or(NONE);
+                    ports.push(at);
+                }
+            }
+        }
         Self {
-            state,
+            scope,
             base,
-            waits: vec![[0; 4]; total],
+            lanes,
+            waits: vec![Vec::new(); ports.len() * lanes],
+            ports,
         }
     }
 
-    /// Packets that leave by a port wait for an egress port of the next switch.
-    pub(super) fn wait(&mut self, at: NodeIdx, port: u8, egress: PortNum) {
-        if egress != PortNum::DROP && egress != PortNum::ZERO {
-            let waits = &mut self.waits[self.base[at] + usize::from(port)];
-            waits[egress.index() / 64] |= 1 << (egress.0 % 64);
+    fn index(&self, at: PortAt, vl: u8) -> Option<usize> {
+        let base = self.base[self.scope.slot(at)?];
+        (base != NONE).then_some(base as usize * self.lanes + usize::from(vl))
+    }
+
+    /// Packets that leave by a port on a lane wait for an egress port of the next switch.
+    #[inline]
+    pub(super) fn wait(&mut self, at: PortAt, vl: u8, egress: u8, next_vl: u8) {
+        let Some(waits) = self.index(at, vl).and_then(|c| self.waits.get_mut(c)) else {
+            return;
+        };
+        if let Some((_, ports)) = waits.iter_mut().find(|(lane, _)| *lane == next_vl) {
+            ports.insert(egress);
+        } else {
+            waits.push((next_vl, PortSet::from_iter([egress])));
         }
     }
 
-    /// The switch at the far end of a channel; `None` where packets end.
-    fn far_switch(&self, at: PortAt) -> Option<NodeIdx> {
-        let peer = self.state.port(at)?.peer?;
-        self.state.nodes[peer.node].is_switch().then_some(peer.node)
+    /// The switch at the far end of a channel.
+    fn far(&self, channel: usize) -> Option<NodeIdx> {
+        match self.scope.way(self.ports[channel / self.lanes]) {
+            Way::Switch(peer) => Some(peer.node),
+            Way::Nowhere | Way::End(_) => None,
+        }
     }
 
-    fn index(&self, at: PortAt) -> usize {
-        self.base[at.node] + usize::from(at.port)
-    }
-
-    /// The first port from `from` on that packets in the channel wait for.
-    fn next_wait(&self, at: PortAt, from: u16) -> Option<u8> {
-        let waits = &self.waits[self.index(at)];
-        (from..256)
-            .find(|port| waits[usize::from(port / 64)] >> (port % 64) & 1 != 0)
-            .and_then(|port| u8::try_from(port).ok())
+    /// The next channel that packets in this one wait for.
+    fn next(&self, step: &mut Step) -> Option<usize> {
+        let far = self.far(step.channel)?;
+        while let Some((vl, ports)) = self.waits[step.channel].get(step.entry) {
+            while let Some(port) = ports.first_from(step.from) {
+                step.from = u16::from(port) + 1;
+                // Packets that leave for an end port wait for nobody.
+                if let Some(next) = self.index(PortAt { node: far, port }, *vl) {
+                    return Some(next);
+                }
+            }
+            step.entry += 1;
+            step.from = 0;
+        }
+        None
     }
 
     /// Channels that wait for each other in a circle, if there are any.
-    pub(super) fn cycle(&self) -> Option<Vec<PortAt>> {
+    pub(super) fn cycle(&self) -> Option<Vec<(PortAt, u8)>> {
         let mut marks = vec![Mark::New; self.waits.len()];
-        let mut path: Vec<(PortAt, u16)> = Vec::new();
-        for (node, facts) in self
-            .state
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(|(_, n)| n.is_switch())
-        {
-            for (port, _) in (0u8..=254).zip(&facts.ports).skip(1) {
-                let start = PortAt { node, port };
-                if marks[self.index(start)] != Mark::New {
+        let mut path: Vec<Step> = Vec::new();
+        let enter = |channel| Step {
+            channel,
+            entry: 0,
+            from: 0,
+        };
+        for start in 0..self.waits.len() {
+            if marks[start] != Mark::New || self.waits[start].is_empty() {
+                continue;
+            }
+            marks[start] = Mark::Open;
+            path.push(enter(start));
+            while let Some(step) = path.last_mut() {
+                let Some(next) = self.next(step) else {
+                    marks[step.channel] = Mark::Done;
+                    path.pop();
                     continue;
-                }
-                marks[self.index(start)] = Mark::Open;
-                path.push((start, 0));
-                while let Some((at, from)) = path.last_mut() {
-                    let at = *at;
-                    let next = self.far_switch(at).and_then(|far| {
-                        self.next_wait(at, *from)
-                            .map(|port| PortAt { node: far, port })
-                    });
-                    let Some(next) = next else {
-                        marks[self.index(at)] = Mark::Done;
-                        path.pop();
-                        continue;
-                    };
-                    *from = u16::from(next.port) + 1;
-                    if usize::from(next.port) >= self.state.nodes[next.node].ports.len() {
-                        continue;
+                };
+                match marks[next] {
+                    Mark::Done => {}
+                    Mark::New => {
+                        marks[next] = Mark::Open;
+                        path.push(enter(next));
                     }
-                    let mark = self.index(next);
-                    match marks[mark] {
-                        Mark::Done => {}
-                        Mark::New => {
-                            marks[mark] = Mark::Open;
-                            path.push((next, 0));
-                        }
-                        Mark::Open => {
-                            let circle =
-                                path.iter().map(|(at, _)| *at).skip_while(|at| *at != next);
-                            return Some(circle.collect());
-                        }
+                    Mark::Open => {
+                        let circle = path.iter().map(|s| s.channel).skip_while(|c| *c != next);
+                        return Some(circle.map(|c| self.name(c)).collect());
                     }
                 }
             }
         }
         None
+    }
+
+    fn name(&self, channel: usize) -> (PortAt, u8) {
+        let vl = u8::try_from(channel % self.lanes).unwrap_or(u8::MAX);
+        (self.ports[channel / self.lanes], vl)
     }
 }

@@ -3,8 +3,10 @@
 use ferrosm_mad::attr::PortState;
 use ferrosm_mad::ids::Lid;
 
-use super::state::Scope;
-use super::{Expect, Verdict, Violation};
+use super::Verdict;
+use super::expect::Expect;
+use super::scope::Scope;
+use super::violation::Violation;
 use crate::spec::PortAt;
 
 /// The end port of each LID; the first where several claim it.
@@ -15,7 +17,7 @@ pub(super) fn check_lids(scope: &Scope<'_>, verdict: &mut Verdict) -> Owners {
     let mut owners: Owners = vec![None; usize::from(Lid::UNICAST_MAX.raw()) + 1];
     for at in &scope.end_ports {
         let facts = scope.port(*at);
-        let (lid, lmc) = (facts.lid, facts.lmc);
+        let (lid, lmc) = (facts.info.lid, facts.info.lmc);
         let port = || scope.state.name(*at);
         let first = usize::from(lid.raw());
         let Some(range) = owners
@@ -57,10 +59,10 @@ pub(super) fn check_lids(scope: &Scope<'_>, verdict: &mut Verdict) -> Owners {
 /// Checks what both ends of each link hold.
 pub(super) fn check_links(scope: &Scope<'_>, expect: &Expect, verdict: &mut Verdict) {
     for (at_a, at_b) in &scope.links {
-        let (a, b) = (scope.port(*at_a), scope.port(*at_b));
+        let (a, b) = (&scope.port(*at_a).info, &scope.port(*at_b).info);
         let names = || (scope.state.name(*at_a), scope.state.name(*at_b));
-        if (a.state, b.state) != (PortState::Active, PortState::Active) {
-            let (a_state, b_state) = (a.state, b.state);
+        if (a.port_state, b.port_state) != (PortState::Active, PortState::Active) {
+            let (a_state, b_state) = (a.port_state, b.port_state);
             let (a, b) = names();
             verdict.violations.push(Violation::NotActive {
                 a,
@@ -91,27 +93,6 @@ pub(super) fn check_links(scope: &Scope<'_>, expect: &Expect, verdict: &mut Verd
                 a_vls,
                 b_vls,
                 want,
-            });
-        }
-    }
-}
-
-/// Checks that each end port knows its master.
-pub(super) fn check_master(scope: &Scope<'_>, expect: &Expect, verdict: &mut Verdict) {
-    let Some(master) = scope.state.port(expect.master).map(|facts| facts.lid) else {
-        let PortAt { node, port } = expect.master;
-        verdict
-            .violations
-            .push(Violation::NoSuchPort { node, port });
-        return;
-    };
-    for at in &scope.end_ports {
-        let lid = scope.port(*at).master_sm_lid;
-        if lid != master {
-            verdict.violations.push(Violation::MasterSmLid {
-                port: scope.state.name(*at),
-                lid,
-                master,
             });
         }
     }

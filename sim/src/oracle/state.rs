@@ -1,13 +1,14 @@
-//! The facts that are judged, and which of them are in reach.
+//! The facts that are judged: a plain picture of all devices at one moment.
+//!
+//! Copied from a [`Fabric`](crate::fabric::Fabric) (see `copy.rs`) or made by hand, from any other
+//! fabric of which the same facts are known. Nothing here judges.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 
-use ferrosm_mad::attr::{MtuCode, NodeType, PortInfo, PortState};
-use ferrosm_mad::ids::{Lid, Lmc, PortNum};
+use ferrosm_mad::attr::{CapMask, NodeType, PortInfo, SwitchInfo, VlArb};
+use ferrosm_mad::ids::{Lid, PKey, PortNum};
 
-use super::Expect;
-use crate::fabric::Fabric;
-use crate::spec::{NodeIdx, PortAt};
+use crate::spec::PortAt;
 
 /// The facts about all devices at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,7 +18,7 @@ pub struct FabricState {
 }
 
 /// The facts about a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeFacts {
     /// What it is called in a verdict.
     pub name: String,
@@ -25,71 +26,91 @@ pub struct NodeFacts {
     pub kind: NodeType,
     /// By port number; entry 0 is a switch's port 0, and without meaning on other nodes.
     pub ports: Vec<PortFacts>,
+    /// SwitchInfo (switches).
+    pub switch_info: SwitchInfo,
     /// Egress ports by LID; what is missing at the end drops.
     pub lft: Vec<u8>,
-    /// The highest LID that is looked up.
-    pub linear_fdb_top: u16,
+    /// Egress ports by MLID, where there are any.
+    pub mft: BTreeMap<Lid, PortSet>,
 }
 
 /// The facts about a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PortFacts {
     /// The other end of a trained link.
     pub peer: Option<PortAt>,
-    /// State of the link layer.
-    pub state: PortState,
-    /// Base LID (end ports).
-    pub lid: Lid,
-    /// LMC (end ports).
-    pub lmc: Lmc,
-    /// LID of the master (end ports).
-    pub master_sm_lid: Lid,
-    /// MTU in use.
-    pub neighbor_mtu: MtuCode,
-    /// Largest MTU that the port can do.
-    pub mtu_cap: MtuCode,
-    /// Lanes in use, coded.
-    pub operational_vls: u8,
-    /// Lanes that the port can do, coded.
-    pub vl_cap: u8,
+    /// PortInfo. The addresses and keys of a switch are port 0's.
+    pub info: PortInfo,
+    /// Requests for client reregistration that the port got (end ports).
+    pub reregisters: u32,
+    /// The P_Key table by index, empty entries at the end left out; `None` is not known.
+    pub pkeys: Option<Vec<PKey>>,
+    /// SLtoVLMappingTable by input port, two service levels a byte, the even one in the upper half.
+    /// A single table is for all inputs (and a CA's); none was written: SL n is on VL n modulo 8.
+    pub sl_to_vl: Vec<[u8; 8]>,
+    /// VLArbitrationTable; `None` was not written, or is not known.
+    pub vl_arb: Option<Box<VlArbTables>>,
 }
 
-impl From<(&PortInfo, Option<PortAt>)> for PortFacts {
-    fn from((info, peer): (&PortInfo, Option<PortAt>)) -> Self {
-        Self {
-            peer,
-            state: info.port_state,
-            lid: info.lid,
-            lmc: info.lmc,
-            master_sm_lid: info.master_sm_lid,
-            neighbor_mtu: info.neighbor_mtu,
-            mtu_cap: info.mtu_cap,
-            operational_vls: info.operational_vls,
-            vl_cap: info.vl_cap,
+/// Both priorities of VLArbitrationTable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VlArbTables {
+    /// Low priority.
+    pub low: VlArb,
+    /// High priority.
+    pub high: VlArb,
+}
+
+/// Ports of one node, 0 to 254.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PortSet([u64; 4]);
+
+impl PortSet {
+    /// Adds a port.
+    pub fn insert(&mut self, port: u8) {
+        self.0[usize::from(port / 64)] |= 1 << (port % 64);
+    }
+
+    /// Takes a port out.
+    pub fn remove(&mut self, port: u8) {
+        self.0[usize::from(port / 64)] &= !(1 << (port % 64));
+    }
+
+    /// Whether a port is in it.
+    #[must_use]
+    pub fn contains(self, port: u8) -> bool {
+        self.0[usize::from(port / 64)] >> (port % 64) & 1 != 0
+    }
+
+    /// Whether no port is in it.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    /// The ports, ascending.
+    pub fn iter(self) -> impl Iterator<Item = u8> {
+        (0..=u8::MAX).filter(move |port| self.contains(*port))
+    }
+
+    /// The first port from `from` on; `from` may be 256.
+    #[must_use]
+    pub fn first_from(self, from: u16) -> Option<u8> {
+        let mut word = usize::from(from / 64);
+        let mut bits = self.0.get(word)? & (u64::MAX << (from % 64));
+        while bits == 0 {
+            word += 1;
+            bits = *self.0.get(word)?;
         }
+        u8::try_from(word * 64 + bits.trailing_zeros() as usize).ok()
     }
 }
 
-impl From<&Fabric> for FabricState {
-    fn from(fabric: &Fabric) -> Self {
-        let node = |node: NodeIdx| NodeFacts {
-            name: fabric.description(node).to_string(),
-            kind: fabric.kind(node),
-            ports: (0..=fabric.num_ports(node))
-                .map(|port| {
-                    let at = PortAt { node, port };
-                    let info = fabric.port_info(at).unwrap_or_default();
-                    PortFacts::from((&info, fabric.peer(at)))
-                })
-                .collect(),
-            lft: fabric.lft(node).to_vec(),
-            linear_fdb_top: fabric
-                .switch_info(node)
-                .map_or(0, |info| info.linear_fdb_top),
-        };
-        Self {
-            nodes: (0..fabric.num_nodes()).map(node).collect(),
-        }
+impl FromIterator<u8> for PortSet {
+    fn from_iter<I: IntoIterator<Item = u8>>(ports: I) -> Self {
+        let mut set = Self::default();
+        ports.into_iter().for_each(|port| set.insert(port));
+        set
     }
 }
 
@@ -103,7 +124,7 @@ impl NodeFacts {
     /// Where the tables send a LID; 0xFF drops.
     #[must_use]
     pub fn egress(&self, lid: u16) -> PortNum {
-        if lid > self.linear_fdb_top {
+        if lid > self.switch_info.linear_fdb_top {
             return PortNum::DROP;
         }
         PortNum(
@@ -112,6 +133,38 @@ impl NodeFacts {
                 .copied()
                 .unwrap_or(PortNum::DROP.0),
         )
+    }
+
+    /// Whether MulticastFDBTop bounds what is looked up.
+    #[must_use]
+    pub fn has_multicast_top(&self) -> bool {
+        let own = self.ports.first();
+        own.is_some_and(|p| p.info.capability_mask.has(CapMask::MULTICAST_FDB_TOP))
+    }
+
+    /// Where the tables send a multicast LID that came in by a port; the port itself is left out.
+    ///
+    /// An MLID without an entry goes to the default ports; 0xFF is none, and what goes to port 0
+    /// ends there unheard.
+    #[must_use]
+    pub fn multicast_egress(&self, mlid: Lid, input: u8) -> PortSet {
+        let above = self.has_multicast_top() && mlid.raw() > self.switch_info.multicast_fdb_top;
+        let entry = self.mft.get(&mlid).filter(|_| !above);
+        let mut ports = if let Some(entry) = entry.filter(|ports| !ports.is_empty()) {
+            *entry
+        } else {
+            let primary = self.switch_info.default_multicast_primary_port;
+            let other = self.switch_info.default_multicast_not_primary_port;
+            let port = if input == primary.raw() {
+                other
+            } else {
+                primary
+            };
+            let is_one = port != PortNum::ZERO && port != PortNum::DROP;
+            is_one.then_some(port.raw()).into_iter().collect()
+        };
+        ports.remove(input);
+        ports
     }
 }
 
@@ -130,79 +183,13 @@ impl FabricState {
     }
 }
 
-/// What the subnet manager can reach and must look after.
-pub(super) struct Scope<'a> {
-    pub(super) state: &'a FabricState,
-    /// By node.
-    pub(super) switches: Vec<NodeIdx>,
-    /// Sorted: port 0 of switches, and the ports of other nodes by which they were reached.
-    pub(super) end_ports: Vec<PortAt>,
-    /// Each live link once, the lower end first.
-    pub(super) links: Vec<(PortAt, PortAt)>,
-    /// For each switch, whether an end port of another node is cabled to it; by node.
-    pub(super) is_edge: Vec<bool>,
-}
-
-impl<'a> Scope<'a> {
-    /// `None` if the manager's port does not exist.
-    pub(super) fn new(state: &'a FabricState, expect: &Expect) -> Option<Self> {
-        let start = state.port(expect.sm)?;
-        let mut scope = Self {
-            state,
-            switches: Vec::new(),
-            end_ports: Vec::new(),
-            links: Vec::new(),
-            is_edge: vec![false; state.nodes.len()],
-        };
-        let mut seen = vec![false; state.nodes.len()];
-        let mut queue = VecDeque::new();
-        let arrive =
-            |at: PortAt, scope: &mut Self, seen: &mut [bool], queue: &mut VecDeque<NodeIdx>| {
-                if !state.nodes[at.node].is_switch() {
-                    scope.end_ports.push(at);
-                } else if !seen[at.node] {
-                    seen[at.node] = true;
-                    scope.switches.push(at.node);
-                    scope.end_ports.push(PortAt {
-                        node: at.node,
-                        port: 0,
-                    });
-                    queue.push_back(at.node);
-                }
-            };
-        arrive(expect.sm, &mut scope, &mut seen, &mut queue);
-        let judged = |at: &PortAt| !expect.quarantined.contains(&at.node);
-        if !state.nodes[expect.sm.node].is_switch()
-            && let Some(peer) = start.peer.filter(judged)
-        {
-            if !state.nodes[peer.node].is_switch() {
-                scope.links.push((expect.sm.min(peer), expect.sm.max(peer)));
-            }
-            arrive(peer, &mut scope, &mut seen, &mut queue);
-        }
-        while let Some(node) = queue.pop_front() {
-            for (port, facts) in (0u8..=254).zip(&state.nodes[node].ports).skip(1) {
-                let here = PortAt { node, port };
-                let Some(peer) = facts.peer.filter(judged) else {
-                    continue;
-                };
-                let from_switch = state.nodes[peer.node].is_switch();
-                scope.is_edge[node] |= !from_switch;
-                if !from_switch || here <= peer {
-                    scope.links.push((here.min(peer), here.max(peer)));
-                }
-                arrive(peer, &mut scope, &mut seen, &mut queue);
-            }
-        }
-        scope.switches.sort_unstable();
-        scope.end_ports.sort_unstable();
-        scope.end_ports.dedup();
-        scope.links.sort_unstable();
-        Some(scope)
-    }
-
-    /// The facts about a port that is known to exist.
-    pub(super) fn port(&self, at: PortAt) -> &PortFacts {
-        &self.state.nodes[at.node].ports[usize::from(at.port)]
+/// Lanes that an OperationalVLs code stands for; the codes 1 to 5 are 1, 2, 4, 8 and 15.
+pub(super) const fn lanes_of(operational_vls: u8) -> u8 {
+    match operational_vls {
+        0 | 1 => 1,
+        2 => 2,
+        3 => 4,
+        4 => 8,
+        _ => 15,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use ferrosm_mad::attr::{MtuCode, NodeType, PortState};
+use ferrosm_mad::attr::{MtuCode, NodeType, PortInfo, PortState};
 use ferrosm_mad::ids::{Lid, Lmc};
 use proptest::prelude::*;
 
@@ -17,24 +17,24 @@ fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricState {
     let mut state = FabricState::default();
     for node in &spec.nodes {
         let is_switch = node.kind == NodeType::Switch;
-        let port = |lid: u16, lmc: u8| PortFacts {
-            peer: None,
-            state: PortState::Down,
-            lid: Lid(lid),
-            lmc: Lmc(lmc),
-            master_sm_lid: Lid(1 << lmc),
-            neighbor_mtu: MtuCode::Mtu2048,
-            mtu_cap: MtuCode::Mtu2048,
-            operational_vls: 3,
-            vl_cap: 3,
+        let port = PortFacts {
+            info: PortInfo {
+                port_state: PortState::Down,
+                neighbor_mtu: MtuCode::Mtu2048,
+                mtu_cap: MtuCode::Mtu2048,
+                operational_vls: 3,
+                vl_cap: 3,
+                ..PortInfo::default()
+            },
+            ..PortFacts::default()
         };
-        let mut ports = vec![port(0, 0); usize::from(node.num_ports) + 1];
+        let mut ports = vec![port; usize::from(node.num_ports) + 1];
         for (number, facts) in ports.iter_mut().enumerate() {
-            facts.master_sm_lid = Lid(1 << lmc);
+            facts.info.master_sm_lid = Lid(1 << lmc);
             if is_switch == (number == 0) {
                 let lmc = if is_switch { 0 } else { lmc };
                 let aligned = next_lid.next_multiple_of(1 << lmc);
-                (facts.lid, facts.lmc) = (Lid(aligned), Lmc(lmc));
+                (facts.info.lid, facts.info.lmc) = (Lid(aligned), Lmc(lmc));
                 next_lid = aligned + (1 << lmc);
             }
         }
@@ -43,22 +43,21 @@ fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricState {
             name,
             kind: node.kind,
             ports,
-            lft: Vec::new(),
-            linear_fdb_top: 0,
+            ..NodeFacts::default()
         });
     }
     for link in &spec.links {
         for (end, other) in [(link.a, link.b), (link.b, link.a)] {
             let facts = &mut state.nodes[end.node].ports[usize::from(end.port)];
             facts.peer = Some(other);
-            facts.state = PortState::Active;
+            facts.info.port_state = PortState::Active;
         }
     }
     let top = next_lid - 1;
     for at in 0..state.nodes.len() {
         if state.nodes[at].is_switch() {
             state.nodes[at].lft = vec![0xFF; usize::from(top) + 1];
-            state.nodes[at].linear_fdb_top = top;
+            state.nodes[at].switch_info.linear_fdb_top = top;
         }
     }
     fill(&mut state, tables);
@@ -137,7 +136,7 @@ fn fill(state: &mut FabricState, tables: Tables) {
             }
             way
         });
-        for lid in facts.lid.raw()..facts.lid.raw() + (1 << facts.lmc.raw()) {
+        for lid in facts.info.lid.raw()..facts.info.lid.raw() + (1 << facts.info.lmc.raw()) {
             state.nodes[home].lft[usize::from(lid)] = egress;
             for hop in &*way {
                 state.nodes[hop.node].lft[usize::from(lid)] = hop.port;
@@ -187,7 +186,7 @@ fn lmc_gives_every_lid_of_a_range_to_its_port() {
     let verdict = judge(&state, &expect);
     assert!(verdict.is_good(), "{verdict}");
     assert_eq!(verdict.lids, 4 * 8 + 4);
-    state.nodes[1].ports[1].lid = Lid(9);
+    state.nodes[1].ports[1].info.lid = Lid(9);
     let found = judge(&state, &expect).violations;
     assert!(found.contains(&Violation::UnalignedLid {
         port: "host-0-1 mlx5_0[1]".into(),
@@ -202,7 +201,7 @@ fn an_island_that_the_manager_cannot_reach_is_not_judged() {
     for (index, node) in state.nodes.iter_mut().enumerate() {
         if node.name.starts_with("island-1") {
             for port in &mut node.ports {
-                (port.lid, port.state) = (Lid(0), PortState::Initialize);
+                (port.info.lid, port.info.port_state) = (Lid(0), PortState::Initialize);
             }
             node.lft = vec![u8::from(index == 2)];
         }
@@ -216,8 +215,8 @@ fn an_island_that_the_manager_cannot_reach_is_not_judged() {
 fn a_quarantined_node_is_left_alone() {
     let (mut state, mut expect) = good("ring:4");
     let bad = node(&state, "host-2-0 mlx5_0");
-    state.nodes[bad].ports[1].lid = Lid(0);
-    state.nodes[bad].ports[1].state = PortState::Initialize;
+    state.nodes[bad].ports[1].info.lid = Lid(0);
+    state.nodes[bad].ports[1].info.port_state = PortState::Initialize;
     assert!(!judge(&state, &expect).is_good());
     expect.quarantined.insert(bad);
     let verdict = judge(&state, &expect);
@@ -231,43 +230,43 @@ fn each_broken_thing_is_named() {
     type Break = fn(&mut FabricState);
     let cases: [(Break, &str); 14] = [
         (
-            |s| s.nodes[1].ports[1].lid = Lid(1),
+            |s| s.nodes[1].ports[1].info.lid = Lid(1),
             "host-1-0 mlx5_0[1] and host-0-0 mlx5_0[1] both have LID 1",
         ),
         (
-            |s| s.nodes[1].ports[1].lid = Lid(0),
+            |s| s.nodes[1].ports[1].info.lid = Lid(0),
             "host-1-0 mlx5_0[1] has LID 0 LMC 0, which is not a range of unicast LIDs",
         ),
         (
-            |s| s.nodes[1].ports[1].lid = Lid(0xC000),
+            |s| s.nodes[1].ports[1].info.lid = Lid(0xC000),
             "host-1-0 mlx5_0[1] has LID 49152 LMC 0, which is not a range of unicast LIDs",
         ),
         (
-            |s| named(s, "switch-1").ports[0].lid = Lid(0),
+            |s| named(s, "switch-1").ports[0].info.lid = Lid(0),
             "switch-1[0] has LID 0 LMC 0, which is not a range of unicast LIDs",
         ),
         (
-            |s| s.nodes[2].ports[1].state = PortState::Initialize,
+            |s| s.nodes[2].ports[1].info.port_state = PortState::Initialize,
             "link host-2-0 mlx5_0[1] to switch-2[1] is Initialize to Active, not Active",
         ),
         (
-            |s| named(s, "switch-3").ports[2].state = PortState::Armed,
+            |s| named(s, "switch-3").ports[2].info.port_state = PortState::Armed,
             "link switch-2[3] to switch-3[2] is Active to Armed, not Active",
         ),
         (
-            |s| s.nodes[3].ports[1].neighbor_mtu = MtuCode::Mtu1024,
+            |s| s.nodes[3].ports[1].info.neighbor_mtu = MtuCode::Mtu1024,
             "link host-3-0 mlx5_0[1] to switch-3[1] has NeighborMTU 1024 and 2048, both ends can 2048",
         ),
         (
-            |s| s.nodes[3].ports[1].mtu_cap = MtuCode::Mtu1024,
+            |s| s.nodes[3].ports[1].info.mtu_cap = MtuCode::Mtu1024,
             "link host-3-0 mlx5_0[1] to switch-3[1] has NeighborMTU 2048 and 2048, both ends can 1024",
         ),
         (
-            |s| s.nodes[3].ports[1].operational_vls = 1,
+            |s| s.nodes[3].ports[1].info.operational_vls = 1,
             "link host-3-0 mlx5_0[1] to switch-3[1] has OperationalVLs 1 and 3, both ends can 3",
         ),
         (
-            |s| s.nodes[2].ports[1].master_sm_lid = Lid(9),
+            |s| s.nodes[2].ports[1].info.master_sm_lid = Lid(9),
             "host-2-0 mlx5_0[1] has MasterSMLID 9, the master has 1",
         ),
         (
@@ -275,7 +274,7 @@ fn each_broken_thing_is_named() {
             "LID 4 of host-3-0 mlx5_0[1] is not reached from 3 of 4 switches, from switch-0: switch-0 drops it",
         ),
         (
-            |s| named(s, "switch-0").linear_fdb_top = 7,
+            |s| named(s, "switch-0").switch_info.linear_fdb_top = 7,
             "LID 8 of switch-3[0] is not reached from 3 of 4 switches, from switch-0: switch-0 drops it",
         ),
         (
@@ -324,7 +323,7 @@ fn shortest_paths_around_a_ring_wait_for_each_other() {
         panic!("{verdict}")
     };
     assert_eq!(channels.len(), 5, "{verdict}");
-    expect.one_lane = false;
+    expect.no_credit_loops = false;
     assert!(judge(&state, &expect).is_good());
     // Between three switches no shortest path has a switch in the middle, so nobody waits.
     let three = configured(&from_spec("ring:3").unwrap(), 0, Tables::MinHop);
@@ -337,7 +336,7 @@ fn only_switches_with_hosts_send_to_hosts_unless_port_0_counts() {
     let (mut state, mut expect) = good("fat-tree2:8,4,4");
     let spine = node(&state, "spine-1");
     let victim = node(&state, "host-1-0 mlx5_0");
-    let lid = state.nodes[victim].ports[1].lid;
+    let lid = state.nodes[victim].ports[1].info.lid;
     state.nodes[spine].lft[usize::from(lid.raw())] = 0xFF;
     assert!(judge(&state, &expect).is_good());
     expect.port0_traffic = true;
@@ -415,12 +414,12 @@ proptest! {
             lft[at] = port;
         }
         let mut expect = Expect::new(PortAt::new(0, 1));
-        expect.one_lane = false;
+        expect.no_credit_loops = false;
         expect.switches_reach_master = false;
         let mut wanted = BTreeMap::new();
         for (index, facts) in state.nodes.iter().enumerate() {
             let port = u8::from(!facts.is_switch());
-            let lid = facts.ports[usize::from(port)].lid.raw();
+            let lid = facts.ports[usize::from(port)].info.lid.raw();
             let senders = switches.iter().filter(|s| {
                 state.nodes[**s].ports.iter().any(|p| p.peer.is_some_and(|q| !state.nodes[q.node].is_switch()))
             });

@@ -1,0 +1,77 @@
+//! The picture of a simulated fabric. Reads the devices' memory; no MAD is involved.
+
+use std::collections::BTreeMap;
+
+use ferrosm_mad::ids::{Lid, PKey};
+
+use super::state::{FabricState, NodeFacts, PortFacts, PortSet, VlArbTables};
+use crate::fabric::Fabric;
+use crate::spec::{NodeIdx, PortAt};
+
+impl From<&Fabric> for FabricState {
+    fn from(fabric: &Fabric) -> Self {
+        Self {
+            nodes: (0..fabric.num_nodes()).map(|n| node(fabric, n)).collect(),
+        }
+    }
+}
+
+fn node(fabric: &Fabric, node: NodeIdx) -> NodeFacts {
+    let ports = (0..=fabric.num_ports(node)).map(|port| PortAt { node, port });
+    NodeFacts {
+        name: fabric.description(node).to_string(),
+        kind: fabric.kind(node),
+        ports: ports.map(|at| port(fabric, at)).collect(),
+        switch_info: fabric.switch_info(node).unwrap_or_default(),
+        lft: fabric.lft(node).to_vec(),
+        mft: mft(fabric, node),
+    }
+}
+
+/// The multicast forwarding table: all masks that are not empty.
+fn mft(fabric: &Fabric, node: NodeIdx) -> BTreeMap<Lid, PortSet> {
+    let Some(switch) = &fabric.nodes[node].switch else {
+        return BTreeMap::new();
+    };
+    let masks = switch.mft.chunks_exact(switch.positions.max(1));
+    (0xC000..=0xFFFE_u16)
+        .zip(masks)
+        .filter(|(_, masks)| masks.iter().any(|m| *m != 0))
+        .map(|(mlid, masks)| {
+            let mask_of = |port: u8| masks.get(usize::from(port / 16)).copied().unwrap_or(0);
+            let ports = (0..=254u8).filter(|port| mask_of(*port) >> (port % 16) & 1 != 0);
+            (Lid(mlid), ports.collect())
+        })
+        .collect()
+}
+
+fn port(fabric: &Fabric, at: PortAt) -> PortFacts {
+    let mut facts = PortFacts {
+        peer: fabric.peer(at),
+        info: fabric.port_info(at).unwrap_or_default(),
+        reregisters: 0,
+        pkeys: Some(vec![PKey::DEFAULT_FULL]),
+        sl_to_vl: Vec::new(),
+        vl_arb: None,
+    };
+    let Some(slot) = fabric.slot(at) else {
+        return facts;
+    };
+    facts.reregisters = fabric.ports[slot].reregisters;
+    let Some(tables) = &fabric.ports[slot].tables else {
+        return facts;
+    };
+    if !tables.pkeys.is_empty() {
+        let mut keys = fabric.pkeys(at);
+        let used = keys.iter().rposition(|k| *k != PKey(0));
+        keys.truncate(used.map_or(0, |last| last + 1));
+        facts.pkeys = Some(keys);
+    }
+    facts.sl_to_vl.clone_from(&tables.sl_to_vl);
+    if tables.vl_arb.iter().any(Option::is_some)
+        && let (Some(low), Some(high)) = (fabric.vl_arb(at, false), fabric.vl_arb(at, true))
+    {
+        facts.vl_arb = Some(Box::new(VlArbTables { low, high }));
+    }
+    facts
+}

@@ -1,0 +1,202 @@
+//! What PortInfo, SwitchInfo and the lane tables hold, value by value.
+
+use ferrosm_mad::attr::{CapMask, PortInfo};
+use ferrosm_mad::ids::{Lid, PortNum, Sl};
+
+use super::Verdict;
+use super::delivery::bits;
+use super::expect::Expect;
+use super::lanes::Lanes;
+use super::links::Owners;
+use super::scope::Scope;
+use super::state::lanes_of;
+use super::violation::{SettingFault as Fault, Violation};
+use crate::spec::PortAt;
+
+/// Checks everything but what the delivery of packets shows by itself. `used` are the SLs of
+/// traffic, one bit each.
+pub(super) fn check(
+    scope: &Scope<'_>,
+    expect: &Expect,
+    lanes: &Lanes,
+    owners: &Owners,
+    used: u16,
+    verdict: &mut Verdict,
+) {
+    let mut faults = Vec::new();
+    check_end_ports(scope, expect, &mut faults);
+    check_switches(scope, expect, owners, &mut faults);
+    let ends = scope.links.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
+    for (at, peer) in ends {
+        if scope.state.nodes[at.node].is_switch() {
+            let to_switch = scope.state.nodes[peer.node].is_switch();
+            check_timers(scope, expect, at, to_switch, &mut faults);
+        }
+        check_sl_to_vl(scope, at, &mut faults);
+        check_vl_arb(scope, lanes, at, used, &mut faults);
+    }
+    let faults = faults.into_iter().map(Violation::from);
+    verdict.violations.extend(faults);
+}
+
+fn check_end_ports(scope: &Scope<'_>, expect: &Expect, faults: &mut Vec<Fault>) {
+    let wanted = &expect.settings;
+    let Some(master) = scope.state.port(expect.master).map(|p| &p.info) else {
+        return;
+    };
+    let is_switch = |at: &PortAt| scope.state.nodes[at.node].is_switch();
+    let first = scope.end_ports.iter().find(|at| !is_switch(at));
+    let usual_lmc = first.map_or(master.lmc, |at| scope.port(*at).info.lmc);
+    for at in &scope.end_ports {
+        let facts = scope.port(*at);
+        let has: &PortInfo = &facts.info;
+        let name = || scope.state.name(*at);
+        if has.m_key != wanted.m_key.unwrap_or(master.m_key) {
+            faults.push(Fault::MKey(name()));
+        }
+        let mut check = |has, want, fault: &dyn Fn(String, _, _) -> Fault| {
+            if has != want {
+                faults.push(fault(name(), has, want));
+            }
+        };
+        let bits = wanted.m_key_protect_bits;
+        let bits = bits.unwrap_or(master.m_key_protect_bits);
+        check(has.m_key_protect_bits, bits, &Fault::MKeyProtectBits);
+        let timeout = wanted.subnet_timeout.unwrap_or(master.subnet_timeout);
+        check(has.subnet_timeout, timeout, &Fault::SubnetTimeout);
+        let lease = wanted.m_key_lease_period_s;
+        let lease = lease.unwrap_or(master.m_key_lease_period);
+        if has.m_key_lease_period != lease {
+            faults.push(Fault::MKeyLeasePeriod(
+                name(),
+                has.m_key_lease_period,
+                lease,
+            ));
+        }
+        let prefix = wanted.gid_prefix.unwrap_or(master.gid_prefix);
+        if has.gid_prefix != prefix {
+            faults.push(Fault::GidPrefix(name(), has.gid_prefix, prefix));
+        }
+        // A base port 0 has one LID whatever was configured; an enhanced one may.
+        let lmc = wanted.lmc.unwrap_or(usual_lmc);
+        if has.lmc != lmc && !(is_switch(at) && has.lmc.raw() == 0) {
+            faults.push(Fault::Lmc(name(), has.lmc, lmc));
+        }
+        if let Some(sl) = wanted.master_sm_sl
+            && sl != has.master_sm_sl
+        {
+            faults.push(Fault::MasterSmSl(name(), has.master_sm_sl, sl));
+        }
+        let (asked, least) = (facts.reregisters, wanted.reregistered_at_least);
+        if has.capability_mask.has(CapMask::CLIENT_REREGISTER) && asked < least {
+            faults.push(Fault::NotReregistered(name(), asked, least));
+        }
+    }
+}
+
+fn check_switches(scope: &Scope<'_>, expect: &Expect, owners: &Owners, faults: &mut Vec<Fault>) {
+    let highest = owners.iter().rposition(Option::is_some).unwrap_or(0);
+    let highest = Lid(u16::try_from(highest).unwrap_or(u16::MAX));
+    for node in &scope.switches {
+        let facts = &scope.state.nodes[*node];
+        let info = &facts.switch_info;
+        let name = || facts.name.clone();
+        if info.linear_fdb_top < highest.raw() {
+            faults.push(Fault::LinearFdbTop(name(), info.linear_fdb_top, highest));
+        }
+        if info.port_state_change {
+            faults.push(Fault::PortStateChange(name()));
+        }
+        if let Some(life) = expect.settings.packet_life_time
+            && life != info.life_time_value
+        {
+            faults.push(Fault::PacketLifeTime(name(), info.life_time_value, life));
+        }
+    }
+}
+
+fn check_timers(
+    scope: &Scope<'_>,
+    expect: &Expect,
+    at: PortAt,
+    to_switch: bool,
+    faults: &mut Vec<Fault>,
+) {
+    let info = &scope.port(at).info;
+    let of = |(to_end, to_other): (u8, u8)| if to_switch { to_other } else { to_end };
+    if let Some(want) = expect.settings.hoq_life.map(of)
+        && want != info.hoq_life
+    {
+        let name = scope.state.name(at);
+        faults.push(Fault::HoqLife(name, info.hoq_life, want));
+    }
+    if let Some(want) = expect.settings.vl_stall_count.map(of)
+        && want != info.vl_stall_count
+    {
+        let name = scope.state.name(at);
+        faults.push(Fault::VlStallCount(name, info.vl_stall_count, want));
+    }
+}
+
+/// A table that was written names lanes in operation, or VL15 to drop; the first that does not is
+/// told.
+fn check_sl_to_vl(scope: &Scope<'_>, at: PortAt, faults: &mut Vec<Fault>) {
+    let facts = scope.port(at);
+    let lanes = lanes_of(facts.info.operational_vls);
+    let wrong = (0u8..).zip(&facts.sl_to_vl).find_map(|(input, table)| {
+        let vl = |sl: u8| {
+            let byte = table[usize::from(sl / 2)];
+            if sl.is_multiple_of(2) {
+                byte >> 4
+            } else {
+                byte & 0xF
+            }
+        };
+        let beyond = |sl: &u8| vl(*sl) >= lanes && vl(*sl) != 15;
+        (0..16).find(beyond).map(|sl| (input, sl, vl(sl)))
+    });
+    if let Some((input, sl, vl)) = wrong {
+        faults.push(Fault::SlToVlBeyond {
+            port: scope.state.name(at),
+            input: PortNum(input),
+            sl: Sl(sl),
+            vl,
+            lanes,
+        });
+    }
+}
+
+/// A table that was written gives each lane in use its turn, and no turn to lanes that there are
+/// not.
+fn check_vl_arb(scope: &Scope<'_>, lanes: &Lanes, at: PortAt, used: u16, faults: &mut Vec<Fault>) {
+    let facts = scope.port(at);
+    let count = lanes_of(facts.info.operational_vls);
+    let Some(arb) = facts.vl_arb.as_ref().filter(|_| count > 1) else {
+        return;
+    };
+    let entries = || arb.low.entries.iter().chain(&arb.high.entries);
+    let mut weighted = 0u16;
+    for entry in entries().filter(|e| e.weight != 0) {
+        weighted |= 1 << entry.vl.raw();
+    }
+    if let Some(vl) = bits(weighted).find(|vl| *vl >= count) {
+        faults.push(Fault::VlArbBeyond {
+            port: scope.state.name(at),
+            vl,
+            lanes: count,
+        });
+    }
+    let Some(slot) = scope.slot(at) else { return };
+    let mut in_use = 0u16;
+    for table in lanes.of_port(slot) {
+        for sl in bits(used & table.legal) {
+            in_use |= 1 << table.vl[usize::from(sl)];
+        }
+    }
+    if let Some(vl) = bits(in_use & !weighted).next() {
+        faults.push(Fault::VlStarved {
+            port: scope.state.name(at),
+            vl,
+        });
+    }
+}
