@@ -1,0 +1,83 @@
+//! What `ferrosm attach` says in the environment. Read once; never changed.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use ferrosm_channel::Spin;
+
+/// Where the server is and which host this process is.
+#[derive(Debug)]
+pub(crate) struct Config {
+    /// `FERROSM_SIM_SOCKET`: the server's socket.
+    pub(crate) socket: OsString,
+    /// `FERROSM_SIM_NODES`: names or GUIDs of this host's CAs, one a line.
+    pub(crate) nodes: Vec<String>,
+    /// `FERROSM_SIM_SYSFS`: a directory with `class/infiniband...` and `dev/infiniband`, for what is not asked of the server.
+    pub(crate) sysfs: Option<OsString>,
+    /// `FERROSM_ATTACH_SPIN_US`: how long to look for an answer before sleeping.
+    pub(crate) spin: Spin,
+}
+
+/// Long enough for the answers of a server that is awake, short against a sleep and its wakeup.
+const SPIN_US: u64 = 30;
+
+/// The configuration; `None` in a process that is not attached.
+pub(crate) fn config() -> Option<&'static Config> {
+    static CONFIG: OnceLock<Option<Config>> = OnceLock::new();
+    CONFIG
+        .get_or_init(|| from(|name| std::env::var_os(name)))
+        .as_ref()
+}
+
+fn from(variable: impl Fn(&str) -> Option<OsString>) -> Option<Config> {
+    let text = |name: &str| {
+        variable(name)
+            .map(|value| value.to_string_lossy().into_owned())
+            .unwrap_or_default()
+    };
+    let present = |value: &OsString| !value.is_empty();
+    let spin_us = text("FERROSM_ATTACH_SPIN_US")
+        .trim()
+        .parse()
+        .unwrap_or(SPIN_US);
+    Some(Config {
+        socket: variable("FERROSM_SIM_SOCKET").filter(present)?,
+        nodes: text("FERROSM_SIM_NODES")
+            .lines()
+            .filter(|line| !line.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        sysfs: variable("FERROSM_SIM_SYSFS")
+            .filter(present)
+            .map(without_end_slash),
+        spin: Spin::new(Duration::from_micros(spin_us)),
+    })
+}
+
+fn without_end_slash(path: OsString) -> OsString {
+    let bytes = path.as_bytes();
+    OsStr::from_bytes(bytes.strip_suffix(b"/").unwrap_or(bytes)).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without a socket, nothing; with one, defaults for the rest.
+    #[test]
+    fn the_environment_is_understood() {
+        assert!(from(|_| None).is_none());
+        let config = from(|name| match name {
+            "FERROSM_SIM_SOCKET" => Some("/run/x".into()),
+            "FERROSM_SIM_NODES" => Some("h1 a\n\n0x12\n".into()),
+            "FERROSM_SIM_SYSFS" => Some("/tmp/sys/".into()),
+            _ => None,
+        })
+        .unwrap();
+        assert_eq!(config.nodes, ["h1 a", "0x12"]);
+        assert_eq!(config.sysfs.unwrap(), "/tmp/sys");
+        assert_eq!(config.spin, Spin::new(Duration::from_micros(SPIN_US)));
+    }
+}

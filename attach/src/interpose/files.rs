@@ -1,0 +1,67 @@
+//! Directories and attributes of files: looked up in the skeleton instead.
+//!
+//! `readdir` and the rest of a directory stream need no replacement: the stream is a real one.
+
+use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+
+use libc::{DIR, size_t, ssize_t};
+
+use super::skeleton;
+
+/// The path to use: the skeleton's, or the program's own. The string must live as long as the pointer is used.
+///
+/// # Safety
+///
+/// `path` is null or a terminated string.
+unsafe fn place(path: *const c_char, kept: &mut Option<CString>) -> *const c_char {
+    // SAFETY: promised by the caller.
+    *kept = unsafe { skeleton(path) };
+    kept.as_ref().map_or(path, |place| place.as_ptr())
+}
+
+/// Functions that differ from libc's in nothing but the path.
+macro_rules! replace_path {
+    ($(
+        fn $name:ident($($before:ident: $before_kind:ty,)* @path $(, $after:ident: $after_kind:ty)*)
+            -> $result:ty, else $failed:expr;
+    )*) => {
+        replace! {$(
+            #[doc = concat!("`", stringify!($name), "` of libc, in the skeleton.")]
+            fn $name(next; $($before: $before_kind,)* path: *const c_char $(, $after: $after_kind)*)
+                -> $result, else $failed; {
+                let mut kept = None;
+                // SAFETY: the program's arguments, but for the path, which lives until the end of the call.
+                unsafe { next($($before,)* place(path, &mut kept) $(, $after)*) }
+            }
+        )*}
+    };
+}
+
+replace_path! {
+    fn opendir(@path) -> *mut DIR, else std::ptr::null_mut();
+    fn scandir(@path, list: *mut c_void, filter: *mut c_void, compare: *mut c_void) -> c_int, else -1;
+    fn scandir64(@path, list: *mut c_void, filter: *mut c_void, compare: *mut c_void) -> c_int, else -1;
+    fn chdir(@path) -> c_int, else -1;
+    fn access(@path, mode: c_int) -> c_int, else -1;
+    fn eaccess(@path, mode: c_int) -> c_int, else -1;
+    fn euidaccess(@path, mode: c_int) -> c_int, else -1;
+    fn faccessat(dir: c_int, @path, mode: c_int, flags: c_int) -> c_int, else -1;
+    fn stat(@path, buffer: *mut c_void) -> c_int, else -1;
+    fn stat64(@path, buffer: *mut c_void) -> c_int, else -1;
+    fn lstat(@path, buffer: *mut c_void) -> c_int, else -1;
+    fn lstat64(@path, buffer: *mut c_void) -> c_int, else -1;
+    fn fstatat(dir: c_int, @path, buffer: *mut c_void, flags: c_int) -> c_int, else -1;
+    fn fstatat64(dir: c_int, @path, buffer: *mut c_void, flags: c_int) -> c_int, else -1;
+    fn __xstat(version: c_int, @path, buffer: *mut c_void) -> c_int, else -1;
+    fn __xstat64(version: c_int, @path, buffer: *mut c_void) -> c_int, else -1;
+    fn __lxstat(version: c_int, @path, buffer: *mut c_void) -> c_int, else -1;
+    fn __lxstat64(version: c_int, @path, buffer: *mut c_void) -> c_int, else -1;
+    fn __fxstatat(version: c_int, dir: c_int, @path, buffer: *mut c_void, flags: c_int) -> c_int, else -1;
+    fn __fxstatat64(version: c_int, dir: c_int, @path, buffer: *mut c_void, flags: c_int) -> c_int, else -1;
+    fn statx(dir: c_int, @path, flags: c_int, mask: c_uint, buffer: *mut c_void) -> c_int, else -1;
+    fn readlink(@path, buffer: *mut c_char, size: size_t) -> ssize_t, else -1;
+    fn __readlink_chk(@path, buffer: *mut c_char, size: size_t, room: size_t) -> ssize_t, else -1;
+    fn readlinkat(dir: c_int, @path, buffer: *mut c_char, size: size_t) -> ssize_t, else -1;
+    fn realpath(@path, resolved: *mut c_char) -> *mut c_char, else std::ptr::null_mut();
+    fn __realpath_chk(@path, resolved: *mut c_char, room: size_t) -> *mut c_char, else std::ptr::null_mut();
+}

@@ -1,0 +1,144 @@
+//! Waiting: `poll` looks into the rings before it sleeps; all others get descriptors that are always right.
+
+use std::ffi::c_int;
+use std::time::Duration;
+
+use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, size_t, timespec, timeval};
+
+use crate::config::config;
+use crate::next::keeping_errno;
+use crate::{table, wait};
+
+/// The program's array; `None` if none of ours is in it.
+///
+/// # Safety
+///
+/// `fds` points at `count` entries that nobody else uses.
+unsafe fn entries<'f>(fds: *mut pollfd, count: nfds_t) -> Option<&'f mut [pollfd]> {
+    if fds.is_null() || !table::any() {
+        return None;
+    }
+    let count = usize::try_from(count).ok()?;
+    // SAFETY: promised by the caller.
+    let fds = unsafe { std::slice::from_raw_parts_mut(fds, count) };
+    wait::concerns(fds).then_some(fds)
+}
+
+fn count_of(fds: &[pollfd]) -> nfds_t {
+    fds.len() as nfds_t
+}
+
+/// `poll` in milliseconds, upwards, so that a wait is never shorter than asked.
+fn millis(timeout: Option<Duration>) -> c_int {
+    timeout.map_or(-1, |timeout| {
+        c_int::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(c_int::MAX)
+    })
+}
+
+fn wait_in_poll(
+    fds: &mut [pollfd],
+    timeout: c_int,
+    sleep: impl Fn(&mut [pollfd], c_int) -> c_int,
+) -> c_int {
+    let spin = config().map_or_else(
+        || ferrosm_channel::Spin::new(Duration::ZERO),
+        |config| config.spin,
+    );
+    let timeout = u64::try_from(timeout).ok().map(Duration::from_millis);
+    wait::poll(fds, timeout, spin, |fds, left| sleep(fds, millis(left)))
+}
+
+replace! {
+    /// `poll(2)`.
+    fn poll(next; fds: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int, else -1; {
+        // SAFETY: the program's arguments.
+        unsafe {
+            match entries(fds, count) {
+                None => next(fds, count, timeout),
+                Some(fds) => wait_in_poll(fds, timeout, |fds, timeout| {
+                    next(fds.as_mut_ptr(), count_of(fds), timeout)
+                }),
+            }
+        }
+    }
+
+    /// `poll` of programs built with `_FORTIFY_SOURCE`.
+    fn __poll_chk(next; fds: *mut pollfd, count: nfds_t, timeout: c_int, room: size_t) -> c_int, else -1; {
+        // SAFETY: the program's arguments; libc itself deals with a count above the room.
+        unsafe {
+            match entries(fds, count).filter(|fds| size_of_val(*fds) <= room) {
+                None => next(fds, count, timeout, room),
+                Some(fds) => wait_in_poll(fds, timeout, |fds, timeout| {
+                    next(fds.as_mut_ptr(), count_of(fds), timeout, room)
+                }),
+            }
+        }
+    }
+
+    /// `ppoll(2)`.
+    fn ppoll(next; fds: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t) -> c_int, else -1; {
+        // SAFETY: the program's arguments.
+        unsafe {
+            if let Some(fds) = entries(fds, count) {
+                // Signals may come only in the kernel, so there is no looking before: the descriptor itself must be right.
+                exact(fds.iter().map(|entry| entry.fd));
+            }
+            next(fds, count, timeout, mask)
+        }
+    }
+
+    /// `ppoll` of programs built with `_FORTIFY_SOURCE`.
+    fn __ppoll_chk(next; fds: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t, room: size_t) -> c_int, else -1; {
+        // SAFETY: as `ppoll`.
+        unsafe {
+            if let Some(fds) = entries(fds, count) {
+                exact(fds.iter().map(|entry| entry.fd));
+            }
+            next(fds, count, timeout, mask, room)
+        }
+    }
+
+    /// `select(2)`.
+    fn select(next; count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *mut timeval) -> c_int, else -1; {
+        // SAFETY: the program's arguments.
+        unsafe {
+            exact_of_set(count, read);
+            next(count, read, write, except, timeout)
+        }
+    }
+
+    /// `pselect(2)`.
+    fn pselect(next; count: c_int, read: *mut fd_set, write: *mut fd_set, except: *mut fd_set, timeout: *const timespec, mask: *const sigset_t) -> c_int, else -1; {
+        // SAFETY: the program's arguments.
+        unsafe {
+            exact_of_set(count, read);
+            next(count, read, write, except, timeout, mask)
+        }
+    }
+
+    /// `epoll_ctl(2)`.
+    fn epoll_ctl(next; epoll: c_int, operation: c_int, fd: c_int, event: *mut epoll_event) -> c_int, else -1; {
+        exact(std::iter::once(fd));
+        // SAFETY: the program's arguments.
+        unsafe { next(epoll, operation, fd, event) }
+    }
+}
+
+/// From now on the kernel's view of these descriptors is right by itself.
+fn exact(fds: impl Iterator<Item = c_int>) {
+    keeping_errno(|| {
+        fds.filter_map(table::find)
+            .for_each(|umad| umad.end.exact())
+    });
+}
+
+/// # Safety
+///
+/// `set` is null or a set of at least `count` bits.
+unsafe fn exact_of_set(count: c_int, set: *const fd_set) {
+    if set.is_null() || !table::any() {
+        return;
+    }
+    // SAFETY: promised by the caller.
+    exact((0..count).filter(|&fd| unsafe { libc::FD_ISSET(fd, set) }));
+}

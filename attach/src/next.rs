@@ -1,0 +1,48 @@
+//! libc's own functions behind those that this library replaces, and `errno`.
+//!
+//! Found once each, by `dlsym(RTLD_NEXT)`.
+#![allow(unsafe_code, reason = "dlsym and errno are C")]
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use rustix::io::Errno;
+
+/// The next definition of a symbol.
+pub(crate) struct Next(AtomicPtr<c_void>);
+
+impl Next {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicPtr::new(null_mut()))
+    }
+
+    /// Its address, null if libc has none.
+    pub(crate) fn address(&self, name: &CStr) -> *mut c_void {
+        let known = self.0.load(Ordering::Acquire);
+        if !known.is_null() {
+            return known;
+        }
+        // SAFETY: a valid handle and a terminated name.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+        self.0.store(found, Ordering::Release);
+        found
+    }
+}
+
+/// Sets `errno`; gives -1.
+pub(crate) fn fail(errno: Errno) -> c_int {
+    // SAFETY: the location is this thread's own.
+    unsafe { *libc::__errno_location() = errno.raw_os_error() };
+    -1
+}
+
+/// Runs `call`, which may use libc inside, without a trace in `errno`.
+pub(crate) fn keeping_errno<T>(call: impl FnOnce() -> T) -> T {
+    // SAFETY: the location is this thread's own.
+    let before = unsafe { *libc::__errno_location() };
+    let result = call();
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = before };
+    result
+}
