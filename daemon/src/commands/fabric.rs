@@ -1,15 +1,19 @@
 //! Fabrics on paper that a command line names: a file, or a shape such as `fat-tree:8`.
+//!
+//! Owns which files are opened (also those that a file includes, looked for beside it); never knows
+//! what stands in them.
 
 use std::path::Path;
 
 use ferrosm_sim::generate::from_spec;
 use ferrosm_sim::ibnet;
 use ferrosm_sim::spec::FabricSpec;
+use tracing::warn;
 
 use crate::failure::Failure;
 
-const SHAPES: &str =
-    "A fabric is a file in ibnetdiscover's form, or a shape such as fat-tree:8 or torus:4,4,4,2.";
+const SHAPES: &str = "A fabric is a file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or a shape such as fat-tree:8 or torus:4,4,4,2: \
+     see docs/topologies.md.";
 
 /// Reads the file of that name, or makes the fabric of that shape.
 ///
@@ -18,8 +22,7 @@ const SHAPES: &str =
 pub fn load(text: &str) -> Result<FabricSpec, Failure> {
     let path = Path::new(text);
     match std::fs::read(path) {
-        Ok(bytes) => ibnet::read(&String::from_utf8_lossy(&bytes))
-            .map_err(|e| Failure::job(format!("{text}: {e}"))),
+        Ok(bytes) => read(path, &bytes).map_err(|e| Failure::job(format!("{text}: {e}"))),
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
             Err(Failure::job(format!("cannot read {text}: {e}")))
         }
@@ -32,6 +35,20 @@ pub fn load(text: &str) -> Result<FabricSpec, Failure> {
             }
         }),
     }
+}
+
+/// Reads the bytes of a file; what was sloppy in it goes into the log.
+fn read(path: &Path, bytes: &[u8]) -> Result<FabricSpec, ibnet::ReadErrors> {
+    let mut beside =
+        |name: &str| std::fs::read(path.with_file_name(name)).map_err(|e| e.to_string());
+    let reading = ibnet::read_file(bytes, &mut beside)?;
+    for warning in &reading.warnings {
+        warn!(file = %path.display(), "{warning}");
+    }
+    if reading.warnings_left_off > 0 {
+        warn!(file = %path.display(), "and {} more such lines", reading.warnings_left_off);
+    }
+    Ok(reading.spec)
 }
 
 fn is_path(text: &str) -> bool {
@@ -67,6 +84,20 @@ mod tests {
         let file = dir.path().join("x.net");
         std::fs::write(&file, "Switch 2 \"S-1\"\n[1] \"H-1\"[1]\n").unwrap();
         let told = load(&file.to_string_lossy()).unwrap_err().to_string();
-        assert!(told.contains("x.net: line 2: "), "{told}");
+        assert!(told.contains("x.net: line 2, column 5: "), "{told}");
+    }
+
+    #[test]
+    fn included_files_are_looked_for_beside_the_file() {
+        let dir = TempDir::new("fabric-include");
+        let file = dir.path().join("x.net");
+        std::fs::write(
+            &file,
+            "include \"host.net\"\nSwitch 2 \"s\"\n[1] \"h\"[1]\n",
+        )
+        .unwrap();
+        std::fs::write(dir.path().join("host.net"), "Hca 1 \"h\"\n[1] \"s\"[1]\n").unwrap();
+        let spec = load(&file.to_string_lossy()).unwrap();
+        assert_eq!((spec.nodes.len(), spec.links.len()), (2, 1));
     }
 }

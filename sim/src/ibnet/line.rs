@@ -25,6 +25,8 @@ pub(super) enum Line<'a> {
         peer: Option<(&'a str, u8)>,
         lid: Option<(Lid, Lmc)>,
         rate: Rate,
+        /// A rate that its writer did not know.
+        unknown_rate: Option<&'a str>,
     },
     /// `@[1] "name"`
     Alias {
@@ -44,8 +46,14 @@ pub(super) enum Line<'a> {
     Speed(u8),
     ExtSpeed(u8),
     Module(&'a str),
-    /// Nothing that a fabric is made of.
+    /// `include "FILE"`
+    Include(&'a str),
+    /// `do COMMAND`
+    Command(&'a str),
+    /// Nothing that a fabric is made of, and known to be so.
     Other,
+    /// A prompt, a banner, or a misspelt word.
+    Unknown,
 }
 
 /// A GUID as it is, or counted from the last one.
@@ -84,26 +92,37 @@ const KEYS: &[(&str, KeyParser)] = &[
     ("sysimgguid", |v| {
         Ok(Line::SystemImage(number("GUID", value(v))?))
     }),
-    ("width", |v| Ok(Line::Width(number("width", value(v))?))),
-    ("speed", |v| Ok(Line::Speed(number("speed", value(v))?))),
+    ("width", |v| {
+        Ok(Line::Width(bits("width (1 to 31)", value(v), 31)?))
+    }),
+    ("speed", |v| {
+        Ok(Line::Speed(bits("speed (0 to 7)", value(v), 7)?))
+    }),
     ("extspeed", |v| {
-        Ok(Line::ExtSpeed(number("speed", value(v))?))
+        Ok(Line::ExtSpeed(bits(
+            "extended speed (0 to 31)",
+            value(v),
+            31,
+        )?))
     }),
     ("module", |v| {
         Ok(Line::Module(v[1..].trim().trim_matches('"')))
     }),
+    ("pdebug", |_| Ok(Line::Other)),
 ];
 
-/// Understands a line.
+/// Understands a line that has nothing around it.
 pub(super) fn parse(text: &str) -> Parsed<'_> {
-    let text = text.trim();
+    if text.is_empty() || text.starts_with('#') {
+        return Ok(Line::Other);
+    }
     if let Some(rest) = text.strip_prefix('[') {
         let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
         return match after.len() < rest.len() {
             true if after.starts_with(']') => port_line(rest),
             true if after.contains('"') => Err(ReadErrorKind::BadPortLine),
             // A shell prompt, such as `[root@head ~]#` or `[12:30] head>`.
-            _ => Ok(Line::Other),
+            _ => Ok(Line::Unknown),
         };
     }
     if let Some(rest) = text.strip_prefix("@[") {
@@ -114,20 +133,8 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
             name,
         });
     }
-    for (word, kind) in [
-        ("Switch", NodeType::Switch),
-        ("Hca", NodeType::Ca),
-        ("Ca", NodeType::Ca),
-        ("Rt", NodeType::Router),
-    ] {
-        // Copies from a terminal lose the tab behind the word.
-        if let Some(rest) = text.strip_prefix(word)
-            && rest
-                .trim_start()
-                .starts_with(|c: char| c.is_ascii_digit() || c == '"')
-        {
-            return node_line(word, kind, rest.trim_start());
-        }
+    if let Some((word, kind, rest)) = header(text) {
+        return node_line(word, kind, rest);
     }
     for (key, parser) in KEYS {
         if let Some(rest) = text.strip_prefix(key)
@@ -136,13 +143,41 @@ pub(super) fn parse(text: &str) -> Parsed<'_> {
             return parser(rest);
         }
     }
-    if text
-        .strip_prefix("include")
-        .is_some_and(|rest| rest.trim_start().starts_with('"'))
-    {
-        return Err(ReadErrorKind::Include);
+    if let Some(name) = include(text) {
+        return Ok(Line::Include(name));
     }
-    Ok(Line::Other)
+    if text.starts_with("do ") || text.starts_with("do\t") {
+        return Ok(Line::Command(text));
+    }
+    // What ibnetdiscover's grouping puts between the records.
+    if text.starts_with("Chassis ") || text.starts_with("Non-Chassis Nodes") {
+        return Ok(Line::Other);
+    }
+    Ok(Line::Unknown)
+}
+
+/// The kind of node whose record begins with this line, and what follows the word.
+pub(super) fn header(text: &str) -> Option<(&'static str, NodeType, &str)> {
+    [
+        ("Switch", NodeType::Switch),
+        ("Hca", NodeType::Ca),
+        ("Ca", NodeType::Ca),
+        ("Rt", NodeType::Router),
+    ]
+    .into_iter()
+    .find_map(|(word, kind)| {
+        // Copies from a terminal lose the tab behind the word.
+        let rest = text.strip_prefix(word)?.trim_start();
+        rest.starts_with(|c: char| c.is_ascii_digit() || c == '"')
+            .then_some((word, kind, rest))
+    })
+}
+
+/// The name of the file that a line includes.
+pub(super) fn include(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("include")?.trim_start();
+    let name = rest.strip_prefix('"')?;
+    Some(name.split_once('"').map_or(name, |(name, _)| name))
 }
 
 fn node_line<'a>(word: &'static str, kind: NodeType, rest: &'a str) -> Parsed<'a> {
@@ -197,9 +232,14 @@ fn port_line(rest: &str) -> Parsed<'_> {
     };
     let (_, rest) = port_guid(skip_ext(rest));
     let (options, comment) = rest.split_once('#').unwrap_or((rest, ""));
-    let (before, _, tail) = outer_quotes(comment);
+    let (before, name, tail) = outer_quotes(comment);
     let mut rate = rate_options(options)?;
-    let tail_rate = rate_tail(tail);
+    let (tail_rate, unknown_rate) = match rate_tail(tail) {
+        Ok(found) => found,
+        // Without a name it is a comment that somebody wrote.
+        Err(_) if name.is_none() => (Rate::default(), None),
+        Err(kind) => return Err(kind),
+    };
     rate = Rate {
         width: tail_rate.width.or(rate.width),
         speed: tail_rate.speed.or(rate.speed),
@@ -210,6 +250,7 @@ fn port_line(rest: &str) -> Parsed<'_> {
         peer,
         lid: lid_and_lmc(before)?,
         rate,
+        unknown_rate,
     })
 }
 
@@ -298,23 +339,38 @@ fn lid_and_lmc(text: &str) -> Result<Option<(Lid, Lmc)>, ReadErrorKind> {
     Ok(Some((lid, Lmc(lmc))))
 }
 
-/// `4xHDR` among the words of the tail; a rate that the writer did not know (`4x???`) says nothing.
-fn rate_tail(tail: &str) -> Rate {
+/// `4xHDR` among the words of the tail; what the writer did not know (`4x???`, `??xHDR`) says
+/// nothing and is given back.
+fn rate_tail(tail: &str) -> Result<(Rate, Option<&str>), ReadErrorKind> {
     for word in tail.split_whitespace() {
-        if let Some((width, speed)) = word.split_once('x')
-            && let Ok(lanes) = width.parse::<u8>()
-            && matches!(lanes, 1 | 2 | 4 | 8 | 12)
-        {
-            let speed = LinkSpeed::ALL
-                .into_iter()
-                .find(|s| s.name().eq_ignore_ascii_case(speed));
-            return Rate {
-                width: Some(LinkWidth(lanes)),
-                speed,
-            };
+        let lanes = word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '?');
+        let digits = &word[..word.len() - lanes.len()];
+        let Some(name) = lanes
+            .strip_prefix(['x', 'X'])
+            .filter(|_| !digits.is_empty())
+        else {
+            continue;
+        };
+        let width = match digits.parse::<u8>() {
+            Ok(n) if matches!(n, 1 | 2 | 4 | 8 | 12) => Some(LinkWidth(n)),
+            _ if digits.contains('?') => None,
+            _ => return Err(ReadErrorKind::UnknownWidth(word.to_owned())),
+        };
+        let speed = speed_named(name);
+        if speed.is_none() && !name.starts_with('?') {
+            return Err(ReadErrorKind::UnknownSpeed(name.to_owned()));
         }
+        let unknown = (width.is_none() || speed.is_none()).then_some(word);
+        return Ok((Rate { width, speed }, unknown));
     }
-    Rate::default()
+    Ok((Rate::default(), None))
+}
+
+/// A speed by its name, in any case.
+pub(super) fn speed_named(name: &str) -> Option<LinkSpeed> {
+    LinkSpeed::ALL
+        .into_iter()
+        .find(|s| s.name().eq_ignore_ascii_case(name))
 }
 
 /// ibsim's `w=`, `s=` and `e=`.
@@ -325,14 +381,27 @@ fn rate_options(text: &str) -> Result<Rate, ReadErrorKind> {
         let name = text[..at].trim_end().chars().next_back();
         let value = text[at + 1..].split_whitespace().next().unwrap_or_default();
         match name {
-            Some('w') => rate.width = width_of(number("width", value)?).or(rate.width),
-            Some('s') => rate.speed = speed_of(number("speed", value)?).or(rate.speed),
-            Some('e') => extended = ext_speed_of(number("speed", value)?),
+            Some('w') => {
+                rate.width = width_of(bits("width (1 to 31)", value, 31)?).or(rate.width);
+            }
+            Some('s') => rate.speed = speed_of(bits("speed (0 to 7)", value, 7)?),
+            Some('e') => extended = ext_speed_of(bits("extended speed (0 to 31)", value, 31)?),
             _ => {}
         }
     }
     rate.speed = extended.or(rate.speed);
     Ok(rate)
+}
+
+/// Bits of an Enabled component.
+fn bits(what: &'static str, text: &str, most: u8) -> Result<u8, ReadErrorKind> {
+    match number::<u8>(what, text)? {
+        n if n > most => Err(ReadErrorKind::BadNumber {
+            what,
+            text: text.to_owned(),
+        }),
+        n => Ok(n),
+    }
 }
 
 /// The widest of LinkWidthEnabled.
@@ -356,6 +425,7 @@ pub(super) fn speed_of(bits: u8) -> Option<LinkSpeed> {
 /// The fastest of LinkSpeedExtEnabled.
 pub(super) fn ext_speed_of(bits: u8) -> Option<LinkSpeed> {
     match bits {
+        16..=31 => Some(LinkSpeed::Xdr),
         8..=15 => Some(LinkSpeed::Ndr),
         4..=7 => Some(LinkSpeed::Hdr),
         2 | 3 => Some(LinkSpeed::Edr),
@@ -390,7 +460,7 @@ fn value(rest: &str) -> &str {
 }
 
 /// A number, decimal or `0x` hexadecimal, that fits.
-fn number<T: TryFrom<u64>>(what: &'static str, text: &str) -> Result<T, ReadErrorKind> {
+pub(super) fn number<T: TryFrom<u64>>(what: &'static str, text: &str) -> Result<T, ReadErrorKind> {
     let parsed = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),
         None => text.parse().ok(),

@@ -1,59 +1,51 @@
-//! The reader: lines to nodes, then both ends of every cable to one link.
+//! The reader of ibnetdiscover's and ibsim's text: lines to records.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
+use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
-use super::error::{ReadError, ReadErrorKind};
+use super::error::{ReadErrorKind, WarningKind};
 use super::line::{self, Guid, Line, Rate};
-use crate::spec::{FabricSpec, LinkSpec, NodeSpec, PortAt};
-
-/// Reads a fabric from text; nodes keep the order of the file.
-///
-/// Where the file is silent: GUIDs count as ibsim counts them, the system image GUID is the node's
-/// GUID, links are 4x SDR, no LID.
-///
-/// # Errors
-/// [`ReadError`]: the first thing wrong, with its line.
-pub fn read(text: &str) -> Result<FabricSpec, ReadError> {
-    let mut reader = Reader::default();
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut last = 1;
-    for (index, line) in text.split('\n').enumerate() {
-        last = if line.is_empty() { last } else { index + 1 };
-        reader.line(index + 1, line).map_err(|kind| ReadError {
-            line: index + 1,
-            kind,
-        })?;
-    }
-    if reader.records.is_empty() {
-        return Err(ReadError {
-            line: last,
-            kind: ReadErrorKind::NoNodes,
-        });
-    }
-    reader.finish()
-}
+use super::log::{Log, Place};
+use super::source::{Sources, bare};
+use crate::spec::{NodeOptions, NodeSpec};
 
 /// A node record.
 #[derive(Debug)]
-struct Record {
-    line: usize,
-    id: String,
-    spec: NodeSpec,
+pub(super) struct Record<'a> {
+    pub(super) place: Place,
+    pub(super) id: Cow<'a, str>,
+    pub(super) spec: NodeSpec,
     /// ibsim's defaults that held at this record.
-    rate: Rate,
-    ports: BTreeMap<u8, PortLine>,
+    pub(super) rate: Rate,
+    /// By port.
+    pub(super) ports: Vec<PortLine<'a>>,
 }
 
 /// One end of a cable, as its node describes it.
 #[derive(Debug)]
-struct PortLine {
-    line: usize,
-    peer: String,
-    peer_port: u8,
-    rate: Rate,
+pub(super) struct PortLine<'a> {
+    pub(super) port: u8,
+    pub(super) place: Place,
+    /// With a leading `@` where only an alias is meant.
+    pub(super) peer: Cow<'a, str>,
+    pub(super) peer_port: u8,
+    pub(super) rate: Rate,
+    /// The writer did not know all of the rate.
+    pub(super) unsure: bool,
+}
+
+/// What a file says, before both ends of each cable are compared.
+#[derive(Debug, Default)]
+pub(super) struct Records<'a> {
+    pub(super) list: Vec<Record<'a>>,
+    pub(super) by_id: BTreeMap<Cow<'a, str>, usize>,
+    /// Names of ports, without the leading `@`.
+    pub(super) aliases: BTreeMap<&'a str, (usize, u8)>,
+    /// A record could not be read at all, so that cables to it lead nowhere.
+    pub(super) lost: bool,
 }
 
 /// The next GUID of a kind of node, and where relative ones count from.
@@ -72,12 +64,22 @@ impl GuidCounter {
     }
 }
 
-#[derive(Debug)]
-struct Reader {
-    records: Vec<Record>,
-    by_id: BTreeMap<String, usize>,
-    /// Names of ports, without the leading `@`.
-    aliases: BTreeMap<String, (usize, u8)>,
+/// The record that port lines belong to.
+#[derive(Debug, Clone, Copy)]
+enum Current {
+    None,
+    Record(usize),
+    /// The record is there already, and described once more.
+    Again(usize),
+    /// Its first line was wrong, so what follows has no place.
+    Skipped,
+}
+
+struct Reader<'a, 's> {
+    sources: &'a Sources,
+    log: &'s mut Log,
+    records: Records<'a>,
+    current: Current,
     switch_guids: GuidCounter,
     ca_guids: GuidCounter,
     router_guids: GuidCounter,
@@ -88,32 +90,61 @@ struct Reader {
     /// Of all records to come.
     device: u16,
     rate: Rate,
-    module: String,
+    module: &'a str,
 }
 
-impl Default for Reader {
-    fn default() -> Self {
-        Self {
-            records: Vec::new(),
-            by_id: BTreeMap::new(),
-            aliases: BTreeMap::new(),
-            // ibsim's own bases.
-            switch_guids: GuidCounter::from(0x20_0000),
-            ca_guids: GuidCounter::from(0x10_0000),
-            router_guids: GuidCounter::from(0),
-            port0_guid: None,
-            vendor: 0,
-            system_image: None,
-            device: 0,
-            rate: Rate::default(),
-            module: String::new(),
+/// Reads all lines of a file and of those that it includes.
+pub(super) fn records<'a>(sources: &'a Sources, log: &mut Log) -> Records<'a> {
+    let mut reader = Reader {
+        sources,
+        log,
+        records: Records::default(),
+        current: Current::None,
+        // ibsim's own bases.
+        switch_guids: GuidCounter::from(0x20_0000),
+        ca_guids: GuidCounter::from(0x10_0000),
+        router_guids: GuidCounter::from(0),
+        port0_guid: None,
+        vendor: 0,
+        system_image: None,
+        device: 0,
+        rate: Rate::default(),
+        module: "",
+    };
+    reader.file(0, 0);
+    reader.records
+}
+
+impl<'a> Reader<'a, '_> {
+    fn file(&mut self, file: usize, depth: usize) {
+        let sources = self.sources;
+        for (index, line) in sources.files[file].1.split('\n').enumerate() {
+            let place = Place::new(file, index + 1);
+            let text = bare(line);
+            match line::parse(text) {
+                Ok(line) => {
+                    if let Err(kind) = self.line(place, line, depth) {
+                        self.log.error(place, kind);
+                    }
+                }
+                Err(kind) => {
+                    // What follows a wrong first line belongs to no record.
+                    if line::header(text).is_some() {
+                        self.skip();
+                    }
+                    self.log.error(place, kind);
+                }
+            }
         }
     }
-}
 
-impl Reader {
-    fn line(&mut self, at: usize, text: &str) -> Result<(), ReadErrorKind> {
-        match line::parse(text)? {
+    fn skip(&mut self) {
+        self.current = Current::Skipped;
+        self.records.lost = true;
+    }
+
+    fn line(&mut self, at: Place, line: Line<'a>, depth: usize) -> Result<(), ReadErrorKind> {
+        match line {
             Line::Node {
                 kind,
                 ports,
@@ -122,7 +153,11 @@ impl Reader {
                 lid,
                 enhanced,
             } => {
-                self.node(at, kind, ports, id, description, lid, enhanced)?;
+                let done = self.node(at, kind, ports, id, description, lid, enhanced);
+                if done.is_err() {
+                    self.skip();
+                }
+                done?;
             }
             Line::Port {
                 port,
@@ -130,16 +165,14 @@ impl Reader {
                 peer,
                 lid,
                 rate,
-            } => self.port(at, port, guid, peer, lid, rate)?,
-            Line::Alias { port, name } => {
-                let node = self
-                    .records
-                    .len()
-                    .checked_sub(1)
-                    .ok_or(ReadErrorKind::PortWithoutNode)?;
-                self.aliases
-                    .insert(name.trim_start_matches('@').to_owned(), (node, port));
+                unknown_rate,
+            } => {
+                if let Some(text) = unknown_rate {
+                    self.log.warn(at, WarningKind::UnknownRate(text.to_owned()));
+                }
+                self.port(at, port, guid, peer, lid, rate, unknown_rate.is_some())?;
             }
+            Line::Alias { port, name } => self.alias(port, name)?,
             Line::Guid { kind, guid, port0 } => {
                 let counter = self.guids(kind);
                 match guid {
@@ -154,7 +187,18 @@ impl Reader {
             Line::Width(bits) => self.rate.width = line::width_of(bits),
             Line::Speed(bits) => self.rate.speed = line::speed_of(bits),
             Line::ExtSpeed(bits) => self.rate.speed = line::ext_speed_of(bits).or(self.rate.speed),
-            Line::Module(prefix) => prefix.clone_into(&mut self.module),
+            Line::Module(prefix) => self.module = prefix,
+            Line::Include(name) => match self.sources.included(name, depth) {
+                Ok(file) => self.file(file, depth + 1),
+                Err(why) => {
+                    let name = name.to_owned();
+                    return Err(ReadErrorKind::Include { name, why });
+                }
+            },
+            Line::Command(text) => self.log.warn(at, WarningKind::Command(text.to_owned())),
+            // Prompts and banners stand before the first record.
+            Line::Unknown if matches!(self.current, Current::None) => {}
+            Line::Unknown => self.log.warn(at, WarningKind::Unknown),
             Line::Other => {}
         }
         Ok(())
@@ -169,32 +213,26 @@ impl Reader {
     }
 
     /// The whole name of a node: within a module, names without `#` get its prefix.
-    fn full_id(&self, id: &str) -> String {
+    fn full_id(&self, id: &'a str) -> Cow<'a, str> {
         if self.module.is_empty() || id.contains('#') {
-            id.to_owned()
+            Cow::Borrowed(id)
         } else {
-            format!("{}#{id}", self.module)
+            Cow::Owned(format!("{}#{id}", self.module))
         }
     }
 
     #[expect(clippy::too_many_arguments, reason = "the fields of one kind of line")]
     fn node(
         &mut self,
-        line: usize,
+        place: Place,
         kind: NodeType,
         num_ports: u8,
-        id: &str,
+        id: &'a str,
         description: Option<&str>,
         lid: (Lid, Lmc),
         enhanced: bool,
     ) -> Result<(), ReadErrorKind> {
         let id = self.full_id(id);
-        if let Some(first) = self.by_id.insert(id.clone(), self.records.len()) {
-            return Err(ReadErrorKind::DuplicateNode {
-                id,
-                first: self.records[first].line,
-            });
-        }
         let is_switch = kind == NodeType::Switch;
         let counter = self.guids(kind);
         let guid = counter.next;
@@ -203,13 +241,19 @@ impl Reader {
         } else {
             u64::from(num_ports) + 1
         });
+        let port0_guid = self.port0_guid.take();
+        let system_image = self.system_image.take();
+        let vendor_id = core::mem::take(&mut self.vendor);
+        if let Some(index) = self.records.by_id.get(&id).copied() {
+            return self.again(place, index, kind, num_ports);
+        }
         // Where the name is another GUID than the node's, ibdiagnet wrote it, and it is the port's.
         let port_in_id = id
             .get(2..)
             .filter(|hex| hex.len() == 16)
             .and_then(|hex| u64::from_str_radix(hex, 16).ok());
         let port_guids: Vec<PortGuid> = if is_switch {
-            vec![PortGuid(self.port0_guid.unwrap_or(guid))]
+            vec![PortGuid(port0_guid.unwrap_or(guid))]
         } else {
             (1..=num_ports)
                 .map(|p| PortGuid(guid.wrapping_add(u64::from(p))))
@@ -219,179 +263,132 @@ impl Reader {
             kind,
             description: description.unwrap_or(&id).to_owned(),
             node_guid: NodeGuid(guid),
-            system_image_guid: SystemImageGuid(self.system_image.unwrap_or(guid)),
+            system_image_guid: SystemImageGuid(system_image.unwrap_or(guid)),
             num_ports,
             lids: vec![(Lid::NONE, Lmc(0)); port_guids.len()],
             port_guids,
             enhanced_port0: is_switch && enhanced,
-            vendor_id: self.vendor,
+            vendor_id,
             device_id: self.device,
-            options: crate::spec::NodeOptions::default(),
+            options: NodeOptions::default(),
         };
         if is_switch {
             spec.lids[0] = lid;
         }
         if let Some(port_guid) = port_in_id.filter(|g| *g != guid)
-            && (!is_switch || self.port0_guid.is_none_or(|g| g == guid))
+            && (!is_switch || port0_guid.is_none_or(|g| g == guid))
         {
             spec.port_guids[0] = PortGuid(port_guid);
         }
-        (self.port0_guid, self.system_image, self.vendor) = (None, None, 0);
-        self.records.push(Record {
-            line,
+        let index = self.records.list.len();
+        self.records.by_id.insert(id.clone(), index);
+        self.current = Current::Record(index);
+        self.records.list.push(Record {
+            place,
             id,
             spec,
             rate: self.rate,
-            ports: BTreeMap::new(),
+            ports: Vec::new(),
         });
         Ok(())
     }
 
+    /// A node that was described before: files are pasted together with parts that overlap.
+    fn again(
+        &mut self,
+        place: Place,
+        index: usize,
+        kind: NodeType,
+        num_ports: u8,
+    ) -> Result<(), ReadErrorKind> {
+        let record = &self.records.list[index];
+        let (id, first) = (record.id.clone().into_owned(), record.place.line());
+        if record.spec.kind != kind || record.spec.num_ports != num_ports {
+            return Err(ReadErrorKind::DuplicateNode { id, first });
+        }
+        self.log.warn(place, WarningKind::SameNode { id, first });
+        self.current = Current::Again(index);
+        Ok(())
+    }
+
+    fn alias(&mut self, port: u8, name: &'a str) -> Result<(), ReadErrorKind> {
+        let node = match self.current {
+            Current::None => return Err(ReadErrorKind::PortWithoutNode),
+            Current::Skipped => return Ok(()),
+            Current::Record(node) | Current::Again(node) => node,
+        };
+        let name = name.trim_start_matches('@');
+        let owner = *self.records.aliases.entry(name).or_insert((node, port));
+        if owner == (node, port) {
+            Ok(())
+        } else {
+            Err(ReadErrorKind::DuplicateAlias(name.to_owned()))
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of one kind of line")]
     fn port(
         &mut self,
-        line: usize,
+        place: Place,
         port: u8,
         guid: Option<u64>,
-        peer: Option<(&str, u8)>,
+        peer: Option<(&'a str, u8)>,
         lid: Option<(Lid, Lmc)>,
         rate: Rate,
+        unsure: bool,
     ) -> Result<(), ReadErrorKind> {
+        let (index, again) = match self.current {
+            Current::None => return Err(ReadErrorKind::PortWithoutNode),
+            Current::Skipped => return Ok(()),
+            Current::Record(index) => (index, false),
+            Current::Again(index) => (index, true),
+        };
         let peer = peer.map(|(id, peer_port)| {
-            (
-                if id.starts_with('@') {
-                    id.to_owned()
-                } else {
-                    self.full_id(id)
-                },
-                peer_port,
-            )
+            let whole = id.starts_with('@').then_some(Cow::Borrowed(id));
+            (whole.unwrap_or_else(|| self.full_id(id)), peer_port)
         });
-        let record = self
-            .records
-            .last_mut()
-            .ok_or(ReadErrorKind::PortWithoutNode)?;
-        let (id, ports) = (&record.id, record.spec.num_ports);
+        let record = &mut self.records.list[index];
+        let ports = record.spec.num_ports;
         if port == 0 || port > ports {
-            return Err(ReadErrorKind::NoSuchPort {
-                id: id.clone(),
-                port,
-                ports,
-            });
+            let id = record.id.clone().into_owned();
+            return Err(ReadErrorKind::NoSuchPort { id, port, ports });
         }
-        if record.spec.kind != NodeType::Switch {
-            let index = usize::from(port - 1);
+        if record.spec.kind != NodeType::Switch && !again {
+            let end = usize::from(port - 1);
             if let Some(guid) = guid {
-                record.spec.port_guids[index] = PortGuid(guid);
+                record.spec.port_guids[end] = PortGuid(guid);
             }
             if let Some(lid) = lid {
-                record.spec.lids[index] = lid;
+                record.spec.lids[end] = lid;
             }
         }
-        if let Some((peer, peer_port)) = peer
-            && let Some(first) = record.ports.insert(
-                port,
+        let Some((peer, peer_port)) = peer else {
+            return Ok(());
+        };
+        match record.ports.binary_search_by_key(&port, |p| p.port) {
+            Ok(at) => {
+                let old = &record.ports[at];
+                let (id, first) = (record.id.clone().into_owned(), old.place.line());
+                if old.peer != peer || old.peer_port != peer_port {
+                    return Err(ReadErrorKind::DuplicatePort { id, port, first });
+                }
+                if !again {
+                    self.log
+                        .warn(place, WarningKind::SamePort { id, port, first });
+                }
+            }
+            Err(at) => record.ports.insert(
+                at,
                 PortLine {
-                    line,
+                    port,
+                    place,
                     peer,
                     peer_port,
                     rate,
+                    unsure,
                 },
-            )
-        {
-            return Err(ReadErrorKind::DuplicatePort {
-                id: id.clone(),
-                port,
-                first: first.line,
-            });
+            ),
         }
         Ok(())
-    }
-
-    /// The port that an end of a cable names.
-    fn peer(&self, end: &PortLine) -> Option<PortAt> {
-        let by_alias = |name: &str| self.aliases.get(name).copied();
-        let (node, port) = match end.peer.strip_prefix('@') {
-            Some(name) => by_alias(name)?,
-            None => match self.by_id.get(&end.peer) {
-                Some(node) => (*node, end.peer_port),
-                None => by_alias(&end.peer)?,
-            },
-        };
-        Some(PortAt { node, port })
-    }
-
-    fn finish(self) -> Result<FabricSpec, ReadError> {
-        let mut links = Vec::new();
-        for (node, record) in self.records.iter().enumerate() {
-            for (port, end) in &record.ports {
-                let here = PortAt { node, port: *port };
-                let (there, back) = self.other_end(here, end).map_err(|kind| ReadError {
-                    line: end.line,
-                    kind,
-                })?;
-                if here <= there {
-                    links.push(LinkSpec {
-                        a: here,
-                        b: there,
-                        width: self.width(here, end).min(self.width(there, back)),
-                        speed: self.speed(here, end).min(self.speed(there, back)),
-                    });
-                }
-            }
-        }
-        let nodes = self.records.into_iter().map(|r| r.spec).collect();
-        let mut spec = FabricSpec { nodes, links };
-        spec.normalise();
-        Ok(spec)
-    }
-
-    /// The other end of a cable, once it is known to agree.
-    fn other_end(
-        &self,
-        here: PortAt,
-        end: &PortLine,
-    ) -> Result<(PortAt, &PortLine), ReadErrorKind> {
-        let there = self
-            .peer(end)
-            .ok_or_else(|| ReadErrorKind::UnknownPeer(end.peer.clone()))?;
-        let record = &self.records[there.node];
-        let (id, ports) = (&record.id, record.spec.num_ports);
-        if there.port == 0 || there.port > ports {
-            return Err(ReadErrorKind::NoSuchPort {
-                id: id.clone(),
-                port: there.port,
-                ports,
-            });
-        }
-        let Some(back) = record.ports.get(&there.port) else {
-            return Err(ReadErrorKind::OneSided {
-                id: id.clone(),
-                port: there.port,
-            });
-        };
-        if self.peer(back) != Some(here) {
-            return Err(ReadErrorKind::Contradiction {
-                id: id.clone(),
-                port: there.port,
-                line: back.line,
-                other: back.peer.clone(),
-                other_port: back.peer_port,
-            });
-        }
-        Ok((there, back))
-    }
-
-    fn width(&self, at: PortAt, end: &PortLine) -> LinkWidth {
-        end.rate
-            .width
-            .or(self.records[at.node].rate.width)
-            .unwrap_or(LinkWidth(4))
-    }
-
-    fn speed(&self, at: PortAt, end: &PortLine) -> LinkSpeed {
-        end.rate
-            .speed
-            .or(self.records[at.node].rate.speed)
-            .unwrap_or(LinkSpeed::Sdr)
     }
 }

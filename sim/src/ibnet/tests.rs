@@ -218,23 +218,23 @@ fn the_first_mistake_is_told_with_its_line() {
         ),
         (
             edit("Switch\t40", "Switch\t300"),
-            "line 10: `300` is not a number of ports (1 to 254)",
+            "line 10, column 8: `300` is not a number of ports (1 to 254)",
         ),
         (
             edit("devid=0xd2f0", "devid=0xd2f00"),
-            "line 7: `0xd2f00` is not a device id",
+            "line 7, column 7: `0xd2f00` is not a device id",
         ),
         (
             edit("switchguid=0x2c90300000000(", "switchguid=oops("),
-            "line 9: `oops` is not a GUID",
+            "line 9, column 12: `oops` is not a GUID",
         ),
         (
             edit("lid 7 lmc 0", "lid 70000 lmc 0"),
-            "line 10: `70000` is not a LID",
+            "line 10, column 84: `70000` is not a LID",
         ),
         (
             edit("lid 7 lmc 0", "lid 7 lmc 8"),
-            "line 10: `8` is not a LMC",
+            "line 10, column 90: `8` is not a LMC",
         ),
         (
             edit("[1]\t\"H", "[1\t\"H"),
@@ -242,11 +242,11 @@ fn the_first_mistake_is_told_with_its_line() {
         ),
         (
             edit("[1]\t\"H", "[41]\t\"H"),
-            "line 11: node `S-0002c90300000000` has no port 41, it has 40",
+            "line 11, column 1: node `S-0002c90300000000` has no port 41, it has 40",
         ),
         (
             edit("[1]\t\"H", "[0]\t\"H"),
-            "line 11: node `S-0002c90300000000` has no port 0, it has 40",
+            "line 11, column 1: node `S-0002c90300000000` has no port 0, it has 40",
         ),
         (
             edit("[6]\t\"S", "[5]\t\"S"),
@@ -257,34 +257,35 @@ fn the_first_mistake_is_told_with_its_line() {
                 "Rt\t1 \"R-0002c90400000020\"",
                 "Rt\t1 \"S-0002c90300000000\"",
             ),
-            "line 26: node `S-0002c90300000000` is already described in line 10",
+            "line 26, column 6: node `S-0002c90300000000` is already described in line 10",
         ),
         (
             edit("Ca\t2 \"H-0002c90400000010\"", "Ca\t2 \"H-1\""),
-            "line 11: the cable leads to node `H-0002c90400000010`, which is not described",
+            "line 11, column 5: the cable leads to node `H-0002c90400000010`, which is not described",
         ),
         (
             edit(
                 "[2](2c90400000019) \t\"S-0002c90300000000\"[1]",
                 "[2](2c90400000019) \t\"S-0002c90300000000\"[2]",
             ),
-            "line 11: the cable leads to port 2 of node `H-0002c90400000010`, which line 21 cables to port 2 of `S-0002c90300000000`",
+            "line 11, column 5: the cable leads to port 2 of node `H-0002c90400000010`, which line 21 cables to port 2 of `S-0002c90300000000`",
         ),
         (
             edit("\n[2](2c9", "\n[1](2c9"),
-            "line 11: the cable leads to port 2 of node `H-0002c90400000010`, which does not mention it",
+            "line 21, column 21: the cable leads to port 1 of node `S-0002c90300000000`, which line 11 cables to port 2 of `H-0002c90400000010`",
         ),
         (
             edit("\"[2](2c9", "\"[3](2c9"),
-            "line 11: node `H-0002c90400000010` has no port 3, it has 2",
+            "line 11, column 25: node `H-0002c90400000010` has no port 3, it has 2",
         ),
         (
             "include \"other.net\"\n".to_owned(),
-            "line 1: `include` is not supported, join the files into one",
+            "line 1, column 10: cannot include `other.net`: no file can be included here",
         ),
     ];
     for (text, message) in cases {
-        assert_eq!(read(&text).unwrap_err().to_string(), message);
+        let told = read(&text).unwrap_err().to_string();
+        assert_eq!(told.lines().next(), Some(message), "{told}");
     }
 }
 
@@ -393,7 +394,11 @@ proptest! {
         let text = lines.join("\n");
         match read(&text) {
             Ok(spec) => prop_assert!(!spec.nodes.is_empty()),
-            Err(error) => prop_assert!(error.line >= 1 && error.line <= lines.len().max(1), "{}", error),
+            Err(errors) => {
+                prop_assert!(!errors.list.is_empty());
+                let bound = 1..=lines.len().max(1);
+                prop_assert!(errors.list.iter().all(|e| bound.contains(&e.line)), "{}", errors);
+            }
         }
     }
 }

@@ -1,0 +1,431 @@
+//! The same fabric in every form that tools write, and what is sloppy or wrong in such files.
+
+use std::collections::BTreeMap;
+
+use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
+use ferrosm_mad::ids::Lid;
+use proptest::prelude::*;
+
+use super::*;
+use crate::spec::{FabricSpec, PortAt};
+
+fn folder() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fabrics")
+}
+
+/// Reads a file that may include others of its folder.
+fn read_path(path: &std::path::Path) -> Reading {
+    let beside = |name: &str| std::fs::read(path.with_file_name(name)).map_err(|e| e.to_string());
+    let bytes = std::fs::read(path).unwrap();
+    read_file(&bytes, &mut |name| beside(name))
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn fixture(name: &str) -> Reading {
+    read_path(&folder().join(name))
+}
+
+type End = (u64, u8, u64, Lid);
+
+/// All that every form can say, independent of the order of its lines.
+#[derive(Debug, PartialEq)]
+struct Graph {
+    nodes: BTreeMap<u64, (NodeType, String, u8, u32, u16)>,
+    /// Node GUID, port, GUID and LID of both ends.
+    links: BTreeMap<(End, End), (LinkWidth, LinkSpeed)>,
+}
+
+fn graph(spec: &FabricSpec) -> Graph {
+    let end = |at: PortAt| {
+        let node = &spec.nodes[at.node];
+        let end = if node.kind == NodeType::Switch {
+            0
+        } else {
+            usize::from(at.port) - 1
+        };
+        (
+            node.node_guid.raw(),
+            at.port,
+            node.port_guids[end].raw(),
+            node.lids[end].0,
+        )
+    };
+    let nodes = spec.nodes.iter().map(|n| {
+        let all = (
+            n.kind,
+            n.description.clone(),
+            n.num_ports,
+            n.vendor_id,
+            n.device_id,
+        );
+        (n.node_guid.raw(), all)
+    });
+    let links = spec.links.iter().map(|l| {
+        let (a, b) = (end(l.a), end(l.b));
+        ((a.min(b), a.max(b)), (l.width, l.speed))
+    });
+    Graph {
+        nodes: nodes.collect(),
+        links: links.collect(),
+    }
+}
+
+#[test]
+fn all_forms_of_one_fabric_are_one_fabric() {
+    let original = fixture("ibnetdiscover.net");
+    assert_eq!(original.warnings, []);
+    assert_eq!(
+        (original.spec.nodes.len(), original.spec.links.len()),
+        (5, 6)
+    );
+    let name = &original.spec.nodes[0].description;
+    assert_eq!(name, "MF0;leaf[1] \"a#1\":MSB7800/U1");
+    let expected = graph(&original.spec);
+    for (form, warnings) in [
+        // A prompt behind the last record.
+        ("terminal.net", 1),
+        ("powershell.net", 0),
+        ("ibdiagnet2.ibnetdiscover", 0),
+        ("opensm-subnet.lst", 0),
+        ("ibdiagnet2.lst", 0),
+        // A command for ibsim.
+        ("ibsim.net", 1),
+    ] {
+        let reading = fixture(form);
+        assert_eq!(graph(&reading.spec), expected, "{form}");
+        assert_eq!(
+            reading.warnings.len(),
+            warnings,
+            "{form}: {:?}",
+            reading.warnings
+        );
+    }
+}
+
+#[test]
+fn debians_examples_for_ibsim_are_read() {
+    let dir = std::path::Path::new("/usr/share/doc/ibsim-utils/net-examples");
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        println!("absent: {}; ibsim's examples are not read", dir.display());
+        return;
+    };
+    let mut count = 0;
+    for path in entries.flatten().map(|e| e.path()) {
+        if path
+            .file_name()
+            .is_some_and(|n| n.to_string_lossy().starts_with("net"))
+        {
+            let reading = read_path(&path);
+            assert!(reading.spec.switch_count() >= 1);
+            assert_eq!(
+                crate::spec::islands(&reading.spec).len(),
+                1,
+                "{}",
+                path.display()
+            );
+            count += 1;
+        }
+    }
+    assert!(count >= 5);
+}
+
+/// A switch of six ports and a host of two, with these lines.
+fn small(switch: &str, host: &str) -> String {
+    format!("Switch 6 \"sw\"\n{switch}\n\nHca 2 \"host\"\n{host}\n")
+}
+
+fn reading(text: &str) -> Result<Reading, ReadErrors> {
+    read_file(text.as_bytes(), &mut |_| Err("nothing here".to_owned()))
+}
+
+fn told(text: &str) -> String {
+    match reading(text) {
+        Err(errors) => errors.to_string(),
+        Ok(read) => read
+            .warnings
+            .iter()
+            .map(|w| format!("warning: {w}\n"))
+            .collect(),
+    }
+}
+
+#[test]
+fn every_width_and_speed_is_read() {
+    for width in [1, 2, 4, 8, 12] {
+        for speed in LinkSpeed::ALL {
+            let rate = format!("{width}x{}", speed.name());
+            let text = small(
+                &format!("[1] \"host\"[1] # \"host\" lid 1 {rate}"),
+                &format!("[1] \"sw\"[1] # lid 1 lmc 0 \"sw\" lid 2 {rate}"),
+            );
+            let link = reading(&text).unwrap().spec.links[0];
+            assert_eq!(
+                (link.width, link.speed),
+                (LinkWidth(width), speed),
+                "{rate}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_sloppy_is_read_and_told() {
+    let good = ("[1] \"host\"[1]", "[1] \"sw\"[1]");
+    for (text, warning) in [
+        (
+            small(good.0, "# nothing"),
+            "warning: line 2: port 1 of node `host` does not mention this cable; it is taken as laid\n",
+        ),
+        (
+            small(good.0, "[1] \"sw\"[1]\n[1] \"sw\"[1]"),
+            "warning: line 6: port 1 of node `host` is described again as in line 5\n",
+        ),
+        (
+            format!("{0}\n{0}", small(good.0, good.1)),
+            "warning: line 7: node `sw` is described again as in line 1\n\
+             warning: line 10: node `host` is described again as in line 4\n",
+        ),
+        (
+            small(good.0, "[1] \"sw\"[1]\nSwi 3 \"x\""),
+            "warning: line 6: the line is not understood and left out\n",
+        ),
+        (
+            small(good.0, "[1] \"sw\"[1]\ndo Unlink \"sw\"[1]"),
+            "warning: line 6: `do Unlink \"sw\"[1]` is a command for ibsim, it is left out\n",
+        ),
+        (
+            small(
+                "[1] \"host\"[1] # \"host\" lid 1 4x???",
+                "[1] \"sw\"[1] # \"sw\" lid 2 4xHDR",
+            ),
+            "warning: line 2: the rate `4x???` says nothing, the link is taken as 4x SDR where the other end does not \
+             know better\n",
+        ),
+    ] {
+        assert_eq!(told(&text), warning);
+        let spec = reading(&text).unwrap().spec;
+        assert_eq!((spec.nodes.len(), spec.links.len()), (2, 1), "{text}");
+        let speed = if text.contains("HDR") {
+            LinkSpeed::Hdr
+        } else {
+            LinkSpeed::Sdr
+        };
+        assert_eq!(spec.links[0].speed, speed);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_where_and_why() {
+    let row = |name: &str, port: u8| {
+        format!(
+            "{{ SW Ports:06 NodeGUID:0000000000000001 PortGUID:0000000000000001 {{{name}}} LID:1 PN:{port:02X} }}"
+        )
+    };
+    for (text, error) in [
+        (
+            small("[1] \"host\"[1] # \"host\" lid 1 4xFAST", "[1] \"sw\"[1]"),
+            "line 2, column 32: unknown speed `FAST`, expected SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR",
+        ),
+        (
+            small("[1] \"host\"[1] # \"host\" lid 1 5xHDR", "[1] \"sw\"[1]"),
+            "line 2, column 30: unknown width `5xHDR`, expected 1x, 2x, 4x, 8x or 12x",
+        ),
+        (
+            small("[1] \"host\"[1] s=9", "[1] \"sw\"[1]"),
+            "line 2, column 17: `9` is not a speed (0 to 7)",
+        ),
+        (
+            small("[1] \"host\"[1]\n[2] \"host\"[1]", "[2] \"sw\"[3]"),
+            "line 3, column 5: the cable leads to port 1 of node `host`, to which another leads in line 2",
+        ),
+        (
+            small("[1] \"host\"[1]\n[1] \"host\"[2]", "[1] \"sw\"[1]"),
+            "line 3: port 1 of node `sw` is already described in line 2",
+        ),
+        (
+            small("[1] \"host\"[1]\n[7] \"host\"[2]", "[1] \"sw\"[1]"),
+            "line 3, column 1: node `sw` has no port 7, it has 6",
+        ),
+        (
+            small("@[1] \"x\"\n@[2] \"x\"", "[1] \"@x\""),
+            "line 3, column 7: the alias `x` is already another port's",
+        ),
+        (
+            small(
+                "[1] \"host\"[1]",
+                "[1] \"sw\"[1]\n\nSwitch 8 \"sw\"\n[2] \"host\"[2]",
+            ),
+            "line 7, column 10: node `sw` is already described in line 1",
+        ),
+        (
+            "include \"none.net\"\nHca 1 \"x\"\n".to_owned(),
+            "line 1, column 10: cannot include `none.net`: nothing here",
+        ),
+        (
+            format!("{} {} PHY=3x LOG=ACT SPD=5\n", row("a", 1), row("a", 2)),
+            "line 1, column 173: unknown width `3x`, expected 1x, 2x, 4x, 8x or 12x",
+        ),
+        (
+            format!("{} {} PHY=4x LOG=ACT SPD=7\n", row("a", 1), row("a", 2)),
+            "line 1, column 188: unknown speed `7`, expected SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR",
+        ),
+        (
+            format!("{} {{ SW\n", row("a", 1)),
+            "line 1: expected `{ NODE } { NODE } PHY=... LOG=... SPD=...`, `}` is missing",
+        ),
+        (
+            format!(
+                "{0} {1} PHY=4x\n{0} {2} PHY=4x\n",
+                row("a", 1),
+                row("a", 2),
+                row("a", 3)
+            ),
+            "line 2: port 1 of node `a` is already described in line 1",
+        ),
+        (
+            format!("{} {} PHY=4x\n", row("a", 1), row("a", 7)),
+            "line 1: node `a` has no port 7, it has 6",
+        ),
+    ] {
+        assert_eq!(told(&text), error, "{text}");
+    }
+}
+
+#[test]
+fn many_mistakes_are_told_at_once_up_to_a_bound() {
+    let mut lines = String::new();
+    for port in 1..=30 {
+        lines.push_str(&format!("[{port}] \"nobody\"[1]\n"));
+    }
+    let errors = read(&format!("Switch 36 \"sw\"\n{lines}")).unwrap_err();
+    assert_eq!((errors.list.len(), errors.left_off), (20, 10));
+    assert!(errors.list.iter().map(|e| e.line).eq(2..22));
+    assert!(errors.to_string().ends_with("\nand 10 more"));
+}
+
+#[test]
+fn more_hosts_than_lids_are_refused_at_the_record_that_is_too_many() {
+    let mut text = String::new();
+    for switch in 0..200 {
+        text.push_str(&format!("Switch 254 \"S{switch}\"\n"));
+        for port in 1..=246 {
+            text.push_str(&format!("[{port}] \"H{switch}.{port}\"[1]\n"));
+        }
+        for port in 1..=246 {
+            text.push_str(&format!(
+                "\nCa 1 \"H{switch}.{port}\"\n[1] \"S{switch}\"[{port}]\n"
+            ));
+        }
+    }
+    // 199 switches with their hosts need 49153 LIDs: two too many.
+    let line = 199 * (247 + 3 * 246) - 4;
+    let error = format!("line {line}: 49400 end ports need a LID, the unicast LID space has 49151");
+    assert_eq!(told(&text), error);
+}
+
+#[test]
+fn files_that_include_each_other_in_a_circle_are_refused() {
+    let mut load = |name: &str| match name {
+        "a" => Ok(b"include \"b\"\n".to_vec()),
+        _ => Ok(b"Hca 1 \"x\"\ninclude \"a\"\n".to_vec()),
+    };
+    let errors = read_file(b"include \"a\"\n", &mut load).unwrap_err();
+    let deep = errors
+        .list
+        .iter()
+        .find(|e| matches!(e.kind, ReadErrorKind::Include { .. }));
+    let deep = deep.unwrap();
+    assert_eq!(
+        deep.to_string(),
+        "a: line 1, column 10: cannot include `b`: files are nested deeper than 9"
+    );
+}
+
+#[test]
+fn names_come_through_whole() {
+    for name in [
+        "a \"quoted\" name",
+        "#1 of 3",
+        "[1] (2) {3}",
+        "lid 5 lmc 2 12xNDR",
+        "enhanced port 0",
+        "é\u{4e2d}\u{1f600}",
+        "C:\\Users\\x\\",
+        "=w=9",
+        "\"",
+    ] {
+        let mut spec = crate::generate::from_spec("star:2").unwrap();
+        for node in &mut spec.nodes {
+            name.clone_into(&mut node.description);
+        }
+        let mut text = String::new();
+        write(&spec, &mut text).unwrap();
+        let back = reading(&text).unwrap();
+        assert_eq!((back.spec, back.warnings), (spec, vec![]), "{name}");
+    }
+}
+
+fn files() -> Vec<Vec<u8>> {
+    let names = [
+        "ibnetdiscover.net",
+        "terminal.net",
+        "powershell.net",
+        "opensm-subnet.lst",
+        "ibsim.net",
+    ];
+    names
+        .iter()
+        .map(|n| std::fs::read(folder().join(n)).unwrap())
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// One byte of a good file is another: it is read, or refused with a line of the file.
+    #[test]
+    fn a_changed_byte_is_read_or_refused_with_its_line(
+        file in prop::sample::select(files()),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut bytes = file;
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        let lines = bytes.iter().filter(|b| **b == b'\n').count() + 1;
+        let mut load = |name: &str| std::fs::read(folder().join(name)).map_err(|e| e.to_string());
+        match read_file(&bytes, &mut load) {
+            Ok(reading) => prop_assert!(!reading.spec.nodes.is_empty()),
+            Err(errors) => {
+                prop_assert!(!errors.list.is_empty());
+                for error in &errors.list {
+                    prop_assert!(error.line >= 1 && (error.file.is_some() || error.line <= lines), "{}", error);
+                }
+            }
+        }
+    }
+
+    /// No bytes make the reader panic, and what it reads it can write and read again.
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let _ = read_file(&bytes, &mut |_| Ok(Vec::new()));
+    }
+
+    /// Pieces of good files in any order are read or refused.
+    #[test]
+    fn shuffled_pieces_are_read_or_refused(
+        pieces in proptest::collection::vec((prop::sample::select(files()), any::<prop::sample::Index>(), 1usize..90), 0..12),
+    ) {
+        let mut bytes = Vec::new();
+        for (file, at, length) in pieces {
+            let at = at.index(file.len());
+            bytes.extend_from_slice(&file[at..(at + length).min(file.len())]);
+        }
+        if let Ok(reading) = read_file(&bytes, &mut |_| Ok(Vec::new())) {
+            let mut text = String::new();
+            write(&reading.spec, &mut text).unwrap();
+            let again = read(&text).unwrap();
+            prop_assert_eq!(again.links.len(), reading.spec.links.len());
+        }
+    }
+}
