@@ -180,15 +180,17 @@ impl Fabric {
         let (Some(a), Some(b)) = (self.slot(ends[0]), self.slot(ends[1])) else {
             return;
         };
-        let ready = |fabric: &Self, at: PortAt, slot: usize| {
-            let phys = fabric.ports[slot].phys();
-            fabric.nodes[at.node].powered && phys != PhysState::Disabled && phys != PhysState::Sleep
-        };
-        if link.cut || self.wires[a].up || !ready(self, ends[0], a) || !ready(self, ends[1], b) {
+        let powered = ends.iter().all(|at| self.nodes[at.node].powered);
+        let phys = [a, b].map(|slot| self.ports[slot].phys());
+        // A sleeping port answers to one that polls; two that sleep wait for ever (IBA 7.2.7).
+        let asleep = phys.iter().all(|p| *p == PhysState::Sleep);
+        if link.cut || self.wires[a].up || !powered || asleep || phys.contains(&PhysState::Disabled)
+        {
             return;
         }
         let pair = [a, b].map(|slot| PortInfo::decode(&self.ports[slot].info));
-        let Some((speed, width)) = negotiate(&pair, &link.spec) else {
+        let fdr10 = self.ports[a].fdr10_enabled && self.ports[b].fdr10_enabled;
+        let Some((speed, width)) = negotiate(&pair, &link.spec, fdr10) else {
             return;
         };
         let (legacy, ext, ext2) = match speed {
@@ -218,6 +220,12 @@ impl Fabric {
     }
 
     pub(super) fn bring_down(&mut self, index: u32) {
+        self.bring_down_for(index, None);
+    }
+
+    /// Both ends go down. What a Set did to a port is no news: only what the link does by itself
+    /// sets PortStateChange and sends trap 128 (IBA 14.2.5.4).
+    fn bring_down_for(&mut self, index: u32, commanded: Option<usize>) {
         self.stop_training(index);
         let Some(Some(link)) = self.links.get(index as usize).copied() else {
             return;
@@ -230,17 +238,19 @@ impl Fabric {
             let port = &mut self.ports[slot];
             port.set_state(PortState::Down);
             if port.phys() == PhysState::LinkUp {
-                port.set_phys(PhysState::Polling);
+                port.set_phys(port.down_default());
             }
             self.tallies[slot].add(PortCounter::LinkDowned, 1);
-            self.report_link_change(end.node);
+            if commanded != Some(slot) {
+                self.report_link_change(end.node);
+            }
         }
     }
 
     /// A Set took the port down: it retrains, or stays down if it was disabled.
     pub(crate) fn port_down(&mut self, slot: usize, phys: PhysState) {
         let link = self.wires[slot].link;
-        self.bring_down(link);
+        self.bring_down_for(link, Some(slot));
         self.ports[slot].set_state(PortState::Down);
         self.ports[slot].set_phys(phys);
         self.start_training(link);
@@ -268,10 +278,14 @@ fn allows(info: &PortInfo, speed: LinkSpeed) -> bool {
 }
 
 /// The best that both ports allow and the cable carries.
-fn negotiate(pair: &[PortInfo; 2], cable: &LinkSpec) -> Option<(LinkSpeed, LinkWidth)> {
+fn negotiate(
+    pair: &[PortInfo; 2],
+    cable: &LinkSpec,
+    fdr10: bool,
+) -> Option<(LinkSpeed, LinkWidth)> {
     let speed = LinkSpeed::ALL.into_iter().rev().find(|&s| {
         s <= cable.speed
-            && (s != LinkSpeed::Fdr10 || cable.speed == s)
+            && (s != LinkSpeed::Fdr10 || cable.speed == s && fdr10)
             && pair.iter().all(|info| allows(info, s))
     })?;
     let width = [12, 8, 4, 2, 1].map(LinkWidth).into_iter().find(|w| {

@@ -179,6 +179,14 @@ impl Port {
         self.info[33] = self.info[33] & 0x0F | phys.0 << 4;
     }
 
+    /// Where the physical layer goes when the link goes down: LinkDownDefaultState.
+    pub(crate) fn down_default(&self) -> PhysState {
+        match PhysState(self.info[33] & 0xF) {
+            PhysState::Sleep => PhysState::Sleep,
+            _ => PhysState::Polling,
+        }
+    }
+
     pub(crate) fn lid(&self) -> Lid {
         Lid(u16::from_be_bytes([self.info[16], self.info[17]]))
     }

@@ -386,3 +386,153 @@ fn key_violation(packet: &Packet, key: u32) -> KeyViolationDetails {
 fn trap_spacing(info: &PortInfo) -> Duration {
     Duration::from_nanos(4096u64 << info.subnet_timeout).max(Duration::from_millis(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid, Qpn, Sl};
+
+    use super::*;
+    use crate::fabric::Grh;
+
+    /// Three nodes with LIDs of their own, the switch second, all Active, host 0 the SM's.
+    fn fabric() -> Fabric {
+        let spec = crate::generate::from_spec("star:2").unwrap();
+        let mut fabric = Fabric::new(&spec).unwrap();
+        for (lid, port) in (1..).zip(fabric.end_ports().collect::<Vec<_>>()) {
+            let slot = fabric.end_slot(port);
+            fabric.ports[slot].update(|info| {
+                info.lid = Lid(lid);
+                info.master_sm_lid = Lid(1);
+                info.port_state = PortState::Active;
+            });
+        }
+        fabric
+    }
+
+    fn packet(fabric: &Fabric, grh: Option<Grh>) -> Packet {
+        let at = fabric.end_ports().next().unwrap();
+        let mut packet = Packet::new(
+            at,
+            &MadOut {
+                to: Address {
+                    lid: Lid(9),
+                    qpn: Qpn(0x48),
+                    sl: Sl(3),
+                    path_bits: 0,
+                },
+                mad: Mad::new(&MadHeader::default()),
+            },
+        );
+        packet.slid = Lid(7);
+        packet.pkey = PKey(0x8001);
+        packet.grh = grh;
+        packet
+    }
+
+    fn grh() -> Grh {
+        Grh {
+            sgid: Gid::new(GidPrefix::DEFAULT, PortGuid(7)),
+            dgid: Gid::new(GidPrefix::DEFAULT, PortGuid(9)),
+            ..Grh::default()
+        }
+    }
+
+    fn only_notice(fabric: &Fabric) -> Notice {
+        let mut traps = fabric.traps.values();
+        let notice = Notice::decode(&traps.next().unwrap().notice);
+        assert!(traps.next().is_none());
+        assert_eq!(notice.notice_type, NoticeType::Security);
+        notice
+    }
+
+    #[test]
+    fn wrong_keys_at_an_end_port_are_counted_and_told_with_the_packet_s_addresses() {
+        for grh in [None, Some(grh())] {
+            let host = PortAt { node: 1, port: 1 };
+            let expected = KeyViolationDetails {
+                lid1: Lid(7),
+                lid2: Lid(9),
+                key: 0x8001,
+                sl: Sl(3),
+                qp1: Qpn(1),
+                qp2: Qpn(0x48),
+                gid1: grh.unwrap_or_default().sgid,
+                gid2: grh.unwrap_or_default().dgid,
+            };
+            let mut f = fabric();
+            let p = packet(&f, grh);
+            f.raise_p_key_violation(host, &p);
+            assert_eq!(f.port_info(host).unwrap().p_key_violations, 1);
+            let notice = only_notice(&f);
+            assert_eq!(notice.trap_number, TrapNumber::BadPKey);
+            let details = KeyViolationDetails::decode(&notice.data_details);
+            assert_eq!(details, expected);
+            let mut f = fabric();
+            f.raise_q_key_violation(host, &p, 0x8001_0000);
+            assert_eq!(f.port_info(host).unwrap().q_key_violations, 1);
+            let notice = only_notice(&f);
+            assert_eq!(notice.trap_number, TrapNumber::BadQKey);
+            let details = KeyViolationDetails::decode(&notice.data_details);
+            let key = 0x8001_0000;
+            assert_eq!(details, KeyViolationDetails { key, ..expected });
+        }
+    }
+
+    #[test]
+    fn a_switch_tells_which_of_its_ports_refused_a_key() {
+        for (grh, valid) in [(None, 0x3F), (Some(grh()), 0xFF)] {
+            let mut f = fabric();
+            let switch = (0..f.num_nodes()).find(|n| f.is_switch(*n)).unwrap();
+            let at = PortAt {
+                node: switch,
+                port: 2,
+            };
+            let p = packet(&f, grh);
+            f.raise_switch_p_key_violation(at, &p);
+            let notice = only_notice(&f);
+            assert_eq!(notice.trap_number, TrapNumber::SwitchBadPKey);
+            assert_eq!(notice.producer_type, 2);
+            let expected = SwitchPKeyDetails {
+                data_valid: valid,
+                lid1: Lid(7),
+                lid2: Lid(9),
+                pkey: PKey(0x8001),
+                sl: Sl(3),
+                qp1: Qpn(1),
+                qp2: Qpn(0x48),
+                gid1: grh.unwrap_or_default().sgid,
+                gid2: grh.unwrap_or_default().dgid,
+                switch_lid: f.lid(at).0,
+                port_num: PortNum(2),
+            };
+            let details = SwitchPKeyDetails::decode(&notice.data_details);
+            assert_eq!(details, expected);
+            let slot = f.end_slot(at);
+            f.forget_traps(switch);
+            f.ports[slot].update(|i| i.capability_mask.0 &= !CapMask::SWITCH_PKEY_TRAP);
+            f.raise_switch_p_key_violation(at, &p);
+            assert_eq!(
+                f.pending_traps(),
+                0,
+                "without the capability it tells nothing"
+            );
+        }
+    }
+
+    #[test]
+    fn multicast_with_a_wrong_key_is_counted_and_can_be_kept_quiet() {
+        let host = PortAt { node: 1, port: 1 };
+        for (suppress, multicast, traps) in [(0, true, 1), (1, true, 0), (1, false, 1)] {
+            let mut f = fabric();
+            let slot = f.end_slot(host);
+            f.ports[slot].update(|i| i.multicast_pkey_trap_suppression = suppress);
+            let mut p = packet(&f, None);
+            if multicast {
+                p.dlid = Lid(0xC001);
+            }
+            f.raise_p_key_violation(host, &p);
+            assert_eq!(f.port_info(host).unwrap().p_key_violations, 1);
+            assert_eq!(f.pending_traps(), traps);
+        }
+    }
+}

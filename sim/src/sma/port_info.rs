@@ -152,7 +152,10 @@ impl Fabric {
             (_, phys @ (PhysState::Sleep | PhysState::Polling | PhysState::Disabled)) => {
                 self.port_down(slot, phys);
             }
-            (PortState::Down, _) => self.port_down(slot, port_down_default(&next)),
+            (PortState::Down, _) => {
+                let phys = port.down_default();
+                self.port_down(slot, phys);
+            }
             _ if kind.has_link() && !self.wires[slot].up => {
                 // What may be negotiated changed; the other end has been waiting for it.
                 self.start_training(self.wires[slot].link);
@@ -160,15 +163,6 @@ impl Fabric {
             _ => {}
         }
         Status::OK
-    }
-}
-
-/// Where the port's physical layer goes when its link goes down.
-pub(crate) fn port_down_default(info: &PortInfo) -> PhysState {
-    if info.link_down_default_state == PhysState::Sleep.0 {
-        PhysState::Sleep
-    } else {
-        PhysState::Polling
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use ferrosm_mad::attr::{Notice, PortInfo, TrapNumber, id};
-use ferrosm_mad::ids::{Lid, MKey, PortNum};
-use ferrosm_mad::mad::Status;
-use ferrosm_mad::smp;
+use ferrosm_mad::attr::{MKeyViolationDetails, Notice, NoticeType, PortInfo, TrapNumber, id};
+use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortNum, Tid};
+use ferrosm_mad::mad::{Address, MadOut, Status};
+use ferrosm_mad::smp::{self, SmpRequest};
+use ferrosm_sim::fabric::{DropReason, Verdict};
 use ferrosm_sim::spec::PortAt;
 
 use crate::rig::{Rig, chain, path_to};
@@ -107,11 +108,113 @@ fn the_lease_ends_protection_unless_the_right_key_comes_in_time() {
 }
 
 #[test]
-fn a_violation_is_reported_by_trap_256() {
-    let mut rig = protected(2, 2, 0);
+fn the_end_of_the_lease_clears_the_level_and_leaves_the_key() {
+    let mut rig = protected(2, 3, 1);
     assert!(rig.get(&path_to(2), id::NODE_INFO, 0).is_none());
-    let traps = rig.advance();
-    let notice = Notice::decode(smp::data(&traps[0].mad));
+    rig.now = rig.now + Duration::from_secs(1);
+    assert_eq!(rig.port_info(&path_to(2), 1).m_key, KEY, "level 0 shows it");
+    let status = rig.change_port(&path_to(2), 1, |info| info.m_key = MKey::NONE);
+    assert_eq!(status, None, "and still lets nobody else write");
+}
+
+#[test]
+fn a_new_key_ends_the_lease_that_the_old_one_was_on() {
+    let mut rig = protected(2, 2, 10);
+    assert!(rig.get(&path_to(2), id::NODE_INFO, 0).is_none());
+    rig.m_key = KEY;
+    let next = MKey::new(0xBEEF);
+    assert_eq!(
+        rig.change_port(&path_to(2), 1, |info| info.m_key = next),
+        Some(Status::OK)
+    );
+    rig.now = rig.now + Duration::from_secs(20);
+    assert!(rig.get(&path_to(2), id::NODE_INFO, 0).is_none());
+    rig.m_key = next;
+    assert!(rig.get(&path_to(2), id::NODE_INFO, 0).is_some());
+}
+
+#[test]
+fn violations_are_counted_up_to_the_end_of_the_field_and_cleared_by_writing_zero() {
+    let mut rig = protected(2, 2, 0);
+    let at = PortAt::new(2, 1);
+    for _ in 0..3 {
+        assert!(rig.get(&path_to(2), id::NODE_INFO, 0).is_none());
+    }
+    rig.m_key = KEY;
+    for (written, left) in [(3, 3), (9, 3), (0, 0)] {
+        let status = rig.change_port(&path_to(2), 1, |info| info.m_key_violations = written);
+        assert_eq!(status, Some(Status::OK));
+        let info = rig.fabric.port_info(at).unwrap();
+        assert_eq!(info.m_key_violations, left, "written {written}");
+    }
+}
+
+#[test]
+fn an_sm_gets_its_requests_whatever_the_key_says() {
+    let mut rig = protected(2, 3, 0);
+    rig.fabric.attach(PortAt::new(2, 1)).unwrap();
+    let request = SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE);
+    let (verdict, out) = rig.send(&MadOut {
+        to: Address::DIRECTED,
+        mad: request.directed(&path_to(2), Tid(5)),
+    });
+    assert_eq!(verdict, Verdict::Delivered);
+    assert_eq!(out[0].at, PortAt::new(2, 1));
+}
+
+#[test]
+fn a_violation_is_reported_by_trap_256_with_its_request_and_the_way_back() {
+    let mut rig = protected(2, 2, 0);
+    rig.m_key = MKey::new(0xBAD);
+    assert!(rig.get(&path_to(2), id::LED_INFO, 1).is_none());
+    let notice = Notice::decode(smp::data(&rig.advance()[0].mad));
     assert_eq!(notice.trap_number, TrapNumber::BadMKey);
+    assert_eq!(notice.notice_type, NoticeType::Security);
     assert_eq!(notice.issuer_lid, Lid(3));
+    let mut dr_return_path = [0; 30];
+    dr_return_path[..2].copy_from_slice(&[1, 1]);
+    let expected = MKeyViolationDetails {
+        lid: Lid(3),
+        dr_slid: Lid::PERMISSIVE,
+        method: 1,
+        attr_id: id::LED_INFO,
+        attr_mod: AttrMod(1),
+        m_key: MKey::new(0xBAD),
+        dr_notice: true,
+        dr_path_truncated: false,
+        dr_hop_count: 2,
+        dr_return_path,
+    };
+    assert_eq!(MKeyViolationDetails::decode(&notice.data_details), expected);
+}
+
+#[test]
+fn a_way_back_of_more_than_thirty_hops_is_truncated_and_one_by_lid_has_none() {
+    let far = 32;
+    let mut rig = Rig::new(&chain(far - 1));
+    rig.configure_chain();
+    let path = path_to(far);
+    let lock = |info: &mut PortInfo| {
+        info.m_key = KEY;
+        info.m_key_protect_bits = 2;
+    };
+    assert_eq!(rig.change_port(&path, 1, lock), Some(Status::OK));
+    assert!(rig.get(&path, id::NODE_INFO, 0).is_none());
+    let details = |rig: &mut Rig| {
+        let trap = rig.advance()[0];
+        rig.m_key = KEY;
+        assert_eq!(rig.repress(&trap), Verdict::Taken);
+        rig.m_key = MKey::NONE;
+        let notice = Notice::decode(smp::data(&trap.mad));
+        MKeyViolationDetails::decode(&notice.data_details)
+    };
+    let told = details(&mut rig);
+    assert!(told.dr_notice && told.dr_path_truncated);
+    assert_eq!((told.dr_hop_count, told.dr_return_path), (30, [1; 30]));
+    rig.now = rig.now + Duration::from_secs(2);
+    assert_eq!(rig.by_lid(Lid(33)).0, Verdict::Dropped(DropReason::MKey));
+    let told = details(&mut rig);
+    assert!(!told.dr_notice && !told.dr_path_truncated);
+    assert_eq!((told.dr_hop_count, told.dr_return_path), (0, [0; 30]));
+    assert_eq!(told.dr_slid, Lid(1), "who asked");
 }

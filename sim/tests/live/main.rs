@@ -8,6 +8,7 @@
     reason = "all of it is tests, helpers included"
 )]
 
+mod attributes;
 mod discovery;
 mod lid_routing;
 mod m_key;

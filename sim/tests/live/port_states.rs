@@ -1,8 +1,11 @@
 //! PortInfo: the state machine and what a Set may ask.
 
-use ferrosm_mad::attr::{LinkSpeed, MtuCode, PhysState, PortInfo, PortState, id};
-use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_mad::attr::{
+    CapMask, CapMask2, LinkSpeed, LinkWidth, MtuCode, PKeyBlock, PhysState, PortInfo, PortState, id,
+};
+use ferrosm_mad::ids::{Lid, MKey, PortNum};
 use ferrosm_mad::mad::Status;
+use ferrosm_mad::smp::{self, SmpRequest};
 use ferrosm_sim::spec::PortAt;
 
 use crate::rig::{Rig, chain, path_to};
@@ -235,6 +238,207 @@ fn reregistration_is_counted_and_does_not_stay() {
         assert_eq!(status, OK);
         assert!(!rig.port_info(&path_to(2), 1).client_reregister);
         assert_eq!(rig.fabric.client_reregisters(PortAt::new(2, 1)), n);
+    }
+}
+
+#[test]
+fn the_answer_to_a_reregistration_shows_it_where_it_is_supported() {
+    let mut spec = chain(1);
+    spec.nodes[2].options.fewer_capabilities = CapMask::CLIENT_REREGISTER;
+    let mut rig = Rig::new(&spec);
+    for (node, port, shown) in [(0, 1, true), (1, 0, true), (1, 2, false), (2, 1, false)] {
+        let path = path_to(node);
+        let mut info = rig.port_info(&path, port);
+        info.lid = Lid(4);
+        info.port_state = PortState::NoChange;
+        info.port_physical_state = PhysState::NoChange;
+        info.client_reregister = true;
+        let request = SmpRequest::set(
+            id::PORT_INFO,
+            PortInfo::modifier(PortNum(port)),
+            rig.m_key,
+            info.encode(),
+        );
+        let answer = rig.ask(&path, &request).unwrap();
+        assert_eq!(answer.mad.status(), Status::OK);
+        let told = PortInfo::decode(smp::data(&answer.mad)).client_reregister;
+        assert_eq!(told, shown, "node {node} port {port}");
+        assert!(!rig.port_info(&path, port).client_reregister);
+    }
+    assert_eq!(rig.fabric.client_reregisters(PortAt::new(2, 1)), 0);
+}
+
+#[test]
+fn what_a_set_does_to_a_port_is_no_port_state_change_and_what_the_link_does_is_one() {
+    let mut rig = Rig::new(&chain(2));
+    rig.configure_chain();
+    rig.advance();
+    let disable = |info: &mut PortInfo| info.port_physical_state = PhysState::Disabled;
+    assert_eq!(rig.change_port(&path_to(1), 2, disable), OK);
+    let changed = |rig: &Rig, node| rig.fabric.switch_info(node).unwrap().port_state_change;
+    assert!(!changed(&rig, 1), "the SM did this itself");
+    assert!(changed(&rig, 2), "this end saw the link go");
+    assert_eq!(rig.fabric.pending_traps(), 1);
+    let enable = |info: &mut PortInfo| info.port_physical_state = PhysState::Polling;
+    assert_eq!(rig.change_port(&path_to(1), 2, enable), OK);
+    assert!(
+        changed(&rig, 1),
+        "Initialize is where the link went by itself"
+    );
+}
+
+#[test]
+fn a_sleeping_port_wakes_when_the_other_end_polls_and_two_sleep_for_ever() {
+    let mut rig = Rig::new(&chain(2));
+    let (a, b) = (PortAt::new(1, 2), PortAt::new(2, 1));
+    let sleep = |info: &mut PortInfo| info.port_physical_state = PhysState::Sleep;
+    assert_eq!(rig.change_port(&path_to(1), 2, sleep), OK);
+    assert!(rig.fabric.link_up(a), "the other end polls");
+    let by_default = |info: &mut PortInfo| info.link_down_default_state = 1;
+    assert_eq!(rig.change_port(&path_to(2), 1, by_default), OK);
+    rig.fabric.bounce(a).unwrap();
+    assert!(rig.fabric.link_up(a), "one sleeps, one polls");
+    assert_eq!(rig.change_port(&path_to(1), 2, by_default), OK);
+    assert_eq!(rig.set_state(&path_to(1), 2, PortState::Down), OK);
+    for at in [a, b] {
+        let info = rig.fabric.port_info(at).unwrap();
+        let state = (info.port_state, info.port_physical_state);
+        assert_eq!(state, (PortState::Down, PhysState::Sleep));
+    }
+    let poll = |info: &mut PortInfo| info.port_physical_state = PhysState::Polling;
+    assert_eq!(rig.change_port(&path_to(1), 2, poll), OK);
+    assert!(rig.fabric.link_up(b));
+}
+
+#[test]
+fn a_link_whose_ends_have_no_speed_in_common_waits_until_they_do() {
+    let mut rig = Rig::new(&chain(2));
+    let only = |legacy: u8| {
+        move |info: &mut PortInfo| {
+            info.link_speed_enabled = legacy;
+            info.link_speed_ext_enabled = 30;
+        }
+    };
+    assert_eq!(rig.change_port(&path_to(2), 1, only(1)), OK);
+    assert_eq!(rig.change_port(&path_to(1), 2, only(2)), OK);
+    assert!(rig.fabric.link_up(PortAt::new(2, 1)), "nothing yet");
+    assert_eq!(rig.set_state(&path_to(1), 2, PortState::Down), OK);
+    assert!(!rig.fabric.link_up(PortAt::new(2, 1)));
+    assert_eq!(rig.change_port(&path_to(1), 2, only(3)), OK);
+    let info = rig.fabric.port_info(PortAt::new(2, 1)).unwrap();
+    assert_eq!(info.port_state, PortState::Initialize);
+    assert_eq!(info.speed(), Some(LinkSpeed::Sdr));
+}
+
+#[test]
+fn the_widest_width_that_both_ends_enable_is_used() {
+    for (enabled, width) in [(0xFF, 4), (1, 1), (16, 2), (1 | 16, 2), (2 | 1, 4)] {
+        let mut rig = Rig::new(&chain(2));
+        let set = |info: &mut PortInfo| info.link_width_enabled = enabled;
+        assert_eq!(rig.change_port(&path_to(1), 2, set), OK);
+        assert_eq!(rig.set_state(&path_to(1), 2, PortState::Down), OK);
+        let info = rig.fabric.port_info(PortAt::new(2, 1)).unwrap();
+        assert_eq!(info.width(), Some(LinkWidth(width)), "{enabled:#x}");
+    }
+}
+
+/// Legacy, extended and second extended LinkSpeedActive and Supported, as the specification codes
+/// them.
+#[test]
+fn every_speed_is_told_in_its_own_field() {
+    let table = [
+        (LinkSpeed::Sdr, [1, 0, 0], [1, 0, 0]),
+        (LinkSpeed::Ddr, [2, 0, 0], [3, 0, 0]),
+        (LinkSpeed::Qdr, [4, 0, 0], [7, 0, 0]),
+        (LinkSpeed::Fdr10, [4, 0, 0], [7, 0, 0]),
+        (LinkSpeed::Fdr, [0, 1, 0], [7, 1, 0]),
+        (LinkSpeed::Edr, [0, 2, 0], [7, 3, 0]),
+        (LinkSpeed::Hdr, [0, 4, 0], [7, 7, 0]),
+        (LinkSpeed::Ndr, [0, 8, 0], [7, 15, 0]),
+        (LinkSpeed::Xdr, [0, 0, 1], [7, 15, 1]),
+    ];
+    for (speed, active, supported) in table {
+        let mut spec = chain(1);
+        for link in &mut spec.links {
+            link.speed = speed;
+        }
+        let mut rig = Rig::new(&spec);
+        let i = rig.port_info(&path_to(1), 2);
+        let told = [
+            i.link_speed_active,
+            i.link_speed_ext_active,
+            i.link_speed_ext_active2,
+        ];
+        assert_eq!(told, active, "{speed:?}");
+        let can = [
+            i.link_speed_supported,
+            i.link_speed_ext_supported,
+            i.link_speed_ext_supported2,
+        ];
+        assert_eq!(can, supported, "{speed:?}");
+        let mask = rig.port_info(&path_to(2), 1).capability_mask2;
+        assert_eq!(mask.has(CapMask2::LINK_SPEED_XDR), speed == LinkSpeed::Xdr);
+        assert_eq!(mask.has(CapMask2::LINK_SPEED_NDR), speed >= LinkSpeed::Ndr);
+        assert_eq!(mask.has(CapMask2::LINK_SPEED_HDR), speed >= LinkSpeed::Hdr);
+    }
+}
+
+#[test]
+fn an_adapter_tells_of_all_its_ports_and_each_keeps_its_own_key() {
+    let mut rig = Rig::new(&chain(1));
+    let path = path_to(2);
+    let other = rig.port_info(&path, 2);
+    assert_eq!(other.port_state, PortState::Down);
+    assert_eq!(
+        other.local_port_num,
+        PortNum(1),
+        "where the request came in"
+    );
+    assert_eq!(rig.change_port(&path, 2, |i| i.lid = Lid(7)), OK);
+    assert_eq!(rig.fabric.lid(PortAt::new(2, 2)).0, Lid(7));
+    assert_eq!(rig.fabric.lid(PortAt::new(2, 1)).0, Lid(0));
+    let lock = |i: &mut PortInfo| {
+        i.lid = Lid(7);
+        i.m_key = MKey::new(5);
+        i.m_key_protect_bits = 2;
+    };
+    assert_eq!(rig.change_port(&path, 2, lock), OK);
+    let modifier = PortInfo::modifier(PortNum(2)).0;
+    assert!(rig.get(&path, id::PORT_INFO, modifier).is_none());
+    assert!(rig.get(&path, id::NODE_INFO, 0).is_some());
+    assert_eq!(
+        rig.fabric
+            .port_info(PortAt::new(2, 2))
+            .unwrap()
+            .m_key_violations,
+        1
+    );
+    rig.m_key = MKey::new(5);
+    assert_eq!(rig.port_info(&path, 2).m_key, MKey::new(5));
+}
+
+#[test]
+fn a_switch_has_its_filters_only_where_it_can_filter() {
+    for cap in [32, 0] {
+        let mut spec = chain(1);
+        let mut caps = spec.nodes[1].caps();
+        caps.partition_enforcement_cap = cap;
+        spec.nodes[1].options.caps = Some(caps);
+        let mut rig = Rig::new(&spec);
+        let set = |i: &mut PortInfo| {
+            i.partition_enforcement_inbound = true;
+            i.partition_enforcement_outbound = true;
+            i.filter_raw_inbound = true;
+        };
+        assert_eq!(rig.change_port(&path_to(1), 2, set), OK);
+        let i = rig.fabric.port_info(PortAt::new(1, 2)).unwrap();
+        assert_eq!(i.partition_enforcement_inbound, cap != 0);
+        assert_eq!(i.partition_enforcement_outbound, cap != 0);
+        assert!(i.filter_raw_inbound);
+        assert_eq!(rig.fabric.pkeys(PortAt::new(1, 2)).len(), cap.into());
+        let modifier = PKeyBlock::modifier(0, PortNum(2)).0;
+        let answer = rig.get(&path_to(1), id::PKEY_TABLE, modifier).unwrap();
+        assert_eq!(answer.mad.status().is_ok(), cap != 0);
     }
 }
 

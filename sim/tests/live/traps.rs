@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use ferrosm_mad::attr::{
-    LinkErrorDetails, LocalChangeDetails, Notice, PortState, PortStateDetails, TrapNumber, id,
+    CapMask, LinkErrorDetails, LocalChangeDetails, Notice, NoticeType, PortInfo, PortState,
+    PortStateDetails, TrapNumber, id,
 };
-use ferrosm_mad::ids::{Lid, MKey, PortNum, SystemImageGuid};
+use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortNum, SystemImageGuid};
 use ferrosm_mad::mad::{MadIn, Method, Status};
-use ferrosm_mad::smp;
-use ferrosm_sim::fabric::{DropReason, Verdict};
+use ferrosm_mad::smp::{self, SmpRequest};
+use ferrosm_sim::fabric::{DropReason, LocalChange, Verdict};
 use ferrosm_sim::spec::PortAt;
 
 use crate::rig::{Rig, chain, path_to};
@@ -187,11 +188,7 @@ fn a_program_that_becomes_an_sm_is_announced_by_trap_144() {
     let n = notice(&rig.advance()[0]);
     let details = LocalChangeDetails::decode(&n.data_details);
     assert_eq!(n.trap_number, TrapNumber::LocalChange);
-    assert!(
-        details
-            .capability_mask
-            .has(ferrosm_mad::attr::CapMask::IS_SM)
-    );
+    assert!(details.capability_mask.has(CapMask::IS_SM));
 }
 
 #[test]
@@ -251,4 +248,175 @@ fn a_moved_cable_is_a_link_at_the_new_port() {
         rig.get(&"0,1,4".parse().unwrap(), id::NODE_INFO, 0)
             .is_some()
     );
+}
+
+#[test]
+fn only_an_active_port_sends_traps_and_one_that_is_active_again_goes_on() {
+    let mut rig = configured();
+    let host = PortAt::new(3, 1);
+    rig.fabric.inject_trap(host, TrapNumber::FlowControl);
+    rig.fabric.bounce(host).unwrap();
+    assert!(
+        rig.advance().iter().all(|t| notice(t).issuer_lid != Lid(4)),
+        "it is in Initialize"
+    );
+    assert_eq!(rig.fabric.pending_traps(), 2, "switch 2's is the other");
+    rig.fabric.inject_trap(host, TrapNumber::BufferOverrun);
+    assert_eq!(rig.fabric.pending_traps(), 2, "and takes no new one");
+    for state in [PortState::Armed, PortState::Active] {
+        assert_eq!(rig.set_state(&path_to(3), 1, state), Some(Status::OK));
+        assert_eq!(rig.set_state(&path_to(2), 2, state), Some(Status::OK));
+    }
+    rig.now = rig.now + SPACING;
+    let numbers: Vec<_> = rig
+        .advance()
+        .iter()
+        .map(|t| notice(t).trap_number)
+        .collect();
+    assert!(numbers.contains(&TrapNumber::FlowControl));
+}
+
+#[test]
+fn a_node_that_cannot_send_traps_sends_none() {
+    let mut spec = chain(2);
+    spec.nodes[3].options.fewer_capabilities = CapMask::TRAP;
+    let mut rig = Rig::new(&spec);
+    rig.configure_chain();
+    rig.fabric
+        .inject_trap(PortAt::new(3, 1), TrapNumber::LocalLinkIntegrity);
+    assert_eq!(rig.fabric.pending_traps(), 0);
+}
+
+#[test]
+fn each_local_change_has_its_flag_and_no_change_has_no_trap() {
+    let host = PortAt::new(3, 1);
+    let table = [
+        (LocalChange::LinkWidthEnabled(1), 2),
+        (
+            LocalChange::LinkSpeedEnabled {
+                legacy: 7,
+                extended: 1,
+                extended2: 0,
+            },
+            4,
+        ),
+        (LocalChange::SmPriority, 8),
+        (LocalChange::CapabilityMask2(0x0031), 0x20),
+    ];
+    for (change, flag) in table {
+        let mut rig = configured();
+        rig.fabric.local_change(host, change).unwrap();
+        let n = notice(&rig.advance()[0]);
+        assert_eq!(n.trap_number, TrapNumber::LocalChange);
+        assert_eq!(n.notice_type, NoticeType::Informational);
+        let details = LocalChangeDetails::decode(&n.data_details);
+        assert!(details.other_local_changes);
+        assert_eq!(details.change_flags, flag, "{change:?}");
+        let again = rig.fabric.pending_traps();
+        if change != LocalChange::SmPriority {
+            rig.fabric.local_change(host, change).unwrap();
+            assert_eq!(rig.fabric.pending_traps(), again);
+        }
+    }
+    let mut rig = configured();
+    let mask = rig.fabric.port_info(host).unwrap().capability_mask.0 | CapMask::SM_DISABLED;
+    let change = LocalChange::CapabilityMask(mask);
+    rig.fabric.local_change(host, change).unwrap();
+    let n = notice(&rig.advance()[0]);
+    let details = LocalChangeDetails::decode(&n.data_details);
+    assert_eq!((details.capability_mask.0, details.change_flags), (mask, 0));
+    assert!(!details.other_local_changes);
+}
+
+#[test]
+fn a_change_is_not_told_by_a_node_that_says_it_tells_none() {
+    let mut spec = chain(2);
+    spec.nodes[3].options.fewer_capabilities =
+        CapMask::OTHER_LOCAL_CHANGES | CapMask::CAP_MASK_NOTICE;
+    let mut rig = Rig::new(&spec);
+    rig.configure_chain();
+    rig.fabric.set_description(3, "renamed");
+    rig.fabric.set_is_sm(PortAt::new(3, 1), true).unwrap();
+    assert_eq!(rig.fabric.pending_traps(), 0);
+}
+
+#[test]
+fn a_node_keeps_a_hundred_notices_and_no_more() {
+    let mut rig = configured();
+    let key = |i: &mut PortInfo| {
+        i.m_key = MKey::new(9);
+        i.m_key_protect_bits = 2;
+    };
+    assert_eq!(rig.change_port(&path_to(3), 1, key), Some(Status::OK));
+    for modifier in 0..150 {
+        assert!(rig.get(&path_to(3), id::VENDOR_DIAG, modifier).is_none());
+    }
+    assert_eq!(rig.fabric.pending_traps(), 100);
+}
+
+#[test]
+fn the_notice_queue_is_read_and_cleared_by_its_toggle() {
+    let mut spec = chain(2);
+    spec.nodes[2].options.more_capabilities = CapMask::NOTICE;
+    let mut rig = Rig::new(&spec);
+    rig.configure_chain();
+    rig.advance();
+    let path = path_to(2);
+    let read = |rig: &mut Rig| {
+        let answer = rig.get(&path, id::NOTICE, 0).unwrap();
+        assert_eq!(answer.mad.status(), Status::OK);
+        Notice::decode(smp::data(&answer.mad))
+    };
+    while rig.fabric.pending_traps() > 0 {
+        rig.now = rig.now + SPACING;
+        for trap in rig.advance() {
+            rig.repress(&trap);
+        }
+    }
+    assert_eq!(read(&mut rig).notice_type, NoticeType::Empty);
+    for number in [TrapNumber::LocalLinkIntegrity, TrapNumber::BufferOverrun] {
+        rig.fabric.inject_trap(PortAt::new(2, 1), number);
+    }
+    let clear = |rig: &mut Rig, toggle| {
+        let data = Notice {
+            notice_toggle: toggle,
+            ..Notice::default()
+        };
+        let request = SmpRequest::set(id::NOTICE, AttrMod(0), MKey::NONE, data.encode());
+        let answer = rig.ask(&path, &request).unwrap();
+        Notice::decode(smp::data(&answer.mad))
+    };
+    let first = read(&mut rig);
+    assert_eq!(first.trap_number, TrapNumber::LocalLinkIntegrity);
+    assert_eq!((first.notice_count, first.notice_toggle), (2, false));
+    let same = clear(&mut rig, true);
+    assert_eq!(same, first, "the wrong toggle: a Set that came twice");
+    let second = clear(&mut rig, false);
+    assert_eq!(second.trap_number, TrapNumber::BufferOverrun);
+    assert_eq!((second.notice_count, second.notice_toggle), (1, true));
+    assert_eq!(clear(&mut rig, true).notice_type, NoticeType::Empty);
+    assert_eq!(rig.fabric.pending_traps(), 0, "what is cleared is not sent");
+}
+
+#[test]
+fn two_ports_of_an_adapter_keep_their_distances_for_themselves() {
+    let mut spec = chain(1);
+    spec.links.push(crate::rig::cable((2, 2), (1, 3)));
+    let mut rig = Rig::new(&spec);
+    rig.configure_chain();
+    let path: smp::DrPath = "0,1,3".parse().unwrap();
+    let address = |i: &mut PortInfo| {
+        i.lid = Lid(7);
+        i.master_sm_lid = Lid(1);
+    };
+    assert_eq!(rig.change_port(&path, 2, address), Some(Status::OK));
+    for state in [PortState::Armed, PortState::Active] {
+        assert_eq!(rig.set_state(&path, 2, state), Some(Status::OK));
+    }
+    for port in [1, 2] {
+        rig.fabric
+            .inject_trap(PortAt::new(2, port), TrapNumber::FlowControl);
+    }
+    let lids: Vec<_> = rig.advance().iter().map(|t| notice(t).issuer_lid).collect();
+    assert_eq!(lids, [Lid(3), Lid(7)]);
 }
