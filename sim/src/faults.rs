@@ -9,7 +9,7 @@ use ferrosm_mad::attr::{LinkSpeed, LinkWidth, TrapNumber};
 use ferrosm_mad::ids::{AttrId, Lid, Lmc, NodeGuid, PortGuid};
 use ferrosm_mad::mad::Status;
 
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, PortCounter};
 use crate::net::ForeignSm;
 use crate::spec::{LinkSpec, NodeIdx, PortAt};
 
@@ -287,6 +287,24 @@ pub enum Action {
     Agent(Option<NodeIdx>, AgentChange),
     /// Chance that a MAD of this attribute is lost at a place; 0 ends it.
     AttrLoss(Place, AttrId, f64),
+    /// [`Fabric::add_errors`].
+    Count {
+        /// The port that counts.
+        at: PortAt,
+        /// What.
+        counter: PortCounter,
+        /// How many more.
+        n: u64,
+    },
+    /// Gives a counter a value, as [`Fabric::add_errors`] would.
+    SetCounter {
+        /// The port that counts.
+        at: PortAt,
+        /// What.
+        counter: PortCounter,
+        /// How many in all.
+        value: u64,
+    },
     /// Ends all faults at a place: of the fabric, those of all nodes and cables too.
     Heal(Place),
     /// An SM of somebody else appears at an end port.
@@ -331,6 +349,8 @@ impl Action {
             Self::Agent(..) => 28,
             Self::AttrLoss(..) => 29,
             Self::Heal(_) => 30,
+            Self::Count { .. } => 31,
+            Self::SetCounter { .. } => 32,
         }
     }
 }

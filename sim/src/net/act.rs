@@ -76,6 +76,8 @@ impl Net {
             | Action::LinkTraining(_)
             | Action::PortGuid(..)
             | Action::Lid(..)
+            | Action::Count { .. }
+            | Action::SetCounter { .. }
             | Action::Call(_) => change(self.fabric_mut(), action)?,
         }
         self.faults_changed();
@@ -173,6 +175,17 @@ fn change(fabric: &mut Fabric, action: Action) -> Result<(), SpecError> {
         }
         Action::CorruptLft(node, lid, port) => {
             fabric.corrupt_lft(node, lid, port);
+            Ok(())
+        }
+        Action::Count { at, counter, n } => {
+            fabric.port_info(at).ok_or(SpecError::NoSuchPort(at))?;
+            fabric.add_errors(at, counter, n);
+            Ok(())
+        }
+        Action::SetCounter { at, counter, value } => {
+            fabric.port_info(at).ok_or(SpecError::NoSuchPort(at))?;
+            let now = fabric.port_counters(at).get(counter);
+            fabric.add_errors(at, counter, value.wrapping_sub(now));
             Ok(())
         }
         Action::Call(f) => {

@@ -9,26 +9,31 @@ use ferrosm_mad::smp::{DATA_LEN, DATA_OFFSET};
 use rand::Rng;
 
 use super::queue::Key;
-use super::table::{below, chance, up_to};
+use super::table::{Trip, below, chance, up_to};
 use super::{Event, Net, TraceEvent};
-use crate::fabric::{Delivery, Packet, Reaction};
+use crate::fabric::{Delivery, Packet, PortCounter, Reaction};
 use crate::faults::{Faults, Garbage};
 use crate::spec::PortAt;
+
+/// What PortXmitWait counts in: about a flit time of hardware.
+const XMIT_WAIT_TICK: Duration = Duration::from_nanos(20);
 
 impl Net {
     /// Sends a packet off: it arrives later, perhaps twice, or never.
     pub(super) fn journey(&mut self, mut packet: Packet, out: &mut Vec<Delivery>) {
+        if packet.is_multicast() {
+            return self.spread(&packet, out);
+        }
         if self.plain {
             return self.rush(packet, out);
         }
         let from = packet.at;
         self.note(Event::Sent, from, &packet);
-        let (result, lost, duplicate, mut flight) = if self.table.is_even() {
+        let (result, trip) = if self.table.is_even() {
             let lost = chance(&mut self.rng, self.table.all.loss);
             let result = self.fabric.travel(&mut packet);
-            let hops = u32::from(packet.hops);
-            let flight = self.table.hop_time * hops + self.table.all.latency * (hops + 1);
-            (result, lost, 0.0, flight)
+            let flight = self.table.even_flight(packet.hops);
+            (result, Trip::new(lost, flight))
         } else {
             let attr = packet.mad.attr_id();
             let Self {
@@ -42,25 +47,80 @@ impl Net {
             let result = fabric.travel_seen(&mut packet, |at| {
                 table.enter(at, attr, *now, &mut trip, rng);
             });
-            (result, trip.lost, trip.duplicate, trip.flight)
+            (result, trip)
         };
+        self.count_waits();
         if let Err(reason) = result {
             self.fabric.count_drop(reason);
             self.note(Event::Dropped(reason), packet.at, &packet);
             return;
         }
-        if lost {
+        if trip.lost {
             self.note(Event::Lost, packet.at, &packet);
             return;
         }
-        let (chance_of_two, jitter) = self.table.spread(from.node, packet.at.node);
-        let copies = 1 + u32::from(chance(&mut self.rng, chance_of_two.max(duplicate)));
-        flight = flight.max(Duration::ZERO);
+        self.land(&packet, from, &trip);
+    }
+
+    /// Sends a multicast packet off: a copy arrives at each port that the tables lead to.
+    ///
+    /// Faults on the way lose copies; what a cable or node adds to the time of a packet, it does not
+    /// add to that of a copy.
+    fn spread(&mut self, packet: &Packet, out: &mut Vec<Delivery>) {
+        let from = packet.at;
+        self.note(Event::Sent, from, packet);
+        let attr = packet.mad.attr_id();
+        let mut copies = Vec::new();
+        let Self {
+            fabric,
+            rng,
+            table,
+            now,
+            ..
+        } = self;
+        let begin = table.begin(from.node, attr, rng);
+        let result = fabric.spread_seen(packet, &mut copies, |at| {
+            let mut trip = Trip::new(false, Duration::ZERO);
+            table.enter(at, attr, *now, &mut trip, rng);
+            !trip.lost
+        });
+        self.count_waits();
+        if let Err(reason) = result {
+            self.fabric.count_drop(reason);
+            return self.note(Event::Dropped(reason), from, packet);
+        }
+        for copy in copies {
+            if begin.lost {
+                self.note(Event::Lost, copy.at, &copy);
+            } else if self.plain {
+                self.serve(copy, out);
+            } else {
+                let flight = self.table.even_flight(copy.hops);
+                self.land(&copy, from, &Trip::new(false, flight));
+            }
+        }
+    }
+
+    /// A packet that got through arrives once or twice, after its flight.
+    fn land(&mut self, packet: &Packet, from: PortAt, trip: &Trip) {
+        let (duplicate, jitter) = self.table.spread(from.node, packet.at.node);
+        let copies = 1 + u32::from(chance(&mut self.rng, duplicate.max(trip.duplicate)));
         for _ in 0..copies {
             let extra = up_to(&mut self.rng, jitter);
-            let index = self.queue.put(packet);
-            self.queue
-                .push(self.now + flight + extra, Key::Arrive(index));
+            let index = self.queue.put(*packet);
+            let when = self.now + trip.flight + extra;
+            self.queue.push(when, Key::Arrive(index));
+        }
+    }
+
+    /// The senders count what they waited for credits.
+    fn count_waits(&mut self) {
+        while let Some((into, waited)) = self.table.waits.pop() {
+            if let Some(sender) = self.fabric.peer(into) {
+                let ticks = waited.as_nanos() / XMIT_WAIT_TICK.as_nanos();
+                let ticks = u64::try_from(ticks).unwrap_or(u64::MAX);
+                self.fabric.add_errors(sender, PortCounter::XmitWait, ticks);
+            }
         }
     }
 

@@ -80,6 +80,16 @@ pub(super) struct Trip {
     pub(super) flight: Duration,
 }
 
+impl Trip {
+    pub(super) const fn new(lost: bool, flight: Duration) -> Self {
+        Self {
+            lost,
+            duplicate: 0.0,
+            flight,
+        }
+    }
+}
+
 impl FaultTable {
     pub(super) const fn new() -> Self {
         Self {
@@ -215,6 +225,12 @@ impl FaultTable {
             return self.all;
         }
         self.nodes.get(&node).copied().unwrap_or(self.all)
+    }
+
+    /// Time that a packet takes over so many links where all places are alike.
+    pub(super) fn even_flight(&self, hops: u16) -> Duration {
+        let hops = u32::from(hops);
+        self.hop_time * hops + self.all.latency * (hops + 1)
     }
 
     /// A packet begins its way at a node.

@@ -1,0 +1,75 @@
+//! Words, quoted texts and brackets of a line, each with its column.
+
+use super::error::{Problem, ScenarioError};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Token {
+    Word(String),
+    Quoted(String),
+    Open,
+    Close,
+}
+
+impl Token {
+    /// For messages.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::Word(text) => format!("`{text}`"),
+            Self::Quoted(text) => format!("{text:?}"),
+            Self::Open => "`[`".to_owned(),
+            Self::Close => "`]`".to_owned(),
+        }
+    }
+}
+
+/// The tokens of a line up to a remark, and the column after the last.
+pub(super) fn tokens(line: &str) -> Result<(Vec<(Token, u32)>, u32), ScenarioError> {
+    let mut found = Vec::new();
+    let mut chars = line.chars().zip(1u32..).peekable();
+    let mut end = 1;
+    while let Some(&(c, column)) = chars.peek() {
+        if c == '#' {
+            break;
+        }
+        chars.next();
+        if c.is_whitespace() {
+            continue;
+        }
+        end = column + 1;
+        let token = match c {
+            '[' => Token::Open,
+            ']' => Token::Close,
+            '"' => {
+                let mut text = String::new();
+                loop {
+                    let Some((c, at)) = chars.next() else {
+                        return Err(ScenarioError::new(column, Problem::OpenQuote));
+                    };
+                    end = at + 1;
+                    match c {
+                        '"' => break,
+                        // A backslash keeps the character after it.
+                        '\\' => text.extend(chars.next().map(|(c, _)| c)),
+                        c => text.push(c),
+                    }
+                }
+                Token::Quoted(text)
+            }
+            c => {
+                let mut text = String::from(c);
+                while let Some((c, at)) = chars.next_if(|(c, _)| is_plain(*c)) {
+                    text.push(c);
+                    end = at + 1;
+                }
+                Token::Word(text)
+            }
+        };
+        found.push((token, column));
+    }
+    Ok((found, end))
+}
+
+/// Whether a character can stand in a word.
+pub(super) fn is_plain(c: char) -> bool {
+    !c.is_whitespace() && !matches!(c, '[' | ']' | '"' | '#')
+}

@@ -1,0 +1,442 @@
+//! Statements read: a line to a [`Statement`], or what was expected where.
+
+use std::time::Duration;
+
+use ferrosm_mad::attr::{LinkSpeed, LinkWidth, SmState, id};
+use ferrosm_mad::ids::{AttrId, Lid, Lmc};
+use ferrosm_mad::mad::Status;
+
+use super::ast::{
+    AgentSet, CableRef, CableVerb, Column, Command, Every, ForeignSpec, NodeRef, NodeVerb, Percent,
+    PlaceRef, PortRef, Query, Statement, Target, When, WireSet,
+};
+use super::error::{Problem, ScenarioError};
+use super::lex::{Token, tokens};
+use super::print::{GARBAGE, SM_STATES};
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// Reads a line; `None` where there is nothing but a remark.
+pub(super) fn statement(line: &str) -> Result<Option<Statement>> {
+    let (tokens, end) = tokens(line)?;
+    if tokens.is_empty() {
+        return Ok(None);
+    }
+    let mut p = Parser {
+        tokens,
+        end,
+        next: 0,
+    };
+    let when = if p.keyword("at") {
+        When::At(p.time()?)
+    } else if p.keyword("after") {
+        When::After(p.time()?)
+    } else {
+        When::Same
+    };
+    let every = p.keyword("every").then(|| p.every()).transpose()?;
+    let command = p.command()?;
+    if p.next < p.tokens.len() {
+        return Err(p.expected("the end of the line"));
+    }
+    Ok(Some(Statement {
+        when,
+        every,
+        command,
+    }))
+}
+
+struct Parser {
+    tokens: Vec<(Token, u32)>,
+    end: u32,
+    next: usize,
+}
+
+impl Parser {
+    fn column(&self) -> u32 {
+        self.tokens.get(self.next).map_or(self.end, |t| t.1)
+    }
+
+    fn expected(&self, what: &str) -> ScenarioError {
+        let found = self.tokens.get(self.next);
+        let found = found.map_or("the end of the line".to_owned(), |(t, _)| t.shown());
+        let expected = what.to_owned();
+        ScenarioError::new(self.column(), Problem::Expected { expected, found })
+    }
+
+    fn peek_word(&self) -> Option<&str> {
+        match self.tokens.get(self.next) {
+            Some((Token::Word(text), _)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Takes a word if it is this one.
+    fn keyword(&mut self, word: &str) -> bool {
+        let here = self.peek_word() == Some(word);
+        self.next += usize::from(here);
+        here
+    }
+
+    fn must(&mut self, word: &str) -> Result<()> {
+        if self.keyword(word) {
+            Ok(())
+        } else {
+            Err(self.expected(&format!("`{word}`")))
+        }
+    }
+
+    fn bracket(&mut self, token: &Token) -> bool {
+        let here = self.tokens.get(self.next).is_some_and(|t| t.0 == *token);
+        self.next += usize::from(here);
+        here
+    }
+
+    /// A word that `read` understands.
+    fn word<T>(&mut self, what: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<T> {
+        match self.peek_word().and_then(read) {
+            Some(value) => {
+                self.next += 1;
+                Ok(value)
+            }
+            None => Err(self.expected(what)),
+        }
+    }
+
+    /// One of the words of a list.
+    fn one_of<T: Copy>(&mut self, what: &str, list: &[(T, &str)]) -> Result<T> {
+        self.word(what, |w| list.iter().find(|e| e.1 == w).map(|e| e.0))
+    }
+
+    fn number<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T> {
+        self.word(what, |w| T::try_from(number(w)?).ok())
+    }
+
+    fn time(&mut self) -> Result<Duration> {
+        self.word("a time as 2s, 100ms, 5us or 300ns", time)
+    }
+
+    fn percent(&mut self) -> Result<Percent> {
+        self.word("a chance from 0% to 100%", percent)
+    }
+
+    fn every(&mut self) -> Result<Every> {
+        let period = self.time()?;
+        let times = self.word("how many times, at least 1", |w| {
+            number(w)
+                .and_then(|n| u32::try_from(n).ok())
+                .filter(|n| *n > 0)
+        })?;
+        self.must("times")?;
+        Ok(Every { period, times })
+    }
+
+    /// A text in quotes or a word.
+    fn text(&mut self, what: &str) -> Result<String> {
+        let text = match self.tokens.get(self.next) {
+            Some((Token::Word(text) | Token::Quoted(text), _)) => text.clone(),
+            _ => return Err(self.expected(what)),
+        };
+        self.next += 1;
+        Ok(text)
+    }
+
+    fn node(&mut self) -> Result<NodeRef> {
+        let column = Column(self.column());
+        let quoted = matches!(self.tokens.get(self.next), Some((Token::Quoted(_), _)));
+        let text = self.text("a node")?;
+        if quoted {
+            return Ok(NodeRef::Name(text, column));
+        }
+        Ok(match number(&text) {
+            Some(guid) if text.starts_with("0x") => NodeRef::Guid(guid, column),
+            Some(index) => NodeRef::Index(usize::try_from(index).unwrap_or(usize::MAX), column),
+            None => NodeRef::Name(text, column),
+        })
+    }
+
+    /// A node and perhaps a port of it.
+    fn target(&mut self) -> Result<Target> {
+        let node = self.node()?;
+        if !self.bracket(&Token::Open) {
+            return Ok(Target::Node(node));
+        }
+        let port = self.number("a port number from 0 to 254")?;
+        if !self.bracket(&Token::Close) {
+            return Err(self.expected("`]`"));
+        }
+        Ok(Target::Port(PortRef { node, port }))
+    }
+
+    fn port(&mut self) -> Result<PortRef> {
+        let begin = self.next;
+        match self.target()? {
+            Target::Port(port) => Ok(port),
+            Target::Node(_) => {
+                let error = self.expected("a port number in brackets, as in NODE[1]");
+                self.next = begin;
+                Err(error)
+            }
+        }
+    }
+
+    fn cable(&mut self) -> Result<CableRef> {
+        if self.keyword("into") {
+            return Ok(CableRef::Into(self.port()?));
+        }
+        if self.keyword("out-of") {
+            return Ok(CableRef::OutOf(self.port()?));
+        }
+        let _ = self.keyword("link") || self.keyword("port");
+        Ok(CableRef::Both(self.port()?))
+    }
+
+    fn place(&mut self) -> Result<PlaceRef> {
+        if self.next == self.tokens.len() || self.keyword("all") {
+            return Ok(PlaceRef::All);
+        }
+        if self.keyword("node") {
+            return Ok(PlaceRef::Node(self.node()?));
+        }
+        match self.peek_word() {
+            Some("link" | "port" | "into" | "out-of") => Ok(PlaceRef::Cable(self.cable()?)),
+            _ => Ok(match self.target()? {
+                Target::Node(node) => PlaceRef::Node(node),
+                Target::Port(port) => PlaceRef::Cable(CableRef::Both(port)),
+            }),
+        }
+    }
+
+    /// All nodes or one.
+    fn nodes(&mut self) -> Result<Option<NodeRef>> {
+        if self.next == self.tokens.len() || self.keyword("all") {
+            return Ok(None);
+        }
+        let _ = self.keyword("node");
+        self.node().map(Some)
+    }
+
+    fn width(&mut self) -> Result<LinkWidth> {
+        self.word("a width: 1x, 2x, 4x, 8x or 12x", |w| {
+            let lanes = w.to_ascii_lowercase();
+            let lanes = lanes.strip_suffix('x')?.parse().ok()?;
+            [1, 2, 4, 8, 12]
+                .contains(&lanes)
+                .then_some(LinkWidth(lanes))
+        })
+    }
+
+    fn speed(&mut self) -> Result<LinkSpeed> {
+        self.word("a speed from sdr to xdr", |w| {
+            LinkSpeed::ALL
+                .into_iter()
+                .find(|s| s.name().eq_ignore_ascii_case(w))
+        })
+    }
+
+    fn command(&mut self) -> Result<Command> {
+        let Some(verb) = self.peek_word().map(str::to_owned) else {
+            return Err(self.expected("a command (see `help`)"));
+        };
+        self.next += 1;
+        if let Some((verb, _)) = CableVerb::ALL.into_iter().find(|e| e.1 == verb) {
+            return Ok(Command::Cable(verb, self.port()?));
+        }
+        if let Some((verb, _)) = NodeVerb::ALL.into_iter().find(|e| e.1 == verb) {
+            return Ok(Command::Node(verb, self.node()?));
+        }
+        if let Some(set) = self.wire(&verb)? {
+            return Ok(Command::Wire(set, self.place()?));
+        }
+        if let Some(set) = self.agent(&verb)? {
+            return Ok(Command::Agent(set, self.nodes()?));
+        }
+        Ok(match verb.as_str() {
+            "flap" => {
+                let port = self.port()?;
+                self.must("period")?;
+                let period = self.time()?;
+                self.must("times")?;
+                let times = self.number("how many times")?;
+                Command::Flap {
+                    port,
+                    period,
+                    times,
+                }
+            }
+            "plug" => Command::Plug {
+                ends: [self.port()?, self.port()?],
+                width: self.width()?,
+                speed: self.speed()?,
+            },
+            "move" => Command::Move(self.port()?, self.port()?),
+            "swap" => Command::Swap(self.port()?, self.port()?),
+            "degrade" => {
+                let port = self.port()?;
+                let width = self.width()?;
+                Command::Degrade(port, self.speed()?, width)
+            }
+            "training" => Command::Training(self.time()?),
+            "rename" => Command::Rename(self.node()?, self.text("the new description")?),
+            "guid" => Command::Guid(self.target()?, self.number("a GUID")?),
+            "lid" => {
+                let port = self.port()?;
+                let lid = Lid(self.number("a LID")?);
+                let lmc = if self.keyword("lmc") {
+                    self.word("an LMC from 0 to 7", |w| {
+                        u8::try_from(number(w)?).ok().filter(|n| *n < 8)
+                    })?
+                } else {
+                    0
+                };
+                Command::Lid(port, lid, Lmc(lmc))
+            }
+            "corrupt-lft" => {
+                let node = self.node()?;
+                self.must("lid")?;
+                let lid = Lid(self.number("a LID")?);
+                self.must("port")?;
+                let port = self.number("a port number from 0 to 255")?;
+                Command::CorruptLft { node, lid, port }
+            }
+            "trap" => Command::Trap(self.number("the number of a trap")?, self.target()?),
+            "sm" => self.sm()?,
+            "drain" => Command::Drain(self.time()?, self.cable()?),
+            "error" => {
+                self.must("attr")?;
+                let attr = self.word("an attribute as 0x15 or PortInfo", attribute)?;
+                Command::Error(attr, self.percent()?, self.place()?)
+            }
+            "heal" => Command::Heal(self.place()?),
+            "count" | "counter" => {
+                let port = self.port()?;
+                let column = Column(self.column());
+                let name = self.text("the name of a counter")?;
+                let n = self.number("a number")?;
+                if verb == "count" {
+                    Command::Count(port, name, n, column)
+                } else {
+                    Command::Counter(port, name, n, column)
+                }
+            }
+            "counters" if self.next == self.tokens.len() => Command::Query(Query::Counters(None)),
+            "counters" => Command::Query(Query::Counters(Some(self.target()?))),
+            "clients" => Command::Query(Query::Clients),
+            "links" => Command::Query(Query::Links),
+            "status" => Command::Query(Query::Status),
+            "help" => Command::Query(Query::Help),
+            _ => {
+                self.next -= 1;
+                return Err(self.expected("a command (see `help`)"));
+            }
+        })
+    }
+
+    fn wire(&mut self, verb: &str) -> Result<Option<WireSet>> {
+        Ok(Some(match verb {
+            "loss" => WireSet::Loss(self.percent()?),
+            "duplicate" => WireSet::Duplicate(self.percent()?),
+            "jitter" => WireSet::Jitter(self.time()?),
+            "latency" => WireSet::Latency(self.time()?),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn agent(&mut self, verb: &str) -> Result<Option<AgentSet>> {
+        Ok(Some(match verb {
+            "service" => AgentSet::Service(self.time()?),
+            "backlog" => AgentSet::Backlog(self.number("how many MADs may wait")?),
+            "delay" => AgentSet::Delay(self.time()?),
+            "refuse" if self.keyword("off") => AgentSet::Refuse(None),
+            "refuse" => AgentSet::Refuse(Some(Status(self.number("a status as 0x1c, or `off`")?))),
+            "garbage" if self.keyword("off") => AgentSet::Garbage(None, Percent::ALL),
+            "garbage" => {
+                let what = "data, status, tid, attribute, modifier, any or off";
+                let kind = self.one_of(what, &GARBAGE)?;
+                let has_chance = self.peek_word().is_some_and(|w| w.ends_with('%'));
+                let chance = if has_chance {
+                    self.percent()?
+                } else {
+                    Percent::ALL
+                };
+                AgentSet::Garbage(Some(kind), chance)
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn sm(&mut self) -> Result<Command> {
+        let target = self.target()?;
+        if self.keyword("off") {
+            return Ok(Command::SmOff(target));
+        }
+        let mut sm = ForeignSpec {
+            priority: 0,
+            guid: None,
+            state: SmState::Standby,
+            obeys: true,
+        };
+        while self.next < self.tokens.len() {
+            if self.keyword("priority") {
+                sm.priority = self.word("a priority from 0 to 15", |w| {
+                    u8::try_from(number(w)?).ok().filter(|n| *n < 16)
+                })?;
+            } else if self.keyword("guid") {
+                sm.guid = Some(self.number("a GUID")?);
+            } else if self.keyword("state") {
+                let what = "not-active, discovering, standby or master";
+                sm.state = self.one_of(what, &SM_STATES)?;
+            } else if self.keyword("stubborn") {
+                sm.obeys = false;
+            } else {
+                return Err(self.expected("off, priority, guid, state or stubborn"));
+            }
+        }
+        Ok(Command::Sm(target, sm))
+    }
+}
+
+/// Decimal, or hexadecimal after `0x`.
+fn number(word: &str) -> Option<u64> {
+    match word.strip_prefix("0x") {
+        Some(hex) if !hex.starts_with('+') => u64::from_str_radix(hex, 16).ok(),
+        Some(_) => None,
+        None if word.starts_with('+') => None,
+        None => word.parse().ok(),
+    }
+}
+
+fn time(word: &str) -> Option<Duration> {
+    let digits = word.trim_end_matches(char::is_alphabetic);
+    let unit: u64 = match &word[digits.len()..] {
+        "ns" => 1,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "min" => 60_000_000_000,
+        _ => return None,
+    };
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let mut nanos = number(whole)?.checked_mul(unit)?;
+    let mut unit = unit;
+    for digit in part.chars() {
+        let digit = u64::from(digit.to_digit(10)?);
+        unit /= 10;
+        nanos = nanos.checked_add(digit * unit)?;
+    }
+    Some(Duration::from_nanos(nanos))
+}
+
+fn percent(word: &str) -> Option<Percent> {
+    let value: f64 = word.strip_suffix('%')?.parse().ok()?;
+    (0.0..=100.0).contains(&value).then_some(Percent(value))
+}
+
+fn attribute(word: &str) -> Option<AttrId> {
+    if let Some(n) = number(word) {
+        return u16::try_from(n).ok().map(AttrId);
+    }
+    (0..=0xFFFF)
+        .map(AttrId)
+        .find(|a| id::name(*a).is_some_and(|name| name.eq_ignore_ascii_case(word)))
+}

@@ -1,0 +1,252 @@
+//! Statements written back: what is written is read as the same statement.
+
+use std::fmt::{self, Display, Formatter};
+use std::time::Duration;
+
+use ferrosm_mad::attr::SmState;
+
+use super::ast::{
+    AgentSet, CableRef, CableVerb, Command, NodeRef, NodeVerb, Percent, PlaceRef, PortRef, Query,
+    Statement, Target, When, WireSet,
+};
+use super::lex::is_plain;
+use crate::faults::Garbage;
+
+/// A time in its largest whole unit.
+struct Time(Duration);
+
+impl Display for Time {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let nanos = self.0.as_nanos();
+        for (unit, name) in [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")] {
+            if nanos % unit == 0 {
+                return write!(f, "{}{name}", nanos / unit);
+            }
+        }
+        write!(f, "{nanos}ns")
+    }
+}
+
+/// Any text, in quotes.
+struct Quoted<'a>(&'a str);
+
+impl Display for Quoted<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        for c in self.0.chars() {
+            if c == '"' || c == '\\' {
+                f.write_str("\\")?;
+            }
+            write!(f, "{c}")?;
+        }
+        f.write_str("\"")
+    }
+}
+
+impl Display for Percent {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.0)
+    }
+}
+
+impl Display for NodeRef {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name, _) => {
+                let begins = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+                if begins && name.chars().all(is_plain) {
+                    f.write_str(name)
+                } else {
+                    Quoted(name).fmt(f)
+                }
+            }
+            Self::Guid(guid, _) => write!(f, "{guid:#018x}"),
+            Self::Index(index, _) => write!(f, "{index}"),
+        }
+    }
+}
+
+impl Display for PortRef {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]", self.node, self.port)
+    }
+}
+
+impl Display for Target {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(node) => node.fmt(f),
+            Self::Port(port) => port.fmt(f),
+        }
+    }
+}
+
+impl Display for CableRef {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Both(port) => write!(f, "link {port}"),
+            Self::Into(port) => write!(f, "into {port}"),
+            Self::OutOf(port) => write!(f, "out-of {port}"),
+        }
+    }
+}
+
+impl Display for PlaceRef {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Node(node) => write!(f, "node {node}"),
+            Self::Cable(cable) => cable.fmt(f),
+        }
+    }
+}
+
+impl CableVerb {
+    pub(super) const ALL: [(Self, &'static str); 4] = [
+        (Self::Cut, "cut"),
+        (Self::Restore, "restore"),
+        (Self::Bounce, "bounce"),
+        (Self::Unplug, "unplug"),
+    ];
+}
+
+impl NodeVerb {
+    pub(super) const ALL: [(Self, &'static str); 5] = [
+        (Self::Off, "off"),
+        (Self::On, "on"),
+        (Self::Reboot, "reboot"),
+        (Self::Hang, "hang"),
+        (Self::Unhang, "unhang"),
+    ];
+}
+
+pub(super) const GARBAGE: [(Garbage, &str); 6] = [
+    (Garbage::Data, "data"),
+    (Garbage::Status, "status"),
+    (Garbage::Tid, "tid"),
+    (Garbage::Attribute, "attribute"),
+    (Garbage::Modifier, "modifier"),
+    (Garbage::Any, "any"),
+];
+
+pub(super) const SM_STATES: [(SmState, &str); 4] = [
+    (SmState::NotActive, "not-active"),
+    (SmState::Discovering, "discovering"),
+    (SmState::Standby, "standby"),
+    (SmState::Master, "master"),
+];
+
+/// The word of a value in a list of words.
+fn word<T: PartialEq>(list: &[(T, &'static str)], value: &T) -> &'static str {
+    list.iter().find(|(v, _)| v == value).map_or("?", |e| e.1)
+}
+
+impl Display for Statement {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.when {
+            When::Same => {}
+            When::At(time) => write!(f, "at {} ", Time(time))?,
+            When::After(time) => write!(f, "after {} ", Time(time))?,
+        }
+        if let Some(every) = self.every {
+            write!(f, "every {} {} times ", Time(every.period), every.times)?;
+        }
+        self.command.fmt(f)
+    }
+}
+
+impl Display for Command {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cable(verb, port) => write!(f, "{} {port}", word(&CableVerb::ALL, verb)),
+            Self::Flap {
+                port,
+                period,
+                times,
+            } => write!(f, "flap {port} period {} times {times}", Time(*period)),
+            Self::Plug {
+                ends: [a, b],
+                width,
+                speed,
+            } => write!(f, "plug {a} {b} {}x {}", width.0, low(speed.name())),
+            Self::Move(from, to) => write!(f, "move {from} {to}"),
+            Self::Swap(one, other) => write!(f, "swap {one} {other}"),
+            Self::Degrade(port, speed, width) => {
+                write!(f, "degrade {port} {}x {}", width.0, low(speed.name()))
+            }
+            Self::Training(time) => write!(f, "training {}", Time(*time)),
+            Self::Node(verb, node) => write!(f, "{} {node}", word(&NodeVerb::ALL, verb)),
+            Self::Rename(node, name) => write!(f, "rename {node} {}", Quoted(name)),
+            Self::Guid(target, guid) => write!(f, "guid {target} {guid:#018x}"),
+            Self::Lid(port, lid, lmc) => write!(f, "lid {port} {} lmc {}", lid.0, lmc.0),
+            Self::CorruptLft { node, lid, port } => {
+                write!(f, "corrupt-lft {node} lid {} port {port}", lid.0)
+            }
+            Self::Trap(number, target) => write!(f, "trap {number} {target}"),
+            Self::Sm(target, sm) => {
+                write!(f, "sm {target} priority {}", sm.priority)?;
+                if let Some(guid) = sm.guid {
+                    write!(f, " guid {guid:#018x}")?;
+                }
+                write!(f, " state {}", word(&SM_STATES, &sm.state))?;
+                f.write_str(if sm.obeys { "" } else { " stubborn" })
+            }
+            Self::SmOff(target) => write!(f, "sm {target} off"),
+            Self::Wire(set, place) => write!(f, "{set} {place}"),
+            Self::Drain(time, cable) => write!(f, "drain {} {cable}", Time(*time)),
+            Self::Agent(set, None) => write!(f, "{set} all"),
+            Self::Agent(set, Some(node)) => write!(f, "{set} node {node}"),
+            Self::Error(attr, chance, place) => {
+                write!(f, "error attr {:#06x} {chance} {place}", attr.0)
+            }
+            Self::Heal(place) => write!(f, "heal {place}"),
+            Self::Count(port, counter, n, _) => write!(f, "count {port} {counter} {n}"),
+            Self::Counter(port, counter, n, _) => write!(f, "counter {port} {counter} {n}"),
+            Self::Query(query) => query.fmt(f),
+        }
+    }
+}
+
+fn low(text: &str) -> String {
+    text.to_ascii_lowercase()
+}
+
+impl Display for WireSet {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Loss(chance) => write!(f, "loss {chance}"),
+            Self::Duplicate(chance) => write!(f, "duplicate {chance}"),
+            Self::Jitter(time) => write!(f, "jitter {}", Time(*time)),
+            Self::Latency(time) => write!(f, "latency {}", Time(*time)),
+        }
+    }
+}
+
+impl Display for AgentSet {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Service(time) => write!(f, "service {}", Time(*time)),
+            Self::Backlog(most) => write!(f, "backlog {most}"),
+            Self::Delay(time) => write!(f, "delay {}", Time(*time)),
+            Self::Refuse(None) => f.write_str("refuse off"),
+            Self::Refuse(Some(status)) => write!(f, "refuse {:#06x}", status.0),
+            Self::Garbage(None, _) => f.write_str("garbage off"),
+            Self::Garbage(Some(kind), chance) => {
+                write!(f, "garbage {} {chance}", word(&GARBAGE, kind))
+            }
+        }
+    }
+}
+
+impl Display for Query {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Counters(None) => f.write_str("counters"),
+            Self::Counters(Some(target)) => write!(f, "counters {target}"),
+            Self::Clients => f.write_str("clients"),
+            Self::Links => f.write_str("links"),
+            Self::Status => f.write_str("status"),
+            Self::Help => f.write_str("help"),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Names become indices, and commands become actions.
+
+use std::collections::BTreeMap;
+
+use ferrosm_mad::attr::TrapNumber;
+use ferrosm_mad::ids::{NodeGuid, PortGuid};
+
+use super::ast::{
+    AgentSet, CableRef, CableVerb, Column, Command, NodeRef, NodeVerb, PlaceRef, PortRef, Target,
+    WireSet,
+};
+use super::error::{Problem, ScenarioError};
+use crate::fabric::{Fabric, PortCounter};
+use crate::faults::{Action, AgentChange, Cable, Place, WireChange};
+use crate::net::ForeignSm;
+use crate::spec::{LinkSpec, NodeIdx, PortAt};
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// What the nodes of a fabric are called at some time.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    by_name: BTreeMap<String, Vec<NodeIdx>>,
+    by_guid: BTreeMap<u64, Vec<NodeIdx>>,
+    nodes: usize,
+}
+
+impl Names {
+    /// The names of a fabric as it is now.
+    #[must_use]
+    pub fn of(fabric: &Fabric) -> Self {
+        let mut names = Self {
+            nodes: fabric.num_nodes(),
+            ..Self::default()
+        };
+        for node in 0..names.nodes {
+            let name = fabric.description(node).to_string();
+            names.by_name.entry(name).or_default().push(node);
+            let guid = fabric.node_guid(node).0;
+            names.by_guid.entry(guid).or_default().push(node);
+        }
+        for port in fabric.end_ports() {
+            let owners = names.by_guid.entry(fabric.port_guid(port).0).or_default();
+            if owners.is_empty() {
+                owners.push(port.node);
+            }
+        }
+        names
+    }
+
+    /// The node that is meant.
+    ///
+    /// # Errors
+    /// If there is none, or several.
+    pub fn node(&self, node: &NodeRef) -> Result<NodeIdx> {
+        let (found, column) = match node {
+            NodeRef::Name(name, column) => (self.by_name.get(name), column),
+            NodeRef::Guid(guid, column) => (self.by_guid.get(guid), column),
+            NodeRef::Index(index, column) => {
+                return if *index < self.nodes {
+                    Ok(*index)
+                } else {
+                    Err(no_such_node(node, *column))
+                };
+            }
+        };
+        match found.map_or(&[][..], Vec::as_slice) {
+            [] => Err(no_such_node(node, *column)),
+            [one] => Ok(*one),
+            several => Err(ScenarioError::new(
+                column.0,
+                Problem::AmbiguousNode {
+                    name: node.to_string(),
+                    count: several.len(),
+                },
+            )),
+        }
+    }
+
+    /// The port that is meant: any that the node has, port 0 included where it is a switch.
+    ///
+    /// # Errors
+    /// If there is no such node or port.
+    pub fn port(&self, port: &PortRef, fabric: &Fabric) -> Result<PortAt> {
+        let node = self.node(&port.node)?;
+        let at = PortAt::new(node, port.port);
+        let lowest = u8::from(!fabric.is_switch(node));
+        if (lowest..=fabric.num_ports(node)).contains(&port.port) {
+            Ok(at)
+        } else {
+            Err(no_such_port(port))
+        }
+    }
+
+    /// The end port that is meant: of a switch port 0, of another node the port, or the first with a
+    /// cable.
+    ///
+    /// # Errors
+    /// If there is no such node or end port.
+    pub fn end_port(&self, target: &Target, fabric: &Fabric) -> Result<PortAt> {
+        match target {
+            Target::Port(port) => {
+                let at = self.port(port, fabric)?;
+                if fabric.is_switch(at.node) && at.port != 0 {
+                    return Err(no_such_port(port));
+                }
+                Ok(at)
+            }
+            Target::Node(node) => {
+                let node = self.node(node)?;
+                if fabric.is_switch(node) {
+                    return Ok(PortAt::new(node, 0));
+                }
+                let mut ports = fabric.external_ports(node);
+                let cabled = ports.find(|p| fabric.cable_at(*p).is_some());
+                Ok(cabled.unwrap_or(PortAt::new(node, 1)))
+            }
+        }
+    }
+
+    /// A port for a cable.
+    fn plug(&self, port: &PortRef, fabric: &Fabric) -> Result<PortAt> {
+        if port.port == 0 {
+            self.node(&port.node)?;
+            return Err(no_such_port(port));
+        }
+        self.port(port, fabric)
+    }
+
+    fn cable(&self, cable: &CableRef, fabric: &Fabric) -> Result<Cable> {
+        Ok(match cable {
+            CableRef::Both(port) => Cable::Both(self.plug(port, fabric)?),
+            CableRef::Into(port) => Cable::Into(self.plug(port, fabric)?),
+            CableRef::OutOf(port) => Cable::OutOf(self.plug(port, fabric)?),
+        })
+    }
+
+    fn place(&self, place: &PlaceRef, fabric: &Fabric) -> Result<Place> {
+        Ok(match place {
+            PlaceRef::All => Place::Fabric,
+            PlaceRef::Node(node) => Place::Node(self.node(node)?),
+            PlaceRef::Cable(cable) => Place::Cable(self.cable(cable, fabric)?),
+        })
+    }
+}
+
+fn column_of(node: &NodeRef) -> Column {
+    match node {
+        NodeRef::Name(_, column) | NodeRef::Guid(_, column) | NodeRef::Index(_, column) => *column,
+    }
+}
+
+fn no_such_node(node: &NodeRef, column: Column) -> ScenarioError {
+    ScenarioError::new(column.0, Problem::NoSuchNode(node.to_string()))
+}
+
+fn no_such_port(port: &PortRef) -> ScenarioError {
+    ScenarioError::new(
+        column_of(&port.node).0,
+        Problem::NoSuchPort {
+            node: port.node.to_string(),
+            port: port.port,
+        },
+    )
+}
+
+fn counter(name: &str, column: Column) -> Result<PortCounter> {
+    let plain = |text: &str| text.replace('_', "").to_ascii_lowercase();
+    let wanted = plain(name);
+    PortCounter::ALL
+        .iter()
+        .copied()
+        .find(|c| plain(c.name()) == wanted)
+        .ok_or_else(|| ScenarioError::new(column.0, Problem::NoSuchCounter(name.to_owned())))
+}
+
+/// What a command does to a fabric.
+pub(super) fn action(command: &Command, names: &Names, fabric: &Fabric) -> Result<Action> {
+    let plug = |port: &PortRef| names.plug(port, fabric);
+    Ok(match command {
+        Command::Cable(verb, port) => {
+            let at = plug(port)?;
+            match verb {
+                CableVerb::Cut => Action::Cut(at),
+                CableVerb::Restore => Action::Restore(at),
+                CableVerb::Bounce => Action::Bounce(at),
+                CableVerb::Unplug => Action::RemoveCable(at),
+            }
+        }
+        Command::Flap {
+            port,
+            period,
+            times,
+        } => Action::Flap {
+            at: plug(port)?,
+            period: *period,
+            times: *times,
+        },
+        Command::Plug {
+            ends: [a, b],
+            width,
+            speed,
+        } => Action::AddCable(LinkSpec {
+            a: plug(a)?,
+            b: plug(b)?,
+            width: *width,
+            speed: *speed,
+        }),
+        Command::Move(from, to) => Action::MoveCable(plug(from)?, plug(to)?),
+        Command::Swap(one, other) => Action::SwapCables(plug(one)?, plug(other)?),
+        Command::Degrade(port, speed, width) => Action::Degrade(plug(port)?, *speed, *width),
+        Command::Training(time) => Action::LinkTraining(*time),
+        Command::Node(verb, node) => {
+            let node = names.node(node)?;
+            match verb {
+                NodeVerb::Off => Action::PowerOff(node),
+                NodeVerb::On => Action::PowerOn(node),
+                NodeVerb::Reboot => Action::Reboot(node),
+                NodeVerb::Hang => Action::Agent(Some(node), AgentChange::Hung(true)),
+                NodeVerb::Unhang => Action::Agent(Some(node), AgentChange::Hung(false)),
+            }
+        }
+        Command::Rename(node, name) => Action::Describe(names.node(node)?, name.clone()),
+        Command::Guid(Target::Node(node), guid) => {
+            Action::NodeGuid(names.node(node)?, NodeGuid(*guid))
+        }
+        Command::Guid(target @ Target::Port(_), guid) => {
+            Action::PortGuid(names.end_port(target, fabric)?, PortGuid(*guid))
+        }
+        Command::Lid(port, lid, lmc) => {
+            let at = names.end_port(&Target::Port(port.clone()), fabric)?;
+            Action::Lid(at, *lid, *lmc)
+        }
+        Command::CorruptLft { node, lid, port } => {
+            Action::CorruptLft(names.node(node)?, *lid, *port)
+        }
+        Command::Trap(number, target) => {
+            let at = match target {
+                Target::Port(port) => names.port(port, fabric)?,
+                Target::Node(_) => names.end_port(target, fabric)?,
+            };
+            Action::Trap(at, TrapNumber(*number))
+        }
+        Command::Sm(target, sm) => {
+            let at = names.end_port(target, fabric)?;
+            let guid = sm.guid.map_or_else(|| fabric.port_guid(at), PortGuid);
+            let mut foreign = ForeignSm::new(guid, sm.priority, sm.state);
+            foreign.obeys = sm.obeys;
+            Action::AddForeignSm(at, Box::new(foreign))
+        }
+        Command::SmOff(target) => Action::RemoveForeignSm(names.end_port(target, fabric)?),
+        Command::Wire(set, place) => Action::Wire(
+            names.place(place, fabric)?,
+            match set {
+                WireSet::Loss(chance) => WireChange::Loss(chance.chance()),
+                WireSet::Duplicate(chance) => WireChange::Duplicate(chance.chance()),
+                WireSet::Jitter(time) => WireChange::Jitter(*time),
+                WireSet::Latency(time) => WireChange::Latency(*time),
+            },
+        ),
+        Command::Drain(time, cable) => Action::Drain(names.cable(cable, fabric)?, *time),
+        Command::Agent(set, node) => Action::Agent(
+            node.as_ref().map(|node| names.node(node)).transpose()?,
+            match set {
+                AgentSet::Service(time) => AgentChange::Service(*time),
+                AgentSet::Backlog(most) => AgentChange::Backlog(*most),
+                AgentSet::Delay(time) => AgentChange::Delay(*time),
+                AgentSet::Refuse(status) => AgentChange::Refuse(*status),
+                AgentSet::Garbage(kind, chance) => AgentChange::Garbage(*kind, chance.chance()),
+            },
+        ),
+        Command::Error(attr, chance, place) => {
+            Action::AttrLoss(names.place(place, fabric)?, *attr, chance.chance())
+        }
+        Command::Heal(place) => Action::Heal(names.place(place, fabric)?),
+        Command::Count(port, name, n, column) => Action::Count {
+            at: names.port(port, fabric)?,
+            counter: counter(name, *column)?,
+            n: *n,
+        },
+        Command::Counter(port, name, value, column) => Action::SetCounter {
+            at: names.port(port, fabric)?,
+            counter: counter(name, *column)?,
+            value: *value,
+        },
+        Command::Query(_) => return Err(ScenarioError::new(1, Problem::Question)),
+    })
+}
