@@ -1,0 +1,328 @@
+//! A server of one host with one channel adapter, for tests of the library alone.
+//!
+//! It answers NodeInfo asked of the adapter itself, lets everything else run out of time at once, and knows a few commands of
+//! its own in class 0x09 (attribute id: what to do, modifier: how much).
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use ferrosm_channel::frames::{self, Reply, Request};
+use ferrosm_channel::{Hub, ServerEnd};
+
+/// Class of the test's own commands.
+pub(crate) const TEST_CLASS: u8 = 0x09;
+/// Answer with a MAD of `modifier` bytes.
+pub(crate) const ANSWER: u16 = 1;
+/// Answer with the length of this message, in the modifier.
+pub(crate) const MEASURE: u16 = 2;
+/// Close everything.
+pub(crate) const DIE: u16 = 3;
+
+pub(crate) const HEADER: usize = 64;
+const ETIMEDOUT: u32 = 110;
+const ENOENT: i32 = 2;
+const ENXIO: i32 = 6;
+const EAGAIN: i32 = 11;
+const EINVAL: i32 = 22;
+
+pub(crate) const NODE_GUID: u64 = 0x0002_c903_0000_0010;
+
+/// Files below `/sys/class`, as a ConnectX shows them.
+const FILES: &[(&str, &str)] = &[
+    ("infiniband/sim0/node_type", "1: CA\n"),
+    ("infiniband/sim0/fw_ver", "20.30.40\n"),
+    ("infiniband/sim0/hw_rev", "0\n"),
+    ("infiniband/sim0/hca_type", "MT4123\n"),
+    ("infiniband/sim0/board_id", "MT_0000000010\n"),
+    ("infiniband/sim0/node_guid", "0002:c903:0000:0010\n"),
+    ("infiniband/sim0/sys_image_guid", "0002:c903:0000:0013\n"),
+    ("infiniband/sim0/ports/1/lid", "0x11\n"),
+    ("infiniband/sim0/ports/1/lid_mask_count", "0\n"),
+    ("infiniband/sim0/ports/1/sm_lid", "0x1\n"),
+    ("infiniband/sim0/ports/1/sm_sl", "0\n"),
+    ("infiniband/sim0/ports/1/state", "4: ACTIVE\n"),
+    ("infiniband/sim0/ports/1/phys_state", "5: LinkUp\n"),
+    ("infiniband/sim0/ports/1/rate", "200 Gb/sec (4X HDR)\n"),
+    ("infiniband/sim0/ports/1/cap_mask", "0x2651e848\n"),
+    ("infiniband/sim0/ports/1/link_layer", "InfiniBand\n"),
+    (
+        "infiniband/sim0/ports/1/gids/0",
+        "fe80:0000:0000:0000:0002:c903:0000:0011\n",
+    ),
+    ("infiniband/sim0/ports/1/pkeys/0", "0xffff\n"),
+    ("infiniband/sim0/ports/1/pkeys/1", "0x0000\n"),
+    ("infiniband_mad/abi_version", "5\n"),
+    ("infiniband_mad/umad0/ibdev", "sim0\n"),
+    ("infiniband_mad/umad0/port", "1\n"),
+    ("infiniband_mad/issm0/ibdev", "sim0\n"),
+    ("infiniband_mad/issm0/port", "1\n"),
+];
+
+struct Shared {
+    hub: Hub,
+    files: Mutex<Vec<Arc<Open>>>,
+    streams: Mutex<Vec<UnixStream>>,
+    issm: Mutex<bool>,
+    dead: AtomicBool,
+    nodes: Mutex<Vec<String>>,
+    lid: AtomicU32,
+}
+
+/// An opened umad file.
+struct Open {
+    end: Mutex<ServerEnd>,
+    agents: AtomicU32,
+    closed: AtomicBool,
+}
+
+pub(crate) struct Server {
+    directory: PathBuf,
+    shared: Arc<Shared>,
+}
+
+impl Server {
+    pub(crate) fn start(name: &str) -> Self {
+        let directory =
+            std::env::temp_dir().join(format!("ferrosm-attach-{name}-{}", std::process::id()));
+        // Left over from a killed run with the same process id, if at all.
+        let _ = fs::remove_dir_all(&directory);
+        for (path, contents) in FILES {
+            let file = directory.join("sysfs/class").join(path);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, contents).unwrap();
+        }
+        let listener = UnixListener::bind(directory.join("socket")).unwrap();
+        let shared = Arc::new(Shared {
+            hub: Hub::new().unwrap(),
+            files: Mutex::default(),
+            streams: Mutex::default(),
+            issm: Mutex::default(),
+            dead: AtomicBool::new(false),
+            nodes: Mutex::default(),
+            lid: AtomicU32::new(0x11),
+        });
+        let accepting = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                if accepting.dead.load(Ordering::SeqCst) {
+                    return;
+                }
+                let stream = stream.unwrap();
+                let mut streams = accepting.streams.lock().unwrap();
+                streams.push(stream.try_clone().unwrap());
+                let serving = Arc::clone(&accepting);
+                thread::spawn(move || {
+                    serve(&serving, &stream);
+                    // The end is seen by the client although `streams` has a copy.
+                    let _ = stream.shutdown(std::net::Shutdown::Both);
+                });
+            }
+        });
+        let serving = Arc::clone(&shared);
+        thread::spawn(move || work(&serving));
+        Self { directory, shared }
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.directory.join("socket")
+    }
+
+    pub(crate) fn skeleton(&self) -> PathBuf {
+        self.directory.join("sysfs")
+    }
+
+    /// What the last client said it is.
+    pub(crate) fn nodes(&self) -> Vec<String> {
+        self.shared.nodes.lock().unwrap().clone()
+    }
+
+    /// Changes what sysfs shows, after the skeleton was made.
+    pub(crate) fn set_lid(&self, lid: u32) {
+        self.shared.lid.store(lid, Ordering::SeqCst);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        die(&self.shared);
+        // The one that waits in accept.
+        let _ = UnixStream::connect(self.socket());
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn die(shared: &Shared) {
+    shared.dead.store(true, Ordering::SeqCst);
+    for stream in shared.streams.lock().unwrap().drain(..) {
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+    }
+    shared.files.lock().unwrap().clear();
+    shared.hub.ring();
+}
+
+fn serve(shared: &Shared, stream: &UnixStream) {
+    if frames::first_byte(stream).ok().flatten() != Some(0) || frames::accept_magic(stream).is_err()
+    {
+        return;
+    }
+    let mut open: Option<Arc<Open>> = None;
+    let mut holds_issm = false;
+    while let Ok(Some((frame, _))) = frames::receive(stream) {
+        let mut pass = vec![];
+        let reply = match Request::decode(&frame).unwrap() {
+            Request::Hello { nodes, .. } => {
+                *shared.nodes.lock().unwrap() = nodes;
+                Reply::Done
+            }
+            Request::ListFiles => Reply::Files(vec![]),
+            Request::ReadFile { path } => read_file(shared, &path),
+            Request::OpenUmad { index: 0 } if !shared.dead.load(Ordering::SeqCst) => {
+                let (end, fds) = ServerEnd::pair(&shared.hub).unwrap();
+                pass = fds.into_vec();
+                let file = Arc::new(Open {
+                    end: Mutex::new(end),
+                    agents: AtomicU32::new(0),
+                    closed: AtomicBool::new(false),
+                });
+                shared.files.lock().unwrap().push(Arc::clone(&file));
+                open = Some(file);
+                Reply::Opened
+            }
+            Request::OpenUmad { .. } => Reply::Errno(ENXIO),
+            Request::Ioctl { request, arg } => ioctl(open.as_deref(), request, arg),
+            Request::OpenIssm { .. } => {
+                let mut held = shared.issm.lock().unwrap();
+                if *held {
+                    Reply::Errno(EAGAIN)
+                } else {
+                    *held = true;
+                    holds_issm = true;
+                    Reply::Opened
+                }
+            }
+        };
+        let fds: Vec<_> = pass.iter().map(AsFd::as_fd).collect();
+        if frames::send(stream, &reply.encode(), &fds).is_err() {
+            break;
+        }
+    }
+    if holds_issm {
+        *shared.issm.lock().unwrap() = false;
+    }
+    if let Some(file) = open {
+        file.closed.store(true, Ordering::SeqCst);
+        shared.hub.ring();
+    }
+}
+
+fn read_file(shared: &Shared, path: &str) -> Reply {
+    if path == "infiniband/sim0/ports/1/lid" {
+        let lid = shared.lid.load(Ordering::SeqCst);
+        return Reply::File(format!("{lid:#x}\n").into_bytes());
+    }
+    FILES
+        .iter()
+        .find(|(name, _)| *name == path)
+        .map_or(Reply::Errno(ENOENT), |(_, contents)| {
+            Reply::File(contents.as_bytes().to_vec())
+        })
+}
+
+fn ioctl(file: Option<&Open>, request: u32, mut arg: Vec<u8>) -> Reply {
+    let errno = match (file, request) {
+        (Some(_), 0x1B03 | 0x4004_1B02) => 0,
+        (Some(file), 0xC01C_1B01 | 0xC028_1B04) => {
+            let id = file.agents.fetch_add(1, Ordering::SeqCst);
+            arg[..4].copy_from_slice(&id.to_ne_bytes());
+            0
+        }
+        (Some(_) | None, _) => EINVAL,
+    };
+    Reply::Ioctl { errno, arg }
+}
+
+/// The thread that moves messages.
+fn work(shared: &Shared) {
+    let mut message = vec![];
+    while !shared.dead.load(Ordering::SeqCst) {
+        let files: Vec<Arc<Open>> = shared.files.lock().unwrap().clone();
+        let mut worked = false;
+        for file in &files {
+            let mut end = file.end.lock().unwrap();
+            while end.receive(&mut message).unwrap() {
+                worked = true;
+                let Some(answer) = answer(&message) else {
+                    drop(end);
+                    die(shared);
+                    return;
+                };
+                // The tests' clients always read.
+                while !end.send(&[&answer]).unwrap() {
+                    thread::yield_now();
+                }
+            }
+        }
+        shared
+            .files
+            .lock()
+            .unwrap()
+            .retain(|file| !file.closed.load(Ordering::SeqCst));
+        if !worked {
+            let idle = || {
+                let ready = |file: &Arc<Open>| file.end.lock().unwrap().is_ready();
+                !files.iter().any(ready) && !shared.dead.load(Ordering::SeqCst)
+            };
+            shared.hub.sleep(None, idle).unwrap();
+        }
+    }
+}
+
+/// What the program reads after it wrote this; `None`: the server dies.
+fn answer(message: &[u8]) -> Option<Vec<u8>> {
+    let (header, mad) = message.split_at(HEADER);
+    let mut header = header.to_vec();
+    let attribute = u16::from_be_bytes([mad[16], mad[17]]);
+    let modifier = u32::from_be_bytes([mad[20], mad[21], mad[22], mad[23]]) as usize;
+    let mut body = mad.to_vec();
+    body[3] |= 0x80;
+    match (mad[1], attribute) {
+        (TEST_CLASS, ANSWER) => {
+            body.resize(modifier, 0);
+            for (at, byte) in body.iter_mut().enumerate().skip(24) {
+                *byte = at.to_le_bytes()[0];
+            }
+        }
+        (TEST_CLASS, MEASURE) => {
+            let len = u32::try_from(mad.len()).unwrap();
+            body.truncate(256);
+            body[20..24].copy_from_slice(&len.to_be_bytes());
+        }
+        (TEST_CLASS, DIE) => return None,
+        // NodeInfo of the adapter itself: hop count 0.
+        (0x81, 0x0011) if mad[7] == 0 => {
+            body[3] = 0x81;
+            body[4] = 0x80;
+            body[64..68].copy_from_slice(&[1, 1, 1, 1]);
+            for (at, guid) in [(68, 0x13), (76, 0x10), (84, 0x11)] {
+                let guid: u64 = NODE_GUID & !0xff | guid;
+                body[at..at + 8].copy_from_slice(&guid.to_be_bytes());
+            }
+            body[92..96].copy_from_slice(&[0, 128, 0x10, 0x1b]);
+            body[100..104].copy_from_slice(&[1, 0, 0x02, 0xc9]);
+        }
+        _ => {
+            header[4..8].copy_from_slice(&ETIMEDOUT.to_ne_bytes());
+            header.extend_from_slice(&mad[..24]);
+            return Some(header);
+        }
+    }
+    let len = u32::try_from(HEADER + body.len()).unwrap();
+    header[16..20].copy_from_slice(&len.to_ne_bytes());
+    header.extend_from_slice(&body);
+    Some(header)
+}

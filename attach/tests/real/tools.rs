@@ -1,0 +1,110 @@
+//! Programs of infiniband-diags and shell scripts, unmodified.
+
+use std::process::Command;
+
+use crate::server::Server;
+use crate::{attached, text};
+
+/// The adapter and its port as the server's files say, not as the skeleton says or the machine has.
+#[test]
+fn ibstat_shows_the_simulated_adapter() {
+    let server = Server::start("ibstat");
+    let output = attached(&server, "ibstat").arg("-l").output().unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "sim0\n",
+        "{}",
+        text(&output)
+    );
+    assert_eq!(server.nodes(), ["h1", "h2 \"q\""]);
+
+    server.set_lid(0x1234);
+    let output = attached(&server, "ibstat").output().unwrap();
+    let shown = text(&output);
+    assert!(output.status.success(), "{shown}");
+    for line in [
+        "CA 'sim0'",
+        "CA type: MT4123",
+        "Node GUID: 0x0002c90300000010",
+        "State: Active",
+        "Physical state: LinkUp",
+        "Rate: 200",
+        "Base lid: 4660",
+        "Capability mask: 0x2651e848",
+        "Port GUID: 0x0002c90300000011",
+        "Link layer: InfiniBand",
+    ] {
+        assert!(shown.contains(line), "no {line:?} in\n{shown}");
+    }
+}
+
+/// A shell script that tests, changes into and lists directories, and runs cat.
+#[test]
+fn ibstatus_walks_the_directories() {
+    let server = Server::start("ibstatus");
+    server.set_lid(0x77);
+    let output = attached(&server, "ibstatus").output().unwrap();
+    let shown = text(&output);
+    assert!(output.status.success(), "{shown}");
+    for line in [
+        "Infiniband device 'sim0' port 1 status:",
+        "0x77",
+        "4: ACTIVE",
+        "200 Gb/sec (4X HDR)",
+        "fe80:0000:0000:0000:0002:c903:0000:0011",
+    ] {
+        assert!(shown.contains(line), "no {line:?} in\n{shown}");
+    }
+}
+
+/// A MAD goes out and its answer comes back, through libibumad and libibmad.
+#[test]
+fn smpquery_is_answered() {
+    let server = Server::start("smpquery");
+    let output = attached(&server, "smpquery")
+        .args(["-D", "nodeinfo", "0"])
+        .output()
+        .unwrap();
+    let shown = text(&output);
+    assert!(output.status.success(), "{shown}");
+    assert!(
+        shown.contains("Guid:............................0x0002c90300000010"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("LocalPort:.......................1"),
+        "{shown}"
+    );
+}
+
+/// What is not answered runs out of time, and the program says so.
+#[test]
+fn a_timeout_is_told() {
+    let server = Server::start("sminfo");
+    let output = attached(&server, "sminfo").output().unwrap();
+    let shown = text(&output);
+    assert!(!output.status.success(), "{shown}");
+    assert!(
+        shown.contains("query failed") || shown.contains("failed"),
+        "{shown}"
+    );
+}
+
+/// Without the environment, and for files that are not ours, a program with the library is as without.
+#[test]
+fn other_programs_notice_nothing() {
+    let server = Server::start("others");
+    let script = "printf abc | cat; cd /; test -r /proc/self/stat && echo yes";
+    let plain = Command::new("sh").args(["-c", script]).output().unwrap();
+    let with = attached(&server, "sh")
+        .args(["-c", script])
+        .output()
+        .unwrap();
+    let bare = attached(&server, "sh")
+        .env_remove("FERROSM_SIM_SOCKET")
+        .args(["-c", script])
+        .output()
+        .unwrap();
+    assert_eq!(text(&plain), text(&with));
+    assert_eq!(text(&plain), text(&bare));
+}
