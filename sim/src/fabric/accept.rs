@@ -44,8 +44,9 @@ impl Fabric {
         if !packet.is_for_agent() {
             return self.deliver(end, packet);
         }
-        // An agent knows only this base version; it does not even look at the rest.
+        // An agent knows only this base version, says so, and does not look at the rest.
         if packet.mad.as_bytes()[0] != 1 {
+            packet.mad.as_bytes_mut()[0] = 1;
             packet.answer(Status::BAD_VERSION);
             return Reaction::Answer;
         }

@@ -170,11 +170,9 @@ pub(crate) enum View {
 #[derive(Debug, Clone, Default)]
 #[repr(align(64))]
 pub(crate) struct PortTally {
-    xmit_data: u64,
-    rcv_data: u64,
-    /// Unicast, multicast.
-    xmit_pkts: [u64; 2],
-    rcv_pkts: [u64; 2],
+    /// Words sent and received, unicast packets sent and received, multicast packets sent and
+    /// received.
+    traffic: [u64; 6],
     rare: Option<Box<Rare>>,
 }
 
@@ -235,14 +233,14 @@ impl PortTally {
 
     #[inline]
     pub(crate) const fn sent(&mut self, words: u64, multicast: bool) {
-        self.xmit_data += words;
-        self.xmit_pkts[multicast as usize] += 1;
+        self.traffic[0] += words;
+        self.traffic[if multicast { 4 } else { 2 }] += 1;
     }
 
     #[inline]
     pub(crate) fn received(&mut self, words: u64, multicast: bool, lane: u8) {
-        self.rcv_data += words;
-        self.rcv_pkts[usize::from(multicast)] += 1;
+        self.traffic[1] += words;
+        self.traffic[if multicast { 5 } else { 3 }] += 1;
         if let Some(rare) = &mut self.rare
             && rare.lanes.op_code == UD_SEND_ONLY
         {
@@ -258,46 +256,32 @@ impl PortTally {
         }
     }
 
-    /// Counts something rare; the traffic counters are counted by packets alone.
+    /// Counts anything but a packet under way; the sums of packets count as unicast.
     pub(crate) fn add(&mut self, which: PortCounter, n: u64) {
-        use PortCounter as C;
-        match which {
-            C::XmitData => self.xmit_data = self.xmit_data.wrapping_add(n),
-            C::RcvData => self.rcv_data = self.rcv_data.wrapping_add(n),
-            C::XmitPkts | C::UnicastXmitPkts => {
-                self.xmit_pkts[0] = self.xmit_pkts[0].wrapping_add(n);
-            }
-            C::RcvPkts | C::UnicastRcvPkts => self.rcv_pkts[0] = self.rcv_pkts[0].wrapping_add(n),
-            C::MulticastXmitPkts => self.xmit_pkts[1] = self.xmit_pkts[1].wrapping_add(n),
-            C::MulticastRcvPkts => self.rcv_pkts[1] = self.rcv_pkts[1].wrapping_add(n),
-            _ => {
-                let rare = self.rare_mut();
-                let cell = &mut rare.errors[which as usize - FIRST_RARE];
-                *cell = cell.wrapping_add(n);
-                if which == C::XmitWait {
-                    let lane = &mut rare.lanes.xmit_wait[0];
-                    *lane = lane.saturating_add(u16::try_from(n).unwrap_or(u16::MAX));
-                }
-            }
+        let cell = match which as usize {
+            data @ 0..=1 => &mut self.traffic[data],
+            sum @ 2..=3 => &mut self.traffic[sum],
+            packets @ 4..FIRST_RARE => &mut self.traffic[packets - 2],
+            rare => &mut self.rare_mut().errors[rare - FIRST_RARE],
+        };
+        *cell = cell.wrapping_add(n);
+        if which == PortCounter::XmitWait {
+            let lane = &mut self.rare_mut().lanes.xmit_wait[0];
+            *lane = lane.saturating_add(u16::try_from(n).unwrap_or(u16::MAX));
         }
     }
 
     /// The count itself.
     pub(crate) fn raw(&self, which: PortCounter) -> u64 {
-        use PortCounter as C;
-        match which {
-            C::XmitData => self.xmit_data,
-            C::RcvData => self.rcv_data,
-            C::XmitPkts => self.xmit_pkts[0].wrapping_add(self.xmit_pkts[1]),
-            C::RcvPkts => self.rcv_pkts[0].wrapping_add(self.rcv_pkts[1]),
-            C::UnicastXmitPkts => self.xmit_pkts[0],
-            C::UnicastRcvPkts => self.rcv_pkts[0],
-            C::MulticastXmitPkts => self.xmit_pkts[1],
-            C::MulticastRcvPkts => self.rcv_pkts[1],
-            _ => self
+        let t = &self.traffic;
+        match which as usize {
+            data @ 0..=1 => t[data],
+            sum @ 2..=3 => t[sum].wrapping_add(t[sum + 2]),
+            packets @ 4..FIRST_RARE => t[packets - 2],
+            rare => self
                 .rare
                 .as_ref()
-                .map_or(0, |r| r.errors[which as usize - FIRST_RARE]),
+                .map_or(0, |r| r.errors[rare - FIRST_RARE]),
         }
     }
 
@@ -339,22 +323,40 @@ impl Fabric {
     /// A detail (say [`PortCounter::LocalPhysicalErrors`]) also counts in the sum of which it is a
     /// part. Nothing happens if there is no such port.
     pub fn add_errors(&mut self, at: PortAt, which: PortCounter, n: u64) {
-        use PortCounter as C;
         let Some(slot) = self.slot(at) else { return };
         let tally = &mut self.tallies[slot];
         tally.add(which, n);
-        let sum = match which {
-            C::LocalPhysicalErrors | C::MalformedPacketErrors | C::BufferOverrunErrors => {
-                C::RcvErrors
-            }
-            C::DlidMappingErrors | C::VlMappingErrors | C::LoopingErrors => C::RcvSwitchRelayErrors,
-            C::InactiveDiscards
-            | C::NeighborMtuDiscards
-            | C::SwLifetimeLimitDiscards
-            | C::SwHoqLifetimeLimitDiscards => C::XmitDiscards,
-            _ => return,
-        };
-        tally.add(sum, n);
+        if let Some(sum) = which.is_part_of() {
+            tally.add(sum, n);
+        }
+    }
+}
+
+impl PortCounter {
+    /// The counter of which a detail is a part.
+    const fn is_part_of(self) -> Option<Self> {
+        if matches!(
+            self,
+            Self::LocalPhysicalErrors | Self::MalformedPacketErrors | Self::BufferOverrunErrors
+        ) {
+            return Some(Self::RcvErrors);
+        }
+        if matches!(
+            self,
+            Self::DlidMappingErrors | Self::VlMappingErrors | Self::LoopingErrors
+        ) {
+            return Some(Self::RcvSwitchRelayErrors);
+        }
+        if matches!(
+            self,
+            Self::InactiveDiscards
+                | Self::NeighborMtuDiscards
+                | Self::SwLifetimeLimitDiscards
+                | Self::SwHoqLifetimeLimitDiscards
+        ) {
+            return Some(Self::XmitDiscards);
+        }
+        None
     }
 }
 

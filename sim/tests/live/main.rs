@@ -13,6 +13,8 @@ mod discovery;
 mod lid_routing;
 mod m_key;
 mod models;
+mod packets;
+mod perf;
 mod port;
 mod port_states;
 mod rig;

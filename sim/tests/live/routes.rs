@@ -179,24 +179,6 @@ fn only_a_switch_turns_from_lid_to_route_and_back() {
 }
 
 #[test]
-fn sixty_three_hops_and_no_more() {
-    let mut rig = Rig::new(&chain(2));
-    let hops = |n: usize| {
-        let back_and_forth = (1..n).map(|hop| if hop % 2 == 1 { ",2" } else { ",1" });
-        let text: String = ["0,1"].into_iter().chain(back_and_forth).collect();
-        text.parse::<DrPath>().unwrap()
-    };
-    let answer = rig.get(&hops(63), id::NODE_INFO, 0).unwrap();
-    assert_eq!(answer.mad.as_bytes()[7], 63);
-    let mut mad = node_info().directed(&hops(63), Tid(1));
-    mad.as_bytes_mut()[7] = 64;
-    assert_eq!(
-        rig.send(&directed(mad)).0,
-        Verdict::Dropped(DropReason::Malformed)
-    );
-}
-
-#[test]
 fn a_loopback_plug_answers_from_the_same_switch() {
     let mut spec = chain(1);
     spec.links.push(crate::rig::cable((1, 3), (1, 3)));
