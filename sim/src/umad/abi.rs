@@ -12,6 +12,8 @@ use ferrosm_mad::ids::{Gid, Lid, Qpn, Sl};
 pub struct Errno(pub i32);
 
 impl Errno {
+    /// No such file.
+    pub const ENOENT: Self = Self(2);
     /// I/O error: no such agent.
     pub const EIO: Self = Self(5);
     /// No such device or address.

@@ -183,3 +183,29 @@ impl Message<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_messages_are_bounded_in_bytes_and_failures_always_fit() {
+        let mut queue = Queue::default();
+        let header = [0; HEADER_MAX];
+        let long = || Body::Long(vec![0; QUEUE_LONG_BYTES / 4]);
+        assert_eq!(queue.push(header, long()), Pushed::First);
+        for _ in 0..3 {
+            assert_eq!(queue.push(header, long()), Pushed::Behind);
+        }
+        assert_eq!(queue.push(header, long()), Pushed::Dropped);
+        let failed = Body::Failed([0; MAD_HEADER]);
+        assert_eq!(queue.push(header, failed), Pushed::Behind);
+        queue.pop();
+        assert_eq!(queue.push(header, long()), Pushed::Behind);
+        assert_eq!((queue.len(), queue.dropped), (5, 1));
+        while queue.len() > 0 {
+            queue.pop();
+        }
+        assert_eq!((queue.long_bytes(), queue.received), (0, 0));
+    }
+}

@@ -10,7 +10,7 @@ use ferrosm_mad::attr::{LinkSpeed, NodeType, PhysState, PortInfo, PortState};
 use ferrosm_mad::ids::{Gid, PKey};
 
 use super::{abi, tables};
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, PortCounter, View};
 use crate::spec::{NodeIdx, PortAt};
 
 /// Version that all simulated firmware has.
@@ -140,7 +140,7 @@ fn add_ca(files: &mut Files, folder: &str, fabric: &Fabric, node: NodeIdx) {
     files.add(folder, "node_desc", format!("{description}\n"));
     let n = &fabric.nodes[node];
     files.add(folder, "fw_ver", format!("{FIRMWARE}\n"));
-    files.add(folder, "hw_rev", "0\n".to_owned());
+    files.add(folder, "hw_rev", format!("{:x}\n", n.caps.revision));
     files.add(folder, "hca_type", format!("MT{}\n", n.device_id));
     let board = format!("SIM_{:06X}{:04X}\n", n.vendor_id, n.device_id);
     files.add(folder, "board_id", board);
@@ -217,9 +217,79 @@ fn add_port(files: &mut Files, folder: &str, fabric: &Fabric, at: PortAt) {
             files.add(&types, &index.to_string(), "IB/RoCE v1\n".to_owned());
         }
     }
+    add_counters(files, &format!("{folder}/counters"), fabric, at);
     let pkeys = format!("{folder}/pkeys");
     for (index, PKey(key)) in fabric.pkeys(at).into_iter().enumerate() {
         files.add(&pkeys, &index.to_string(), format!("0x{key:04x}\n"));
+    }
+}
+
+/// Counters of PortCounters and the most that each can hold.
+const NARROW: [(&str, PortCounter, u64); 13] = [
+    ("symbol_error", PortCounter::SymbolErrors, 0xFFFF),
+    ("link_error_recovery", PortCounter::LinkErrorRecovery, 0xFF),
+    ("link_downed", PortCounter::LinkDowned, 0xFF),
+    ("port_rcv_errors", PortCounter::RcvErrors, 0xFFFF),
+    (
+        "port_rcv_remote_physical_errors",
+        PortCounter::RcvRemotePhysicalErrors,
+        0xFFFF,
+    ),
+    (
+        "port_rcv_switch_relay_errors",
+        PortCounter::RcvSwitchRelayErrors,
+        0xFFFF,
+    ),
+    ("port_xmit_discards", PortCounter::XmitDiscards, 0xFFFF),
+    (
+        "port_xmit_constraint_errors",
+        PortCounter::XmitConstraintErrors,
+        0xFF,
+    ),
+    (
+        "port_rcv_constraint_errors",
+        PortCounter::RcvConstraintErrors,
+        0xFF,
+    ),
+    (
+        "local_link_integrity_errors",
+        PortCounter::LocalLinkIntegrityErrors,
+        0xF,
+    ),
+    (
+        "excessive_buffer_overrun_errors",
+        PortCounter::ExcessiveBufferOverrunErrors,
+        0xF,
+    ),
+    ("VL15_dropped", PortCounter::Vl15Dropped, 0xFFFF),
+    ("port_xmit_wait", PortCounter::XmitWait, 0xFFFF_FFFF),
+];
+
+/// Counters of PortCountersExtended.
+const EXTENDED: [(&str, PortCounter); 8] = [
+    ("port_xmit_data", PortCounter::XmitData),
+    ("port_rcv_data", PortCounter::RcvData),
+    ("port_xmit_packets", PortCounter::XmitPkts),
+    ("port_rcv_packets", PortCounter::RcvPkts),
+    ("unicast_xmit_packets", PortCounter::UnicastXmitPkts),
+    ("unicast_rcv_packets", PortCounter::UnicastRcvPkts),
+    ("multicast_xmit_packets", PortCounter::MulticastXmitPkts),
+    ("multicast_rcv_packets", PortCounter::MulticastRcvPkts),
+];
+
+/// What the port's PMA would answer.
+fn add_counters(files: &mut Files, folder: &str, fabric: &Fabric, at: PortAt) {
+    let Some(slot) = fabric.slot(at) else {
+        return;
+    };
+    let tally = &fabric.tallies[slot];
+    for (name, which, most) in NARROW {
+        let value = tally.read(which, View::Narrow).min(most);
+        files.add(folder, name, format!("{value}\n"));
+    }
+    for (name, which) in EXTENDED {
+        let value = tally.read(which, View::Extended);
+        files.add(folder, name, format!("{value}\n"));
     }
 }
 

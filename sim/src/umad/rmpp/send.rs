@@ -29,6 +29,8 @@ pub(in crate::umad) struct Segments {
     acknowledged: u32,
     /// The last that may be sent.
     window: u32,
+    /// One segment may go although the window is closed: the ACK that opened it may be lost.
+    probes: bool,
     /// It has a turn in the outbox.
     pub(in crate::umad) is_queued: bool,
 }
@@ -59,6 +61,7 @@ impl Segments {
             sent: 0,
             acknowledged: 0,
             window: 1,
+            probes: false,
             is_queued: false,
         }
     }
@@ -73,18 +76,17 @@ impl Segments {
     }
 
     pub(in crate::umad) const fn may_send(&self) -> bool {
-        self.sent < self.window && self.sent < self.count
+        (self.sent < self.window || self.probes) && self.sent < self.count
     }
 
     pub(in crate::umad) const fn all_acknowledged(&self) -> bool {
         self.acknowledged == self.count
     }
 
-    /// No ACK came: everything from the first unacknowledged segment on is sent again. That one
-    /// may go even if the window is closed, as the kernel does it.
-    pub(in crate::umad) fn go_back(&mut self) {
+    /// No ACK came: everything from the first unacknowledged segment on is sent again.
+    pub(in crate::umad) const fn go_back(&mut self) {
         self.sent = self.acknowledged;
-        self.window = self.window.max(self.sent + 1);
+        self.probes = true;
     }
 
     /// Puts the next segment behind the headers in `mad`.
@@ -92,6 +94,7 @@ impl Segments {
         let room = MAD_LEN - self.offset;
         let start = self.sent as usize * room;
         self.sent += 1;
+        self.probes = false;
         let data = &self.data[start..self.data.len().min(start + room)];
         let (first, last) = (self.sent == 1, self.sent == self.count);
         // Every segment's class header counts, the padding of the last one does not.

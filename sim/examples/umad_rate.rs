@@ -1,0 +1,150 @@
+//! How many requests a second go through a host's MAD layer and a fabric and back, in process.
+//!
+//! `cargo run --release -p ferrosm-sim --example umad_rate`: Get(NodeInfo) by directed route from a
+//! program at one host, read back as `read` would; then SA tables of 10 MB through kernel RMPP.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "an example that measures and prints; the simulator itself reads no clock"
+)]
+
+use std::time::Instant as Clock;
+
+use ferrosm_mad::attr::id;
+use ferrosm_mad::ids::{AttrMod, Lid, Lmc, MKey, PortNum, Qpn, Tid};
+use ferrosm_mad::smp::{DrPath, SmpRequest};
+use ferrosm_mad::time::Instant;
+use ferrosm_sim::fabric::{Fabric, Reaction};
+use ferrosm_sim::generate;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_sim::umad::abi::{REGISTER_AGENT2, UserHeader};
+use ferrosm_sim::umad::{FileId, Umad};
+
+type Failure = Box<dyn std::error::Error>;
+
+const ROUND_TRIPS: u64 = 2_000_000;
+/// Requests under way at once, as a subnet manager would have them.
+const WINDOW: u64 = 32;
+const NOW: Instant = Instant::START;
+
+fn main() -> Result<(), Failure> {
+    let mut fabric = Fabric::new(&generate::from_spec("fat-tree:4")?)?;
+    let at = fabric
+        .end_ports()
+        .find(|at| !fabric.is_switch(at.node))
+        .ok_or("no host")?;
+    let mut umad = Umad::new();
+    let file = agent(&mut umad, &mut fabric, at, [0x81, 1], 0, 0)?;
+    let path = DrPath::LOCAL.extend(PortNum(at.port)).ok_or("no path")?;
+    let request = SmpRequest::get(id::NODE_INFO, AttrMod(0), MKey::NONE);
+    let mut smp = request.directed(&path, Tid(0));
+    let header = UserHeader {
+        lid: Lid::PERMISSIVE,
+        timeout_ms: 1000,
+        retries: 3,
+        ..UserHeader::default()
+    };
+    let mut message = header.encode().to_vec();
+    message.extend_from_slice(smp.as_bytes());
+
+    let started = Clock::now();
+    let mut buffer = [0; 64 + 256];
+    let (mut sent, mut read) = (0, 0);
+    while read < ROUND_TRIPS {
+        while sent < read + WINDOW {
+            sent += 1;
+            smp.as_bytes_mut()[8..16].copy_from_slice(&sent.to_be_bytes());
+            message[64..].copy_from_slice(smp.as_bytes());
+            umad.write(&fabric, file, &message, NOW)?;
+        }
+        carry(&mut umad, &mut fabric);
+        while let Some(message) = umad.front(file) {
+            message.read(&mut buffer)?;
+            umad.pop(file);
+            read += 1;
+        }
+    }
+    let seconds = started.elapsed().as_secs_f64();
+    println!(
+        "{read} round trips, {:.2} M a second",
+        read as f64 / seconds / 1e6
+    );
+    tables(&mut umad, &mut fabric, at)
+}
+
+/// A host answers its own questions with long tables.
+fn tables(umad: &mut Umad, fabric: &mut Fabric, at: PortAt) -> Result<(), Failure> {
+    const TABLES: u64 = 5;
+    const LEN: usize = 10 << 20;
+    fabric.set_lid(at, Lid(1), Lmc(0))?;
+    let server = agent(umad, fabric, at, [3, 2], 1, 1 << 0x12)?;
+    let client = agent(umad, fabric, at, [3, 2], 1, 0)?;
+    let to = |timeout_ms| UserHeader {
+        lid: Lid(1),
+        qpn: Qpn(1),
+        timeout_ms,
+        retries: 3,
+        ..UserHeader::default()
+    };
+    let started = Clock::now();
+    for tid in 0..TABLES {
+        let mut question = to(1000).encode().to_vec();
+        question.resize(64 + 256, 0);
+        question[64..68].copy_from_slice(&[1, 3, 2, 0x12]);
+        question[72..80].copy_from_slice(&tid.to_be_bytes());
+        umad.write(fabric, client, &question, NOW)?;
+        carry(umad, fabric);
+        let asked = umad.front(server).ok_or("no question")?.body[..56].to_vec();
+        umad.pop(server);
+        let mut answer = to(0).encode().to_vec();
+        answer.extend_from_slice(&asked);
+        answer[67] = 0x92;
+        answer[88..91].copy_from_slice(&[1, 1, 1]);
+        answer.resize(64 + 56 + LEN, 0xA5);
+        umad.write(fabric, server, &answer, NOW)?;
+        carry(umad, fabric);
+        let got = umad.front(client).ok_or("no answer")?.len();
+        umad.pop(client);
+        assert_eq!(got, 64 + 56 + LEN, "the whole table");
+    }
+    let megabytes = (TABLES * LEN as u64) as f64 / 1e6;
+    println!(
+        "{TABLES} tables of 10 MB, {:.0} MB a second",
+        megabytes / started.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+fn agent(
+    umad: &mut Umad,
+    fabric: &mut Fabric,
+    at: PortAt,
+    class: [u8; 2],
+    qpn: u8,
+    methods: u128,
+) -> Result<FileId, Failure> {
+    let file = umad.open(fabric, at)?;
+    let mut arg = [0; 40];
+    arg[4] = qpn;
+    arg[8..10].copy_from_slice(&class);
+    arg[16..32].copy_from_slice(&methods.to_le_bytes());
+    arg[36] = qpn;
+    umad.ioctl(file, REGISTER_AGENT2, &mut arg)?;
+    Ok(file)
+}
+
+fn carry(umad: &mut Umad, fabric: &mut Fabric) {
+    while let Some(mut packet) = umad.poll_transmit() {
+        while fabric.travel(&mut packet).is_ok() {
+            match fabric.accept(&mut packet, NOW) {
+                Reaction::Answer => {}
+                Reaction::Deliver(delivery) => {
+                    umad.deliver(fabric, &delivery, NOW);
+                    break;
+                }
+                Reaction::Taken | Reaction::Dropped(_) => break,
+            }
+        }
+    }
+}
