@@ -102,6 +102,16 @@ fn all_forms_of_one_fabric_are_one_fabric() {
     }
 }
 
+/// The form of the text was compared with what ibnetdiscover prints on ibsim.
+#[test]
+fn ibnetdiscovers_text_is_written_as_it_was_read() {
+    let text = std::fs::read_to_string(folder().join("ibnetdiscover.net")).unwrap();
+    let mut written = String::new();
+    write(&read(&text).unwrap(), &mut written).unwrap();
+    let records = text.split_once("\n\n").unwrap().1;
+    assert_eq!(written, records);
+}
+
 #[test]
 fn debians_examples_for_ibsim_are_read() {
     let dir = std::path::Path::new("/usr/share/doc/ibsim-utils/net-examples");

@@ -50,15 +50,7 @@ pub fn write(spec: &FabricSpec, out: &mut impl fmt::Write) -> fmt::Result {
             write!(out, "\t\"{}\"[{}]", ids[there.node], there.port)?;
             let (guid, peer_lid, _) = end_port(peer, there.port);
             if peer.kind == NodeType::Switch {
-                write!(
-                    out,
-                    "{}",
-                    if node.kind == NodeType::Switch {
-                        " \t\t# "
-                    } else {
-                        "\t\t# "
-                    }
-                )?;
+                out.write_str("\t\t# ")?;
             } else {
                 write!(out, "({guid:x}) \t\t# ")?;
             }
