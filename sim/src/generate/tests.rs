@@ -244,3 +244,28 @@ fn mixed_speeds_are_mixed_and_agree_with_the_devices() {
         }
     }
 }
+
+#[test]
+fn the_table_in_the_documentation_is_true() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/topologies.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut shapes = std::collections::BTreeSet::new();
+    for line in text.lines().filter(|l| l.starts_with("| `")) {
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        let [_, spec, switches, hosts, cables, _] = cells[..] else {
+            continue;
+        };
+        let name = spec.trim_matches('`');
+        let spec = from_spec(name).unwrap();
+        let found = [spec.switch_count(), spec.ca_count(), spec.links.len()];
+        let told = [switches, hosts, cables].map(|n| n.parse::<usize>().ok());
+        assert_eq!(found.map(Some), told, "{name}");
+        shapes.insert(name.split(':').next().unwrap().to_owned());
+    }
+    // Every shape that an unknown one is answered with has a row.
+    let all = from_spec("none").unwrap_err().to_string();
+    let list = all.split_once("expected ").unwrap().1.replace(" or ", ", ");
+    for shape in list.split(", ").filter(|s| *s != "single-switch") {
+        assert!(shapes.contains(shape), "{shape} has no row");
+    }
+}
