@@ -25,6 +25,9 @@ use libloading::Library;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
+#[path = "libibmad/perf.rs"]
+mod perf;
+
 type Get = unsafe extern "C" fn(*mut c_void, c_int, c_uint) -> u32;
 type Get64 = unsafe extern "C" fn(*mut c_void, c_int, c_uint) -> u64;
 type Set = unsafe extern "C" fn(*mut c_void, c_int, c_uint, u32);
@@ -388,7 +391,7 @@ const XDR: std::ops::RangeInclusive<c_uint> = XDR_FIRST..=668;
 /// What is compared: name, bit in the 256 bytes, width, their number.
 fn comparisons(ibmad: &Ibmad) -> Vec<(String, usize, usize, c_uint)> {
     let mut list = Vec::new();
-    for layout in LAYOUTS {
+    for layout in LAYOUTS.iter().chain(perf::LAYOUTS) {
         for (name, number) in layout.same {
             let field = layout.fields.iter().find(|f| f.name == *name).unwrap();
             list.push((
@@ -424,7 +427,7 @@ fn comparisons(ibmad: &Ibmad) -> Vec<(String, usize, usize, c_uint)> {
 /// No field of a layout is forgotten in the list above, and none is there twice.
 #[test]
 fn every_field_is_compared_or_known_to_be_ours_alone() {
-    for layout in LAYOUTS {
+    for layout in LAYOUTS.iter().chain(perf::LAYOUTS) {
         let mut listed: Vec<&str> = layout.same.iter().map(|(name, _)| *name).collect();
         listed.extend(layout.other);
         listed.sort_unstable();
