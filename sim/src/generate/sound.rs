@@ -18,6 +18,8 @@ pub(crate) struct Size {
     trunks: Option<usize>,
     /// Parts that hold together by switches alone.
     parts: usize,
+    /// Some switches have no hosts.
+    bare: bool,
 }
 
 fn size(switches: usize, hosts: usize, trunks: usize) -> Size {
@@ -27,7 +29,12 @@ fn size(switches: usize, hosts: usize, trunks: usize) -> Size {
         host_ports: 1,
         trunks: Some(trunks),
         parts: 1,
+        bare: false,
     }
+}
+
+fn bare(size: Size) -> Size {
+    Size { bare: true, ..size }
 }
 
 fn grid_size(sides: [usize; 3], hosts: usize, wraps: bool) -> Size {
@@ -53,6 +60,7 @@ fn tree_size(m: &[usize], w: &[usize], p: &[usize]) -> Size {
         host_ports: w[0] * p[0],
         trunks: Some((1..m.len()).map(|l| width(l) * w[l] * p[l]).sum()),
         parts: w[0],
+        bare: m.len() > 1,
     }
 }
 
@@ -66,13 +74,13 @@ fn any_shape() -> impl Strategy<Value = (String, Size)> {
     prop_oneof![
         (1usize..4).prop_map(|half| {
             let k = 2 * half;
-            let size = size(5 * half * half, k * half * half, 2 * k * half * half);
+            let size = bare(size(5 * half * half, k * half * half, 2 * k * half * half));
             (format!("fat-tree:{k}"), size)
         }),
         (2usize..12, 1usize..6, 1usize..8).prop_map(|(r, l, h)| {
             let (l, h) = (l.min(r), h.min(r - 1));
             let up = (r / 2).min(r - h);
-            let size = size(l + (up * l).div_ceil(r), l * h, l * up);
+            let size = bare(size(l + (up * l).div_ceil(r), l * h, l * up));
             (format!("fat-tree2:{r},{l},{h}"), size)
         }),
         proptest::collection::vec(level(), 1..4).prop_map(|levels| {
@@ -99,7 +107,7 @@ fn any_shape() -> impl Strategy<Value = (String, Size)> {
             };
             let c = c.min(spines * cables.div_ceil(spines));
             let text = format!("rail-pods:{p},{s},{g},{spines},{c}");
-            (text, size(switches, p * cables, trunks))
+            (text, bare(size(switches, p * cables, trunks)))
         }),
         (1usize..5, 1usize..4, 1usize..4, 1usize..3).prop_map(|(x, y, z, h)| (
             format!("torus:{x},{y},{z},{h}"),
@@ -127,7 +135,7 @@ fn any_shape() -> impl Strategy<Value = (String, Size)> {
             } else {
                 0
             };
-            let size = size(g * (l + s), g * l * 2, g * l * s + global);
+            let size = bare(size(g * (l + s), g * l * 2, g * l * s + global));
             (format!("dragonfly+:{g},{l},{s},{h},2"), size)
         }),
         (prop::sample::select(vec![3usize, 4, 5]), 1usize..3).prop_map(|(q, h)| {
@@ -169,14 +177,16 @@ fn any_case() -> impl Strategy<Value = (String, Size, usize)> {
         0usize..3,
         1usize..4,
         0usize..3,
+        0usize..3,
         proptest::sample::subsequence(flags, 0..5),
         any::<u64>(),
     );
     (any_shape(), options).prop_map(
-        |((shape, size), (drop, loops, parallel, routers, flags, seed))| {
+        |((shape, size), (drop, loops, parallel, routers, guests, flags, seed))| {
             let flag = |name: &str| flags.contains(&name);
             let planes = if flag("planes=2") { 2 } else { 1 };
             let islands = if flag("islands=2") { 2 } else { 1 };
+            let guests = if size.bare { guests } else { 0 };
             let size = Size {
                 switches: size.switches * planes,
                 trunks: size.trunks.map(|t| t * planes * parallel),
@@ -186,13 +196,15 @@ fn any_case() -> impl Strategy<Value = (String, Size, usize)> {
             };
             // Of one island: what the options add in cables that are not between two switches.
             let more = size.hosts * size.host_ports
+                + guests * (1 + usize::from(flag("dual-port")))
                 + loops
                 + usize::from(flag("plugs=1"))
                 + routers
                 + if flag("sharp") { size.switches } else { 0 };
+            let size = Size { hosts: size.hosts + guests, ..size };
             let words: String = flags.iter().map(|f| format!(";{f}")).collect();
             let text = format!(
-                "{shape};drop=0.{drop};loopbacks={loops};parallel={parallel};routers={routers};seed={seed}{words}"
+                "{shape};drop=0.{drop};spine-hosts={guests};loopbacks={loops};parallel={parallel};routers={routers};seed={seed}{words}"
             );
             (text, size, more)
         },
@@ -246,7 +258,9 @@ proptest! {
         prop_assert_eq!(spec.switch_count(), size.switches * islands);
         let aggregation = if text.contains("sharp") { size.switches } else { 0 };
         prop_assert_eq!(spec.ca_count(), (size.hosts + aggregation) * islands);
-        let hosts = spec.nodes.iter().filter(|n| n.kind == NodeType::Ca && n.description.contains(" mlx5_"));
+        let hosts = spec.nodes.iter().filter(|n| {
+            n.kind == NodeType::Ca && n.description.contains(" mlx5_") && !n.description.contains("service-")
+        });
         prop_assert!(hosts.map(|n| usize::from(n.num_ports)).all(|ports| ports == size.host_ports));
         let is_switch = |at: PortAt| spec.nodes[at.node].kind == NodeType::Switch;
         let trunks = spec.links.iter().filter(|l| is_switch(l.a) && is_switch(l.b) && l.a.node != l.b.node);

@@ -268,6 +268,12 @@ fn what_is_wrong_is_told_where_and_why() {
             "line 7, column 10: node `sw` is already described in line 1",
         ),
         (
+            "\"MF0;a:MQM9700/U1\", Mellanox, 0x1, LID 5\n#  : IB# : Sta : PhysSta : LWA : LSA : Neighbor Guid : N# : NLID\n"
+                .to_owned(),
+            "line 2: an ibdiagnet2.net_dump does not tell the nodes that switches are cabled to: take ibdiagnet2.lst or \
+             ibdiagnet2.ibnetdiscover of the same run",
+        ),
+        (
             "include \"none.net\"\nHca 1 \"x\"\n".to_owned(),
             "line 1, column 10: cannot include `none.net`: nothing here",
         ),
@@ -349,6 +355,18 @@ fn files_that_include_each_other_in_a_circle_are_refused() {
         deep.to_string(),
         "a: line 1, column 10: cannot include `b`: files are nested deeper than 9"
     );
+}
+
+#[test]
+fn files_that_include_ever_more_end_all_the_same() {
+    // A thousand lines in each of nine depths would be read 10^27 times.
+    let mut load = |name: &str| {
+        let next = format!("include \"{name}x\"\n");
+        Ok(next.repeat(1000).into_bytes())
+    };
+    let errors = read_file(b"include \"a\"\n", &mut load).unwrap_err();
+    assert_eq!(errors.list.len(), 20);
+    assert!(errors.left_off < 256 * 1000, "{errors}");
 }
 
 #[test]

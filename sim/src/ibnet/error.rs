@@ -128,6 +128,12 @@ pub enum ReadErrorKind {
         "the file describes no node (expected lines such as `Switch 36 \"S-...\"` and `Ca 1 \"H-...\"`)"
     )]
     NoNodes,
+    /// ibdiagnet's table of switch ports, which says too little.
+    #[error(
+        "an ibdiagnet2.net_dump does not tell the nodes that switches are cabled to: take ibdiagnet2.lst or \
+         ibdiagnet2.ibnetdiscover of the same run"
+    )]
+    NetDump,
     /// A record's first line without number of ports or node id.
     #[error("expected `{0} PORTS \"NODE ID\"`")]
     BadHeader(&'static str),
@@ -253,6 +259,7 @@ impl ReadErrorKind {
             Self::Include { name, .. } => Some(name.clone()),
             Self::DuplicateAlias(name) => Some(name.clone()),
             Self::NoNodes
+            | Self::NetDump
             | Self::BadHeader(_)
             | Self::PortWithoutNode
             | Self::BadPortLine

@@ -75,8 +75,14 @@ enum Current {
     Skipped,
 }
 
+/// Files are included so often at most: files that include others twice would else double the work
+/// at every depth.
+const MOST_INCLUDES: usize = 256;
+
 struct Reader<'a, 's> {
     sources: &'a Sources,
+    /// How often a file was included.
+    includes: usize,
     log: &'s mut Log,
     records: Records<'a>,
     current: Current,
@@ -97,6 +103,7 @@ struct Reader<'a, 's> {
 pub(super) fn records<'a>(sources: &'a Sources, log: &mut Log) -> Records<'a> {
     let mut reader = Reader {
         sources,
+        includes: 0,
         log,
         records: Records::default(),
         current: Current::None,
@@ -188,19 +195,30 @@ impl<'a> Reader<'a, '_> {
             Line::Speed(bits) => self.rate.speed = line::speed_of(bits),
             Line::ExtSpeed(bits) => self.rate.speed = line::ext_speed_of(bits).or(self.rate.speed),
             Line::Module(prefix) => self.module = prefix,
-            Line::Include(name) => match self.sources.included(name, depth) {
-                Ok(file) => self.file(file, depth + 1),
-                Err(why) => {
-                    let name = name.to_owned();
-                    return Err(ReadErrorKind::Include { name, why });
-                }
-            },
+            Line::Include(name) => self.include(name, depth)?,
             Line::Command(text) => self.log.warn(at, WarningKind::Command(text.to_owned())),
             // Prompts and banners stand before the first record.
             Line::Unknown if matches!(self.current, Current::None) => {}
             Line::Unknown => self.log.warn(at, WarningKind::Unknown),
             Line::Other => {}
         }
+        Ok(())
+    }
+
+    fn include(&mut self, name: &str, depth: usize) -> Result<(), ReadErrorKind> {
+        self.includes += 1;
+        let file = if self.includes > MOST_INCLUDES {
+            Err(format!(
+                "files are included more than {MOST_INCLUDES} times"
+            ))
+        } else {
+            self.sources.included(name, depth)
+        };
+        let file = file.map_err(|why| ReadErrorKind::Include {
+            name: name.to_owned(),
+            why,
+        })?;
+        self.file(file, depth + 1);
         Ok(())
     }
 
