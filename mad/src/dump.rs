@@ -6,10 +6,10 @@
 use core::fmt::{self, Debug, Write};
 
 use crate::attr::{
-    ExtendedPortInfo, GuidInfo, LedInfo, LftBlock, LinkErrorDetails, LocalChangeDetails,
-    MKeyViolationDetails, MftBlock, NodeDescription, NodeInfo, Notice, PKeyBlock, PortInfo,
-    PortStateDetails, SlToVl, SmInfo, SwitchInfo, SystemImageDetails, TrapNumber, VendorDiag,
-    VlArb, id,
+    ExtendedPortInfo, GuidInfo, KeyViolationDetails, LedInfo, LftBlock, LinkErrorDetails,
+    LinkSpeedWidthPairs, LocalChangeDetails, MKeyViolationDetails, MftBlock, NodeDescription,
+    NodeInfo, Notice, PKeyBlock, PortInfo, PortInfoExtended, PortStateDetails, SlToVl, SmInfo,
+    SwitchInfo, SwitchPKeyDetails, SystemImageDetails, TrapNumber, VendorDiag, VlArb, id,
 };
 use crate::mad::{Mad, MgmtClass};
 use crate::sa::{RmppHeader, SaHeader};
@@ -107,6 +107,8 @@ fn write_attribute(out: &mut String, mad: &Mad, data: &[u8]) -> fmt::Result {
         id::SM_INFO => fields!(out, SmInfo, data),
         id::VENDOR_DIAG => fields!(out, VendorDiag, data),
         id::LED_INFO => fields!(out, LedInfo, data),
+        id::LINK_SPEED_WIDTH_PAIRS => fields!(out, LinkSpeedWidthPairs, data),
+        id::PORT_INFO_EXTENDED => fields!(out, PortInfoExtended, data),
         id::MLNX_EXT_PORT_INFO => fields!(out, ExtendedPortInfo, data),
         _ => write_hex(out, "data", data),
     }
@@ -125,6 +127,8 @@ fn write_notice(out: &mut String, data: &[u8]) -> fmt::Result {
         TrapNumber::LocalChange => fields!(out, LocalChangeDetails, details),
         TrapNumber::SystemImageGuid => fields!(out, SystemImageDetails, details),
         TrapNumber::BadMKey => fields!(out, MKeyViolationDetails, details),
+        TrapNumber::BadPKey | TrapNumber::BadQKey => fields!(out, KeyViolationDetails, details),
+        TrapNumber::SwitchBadPKey => fields!(out, SwitchPKeyDetails, details),
         _ => Ok(()),
     }
 }

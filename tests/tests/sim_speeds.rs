@@ -32,3 +32,46 @@ fn fdr10_is_told_from_qdr() {
         );
     }
 }
+
+/// Agents made before there were extended speeds, some of which refuse the very question, take part like any other;
+/// their links are as fast as they can be. So do the products of other generations with their smaller tables.
+#[test]
+fn old_agents_and_other_products_are_brought_up() {
+    use ferrosm_sim::spec::AgentModel;
+    let old = [
+        AgentModel::OnRequest,
+        AgentModel::IgnoresExtendedSpeeds,
+        AgentModel::RefusesExtendedSpeeds,
+    ];
+    for agent in old {
+        let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
+        for node in spec.nodes.iter_mut().step_by(3) {
+            node.options.agent = agent;
+        }
+        let slow: Vec<bool> = spec
+            .links
+            .iter()
+            .map(|l| [l.a, l.b].iter().any(|at| at.node % 3 == 0) && agent.is_old())
+            .collect();
+        let expected = slow.iter().filter(|slow| **slow).count();
+        let mut lab = Lab::on(
+            "fat-tree:4",
+            spec,
+            1,
+            ferrosm_core::SmConfig::default(),
+            None,
+        );
+        let report = lab.next_sweep(60);
+        assert!(report.is_clean(), "{agent:?}: {report:#?}");
+        let subnet = lab.manager().core().subnet();
+        let speeds = subnet.links().filter_map(|l| subnet.port(l.a));
+        let qdr = speeds.filter(|p| p.speed() == Some(LinkSpeed::Qdr)).count();
+        assert_eq!(qdr, expected, "{agent:?}");
+    }
+    for speed in ["QDR", "FDR", "EDR", "NDR", "XDR"] {
+        let text = format!("fat-tree:4;speed={speed}");
+        let spec = ferrosm_sim::generate::from_spec(&text).unwrap();
+        let mut lab = Lab::on(&text, spec, 1, ferrosm_core::SmConfig::default(), None);
+        assert!(lab.next_sweep(60).is_clean(), "{speed}");
+    }
+}

@@ -42,6 +42,12 @@ impl Fabric {
             return self.dropped(reason);
         }
         if !packet.is_for_agent() {
+            if packet.is_for_sm() && self.ports[self.end_slot(end)].clients == 0 {
+                // Where no SM runs the SMA has no such attribute, as a host's kernel and a switch
+                // without a manager answer.
+                packet.answer(Status::BAD_METHOD_ATTR);
+                return Reaction::Answer;
+            }
             return self.deliver(end, packet);
         }
         // An agent knows only this base version, says so, and does not look at the rest.

@@ -101,9 +101,15 @@ impl Packet {
         if class == MgmtClass::Perf {
             return !matches!(method, Method::Send | Method::Report | Method::TrapRepress);
         }
-        let is_for_sm =
-            self.mad.attr_id() == id::SM_INFO && (method == Method::Get || method == Method::Set);
-        self.is_smp() && !is_for_sm
+        self.is_smp() && !self.is_for_sm()
+    }
+
+    /// A question to the SM behind the port: Get or Set of SMInfo.
+    pub(super) fn is_for_sm(&self) -> bool {
+        let method = self.mad.method();
+        self.is_smp()
+            && self.mad.attr_id() == id::SM_INFO
+            && (method == Method::Get || method == Method::Set)
     }
 
     /// Turns a request into its answer, ready to travel back. The data stays as it is.

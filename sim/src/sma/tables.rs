@@ -296,7 +296,7 @@ impl Port {
             .as_ref()
             .and_then(|t| t.vl_arb[block].as_deref());
         written.copied().unwrap_or_else(|| {
-            let mut table = if block % 2 == 0 {
+            let mut table = if block.is_multiple_of(2) {
                 power_on_vl_arb(block)
             } else {
                 [0; DATA_LEN]

@@ -174,6 +174,10 @@ fn what_nobody_listens_for_is_lost() {
         rig.send(&query(0)).0,
         Verdict::Dropped(DropReason::NoClient)
     );
-    let asked = rig.get(&path_to(4), id::SM_INFO, 0);
-    assert!(asked.is_none(), "no SM runs there");
+    let asked = rig.get(&path_to(4), id::SM_INFO, 0).unwrap();
+    assert_eq!(
+        asked.mad.status(),
+        Status::BAD_METHOD_ATTR,
+        "no SM runs there, and the agent says so"
+    );
 }

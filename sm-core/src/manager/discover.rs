@@ -12,7 +12,7 @@ use ferrosm_mad::attr::{
     ExtendedPortInfo, LinkSpeed, NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SmState,
     SwitchInfo, id,
 };
-use ferrosm_mad::ids::{PortGuid, PortNum};
+use ferrosm_mad::ids::{AttrMod, PortGuid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DrPath;
 
@@ -300,7 +300,13 @@ impl SubnetManager {
         }
     }
 
-    pub(super) fn on_port_info(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
+    pub(super) fn on_port_info(
+        &mut self,
+        at: PortRef,
+        asked: AttrMod,
+        status: Status,
+        data: &[u8; 64],
+    ) {
         let Some(node) = self.subnet.get(at.node) else {
             return;
         };
@@ -308,10 +314,14 @@ impl SubnetManager {
         let is_external = is_switch && at.port != PortNum::ZERO;
         let new = PortInfo::decode(data);
         if !status.is_ok() {
-            if status.is_bad_field() && !node.plain_port_info {
+            let with_bit = asked.0 & PortInfo::EXTENDED_SPEEDS_MOD != 0;
+            let asks_left = node.port_info_refusals <= node.info.num_ports.into();
+            if status.is_bad_field() && with_bit && asks_left {
                 // An agent from before extended speeds takes the modifier's top bit for a part of the port number.
+                // All ports of a switch are asked before the first refusal comes, so each may be refused once.
                 if let Some(node) = self.subnet.get_mut(at.node) {
                     node.plain_port_info = true;
+                    node.port_info_refusals += 1;
                 }
                 self.ask(Ask::Port(at));
                 return;

@@ -391,7 +391,7 @@ impl SubnetManager {
             Ask::Description(n) => self.on_description(n, status, &data),
             Ask::Switch(n) => self.on_switch_info(n, status, &data),
             Ask::ClearChange(n) => self.on_change_cleared(n, status, &data),
-            Ask::Port(p) => self.on_port_info(p, status, &data),
+            Ask::Port(p) => self.on_port_info(p, mad.attr_mod(), status, &data),
             Ask::Lft(n, block) => self.on_lft(n, block, status, &data),
             Ask::Ext(p) => self.on_ext_port_info(p, status, &data),
             Ask::Sm(p) => self.on_sm_info(p, status, &data),

@@ -26,6 +26,8 @@ pub struct Node {
     pub path: DrPath,
     /// Its agent does not know the modifier of extended speeds.
     pub plain_port_info: bool,
+    /// How often it refused that: once for each port that was asked before the first refusal came.
+    pub(crate) port_info_refusals: u16,
     /// The forwarding table that is known to be in the switch; `None` where that is not known.
     pub installed: Option<Arc<Lft>>,
     /// The forwarding table that should be in the switch.
@@ -128,6 +130,7 @@ impl Node {
             ports,
             path,
             plain_port_info: false,
+            port_info_refusals: 0,
             installed: None,
             wanted: None,
             order: None,
