@@ -176,3 +176,118 @@ impl ServerEnd {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ClientEnd, Take};
+
+    /// SplitMix64.
+    fn random(state: &mut u64) -> u64 {
+        *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = *state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Numbers that are likely to go wrong, and any others.
+    fn nasty(state: &mut u64) -> u32 {
+        let bits = random(state);
+        let pick = [
+            0,
+            1,
+            7,
+            8,
+            9,
+            0x3_fff8,
+            0x4_0000,
+            0x4_0008,
+            0x7fff_fff8,
+            u32::MAX,
+        ];
+        match bits % 16 {
+            index @ 0..10 => pick[usize::try_from(index).unwrap()],
+            10..13 => u32::try_from(bits >> 40).unwrap() & !7,
+            _ => u32::try_from(bits >> 32).unwrap(),
+        }
+    }
+
+    /// Whatever a peer writes into the memory, both ends come back with an answer or an error, within bounds.
+    #[test]
+    fn a_spoilt_memory_is_survived() {
+        let hub = Hub::new().unwrap();
+        let mut errors = 0;
+        for seed in 0..300 {
+            let state = &mut (seed * 7919);
+            let (mut server, fds) = ServerEnd::pair(&hub).unwrap();
+            let (client, _fd) = ClientEnd::new(fds).unwrap();
+            let mut message = vec![];
+            for _ in 0..20 {
+                // Not by `ClientEnd::send`, which would wait for room that nobody makes.
+                let _ = to_server(&server.mapping).ring.push(&[&[1; 300]], &mut 0);
+                server.send(&[&[2; 300]]).ok();
+                match random(state) % 3 {
+                    0 => {
+                        let word = usize::try_from(random(state) % 16).unwrap() * 16;
+                        let value = nasty(state);
+                        server.mapping.control()[word].store(value, Ordering::SeqCst);
+                    }
+                    1 => {
+                        // The header of the next frame.
+                        let direction = to_server(&server.mapping);
+                        let head = direction.ring.head.load(Ordering::SeqCst);
+                        let cell = (head as usize % crate::RING_BYTES) / 8;
+                        let header = u64::from(nasty(state)) | (u64::from(nasty(state)) << 32);
+                        direction.ring.cells[cell].store(header, Ordering::SeqCst);
+                    }
+                    _ => {
+                        let cell = usize::try_from(random(state)).unwrap() % 4096;
+                        server.mapping.data()[cell].store(random(state), Ordering::SeqCst);
+                    }
+                }
+                let _ = server.is_ready();
+                errors += usize::from(server.receive(&mut message).is_err());
+                assert!(message.len() <= MAX_MESSAGE);
+                errors += usize::from(server.send(&[&[3; 20_000]]).is_err());
+                let _ = client.begin();
+                errors += usize::from(client.receive(&mut [0; 400], |_| Take::Whole).is_err());
+            }
+        }
+        assert!(
+            errors > 100,
+            "only {errors} noticed: does the test spoil anything?"
+        );
+    }
+
+    /// A writer that waits for room is not let loose on a lie: a head beyond the tail is an error.
+    #[test]
+    fn a_head_before_the_tail_is_corrupt() {
+        let hub = Hub::new().unwrap();
+        let (mut server, fds) = ServerEnd::pair(&hub).unwrap();
+        let (client, _fd) = ClientEnd::new(fds).unwrap();
+        to_client(&server.mapping)
+            .ring
+            .head
+            .store(8, Ordering::SeqCst);
+        assert!(server.send(&[b"x"]).is_err());
+        to_server(&server.mapping)
+            .ring
+            .tail
+            .store(4, Ordering::SeqCst);
+        assert!(server.receive(&mut vec![]).is_err());
+        assert!(client.send(&[b"x"]).is_err());
+    }
+
+    /// A message in tiny pieces would keep us busy for nothing.
+    #[test]
+    fn tiny_pieces_are_corrupt() {
+        let hub = Hub::new().unwrap();
+        let (mut server, fds) = ServerEnd::pair(&hub).unwrap();
+        let _client = ClientEnd::new(fds).unwrap();
+        let ring = to_server(&server.mapping).ring;
+        ring.cells[0].store((8 << 32) | 8, Ordering::SeqCst);
+        ring.tail.store(16, Ordering::SeqCst);
+        assert!(server.receive(&mut vec![]).is_err());
+    }
+}

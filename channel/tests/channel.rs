@@ -1,5 +1,6 @@
 //! Both ends of a channel: every message arrives once, whole and in order, nobody misses a wakeup, and a peer that writes
 //! nonsense or dies is an error.
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use std::os::fd::AsFd;
 use std::thread;

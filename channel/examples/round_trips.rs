@@ -1,0 +1,83 @@
+//! How many messages a second pass between two processes, and how long one takes there and back.
+//!
+//! `cargo run --release -p ferrosm-channel --example round_trips`
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a measurement prints, and stops if it cannot go on"
+)]
+
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use ferrosm_channel::{ClientEnd, ClientFds, Hub, Receive, ServerEnd, Spin, Take, frames};
+
+/// A MAD with its header.
+const MESSAGE: [u8; 320] = [7; 320];
+
+fn main() {
+    if let Some(socket) = std::env::args().nth(1) {
+        client(&UnixStream::connect(socket).unwrap());
+        return;
+    }
+    let path = std::env::temp_dir().join(format!("ferrosm-round-trips-{}", std::process::id()));
+    let listener = UnixListener::bind(&path).unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .arg(&path)
+        .spawn()
+        .unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let hub = Hub::new().unwrap();
+    let (mut end, fds) = ServerEnd::pair(&hub).unwrap();
+    let fds = fds.into_vec();
+    let borrowed: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+    frames::send(&stream, b"", &borrowed).unwrap();
+    drop(borrowed);
+    drop(fds);
+    // Echoes until the client has gone.
+    let spin = Spin::new(Duration::from_micros(30));
+    let mut message = vec![];
+    while child.try_wait().unwrap().is_none() {
+        for _ in 0..10_000 {
+            if end.receive(&mut message).unwrap() {
+                while !end.send(&[&message]).unwrap() {}
+            } else if !spin.until(|| end.is_ready()) {
+                hub.sleep(None, || !end.is_ready()).unwrap();
+                break;
+            }
+        }
+    }
+}
+
+fn client(stream: &UnixStream) {
+    let (_, fds) = frames::receive(stream).unwrap().unwrap();
+    let (end, _fd) = ClientEnd::new(ClientFds::from_vec(fds).unwrap()).unwrap();
+    for (spin_us, window) in [(30, 1), (30, 4), (30, 32), (0, 1), (0, 32)] {
+        let spin = Spin::new(Duration::from_micros(spin_us));
+        let start = Instant::now();
+        let mut buffer = [0; 512];
+        let (mut under_way, mut messages) = (0, 0);
+        let mut late = false;
+        while !late || under_way > 0 {
+            late = late || start.elapsed() > Duration::from_secs(1);
+            while !late && under_way < window {
+                end.send(&[&MESSAGE[..64], &MESSAGE[64..]]).unwrap();
+                under_way += 1;
+            }
+            while under_way > 0 && !end.wait(spin, None).unwrap() {}
+            while end.receive(&mut buffer, |_| Take::Whole).unwrap() != Receive::Empty {
+                under_way -= 1;
+                messages += 1;
+            }
+        }
+        let elapsed = start.elapsed();
+        println!(
+            "client spins {spin_us:2} us, {window:2} under way: {:8.0} round trips/s, {:6.2} us each",
+            f64::from(messages) / elapsed.as_secs_f64(),
+            elapsed.as_secs_f64() * 1e6 / f64::from(messages),
+        );
+    }
+}
