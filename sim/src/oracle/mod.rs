@@ -19,13 +19,14 @@
 //! * there is one master, and MasterSMLID of each end port is the LID of its port;
 //! * P_Keys are as configured, and switches that check them let pass what they should;
 //! * what end ports share (M_Key, GID prefix, ...) they share; tables of lanes name lanes that exist;
-//! * counters could have come about.
+//! * counters could have come about ([`judge_counters`], which compares two moments).
 //!
 //! Channels that only packets from a switch's own port 0 would take are left out of the cycle
 //! check: management packets have a lane of their own. [`Expect::port0_traffic`] puts them in.
 //! What each oracle reads, proves and cannot see is told in `docs/oracles.md`.
 
 mod copy;
+mod counters;
 mod cycle;
 mod delivery;
 mod expect;
@@ -44,6 +45,7 @@ mod violation;
 use std::fmt;
 
 use crate::spec::PortAt;
+pub use counters::{CounterAllowance, CountersSnapshot, judge_counters};
 pub use expect::{Enforcement, Expect, Group, Partitions, Settings, SlTable, Traffic};
 pub use state::{FabricState, NodeFacts, PortFacts, PortSet, VlArbTables};
 pub use violation::{

@@ -523,16 +523,4 @@ pub enum CounterFault {
         /// Later.
         after: u64,
     },
-    /// Packets that neither arrived nor were dropped, or that came from nowhere.
-    #[error(
-        "a switch cannot have done this: {switch} took in {received} packets and sent or dropped {accounted}"
-    )]
-    Unbalanced {
-        /// The switch.
-        switch: String,
-        /// What came in.
-        received: u64,
-        /// What is accounted for.
-        accounted: u64,
-    },
 }

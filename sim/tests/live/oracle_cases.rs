@@ -1,0 +1,462 @@
+//! What a manager can do wrong: one thing each, on a [`Plan`] that is right otherwise, and the kinds
+//! of violation that the oracle must find.
+
+use std::collections::BTreeSet;
+
+use ferrosm_mad::attr::{MtuCode, PortState, SmState};
+use ferrosm_mad::ids::{GidPrefix, Lid, Lmc, PKey, Sl};
+use ferrosm_sim::oracle::FabricState;
+use ferrosm_sim::spec::PortAt;
+
+use super::oracle_plan::{MLID, PARTITION, Plan};
+
+/// The shapes that are configured.
+pub(crate) const SHAPES: [&str; 4] = ["fat-tree:4", "ring:5", "torus:4,4", "fat-tree2:8,4,4"];
+/// Shapes that need two lanes.
+const TWO_LANES: [&str; 2] = ["ring:5", "torus:4,4"];
+
+/// What is done wrong.
+pub(crate) enum Break {
+    /// By the manager.
+    Plan(fn(&mut Plan)),
+    /// In the picture that is judged: devices refuse to hold it.
+    Picture(fn(&mut FabricState, &Plan)),
+}
+
+/// What is done wrong, the violations that must be found, and others that may be found with them.
+pub(crate) struct Case {
+    pub(crate) what: &'static str,
+    pub(crate) how: Break,
+    pub(crate) must: &'static [&'static str],
+    pub(crate) may: &'static [&'static str],
+    pub(crate) shapes: &'static [&'static str],
+}
+
+const fn case(what: &'static str, must: &'static [&'static str], how: fn(&mut Plan)) -> Case {
+    Case {
+        what,
+        how: Break::Plan(how),
+        must,
+        may: &[],
+        shapes: &SHAPES,
+    }
+}
+
+impl Case {
+    const fn may(mut self, kinds: &'static [&'static str]) -> Self {
+        self.may = kinds;
+        self
+    }
+
+    const fn on(mut self, shapes: &'static [&'static str]) -> Self {
+        self.shapes = shapes;
+        self
+    }
+}
+
+const fn picture(
+    what: &'static str,
+    must: &'static [&'static str],
+    how: fn(&mut FabricState, &Plan),
+) -> Case {
+    Case {
+        what,
+        how: Break::Picture(how),
+        must,
+        may: &[],
+        shapes: &SHAPES,
+    }
+}
+
+/// The ends of cables that close a circle in the group's tree: one cable between two of its
+/// switches, or two by way of a switch that is not in it.
+fn circle(plan: &Plan) -> Vec<PortAt> {
+    let in_tree = |at: &PortAt| {
+        plan.switches
+            .get(&at.node)
+            .map(|s| !s.mft[&MLID].is_empty())
+    };
+    let is_used = |at: &PortAt| plan.switches[&at.node].mft[&MLID].contains(&at.port);
+    let spare = |(a, b): &(&PortAt, &PortAt)| {
+        in_tree(a) == Some(true) && in_tree(b) == Some(true) && !is_used(a)
+    };
+    if let Some((a, b)) = plan.peers.iter().find(spare) {
+        return vec![*a, *b];
+    }
+    let outside = plan.switches.keys().copied();
+    let cables = outside.map(|node| {
+        let here = plan.peers.iter().filter(move |(a, _)| a.node == node);
+        here.filter(|(a, b)| in_tree(a) == Some(false) && in_tree(b) == Some(true))
+            .flat_map(|(a, b)| [*a, *b])
+            .take(4)
+            .collect::<Vec<_>>()
+    });
+    let mut cables = cables.filter(|ends| ends.len() == 4);
+    cables.next().unwrap()
+}
+
+/// Everything that is done wrong.
+pub(crate) fn cases() -> Vec<Case> {
+    let mut all = routing_cases();
+    all.extend(lane_cases());
+    all.extend(setting_cases());
+    all.extend(multicast_cases());
+    all.extend(partition_cases());
+    all.extend(master_cases());
+    all
+}
+
+fn routing_cases() -> Vec<Case> {
+    vec![
+        case(
+            "two hosts have one LID",
+            &["DuplicateLid", "Undelivered"],
+            |p| {
+                let lid = p.ports[&p.host(2)].lid;
+                let at = p.host(1);
+                p.port(at).lid = lid;
+            },
+        ),
+        picture("a host has no LID", &["IllegalLid"], |s, p| {
+            let at = p.host(1);
+            s.nodes[at.node].ports[usize::from(at.port)].info.lid = Lid(0);
+        }),
+        picture("a LID is not aligned", &["UnalignedLid"], |s, p| {
+            let at = p.host(1);
+            s.nodes[at.node].ports[usize::from(at.port)].info.lid.0 += 1;
+        })
+        .may(&["DuplicateLid", "Undelivered"]),
+        case("an LFT entry is forgotten", &["Undelivered"], |p| {
+            let lid = p.ports[&p.host(3)].lid;
+            let leaf = p.leaf_port(0).node;
+            p.switch(leaf).lft[usize::from(lid.raw())] = 0xFF;
+        }),
+        case(
+            "an LFT entry leads to a wrong host",
+            &["Undelivered"],
+            |p| {
+                let lid = p.ports[&p.host(1)].lid;
+                let port = p.leaf_port(0);
+                p.switch(port.node).lft[usize::from(lid.raw())] = port.port;
+            },
+        ),
+        case("two switches send to each other", &["Undelivered"], |p| {
+            let lid = usize::from(p.ports[&p.host(0)].lid.raw());
+            let a = p.trunk();
+            let b = p.peers[&a];
+            p.switch(a.node).lft[lid] = a.port;
+            p.switch(b.node).lft[lid] = b.port;
+        }),
+        case(
+            "LinearFDBTop is one LID short",
+            &["LinearFdbTop", "Undelivered"],
+            |p| {
+                let leaf = p.leaf_port(0).node;
+                p.switch(leaf).linear_fdb_top -= 1;
+            },
+        ),
+        case("a cable is left in Armed", &["NotActive"], |p| {
+            let at = p.trunk();
+            p.port(at).state = PortState::Armed;
+        }),
+        case("one end of a cable has a smaller MTU", &["Mtu"], |p| {
+            let at = p.leaf_port(1);
+            p.port(at).mtu = MtuCode::Mtu1024;
+        }),
+    ]
+}
+
+fn lane_cases() -> Vec<Case> {
+    vec![
+        case(
+            "a host has half the lanes of its switch",
+            &["OperationalVls"],
+            |p| {
+                let at = p.host(1);
+                p.port(at).operational_vls = 2;
+            },
+        )
+        .may(&["SlToVlBeyond", "VlArbBeyond"]),
+        case("a switch has no lane to a host", &["NoLane"], |p| {
+            let at = p.leaf_port(1);
+            for vls in p.port(at).sl_to_vl.values_mut() {
+                vls[..4].fill(15);
+            }
+        }),
+        case("a host has no lane", &["NoSourceLane"], |p| {
+            let at = p.host(1);
+            p.port(at).sl_to_vl.insert(0, [15; 16]);
+        }),
+        case("all paths on one lane", &["CreditLoop"], |p| {
+            for port in p.ports.values_mut() {
+                for vls in port.sl_to_vl.values_mut() {
+                    for vl in vls.iter_mut().filter(|vl| **vl == 1) {
+                        *vl = 0;
+                    }
+                }
+            }
+        })
+        .on(&TWO_LANES),
+        case(
+            "a table for one input is written for all",
+            &["CreditLoop"],
+            |p| {
+                for port in p.ports.values_mut() {
+                    let first = port.sl_to_vl.get(&1).copied();
+                    for vls in port.sl_to_vl.values_mut() {
+                        *vls = first.unwrap_or(*vls);
+                    }
+                }
+            },
+        )
+        .on(&["ring:5"]),
+        case(
+            "an SL that nobody uses has a lane that is off",
+            &["SlToVlBeyond"],
+            |p| {
+                let at = p.trunk();
+                p.port(at).sl_to_vl.get_mut(&0).unwrap()[9] = 7;
+            },
+        ),
+        case("a lane that is off has weight", &["VlArbBeyond"], |p| {
+            let at = p.trunk();
+            p.port(at).vl_arb_low.push((6, 1));
+        }),
+        case("a lane in use has no weight", &["VlStarved"], |p| {
+            let at = p.leaf_port(1);
+            p.port(at).vl_arb_low[0].1 = 0;
+        }),
+    ]
+}
+
+fn setting_cases() -> Vec<Case> {
+    vec![
+        case(
+            "a host takes another for the master",
+            &["MasterSmLid"],
+            |p| {
+                let at = p.host(2);
+                p.port(at).master_sm_lid = Lid(40);
+            },
+        ),
+        case(
+            "a switch takes another for the master",
+            &["MasterSmLid"],
+            |p| {
+                let at = PortAt::new(p.trunk().node, 0);
+                p.port(at).master_sm_lid = Lid(40);
+            },
+        ),
+        case("a port is left without M_Key", &["MKey"], |p| {
+            let at = p.host(2);
+            p.port(at).m_key = 0;
+        }),
+        case("a port is not protected", &["MKeyProtectBits"], |p| {
+            let at = p.host(2);
+            p.port(at).m_key_protect_bits = 0;
+        }),
+        case("a lease never ends", &["MKeyLeasePeriod"], |p| {
+            let at = p.host(2);
+            p.port(at).m_key_lease_period = 0;
+        }),
+        case("a port keeps the default prefix", &["GidPrefix"], |p| {
+            let at = p.host(2);
+            p.port(at).gid_prefix = GidPrefix::DEFAULT;
+        }),
+        case("a port repeats traps too fast", &["SubnetTimeout"], |p| {
+            let at = p.host(2);
+            p.port(at).subnet_timeout = 3;
+        }),
+        case("a port has one LID only", &["Lmc"], |p| {
+            let at = p.host(1);
+            p.port(at).lmc = Lmc(0);
+        }),
+        case(
+            "a port sends to the manager on another SL",
+            &["MasterSmSl"],
+            |p| {
+                let at = p.host(1);
+                p.port(at).master_sm_sl = Sl(3);
+            },
+        ),
+        case("packets to a host wait too long", &["HoqLife"], |p| {
+            let at = p.leaf_port(1);
+            p.port(at).hoq_life = 19;
+        }),
+        case(
+            "lanes between switches stall at once",
+            &["VlStallCount"],
+            |p| {
+                let at = p.trunk();
+                p.port(at).vl_stall_count = 1;
+            },
+        ),
+        case("packets live for ever", &["PacketLifeTime"], |p| {
+            let node = p.trunk().node;
+            p.switch(node).life_time_value = 20;
+        }),
+        case(
+            "clients of a host are not asked to register",
+            &["NotReregistered"],
+            |p| {
+                let at = p.host(1);
+                p.port(at).reregister = false;
+            },
+        ),
+        case("PortStateChange stays set", &["PortStateChange"], |p| {
+            let node = p.trunk().node;
+            p.switch(node).clears_state_change = false;
+        }),
+    ]
+}
+
+fn multicast_cases() -> Vec<Case> {
+    vec![
+        case("a group that is gone is left in a table", &["Stray"], |p| {
+            let node = p.trunk().node;
+            p.switch(node).mft.insert(Lid(0xC001), BTreeSet::from([0]));
+        }),
+        case(
+            "a branch ends in a port without a cable",
+            &["Nowhere"],
+            |p| {
+                let node = p.leaf_port(0).node;
+                p.switch(node).mft.get_mut(&MLID).unwrap().insert(15);
+            },
+        ),
+        case("a host that did not join gets copies", &["Stranger"], |p| {
+            let at = p.leaf_port(1);
+            p.switch(at.node)
+                .mft
+                .get_mut(&MLID)
+                .unwrap()
+                .insert(at.port);
+        }),
+        case(
+            "a switch that did not join gets copies",
+            &["Stranger"],
+            |p| {
+                let at = p.leaf_port(0);
+                p.switch(at.node).mft.get_mut(&MLID).unwrap().insert(0);
+            },
+        ),
+        case("a member gets no copy", &["Missed"], |p| {
+            let at = p.leaf_port(2);
+            p.switch(at.node)
+                .mft
+                .get_mut(&MLID)
+                .unwrap()
+                .remove(&at.port);
+        }),
+        case("a branch is cut off on one side", &["Missed"], |p| {
+            let at = p.leaf_port(0);
+            p.switch(at.node)
+                .mft
+                .insert(MLID, BTreeSet::from([at.port]));
+        }),
+        case("the tree has one cable too many", &["Loop"], |p| {
+            for at in circle(p) {
+                p.switch(at.node)
+                    .mft
+                    .get_mut(&MLID)
+                    .unwrap()
+                    .insert(at.port);
+            }
+        })
+        .may(&["CreditLoop"]),
+        case("MulticastFDBTop is too low", &["AboveTop", "Missed"], |p| {
+            let node = p.leaf_port(0).node;
+            p.switch(node).multicast_fdb_top = 0xBFFF;
+        }),
+        case(
+            "multicast has no lane to a member",
+            &["NoLane", "Missed"],
+            |p| {
+                let at = p.leaf_port(2);
+                for vls in p.port(at).sl_to_vl.values_mut() {
+                    vls[4] = 15;
+                }
+            },
+        ),
+    ]
+}
+
+fn partition_cases() -> Vec<Case> {
+    vec![
+        case("a host is in a partition too many", &["Keys"], |p| {
+            for at in [p.host(1), p.leaf_port(1)] {
+                p.port(at).pkeys.push(PARTITION);
+            }
+        }),
+        case("a full member is a limited one", &["Keys"], |p| {
+            let limited = PKey(PARTITION.raw() & 0x7FFF);
+            for at in [p.host(2), p.leaf_port(2)] {
+                p.port(at).pkeys[1] = limited;
+            }
+        }),
+        case("the default partition is not first", &["Index0"], |p| {
+            let at = p.host(2);
+            p.port(at).pkeys.reverse();
+        }),
+        case(
+            "a host shares nothing with the manager",
+            &["Keys", "NoCommon"],
+            |p| {
+                for at in [p.host(1), p.leaf_port(1)] {
+                    p.port(at).pkeys = vec![PKey(0x8002)];
+                }
+            },
+        ),
+        case("a switch blocks a member", &["Blocked"], |p| {
+            let at = p.leaf_port(2);
+            p.port(at).pkeys = vec![PKey::DEFAULT_FULL];
+        }),
+        case(
+            "a switch believes a host that is no member",
+            &["TooWide"],
+            |p| {
+                let at = p.leaf_port(1);
+                p.port(at).pkeys.push(PARTITION);
+            },
+        ),
+        case("a switch does not check", &["Enforcement"], |p| {
+            let at = p.leaf_port(1);
+            p.port(at).enforce_inbound = false;
+        }),
+        case(
+            "a switch checks what another sends",
+            &["Enforcement", "Blocked"],
+            |p| {
+                let at = p.trunk();
+                p.port(at).enforce_inbound = true;
+            },
+        ),
+    ]
+}
+
+fn master_cases() -> Vec<Case> {
+    vec![
+        case("everybody waits", &["Nobody"], |p| {
+            p.managers[0].1 = SmState::Standby
+        }),
+        case("two are master", &["Several"], |p| {
+            let at = p.host(1);
+            p.managers.push((at, SmState::Master));
+            p.is_sm.insert(at);
+        }),
+        case("the wrong one is master", &["Other"], |p| {
+            let at = p.host(1);
+            p.managers = vec![(p.sm, SmState::Standby), (at, SmState::Master)];
+            p.is_sm.insert(at);
+        }),
+        case("a manager hides", &["NoIsSm"], |p| p.is_sm.clear()),
+        case(
+            "a manager is gone and its bit is left",
+            &["StrayIsSm"],
+            |p| {
+                let at = p.host(1);
+                p.is_sm.insert(at);
+            },
+        ),
+    ]
+}

@@ -1,0 +1,211 @@
+//! Routes and lanes for [`super::oracle_plan`], without a credit loop for a reason that fits in a
+//! sentence.
+//!
+//! * trees: shortest paths go up and then down;
+//! * a ring of five: shortest paths pass at most two cables between switches; what a host sends
+//!   enters on VL 0 and is passed on on VL 1, so lanes are taken in rising order;
+//! * a torus of 4 x 4: first along x, then along y; a path that crosses the seam of a row or column
+//!   stays on VL 1 there, others on VL 0, and the SL of a path tells which.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use ferrosm_mad::attr::NodeType;
+use ferrosm_mad::ids::{Lid, Sl};
+use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
+
+use super::oracle_plan::{GROUP_SL, GROUP_VL};
+
+type Peers = BTreeMap<PortAt, PortAt>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Tree,
+    Ring,
+    Torus,
+}
+
+/// The routes of a fabric.
+#[derive(Debug, Clone)]
+pub(crate) struct Routes {
+    shape: Shape,
+    peers: Peers,
+    /// Column and row of the switches of a torus.
+    cells: BTreeMap<NodeIdx, [u8; 2]>,
+    /// By LID: its end port, and the switch and port where packets leave the fabric.
+    homes: BTreeMap<u16, (PortAt, PortAt)>,
+    /// By node and LID.
+    egress: BTreeMap<(NodeIdx, u16), u8>,
+}
+
+const SIDE: u8 = 4;
+
+impl Routes {
+    pub(crate) fn new(
+        text: &str,
+        spec: &FabricSpec,
+        peers: &Peers,
+        lids: &BTreeMap<PortAt, u16>,
+    ) -> Self {
+        let shape = match text.split(':').next() {
+            Some("ring") => Shape::Ring,
+            Some("torus") => Shape::Torus,
+            _ => Shape::Tree,
+        };
+        let mut routes = Self {
+            shape,
+            peers: peers.clone(),
+            cells: BTreeMap::new(),
+            homes: BTreeMap::new(),
+            egress: BTreeMap::new(),
+        };
+        if shape == Shape::Torus {
+            for (index, node) in spec.nodes.iter().enumerate() {
+                if let Some((x, y)) = node
+                    .description
+                    .strip_prefix("switch-")
+                    .and_then(|cell| cell.split_once('-'))
+                {
+                    let cell = [x.parse().unwrap(), y.parse().unwrap()];
+                    routes.cells.insert(index, cell);
+                }
+            }
+        }
+        let is_switch = |node: NodeIdx| spec.nodes[node].kind == NodeType::Switch;
+        for (at, lid) in lids {
+            let (home, count) = if is_switch(at.node) {
+                (*at, 1)
+            } else {
+                (peers[at], 2)
+            };
+            for lid in *lid..lid + count {
+                routes.homes.insert(lid, (*at, home));
+                routes.egress.insert((home.node, lid), home.port);
+            }
+        }
+        for (lid, (_, home)) in routes.homes.clone() {
+            routes.lead_to(lid, home.node, &is_switch);
+        }
+        routes
+    }
+
+    /// Every switch gets a port towards the LID.
+    fn lead_to(&mut self, lid: u16, home: NodeIdx, is_switch: &impl Fn(NodeIdx) -> bool) {
+        let mut seen = BTreeSet::from([home]);
+        let mut queue = VecDeque::from([home]);
+        while let Some(node) = queue.pop_front() {
+            let cables = self
+                .peers
+                .range(PortAt::new(node, 0)..=PortAt::new(node, 254));
+            let cables: Vec<PortAt> = cables.map(|(_, there)| *there).collect();
+            for there in cables {
+                if is_switch(there.node) && seen.insert(there.node) {
+                    queue.push_back(there.node);
+                    let port = match self.shape {
+                        Shape::Torus => self.step(there.node, home),
+                        Shape::Tree | Shape::Ring => there.port,
+                    };
+                    self.egress.insert((there.node, lid), port);
+                }
+            }
+        }
+    }
+
+    /// The next port from one cell of a torus to another.
+    fn step(&self, from: NodeIdx, to: NodeIdx) -> u8 {
+        let (mut cell, goal) = (self.cells[&from], self.cells[&to]);
+        let axis = usize::from(cell[0] == goal[0]);
+        let ahead = (goal[axis] + SIDE - cell[axis]) % SIDE;
+        let one = if ahead <= SIDE / 2 { 1 } else { SIDE - 1 };
+        cell[axis] = (cell[axis] + one) % SIDE;
+        let cables = self
+            .peers
+            .range(PortAt::new(from, 0)..=PortAt::new(from, 254));
+        let mut ports = cables.filter(|(_, there)| self.cells.get(&there.node) == Some(&cell));
+        ports.next().unwrap().0.port
+    }
+
+    pub(crate) fn lft(&self, node: NodeIdx) -> Vec<u8> {
+        let last = *self.homes.last_key_value().unwrap().0;
+        let port = |lid: u16| self.egress.get(&(node, lid)).copied();
+        (0..=last).map(|lid| port(lid).unwrap_or(0xFF)).collect()
+    }
+
+    /// The lane of each SL from an input to an output port. VL15 is none.
+    pub(crate) fn lanes(&self, output: PortAt, input: u8) -> [u8; 16] {
+        let there = self.peers.get(&output).map(|p| p.node);
+        let from = self.peers.get(&PortAt::new(output.node, input));
+        let is_trunk = |node: &NodeIdx| self.egress.contains_key(&(*node, 2));
+        let mut lanes = [15; 16];
+        lanes[0] = 0;
+        match self.shape {
+            Shape::Tree => {}
+            Shape::Ring => {
+                let passes = from.is_some_and(|p| is_trunk(&p.node)) && is_trunk(&output.node);
+                lanes[0] = u8::from(passes);
+            }
+            Shape::Torus => {
+                let cells = self.cells.get(&output.node);
+                let cells = cells.zip(there.and_then(|n| self.cells.get(&n)));
+                for sl in 0..4u8 {
+                    let axis = cells.map(|(here, there)| u8::from(here[0] == there[0]));
+                    lanes[usize::from(sl)] = axis.map_or(0, |axis| sl >> axis & 1);
+                }
+            }
+        }
+        lanes[usize::from(GROUP_SL.raw())] = GROUP_VL;
+        lanes
+    }
+
+    /// The SL of a path, where not all have the same.
+    pub(crate) fn sl_per_path(
+        &self,
+    ) -> Option<impl Fn(PortAt, Lid) -> Option<Sl> + Send + Sync + use<>> {
+        let routes = self.clone();
+        (self.shape == Shape::Torus).then_some(move |source: PortAt, dest: Lid| {
+            let (_, home) = routes.homes.get(&dest.raw())?;
+            let start = routes.cells[&routes.peers[&source].node];
+            let goal = routes.cells[&home.node];
+            let crosses = |axis: usize| {
+                let ahead = (goal[axis] + SIDE - start[axis]) % SIDE;
+                if ahead <= SIDE / 2 {
+                    goal[axis] < start[axis]
+                } else {
+                    goal[axis] > start[axis]
+                }
+            };
+            Some(Sl(u8::from(crosses(0)) | u8::from(crosses(1)) << 1))
+        })
+    }
+}
+
+/// The ports of each switch in one tree that spans these hosts, and no branch without any.
+pub(crate) fn tree(
+    switches: &[NodeIdx],
+    peers: &Peers,
+    members: &BTreeSet<PortAt>,
+) -> BTreeMap<NodeIdx, BTreeSet<u8>> {
+    let mut up: BTreeMap<NodeIdx, (PortAt, PortAt)> = BTreeMap::new();
+    let mut order = vec![switches[0]];
+    let mut next = 0;
+    while let Some(node) = order.get(next).copied() {
+        next += 1;
+        for (here, there) in peers.range(PortAt::new(node, 0)..=PortAt::new(node, 254)) {
+            if switches.contains(&there.node) && !order.contains(&there.node) {
+                order.push(there.node);
+                up.insert(there.node, (*there, *here));
+            }
+        }
+    }
+    let mut tree: BTreeMap<NodeIdx, BTreeSet<u8>> = BTreeMap::new();
+    for member in members {
+        let port = peers[member];
+        tree.entry(port.node).or_default().insert(port.port);
+        let mut node = port.node;
+        while let Some((here, there)) = up.get(&node) {
+            tree.entry(node).or_default().insert(here.port);
+            tree.entry(there.node).or_default().insert(there.port);
+            node = there.node;
+        }
+    }
+    tree
+}

@@ -1,0 +1,161 @@
+//! A broken manager is noticed: one thing is done wrong on a fabric that is right otherwise, and the
+//! oracle says that and nothing else.
+
+use std::collections::BTreeSet;
+
+use ferrosm_mad::ids::Lid;
+use ferrosm_sim::oracle::{Expect, FabricState, judge, judge_fabric};
+use ferrosm_sim::spec::PortAt;
+
+use super::oracle_cases::{Break, SHAPES, cases};
+use super::oracle_kinds::{KINDS, kind};
+use super::oracle_plan::{MLID, Plan};
+
+fn kinds_of(verdict: &ferrosm_sim::oracle::Verdict) -> BTreeSet<&'static str> {
+    verdict.violations.iter().map(kind).collect()
+}
+
+/// A manager that does everything right is good, whatever the shape.
+#[test]
+fn a_right_plan_is_good() {
+    for shape in SHAPES {
+        let plan = Plan::new(shape);
+        let rig = plan.apply();
+        let verdict = judge_fabric(&rig.fabric, &plan.expect());
+        assert!(verdict.is_good(), "{shape}: {verdict}");
+    }
+}
+
+/// Each thing that is done wrong is named, and nothing else is.
+#[test]
+fn each_broken_run_is_noticed() {
+    for shape in SHAPES {
+        let good = Plan::new(shape);
+        for case in cases().iter().filter(|c| c.shapes.contains(&shape)) {
+            let mut plan = good.clone();
+            if let Break::Plan(change) = case.how {
+                change(&mut plan);
+            }
+            let rig = plan.apply();
+            let mut picture = FabricState::from(&rig.fabric);
+            if let Break::Picture(change) = case.how {
+                change(&mut picture, &good);
+            }
+            let mut expect = good.expect();
+            expect.managers = Some(plan.managers);
+            let verdict = judge(&picture, &expect);
+            let found = kinds_of(&verdict);
+            let must: BTreeSet<_> = case.must.iter().copied().collect();
+            let known: BTreeSet<_> = must.iter().chain(case.may).copied().collect();
+            assert!(
+                found.is_superset(&must) && found.is_subset(&known),
+                "{shape}, {}: wanted {must:?}, got {verdict}",
+                case.what
+            );
+        }
+    }
+}
+
+/// Every kind of violation has a run that it catches.
+#[test]
+fn no_oracle_is_without_a_broken_run() {
+    let all = cases();
+    let mut caught: BTreeSet<_> = all.iter().flat_map(|c| c.must).copied().collect();
+    caught.extend(["NoSuchPort"]);
+    caught.extend(super::oracles_counters::CAUGHT);
+    let missing: Vec<_> = KINDS.iter().filter(|k| !caught.contains(*k)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let verdict = judge(&FabricState::default(), &Expect::new(PortAt::new(0, 1)));
+    assert_eq!(kinds_of(&verdict), BTreeSet::from(["NoSuchPort"]));
+}
+
+/// With every SL as traffic that has a lane, a fabric of one tree is as good as with one, and lanes
+/// that only some SLs use are seen.
+#[test]
+fn every_sl_with_a_lane_is_traffic() {
+    let plan = Plan::new("torus:4,4");
+    let rig = plan.apply();
+    // On one SL for all paths, a row of four waits for itself: no path may do without its seam.
+    let verdict = judge_fabric(&rig.fabric, &plan.expect().all_sls());
+    assert_eq!(kinds_of(&verdict), BTreeSet::from(["CreditLoop"]));
+    let tree = Plan::new("fat-tree:4");
+    let rig = tree.apply();
+    let verdict = judge_fabric(&rig.fabric, &tree.expect().all_sls());
+    assert!(verdict.is_good(), "{verdict}");
+}
+
+/// Multicast alone can wait for itself: four groups on a ring, each over three switches.
+#[test]
+fn groups_that_wait_for_each_other_are_found() {
+    let mut plan = Plan::new("ring:5");
+    for node in plan.switches.keys().copied().collect::<Vec<_>>() {
+        plan.switch(node).mft.clear();
+        plan.switch(node).multicast_fdb_top = 0xC010;
+    }
+    let count = 5;
+    let towards = |plan: &Plan, from: usize, to: usize| {
+        let (from, to) = (plan.leaf_port(from).node, plan.leaf_port(to).node);
+        let mut cables = plan.peers.iter();
+        cables
+            .find(|(a, b)| a.node == from && b.node == to)
+            .unwrap()
+            .0
+            .port
+    };
+    let mut groups = Vec::new();
+    for first in 0..count {
+        let way = [first, (first + 1) % count, (first + 2) % count];
+        let mlid = Lid(0xC008 + first as u16);
+        let mut group = plan.group.clone();
+        group.mlid = mlid;
+        group.members = [way[0], way[2]].map(|host| plan.host(host)).into();
+        groups.push(group);
+        for (index, at) in way.iter().enumerate() {
+            let mut ports = BTreeSet::new();
+            if index != 1 {
+                ports.insert(plan.leaf_port(*at).port);
+            }
+            if index > 0 {
+                ports.insert(towards(&plan, *at, way[index - 1]));
+            }
+            if index < 2 {
+                ports.insert(towards(&plan, *at, way[index + 1]));
+            }
+            let node = plan.leaf_port(*at).node;
+            plan.switch(node).mft.insert(mlid, ports);
+        }
+    }
+    let rig = plan.apply();
+    let expect = plan.expect().groups(groups.clone());
+    assert_eq!(
+        kinds_of(&judge_fabric(&rig.fabric, &expect)),
+        BTreeSet::from(["CreditLoop"])
+    );
+    // One group less, and the circle is open.
+    let last = groups.pop().unwrap();
+    for node in plan.switches.keys().copied().collect::<Vec<_>>() {
+        plan.switch(node).mft.remove(&last.mlid);
+    }
+    let rig = plan.apply();
+    let verdict = judge_fabric(&rig.fabric, &plan.expect().groups(groups));
+    assert!(verdict.is_good(), "{verdict}");
+}
+
+/// Where the groups are not known, whoever is in a table is a member, and the tree is judged.
+#[test]
+fn an_unknown_group_is_judged_by_its_tree() {
+    let plan = Plan::new("fat-tree:4");
+    let mut expect = plan.expect();
+    expect.groups = None;
+    // Its packets are on SL 0 for all that is known.
+    let verdict = judge_fabric(&plan.apply().fabric, &expect);
+    assert!(!kinds_of(&verdict).contains("Missed"), "{verdict}");
+    let mut broken = plan.clone();
+    let at = plan.leaf_port(0);
+    broken
+        .switch(at.node)
+        .mft
+        .insert(MLID, BTreeSet::from([at.port]));
+    let verdict = judge_fabric(&broken.apply().fabric, &expect);
+    assert!(kinds_of(&verdict).contains("Missed"), "{verdict}");
+}
