@@ -226,7 +226,28 @@ pub enum AgentChange {
     Garbage(Option<Garbage>, f64),
 }
 
+/// Something that is done to a fabric once.
+pub struct Call(Box<dyn FnOnce(&mut Fabric) + Send>);
+
+impl Call {
+    /// Of a function.
+    pub fn new(f: impl FnOnce(&mut Fabric) + Send + 'static) -> Self {
+        Self(Box::new(f))
+    }
+
+    pub(crate) fn run(self, fabric: &mut Fabric) {
+        (self.0)(fabric);
+    }
+}
+
+impl std::fmt::Debug for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Call")
+    }
+}
+
 /// What happens to the fabric at some time.
+#[derive(Debug)]
 pub enum Action {
     /// [`Fabric::cut`].
     Cut(PortAt),
@@ -312,7 +333,7 @@ pub enum Action {
     /// It is gone without a word.
     RemoveForeignSm(PortAt),
     /// Anything else.
-    Call(Box<dyn FnOnce(&mut Fabric) + Send>),
+    Call(Call),
 }
 
 impl Action {
@@ -352,11 +373,5 @@ impl Action {
             Self::Count { .. } => 31,
             Self::SetCounter { .. } => 32,
         }
-    }
-}
-
-impl std::fmt::Debug for Action {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Action({})", self.code())
     }
 }

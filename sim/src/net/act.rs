@@ -188,8 +188,8 @@ fn change(fabric: &mut Fabric, action: Action) -> Result<(), SpecError> {
             fabric.add_errors(at, counter, value.wrapping_sub(now));
             Ok(())
         }
-        Action::Call(f) => {
-            f(fabric);
+        Action::Call(call) => {
+            call.run(fabric);
             Ok(())
         }
         // Faults and foreign SMs are the net's, which has dealt with them.

@@ -59,7 +59,7 @@ impl Parser {
 
     fn expected(&self, what: &str) -> ScenarioError {
         let found = self.tokens.get(self.next);
-        let found = found.map_or("the end of the line".to_owned(), |(t, _)| t.shown());
+        let found = found.map_or_else(|| "the end of the line".to_owned(), |(t, _)| t.shown());
         let expected = what.to_owned();
         ScenarioError::new(self.column(), Problem::Expected { expected, found })
     }

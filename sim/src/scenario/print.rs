@@ -19,7 +19,7 @@ impl Display for Time {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let nanos = self.0.as_nanos();
         for (unit, name) in [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")] {
-            if nanos % unit == 0 {
+            if nanos.is_multiple_of(unit) {
                 return write!(f, "{}{name}", nanos / unit);
             }
         }

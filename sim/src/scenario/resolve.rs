@@ -113,7 +113,7 @@ impl Names {
                 }
                 let mut ports = fabric.external_ports(node);
                 let cabled = ports.find(|p| fabric.cable_at(*p).is_some());
-                Ok(cabled.unwrap_or(PortAt::new(node, 1)))
+                Ok(cabled.unwrap_or_else(|| PortAt::new(node, 1)))
             }
         }
     }

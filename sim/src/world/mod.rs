@@ -4,6 +4,7 @@
 //! same seed and the same calls give the same run to the byte ([`World::trace_hash`]). It never
 //! waits, and it invents no timeouts: deadlines are the managers'.
 
+mod liveness;
 mod manager;
 
 use std::collections::BTreeSet;
@@ -13,6 +14,7 @@ use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{MadOut, Method};
 use ferrosm_mad::time::Instant;
 
+pub use liveness::{LOOKS, Liveness, Pace, QUESTIONS_PER_PORT};
 pub use manager::Manager;
 
 use crate::fabric::{Delivery, Fabric, Packet, SpecError};

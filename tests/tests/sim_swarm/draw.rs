@@ -1,17 +1,6 @@
-//! Random scenarios in the simulated world: any shape, any settings, any faults, any events; then peace, and the fabric
-//! must be good again within a bound. A run is its seed: a failing one prints how to repeat it.
-//!
-//! `FERROSM_SEED=17` runs one seed and tells what happens in it; `FERROSM_SEEDS=5000` runs that many instead of the few
-//! that every test run does. Seeds that once failed are in `seeds/` and are run every time.
+//! What a seed of the first kind stands for: a shape, settings, faults and events. The order in which it draws is what
+//! makes a kept seed mean what it meant: it is never changed.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
-#![allow(
-    clippy::print_stdout,
-    reason = "a seed that is looked at tells what happens in it"
-)]
-
-use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use ferrosm_core::SmConfig;
@@ -23,75 +12,18 @@ use ferrosm_sim::faults::{Faults, Garbage};
 use ferrosm_sim::spec::{FabricSpec, LinkSpec, NodeIdx, PortAt};
 use ferrosm_tests::simulated::{Dice, Lab};
 
-/// Seeds of every test run.
-const FEW: u64 = 250;
-/// Virtual seconds of peace in which the fabric must become good.
-const PEACE_S: u64 = 150;
-
-#[test]
-fn random_scenarios_converge() {
-    if let Some(seed) = number_from("FERROSM_SEED") {
-        let hash = run(seed, true);
-        assert_eq!(hash, run(seed, false), "the same seed gave another run");
-        return;
-    }
-    let count = number_from("FERROSM_SEEDS").unwrap_or(FEW);
-    let first = number_from("FERROSM_FIRST_SEED").unwrap_or(0);
-    let mut failed = Vec::new();
-    for seed in kept_seeds().into_iter().chain(first..first + count) {
-        if std::env::var_os("FERROSM_TRACE").is_some() {
-            println!("seed {seed}");
-        }
-        if catch_unwind(AssertUnwindSafe(|| run(seed, false))).is_err() {
-            failed.push(seed);
-        }
-    }
-    assert!(
-        failed.is_empty(),
-        "{} of {count} seeds failed: {failed:?}\n\
-         repeat one with: FERROSM_SEED={} cargo test -p ferrosm-tests --test sim_swarm",
-        failed.len(),
-        failed[0]
-    );
-}
-
-/// The same seed gives the same run to the byte, another one another.
-#[test]
-fn a_seed_is_a_run() {
-    for seed in [3, 4] {
-        assert_eq!(run(seed, false), run(seed, false));
-    }
-    assert_ne!(run(3, false), run(4, false));
-}
-
-fn number_from(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number")),
-    )
-}
-
-/// Seeds that once failed, one a line in `seeds/swarm.txt`; `#` begins a remark.
-fn kept_seeds() -> Vec<u64> {
-    include_str!("../seeds/swarm.txt")
-        .lines()
-        .filter_map(|l| l.split('#').next()?.trim().parse().ok())
-        .collect()
-}
-
 /// What a seed stands for.
-struct Scenario {
-    shape: String,
-    spec: FabricSpec,
-    cfg: SmConfig,
-    at: Option<PortAt>,
-    dice: Dice,
+pub(crate) struct Scenario {
+    pub(crate) shape: String,
+    pub(crate) spec: FabricSpec,
+    pub(crate) cfg: SmConfig,
+    pub(crate) at: Option<PortAt>,
+    pub(crate) dice: Dice,
     /// When everything that is wrong ends.
-    peace: Instant,
+    pub(crate) peace: Instant,
 }
 
-fn seconds(s: f64) -> Duration {
+pub(crate) fn seconds(s: f64) -> Duration {
     Duration::from_secs_f64(s)
 }
 
@@ -151,7 +83,7 @@ fn shape(d: &mut Dice) -> String {
     format!("{text};seed={seed}")
 }
 
-fn scenario(seed: u64) -> Scenario {
+pub(crate) fn scenario(seed: u64) -> Scenario {
     let mut d = Dice::new(seed);
     let (shape, mut spec) = loop {
         let shape = shape(&mut d);
@@ -199,7 +131,7 @@ fn scenario(seed: u64) -> Scenario {
     }
 }
 
-fn fabric_faults(d: &mut Dice) -> Faults {
+pub(crate) fn fabric_faults(d: &mut Dice) -> Faults {
     let mut f = Faults::NONE;
     if d.one_in(2) {
         f.loss = d.unit() * d.unit() * 0.3;
@@ -216,7 +148,7 @@ fn fabric_faults(d: &mut Dice) -> Faults {
     f
 }
 
-fn node_faults(d: &mut Dice) -> Faults {
+pub(crate) fn node_faults(d: &mut Dice) -> Faults {
     match d.below(8) {
         0 | 1 => Faults::HUNG,
         2 => Faults::slow(seconds(d.unit() * 0.1)),
@@ -242,7 +174,7 @@ fn node_faults(d: &mut Dice) -> Faults {
 }
 
 /// A free port of a switch, if there is one.
-fn free_port(lab: &Lab, d: &mut Dice) -> Option<PortAt> {
+pub(crate) fn free_port(lab: &Lab, d: &mut Dice) -> Option<PortAt> {
     let fabric = lab.world.fabric();
     let switches: Vec<NodeIdx> = (0..fabric.num_nodes())
         .filter(|n| fabric.is_switch(*n))
@@ -253,13 +185,13 @@ fn free_port(lab: &Lab, d: &mut Dice) -> Option<PortAt> {
         .find(|p| fabric.cable_at(*p).is_none())
 }
 
-fn any_cable(lab: &Lab, d: &mut Dice) -> Option<LinkSpec> {
+pub(crate) fn any_cable(lab: &Lab, d: &mut Dice) -> Option<LinkSpec> {
     let at = lab.spec.links[d.index(lab.spec.links.len())].a;
     lab.world.fabric().cable_at(at)
 }
 
 /// Draws what happens at a moment and does it; says what it was.
-fn happen(lab: &mut Lab, d: &mut Dice) -> String {
+pub(crate) fn happen(lab: &mut Lab, d: &mut Dice) -> String {
     let node = d.index(lab.world.fabric().num_nodes());
     let cable = any_cable(lab, d);
     let sm_node = lab.at.node;
@@ -349,160 +281,6 @@ fn happen(lab: &mut Lab, d: &mut Dice) -> String {
             let faults = node_faults(d);
             lab.world.set_node_faults(node, Some(faults));
             format!("node {node} {faults:?}")
-        }
-    }
-}
-
-fn run(seed: u64, tell: bool) -> u64 {
-    let s = scenario(seed);
-    let mut d = s.dice;
-    let say = |now: Instant, text: &str| {
-        if tell {
-            println!("{now:?} {text}");
-        }
-    };
-    say(
-        Instant::START,
-        &format!(
-            "{} from {:?}, peace at {:?}, {:?}",
-            s.shape, s.at, s.peace, s.cfg
-        ),
-    );
-    let mut lab = Lab::on(&s.shape, s.spec, seed, s.cfg, s.at);
-    if d.one_in(2) {
-        let time = seconds(d.unit() * 2.0);
-        lab.world.fabric_mut().set_link_training(time);
-    }
-    let faults = fabric_faults(&mut d);
-    say(lab.world.now(), &format!("{faults:?}"));
-    lab.world.set_faults(faults);
-    let bad_nodes = d.upto(3);
-    for _ in 0..bad_nodes {
-        let node = d.index(lab.world.fabric().num_nodes());
-        let faults = node_faults(&mut d);
-        say(lab.world.now(), &format!("node {node} {faults:?}"));
-        lab.world.set_node_faults(node, Some(faults));
-    }
-    let mut watch = Watch::default();
-    let events = d.upto(19);
-    for _ in 0..events {
-        let left = s.peace.since(lab.world.now()).as_secs_f64();
-        // Half of what happens, happens in bursts.
-        let wait = if d.one_in(2) {
-            d.unit() * 0.01
-        } else {
-            d.unit() * left / 3.0
-        };
-        lab.world.run_for(seconds(wait.min(left)));
-        let text = happen(&mut lab, &mut d);
-        say(lab.world.now(), &text);
-        watch.look(&lab, tell);
-    }
-    lab.world.run_until(s.peace);
-    watch.look(&lab, tell);
-    say(lab.world.now(), "peace");
-    lab.world.set_faults(Faults::NONE);
-    for node in 0..lab.world.fabric().num_nodes() {
-        lab.world.set_node_faults(node, None);
-    }
-    let at = lab.at;
-    let fabric = lab.world.fabric_mut();
-    fabric.power_on(at.node);
-    if let Some(cable) = fabric.cable_at(at) {
-        fabric.power_on(cable.a.node);
-        fabric.power_on(cable.b.node);
-        fabric.restore(at).unwrap();
-    } else if at.port != 0 {
-        // Its cable was moved elsewhere: there is nothing that the manager could do.
-        return lab.world.trace_hash();
-    }
-    let done = lab.world.now() + Duration::from_secs(PEACE_S);
-    while lab.world.now() < done {
-        lab.world.run_for(Duration::from_secs(1));
-        watch.look(&lab, tell);
-        if lab.verdict(&lab.expect()).is_ok()
-            && lab
-                .manager()
-                .core()
-                .last_report()
-                .is_some_and(|r| r.is_clean())
-        {
-            break;
-        }
-    }
-    watch.look(&lab, tell);
-    lab.assert_good();
-    assert!(
-        lab.last_report().is_clean(),
-        "{} {:#?}",
-        lab.repeat(),
-        lab.last_report().problems
-    );
-    // Nothing happens any more: the manager takes a second look at everything if it had doubts, then becomes quiet, and
-    // everything stays good. A second look that was already taken once too early may be taken again later.
-    lab.world.run_for(Duration::from_secs(75));
-    let sweeps = lab.manager().reports().len();
-    lab.world.run_for(Duration::from_secs(31));
-    watch.look(&lab, tell);
-    lab.assert_good();
-    let more = lab.manager().reports().len() - sweeps;
-    assert!(
-        more <= 1,
-        "{} {more} sweeps in a quiet fabric",
-        lab.repeat()
-    );
-    lab.world.trace_hash()
-}
-
-/// What must hold at all times.
-#[derive(Default)]
-struct Watch {
-    lids: BTreeMap<PortGuid, (Lid, Lmc)>,
-    told: usize,
-}
-
-impl Watch {
-    fn look(&mut self, lab: &Lab, tell: bool) {
-        let sm = lab.manager();
-        if tell {
-            for event in &sm.events[self.told..] {
-                println!("        {event}");
-                if let ferrosm_core::Event::SweepDone(r) = event {
-                    for p in &r.problems {
-                        println!("            {p}");
-                    }
-                }
-            }
-        }
-        self.told = sm.events.len();
-        let map = sm.core().lid_map();
-        let mut owner = BTreeMap::new();
-        for (guid, (lid, lmc)) in map {
-            for l in lid.raw()..lid.raw() + (1 << lmc.raw()) {
-                let other = owner.insert(l, guid);
-                assert!(other.is_none(), "{} LID {l} twice", lab.repeat());
-            }
-            if let Some(before) = self.lids.insert(*guid, (*lid, *lmc)) {
-                assert_eq!(
-                    before,
-                    (*lid, *lmc),
-                    "{} {guid} was given another LID",
-                    lab.repeat()
-                );
-            }
-        }
-        for guid in self.lids.keys() {
-            assert!(
-                map.contains_key(guid),
-                "{} {guid} lost its LID",
-                lab.repeat()
-            );
-        }
-        let subnet = sm.core().subnet();
-        for link in subnet.links() {
-            for end in [link.a, link.b] {
-                assert_eq!(subnet.peer(end), Some(link.other(end)), "{}", lab.repeat());
-            }
         }
     }
 }

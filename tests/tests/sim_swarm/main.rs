@@ -1,0 +1,276 @@
+//! Random scenarios in the simulated world: any shape, any settings, any faults, any events; then peace, and the fabric
+//! must be good again within a bound. A run is its seed: a failing one prints how to repeat it.
+//!
+//! `FERROSM_SEED=17` runs one seed and tells what happens in it; `FERROSM_SEEDS=5000` runs that many instead of the few
+//! that every test run does. Seeds that once failed are in `seeds/` and are run every time.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![allow(
+    clippy::print_stdout,
+    reason = "a seed that is looked at tells what happens in it"
+)]
+
+mod draw;
+mod watch;
+mod wild;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ferrosm_core::SmConfig;
+use ferrosm_mad::time::Instant;
+use ferrosm_sim::world::Pace;
+use ferrosm_tests::simulated::Lab;
+
+use draw::{fabric_faults, happen, node_faults, scenario, seconds};
+use watch::Watch;
+use wild::Wild;
+
+/// Seeds of every test run.
+const FEW: u64 = 250;
+/// Seeds from here on are of the second kind: everything of the first, and what [`Wild`] adds.
+const WILD: u64 = 1_000_000;
+/// Seeds of the second kind of every test run.
+const FEW_WILD: u64 = 250;
+/// Seeds of each kind that are run twice in every test run.
+const TWICE: u64 = 100;
+
+#[test]
+fn random_scenarios_converge() {
+    if let Some(seed) = number_from("FERROSM_SEED") {
+        let hash = run(seed, Mode::Tell);
+        assert_eq!(
+            hash,
+            run(seed, Mode::Judge),
+            "the same seed gave another run"
+        );
+        return;
+    }
+    let count = number_from("FERROSM_SEEDS").unwrap_or(FEW);
+    let first = number_from("FERROSM_FIRST_SEED").unwrap_or(0);
+    all_converge(kept_seeds().into_iter().chain(first..first + count));
+}
+
+#[test]
+fn wild_scenarios_converge() {
+    if number_from("FERROSM_SEED").is_none() && number_from("FERROSM_SEEDS").is_none() {
+        let known = known_failing();
+        all_converge((WILD..WILD + FEW_WILD).filter(|s| !known.contains(s)));
+    }
+}
+
+fn all_converge(seeds: impl Iterator<Item = u64>) {
+    let (mut count, mut failed) = (0, Vec::new());
+    for seed in seeds {
+        count += 1;
+        if std::env::var_os("FERROSM_TRACE").is_some() {
+            println!("seed {seed}");
+        }
+        if catch_unwind(AssertUnwindSafe(|| run(seed, Mode::Judge))).is_err() {
+            failed.push(seed);
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{} of {count} seeds failed: {failed:?}\n\
+         repeat one with: FERROSM_SEED={} cargo test -p ferrosm-tests --test sim_swarm",
+        failed.len(),
+        failed[0]
+    );
+}
+
+/// The same seed gives the same run to the byte, another one another: 200 seeds, each run twice.
+#[test]
+fn a_seed_is_a_run() {
+    let mut hashes = Vec::new();
+    for seed in (0..TWICE).chain(WILD..WILD + TWICE) {
+        let hash = run(seed, Mode::Storm);
+        assert_eq!(hash, run(seed, Mode::Storm), "seed {seed} gave two runs");
+        hashes.push(hash);
+    }
+    let all = hashes.len();
+    hashes.sort_unstable();
+    hashes.dedup();
+    assert_eq!(hashes.len(), all, "two seeds gave one run");
+}
+
+/// What the hash stands for: every MAD, when, where, and all its bytes, as text.
+#[test]
+fn a_run_is_the_same_line_by_line() {
+    for seed in [3, WILD + 3] {
+        let text = || {
+            let lines = Arc::new(Mutex::new(String::new()));
+            run(seed, Mode::Record(Arc::clone(&lines)));
+            std::mem::take(&mut *lines.lock().unwrap())
+        };
+        let (once, again) = (text(), text());
+        assert!(once.lines().count() > 1_000, "seed {seed} is no run");
+        let differs = once.lines().zip(again.lines()).position(|(a, b)| a != b);
+        assert_eq!(differs, None, "seed {seed}, line of the trace");
+        assert!(once == again, "seed {seed}: one trace is longer");
+    }
+}
+
+fn number_from(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number")),
+    )
+}
+
+/// Seeds that once failed, one a line in `seeds/swarm.txt`; `#` begins a remark.
+fn kept_seeds() -> Vec<u64> {
+    seeds_in(include_str!("../../seeds/swarm.txt"))
+}
+
+/// Seeds of the second kind that fail, one a line in `seeds/known-failing.txt`, with the reason.
+fn known_failing() -> Vec<u64> {
+    seeds_in(include_str!("../../seeds/known-failing.txt"))
+}
+
+fn seeds_in(text: &str) -> Vec<u64> {
+    text.lines()
+        .filter_map(|l| l.split('#').next()?.trim().parse().ok())
+        .collect()
+}
+
+/// What a run is for.
+#[derive(Clone)]
+enum Mode {
+    /// The fabric must be good in the end.
+    Judge,
+    /// The same, and everything is told.
+    Tell,
+    /// Until peace and a little longer: only that it repeats is asked.
+    Storm,
+    /// The same, every MAD event as a line.
+    Record(Arc<Mutex<String>>),
+}
+
+/// How patient our manager was told to be. Another one may have been master until now.
+fn pace(cfg: &SmConfig) -> Pace {
+    Pace {
+        patience: cfg.smp_timeout * (1 + u32::from(cfg.smp_retries)),
+        interval: cfg.sweep_interval,
+        window: u32::try_from(cfg.max_outstanding).unwrap_or(u32::MAX),
+        takeover: cfg.sm_poll_interval * (1 + u32::from(cfg.sm_poll_retries)),
+    }
+}
+
+fn run(seed: u64, mode: Mode) -> u64 {
+    let tell = matches!(mode, Mode::Tell);
+    let s = scenario(seed);
+    let mut d = s.dice;
+    let say = |now: Instant, text: &str| {
+        if tell {
+            println!("{now:?} {text}");
+        }
+    };
+    say(
+        Instant::START,
+        &format!(
+            "{} from {:?}, peace at {:?}, {:?}",
+            s.shape, s.at, s.peace, s.cfg
+        ),
+    );
+    let pace = pace(&s.cfg);
+    let mut wild = (seed >= WILD).then(|| Wild::new(seed, s.cfg.clone()));
+    let mut lab = Lab::on(&s.shape, s.spec, seed, s.cfg, s.at);
+    if let Mode::Record(lines) = &mode {
+        let lines = Arc::clone(lines);
+        lab.world.observe(move |event| {
+            let mut lines = lines.lock().unwrap();
+            lines.push_str(&format!("{event}\n"));
+        });
+    }
+    if d.one_in(2) {
+        let time = seconds(d.unit() * 2.0);
+        lab.world.fabric_mut().set_link_training(time);
+    }
+    let faults = fabric_faults(&mut d);
+    say(lab.world.now(), &format!("{faults:?}"));
+    lab.world.set_faults(faults);
+    let bad_nodes = d.upto(3);
+    for _ in 0..bad_nodes {
+        let node = d.index(lab.world.fabric().num_nodes());
+        let faults = node_faults(&mut d);
+        say(lab.world.now(), &format!("node {node} {faults:?}"));
+        lab.world.set_node_faults(node, Some(faults));
+    }
+    if let Some(wild) = &mut wild {
+        for text in wild.begin(&mut lab) {
+            say(lab.world.now(), &text);
+        }
+    }
+    let mut watch = Watch::default();
+    let events = d.upto(19);
+    for _ in 0..events {
+        let left = s.peace.since(lab.world.now()).as_secs_f64();
+        // Half of what happens, happens in bursts.
+        let wait = if d.one_in(2) {
+            d.unit() * 0.01
+        } else {
+            d.unit() * left / 3.0
+        };
+        lab.world.run_for(seconds(wait.min(left)));
+        let text = match wild.as_mut().and_then(Wild::wanting) {
+            Some(wild) => wild.happen(&mut lab, &mut watch),
+            None => happen(&mut lab, &mut d),
+        };
+        say(lab.world.now(), &text);
+        watch.look(&lab, tell);
+    }
+    lab.world.run_until(s.peace);
+    watch.look(&lab, tell);
+    say(lab.world.now(), "peace");
+    if let Some(wild) = &mut wild {
+        wild.end(&mut lab);
+    }
+    lab.world.heal();
+    let at = lab.at;
+    let fabric = lab.world.fabric_mut();
+    fabric.power_on(at.node);
+    if let Some(cable) = fabric.cable_at(at) {
+        fabric.power_on(cable.a.node);
+        fabric.power_on(cable.b.node);
+        fabric.restore(at).unwrap();
+    } else if at.port != 0 {
+        // Its cable was moved elsewhere: there is nothing that the manager could do.
+        return lab.world.trace_hash();
+    }
+    lab.world.run_for(Duration::from_secs(1));
+    if matches!(mode, Mode::Storm | Mode::Record(_)) {
+        return lab.world.trace_hash();
+    }
+    let (sm, repeat, expect) = (lab.sm, lab.repeat(), lab.expect());
+    let live = lab.world.converge(&pace, &expect, |world| {
+        let sm = world.manager(sm).unwrap();
+        watch.look_at(sm, &repeat, tell);
+        match sm.core().last_report() {
+            Some(report) if report.is_clean() => Ok(()),
+            Some(report) => Err(format!("the manager's problems: {:?}", report.problems)),
+            None => Err("no sweep yet".to_owned()),
+        }
+    });
+    say(lab.world.now(), &live.to_string());
+    assert!(live.is_live(), "{repeat} {live}");
+    // Nothing happens any more: the manager takes a second look at everything if it had doubts, then becomes quiet, and
+    // everything stays good. A second look that was already taken once too early may be taken again later.
+    lab.world.run_for(Duration::from_secs(75));
+    let sweeps = lab.manager().reports().len();
+    lab.world.run_for(Duration::from_secs(31));
+    watch.look(&lab, tell);
+    lab.assert_good();
+    let more = lab.manager().reports().len() - sweeps;
+    assert!(
+        more <= 1,
+        "{} {more} sweeps in a quiet fabric",
+        lab.repeat()
+    );
+    if std::env::var_os("FERROSM_TRACE").is_some() {
+        println!("seed {seed} {live}");
+    }
+    lab.world.trace_hash()
+}
