@@ -2,6 +2,8 @@
 //!
 //! Only what the command line looks like: what commands do is in [`crate::commands`].
 
+mod simulation;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -9,6 +11,7 @@ use ferrosm_mad::ids::PortGuid;
 
 use crate::config::value::{Bounded, Engine, Hex64};
 use crate::config::{LogFormat, RawConfig};
+pub use simulation::{AttachArgs, SimArgs, SimCtlArgs, SocketArgs};
 
 /// An InfiniBand subnet manager.
 ///
@@ -33,6 +36,12 @@ pub enum Command {
     Run(RunArgs),
     /// The same subnet manager on a simulated fabric inside this program: needs no hardware.
     Demo(DemoArgs),
+    /// Serve a simulated fabric to real programs.
+    Sim(SimArgs),
+    /// Run a libibumad program (OpenSM, saquery, ibnetdiscover, ...) on a simulated fabric.
+    Attach(AttachArgs),
+    /// Tell a simulated fabric what is to happen, or ask it how it is.
+    SimCtl(SimCtlArgs),
     /// Local channel adapters and ports: which can serve, and why the others cannot.
     Ports(PortsArgs),
     /// What the fabric looks like: read from the live one (nothing is changed) or from a file.
@@ -119,8 +128,13 @@ pub struct DemoArgs {
     #[arg(
         value_name = "SPEC|FILE",
         default_value = "fat-tree:8",
-        help = "A file in ibnetdiscover's form, or a shape: fat-tree:K, fat-tree2:RADIX,LEAVES,HOSTS, \
-                torus:X,Y,Z[,H], mesh:..., hyperx:A,B[,H], dragonfly:A,G,H,P, random:N,R,H,SEED, ring:N[,H]"
+        help = "A file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or a shape: fat-tree:K, \
+                fat-tree2:RADIX,LEAVES,HOSTS, xgft:M1,M2../W1,W2.., pgft:M../W../P.., \
+                rail-pods:PODS,SERVERS,GPUS[,SPINES[,CORES]], torus:X,Y,Z[,H], mesh:..., hyperx:A,B[,H], \
+                dragonfly:A,G,H,P, dragonfly+:G,L,S,H,P, slim-fly:Q[,H], random:N,R,H,SEED, ring:N[,H], star:H, \
+                back-to-back; then options: ;sharp ;planes=N ;drop=F ;parallel=N ;spine-hosts=N ;loopbacks=N \
+                ;plugs=N ;routers=N ;dual-port ;mixed-speeds ;speed=NAME ;islands=N ;shuffle ;seed=N \
+                (docs/topologies.md)"
     )]
     pub fabric: String,
     /// Common flags.

@@ -11,6 +11,7 @@
 //! | [`config`] | the configuration file: reading, checking, printing, reloading |
 //! | [`driver`] | the loop that owns a `SubnetManager` |
 //! | [`port`] | what the driver sends and receives by |
+//! | [`simulator`] | the server of a simulated fabric |
 //! | [`state`] | what is kept over restarts |
 //! | [`output`] | renderers: tables, ibnet, json, dot, svg, reports |
 //! | `verbs` | device attributes and asynchronous events (with the feature of that name) |
@@ -27,6 +28,7 @@ pub mod dump;
 pub mod failure;
 pub mod output;
 pub mod port;
+pub mod simulator;
 pub mod state;
 #[cfg(test)]
 mod testing;

@@ -2,7 +2,9 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`ibsim`] | Debian's fabric simulator with one fabric, programs run on it |
+//! | [`clients`] | programs of others on a simulator, and what they tell |
+//! | [`ibsim`] | Debian's fabric simulator with one fabric |
+//! | [`fabric_server`] | our own |
 //! | [`diags`] | parsers of infiniband-diags' output |
 //! | [`judge`] | the verdict on a fabric from that output |
 //! | [`ibdmchk`] | a foreign checker of dump files |
@@ -17,7 +19,9 @@
 //! uses ferrosm's own code to decide whether ferrosm did well.
 
 pub mod bringup;
+pub mod clients;
 pub mod diags;
+pub mod fabric_server;
 pub mod fabrics;
 pub mod ibdmchk;
 pub mod ibsim;

@@ -1,5 +1,6 @@
 //! One module per command. Each reads its flags, does its job, and returns how it failed.
 
+pub mod attach;
 pub mod config;
 pub mod demo;
 pub mod fabric;
@@ -7,6 +8,8 @@ pub mod ports;
 pub mod route;
 pub mod run;
 pub mod serve;
+pub mod sim;
+pub mod sim_ctl;
 pub mod topology;
 
 use clap::CommandFactory;
@@ -23,6 +26,9 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Sim(args) => sim::run(&args),
+        Command::Attach(args) => attach::run(&args),
+        Command::SimCtl(args) => sim_ctl::run(&args),
         Command::Ports(args) => ports::run(&args),
         Command::Topology(args) => topology::run(&args),
         Command::Route(args) => route::run(&args),

@@ -1,0 +1,80 @@
+//! Flags of `sim`, `attach` and `sim-ctl`: a simulated fabric for programs of others.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Where the server of a simulated fabric listens.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SocketArgs {
+    /// Socket of the server [default: ferrosm-sim.sock in the user's runtime directory].
+    #[arg(long, value_name = "PATH", env = "FERROSM_SIM_SOCKET")]
+    pub socket: Option<PathBuf>,
+}
+
+/// Flags of `sim`.
+#[derive(Debug, Clone, Args)]
+pub struct SimArgs {
+    /// A fabric on paper.
+    #[arg(
+        value_name = "FILE|SPEC",
+        help = "A file (what ibnetdiscover printed, or an ibsim file), or a shape such as fat-tree:8: \
+                see `ferrosm demo --help`"
+    )]
+    pub fabric: String,
+    /// Where to listen.
+    #[command(flatten)]
+    pub socket: SocketArgs,
+    /// What is to happen and when, in the scenario language (docs/scenario.md).
+    #[arg(long, value_name = "FILE")]
+    pub scenario: Option<PathBuf>,
+    /// Seed of all that is drawn: losses, delays, garbage.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Record every packet of the fabric for Wireshark.
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub capture: Option<PathBuf>,
+    /// How long the server looks for the next MAD before it sleeps; 0 spares the processor.
+    #[arg(long, value_name = "US", default_value_t = 50)]
+    pub spin_us: u64,
+    /// error, warn, info, debug or trace.
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    pub log_level: String,
+}
+
+/// Flags of `attach`.
+#[derive(Debug, Clone, Args)]
+pub struct AttachArgs {
+    /// Where the server listens.
+    #[command(flatten)]
+    pub socket: SocketArgs,
+    /// The node whose ports the program sees, by NodeDescription or GUID; several make a host with
+    /// several channel adapters [default: the first host of the fabric].
+    #[arg(long, value_name = "NAME")]
+    pub node: Vec<String>,
+    /// The program and its arguments.
+    #[arg(
+        value_name = "COMMAND",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub command: Vec<OsString>,
+}
+
+/// Flags of `sim-ctl`.
+#[derive(Debug, Clone, Args)]
+pub struct SimCtlArgs {
+    /// Where the server listens.
+    #[command(flatten)]
+    pub socket: SocketArgs,
+    /// A command or a statement of the scenario language; without one, lines are read from standard
+    /// input. `help` lists them.
+    #[arg(
+        value_name = "STATEMENT",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub statement: Vec<String>,
+}

@@ -1,0 +1,148 @@
+//! `ferrosm sim`: serves a simulated fabric to real programs until it is told to stop.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use ferrosm_channel::{Hub, Spin};
+use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim::net::Net;
+use tracing::info;
+
+use crate::cli::SimArgs;
+use crate::commands::fabric;
+use crate::config::{LogFormat, LogSettings};
+use crate::failure::Failure;
+use crate::output::progress::Terminal;
+use crate::output::view::View;
+use crate::output::{self, log, table};
+use crate::simulator::engine::Engine;
+use crate::simulator::order::Order;
+use crate::simulator::tap::PacketTap;
+use crate::simulator::{console, front, place};
+
+/// Runs the command.
+///
+/// # Errors
+/// If there is no such fabric, the socket is in use, or a file cannot be made.
+pub fn run(args: &SimArgs) -> Result<(), Failure> {
+    let level = LogSettings {
+        format: LogFormat::Compact,
+        level: args.log_level.clone(),
+    };
+    let _log = log::init(&level, &Terminal::detect());
+    let spec = fabric::load(&args.fabric)?;
+    let size = table::sums(&View::of_spec(&spec));
+    let fabric = Fabric::new(&spec).map_err(|e| Failure::job(format!("{}: {e}", args.fabric)))?;
+    let mut net = Net::new(fabric, args.seed);
+    net.set_instant();
+    let tap = match &args.capture {
+        Some(path) => Some(PacketTap::begin(path, &mut net)?),
+        None => None,
+    };
+    if let Some(path) = &args.scenario {
+        console::play(&mut net, path)?;
+    }
+
+    let socket = place::socket(args.socket.socket.as_deref());
+    let listener = Listener::bind(&socket)?;
+    let hub = Arc::new(Hub::new().map_err(|e| Failure::job(format!("cannot start: {e}")))?);
+    let (orders, incoming) = channel();
+    stop_on_signals(orders.clone(), Arc::clone(&hub))?;
+    front::listen(listener.share()?, orders, Arc::clone(&hub))
+        .map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?;
+    let spin = Spin::new(Duration::from_micros(args.spin_us));
+    let mut engine = Engine::new(net, spec, hub, incoming, spin, tap);
+    output::print(&format!("{size}\nserving on {}\n", socket.display()))?;
+    engine.run();
+    info!("the simulated fabric ends");
+    Ok(())
+}
+
+/// The socket and the directory beside it, removed at the end.
+struct Listener {
+    path: PathBuf,
+    listener: UnixListener,
+}
+
+impl Listener {
+    fn bind(path: &Path) -> Result<Self, Failure> {
+        let refuse = |e: io::Error| {
+            Failure::with_hint(
+                format!("cannot listen on {}: {e}", path.display()),
+                "Name another socket with --socket.",
+            )
+        };
+        if UnixStream::connect(path).is_ok() {
+            return Err(Failure::with_hint(
+                format!("a simulated fabric is served on {} already", path.display()),
+                "Name another socket with --socket.",
+            ));
+        }
+        // What nobody listens on was left by a server that was killed.
+        if fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
+            fs::remove_file(path).map_err(refuse)?;
+        }
+        let dir = place::directory(path);
+        if dir.is_dir() {
+            fs::remove_dir_all(&dir).map_err(refuse)?;
+        }
+        fs::create_dir(&dir).map_err(refuse)?;
+        let listener = UnixListener::bind(path).map_err(refuse)?;
+        Ok(Self {
+            path: path.to_owned(),
+            listener,
+        })
+    }
+
+    fn share(&self) -> Result<UnixListener, Failure> {
+        self.listener
+            .try_clone()
+            .map_err(|e| Failure::job(format!("cannot listen on {}: {e}", self.path.display())))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // Nothing is lost if they stay: the next server takes them away.
+        let _ = fs::remove_file(&self.path);
+        let _ = fs::remove_dir_all(place::directory(&self.path));
+    }
+}
+
+/// SIGINT and SIGTERM end the server.
+fn stop_on_signals(orders: Sender<Order>, hub: Arc<Hub>) -> Result<(), Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let refuse = |e: io::Error| Failure::job(format!("cannot watch for signals: {e}"));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(refuse)?;
+    let (mut interrupt, mut terminate) = {
+        let _inside = runtime.enter();
+        (
+            signal(SignalKind::interrupt()).map_err(refuse)?,
+            signal(SignalKind::terminate()).map_err(refuse)?,
+        )
+    };
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+            });
+            // If the engine is gone, so is the reason to stop it.
+            let _ = orders.send(Order::Stop);
+            hub.ring();
+        })
+        .map(|_| ())
+        .map_err(refuse)
+}

@@ -1,0 +1,390 @@
+//! The loop that owns the simulated fabric: one thread, real time.
+//!
+//! It takes MADs from the rings of attached programs, lets the hosts' MAD layers and the fabric deal with
+//! them, and puts what comes out into the rings. Requests that are not MADs come as [`Order`]s from the
+//! threads of [`super::front`]. While programs talk it never enters the kernel; when nothing has happened
+//! for a while it sleeps until somebody rings or something is due.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Instant as WallInstant;
+
+use ferrosm_channel::{ClientFds, Hub, ServerEnd, Spin};
+use ferrosm_mad::time::Instant;
+use ferrosm_sim::fabric::Delivery;
+use ferrosm_sim::net::Net;
+use ferrosm_sim::spec::{FabricSpec, NodeIdx};
+use ferrosm_sim::umad::{Errno, FileId, IssmId, Umad, sysfs};
+use tracing::{debug, warn};
+
+use super::order::{ConnId, Order, To};
+use super::tap::PacketTap;
+use super::{console, hosts};
+
+/// MADs that are taken from one program before the others get their turn.
+const BURST: usize = 32;
+/// Rounds between two looks at the orders while MADs flow.
+const ROUNDS: u32 = 256;
+
+/// A program's open device.
+pub struct Device {
+    pub(super) conn: ConnId,
+    pub(super) file: FileId,
+    end: ServerEnd,
+    /// A message is waiting for room.
+    waiting: bool,
+}
+
+/// A program that is attached, as it told of itself.
+#[derive(Debug, Clone)]
+pub struct Client {
+    /// Its process.
+    pub pid: u32,
+    /// What it is called.
+    pub program: String,
+    /// Its channel adapters.
+    pub cas: Vec<NodeIdx>,
+}
+
+/// See the module's text.
+pub struct Engine {
+    pub(super) net: Net,
+    pub(super) umad: Umad,
+    pub(super) spec: FabricSpec,
+    pub(super) clients: BTreeMap<ConnId, Client>,
+    pub(super) devices: Vec<Device>,
+    issms: BTreeMap<ConnId, IssmId>,
+    /// Who waits for a port's subnet manager to go.
+    waiting: Vec<(ConnId, u32, To<Result<(), Errno>>)>,
+    pub(super) served: u64,
+    pub(super) refused: u64,
+    tap: Option<PacketTap>,
+    hub: Arc<Hub>,
+    orders: Receiver<Order>,
+    started: WallInstant,
+    spin: Spin,
+    deliveries: Vec<Delivery>,
+    buffer: Vec<u8>,
+}
+
+/// Why the loop ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Worked,
+    Idle,
+    Stop,
+}
+
+impl Engine {
+    /// Takes everything that it will own.
+    pub fn new(
+        net: Net,
+        spec: FabricSpec,
+        hub: Arc<Hub>,
+        orders: Receiver<Order>,
+        spin: Spin,
+        tap: Option<PacketTap>,
+    ) -> Self {
+        Self {
+            net,
+            umad: Umad::new(),
+            spec,
+            clients: BTreeMap::new(),
+            devices: Vec::new(),
+            issms: BTreeMap::new(),
+            waiting: Vec::new(),
+            served: 0,
+            refused: 0,
+            tap,
+            hub,
+            orders,
+            started: WallInstant::now(),
+            spin,
+            deliveries: Vec::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Serves until it is told to stop.
+    pub fn run(&mut self) {
+        loop {
+            match self.turn() {
+                Turn::Stop => break,
+                Turn::Worked => {}
+                Turn::Idle => {
+                    let devices = &self.devices;
+                    if !self.spin.until(|| devices.iter().any(|d| d.end.is_ready())) {
+                        self.flush();
+                        self.sleep();
+                    }
+                }
+            }
+        }
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        if let Some(tap) = &mut self.tap {
+            tap.flush();
+        }
+    }
+
+    /// The present, for the fabric.
+    pub(super) fn now(&self) -> Instant {
+        let since = self.started.elapsed().as_nanos();
+        Instant::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
+    }
+
+    fn turn(&mut self) -> Turn {
+        let mut worked = false;
+        loop {
+            match self.orders.try_recv() {
+                Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return Turn::Stop,
+                Ok(order) => self.obey(order),
+                Err(TryRecvError::Empty) => break,
+            }
+            worked = true;
+        }
+        for _ in 0..ROUNDS {
+            let moved = self.take_mads();
+            worked |= moved;
+            self.be_on_time();
+            self.hand_out();
+            if !moved {
+                break;
+            }
+        }
+        if worked { Turn::Worked } else { Turn::Idle }
+    }
+
+    /// Sleeps until an order, a MAD, or something due.
+    fn sleep(&mut self) {
+        let due = [self.net.next_time(), self.umad.poll_timeout()];
+        let now = self.now();
+        let timeout = due.into_iter().flatten().min().map(|due| due.since(now));
+        let Self { hub, devices, .. } = self;
+        if let Err(error) = hub.sleep(timeout, || !devices.iter().any(|d| d.end.is_ready())) {
+            warn!(%error, "cannot sleep");
+        }
+    }
+
+    fn take_mads(&mut self) -> bool {
+        let mut moved = false;
+        let mut corrupt = None;
+        for index in 0..self.devices.len() {
+            for _ in 0..BURST {
+                let device = &mut self.devices[index];
+                match device.end.receive(&mut self.buffer) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        warn!(%error, "a program spoilt its ring and is cut off");
+                        corrupt = Some(device.conn);
+                        break;
+                    }
+                }
+                moved = true;
+                self.served += 1;
+                let (file, now) = (device.file, self.now());
+                let written = self.umad.write(self.net.fabric(), file, &self.buffer, now);
+                if let Err(errno) = written {
+                    self.refused += 1;
+                    debug!(errno = errno.0, "a write was refused");
+                }
+                self.pump(now);
+            }
+        }
+        if let Some(conn) = corrupt {
+            self.close(conn);
+        }
+        moved
+    }
+
+    /// Carries what the hosts send, and what comes of it, until nothing is left to do now.
+    fn pump(&mut self, now: Instant) {
+        while let Some(packet) = self.umad.poll_transmit() {
+            self.net.send(packet, now, &mut self.deliveries);
+            self.deliver(now);
+        }
+    }
+
+    fn deliver(&mut self, now: Instant) {
+        for delivery in self.deliveries.drain(..) {
+            self.umad.deliver(self.net.fabric(), &delivery, now);
+        }
+    }
+
+    fn be_on_time(&mut self) {
+        self.advance(self.now());
+    }
+
+    /// Lets happen what is due.
+    pub(super) fn advance(&mut self, now: Instant) {
+        if self.net.next_time().is_some_and(|due| due <= now) {
+            self.net.advance(now, &mut self.deliveries);
+            self.deliver(now);
+            self.pump(now);
+        }
+        if self.umad.poll_timeout().is_some_and(|due| due <= now) {
+            self.umad.handle_timeout(self.net.fabric(), now);
+            self.pump(now);
+        }
+    }
+
+    /// Puts waiting messages into the rings as far as there is room.
+    fn hand_out(&mut self) {
+        while let Some(file) = self.umad.poll_readable() {
+            if let Some(device) = self.devices.iter_mut().find(|d| d.file == file) {
+                device.waiting = true;
+            }
+        }
+        let mut corrupt = None;
+        for device in self.devices.iter_mut().filter(|device| device.waiting) {
+            while let Some(message) = self.umad.front(device.file) {
+                match device.end.send(&[message.header, message.body]) {
+                    Ok(true) => self.umad.pop(device.file),
+                    Ok(false) => break,
+                    Err(error) => {
+                        warn!(%error, "a program spoilt its ring and is cut off");
+                        corrupt = Some(device.conn);
+                        break;
+                    }
+                }
+            }
+            device.waiting = self.umad.front(device.file).is_some();
+        }
+        if let Some(conn) = corrupt {
+            self.close(conn);
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Stop => {}
+            Order::Hello(conn, hello, reply) => {
+                let found = hosts::resolve(&self.spec, &hello.nodes);
+                if let Ok(cas) = &found {
+                    let client = Client {
+                        pid: hello.pid,
+                        program: hello.program,
+                        cas: cas.clone(),
+                    };
+                    self.clients.insert(conn, client);
+                }
+                answer(&reply, found.map(|_| ()));
+            }
+            Order::Files(conn, reply) => {
+                let files = self.cas(conn).map(|cas| self.files(&cas));
+                answer(&reply, files.unwrap_or_default());
+            }
+            Order::ReadFile(conn, path, reply) => {
+                let files = self.cas(conn).map(|cas| self.files(&cas));
+                let file = files.into_iter().flatten().find(|(name, _)| *name == path);
+                answer(&reply, file.map(|(_, content)| content));
+            }
+            Order::Open(conn, index, reply) => answer(&reply, self.open(conn, index)),
+            Order::Ioctl(conn, request, mut arg, reply) => {
+                // What it wrote before comes first.
+                self.take_mads();
+                let device = self.devices.iter().find(|d| d.conn == conn);
+                let result = device.map_or(Err(Errno::ENXIO), |device| {
+                    self.umad.ioctl(device.file, request, &mut arg)
+                });
+                answer(&reply, (result, arg));
+            }
+            Order::OpenIssm(conn, index, nonblock, reply) => match self.open_issm(conn, index) {
+                Err(Errno::EAGAIN) if !nonblock => self.waiting.push((conn, index, reply)),
+                result => answer(&reply, result),
+            },
+            Order::Closed(conn) => self.close(conn),
+            Order::Line(line, reply) => {
+                let now = self.now();
+                let text = console::obey(self, &line, now);
+                answer(&reply, text);
+                self.deliver(now);
+                self.pump(now);
+            }
+        }
+    }
+}
+
+impl Engine {
+    fn cas(&self, conn: ConnId) -> Option<Vec<NodeIdx>> {
+        self.clients.get(&conn).map(|client| client.cas.clone())
+    }
+
+    /// The files below `/sys` that a host with these adapters has, as they are now.
+    fn files(&self, cas: &[NodeIdx]) -> Vec<(String, Vec<u8>)> {
+        sysfs::files(self.net.fabric(), cas)
+            .into_iter()
+            .map(|(path, text)| (path, text.into_bytes()))
+            .collect()
+    }
+
+    fn port(&self, conn: ConnId, index: u32) -> Result<ferrosm_sim::spec::PortAt, Errno> {
+        let cas = self.cas(conn).ok_or(Errno::ENXIO)?;
+        let devices = sysfs::devices(self.net.fabric(), &cas);
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        devices.get(index).map(|d| d.at).ok_or(Errno::ENXIO)
+    }
+
+    fn open(&mut self, conn: ConnId, index: u32) -> Result<ClientFds, Errno> {
+        let at = self.port(conn, index)?;
+        let (end, fds) = ServerEnd::pair(&self.hub).map_err(|error| {
+            warn!(%error, "no memory for a program's rings");
+            Errno::ENOMEM
+        })?;
+        let file = self.umad.open(self.net.fabric_mut(), at)?;
+        self.devices.push(Device {
+            conn,
+            file,
+            end,
+            waiting: false,
+        });
+        Ok(fds)
+    }
+
+    fn open_issm(&mut self, conn: ConnId, index: u32) -> Result<(), Errno> {
+        let at = self.port(conn, index)?;
+        let now = self.now();
+        self.net.fabric_mut().set_now(now);
+        let issm = self.umad.open_issm(self.net.fabric_mut(), at)?;
+        self.issms.insert(conn, issm);
+        Ok(())
+    }
+
+    /// A subnet manager went: who waited for its port gets it.
+    fn let_next_in(&mut self) {
+        for (conn, index, reply) in std::mem::take(&mut self.waiting) {
+            match self.open_issm(conn, index) {
+                Err(Errno::EAGAIN) => self.waiting.push((conn, index, reply)),
+                result => answer(&reply, result),
+            }
+        }
+    }
+
+    /// A connection ended: what it held open is closed.
+    fn close(&mut self, conn: ConnId) {
+        let now = self.now();
+        self.net.fabric_mut().set_now(now);
+        if let Some(issm) = self.issms.remove(&conn) {
+            self.umad.close_issm(self.net.fabric_mut(), issm);
+            self.let_next_in();
+        }
+        self.waiting.retain(|(waiting, _, _)| *waiting != conn);
+        if let Some(index) = self.devices.iter().position(|d| d.conn == conn) {
+            let device = self.devices.swap_remove(index);
+            self.umad.close(self.net.fabric_mut(), device.file);
+        }
+        if let Some(client) = self.clients.remove(&conn) {
+            debug!(pid = client.pid, program = client.program, "closed");
+        }
+        self.pump(now);
+    }
+}
+
+/// Whoever asked may be gone.
+fn answer<T>(reply: &std::sync::mpsc::SyncSender<T>, value: T) {
+    let _ = reply.send(value);
+}

@@ -1,0 +1,24 @@
+//! The server of a simulated fabric: `ferrosm sim`.
+//!
+//! What a fabric and a host's MAD layer are is `ferrosm_sim`'s; how bytes pass is `ferrosm_channel`'s.
+//! Here are the clock, the threads, the sockets and the words.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`engine`] | the thread that owns the fabric |
+//! | [`front`] | the threads that listen |
+//! | [`order`] | what the latter ask of the former |
+//! | [`console`] | lines of text: scenario statements and questions |
+//! | [`hosts`] | which nodes a program means |
+//! | [`link`] | a client's side of the requests |
+//! | [`tap`] | packets into a pcapng file |
+//! | [`place`] | paths: socket, directory, library |
+
+pub mod console;
+pub mod engine;
+pub mod front;
+pub mod hosts;
+pub mod link;
+pub mod order;
+pub mod place;
+pub mod tap;

@@ -1,0 +1,118 @@
+//! `ferrosm sim --capture`: every packet of the fabric in a pcapng file.
+//!
+//! A file that cannot be written ends the capture, never the fabric.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use ferrosm_mad::capture::{CaptureWriter, GRH_LEN, OnWire};
+use ferrosm_sim::fabric::{Grh, Packet};
+use ferrosm_sim::net::{Event, Net};
+use tracing::error;
+
+use crate::failure::Failure;
+
+/// A capture that is being written.
+#[derive(Debug)]
+pub struct PacketTap {
+    state: Arc<Mutex<State>>,
+    path: PathBuf,
+}
+
+#[derive(Debug)]
+struct State {
+    writer: CaptureWriter<BufWriter<File>>,
+    failed: Option<io::Error>,
+}
+
+impl PacketTap {
+    /// Begins a file and records what the fabric carries from now on.
+    ///
+    /// # Errors
+    /// If the file cannot be made.
+    pub fn begin(path: &Path, net: &mut Net) -> Result<Self, Failure> {
+        let refuse = |e: io::Error| {
+            Failure::with_hint(
+                format!("cannot record to {}: {e}", path.display()),
+                "Name another file with --capture.",
+            )
+        };
+        let out = BufWriter::with_capacity(1 << 16, File::create(path).map_err(refuse)?);
+        let writer = CaptureWriter::new(out, "simulated fabric").map_err(refuse)?;
+        let state = Arc::new(Mutex::new(State {
+            writer,
+            failed: None,
+        }));
+        let seen = Arc::clone(&state);
+        net.observe(move |event| {
+            let comment = match event.event {
+                Event::Sent => String::new(),
+                // What was delivered was recorded when it was sent.
+                Event::Delivered => return,
+                Event::Dropped(reason) => format!("dropped: {reason:?}"),
+                Event::Lost => "lost: a fault".to_owned(),
+            };
+            let mut state = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if state.failed.is_none() {
+                state.failed = state
+                    .writer
+                    .write_on_wire(unix_ns(), &on_wire(event.packet), &comment)
+                    .err();
+            }
+        });
+        Ok(Self {
+            state,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Hands what is buffered to the system, and tells (once) if the capture ended.
+    pub fn flush(&mut self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = state
+            .failed
+            .take()
+            .map_or_else(|| state.writer.flush(), Err);
+        if let Err(e) = result {
+            error!(file = %self.path.display(), error = %e, "the capture ended");
+        }
+    }
+}
+
+fn on_wire(packet: &Packet) -> OnWire<'_> {
+    OnWire {
+        slid: packet.slid,
+        dlid: packet.dlid,
+        sl: packet.sl,
+        src_qpn: packet.src_qpn,
+        dest_qpn: packet.dest_qpn,
+        pkey: packet.pkey,
+        grh: packet.grh.as_ref().map(header),
+        mad: &packet.mad,
+    }
+}
+
+/// IBA 8.3: version 6, then as of IPv6; the next header is the base transport's.
+fn header(grh: &Grh) -> [u8; GRH_LEN] {
+    const PAYLOAD: u16 = 12 + 8 + 256 + 4;
+    const NEXT_HEADER: u8 = 0x1B;
+    let mut h = [0; GRH_LEN];
+    let first = 6 << 28 | u32::from(grh.traffic_class) << 20 | (grh.flow_label & 0xF_FFFF);
+    h[..4].copy_from_slice(&first.to_be_bytes());
+    h[4..6].copy_from_slice(&PAYLOAD.to_be_bytes());
+    h[6] = NEXT_HEADER;
+    h[7] = grh.hop_limit;
+    h[8..24].copy_from_slice(&grh.sgid.0);
+    h[24..].copy_from_slice(&grh.dgid.0);
+    h
+}
+
+fn unix_ns() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
