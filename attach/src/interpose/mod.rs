@@ -9,13 +9,26 @@
 /// Defines functions that replace libc's. In the body, `next` is libc's own function of the same name. `else` is what the function
 /// returns (with `ENOSYS`) if libc has none.
 ///
-/// `C-unwind`, because `pthread_cancel` unwinds through those that may block.
+/// `pthread_cancel` unwinds through those that may block. Where panics unwind, that needs `C-unwind`. Where they abort, a call of
+/// `C-unwind` is guarded and would abort the program; there, `C` has neither guards nor anything to clean up, and the
+/// unwinder passes.
 macro_rules! replace {
-    ($(
+    ($($functions:tt)*) => {
+        #[cfg(panic = "unwind")]
+        define! { "C-unwind" $($functions)* }
+        #[cfg(not(panic = "unwind"))]
+        define! { "C" $($functions)* }
+    };
+}
+
+macro_rules! define {
+    ($abi:literal) => {};
+    ($abi:literal
         $(#[$attribute:meta])*
         fn $name:ident($next:ident; $($arg:ident: $kind:ty),*) -> $result:ty, else $failed:expr;
         $body:block
-    )*) => {$(
+        $($rest:tt)*
+    ) => {
         $(#[$attribute])*
         ///
         /// # Safety
@@ -23,8 +36,8 @@ macro_rules! replace {
         /// As libc's function of this name.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, reason = "libc's")]
-        pub(crate) unsafe extern "C-unwind" fn $name($($arg: $kind),*) -> $result {
-            type Function = unsafe extern "C-unwind" fn($($kind),*) -> $result;
+        pub(crate) unsafe extern $abi fn $name($($arg: $kind),*) -> $result {
+            type Function = unsafe extern $abi fn($($kind),*) -> $result;
             static NEXT: crate::next::Next = crate::next::Next::new();
             let address = NEXT.address(const {
                 match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
@@ -40,7 +53,8 @@ macro_rules! replace {
             let $next = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Function>(address) };
             $body
         }
-    )*};
+        define! { $abi $($rest)* }
+    };
 }
 
 mod files;

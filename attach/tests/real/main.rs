@@ -17,8 +17,12 @@ use std::process::{Command, Output};
 
 use server::Server;
 
-/// The library that was built with this test.
+/// The library that was built with this test, or the one that `FERROSM_ATTACH_LIBRARY` names: that of the release profile differs,
+/// because panics abort there (`pthread_cancel` unwinds in another way).
 fn library() -> PathBuf {
+    if let Some(named) = std::env::var_os("FERROSM_ATTACH_LIBRARY") {
+        return std::path::absolute(named).unwrap();
+    }
     let test = std::env::current_exe().unwrap();
     let deps = test.parent().unwrap();
     let candidates = [deps, deps.parent().unwrap()].map(|dir| dir.join("libferrosm_attach.so"));
