@@ -17,10 +17,10 @@ use std::process::{Command, Output};
 
 use server::Server;
 
-/// The library that was built with this test, or the one that `FERROSM_ATTACH_LIBRARY` names: that of the release profile differs,
+/// The library that was built with this test, or the one that `FERROSM_ATTACH_LIB` names: that of the release profile differs,
 /// because panics abort there (`pthread_cancel` unwinds in another way).
 fn library() -> PathBuf {
-    if let Some(named) = std::env::var_os("FERROSM_ATTACH_LIBRARY") {
+    if let Some(named) = std::env::var_os("FERROSM_ATTACH_LIB") {
         return std::path::absolute(named).unwrap();
     }
     let test = std::env::current_exe().unwrap();
