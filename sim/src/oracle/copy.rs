@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ferrosm_mad::attr::VlArb;
 use ferrosm_mad::ids::{Lid, PKey};
 
 use super::state::{FabricState, NodeFacts, PortFacts, PortSet, VlArbTables};
@@ -68,10 +69,17 @@ fn port(fabric: &Fabric, at: PortAt) -> PortFacts {
         facts.pkeys = Some(keys);
     }
     facts.sl_to_vl.clone_from(&tables.sl_to_vl);
-    if tables.vl_arb.iter().any(Option::is_some)
-        && let (Some(low), Some(high)) = (fabric.vl_arb(at, false), fabric.vl_arb(at, true))
-    {
-        facts.vl_arb = Some(Box::new(VlArbTables { low, high }));
+    if tables.vl_arb.iter().any(Option::is_some) {
+        let blocks = |blocks: [usize; 2], cap: u8| {
+            let entries = blocks
+                .into_iter()
+                .flat_map(|block| VlArb::decode(&fabric.ports[slot].vl_arb_block(block)).entries);
+            entries.take(usize::from(cap)).collect()
+        };
+        facts.vl_arb = Some(Box::new(VlArbTables {
+            low: blocks([0, 1], facts.info.vl_arbitration_low_cap),
+            high: blocks([2, 3], facts.info.vl_arbitration_high_cap),
+        }));
     }
     facts
 }

@@ -37,6 +37,8 @@ mod multicast;
 mod partitions;
 mod scope;
 mod settings;
+#[cfg(test)]
+mod slow_tests;
 mod state;
 #[cfg(test)]
 mod tests;

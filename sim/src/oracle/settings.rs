@@ -174,7 +174,7 @@ fn check_vl_arb(scope: &Scope<'_>, lanes: &Lanes, at: PortAt, used: u16, faults:
     let Some(arb) = facts.vl_arb.as_ref().filter(|_| count > 1) else {
         return;
     };
-    let entries = || arb.low.entries.iter().chain(&arb.high.entries);
+    let entries = || arb.low.iter().chain(&arb.high);
     let mut weighted = 0u16;
     for entry in entries().filter(|e| e.weight != 0) {
         weighted |= 1 << entry.vl.raw();

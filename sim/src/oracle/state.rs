@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use ferrosm_mad::attr::{CapMask, NodeType, PortInfo, SwitchInfo, VlArb};
+use ferrosm_mad::attr::{CapMask, NodeType, PortInfo, SwitchInfo, VlArbEntry};
 use ferrosm_mad::ids::{Lid, PKey, PortNum};
 
 use crate::spec::PortAt;
@@ -52,13 +52,13 @@ pub struct PortFacts {
     pub vl_arb: Option<Box<VlArbTables>>,
 }
 
-/// Both priorities of VLArbitrationTable.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Both priorities of VLArbitrationTable, as far as the port has entries.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VlArbTables {
     /// Low priority.
-    pub low: VlArb,
+    pub low: Vec<VlArbEntry>,
     /// High priority.
-    pub high: VlArb,
+    pub high: Vec<VlArbEntry>,
 }
 
 /// Ports of one node, 0 to 254.

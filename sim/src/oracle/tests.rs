@@ -12,7 +12,7 @@ use crate::spec::FabricSpec;
 
 /// A configured fabric: LIDs in the order of nodes, links Active, and tables that run up and down
 /// the tree of shortest paths from the first switch, so that no channels wait for each other.
-fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricState {
+pub(super) fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricState {
     let mut next_lid = 1u16 << lmc;
     let mut state = FabricState::default();
     for node in &spec.nodes {
@@ -66,7 +66,7 @@ fn configured(spec: &FabricSpec, lmc: u8, tables: Tables) -> FabricState {
 
 /// How the tables of a made-up state run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Tables {
+pub(super) enum Tables {
     /// Along one spanning tree.
     Tree,
     /// Along shortest paths, whatever waits for whatever.

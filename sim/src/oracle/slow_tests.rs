@@ -1,0 +1,234 @@
+//! The oracle's shortcuts against the slow and plain way: every packet walked by itself.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use ferrosm_mad::ids::{Lid, Sl};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::state::lanes_of;
+use super::tests::{Tables, configured};
+use super::*;
+use crate::generate::from_spec;
+
+/// A lane of an egress port.
+type Channel = (PortAt, u8);
+
+/// What walking every packet by itself finds.
+#[derive(Debug, Default, PartialEq)]
+struct Found {
+    waits: BTreeSet<(Channel, Channel)>,
+    no_lane: bool,
+    no_source_lane: bool,
+}
+
+fn vl(state: &FabricState, output: PortAt, input: u8, sl: Sl) -> Option<u8> {
+    let facts = state.port(output)?;
+    let sl = sl.raw();
+    let byte = match facts.sl_to_vl.as_slice() {
+        [] => return (sl % 8 < lanes_of(facts.info.operational_vls)).then_some(sl % 8),
+        [one] => one[usize::from(sl / 2)],
+        each => each[usize::from(input)][usize::from(sl / 2)],
+    };
+    let vl = if sl.is_multiple_of(2) {
+        byte >> 4
+    } else {
+        byte & 0xF
+    };
+    (vl < lanes_of(facts.info.operational_vls)).then_some(vl)
+}
+
+/// Follows one packet from an end port to a LID. The tables are taken to be sound.
+fn walk(state: &FabricState, source: PortAt, owner: PortAt, lid: u16, sl: Sl, found: &mut Found) {
+    if vl(state, source, 0, sl).is_none() {
+        found.no_source_lane = true;
+        return;
+    }
+    let mut at = state.port(source).unwrap().peer.unwrap();
+    let mut path = Vec::new();
+    loop {
+        let port = state.nodes[at.node].egress(lid).raw();
+        if port == 0 {
+            break;
+        }
+        let out = PortAt::new(at.node, port);
+        let Some(lane) = vl(state, out, at.port, sl) else {
+            found.no_lane = true;
+            return;
+        };
+        let peer = state.port(out).unwrap().peer.unwrap();
+        if peer == owner {
+            break;
+        }
+        path.push((out, lane));
+        at = peer;
+    }
+    found.waits.extend(path.windows(2).map(|w| (w[0], w[1])));
+}
+
+/// Takes away what waits for nothing until nothing is left, or a circle is.
+fn has_cycle(mut waits: BTreeSet<(Channel, Channel)>) -> bool {
+    loop {
+        let waiting: BTreeSet<Channel> = waits.iter().map(|(a, _)| *a).collect();
+        let before = waits.len();
+        waits.retain(|(_, b)| waiting.contains(b));
+        if waits.len() == before {
+            return before > 0;
+        }
+    }
+}
+
+/// End ports that are not switches'.
+fn hosts(state: &FabricState) -> Vec<PortAt> {
+    let nodes = state.nodes.iter().enumerate();
+    nodes
+        .filter(|(_, n)| !n.is_switch())
+        .map(|(node, _)| PortAt::new(node, 1))
+        .collect()
+}
+
+/// How many copies of one packet each end port gets; at most two are counted. The sender's own port
+/// is where it comes in.
+fn copies(state: &FabricState, sender: PortAt, mlid: Lid) -> BTreeMap<PortAt, u32> {
+    let mut got = BTreeMap::new();
+    let mut seen: BTreeMap<PortAt, u32> = BTreeMap::new();
+    let start = state.port(sender).unwrap().peer.unwrap();
+    let mut queue = VecDeque::from([start]);
+    while let Some(at) = queue.pop_front() {
+        let times = seen.entry(at).or_insert(0);
+        *times += 1;
+        if *times > 2 {
+            continue;
+        }
+        let Some(ports) = state.nodes[at.node].mft.get(&mlid) else {
+            continue;
+        };
+        for port in ports.iter().filter(|p| *p != at.port) {
+            let Some(peer) = state.port(PortAt::new(at.node, port)).and_then(|p| p.peer) else {
+                continue;
+            };
+            if state.nodes[peer.node].is_switch() {
+                queue.push_back(peer);
+            } else {
+                *got.entry(peer).or_insert(0) += 1;
+            }
+        }
+    }
+    got
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Whatever the lanes of ports are, whoever uses which SL: the same packets get through, and
+    /// the same channels wait for each other.
+    #[test]
+    fn lanes_agree_with_walking_every_packet(
+        text in prop::sample::select(vec!["ring:5,2", "torus:3,3", "fat-tree:4", "random:9,3,2,5"]),
+        tables in proptest::collection::vec(proptest::collection::vec(0u8..5, 4), 1..4),
+        writes in proptest::collection::vec((any::<Index>(), any::<Index>(), any::<Index>()), 0..60),
+        all_same: bool,
+        salt: u64,
+    ) {
+        let mut state = configured(&from_spec(text).unwrap(), 0, Tables::MinHop);
+        // Four SLs are in use; now and then one has a lane that is not in operation.
+        let table = |index: &Index| {
+            let mut bytes = [0xFF; 8];
+            let vls = &tables[index.index(tables.len())];
+            (bytes[0], bytes[1]) = (vls[0] << 4 | vls[1], vls[2] << 4 | vls[3]);
+            bytes
+        };
+        for node in &mut state.nodes {
+            for port in &mut node.ports {
+                port.sl_to_vl = vec![[0x01, 0x23, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]];
+            }
+        }
+        let count = state.nodes.len();
+        for (node, port, which) in &writes {
+            let node = &mut state.nodes[node.index(count)];
+            let (is_switch, len) = (node.is_switch(), node.ports.len());
+            let facts = &mut node.ports[port.index(len)];
+            if is_switch && !all_same {
+                let before = facts.sl_to_vl[0];
+                facts.sl_to_vl.resize(len, before);
+                facts.sl_to_vl[which.index(len)] = table(which);
+            } else {
+                facts.sl_to_vl = vec![table(which)];
+            }
+        }
+        let sl = move |source: PortAt, lid: Lid| {
+            let mixed = (source.node as u64 ^ u64::from(lid.raw()) << 8 ^ salt).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            Some(Sl(u8::try_from(mixed >> 62).unwrap()))
+        };
+        let mut found = Found::default();
+        for source in hosts(&state) {
+            for (node, facts) in state.nodes.iter().enumerate() {
+                let owner = PortAt::new(node, u8::from(!facts.is_switch()));
+                let lid = state.port(owner).unwrap().info.lid;
+                if owner != source {
+                    walk(&state, source, owner, lid.raw(), sl(source, lid).unwrap(), &mut found);
+                }
+            }
+        }
+        let expect = Expect::new(PortAt::new(0, 1)).sl_per_path(sl);
+        let verdict = judge(&state, &expect);
+        let has = |wanted: fn(&Violation) -> bool| verdict.violations.iter().any(wanted);
+        prop_assert_eq!(has(|v| matches!(v, Violation::NoLane { .. })), found.no_lane, "{}", &verdict);
+        prop_assert_eq!(has(|v| matches!(v, Violation::NoSourceLane { .. })), found.no_source_lane, "{}", &verdict);
+        prop_assert_eq!(has(|v| matches!(v, Violation::CreditLoop(_))), has_cycle(found.waits), "{}", &verdict);
+    }
+
+    /// Whatever is in the multicast tables, the verdict is that of following each sender's packet.
+    #[test]
+    fn multicast_agrees_with_following_every_sender(
+        text in prop::sample::select(vec!["ring:5,2", "fat-tree:4", "random:7,3,2,5", "star:4"]),
+        joined in proptest::collection::vec(any::<bool>(), 24),
+        hits in proptest::collection::vec((any::<Index>(), any::<Index>()), 0..4),
+    ) {
+        let mut state = configured(&from_spec(text).unwrap(), 0, Tables::Tree);
+        let mlid = Lid(0xC000);
+        let all = hosts(&state);
+        let members: Vec<PortAt> = all.iter().zip(&joined).filter(|(_, j)| **j).map(|(at, _)| *at).collect();
+        // The tree of the unicast tables: the ways between any two members.
+        for a in &members {
+            for b in &members {
+                let lid = state.port(*b).unwrap().info.lid.raw();
+                let mut at = state.port(*a).unwrap().peer.unwrap();
+                while state.nodes[at.node].is_switch() {
+                    let port = state.nodes[at.node].egress(lid).raw();
+                    let peer = state.port(PortAt::new(at.node, port)).unwrap().peer.unwrap();
+                    let entry = state.nodes[at.node].mft.entry(mlid).or_default();
+                    entry.insert(at.port);
+                    entry.insert(port);
+                    at = peer;
+                }
+            }
+        }
+        let switches: Vec<_> = (0..state.nodes.len()).filter(|n| state.nodes[*n].is_switch()).collect();
+        for (node, port) in &hits {
+            let node = &mut state.nodes[switches[node.index(switches.len())]];
+            let port = 1 + u8::try_from(port.index(4)).unwrap();
+            let entry = node.mft.entry(mlid).or_default();
+            if entry.contains(port) { entry.remove(port) } else { entry.insert(port) }
+        }
+        let (mut missed, mut doubled) = (false, false);
+        for sender in &members {
+            let mut got = copies(&state, *sender, mlid);
+            doubled |= got.values().any(|count| *count > 1) || got.contains_key(sender);
+            got.remove(sender);
+            missed |= members.iter().any(|m| m != sender && !got.contains_key(m));
+        }
+        let mut expect = Expect::new(PortAt::new(0, 1)).groups(vec![Group::new(mlid, members)]);
+        expect.no_credit_loops = false;
+        let verdict = judge(&state, &expect);
+        let has = |wanted: fn(&MulticastFault) -> bool| {
+            verdict.violations.iter().any(|v| matches!(v, Violation::Multicast(m) if wanted(m)))
+        };
+        prop_assert_eq!(has(|v| matches!(v, MulticastFault::Missed { .. })), missed, "{}", &verdict);
+        // A loop that no member hangs on doubles nothing, and is a loop all the same.
+        prop_assert!(!doubled || has(|v| matches!(v, MulticastFault::Loop { .. })), "{}", &verdict);
+        if hits.is_empty() {
+            prop_assert!(verdict.is_good(), "{}", &verdict);
+        }
+    }
+}
