@@ -110,10 +110,15 @@ enum Timer {
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
-    reason = "almost all are packets, and a box for each would be an allocation per MAD"
+    reason = "packets are common, and a box for each would be an allocation per MAD"
 )]
 enum Outgoing {
     Packet(Packet),
+    /// The packet of a send that waits.
+    Send {
+        send: u32,
+        serial: u64,
+    },
     /// The segments of a send, one each time that it is its turn.
     Segments {
         send: u32,
@@ -292,7 +297,7 @@ impl Umad {
             .get_mut(id)
             .and_then(Option::take)
             .ok_or(Errno::EINVAL)?;
-        self.cancel_sends(file, index);
+        self.cancel_sends(index);
         self.cancel_recvs(index);
         if let Some(agent) = self.agents.remove(index)
             && let Some(host) = self.hosts.get_mut(&agent.at.node)
@@ -310,6 +315,11 @@ impl Umad {
         loop {
             match self.outbox.pop_front()? {
                 Outgoing::Packet(packet) => return Some(packet),
+                Outgoing::Send { send, serial } => {
+                    if let Some(packet) = self.take_queued(send, serial) {
+                        return Some(packet);
+                    }
+                }
                 Outgoing::Segments { send, serial } => {
                     if let Some(packet) = self.next_segment(send, serial) {
                         return Some(packet);

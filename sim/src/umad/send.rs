@@ -5,7 +5,6 @@
 //! wait in [`Sends`] until the answer, the last acknowledgement, the last timeout or the end of
 //! their agent.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ferrosm_mad::ids::{Lid, PKey, Qpn};
@@ -18,7 +17,7 @@ use super::queue::Body;
 use super::receive::Origin;
 use super::register::AgentIdx;
 use super::rmpp::send::Segments;
-use super::store::{Slab, TimerKey};
+use super::store::{Index, Slab, TimerKey};
 use super::{Agent, FileId, MAX_AGENTS, Outgoing, Timer, Umad, tables};
 use crate::fabric::{Fabric, Grh, Packet};
 
@@ -28,9 +27,6 @@ pub(super) const MAX_SENDS: usize = 200_000;
 pub(super) const MAX_SEND_BYTES: usize = 256 << 20;
 /// A local request whose answer does not come at once is forgotten without a word.
 const LOCAL_WAIT: Duration = Duration::from_secs(10);
-
-/// File, TID, class, place: what duplicates and answers are found by.
-type SendKey = (u32, u64, u8, u32);
 
 /// A send that waits for something.
 #[derive(Debug)]
@@ -50,6 +46,8 @@ pub(super) struct Send {
     is_local: bool,
     /// Tells it from other users of its place.
     pub(super) serial: u64,
+    /// Its packet has a turn in the outbox.
+    pub(super) is_queued: bool,
     pub(super) segments: Option<Box<Segments>>,
 }
 
@@ -98,14 +96,19 @@ impl Send {
 #[derive(Debug, Default)]
 pub(super) struct Sends {
     pub(super) slab: Slab<Send>,
-    keys: BTreeSet<SendKey>,
+    /// By file, TID and class: what duplicates and answers are found by.
+    index: Index,
     serial: u64,
 }
 
 impl Sends {
-    fn with_tid(&self, file: FileId, tid: u64, class: u8) -> impl Iterator<Item = u32> + '_ {
-        let range = (file.0, tid, class, 0)..=(file.0, tid, class, u32::MAX);
-        self.keys.range(range).map(|key| key.3)
+    fn with_tid(&self, file: FileId, tid: u64, class: u8) -> impl Iterator<Item = (u32, &Send)> {
+        self.index
+            .candidates(Index::hash(file.0, tid, class))
+            .filter_map(|place| Some((place, self.slab.get(place)?)))
+            .filter(move |(_, send)| {
+                send.file == file && send.tid() == tid && send.packet.mad.mgmt_class().0 == class
+            })
     }
 
     /// A new operation must not look like one that is under way: two requests with the same TID
@@ -113,7 +116,7 @@ impl Sends {
     fn has_duplicate(&self, file: FileId, mad: &[u8; MAD_LEN], header: &UserHeader) -> bool {
         let is_response = class::is_response(mad);
         self.with_tid(file, class::tid(mad), mad[1])
-            .filter_map(|place| self.slab.get(place))
+            .map(|(_, send)| send)
             .filter(|send| !send.is_local && send.is_response() == is_response)
             .any(|send| {
                 !is_response
@@ -134,11 +137,9 @@ impl Sends {
         lmc: u8,
     ) -> Option<u32> {
         let is_response = class::is_response(mad);
-        self.with_tid(file, class::tid(mad), mad[1]).find(|place| {
-            self.slab
-                .get(*place)
-                .is_some_and(|s| s.agent == agent && s.matches(origin, is_response, lmc))
-        })
+        self.with_tid(file, class::tid(mad), mad[1])
+            .find(|(_, send)| send.agent == agent && send.matches(origin, is_response, lmc))
+            .map(|(place, _)| place)
     }
 }
 
@@ -146,10 +147,9 @@ impl Sends {
 struct Checked {
     agent: AgentIdx,
     header: UserHeader,
-    mad: Mad,
-    /// The data of a message that the kernel splits, and where it begins in each segment.
+    packet: Packet,
+    /// The data of a message that the kernel splits.
     segments: Option<Segments>,
-    grh: Option<Grh>,
     is_local: bool,
 }
 
@@ -167,17 +167,15 @@ impl Umad {
     ) -> Result<(), Errno> {
         self.now = self.now.max(now);
         let checked = self.check_write(fabric, file, message)?;
-        let agent = self.agents.get(checked.agent).ok_or(Errno::EIO)?;
         let pkey_index = checked.header.pkey_index;
-        let packet = packet(agent, &checked);
-        let is_request = !class::is_response(checked.mad.as_bytes());
+        let is_request = !class::is_response(checked.packet.mad.as_bytes());
         let waits = if checked.is_local {
             is_request
         } else {
             checked.header.timeout_ms != 0 || checked.segments.is_some()
         };
         if !waits {
-            self.transmit(fabric, packet, pkey_index);
+            self.transmit(fabric, checked.packet, pkey_index);
             return Ok(());
         }
         let open = self.files.get_mut(file.0).ok_or(Errno::EBADF)?;
@@ -191,37 +189,39 @@ impl Umad {
         let header_len = open.layout.header_len();
         header[..header_len].copy_from_slice(&message[..header_len]);
         self.sends.serial += 1;
-        let mut send = Send {
+        let (timeout, retries_left) = if checked.is_local {
+            (LOCAL_WAIT, 0)
+        } else {
+            let timeout_ms = u64::from(checked.header.timeout_ms);
+            (Duration::from_millis(timeout_ms), checked.header.retries)
+        };
+        let segments = checked.segments.map(|mut segments| {
+            segments.open_window(self.recvs.window_of_reply(&checked.packet, checked.agent));
+            Box::new(segments)
+        });
+        let is_segmented = segments.is_some();
+        let mad = checked.packet.mad.as_bytes();
+        let hash = Index::hash(file.0, class::tid(mad), mad[1]);
+        let place = self.sends.slab.insert(Send {
             agent: checked.agent,
             file,
             header,
-            packet,
+            packet: checked.packet,
             pkey_index,
-            timeout: Duration::from_millis(u64::from(checked.header.timeout_ms)),
+            timeout,
             retries: checked.header.retries,
-            retries_left: checked.header.retries,
+            retries_left,
             timer: None,
             is_local: checked.is_local,
             serial: self.sends.serial,
-            segments: checked.segments.map(Box::new),
-        };
-        if send.is_local {
-            send.timeout = LOCAL_WAIT;
-            send.retries_left = 0;
-        }
-        let (tid, class) = (send.tid(), send.packet.mad.mgmt_class().0);
-        let is_segmented = send.segments.is_some();
-        if let Some(segments) = &mut send.segments {
-            segments.open_window(self.recvs.window_of_reply(&send.packet, send.agent));
-        }
-        let timeout = send.timeout;
-        let place = self.sends.slab.insert(send);
-        self.sends.keys.insert((file.0, tid, class, place));
+            is_queued: false,
+            segments,
+        });
+        self.sends.index.insert(hash, place);
         if is_segmented {
             self.queue_segments(fabric, place);
         } else {
-            self.transmit(fabric, packet, pkey_index);
-            self.arm(place, timeout);
+            self.queue_send(fabric, place);
         }
         Ok(())
     }
@@ -249,8 +249,20 @@ impl Umad {
         if body.len() < data_offset || (!splits && body.len() > MAD_LEN) {
             return Err(Errno::EINVAL);
         }
-        let mut mad = Mad::new(&MadHeader::default());
-        let bytes = mad.as_bytes_mut();
+        let mut packet = Packet {
+            at: agent.at,
+            hops: 0,
+            dest_qpn: header.qpn,
+            src_qpn: Qpn(agent.request.qpn),
+            sl: header.sl,
+            dlid: header.lid,
+            slid: Lid::NONE,
+            path_bits: header.path_bits,
+            pkey: PKey::DEFAULT_FULL,
+            grh,
+            mad: Mad::new(&MadHeader::default()),
+        };
+        let bytes = packet.mad.as_bytes_mut();
         let head_len = if splits { data_offset } else { body.len() };
         bytes[..head_len].copy_from_slice(&body[..head_len]);
         if kernel_rmpp {
@@ -275,9 +287,8 @@ impl Umad {
         Ok(Checked {
             agent: index,
             header,
-            mad,
+            packet,
             segments,
-            grh,
             is_local,
         })
     }
@@ -299,37 +310,57 @@ impl Umad {
         }
     }
 
+    /// Sends the packet of a waiting send, and waits.
+    fn queue_send(&mut self, fabric: &Fabric, place: u32) {
+        let Some(send) = self.sends.slab.get_mut(place) else {
+            return;
+        };
+        let timeout = send.timeout;
+        if set_pkey(fabric, &mut send.packet, send.pkey_index) && !send.is_queued {
+            send.is_queued = true;
+            self.outbox.push_back(Outgoing::Send {
+                send: place,
+                serial: send.serial,
+            });
+        }
+        self.arm(place, timeout);
+    }
+
+    /// The packet of a waiting send whose turn it is.
+    pub(super) fn take_queued(&mut self, place: u32, serial: u64) -> Option<Packet> {
+        let send = self.sends.slab.get_mut(place)?;
+        if send.serial != serial {
+            return None;
+        }
+        send.is_queued = false;
+        Some(send.packet)
+    }
+
     /// A send is complete, well or badly; the program hears nothing of it.
-    pub(super) fn finish_send(&mut self, place: u32) -> Option<Send> {
-        let send = self.sends.slab.remove(place)?;
-        let class = send.packet.mad.mgmt_class().0;
-        self.sends
-            .keys
-            .remove(&(send.file.0, send.tid(), class, place));
+    pub(super) fn finish_send(&mut self, place: u32) {
+        let Some(send) = self.sends.slab.get(place) else {
+            return;
+        };
+        let mad = send.packet.mad.as_bytes();
+        let hash = Index::hash(send.file.0, class::tid(mad), mad[1]);
+        self.sends.index.remove(hash, place);
         if let Some(timer) = send.timer {
             self.timers.cancel(timer);
+        }
+        if send.is_queued {
+            // What was handed to the adapter goes out all the same.
+            self.outbox.push_back(Outgoing::Packet(send.packet));
         }
         if let Some(open) = self.files.get_mut(send.file.0) {
             open.sends -= 1;
             open.send_bytes -= send.segments.as_deref().map_or(0, Segments::len);
         }
-        Some(send)
+        self.sends.slab.discard(place);
     }
 
-    pub(super) fn cancel_sends(&mut self, file: FileId, agent: AgentIdx) {
-        let of_file = (file.0, 0, 0, 0)..=(file.0, u64::MAX, u8::MAX, u32::MAX);
-        let places: Vec<u32> = self
-            .sends
-            .keys
-            .range(of_file)
-            .map(|key| key.3)
-            .filter(|place| {
-                self.sends
-                    .slab
-                    .get(*place)
-                    .is_some_and(|s| s.agent == agent)
-            })
-            .collect();
+    pub(super) fn cancel_sends(&mut self, agent: AgentIdx) {
+        let of_agent = self.sends.slab.iter().filter(|(_, s)| s.agent == agent);
+        let places: Vec<u32> = of_agent.map(|(place, _)| place).collect();
         for place in places {
             self.finish_send(place);
         }
@@ -344,9 +375,7 @@ impl Umad {
             match &mut send.segments {
                 None => {
                     send.retries_left -= 1;
-                    let (packet, pkey, timeout) = (send.packet, send.pkey_index, send.timeout);
-                    self.transmit(fabric, packet, pkey);
-                    self.arm(place, timeout);
+                    self.queue_send(fabric, place);
                     return;
                 }
                 Some(segments) if !segments.all_acknowledged() => {
@@ -359,19 +388,17 @@ impl Umad {
                 Some(_) => {}
             }
         }
-        let Some(send) = self.finish_send(place) else {
-            return;
-        };
-        if send.is_local {
-            return;
-        }
-        let mut header = send.header;
-        header[4..8].copy_from_slice(&Errno::ETIMEDOUT.0.to_ne_bytes());
+        let (file, is_local, mut header) = (send.file, send.is_local, send.header);
         let mut head = [0; MAD_HEADER];
         head.copy_from_slice(&send.packet.mad.as_bytes()[..MAD_HEADER]);
-        if let Some(open) = self.files.get_mut(send.file.0) {
+        self.finish_send(place);
+        if is_local {
+            return;
+        }
+        header[4..8].copy_from_slice(&Errno::ETIMEDOUT.0.to_ne_bytes());
+        if let Some(open) = self.files.get_mut(file.0) {
             let pushed = open.queue.push(header, Body::Failed(head));
-            self.announce(send.file, pushed);
+            self.announce(file, pushed);
         }
     }
 
@@ -422,22 +449,6 @@ fn own_grh(fabric: &Fabric, agent: &Agent, header: &UserHeader) -> Result<Option
         traffic_class: header.traffic_class,
         hop_limit: header.hop_limit,
     }))
-}
-
-fn packet(agent: &Agent, checked: &Checked) -> Packet {
-    Packet {
-        at: agent.at,
-        hops: 0,
-        dest_qpn: checked.header.qpn,
-        src_qpn: Qpn(agent.request.qpn),
-        sl: checked.header.sl,
-        dlid: checked.header.lid,
-        slid: Lid::NONE,
-        path_bits: checked.header.path_bits,
-        pkey: PKey::DEFAULT_FULL,
-        grh: checked.grh,
-        mad: checked.mad,
-    }
 }
 
 /// Gives a packet its P_Key; `false` if the packet cannot exist on the link.
