@@ -23,6 +23,13 @@ pub(crate) struct Wire {
     pub(crate) port: u8,
     /// Whether the link is trained.
     pub(crate) up: bool,
+    /// The port looks at every packet that comes in, so none is counted here.
+    pub(crate) counts_each: bool,
+    /// Unicast packets without GRH that left; their place is here because it is looked at anyway.
+    /// [`Fabric::settle`] brings them to the rest.
+    pub(crate) sent: u32,
+    /// The same that came in.
+    pub(crate) received: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +67,7 @@ impl Fabric {
                     link,
                     port: other.port,
                     up: false,
+                    ..self.wires[slot]
                 };
             }
         }

@@ -238,6 +238,9 @@ impl Fabric {
                 link: NO_LINK,
                 port: 0,
                 up: false,
+                counts_each: false,
+                sent: 0,
+                received: 0,
             });
         }
         Ok(index)

@@ -248,8 +248,8 @@ impl Fabric {
         for node in &mut self.nodes {
             node.counters = NodeCounters::default();
         }
-        for tally in &mut self.tallies {
-            *tally = super::PortTally::default();
+        for slot in 0..self.tallies.len() {
+            self.clear_tally(slot);
         }
         self.totals = Totals::default();
     }

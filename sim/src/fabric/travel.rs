@@ -108,10 +108,8 @@ impl Fabric {
             port: wire.port,
         };
         packet.hops += 1;
-        let (words, multicast) = (packet.words(), packet.is_multicast());
-        self.tallies[slot].sent(words, multicast);
         let peer = self.nodes[packet.at.node].base + usize::from(wire.port);
-        self.tallies[peer].received(words, multicast, lane);
+        self.count(packet, slot, peer, lane);
         Ok(())
     }
 

@@ -79,7 +79,7 @@ impl Fabric {
             let kept = PortInfo::decode(&old.info).capability_mask.0 & CapMask::IS_SM;
             new.update(|info| info.capability_mask.0 |= kept);
             self.ports[slot] = new;
-            self.tallies[slot] = super::PortTally::default();
+            self.clear_tally(slot);
         }
         if self.nodes[index].is_switch() {
             let switch = Switch::new(&spec);

@@ -178,10 +178,10 @@ impl Fabric {
         }
         if r.set {
             for slot in r.slots.clone() {
-                let tally = &mut self.tallies[slot];
                 if table.has_op_code {
-                    tally.rare_mut().lanes.op_code = data[0];
+                    self.select_op_code(slot, data[0]);
                 }
+                let tally = &mut self.tallies[slot];
                 for e in table.entries {
                     if selected >> e.select & 1 != 0 {
                         let value = get_bits(data, e.field.bit, e.field.width);

@@ -36,16 +36,17 @@ impl Fabric {
         let select = u16::from_be_bytes([data[2], data[3]]);
         if r.set {
             for slot in r.slots.clone() {
+                if attr == id::PORT_VL_OP_PACKETS || attr == id::PORT_VL_OP_DATA {
+                    self.select_op_code(slot, data[0]);
+                }
                 let lanes = &mut self.tallies[slot].rare_mut().lanes;
                 match attr {
                     id::PORT_VL_OP_PACKETS => {
                         let asked = PortVlOpPackets::decode(data);
-                        lanes.op_code = asked.op_code;
                         put(&mut lanes.op_packets, &asked.port_vl_op_packets, select);
                     }
                     id::PORT_VL_OP_DATA => {
                         let asked = PortVlOpData::decode(data);
-                        lanes.op_code = asked.op_code;
                         put(&mut lanes.op_data, &asked.port_vl_op_data, select);
                     }
                     id::PORT_VL_XMIT_WAIT_COUNTERS => {

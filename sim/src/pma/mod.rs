@@ -76,6 +76,9 @@ impl Fabric {
         let Some(slots) = self.selected(end, data[1]) else {
             return Status::BAD_FIELD;
         };
+        for slot in slots.clone() {
+            self.settle(slot);
+        }
         let request = Request {
             slots,
             port_select: data[1],

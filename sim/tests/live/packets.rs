@@ -440,7 +440,7 @@ fn a_loop_in_the_tables_shows_as_copies_that_are_too_many() {
         rig.fabric.attach(PortAt::new(node, 1)).unwrap();
     }
     let routes = ["0,1", "0,1,2", "0,1,3"];
-    let mut write = |rig: &mut Rig, masks: [u16; 3]| {
+    let write = |rig: &mut Rig, masks: [u16; 3]| {
         for (route, mask) in routes.iter().zip(masks) {
             let path = route.parse().unwrap();
             let mut info = rig.switch_info(&path);
