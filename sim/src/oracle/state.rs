@@ -139,7 +139,9 @@ impl NodeFacts {
     #[must_use]
     pub fn has_multicast_top(&self) -> bool {
         let own = self.ports.first();
-        own.is_some_and(|p| p.info.capability_mask.has(CapMask::MULTICAST_FDB_TOP))
+        // Zero is written by managers that do not use the field.
+        self.switch_info.multicast_fdb_top != 0
+            && own.is_some_and(|p| p.info.capability_mask.has(CapMask::MULTICAST_FDB_TOP))
     }
 
     /// Where the tables send a multicast LID that came in by a port; the port itself is left out.

@@ -12,6 +12,9 @@ use crate::fabric::{Fabric, POWER_ON_SL_TO_VL, Port, power_on_vl_arb};
 const VL_ARB_BLOCK_LEN: usize = 32;
 /// MulticastFDBTop where no MLID is in use.
 const NO_MLID: u16 = 0xBFFF;
+/// MulticastFDBTop of a manager that does not use the field (OpenSM, where no group has members):
+/// the whole table counts, as on switches without it.
+const TOP_UNUSED: u16 = 0;
 
 /// A port that is a member of the default partition and of no other.
 const POWER_ON_PKEYS: Data = {
@@ -277,7 +280,7 @@ fn switch_info_is_legal(asked: &SwitchInfo, now: &SwitchInfo, num_ports: u8) -> 
         && is_port(asked.default_port)
         && is_port(asked.default_multicast_primary_port)
         && is_port(asked.default_multicast_not_primary_port)
-        && mlids.contains(&asked.multicast_fdb_top)
+        && (asked.multicast_fdb_top == TOP_UNUSED || mlids.contains(&asked.multicast_fdb_top))
 }
 
 impl Port {
