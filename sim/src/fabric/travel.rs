@@ -132,6 +132,9 @@ impl Fabric {
         }
         if node.is_switch() {
             packet.at.port = 0;
+            if self.ports[node.base].owns(dlid) {
+                return Ok(());
+            }
         } else {
             let port = &self.ports[node.base + usize::from(packet.at.port)];
             if port.owns(dlid) {

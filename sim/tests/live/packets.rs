@@ -229,7 +229,7 @@ fn a_packet_for_another_gid_is_dropped() {
     });
     assert_eq!(status, Some(Status::OK));
     let mut guids = [0; 64];
-    guids[8..16].copy_from_slice(&0xA11A_5u64.to_be_bytes());
+    guids[8..16].copy_from_slice(&0x000A_11A5_u64.to_be_bytes());
     assert_eq!(
         rig.set(&path_to(4), id::GUID_INFO, 0, guids),
         Some(Status::OK)
@@ -238,7 +238,7 @@ fn a_packet_for_another_gid_is_dropped() {
     for (prefix, guid, good) in [
         (GidPrefix::DEFAULT, own, true),
         (GidPrefix(0x1234_5678_0000_0000), own, true),
-        (GidPrefix(0x1234_5678_0000_0000), PortGuid(0xA11A_5), true),
+        (GidPrefix(0x1234_5678_0000_0000), PortGuid(0x000A_11A5), true),
         (GidPrefix(0x99), own, false),
         (GidPrefix::DEFAULT, other, false),
         (GidPrefix::DEFAULT, PortGuid(0), false),
@@ -313,6 +313,25 @@ fn the_permissive_lid_is_whoever_is_next() {
         send(&mut rig, packet).0,
         Verdict::Dropped(DropReason::NoRoute)
     );
+}
+
+#[test]
+fn a_port_reaches_itself_without_tables() {
+    let mut spec = chain(1);
+    spec.nodes.swap(0, 1);
+    for link in &mut spec.links {
+        for end in [&mut link.a, &mut link.b] {
+            end.node = [1, 0, 2][end.node];
+        }
+    }
+    let mut rig = Rig::new(&spec);
+    assert_eq!(rig.at, PortAt::new(0, 0), "a switch");
+    let path = smp::DrPath::LOCAL;
+    rig.change_port(&path, 0, |info| info.lid = Lid(9)).unwrap();
+    assert_eq!(rig.by_lid(Lid(9)).0, Verdict::Answered);
+    assert_eq!(rig.by_lid(Lid(8)).0, Verdict::Dropped(DropReason::NoRoute));
+    let packet = query(&rig, 9);
+    assert_eq!(send(&mut rig, packet).0, Verdict::Delivered);
 }
 
 const MLID: u16 = 0xC005;
