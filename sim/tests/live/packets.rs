@@ -238,7 +238,11 @@ fn a_packet_for_another_gid_is_dropped() {
     for (prefix, guid, good) in [
         (GidPrefix::DEFAULT, own, true),
         (GidPrefix(0x1234_5678_0000_0000), own, true),
-        (GidPrefix(0x1234_5678_0000_0000), PortGuid(0x000A_11A5), true),
+        (
+            GidPrefix(0x1234_5678_0000_0000),
+            PortGuid(0x000A_11A5),
+            true,
+        ),
         (GidPrefix(0x99), own, false),
         (GidPrefix::DEFAULT, other, false),
         (GidPrefix::DEFAULT, PortGuid(0), false),
