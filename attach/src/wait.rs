@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use ferrosm_channel::Spin;
 use libc::{POLLHUP, POLLIN, POLLOUT, POLLRDNORM, POLLWRNORM, c_short, pollfd};
-use rustix::event::Timespec;
 
 use crate::device::Umad;
 use crate::next::keeping_errno;
@@ -23,10 +22,7 @@ const WRITE: c_short = POLLOUT | POLLWRNORM;
 /// A program is told this often that the server is gone before each further time takes a pause: programs that ignore it would
 /// take a whole processor.
 const FAREWELLS: u32 = 8;
-const PAUSE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Our devices among the descriptors that are waited for, with their places.
 struct Waiters(Vec<(usize, Arc<Umad>)>);
@@ -44,6 +40,11 @@ pub(crate) fn poll(
     mut sleep: impl FnMut(&mut [pollfd], Option<Duration>) -> i32,
 ) -> i32 {
     let waiters = Waiters::of(fds);
+    if waiters.were_told() {
+        // Before looking, and in libc's `poll`: OpenSM's receiver logs each failure, and must be cancelled here rather than
+        // there, where it would keep the log's lock.
+        sleep(&mut [], Some(PAUSE));
+    }
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
     let mut left = timeout;
     loop {
@@ -86,6 +87,12 @@ impl Waiters {
     fn of(fds: &[pollfd]) -> Self {
         let ours = |(place, entry): (usize, &pollfd)| Some((place, table::find(entry.fd)?));
         Self(fds.iter().enumerate().filter_map(ours).collect())
+    }
+
+    /// Whether a program goes on asking for a device that is gone.
+    fn were_told(&self) -> bool {
+        let told = |umad: &Umad| umad.farewells.load(Ordering::Relaxed) >= FAREWELLS;
+        self.0.iter().any(|(_, umad)| told(umad))
     }
 
     /// Those whose messages are waited for.
@@ -133,10 +140,7 @@ impl Waiters {
             let entry = &mut fds[*place];
             if asked && entry.revents & POLLHUP != 0 {
                 umad.end.check_alive();
-                if umad.farewells.fetch_add(1, Ordering::Relaxed) >= FAREWELLS {
-                    // Cut short by a signal: no harm.
-                    let _ = rustix::thread::nanosleep(&PAUSE);
-                }
+                umad.farewells.fetch_add(1, Ordering::Relaxed);
             } else if umad.end.look() {
                 entry.revents |= entry.events & READ;
             } else {
