@@ -90,7 +90,7 @@ pub trait Clients {
     /// # Errors
     /// If it fails or prints what the parser does not know.
     fn net(&self) -> Result<Net, String> {
-        Net::parse(&self.said("ibnetdiscover", &[])?)
+        Net::parse(&said(self, "ibnetdiscover", &[])?)
     }
 
     /// The fabric by `ibnetdiscover`, the linear forwarding tables by `dump_fts`, the links by `iblinkinfo`.
@@ -101,7 +101,7 @@ pub trait Clients {
         Ok(Observed {
             net: self.net()?,
             tables: self.tables()?,
-            links: parse_links(&self.said("iblinkinfo", &["-l"])?)?,
+            links: parse_links(&said(self, "iblinkinfo", &["-l"])?)?,
         })
     }
 
@@ -109,13 +109,13 @@ pub trait Clients {
     fn tables(&self) -> Result<Tables, String> {
         /// AttributeID of LinearForwardingTable, as `smpdump` takes it.
         const LFT: &str = "25";
-        let text = self.said("dump_fts", &["-a", "-n"])?;
+        let text = said(self, "dump_fts", &["-a", "-n"])?;
         let mut tables = Tables::parse(&text)?;
         for entry in Tables::left_out(&text)? {
             let block = (entry.lid / LFT_BLOCK).to_string();
             tables.complete(
                 &entry,
-                &self.said("smpdump", &["-D", &entry.path, LFT, &block])?,
+                &said(self, "smpdump", &["-D", &entry.path, LFT, &block])?,
             )?;
         }
         Ok(tables)
@@ -126,7 +126,11 @@ pub trait Clients {
     /// # Errors
     /// As [`Clients::net`].
     fn trace(&self, from: u16, to: u16) -> Result<Trace, String> {
-        Trace::parse(&self.said("ibtracert", &[&from.to_string(), &to.to_string()])?)
+        Trace::parse(&said(
+            self,
+            "ibtracert",
+            &[&from.to_string(), &to.to_string()],
+        )?)
     }
 
     /// The subnet manager's state, asked by `sminfo` at a node. Only a running subnet manager answers.
@@ -134,7 +138,7 @@ pub trait Clients {
     /// # Errors
     /// As [`Clients::net`].
     fn sm_info(&self, node: &str) -> Result<SmInfo, String> {
-        self.ask_sm(node, &[])
+        ask_sm(self, node, &[])
     }
 
     /// As [`Clients::sm_info`], of the subnet manager at a LID.
@@ -142,23 +146,23 @@ pub trait Clients {
     /// # Errors
     /// As [`Clients::net`].
     fn sm_info_of(&self, node: &str, lid: u16) -> Result<SmInfo, String> {
-        self.ask_sm(node, &[&lid.to_string()])
+        ask_sm(self, node, &[&lid.to_string()])
     }
+}
 
-    fn ask_sm(&self, node: &str, args: &[&str]) -> Result<SmInfo, String> {
-        let answer = self.run_at(node, "sminfo", args);
-        if !answer.status.success() {
-            return Err(answer.describe());
-        }
-        SmInfo::parse(&answer.stdout)
+fn ask_sm(sim: &(impl Clients + ?Sized), node: &str, args: &[&str]) -> Result<SmInfo, String> {
+    let answer = sim.run_at(node, "sminfo", args);
+    if !answer.status.success() {
+        return Err(answer.describe());
     }
+    SmInfo::parse(&answer.stdout)
+}
 
-    fn said(&self, program: &str, args: &[&str]) -> Result<String, String> {
-        let answer = self.run(program, args);
-        if answer.status.success() {
-            Ok(answer.stdout)
-        } else {
-            Err(answer.describe())
-        }
+fn said(sim: &(impl Clients + ?Sized), program: &str, args: &[&str]) -> Result<String, String> {
+    let answer = sim.run(program, args);
+    if answer.status.success() {
+        Ok(answer.stdout)
+    } else {
+        Err(answer.describe())
     }
 }

@@ -10,6 +10,7 @@
 //! | [`ibdmchk`] | a foreign checker of dump files |
 //! | [`fabrics`] | fabrics as text |
 //! | [`bringup`] | a cold fabric brought up and judged |
+//! | [`opensm`] | OpenSM and osmtest |
 //! | [`process`] | programs with deadlines |
 //! | [`programs`] | where programs are |
 //! | [`scratch`] | directories of their own |
@@ -26,6 +27,7 @@ pub mod fabrics;
 pub mod ibdmchk;
 pub mod ibsim;
 pub mod judge;
+pub mod opensm;
 pub mod process;
 pub mod programs;
 pub mod scratch;

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use ferrosm_tests::bringup;
-use ferrosm_tests::clients::Clients;
 use ferrosm_tests::ibsim::Ibsim;
 use ferrosm_tests::programs::shared_topologies;
 

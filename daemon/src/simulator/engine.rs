@@ -292,6 +292,7 @@ impl Engine {
                     self.umad.ioctl(device.file, request, &mut arg)
                 });
                 answer(&reply, (result, arg));
+                self.pump(self.now());
             }
             Order::OpenIssm(conn, index, nonblock, reply) => match self.open_issm(conn, index) {
                 Err(Errno::EAGAIN) if !nonblock => self.waiting.push((conn, index, reply)),

@@ -1,0 +1,273 @@
+//! Real OpenSM, osmtest and saquery on a fabric that `ferrosm sim` serves.
+//!
+//! They were written by others for real fabrics: what they accept is what real fabrics do. ferrosm's own subnet
+//! manager has no part in it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ferrosm_sim::generate::from_spec;
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::opensm::{OpenSm, complaints, osmtest};
+use ferrosm_tests::process::{Signal, poll_until};
+use ferrosm_tests::programs::shared_topologies;
+
+const SETTLE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// One of each shape that the generators make, with the engine that is right for it, and oddities.
+const SHAPES: [(&str, &str); 18] = [
+    ("back-to-back", "minhop"),
+    ("star:6", "minhop"),
+    ("fat-tree:4", "minhop"),
+    ("fat-tree:4;sharp;shuffle;seed=3", "updn"),
+    ("fat-tree:4;drop=0.1;seed=5", "updn"),
+    ("fat-tree2:8,4,4", "minhop"),
+    ("fat-tree2:8,4,4;parallel=2", "minhop"),
+    ("xgft:3,4/1,2", "minhop"),
+    ("pgft:4,4/1,2/1,2", "minhop"),
+    ("rail-pods:2,4,4", "minhop"),
+    ("torus:3,3,3,1", "dor"),
+    ("mesh:3,3,2,2", "dor"),
+    ("hyperx:3,3,2", "lash"),
+    ("dragonfly:4,5,1,2", "lash"),
+    ("slim-fly:5", "lash"),
+    ("random:12,3,2,7", "updn"),
+    ("ring:6,2", "updn"),
+    ("ring:5,1;routers=2", "updn"),
+];
+
+/// OpenSM brings every shape up and has nothing to complain about; every link is then Active.
+#[test]
+fn opensm_brings_every_shape_up_without_a_complaint() {
+    let mut wrong = Vec::new();
+    for (spec, engine) in SHAPES {
+        let sim = FabricServer::shape(spec);
+        let done = sim.opensm_once(&["-R", engine]);
+        let log = std::fs::read_to_string(sim.dir().join("opensm.log")).unwrap_or_default();
+        if !done.status.success() || !log.contains("SUBNET UP") {
+            wrong.push(format!("{spec}: not up: {}", done.describe()));
+        }
+        for complaint in complaints(&log) {
+            wrong.push(format!("{spec}: {complaint}"));
+        }
+        for link in sim.tell("links").lines() {
+            if link.matches(" Active").count() != 2 {
+                wrong.push(format!("{spec}: {link}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The fabrics that real sites saved, where they are at hand.
+#[test]
+fn opensm_brings_saved_fabrics_up() {
+    let Some(dir) = shared_topologies() else {
+        println!("no saved fabrics here");
+        return;
+    };
+    let mut wrong = Vec::new();
+    let mut files: Vec<_> = std::fs::read_dir(&dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "net"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} is empty", dir.display());
+    for file in files {
+        let text = std::fs::read(&file).unwrap();
+        let name = file.display();
+        let sim = match FabricServer::try_serve(&String::from_utf8_lossy(&text), &[]) {
+            Ok(sim) => sim,
+            Err(reason) => {
+                wrong.push(format!("{name}: {reason}"));
+                continue;
+            }
+        };
+        let done = sim.opensm_once(&[]);
+        let log = std::fs::read_to_string(sim.dir().join("opensm.log")).unwrap_or_default();
+        if !done.status.success() || !log.contains("SUBNET UP") {
+            wrong.push(format!("{name}: not up: {}", done.describe()));
+        }
+        for complaint in complaints(&log) {
+            wrong.push(format!("{name}: {complaint}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The node that a shape names last, far from the first.
+fn last_node(spec: &str) -> String {
+    let last = from_spec(spec)
+        .ok()
+        .and_then(|mut fabric| fabric.nodes.pop());
+    last.map(|node| node.description).unwrap_or_default()
+}
+
+/// A fabric with OpenSM in charge, and a node far from it.
+fn managed(spec: &str) -> (FabricServer, OpenSm, String) {
+    let sim = FabricServer::shape(spec);
+    let far = last_node(spec);
+    let mut sm = OpenSm::start(&sim, None, &[]);
+    sm.wait_until_up(1);
+    (sim, sm, far)
+}
+
+/// OpenSM's own test suite, flow by flow. They cannot pass where RMPP is cut off, as on ibsim.
+#[test]
+fn osmtest_inventory_is_created_and_validated() {
+    let (sim, sm, far) = managed("fat-tree2:8,2,3");
+    osmtest(&sim, &far, &["-f", "c"]);
+    osmtest(&sim, &far, &["-f", "v"]);
+    osmtest(&sim, &far, &["-f", "q"]);
+    drop(sm);
+}
+
+/// Services: leases, keys, names.
+#[test]
+fn osmtest_services_pass() {
+    let (sim, _sm, far) = managed("star:4");
+    osmtest(&sim, &far, &["-f", "c"]);
+    osmtest(&sim, &far, &["-f", "s"]);
+}
+
+/// Multicast: about sixty rules of joining and leaving.
+#[test]
+fn osmtest_multicast_passes() {
+    let (sim, _sm, far) = managed("star:4");
+    osmtest(&sim, &far, &["-f", "c"]);
+    osmtest(&sim, &far, &["-f", "m", "-M", "2"]);
+}
+
+/// Stress: 100,000 small queries; large tables over and over; paths between all; 100,000 paths.
+#[test]
+fn osmtest_stress_passes() {
+    let (sim, _sm, far) = managed("fat-tree2:8,2,3");
+    osmtest(&sim, &far, &["-f", "c"]);
+    for level in ["-s1", "-s2", "-s3", "-s4"] {
+        osmtest(&sim, &far, &["-f", "f", level]);
+    }
+}
+
+/// Tables of hundreds of records come whole: RMPP in both layers carries them.
+#[test]
+fn saquery_returns_complete_tables() {
+    let spec = "fat-tree:8";
+    let (sim, _sm, far) = managed(spec);
+    let paper = from_spec(spec).unwrap();
+    let switches = paper.switch_count();
+    let hosts = paper.ca_count();
+    let links = paper.links.len();
+    let count = |args: &[&str], word: &str| {
+        let done = sim.run_at(&far, "saquery", args).expect_success();
+        done.stdout.matches(word).count()
+    };
+    assert_eq!(count(&["NR"], "NodeRecord dump:"), switches + hosts);
+    // The 0 of a switch has a record too.
+    let ports: usize = paper.nodes.iter().map(|n| usize::from(n.num_ports)).sum();
+    let ports = ports + switches;
+    assert_eq!(count(&["PIR"], "PortInfoRecord dump:"), ports);
+    assert_eq!(count(&["LR"], "LinkRecord dump:"), 2 * links);
+    assert_eq!(count(&["SWIR"], "SwitchInfoRecord dump:"), switches);
+    // Far more than a megabyte on the wire.
+    let pairs = (hosts + switches) * (hosts + switches);
+    assert_eq!(count(&["PR"], "PathRecord dump:"), pairs);
+}
+
+/// The one with the higher priority serves; when it dies without a word the other takes over.
+#[test]
+fn two_opensms_elect_a_master_and_fail_over() {
+    let sim = FabricServer::shape("fat-tree:4");
+    let far = last_node("fat-tree:4");
+    let config = sim.dir().join("opensm.conf");
+    std::fs::write(
+        &config,
+        "sminfo_polling_timeout 500\npolling_retry_number 2\n",
+    )
+    .unwrap();
+    let config = config.to_string_lossy();
+    let mut master = OpenSm::start(&sim, None, &["-F", &config, "-p", "9"]);
+    master.wait_until_up(1);
+    let mut standby = OpenSm::start(&sim, Some(&far), &["-F", &config, "-p", "3"]);
+    standby.wait_for("Entering STANDBY state", 1);
+    let state = |node: Option<&str>| {
+        let done = match node {
+            Some(node) => sim.run_at(node, "sminfo", &[]),
+            None => sim.run("sminfo", &[]),
+        };
+        done.expect_success().stdout
+    };
+    assert!(
+        state(None).contains("state 3 SMINFO_MASTER"),
+        "{}",
+        state(None)
+    );
+
+    drop(master.stop(Signal::Kill));
+    standby.wait_for("Entering MASTER state", 1);
+    standby.wait_until_up(1);
+    let told = state(Some(&far));
+    assert!(told.contains("state 3 SMINFO_MASTER"), "{told}");
+    // The host of the dead one says that it has no SM, as the Linux kernel does.
+    let unexpected: Vec<String> = complaints(&standby.log())
+        .into_iter()
+        .filter(|line| !line.ends_with("Received MAD with error status = 0xC"))
+        .collect();
+    assert!(unexpected.is_empty(), "{}", unexpected.join("\n"));
+}
+
+/// A cable is cut and mended while OpenSM serves: traps reach it, it sweeps, and all is Active again.
+#[test]
+fn opensm_hears_of_cables_and_reboots() {
+    let (sim, mut sm, far) = managed("fat-tree:4");
+    let links = sim.tell("links");
+    let cable = links
+        .lines()
+        .find(|l| l.matches("leaf").count() == 1 && l.contains("spine"))
+        .unwrap();
+    let (end, _) = cable.split_once("] ").unwrap();
+    let end = format!("{end}]");
+    sim.tell(&format!("cut {end}"));
+    sm.wait_until_up(2);
+    assert_eq!(sim.tell("status").matches("1 down").count(), 1);
+    sim.tell(&format!("restore {end}"));
+    sm.wait_until_up(3);
+    sim.tell(&format!("reboot {far:?}"));
+    poll_until(SETTLE, PAUSE, || {
+        let links = sim.tell("links");
+        let not_active = links.lines().find(|l| l.matches(" Active").count() != 2);
+        not_active.map_or(Ok(()), |l| Err(l.to_owned()))
+    })
+    .unwrap();
+    let verdict = sim.tell("judge");
+    assert!(verdict.starts_with("good:"), "{verdict}");
+}
+
+/// Ten is the most that ibsim takes; here forty programs ask at the same time, each at a node of its own.
+#[test]
+fn forty_programs_at_a_time() {
+    let spec = "fat-tree2:16,8,5";
+    let (sim, _sm, _) = managed(spec);
+    let paper = from_spec(spec).unwrap();
+    let hosts: Vec<String> = paper
+        .nodes
+        .iter()
+        .filter(|n| n.kind == ferrosm_mad::attr::NodeType::Ca)
+        .map(|n| n.description.clone())
+        .collect();
+    assert_eq!(hosts.len(), 40);
+    let running: BTreeMap<&String, _> = hosts
+        .iter()
+        .map(|host| {
+            let program = sim.launch("saquery", Some(host)).args(&["NR"]);
+            (host, program.start(sim.dir()))
+        })
+        .collect();
+    for (host, program) in running {
+        let done = program.wait(SETTLE).expect_success();
+        let records = done.stdout.matches("NodeRecord dump:").count();
+        assert_eq!(records, paper.nodes.len(), "{host}");
+    }
+}
