@@ -16,7 +16,7 @@ use crate::rig::{Rig, cable, chain, node, path_to};
 /// The right end of the chain.
 const FAR: PortAt = PortAt { node: 4, port: 1 };
 
-fn configured() -> Rig {
+pub(crate) fn configured() -> Rig {
     let mut rig = Rig::new(&chain(3));
     rig.configure_chain();
     rig.fabric.attach(FAR).unwrap();
@@ -341,7 +341,7 @@ fn a_port_reaches_itself_without_tables() {
 const MLID: u16 = 0xC005;
 
 /// Writes the multicast table of a switch for [`MLID`].
-fn set_mft(rig: &mut Rig, node: usize, ports: u16) {
+pub(crate) fn set_mft(rig: &mut Rig, node: usize, ports: u16) {
     let mut info = rig.switch_info(&path_to(node));
     info.multicast_fdb_top = 0xC01F;
     assert_eq!(
@@ -356,7 +356,7 @@ fn set_mft(rig: &mut Rig, node: usize, ports: u16) {
     );
 }
 
-fn group(rig: &Rig) -> Packet {
+pub(crate) fn group(rig: &Rig) -> Packet {
     let mut packet = query(rig, MLID);
     packet.dest_qpn = Qpn(0xFF_FFFF);
     packet

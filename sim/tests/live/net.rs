@@ -1,0 +1,297 @@
+//! Packets under way without managers: real time and virtual, and faults place by place.
+
+use std::time::Duration;
+
+use ferrosm_mad::attr::{LinkSpeed, LinkWidth, SmInfo, SmState, id};
+use ferrosm_mad::ids::{AttrId, AttrMod, MKey, PortGuid, PortNum, Tid};
+use ferrosm_mad::mad::{Address, MadOut};
+use ferrosm_mad::smp::{DrPath, SmpRequest};
+use ferrosm_mad::time::Instant;
+use ferrosm_sim::fabric::{Delivery, Fabric, Packet};
+use ferrosm_sim::faults::{Action, AgentChange, Cable, Place, WireChange};
+use ferrosm_sim::net::{ForeignSm, Net};
+use ferrosm_sim::spec::PortAt;
+
+use crate::packets::{configured, group, set_mft};
+use crate::rig::{chain, path_to};
+
+const HOME: PortAt = PortAt::new(0, 1);
+
+fn ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+/// A net as a server has it, on a chain of two switches, and a program at its first host.
+fn served() -> Net {
+    let mut net = Net::new(Fabric::new(&chain(2)).unwrap(), 3);
+    net.set_instant();
+    net.fabric_mut().attach(HOME).unwrap();
+    net
+}
+
+fn question(path: &DrPath, attr: AttrId, tid: u64) -> Packet {
+    let request = SmpRequest::get(attr, AttrMod(0), MKey::NONE);
+    let mad = request.directed(path, Tid(tid));
+    let to = Address::DIRECTED;
+    Packet::new(HOME, &MadOut { to, mad })
+}
+
+/// Answers to so many questions that are asked and answered at once.
+fn at_once(net: &mut Net, node: usize, attr: AttrId, times: u64) -> usize {
+    let (mut out, now) = (Vec::new(), net.now());
+    for tid in 0..times {
+        net.send(question(&path_to(node), attr, tid), now, &mut out);
+    }
+    out.len()
+}
+
+#[test]
+fn a_server_thread_can_own_it() {
+    fn owned<T: Send + 'static>(_: &T) {}
+    owned(&served());
+}
+
+#[test]
+fn without_faults_an_answer_is_there_when_send_returns() {
+    let mut net = served();
+    assert_eq!(at_once(&mut net, 3, id::NODE_INFO, 5), 5);
+    assert_eq!((net.in_flight(), net.next_time()), (0, None));
+    assert_eq!(net.fabric().counters(3).gets(id::NODE_INFO), 5);
+    // A fault that is gone leaves nothing behind.
+    net.act(Action::Wire(Place::Fabric, WireChange::Loss(1.0)))
+        .unwrap();
+    assert_eq!(at_once(&mut net, 3, id::NODE_INFO, 5), 0);
+    net.act(Action::Wire(Place::Fabric, WireChange::Loss(0.5)))
+        .unwrap();
+    let some = at_once(&mut net, 3, id::NODE_INFO, 1000);
+    assert!((180..320).contains(&some), "half of both ways: {some}");
+    net.act(Action::Heal(Place::Fabric)).unwrap();
+    assert_eq!(at_once(&mut net, 3, id::NODE_INFO, 100), 100);
+}
+
+/// When each answer comes, in microseconds.
+fn arrivals(net: &mut Net, node: usize, times: u64) -> Vec<u64> {
+    let (mut out, begun) = (Vec::new(), net.now());
+    for tid in 0..times {
+        let packet = question(&path_to(node), id::NODE_INFO, tid);
+        net.send(packet, begun, &mut out);
+    }
+    let mut seen = vec![0; out.len()];
+    while let Some(next) = net.next_time() {
+        net.advance(next, &mut out);
+        seen.resize(out.len(), next.since(begun).as_micros() as u64);
+    }
+    seen
+}
+
+#[test]
+fn a_link_a_node_and_an_agent_take_the_time_that_was_set() {
+    let us = Duration::from_micros;
+    let link = Place::Cable(Cable::Both(PortAt::new(1, 2)));
+    for (action, expected) in [
+        (
+            Action::Wire(Place::Fabric, WireChange::Latency(us(3))),
+            4 * 3,
+        ),
+        (Action::Wire(link, WireChange::Latency(us(7))), 2 * 7),
+        // It passes the first switch twice and ends and begins at the second.
+        (
+            Action::Wire(Place::Node(1), WireChange::Latency(us(5))),
+            2 * 5,
+        ),
+        (
+            Action::Wire(Place::Node(2), WireChange::Latency(us(5))),
+            2 * 5,
+        ),
+        (Action::Agent(Some(2), AgentChange::Service(us(9))), 9),
+        (Action::Agent(None, AgentChange::Delay(us(11))), 11),
+        (Action::Agent(Some(1), AgentChange::Delay(us(11))), 0),
+    ] {
+        let mut net = served();
+        let text = format!("{action:?}");
+        net.act(action).unwrap();
+        assert_eq!(arrivals(&mut net, 2, 1), [expected], "{text}");
+        net.act(Action::Heal(Place::Fabric)).unwrap();
+        assert_eq!(arrivals(&mut net, 2, 1), [0], "{text}, healed");
+    }
+}
+
+#[test]
+fn a_direction_of_a_cable_has_its_own_faults() {
+    let port = PortAt::new(1, 2);
+    for (cable, asked) in [
+        (Cable::OutOf(port), 0),
+        (Cable::Into(port), 10),
+        (Cable::Both(port), 0),
+    ] {
+        let mut net = served();
+        net.act(Action::Wire(Place::Cable(cable), WireChange::Loss(1.0)))
+            .unwrap();
+        assert_eq!(at_once(&mut net, 2, id::NODE_INFO, 10), 0, "{cable:?}");
+        let gets = net.fabric().counters(2).gets(id::NODE_INFO);
+        assert_eq!(gets, asked, "{cable:?}: the question gets through or not");
+        assert_eq!(at_once(&mut net, 1, id::NODE_INFO, 10), 10, "not that far");
+        net.act(Action::Heal(Place::Cable(cable))).unwrap();
+        assert_eq!(at_once(&mut net, 2, id::NODE_INFO, 10), 10);
+    }
+}
+
+#[test]
+fn one_attribute_is_lost_where_that_is_set() {
+    let link = Place::Cable(Cable::Both(PortAt::new(2, 1)));
+    for (place, near, far) in [
+        (Place::Fabric, 0, 0),
+        (Place::Node(2), 10, 0),
+        (link, 10, 0),
+        (Place::Node(3), 10, 10),
+    ] {
+        let mut net = served();
+        net.act(Action::AttrLoss(place, id::NODE_INFO, 1.0))
+            .unwrap();
+        assert_eq!(at_once(&mut net, 1, id::NODE_INFO, 10), near, "{place:?}");
+        assert_eq!(at_once(&mut net, 2, id::NODE_INFO, 10), far, "{place:?}");
+        assert_eq!(at_once(&mut net, 2, id::NODE_DESCRIPTION, 10), 10);
+        net.act(Action::AttrLoss(place, id::NODE_INFO, 0.0))
+            .unwrap();
+        assert_eq!(at_once(&mut net, 2, id::NODE_INFO, 10), 10, "{place:?}");
+    }
+}
+
+#[test]
+fn a_slow_receiver_makes_those_behind_wait_and_the_sender_count_it() {
+    let mut net = served();
+    let into = PortAt::new(2, 1);
+    net.act(Action::Drain(Cable::Into(into), Duration::from_millis(1)))
+        .unwrap();
+    let expected: Vec<u64> = (1..=5).map(|n| n * 1000).collect();
+    assert_eq!(arrivals(&mut net, 2, 5), expected, "ever longer");
+    let sender = net.fabric().port_counters(PortAt::new(1, 2));
+    assert_eq!(sender.xmit_wait, (1 + 2 + 3 + 4 + 5) * 1_000_000 / 20);
+    assert_eq!(net.fabric().port_counters(into).xmit_wait, 0);
+    // Who comes later waits for nobody.
+    let later = net.now() + Duration::from_secs(1);
+    net.advance(later, &mut Vec::new());
+    assert_eq!(arrivals(&mut net, 2, 1), [1000]);
+}
+
+#[test]
+fn a_flapping_link_is_down_for_half_of_each_period() {
+    let mut net = served();
+    let at = PortAt::new(1, 2);
+    let period = Duration::from_millis(50);
+    net.schedule(
+        ms(100),
+        Action::Flap {
+            at,
+            period,
+            times: 3,
+        },
+    );
+    for (time, up) in [
+        (99, true),
+        (101, false),
+        (124, false),
+        (126, true),
+        (151, false),
+        (176, true),
+        (201, false),
+        (226, true),
+        (251, true),
+    ] {
+        net.advance(ms(time), &mut Vec::new());
+        assert_eq!(net.fabric().link_up(at), up, "at {time} ms");
+    }
+    assert_eq!(net.scheduled(), 0);
+}
+
+#[test]
+fn cables_get_worse_and_change_places() {
+    let mut net = served();
+    let at = PortAt::new(1, 2);
+    net.act(Action::Degrade(at, LinkSpeed::Qdr, LinkWidth(1)))
+        .unwrap();
+    for end in [at, PortAt::new(2, 1)] {
+        let info = net.fabric().port_info(end).unwrap();
+        assert_eq!((info.link_width_active, info.link_speed_active), (1, 4));
+    }
+    // Host 0 - switch 1 and switch 2 - host 3 change ends: the hosts are alone, the switches twice.
+    net.act(Action::SwapCables(HOME, PortAt::new(2, 2)))
+        .unwrap();
+    assert_eq!(net.fabric().peer(HOME), Some(PortAt::new(3, 1)));
+    assert_eq!(
+        net.fabric().peer(PortAt::new(1, 1)),
+        Some(PortAt::new(2, 2))
+    );
+    let same = Action::SwapCables(at, PortAt::new(2, 1));
+    assert!(net.act(same).is_err(), "two ends of one cable");
+    assert!(net.act(Action::PowerOff(99)).is_err());
+}
+
+/// Asks the SM at a node for its SMInfo.
+fn sm_info(net: &mut Net, node: usize) -> Option<SmInfo> {
+    let (mut out, now) = (Vec::new(), net.now());
+    net.send(question(&path_to(node), id::SM_INFO, 1), now, &mut out);
+    let here = |d: &&Delivery| d.at == HOME;
+    let answer = out.iter().find(here)?;
+    assert_eq!(out.len(), 1, "the program at its port is not asked");
+    Some(SmInfo::decode(ferrosm_mad::smp::data(&answer.mad.mad)))
+}
+
+#[test]
+fn an_sm_that_nobody_invited_answers_in_a_server_too() {
+    let mut net = served();
+    let there = PortAt::new(3, 1);
+    net.fabric_mut().attach(there).unwrap();
+    let sm = ForeignSm::new(PortGuid(0x77), 14, SmState::Master);
+    let add = |sm: ForeignSm| Action::AddForeignSm(there, Box::new(sm));
+    net.schedule(ms(10), add(sm.clone()));
+    net.advance(ms(11), &mut Vec::new());
+    let info = sm_info(&mut net, 3).unwrap();
+    assert_eq!((info.guid, info.priority), (PortGuid(0x77), 14));
+    assert!(net.act(add(sm)).is_err(), "one SM at a port");
+    net.act(Action::RemoveForeignSm(there)).unwrap();
+    assert!(net.act(Action::RemoveForeignSm(there)).is_err());
+    let mut out = Vec::new();
+    net.send(question(&path_to(3), id::SM_INFO, 1), ms(12), &mut out);
+    assert_eq!(out[0].at, there, "now it is the program's");
+}
+
+#[test]
+fn a_group_gets_its_copies_in_time_and_at_once() {
+    for (instant, lossy) in [(true, false), (false, false), (true, true)] {
+        let mut rig = configured();
+        for node in 1..=3 {
+            set_mft(&mut rig, node, 0b110);
+        }
+        let packet = group(&rig);
+        let mut net = Net::new(rig.fabric, 1);
+        if instant {
+            net.set_instant();
+        }
+        if lossy {
+            let place = Place::Cable(Cable::Both(PortAt::new(2, 2)));
+            net.act(Action::Wire(place, WireChange::Loss(1.0))).unwrap();
+        }
+        let mut out = Vec::new();
+        net.send(packet, ms(1), &mut out);
+        assert_eq!(out.len(), usize::from(instant && !lossy));
+        net.advance(ms(2), &mut out);
+        assert_eq!(out.len(), usize::from(!lossy));
+        assert!(out.iter().all(|d| d.at == PortAt::new(4, 1)));
+    }
+}
+
+#[test]
+fn what_cannot_be_done_when_its_time_has_come_is_remembered() {
+    let mut net = served();
+    net.schedule(ms(5), Action::Cut(PortAt::new(1, 4)));
+    net.schedule(ms(6), Action::Cut(PortAt::new(1, 2)));
+    net.advance(ms(10), &mut Vec::new());
+    assert_eq!(net.action_errors().len(), 1);
+    assert_eq!(net.action_errors()[0].0, ms(5));
+    assert!(!net.fabric().link_up(PortAt::new(1, 2)), "the rest is done");
+    let dead = path_to(1).extend(PortNum(2)).unwrap();
+    let mut out = Vec::new();
+    net.send(question(&dead, id::NODE_INFO, 1), ms(11), &mut out);
+    assert!(out.is_empty());
+}

@@ -1,0 +1,125 @@
+//! Scenarios as text, played in a world: what was written happens when it was written.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ferrosm_mad::time::Instant;
+use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim::generate;
+use ferrosm_sim::oracle::Expect;
+use ferrosm_sim::scenario::{HELP, Script};
+use ferrosm_sim::spec::PortAt;
+use ferrosm_sim::world::{Pace, World};
+
+use crate::discovery::Explorer;
+
+fn ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+/// A file of the documentation.
+fn document(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../docs")
+        .join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn playing(spec: &str, text: &str) -> World<Explorer> {
+    let fabric = Fabric::new(&generate::from_spec(spec).unwrap()).unwrap();
+    let plan = Script::parse(text)
+        .and_then(|s| s.plan(&fabric, Instant::START))
+        .unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let mut world = World::new(fabric, 1);
+    for (at, action) in plan {
+        world.schedule(at, action);
+    }
+    world
+}
+
+#[test]
+fn a_bad_morning_happens_as_it_is_written() {
+    let mut world = playing("fat-tree:4", &document("examples/bad-morning.scenario"));
+    let named = |world: &World<Explorer>, name: &str| {
+        let fabric = world.fabric();
+        (0..fabric.num_nodes())
+            .find(|n| fabric.description(*n).to_string() == name)
+            .unwrap()
+    };
+    let leaf = PortAt::new(named(&world, "leaf-0-0"), 3);
+    let worse = PortAt::new(named(&world, "leaf-1-1"), 3);
+    let host = PortAt::new(named(&world, "host-1-1-1 mlx5_0"), 1);
+    let has_sm = |world: &World<Explorer>| world.net().foreign_sm_at(host).is_some();
+    // The period is half a second, and a link trains for 40 ms.
+    for (time, up) in [
+        (9_999, true),
+        (10_100, false),
+        (10_270, false),
+        (10_300, true),
+        (12_500, true),
+    ] {
+        world.run_until(ms(time));
+        assert_eq!(world.fabric().link_up(leaf), up, "at {time} ms");
+    }
+    world.run_until(ms(44_000));
+    assert_eq!(
+        world.fabric().port_info(worse).unwrap().link_width_active,
+        1
+    );
+    let drained = PortAt::new(worse.node, 4);
+    assert_eq!(world.fabric().port_counters(drained).symbol_errors, 2_500);
+    assert!(!has_sm(&world));
+    world.run_until(ms(50_000));
+    assert!(has_sm(&world));
+    world.run_until(ms(61_000));
+    assert!(!has_sm(&world));
+    assert_eq!(world.action_errors(), []);
+}
+
+/// The reference names every command, and its examples can be played.
+#[test]
+fn the_reference_is_of_this_language() {
+    let text = document("scenario.md");
+    for (how, _) in HELP {
+        let verb = how.split(' ').next().unwrap();
+        assert!(
+            text.contains(&format!("`{verb}")),
+            "{verb} is not described"
+        );
+    }
+    let examples = text.split("## Examples").nth(1).unwrap();
+    let blocks: Vec<&str> = examples.split("```").skip(1).step_by(2).collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        let mut world = playing("fat-tree:4", block);
+        world.run_until(ms(80_000));
+        assert_eq!(world.action_errors(), [], "{block}");
+    }
+}
+
+/// A fabric that nobody configures is never good, and the oracle says how long it waited and why.
+#[test]
+fn the_liveness_oracle_waits_for_its_bound_and_no_longer() {
+    let mut world = playing("ring:4,1", "loss 100%");
+    world.run_until(ms(10));
+    let pace = Pace {
+        patience: Duration::from_millis(100),
+        interval: Duration::from_secs(1),
+        window: 10,
+        takeover: Duration::ZERO,
+    };
+    let at = world.fabric().default_port();
+    let begun = world.now();
+    let live = world.converge(&pace, &Expect::new(at), |_| Ok(()));
+    assert!(!live.is_live());
+    assert_eq!(live.bound, pace.bound(world.fabric()));
+    let waited = world.now().since(begun);
+    assert!((live.bound..live.bound + Duration::from_millis(250)).contains(&waited));
+    assert!(live.wrong.contains("LID"), "{live}");
+    // More to do is more time; a takeover comes on top.
+    let larger = Fabric::new(&generate::from_spec("fat-tree:8").unwrap()).unwrap();
+    assert!(pace.bound(&larger) > pace.bound(world.fabric()));
+    let takeover = Duration::from_secs(50);
+    let with_other = Pace { takeover, ..pace };
+    assert_eq!(with_other.bound(&larger), pace.bound(&larger) + takeover);
+}
