@@ -96,6 +96,14 @@ fn lay_out(dir: &Path, nodes: &[String], files: &[(String, Vec<u8>)]) -> io::Res
             fs::create_dir_all(parent)?;
         }
         fs::write(file, content)?;
+        // Programs look for the device files too; opening them is the library's business.
+        if let Some(device) = path.strip_prefix("infiniband_mad/")
+            && let Some((device, "dev")) = device.split_once('/')
+        {
+            let devices = draft.join("dev").join("infiniband");
+            fs::create_dir_all(&devices)?;
+            fs::write(devices.join(device), [])?;
+        }
     }
     match fs::rename(&draft, &root) {
         Ok(()) => Ok(root),
