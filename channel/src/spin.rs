@@ -35,7 +35,11 @@ impl Spin {
     pub fn new(limit: Duration) -> Self {
         let processors = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count());
         Self {
-            limit: if processors < 2 { Duration::ZERO } else { limit },
+            limit: if processors < 2 {
+                Duration::ZERO
+            } else {
+                limit
+            },
             processors,
         }
     }

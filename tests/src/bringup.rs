@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::diags::{Net, Observed};
 use crate::clients::Clients;
+use crate::diags::{Net, Observed};
 use crate::ibsim::Ibsim;
 use crate::{ibdmchk, judge};
 

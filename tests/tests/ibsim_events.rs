@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use ferrosm_tests::bringup::{cabling, sound_dumps};
+use ferrosm_tests::clients::Clients;
 use ferrosm_tests::diags::{Net, Observed};
 use ferrosm_tests::fabrics::by_spec;
-use ferrosm_tests::clients::Clients;
 use ferrosm_tests::ibsim::Ibsim;
 use ferrosm_tests::judge;
 use ferrosm_tests::process::{Running, Signal, poll_until};

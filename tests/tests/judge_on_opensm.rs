@@ -1,7 +1,7 @@
 //! The judge itself, on a subnet manager that is not ours: it must be able to say yes and to say no.
 
-use ferrosm_tests::fabrics::by_spec;
 use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabrics::by_spec;
 use ferrosm_tests::ibsim::Ibsim;
 use ferrosm_tests::{ibdmchk, judge};
 

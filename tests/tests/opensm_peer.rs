@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ferrosm_tests::bringup::{judge_now, run_once};
-use ferrosm_tests::fabrics::by_spec;
 use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabrics::by_spec;
 use ferrosm_tests::ibsim::Ibsim;
 use ferrosm_tests::judge;
 use ferrosm_tests::process::{Signal, poll_until};
