@@ -436,10 +436,14 @@ fn send(
                 }
             }
             Traffic::PerPath(table) => {
+                // Alike ports fare alike, so each SL needs one.
+                let mut done = 0u16;
                 for (port, end) in injector.ports.iter().zip(&injector.ends) {
                     if *port != egress.raw()
                         && let Some(sl) = table.sl(*end, Lid(walk.lid))
+                        && done >> (sl.raw() & 0xF) & 1 == 0
                     {
+                        done |= 1 << (sl.raw() & 0xF);
                         let by = PortAt { node, port: *port };
                         send_on(walk, by, *end, sl, injector, facts);
                     }

@@ -24,15 +24,17 @@ struct Case<'a, 's> {
     injectors: Vec<Vec<Injector>>,
     /// By node: the number of the walk that passed it last.
     passed: Vec<u32>,
+    /// By slot: the number of the walk that brought a copy last, and how many.
+    copies: Vec<(u32, u32)>,
     walks: u32,
 }
 
-/// Where copies end.
+/// What went wrong on a walk.
 #[derive(Default)]
 struct Copies {
-    /// How many for each end port.
-    ends: BTreeMap<PortAt, u32>,
-    /// Switches that the packet came to again.
+    /// An end port that got more than one.
+    twice: Option<PortAt>,
+    /// A switch that the packet came to again.
     again: Option<NodeIdx>,
 }
 
@@ -63,6 +65,7 @@ pub(super) fn check(
         lanes,
         injectors: vec![Vec::new(); scope.state.nodes.len()],
         passed: vec![0; scope.state.nodes.len()],
+        copies: vec![(0, 0); scope.slots()],
         walks: 0,
     };
     for node in &scope.switches {
@@ -190,8 +193,8 @@ impl Case<'_, '_> {
                 let by = PortAt { node, port: *port };
                 let copies = self.walk(by, *first, group, channels, facts);
                 let place = copies.again.map(|n| self.scope.state.nodes[n].name.clone());
-                let twice = copies.ends.iter().find(|(_, count)| **count > 1);
-                let place = place.or_else(|| twice.map(|(end, _)| self.scope.state.name(*end)));
+                let twice = copies.twice.map(|end| self.scope.state.name(end));
+                let place = place.or(twice);
                 if let Some(place) = place.filter(|_| !looped) {
                     looped = true;
                     let fault = MulticastFault::Loop {
@@ -201,7 +204,7 @@ impl Case<'_, '_> {
                     };
                     verdict.violations.push(fault.into());
                 }
-                missed = missed.or_else(|| self.missed(group, injector, &copies));
+                missed = missed.or_else(|| self.missed(group, injector));
             }
             self.injectors[node] = injectors;
         }
@@ -221,16 +224,17 @@ impl Case<'_, '_> {
 
     /// The members without a copy of what is sent by the ports of an injector, all of which send
     /// the same way; the walk started at all of them, so only others of its kind may be missing.
-    fn missed(
-        &self,
-        group: &Group,
-        injector: &Injector,
-        copies: &Copies,
-    ) -> Option<MulticastFault> {
+    fn missed(&self, group: &Group, injector: &Injector) -> Option<MulticastFault> {
         let sends = |end: &&PortAt| group.members.contains(*end) || group.senders.contains(*end);
-        let senders: Vec<_> = injector.ends.iter().filter(sends).collect();
-        let got = |end: &PortAt| copies.ends.contains_key(end);
+        let got = |end: &PortAt| {
+            let slot = self.scope.slot(*end);
+            slot.is_some_and(|slot| self.copies[slot].0 == self.walks)
+        };
         let without: Vec<&PortAt> = group.members.iter().filter(|m| !got(m)).collect();
+        if without.is_empty() {
+            return None;
+        }
+        let senders: Vec<_> = injector.ends.iter().filter(sends).collect();
         // A sender does not miss its own packet, but it does miss another's.
         let sender = senders
             .iter()
@@ -244,6 +248,21 @@ impl Case<'_, '_> {
             members: group.members.len() - usize::from(group.members.contains(sender)),
             example: self.scope.state.name(**example),
         })
+    }
+
+    /// A copy ends at an end port.
+    fn arrive(&mut self, end: PortAt, copies: &mut Copies) {
+        let Some(slot) = self.scope.slot(end) else {
+            return;
+        };
+        let (walk, count) = &mut self.copies[slot];
+        if *walk != self.walks {
+            (*walk, *count) = (self.walks, 0);
+        }
+        *count += 1;
+        if *count > 1 {
+            copies.twice = copies.twice.or(Some(end));
+        }
     }
 
     /// Follows a packet that comes in by a port of a switch, and its copies. The copy that would go
@@ -275,7 +294,7 @@ impl Case<'_, '_> {
                 };
                 let way = self.scope.way(out);
                 if port == 0 {
-                    *copies.ends.entry(out).or_insert(0) += 1;
+                    self.arrive(out, &mut copies);
                     continue;
                 }
                 let Some(slot) = self.scope.slot(out).filter(|_| way != Way::Nowhere) else {
@@ -290,7 +309,7 @@ impl Case<'_, '_> {
                 }
                 match way {
                     Way::Nowhere => {}
-                    Way::End(end) => *copies.ends.entry(end).or_insert(0) += 1,
+                    Way::End(end) => self.arrive(end, &mut copies),
                     Way::Switch(next) => {
                         if let Some((channel, lane)) = from {
                             channels.wait(channel, lane, port, vl);

@@ -90,7 +90,12 @@ impl PortSet {
 
     /// The ports, ascending.
     pub fn iter(self) -> impl Iterator<Item = u8> {
-        (0..=u8::MAX).filter(move |port| self.contains(*port))
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let port = self.first_from(from)?;
+            from = u16::from(port) + 1;
+            Some(port)
+        })
     }
 
     /// The first port from `from` on; `from` may be 256.
@@ -139,9 +144,7 @@ impl NodeFacts {
     #[must_use]
     pub fn has_multicast_top(&self) -> bool {
         let own = self.ports.first();
-        // Zero is written by managers that do not use the field.
-        self.switch_info.multicast_fdb_top != 0
-            && own.is_some_and(|p| p.info.capability_mask.has(CapMask::MULTICAST_FDB_TOP))
+        own.is_some_and(|p| p.info.capability_mask.has(CapMask::MULTICAST_FDB_TOP))
     }
 
     /// Where the tables send a multicast LID that came in by a port; the port itself is left out.

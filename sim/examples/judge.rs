@@ -1,0 +1,126 @@
+//! How long the oracle takes on a fabric with full tables.
+//!
+//! ```console
+//! $ cargo run --release -p ferrosm-sim --example judge -- fat-tree:36
+//! ```
+//!
+//! LIDs and shortest paths are put into the picture, not written by MADs: this measures the judge
+//! alone. With lanes written for every input and output port, and one multicast group of all hosts.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a measurement: it needs a clock and somewhere to print"
+)]
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use ferrosm_mad::attr::PortState;
+use ferrosm_mad::ids::Lid;
+use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim::generate::from_spec;
+use ferrosm_sim::oracle::{Expect, FabricState, Group, judge};
+use ferrosm_sim::spec::PortAt;
+
+const MLID: Lid = Lid(0xC000);
+
+fn main() {
+    let text = std::env::args().nth(1);
+    let text = text.unwrap_or_else(|| "fat-tree:16".to_owned());
+    let fabric = Fabric::new(&from_spec(&text).unwrap()).unwrap();
+    let start = Instant::now();
+    let mut state = FabricState::from(&fabric);
+    println!("{text}: copied in {:.2?}", start.elapsed());
+    configure(&mut state);
+    let expect = || Expect::new(fabric.default_port());
+    let run = |what: &str, state: &FabricState, expect: &Expect| {
+        let start = Instant::now();
+        let verdict = judge(state, expect);
+        println!("{what}: {:.2?}, {verdict}", start.elapsed());
+    };
+    run("SL 0, lanes not written", &state, &expect());
+    run("all SLs, lanes not written", &state, &expect().all_sls());
+    for node in &mut state.nodes {
+        let ports = node.ports.len();
+        for port in node.ports.iter_mut().filter(|_| node.lft.len() > 1) {
+            port.sl_to_vl = vec![[0x01, 0x23, 0x45, 0x67, 0xFF, 0xFF, 0xFF, 0xFF]; ports];
+        }
+    }
+    run("SL 0, lanes for each input", &state, &expect());
+    run("all SLs, lanes for each input", &state, &expect().all_sls());
+    let per_path = expect().sl_per_path(|source, lid| {
+        let mixed = source.node ^ usize::from(lid.raw());
+        Some(ferrosm_mad::ids::Sl(u8::from(mixed.is_multiple_of(2))))
+    });
+    run("an SL for each path", &state, &per_path);
+    let members = plant(&mut state);
+    let grouped = expect().groups(vec![Group::new(MLID, members)]);
+    run("SL 0, one group of all hosts", &state, &grouped);
+}
+
+/// LIDs in the order of nodes, everything Active, and the first of the shortest paths.
+fn configure(state: &mut FabricState) {
+    let switches: Vec<bool> = state.nodes.iter().map(|n| n.is_switch()).collect();
+    let mut homes = Vec::new();
+    for (index, node) in state.nodes.iter_mut().enumerate() {
+        let end = usize::from(!switches[index]);
+        let lid = u16::try_from(homes.len() + 1).unwrap();
+        for port in &mut node.ports {
+            port.info.port_state = PortState::Active;
+            port.info.neighbor_mtu = port.info.mtu_cap;
+            port.info.master_sm_lid = Lid(1);
+        }
+        node.ports[end].info.lid = Lid(lid);
+        homes.push(if switches[index] {
+            PortAt::new(index, 0)
+        } else {
+            node.ports[1].peer.unwrap()
+        });
+    }
+    let top = u16::try_from(homes.len()).unwrap();
+    for (node, is_switch) in state.nodes.iter_mut().zip(&switches) {
+        if *is_switch {
+            node.lft = vec![0xFF; usize::from(top) + 1];
+            node.switch_info.linear_fdb_top = top;
+            node.switch_info.multicast_fdb_top = MLID.raw();
+            node.switch_info.port_state_change = false;
+        }
+    }
+    for (index, home) in homes.into_iter().enumerate() {
+        state.nodes[home.node].lft[index + 1] = home.port;
+        let mut queue = VecDeque::from([home.node]);
+        while let Some(node) = queue.pop_front() {
+            for port in 1..state.nodes[node].ports.len() {
+                let Some(peer) = state.nodes[node].ports[port].peer else {
+                    continue;
+                };
+                if switches[peer.node] && state.nodes[peer.node].lft[index + 1] == 0xFF {
+                    state.nodes[peer.node].lft[index + 1] = peer.port;
+                    queue.push_back(peer.node);
+                }
+            }
+        }
+    }
+}
+
+/// The tree of the unicast routes to the first host, as everybody's multicast tree.
+fn plant(state: &mut FabricState) -> Vec<PortAt> {
+    let mut members = Vec::new();
+    for node in 0..state.nodes.len() {
+        if state.nodes[node].is_switch() {
+            continue;
+        }
+        members.push(PortAt::new(node, 1));
+        let mut at = state.nodes[node].ports[1].peer.unwrap();
+        while state.nodes[at.node].is_switch() {
+            let port = state.nodes[at.node].egress(1).raw();
+            let entry = state.nodes[at.node].mft.entry(MLID).or_default();
+            entry.insert(at.port);
+            entry.insert(port);
+            at = state.nodes[at.node].ports[usize::from(port)].peer.unwrap();
+        }
+    }
+    members
+}
