@@ -80,7 +80,8 @@ pub(crate) fn unexpected(reply: &Reply) -> Failure {
         | Reply::Files(_)
         | Reply::File(_)
         | Reply::Opened
-        | Reply::Ioctl { .. } => Failure::Unreachable,
+        | Reply::Ioctl { .. }
+        | Reply::Verbs(_) => Failure::Unreachable,
     }
 }
 

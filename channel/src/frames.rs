@@ -15,11 +15,13 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags,
 };
 
+use crate::verbs::{Answer, Call};
+
 /// First bytes of a client that speaks this protocol.
 pub const MAGIC: [u8; 8] = *b"\0FSM\x01\0\0\0";
 
 /// Version of requests, replies and the layout of the shared memory. Both sides must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Longest frame, bytes.
 pub const MAX_FRAME: usize = 16 << 20;
@@ -69,6 +71,8 @@ pub enum Request {
         /// Do not wait for another holder.
         nonblock: bool,
     },
+    /// Of a program that uses verbs. Answered as it says there.
+    Verbs(Call),
 }
 
 /// What the server answers.
@@ -93,6 +97,8 @@ pub enum Reply {
         /// As long as the argument of the request.
         arg: Vec<u8>,
     },
+    /// To [`Request::Verbs`].
+    Verbs(Answer),
 }
 
 /// A frame that cannot be understood.
@@ -141,6 +147,7 @@ impl Request {
             Self::OpenIssm { index, nonblock } => {
                 out.number(6).number(*index).number(u32::from(*nonblock));
             }
+            Self::Verbs(call) => call.put(out.number(7)),
         }
         out.0
     }
@@ -179,6 +186,7 @@ impl Request {
                 index: input.number()?,
                 nonblock: input.number()? != 0,
             },
+            7 => Self::Verbs(Call::take(&mut input)?),
             _ => return Err(Malformed("request")),
         };
         input.end()?;
@@ -216,6 +224,7 @@ impl Reply {
             Self::Ioctl { errno, arg } => {
                 out.number(7).number(errno.cast_unsigned()).bytes(arg);
             }
+            Self::Verbs(answer) => answer.put(out.number(8)),
         }
         out.0
     }
@@ -242,6 +251,7 @@ impl Reply {
                 errno: input.number()?.cast_signed(),
                 arg: input.bytes()?.to_vec(),
             },
+            8 => Self::Verbs(Answer::take(&mut input)?),
             _ => return Err(Malformed("reply")),
         };
         input.end()?;
@@ -250,43 +260,76 @@ impl Reply {
 }
 
 #[derive(Default)]
-struct Encoder(Vec<u8>);
+pub(crate) struct Encoder(Vec<u8>);
 
 impl Encoder {
-    fn number(&mut self, number: u32) -> &mut Self {
+    pub(crate) fn number(&mut self, number: u32) -> &mut Self {
         self.0.extend_from_slice(&number.to_le_bytes());
         self
     }
 
-    fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         // Longer than a frame may be is refused when it is sent.
         self.number(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        self.raw(bytes)
+    }
+
+    /// Without a length before them.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.extend_from_slice(bytes);
         self
     }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
 }
 
-struct Decoder<'f>(&'f [u8], &'static str);
+pub(crate) struct Decoder<'f>(&'f [u8], &'static str);
 
 impl<'f> Decoder<'f> {
+    /// `what` the bytes should be, for the error.
+    pub(crate) const fn new(bytes: &'f [u8], what: &'static str) -> Self {
+        Self(bytes, what)
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All that is left.
+    pub(crate) const fn rest(self) -> &'f [u8] {
+        self.0
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (array, left) = self.0.split_first_chunk().ok_or(Malformed(self.1))?;
+        self.0 = left;
+        Ok(*array)
+    }
+
+    pub(crate) fn half(&mut self) -> Result<u16, Malformed> {
+        u16::try_from(self.number()?).map_err(|_| Malformed(self.1))
+    }
+
     fn take(&mut self, len: usize) -> Result<&'f [u8], Malformed> {
         let (taken, left) = self.0.split_at_checked(len).ok_or(Malformed(self.1))?;
         self.0 = left;
         Ok(taken)
     }
 
-    fn number(&mut self) -> Result<u32, Malformed> {
+    pub(crate) fn number(&mut self) -> Result<u32, Malformed> {
         let (number, left) = self.0.split_first_chunk().ok_or(Malformed(self.1))?;
         self.0 = left;
         Ok(u32::from_le_bytes(*number))
     }
 
-    fn bytes(&mut self) -> Result<&'f [u8], Malformed> {
+    pub(crate) fn bytes(&mut self) -> Result<&'f [u8], Malformed> {
         let len = self.number()? as usize;
         self.take(len)
     }
 
-    fn text(&mut self) -> Result<String, Malformed> {
+    pub(crate) fn text(&mut self) -> Result<String, Malformed> {
         let bytes = self.bytes()?;
         String::from_utf8(bytes.to_vec()).map_err(|_| Malformed(self.1))
     }

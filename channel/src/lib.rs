@@ -2,7 +2,7 @@
 //! memory for MADs.
 //!
 //! Used by the daemon (`ferrosm sim`) on one side and the preloaded library (`attach`) on the other.
-//! It knows what a message is, never what is in it.
+//! It knows what a message is, and never what is in it, but for [`verbs`], where no kernel's format exists that could be passed on.
 //!
 //! # Shape
 //!
@@ -44,6 +44,7 @@ mod memory;
 mod ring;
 mod server;
 mod spin;
+pub mod verbs;
 
 pub use client::{ClientEnd, Receive, Take};
 pub use hub::Hub;

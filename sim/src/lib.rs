@@ -13,7 +13,9 @@
 //! | [`world`] | virtual time and managers |
 //! | [`scenario`] | what happens when, as text |
 //! | [`umad`] | the MAD layer of a host, for real programs |
+//! | [`datagram`] | the queue pairs of a host's programs |
 
+pub mod datagram;
 pub mod fabric;
 pub mod faults;
 pub mod generate;

@@ -193,7 +193,7 @@ fn serve(shared: &Shared, stream: &UnixStream) {
                 open = Some(file);
                 Reply::Opened
             }
-            Request::OpenUmad { .. } => Reply::Errno(ENXIO),
+            Request::OpenUmad { .. } | Request::Verbs(_) => Reply::Errno(ENXIO),
             Request::Ioctl { request, arg } => ioctl(open.as_deref(), request, arg),
             Request::OpenIssm { .. } => {
                 let mut held = shared.issm.lock().unwrap();

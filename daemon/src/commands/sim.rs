@@ -6,7 +6,6 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use ferrosm_channel::{Hub, Spin};
@@ -22,7 +21,7 @@ use crate::output::progress::Terminal;
 use crate::output::view::View;
 use crate::output::{self, log, table};
 use crate::simulator::engine::Engine;
-use crate::simulator::order::Order;
+use crate::simulator::order::{self, Desk, Order};
 use crate::simulator::tap::PacketTap;
 use crate::simulator::{console, front, place};
 
@@ -52,12 +51,12 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     let socket = place::socket(args.socket.socket.as_deref());
     let listener = Listener::bind(&socket)?;
     let hub = Arc::new(Hub::new().map_err(|e| Failure::job(format!("cannot start: {e}")))?);
-    let (orders, incoming) = channel();
-    stop_on_signals(orders.clone(), Arc::clone(&hub))?;
-    front::listen(listener.share()?, orders, Arc::clone(&hub))
+    let (desk, tray) = order::desk(Arc::clone(&hub));
+    stop_on_signals(desk.clone())?;
+    front::listen(listener.share()?, desk)
         .map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?;
     let spin = Spin::new(Duration::from_micros(args.spin_us));
-    let mut engine = Engine::new(net, spec, hub, incoming, spin, tap);
+    let mut engine = Engine::new(net, spec, hub, tray, spin, tap);
     output::print(&format!("{size}\nserving on {}\n", socket.display()))?;
     engine.run();
     info!("the simulated fabric ends");
@@ -116,7 +115,7 @@ impl Drop for Listener {
 }
 
 /// SIGINT and SIGTERM end the server.
-fn stop_on_signals(orders: Sender<Order>, hub: Arc<Hub>) -> Result<(), Failure> {
+fn stop_on_signals(desk: Desk) -> Result<(), Failure> {
     use tokio::signal::unix::{SignalKind, signal};
     let refuse = |e: io::Error| Failure::job(format!("cannot watch for signals: {e}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -140,8 +139,7 @@ fn stop_on_signals(orders: Sender<Order>, hub: Arc<Hub>) -> Result<(), Failure> 
                 }
             });
             // If the engine is gone, so is the reason to stop it.
-            let _ = orders.send(Order::Stop);
-            hub.ring();
+            let _ = desk.leave(Order::Stop);
         })
         .map(|_| ())
         .map_err(refuse)

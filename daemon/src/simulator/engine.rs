@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Instant as WallInstant;
 
 use ferrosm_channel::{ClientFds, Hub, ServerEnd, Spin};
@@ -18,7 +17,8 @@ use ferrosm_sim::spec::{FabricSpec, NodeIdx};
 use ferrosm_sim::umad::{Errno, FileId, IssmId, Umad, sysfs};
 use tracing::{debug, warn};
 
-use super::order::{ConnId, Order, To};
+use super::datagrams::Verbs;
+use super::order::{ConnId, Gone, Order, To, Tray};
 use super::tap::PacketTap;
 use super::{console, hosts};
 
@@ -51,6 +51,7 @@ pub struct Client {
 pub struct Engine {
     pub(super) net: Net,
     pub(super) umad: Umad,
+    pub(super) verbs: Verbs,
     pub(super) spec: FabricSpec,
     pub(super) clients: BTreeMap<ConnId, Client>,
     pub(super) devices: Vec<Device>,
@@ -61,11 +62,11 @@ pub struct Engine {
     pub(super) refused: u64,
     tap: Option<PacketTap>,
     hub: Arc<Hub>,
-    orders: Receiver<Order>,
+    orders: Tray,
     started: WallInstant,
     spin: Spin,
-    deliveries: Vec<Delivery>,
-    buffer: Vec<u8>,
+    pub(super) deliveries: Vec<Delivery>,
+    pub(super) buffer: Vec<u8>,
 }
 
 /// Why the loop ended.
@@ -82,13 +83,14 @@ impl Engine {
         net: Net,
         spec: FabricSpec,
         hub: Arc<Hub>,
-        orders: Receiver<Order>,
+        orders: Tray,
         spin: Spin,
         tap: Option<PacketTap>,
     ) -> Self {
         Self {
             net,
             umad: Umad::new(),
+            verbs: Verbs::default(),
             spec,
             clients: BTreeMap::new(),
             devices: Vec::new(),
@@ -113,8 +115,7 @@ impl Engine {
                 Turn::Stop => break,
                 Turn::Worked => {}
                 Turn::Idle => {
-                    let devices = &self.devices;
-                    if !self.spin.until(|| devices.iter().any(|d| d.end.is_ready())) {
+                    if !self.spin.until(|| self.has_work()) {
                         self.flush();
                         self.sleep();
                     }
@@ -122,6 +123,13 @@ impl Engine {
             }
         }
         self.flush();
+    }
+
+    /// Whether a program or a thread waits for something to be done.
+    fn has_work(&self) -> bool {
+        self.orders.has_some()
+            || self.devices.iter().any(|device| device.end.is_ready())
+            || self.verbs.is_ready()
     }
 
     fn flush(&mut self) {
@@ -139,32 +147,33 @@ impl Engine {
     fn turn(&mut self) -> Turn {
         let mut worked = false;
         loop {
-            match self.orders.try_recv() {
-                Ok(Order::Stop) | Err(TryRecvError::Disconnected) => return Turn::Stop,
-                Ok(order) => self.obey(order),
-                Err(TryRecvError::Empty) => break,
+            match self.orders.take() {
+                Ok(Some(Order::Stop)) | Err(Gone) => return Turn::Stop,
+                Ok(Some(order)) => self.obey(order),
+                Ok(None) => break,
             }
             worked = true;
         }
         for _ in 0..ROUNDS {
-            let moved = self.take_mads();
+            let moved = self.take_mads() | self.take_datagrams();
             worked |= moved;
             self.be_on_time();
             self.hand_out();
+            self.hand_out_datagrams();
             if !moved {
                 break;
             }
         }
+        self.watch_ports();
         if worked { Turn::Worked } else { Turn::Idle }
     }
 
     /// Sleeps until an order, a MAD, or something due.
-    fn sleep(&mut self) {
+    fn sleep(&self) {
         let due = [self.net.next_time(), self.umad.poll_timeout()];
         let now = self.now();
         let timeout = due.into_iter().flatten().min().map(|due| due.since(now));
-        let Self { hub, devices, .. } = self;
-        if let Err(error) = hub.sleep(timeout, || !devices.iter().any(|d| d.end.is_ready())) {
+        if let Err(error) = self.hub.sleep(timeout, || !self.has_work()) {
             warn!(%error, "cannot sleep");
         }
     }
@@ -202,15 +211,24 @@ impl Engine {
     }
 
     /// Carries what the hosts send, and what comes of it, until nothing is left to do now.
-    fn pump(&mut self, now: Instant) {
+    pub(super) fn pump(&mut self, now: Instant) {
         while let Some(packet) = self.umad.poll_transmit() {
             self.net.send(packet, now, &mut self.deliveries);
             self.deliver(now);
         }
     }
 
-    fn deliver(&mut self, now: Instant) {
+    pub(super) fn deliver(&mut self, now: Instant) {
         for delivery in self.deliveries.drain(..) {
+            let is_datagram = delivery.datagram.is_some() || delivery.qpn.0 > 1;
+            if is_datagram
+                && self
+                    .verbs
+                    .datagrams
+                    .deliver(self.net.fabric_mut(), &delivery)
+            {
+                continue;
+            }
             self.umad.deliver(self.net.fabric(), &delivery, now);
         }
     }
@@ -298,6 +316,10 @@ impl Engine {
                 Err(Errno::EAGAIN) if !nonblock => self.waiting.push((conn, index, reply)),
                 result => answer(&reply, result),
             },
+            Order::Verbs(conn, call, reply) => {
+                let result = self.verbs_call(conn, call);
+                answer(&reply, result);
+            }
             Order::Closed(conn) => self.close(conn),
             Order::Line(line, reply) => {
                 let now = self.now();
@@ -311,7 +333,7 @@ impl Engine {
 }
 
 impl Engine {
-    fn cas(&self, conn: ConnId) -> Option<Vec<NodeIdx>> {
+    pub(super) fn cas(&self, conn: ConnId) -> Option<Vec<NodeIdx>> {
         self.clients.get(&conn).map(|client| client.cas.clone())
     }
 
@@ -332,10 +354,7 @@ impl Engine {
 
     fn open(&mut self, conn: ConnId, index: u32) -> Result<ClientFds, Errno> {
         let at = self.port(conn, index)?;
-        let (end, fds) = ServerEnd::pair(&self.hub).map_err(|error| {
-            warn!(%error, "no memory for a program's rings");
-            Errno::ENOMEM
-        })?;
+        let (end, fds) = self.ring_pair()?;
         let file = self.umad.open(self.net.fabric_mut(), at)?;
         self.devices.push(Device {
             conn,
@@ -344,6 +363,13 @@ impl Engine {
             waiting: false,
         });
         Ok(fds)
+    }
+
+    pub(super) fn ring_pair(&self) -> Result<(ServerEnd, ClientFds), Errno> {
+        ServerEnd::pair(&self.hub).map_err(|error| {
+            warn!(%error, "no memory for a program's rings");
+            Errno::ENOMEM
+        })
     }
 
     fn open_issm(&mut self, conn: ConnId, index: u32) -> Result<(), Errno> {
@@ -366,7 +392,7 @@ impl Engine {
     }
 
     /// A connection ended: what it held open is closed.
-    fn close(&mut self, conn: ConnId) {
+    pub(super) fn close(&mut self, conn: ConnId) {
         let now = self.now();
         self.net.fabric_mut().set_now(now);
         if let Some(issm) = self.issms.remove(&conn) {
@@ -378,6 +404,7 @@ impl Engine {
             let device = self.devices.swap_remove(index);
             self.umad.close(self.net.fabric_mut(), device.file);
         }
+        self.close_verbs(conn);
         if let Some(client) = self.clients.remove(&conn) {
             debug!(pid = client.pid, program = client.program, "closed");
         }

@@ -6,26 +6,22 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-use ferrosm_channel::Hub;
 use ferrosm_channel::frames::{self, Reply, Request, VERSION};
+use ferrosm_channel::ClientFds;
 use ferrosm_sim::umad::Errno;
 use tracing::{debug, warn};
 
-use super::order::{ConnId, Hello, Order, To};
+use super::order::{ConnId, Desk, Hello, Order, To};
 
 /// Longest line of a person.
 const LONGEST_LINE: u64 = 64 * 1024;
 
-/// What a connection needs to reach the engine.
+/// How a connection reaches the engine.
 #[derive(Clone)]
-struct Engine {
-    orders: Sender<Order>,
-    hub: Arc<Hub>,
-}
+struct Engine(Desk);
 
 /// The engine is gone, or the peer is.
 struct Gone;
@@ -38,9 +34,7 @@ impl From<io::Error> for Gone {
 
 impl Engine {
     fn tell(&self, order: Order) -> Result<(), Gone> {
-        self.orders.send(order).map_err(|_| Gone)?;
-        self.hub.ring();
-        Ok(())
+        self.0.leave(order).map_err(|_| Gone)
     }
 
     fn ask<T>(&self, order: impl FnOnce(To<T>) -> Order) -> Result<T, Gone> {
@@ -54,8 +48,8 @@ impl Engine {
 ///
 /// # Errors
 /// If the thread cannot be started.
-pub fn listen(listener: UnixListener, orders: Sender<Order>, hub: Arc<Hub>) -> io::Result<()> {
-    let engine = Engine { orders, hub };
+pub fn listen(listener: UnixListener, desk: Desk) -> io::Result<()> {
+    let engine = Engine(desk);
     thread::Builder::new()
         .name("listener".to_owned())
         .spawn(move || {
@@ -147,12 +141,7 @@ fn answer(
             None => Reply::Errno(Errno::ENOENT.0),
         },
         Request::OpenUmad { index } => match engine.ask(|to| Order::Open(conn, index, to))? {
-            Ok(fds) => {
-                let fds = fds.into_vec();
-                let shared: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
-                frames::send(stream, &Reply::Opened.encode(), &shared)?;
-                return Ok(());
-            }
+            Ok(fds) => return send_with(stream, &Reply::Opened, fds),
             Err(errno) => Reply::Errno(errno.0),
         },
         Request::Ioctl { request, arg } => {
@@ -168,8 +157,23 @@ fn answer(
                 Err(errno) => Reply::Errno(errno.0),
             }
         }
+        Request::Verbs(call) => match engine.ask(|to| Order::Verbs(conn, call, to))? {
+            Ok((Some(answer), Some(fds))) => {
+                return send_with(stream, &Reply::Verbs(answer), fds);
+            }
+            Ok((None, Some(fds))) => return send_with(stream, &Reply::Opened, fds),
+            Ok((Some(answer), None)) => Reply::Verbs(answer),
+            Ok((None, None)) => Reply::Done,
+            Err(errno) => Reply::Errno(errno.0),
+        },
     };
     send(stream, &reply)
+}
+
+fn send_with(stream: &UnixStream, reply: &Reply, fds: ClientFds) -> Result<(), Gone> {
+    let fds = fds.into_vec();
+    let shared: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+    Ok(frames::send(stream, &reply.encode(), &shared)?)
 }
 
 fn refuse(stream: &UnixStream, why: &str) -> Result<(), Gone> {

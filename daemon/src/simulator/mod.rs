@@ -6,6 +6,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`engine`] | the thread that owns the fabric |
+//! | [`datagrams`] | verbs programs and their queue pairs |
 //! | [`front`] | the threads that listen |
 //! | [`order`] | what the latter ask of the former |
 //! | [`console`] | lines of text: scenario statements and questions |
@@ -15,6 +16,7 @@
 //! | [`place`] | paths: socket, directory, library |
 
 pub mod console;
+pub mod datagrams;
 pub mod engine;
 pub mod front;
 pub mod hosts;

@@ -1,8 +1,11 @@
 //! What the threads that listen ask of the thread that owns the fabric.
 
-use std::sync::mpsc::SyncSender;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel};
 
-use ferrosm_channel::ClientFds;
+use ferrosm_channel::verbs::{Answer, Call};
+use ferrosm_channel::{ClientFds, Hub};
 use ferrosm_sim::umad::Errno;
 
 /// A connection, for as long as it lasts.
@@ -38,10 +41,89 @@ pub enum Order {
     Ioctl(ConnId, u32, Vec<u8>, To<(Result<(), Errno>, Vec<u8>)>),
     /// It wants to be the subnet manager of a port; with `true` at once or not at all.
     OpenIssm(ConnId, u32, bool, To<Result<(), Errno>>),
+    /// It asks something about verbs: an answer (or just done), with descriptors if something was opened.
+    Verbs(
+        ConnId,
+        Call,
+        To<Result<(Option<Answer>, Option<ClientFds>), Errno>>,
+    ),
     /// The connection ended.
     Closed(ConnId),
     /// A line of text; what to say to it.
     Line(String, To<String>),
     /// The server ends.
     Stop,
+}
+
+/// The side that asks; for any number of threads.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    orders: Sender<Order>,
+    waiting: Arc<AtomicUsize>,
+    hub: Arc<Hub>,
+}
+
+/// The side that obeys.
+#[derive(Debug)]
+pub struct Tray {
+    orders: Receiver<Order>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// Both sides; whoever sleeps in `hub` is woken by an order.
+#[must_use]
+pub fn desk(hub: Arc<Hub>) -> (Desk, Tray) {
+    let (sender, receiver) = channel();
+    let waiting = Arc::new(AtomicUsize::new(0));
+    let desk = Desk {
+        orders: sender,
+        waiting: Arc::clone(&waiting),
+        hub,
+    };
+    let tray = Tray {
+        orders: receiver,
+        waiting,
+    };
+    (desk, tray)
+}
+
+/// Nobody obeys any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gone;
+
+impl Desk {
+    /// Leaves an order.
+    ///
+    /// # Errors
+    /// [`Gone`].
+    pub fn leave(&self, order: Order) -> Result<(), Gone> {
+        // Counted first: who is about to sleep sees the count, or is rung.
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        self.orders.send(order).map_err(|_| Gone)?;
+        self.hub.ring();
+        Ok(())
+    }
+}
+
+impl Tray {
+    /// Whether an order waits or is about to. Cheap: for loops that wait.
+    #[must_use]
+    pub fn has_some(&self) -> bool {
+        self.waiting.load(Ordering::SeqCst) != 0
+    }
+
+    /// The next order; `None` if there is none now.
+    ///
+    /// # Errors
+    /// [`Gone`] if nobody can leave one any more.
+    pub fn take(&self) -> Result<Option<Order>, Gone> {
+        match self.orders.try_recv() {
+            Ok(order) => {
+                self.waiting.fetch_sub(1, Ordering::SeqCst);
+                Ok(Some(order))
+            }
+            Err(TryRecvError::Empty) => Ok(None),
+            Err(TryRecvError::Disconnected) => Err(Gone),
+        }
+    }
 }

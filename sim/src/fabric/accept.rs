@@ -81,12 +81,14 @@ impl Fabric {
     }
 
     fn deliver(&mut self, end: PortAt, packet: &Packet) -> Reaction {
-        if packet.mad.as_bytes()[0] != 1 {
-            return self.dropped(DropReason::Malformed);
-        }
         let slot = self.end_slot(end);
-        if self.ports[slot].clients == 0 {
-            return self.dropped(DropReason::NoClient);
+        if packet.datagram.is_none() {
+            if packet.mad.as_bytes()[0] != 1 {
+                return self.dropped(DropReason::Malformed);
+            }
+            if self.ports[slot].clients == 0 {
+                return self.dropped(DropReason::NoClient);
+            }
         }
         self.totals.delivered += 1;
         let own = self.ports[slot].lid().0;
@@ -100,6 +102,7 @@ impl Fabric {
             qpn: packet.dest_qpn,
             pkey: packet.pkey,
             grh: packet.grh,
+            datagram: packet.datagram,
             mad: MadIn {
                 from: Address {
                     lid: packet.slid,

@@ -37,7 +37,7 @@ pub(crate) use links::Wire;
 use links::{Link, NO_LINK};
 pub use local::LocalChange;
 pub(crate) use node::{Node, POWER_ON_SL_TO_VL, Port, Switch, power_on_vl_arb};
-pub use packet::{Delivery, Grh, Packet};
+pub use packet::{Datagram, Delivery, Grh, Packet};
 pub use port_counters::{PortCounter, PortCounters};
 pub(crate) use port_counters::{PortTally, Sampler, View};
 use traps::PendingTrap;

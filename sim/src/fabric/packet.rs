@@ -4,7 +4,7 @@ use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{Gid, Lid, PKey, Qpn, Sl};
 use ferrosm_mad::mad::{Mad, MadIn, MadOut, Method, MgmtClass, Status};
 
-use super::port_counters::{GRH_WORDS, MAD_WORDS};
+use super::port_counters::{DATAGRAM_WORDS, GRH_WORDS, MAD_WORDS};
 use crate::spec::PortAt;
 
 /// The global route header of a packet (IBA 8.3).
@@ -22,7 +22,21 @@ pub struct Grh {
     pub hop_limit: u8,
 }
 
-/// A MAD on its way.
+/// What makes a packet a datagram of a program's own queue pair: no agent, no MAD layer looks into it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Datagram {
+    /// Q_Key of the datagram header.
+    pub q_key: u32,
+    /// Bytes of the content that are sent, at most [`Datagram::MAX_LEN`].
+    pub len: u16,
+}
+
+impl Datagram {
+    /// Most bytes of a datagram: a packet carries its content where a MAD is.
+    pub const MAX_LEN: u16 = 256;
+}
+
+/// A MAD on its way, or a datagram.
 #[derive(Debug, Clone, Copy)]
 pub struct Packet {
     /// The sender's port; once it has travelled, the port by which it came in.
@@ -45,7 +59,9 @@ pub struct Packet {
     pub pkey: PKey,
     /// Global route header, where there is one.
     pub grh: Option<Grh>,
-    /// The content; directed routes change in it as it travels.
+    /// Set where the content is no MAD.
+    pub datagram: Option<Datagram>,
+    /// The content; directed routes change in it as it travels. Of a datagram, its bytes and then zeros.
     pub mad: Mad,
 }
 
@@ -62,6 +78,8 @@ pub struct Delivery {
     pub pkey: PKey,
     /// Its global route header, where it had one.
     pub grh: Option<Grh>,
+    /// Set where the content is no MAD.
+    pub datagram: Option<Datagram>,
 }
 
 impl Packet {
@@ -79,6 +97,7 @@ impl Packet {
             path_bits: out.to.path_bits,
             pkey: PKey::DEFAULT_FULL,
             grh: None,
+            datagram: None,
             mad: out.mad,
         }
     }
@@ -95,7 +114,11 @@ impl Packet {
     #[must_use]
     pub fn is_for_agent(&self) -> bool {
         let (class, method) = (self.mad.mgmt_class(), self.mad.method());
-        if method.is_response() || method == Method::Trap || self.is_multicast() {
+        if method.is_response()
+            || method == Method::Trap
+            || self.is_multicast()
+            || self.datagram.is_some()
+        {
             return false;
         }
         if class == MgmtClass::Perf {
@@ -141,17 +164,22 @@ impl Packet {
     #[inline]
     pub(super) fn is_smp(&self) -> bool {
         let class = self.mad.mgmt_class();
-        class == MgmtClass::SubnLid || class == MgmtClass::SubnDirected
+        (class == MgmtClass::SubnLid || class == MgmtClass::SubnDirected)
+            && self.datagram.is_none()
     }
 
     #[inline]
     pub(super) fn is_directed(&self) -> bool {
-        self.mad.mgmt_class() == MgmtClass::SubnDirected
+        self.mad.mgmt_class() == MgmtClass::SubnDirected && self.datagram.is_none()
     }
 
     /// Length as the port counters count it.
     #[inline]
-    pub(super) const fn words(&self) -> u64 {
-        MAD_WORDS + if self.grh.is_some() { GRH_WORDS } else { 0 }
+    pub(super) fn words(&self) -> u64 {
+        let content = match self.datagram {
+            None => MAD_WORDS,
+            Some(datagram) => DATAGRAM_WORDS + u64::from(datagram.len.div_ceil(4)),
+        };
+        content + if self.grh.is_some() { GRH_WORDS } else { 0 }
     }
 }

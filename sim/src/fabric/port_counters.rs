@@ -154,6 +154,8 @@ const UD_SEND_ONLY: u8 = 0x64;
 
 /// Words of a MAD's packet: LRH 8, BTH 12, DETH 8, MAD 256 and ICRC 4 octets.
 pub(crate) const MAD_WORDS: u64 = (8 + 12 + 8 + 256 + 4) / 4;
+/// A datagram's headers and its checksum: what is in it and its padding come on top.
+pub(crate) const DATAGRAM_WORDS: u64 = (8 + 12 + 8 + 4) / 4;
 /// Words of a GRH.
 pub(crate) const GRH_WORDS: u64 = 10;
 
@@ -337,7 +339,8 @@ impl Fabric {
     /// Counts a packet that passes from one port to another.
     #[inline]
     pub(super) fn count(&mut self, packet: &Packet, from: usize, to: usize, lane: u8) {
-        let plain = packet.grh.is_none() && !packet.is_multicast();
+        let plain =
+            packet.grh.is_none() && !packet.is_multicast() && packet.datagram.is_none();
         if !plain || self.wires[to].counts_each {
             return self.count_slowly(packet, from, to, lane);
         }

@@ -205,7 +205,9 @@ impl Net {
     /// A program gets a MAD, and so does a foreign SM at its port; what is asked of an SM, it alone.
     fn deliver(&mut self, delivery: Delivery, packet: &Packet, out: &mut Vec<Delivery>) {
         self.note(Event::Delivered, delivery.at, packet);
-        let here = |f: &super::Foreign| f.at == delivery.at && f.is_awake();
+        // A subnet manager has no queue pairs but QP0 and QP1.
+        let is_mad = delivery.datagram.is_none();
+        let here = |f: &super::Foreign| is_mad && f.at == delivery.at && f.is_awake();
         let Some(index) = self.foreigners.iter().position(here) else {
             out.push(delivery);
             return;

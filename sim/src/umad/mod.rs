@@ -28,7 +28,7 @@ mod rmpp;
 mod send;
 mod store;
 pub mod sysfs;
-mod tables;
+pub(crate) mod tables;
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -210,6 +210,7 @@ impl Umad {
             path_bits: origin.from.path_bits,
             pkey,
             grh,
+            datagram: None,
             mad,
         }));
     }

@@ -260,6 +260,7 @@ impl Umad {
             path_bits: header.path_bits,
             pkey: PKey::DEFAULT_FULL,
             grh,
+            datagram: None,
             mad: Mad::new(&MadHeader::default()),
         };
         let bytes = packet.mad.as_bytes_mut();

@@ -14,7 +14,7 @@ use crate::fabric::{Fabric, PortCounter, View};
 use crate::spec::{NodeIdx, PortAt};
 
 /// Version that all simulated firmware has.
-const FIRMWARE: &str = "1.0.0";
+pub const FIRMWARE: &str = "1.0.0";
 /// Character device number of the umad devices.
 const MAJOR: u32 = 231;
 /// That of the ones beyond [`PORTS_PER_MAJOR`]; the kernel takes a free one.

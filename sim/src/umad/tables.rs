@@ -19,7 +19,7 @@ fn pkey_in(block: &[u8; 64], index: usize) -> PKey {
 }
 
 /// The P_Key at an index; `None` where there is none to send with.
-pub(super) fn pkey_at(fabric: &Fabric, at: PortAt, index: u16) -> Option<PKey> {
+pub(crate) fn pkey_at(fabric: &Fabric, at: PortAt, index: u16) -> Option<PKey> {
     let slot = fabric.slot(at)?;
     let (block, index) = (
         usize::from(index) / PKEYS_PER_BLOCK,
@@ -34,7 +34,7 @@ pub(super) fn pkey_at(fabric: &Fabric, at: PortAt, index: u16) -> Option<PKey> {
 
 /// Where a received packet's P_Key stands in the table: the same key if it is there, else the same
 /// partition; 0 if neither is.
-pub(super) fn pkey_index(fabric: &Fabric, at: PortAt, pkey: PKey) -> u16 {
+pub(crate) fn pkey_index(fabric: &Fabric, at: PortAt, pkey: PKey) -> u16 {
     let Some(slot) = fabric.slot(at) else {
         return 0;
     };
@@ -57,14 +57,14 @@ pub(super) fn pkey_index(fabric: &Fabric, at: PortAt, pkey: PKey) -> u16 {
 }
 
 /// Entries of a port's GID table.
-pub(super) fn gid_count(fabric: &Fabric, at: PortAt) -> usize {
+pub(crate) fn gid_count(fabric: &Fabric, at: PortAt) -> usize {
     fabric
         .slot(at)
         .map_or(0, |slot| usize::from(fabric.ports[slot].info[GUID_CAP]))
 }
 
 /// The GID at an index; `None` beyond the table, the unset ones have a GUID of 0.
-pub(super) fn gid_at(fabric: &Fabric, at: PortAt, index: usize) -> Option<Gid> {
+pub(crate) fn gid_at(fabric: &Fabric, at: PortAt, index: usize) -> Option<Gid> {
     let slot = fabric.slot(at)?;
     if index >= gid_count(fabric, at) {
         return None;
@@ -75,7 +75,7 @@ pub(super) fn gid_at(fabric: &Fabric, at: PortAt, index: usize) -> Option<Gid> {
 }
 
 /// Where a GID stands in the table.
-pub(super) fn gid_index(fabric: &Fabric, at: PortAt, gid: Gid) -> Option<u8> {
+pub(crate) fn gid_index(fabric: &Fabric, at: PortAt, gid: Gid) -> Option<u8> {
     (0..gid_count(fabric, at))
         .find(|i| gid_at(fabric, at, *i) == Some(gid))
         .and_then(|i| u8::try_from(i).ok())

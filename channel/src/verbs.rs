@@ -1,0 +1,567 @@
+//! What verbs programs and the server say to each other: requests about devices and queue pairs, and the messages in the
+//! rings of a queue pair and of a watched device.
+//!
+//! Values only, and their bytes; who means what by them is the business of both ends.
+
+use crate::frames::{Decoder, Encoder, Malformed};
+
+/// Most bytes of a datagram.
+pub const MAX_DATAGRAM: usize = 256;
+
+/// A request of a verbs program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// All devices of the host. Answered by [`Answer::Devices`].
+    Devices,
+    /// A port, with its tables. Answered by [`Answer::Port`] or an error number.
+    Port {
+        /// The device's place among the host's.
+        device: u32,
+        /// From 1; of a switch 0.
+        port: u32,
+    },
+    /// This connection is from now on for what happens to a device's ports: [`Event`]s come through the ring. Answered
+    /// by [`crate::frames::Reply::Opened`] with descriptors, or an error number.
+    Watch {
+        /// The device's place.
+        device: u32,
+    },
+    /// This connection is from now on a queue pair for datagrams: [`Send`] and [`Received`] pass through the rings.
+    /// Answered by [`Answer::QueuePair`] with descriptors, or an error number.
+    CreateQueuePair {
+        /// The device's place.
+        device: u32,
+    },
+    /// Sets the connection's queue pair up. Answered by [`crate::frames::Reply::Done`] or an error number, as what follows.
+    /// What was sent before is sent first.
+    SetUp(SetUp),
+    /// Attaches the queue pair to a multicast group, or detaches it.
+    Multicast {
+        /// Attach.
+        attach: bool,
+        /// The group's GID.
+        mgid: [u8; 16],
+        /// Its LID.
+        mlid: u16,
+    },
+}
+
+/// State of a queue pair, numbered as verbs do (`enum ibv_qp_state`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetUp {
+    /// 0 reset, 1 init, 2 ready to receive, 3 ready to send; anything else is an error.
+    pub state: u32,
+    /// Its port.
+    pub port: u32,
+    /// Place of its P_Key in the port's table.
+    pub pkey_index: u32,
+    /// Its Q_Key.
+    pub q_key: u32,
+}
+
+/// An answer to a [`Call`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// All devices.
+    Devices(Vec<Device>),
+    /// A port.
+    Port(Box<Port>),
+    /// The number of a new queue pair.
+    QueuePair(u32),
+}
+
+/// A device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// As in sysfs.
+    pub name: String,
+    /// Version of the firmware.
+    pub firmware: String,
+    /// 1 channel adapter, 2 switch, 3 router.
+    pub node_type: u32,
+    /// Node GUID.
+    pub node_guid: u64,
+    /// System image GUID.
+    pub system_image_guid: u64,
+    /// Vendor id.
+    pub vendor_id: u32,
+    /// Device id.
+    pub device_id: u32,
+    /// Hardware revision.
+    pub revision: u32,
+    /// External ports of a channel adapter; 1 for port 0 of a switch.
+    pub ports: u32,
+    /// P_Keys of a port.
+    pub pkeys: u32,
+}
+
+/// A port, in the codes of PortInfo.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Port {
+    /// PortState.
+    pub state: u32,
+    /// PortPhysicalState.
+    pub phys_state: u32,
+    /// MTUCap and NeighborMTU.
+    pub max_mtu: u32,
+    /// MTU in use.
+    pub active_mtu: u32,
+    /// CapabilityMask.
+    pub capabilities: u32,
+    /// CapabilityMask2.
+    pub capabilities2: u32,
+    /// P_KeyViolations.
+    pub pkey_violations: u32,
+    /// Q_KeyViolations.
+    pub qkey_violations: u32,
+    /// LID.
+    pub lid: u32,
+    /// LMC.
+    pub lmc: u32,
+    /// MasterSMLID.
+    pub sm_lid: u32,
+    /// MasterSMSL.
+    pub sm_sl: u32,
+    /// SubnetTimeOut.
+    pub subnet_timeout: u32,
+    /// InitTypeReply.
+    pub init_type_reply: u32,
+    /// VLCap.
+    pub vl_cap: u32,
+    /// LinkWidthActive.
+    pub width: u32,
+    /// Speed in the code of verbs: 1, 2, 4, 8 FDR10, 16 FDR, 32 EDR, 64 HDR, 128 NDR, 256 XDR.
+    pub speed: u32,
+    /// GID table; zero where nothing is set.
+    pub gids: Vec<[u8; 16]>,
+    /// P_Key table.
+    pub pkeys: Vec<u16>,
+}
+
+impl Port {
+    fn numbers(&mut self) -> [&mut u32; 17] {
+        [
+            &mut self.state,
+            &mut self.phys_state,
+            &mut self.max_mtu,
+            &mut self.active_mtu,
+            &mut self.capabilities,
+            &mut self.capabilities2,
+            &mut self.pkey_violations,
+            &mut self.qkey_violations,
+            &mut self.lid,
+            &mut self.lmc,
+            &mut self.sm_lid,
+            &mut self.sm_sl,
+            &mut self.subnet_timeout,
+            &mut self.init_type_reply,
+            &mut self.vl_cap,
+            &mut self.width,
+            &mut self.speed,
+        ]
+    }
+}
+
+impl Call {
+    pub(crate) fn put(&self, out: &mut Encoder) {
+        match self {
+            Self::Devices => out.number(1),
+            Self::Port { device, port } => out.number(2).number(*device).number(*port),
+            Self::Watch { device } => out.number(3).number(*device),
+            Self::CreateQueuePair { device } => out.number(4).number(*device),
+            Self::SetUp(set_up) => out
+                .number(5)
+                .number(set_up.state)
+                .number(set_up.port)
+                .number(set_up.pkey_index)
+                .number(set_up.q_key),
+            Self::Multicast { attach, mgid, mlid } => out
+                .number(6)
+                .number(u32::from(*attach))
+                .number((*mlid).into())
+                .raw(mgid),
+        };
+    }
+
+    pub(crate) fn take(input: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(match input.number()? {
+            1 => Self::Devices,
+            2 => Self::Port {
+                device: input.number()?,
+                port: input.number()?,
+            },
+            3 => Self::Watch {
+                device: input.number()?,
+            },
+            4 => Self::CreateQueuePair {
+                device: input.number()?,
+            },
+            5 => Self::SetUp(SetUp {
+                state: input.number()?,
+                port: input.number()?,
+                pkey_index: input.number()?,
+                q_key: input.number()?,
+            }),
+            6 => Self::Multicast {
+                attach: input.number()? != 0,
+                mlid: input.half()?,
+                mgid: input.array()?,
+            },
+            _ => return Err(Malformed("request")),
+        })
+    }
+}
+
+impl Answer {
+    pub(crate) fn put(&self, out: &mut Encoder) {
+        match self {
+            Self::Devices(devices) => {
+                out.number(1);
+                for device in devices {
+                    out.bytes(device.name.as_bytes())
+                        .bytes(device.firmware.as_bytes())
+                        .number(device.node_type)
+                        .raw(&device.node_guid.to_le_bytes())
+                        .raw(&device.system_image_guid.to_le_bytes())
+                        .number(device.vendor_id)
+                        .number(device.device_id)
+                        .number(device.revision)
+                        .number(device.ports)
+                        .number(device.pkeys);
+                }
+            }
+            Self::Port(port) => {
+                out.number(2);
+                for number in port.clone().numbers() {
+                    out.number(*number);
+                }
+                out.bytes(port.gids.as_flattened());
+                for pkey in &port.pkeys {
+                    out.number((*pkey).into());
+                }
+            }
+            Self::QueuePair(number) => {
+                out.number(3).number(*number);
+            }
+        }
+    }
+
+    pub(crate) fn take(input: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(match input.number()? {
+            1 => {
+                let mut devices = Vec::new();
+                while !input.is_empty() {
+                    devices.push(Device {
+                        name: input.text()?,
+                        firmware: input.text()?,
+                        node_type: input.number()?,
+                        node_guid: u64::from_le_bytes(input.array()?),
+                        system_image_guid: u64::from_le_bytes(input.array()?),
+                        vendor_id: input.number()?,
+                        device_id: input.number()?,
+                        revision: input.number()?,
+                        ports: input.number()?,
+                        pkeys: input.number()?,
+                    });
+                }
+                Self::Devices(devices)
+            }
+            2 => {
+                let mut port = Port::default();
+                for number in port.numbers() {
+                    *number = input.number()?;
+                }
+                let (gids, []) = input.bytes()?.as_chunks() else {
+                    return Err(Malformed("reply"));
+                };
+                port.gids = gids.to_vec();
+                while !input.is_empty() {
+                    port.pkeys.push(input.half()?);
+                }
+                Self::Port(Box::new(port))
+            }
+            3 => Self::QueuePair(input.number()?),
+            _ => return Err(Malformed("reply")),
+        })
+    }
+}
+
+/// A global route that a program asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Route {
+    /// Destination GID.
+    pub dgid: [u8; 16],
+    /// Place of the source in the port's GID table.
+    pub sgid_index: u32,
+    /// Flow label.
+    pub flow_label: u32,
+    /// Traffic class.
+    pub traffic_class: u32,
+    /// Hop limit.
+    pub hop_limit: u32,
+}
+
+/// A message to the server: send this datagram.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Send {
+    /// Destination LID.
+    pub dlid: u16,
+    /// The receiver's queue pair.
+    pub dest_qpn: u32,
+    /// Q_Key.
+    pub q_key: u32,
+    /// Service level.
+    pub sl: u32,
+    /// Low bits of the own LID.
+    pub path_bits: u32,
+    /// Global route.
+    pub route: Option<Route>,
+    /// The bytes.
+    pub payload: Vec<u8>,
+}
+
+/// A message from the server: this datagram arrived.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Source LID.
+    pub slid: u16,
+    /// The sender's queue pair.
+    pub src_qpn: u32,
+    /// Service level.
+    pub sl: u32,
+    /// Low bits of the LID that it was sent to.
+    pub path_bits: u32,
+    /// Place of its P_Key in the port's table.
+    pub pkey_index: u32,
+    /// Global route header as on the wire.
+    pub grh: Option<[u8; 40]>,
+    /// The bytes.
+    pub payload: Vec<u8>,
+}
+
+/// A message from the server: this happened to a port of a watched device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Numbered as verbs do (`enum ibv_event_type`).
+    pub kind: u32,
+    /// The port.
+    pub port: u32,
+}
+
+impl Send {
+    /// The bytes of a message.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Encoder::default();
+        out.number(self.dlid.into())
+            .number(self.dest_qpn)
+            .number(self.q_key)
+            .number(self.sl)
+            .number(self.path_bits)
+            .number(u32::from(self.route.is_some()));
+        if let Some(route) = &self.route {
+            out.raw(&route.dgid)
+                .number(route.sgid_index)
+                .number(route.flow_label)
+                .number(route.traffic_class)
+                .number(route.hop_limit);
+        }
+        out.raw(&self.payload);
+        out.into_bytes()
+    }
+
+    /// # Errors
+    ///
+    /// [`Malformed`].
+    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
+        let mut input = Decoder::new(message, "datagram to send");
+        Ok(Self {
+            dlid: input.half()?,
+            dest_qpn: input.number()?,
+            q_key: input.number()?,
+            sl: input.number()?,
+            path_bits: input.number()?,
+            route: match input.number()? {
+                0 => None,
+                _ => Some(Route {
+                    dgid: input.array()?,
+                    sgid_index: input.number()?,
+                    flow_label: input.number()?,
+                    traffic_class: input.number()?,
+                    hop_limit: input.number()?,
+                }),
+            },
+            payload: input.rest().to_vec(),
+        })
+    }
+}
+
+impl Received {
+    /// The bytes of a message.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Encoder::default();
+        out.number(self.slid.into())
+            .number(self.src_qpn)
+            .number(self.sl)
+            .number(self.path_bits)
+            .number(self.pkey_index)
+            .number(u32::from(self.grh.is_some()));
+        if let Some(grh) = &self.grh {
+            out.raw(grh);
+        }
+        out.raw(&self.payload);
+        out.into_bytes()
+    }
+
+    /// # Errors
+    ///
+    /// [`Malformed`].
+    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
+        let mut input = Decoder::new(message, "datagram");
+        Ok(Self {
+            slid: input.half()?,
+            src_qpn: input.number()?,
+            sl: input.number()?,
+            path_bits: input.number()?,
+            pkey_index: input.number()?,
+            grh: match input.number()? {
+                0 => None,
+                _ => Some(input.array()?),
+            },
+            payload: input.rest().to_vec(),
+        })
+    }
+}
+
+impl Event {
+    /// The bytes of a message.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Encoder::default();
+        out.number(self.kind).number(self.port);
+        out.into_bytes()
+    }
+
+    /// # Errors
+    ///
+    /// [`Malformed`].
+    pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
+        let mut input = Decoder::new(message, "event");
+        Ok(Self {
+            kind: input.number()?,
+            port: input.number()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frames::{Reply, Request};
+
+    fn port() -> Port {
+        let mut port = Port {
+            gids: vec![[1; 16], [2; 16]],
+            pkeys: vec![0xFFFF, 0, 0x7FFF],
+            ..Port::default()
+        };
+        for (value, number) in (100..).zip(port.numbers()) {
+            *number = value;
+        }
+        port
+    }
+
+    #[test]
+    fn calls_and_answers_round_trip_in_their_frames() {
+        let calls = [
+            Call::Devices,
+            Call::Port { device: 1, port: 2 },
+            Call::Watch { device: 3 },
+            Call::CreateQueuePair { device: 4 },
+            Call::SetUp(SetUp {
+                state: 3,
+                port: 1,
+                pkey_index: 2,
+                q_key: 0x8001_0000,
+            }),
+            Call::Multicast {
+                attach: true,
+                mgid: [0xFF; 16],
+                mlid: 0xC001,
+            },
+        ];
+        for call in calls {
+            let request = Request::Verbs(call);
+            let bytes = request.encode();
+            assert_eq!(Request::decode(&bytes).as_ref(), Ok(&request));
+            for cut in 0..bytes.len() {
+                assert!(Request::decode(&bytes[..cut]).is_err(), "{request:?} {cut}");
+            }
+        }
+        let device = Device {
+            name: "mlx5_0".to_owned(),
+            firmware: "1.0.0".to_owned(),
+            node_type: 1,
+            node_guid: u64::MAX,
+            system_image_guid: 1,
+            vendor_id: 2,
+            device_id: 3,
+            revision: 4,
+            ports: 5,
+            pkeys: 6,
+        };
+        for answer in [
+            Answer::Devices(vec![]),
+            Answer::Devices(vec![device.clone(), device]),
+            Answer::Port(Box::new(port())),
+            Answer::QueuePair(0xFF_FFFE),
+        ] {
+            let reply = Reply::Verbs(answer);
+            let bytes = reply.encode();
+            assert_eq!(Reply::decode(&bytes).as_ref(), Ok(&reply));
+            for cut in 0..bytes.len() {
+                assert_ne!(Reply::decode(&bytes[..cut]).as_ref(), Ok(&reply));
+            }
+        }
+    }
+
+    #[test]
+    fn messages_round_trip_and_cut_headers_are_refused() {
+        for route in [None, Some(Route::default())] {
+            let send = Send {
+                dlid: 0xC000,
+                dest_qpn: 0xFF_FFFF,
+                q_key: 7,
+                sl: 1,
+                path_bits: 2,
+                route,
+                payload: vec![9; 256],
+            };
+            let bytes = send.encode();
+            assert_eq!(Send::decode(&bytes).as_ref(), Ok(&send));
+            for cut in 0..bytes.len() - send.payload.len() {
+                assert!(Send::decode(&bytes[..cut]).is_err(), "{cut}");
+            }
+        }
+        for grh in [None, Some([3; 40])] {
+            let received = Received {
+                slid: 1,
+                src_qpn: 2,
+                sl: 3,
+                path_bits: 4,
+                pkey_index: 5,
+                grh,
+                payload: vec![],
+            };
+            let bytes = received.encode();
+            assert_eq!(Received::decode(&bytes).as_ref(), Ok(&received));
+            for cut in 0..bytes.len() {
+                assert!(Received::decode(&bytes[..cut]).is_err(), "{cut}");
+            }
+        }
+        let event = Event { kind: 9, port: 1 };
+        assert_eq!(Event::decode(&event.encode()), Ok(event));
+        assert!(Event::decode(&event.encode()[..7]).is_err());
+    }
+}

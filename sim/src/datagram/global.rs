@@ -1,0 +1,37 @@
+//! Global route headers (IBA 8.3): from what a program asks for, and as bytes.
+
+use crate::fabric::{Fabric, Grh};
+use crate::spec::PortAt;
+
+use super::{Route, table};
+
+/// After the global route header comes the base transport header.
+const NEXT_HEADER: u8 = 0x1B;
+/// Base and datagram transport header, and the invariant checksum.
+const AROUND: usize = 12 + 8 + 4;
+
+/// The header of a message from a port; `None` if the table has no GID there.
+pub(super) fn outgoing(fabric: &Fabric, at: PortAt, route: &Route) -> Option<Grh> {
+    Some(Grh {
+        sgid: table::gid(fabric, at, route.sgid_index)?,
+        dgid: route.dgid,
+        flow_label: route.flow_label & 0xF_FFFF,
+        traffic_class: route.traffic_class,
+        hop_limit: route.hop_limit,
+    })
+}
+
+/// The 40 bytes before a message of `payload` bytes.
+#[must_use]
+pub fn header(grh: &Grh, payload: usize) -> [u8; 40] {
+    let mut h = [0; 40];
+    let first = 6 << 28 | u32::from(grh.traffic_class) << 20 | (grh.flow_label & 0xF_FFFF);
+    let length = u16::try_from(AROUND + payload.next_multiple_of(4)).unwrap_or(u16::MAX);
+    h[..4].copy_from_slice(&first.to_be_bytes());
+    h[4..6].copy_from_slice(&length.to_be_bytes());
+    h[6] = NEXT_HEADER;
+    h[7] = grh.hop_limit;
+    h[8..24].copy_from_slice(&grh.sgid.0);
+    h[24..].copy_from_slice(&grh.dgid.0);
+    h
+}

@@ -1,0 +1,1 @@
+//! Queue pairs on a small configured fabric.
