@@ -178,7 +178,7 @@ const SWITCHX: Caps = Caps {
     capability_mask2: 0,
     ..SWITCH_IB
 };
-/// `ibdiagnet` shows 8192 MLIDs and OptimizedSLtoVLMapping 3.
+/// 8192 MLIDs and OptimizedSLtoVLMapping 3 come from an example in a public parser's comment, not from a device's dump.
 const QUANTUM_2: Caps = Caps {
     multicast_fdb_cap: 0x2000,
     optimized_sl_to_vl: 3,
