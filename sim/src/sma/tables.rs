@@ -125,7 +125,8 @@ impl Fabric {
         let slot = if node.is_switch() {
             self.named_port(r, port)
         } else {
-            (port == 0).then_some(r.end)
+            // Reserved, so ignored: ibutils asks CAs with the port's number there, and adapters answer.
+            Some(r.end)
         };
         let Some(slot) = slot else {
             return Status::BAD_FIELD;
