@@ -1,0 +1,562 @@
+//! infiniband-diags and ibutils, unmodified, on a fabric that `ferrosm sim` serves.
+//!
+//! What they tell is held against the text that the fabric was loaded from, against each other, and against what
+//! was done to the fabric. They read it with code of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::diags::{Kind, Net, parse_links, parse_smpquery};
+use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::fabrics::by_spec;
+use ferrosm_tests::opensm::OpenSm;
+use ferrosm_tests::process::poll_until;
+use ferrosm_tests::programs::shared_topologies;
+
+const SETTLE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Width and speed of each linked port, as `4xHDR`.
+fn speeds(text: &str) -> BTreeMap<(String, String), String> {
+    let mut node = String::new();
+    let mut all = BTreeMap::new();
+    for line in text.lines() {
+        if let Some(port) = line.strip_prefix('[') {
+            let port = port.split(']').next().unwrap_or_default();
+            let speed = line.rsplit(' ').next().unwrap_or_default();
+            all.insert((node.clone(), port.to_owned()), speed.to_owned());
+        } else if let Some((_, rest)) = line.split_once('"') {
+            rest.split('"')
+                .next()
+                .unwrap_or_default()
+                .clone_into(&mut node);
+        }
+    }
+    all
+}
+
+/// Leaves what ibnetdiscover sees from the first node of a text: it goes through switches, not through adapters, and
+/// begins at port 1.
+fn keep_visible(net: &mut Net, text: &str) {
+    let first = text.lines().find_map(|line| {
+        let id = line.split_once('"')?.1.split_once('"')?.0;
+        u64::from_str_radix(id.get(2..18)?, 16).ok()
+    });
+    let mut todo: Vec<u64> = first.into_iter().collect();
+    let mut seen = BTreeSet::new();
+    while let Some(guid) = todo.pop() {
+        let Some(node) = net.nodes.get(&guid) else {
+            continue;
+        };
+        let is_first = seen.is_empty();
+        if seen.insert(guid) && (is_first || node.kind == Kind::Switch) {
+            let through = |number: u8| node.kind == Kind::Switch || number == 1;
+            let ports = node.ports.iter().filter(|(number, _)| through(**number));
+            todo.extend(ports.map(|(_, port)| port.peer));
+        }
+    }
+    net.nodes.retain(|guid, _| seen.contains(guid));
+    for node in net.nodes.values_mut() {
+        node.ports.retain(|_, port| seen.contains(&port.peer));
+    }
+}
+
+/// The records of a text by their names: everything but remarks and order.
+fn records(text: &str) -> BTreeMap<String, Vec<String>> {
+    let mut all = BTreeMap::new();
+    for record in text.split("\n\n") {
+        let lines: Vec<String> = record
+            .lines()
+            .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
+            // Blanks before a remark differ between versions of the program.
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            // From adapter to adapter it prints a blank there, as nowhere else.
+            .map(|line| line.replace("] (", "]("))
+            .collect();
+        let Some(head) = lines.iter().find(|line| {
+            ["Switch ", "Ca ", "Rt "]
+                .iter()
+                .any(|kind| line.starts_with(kind))
+        }) else {
+            continue;
+        };
+        all.insert(head.clone(), lines);
+    }
+    all
+}
+
+/// Nodes, ports, peers, LIDs, widths and speeds of what is reached are the same.
+fn compare(name: &str, written: &str, found: &str, wrong: &mut Vec<String>) {
+    let (mut paper, seen) = match (Net::parse(written), Net::parse(found)) {
+        (Ok(paper), Ok(seen)) => (paper, seen),
+        (Err(reason), _) | (_, Err(reason)) => {
+            wrong.push(format!("{name}: {reason}"));
+            return;
+        }
+    };
+    keep_visible(&mut paper, written);
+    for (guid, node) in &paper.nodes {
+        if seen.nodes.get(guid) != Some(node) {
+            let other = seen.nodes.get(guid);
+            wrong.push(format!("{name}: written {node:?}, found {other:?}"));
+        }
+    }
+    if seen.nodes.len() != paper.nodes.len() {
+        wrong.push(format!(
+            "{name}: {} nodes written, {} found",
+            paper.nodes.len(),
+            seen.nodes.len()
+        ));
+    }
+    let (written, found) = (speeds(written), speeds(found));
+    for (end, speed) in &found {
+        let paper = written.get(end);
+        if paper != Some(speed) {
+            wrong.push(format!("{name}: {end:?}: written {paper:?}, found {speed}"));
+        }
+    }
+}
+
+/// Every kind of node and link that the generators know. HDR is the fastest that Debian's ibnetdiscover and ours
+/// both write; faster ones are in the next test.
+const SHAPES: [&str; 12] = [
+    "back-to-back",
+    "fat-tree:4;sharp",
+    "fat-tree:4;routers=2;loopbacks=2;plugs=2",
+    "fat-tree2:8,3,3;parallel=2;dual-port",
+    "fat-tree:4;mixed-speeds;seed=7",
+    "star:5;islands=2",
+    "star:4;planes=2",
+    "torus:3,3,2,1;shuffle;seed=9",
+    "dragonfly:4,5,1,2;drop=0.1",
+    "slim-fly:3",
+    "rail-pods:2,2,2",
+    "xgft:2,3/2,2",
+];
+
+/// The text that ibnetdiscover prints is the one that was loaded, but for order: every record, every line.
+#[test]
+fn ibnetdiscover_gives_the_file_back() {
+    let mut wrong = Vec::new();
+    for spec in SHAPES {
+        let text = by_spec(spec);
+        let found = FabricServer::serve(&text)
+            .run("ibnetdiscover", &[])
+            .expect_success()
+            .stdout;
+        compare(spec, &text, &found, &mut wrong);
+        let (written, found) = (records(&text), records(&found));
+        for (head, lines) in &found {
+            // Whether all are there was compared above.
+            let paper = written.get(head).map(Vec::as_slice).unwrap_or_default();
+            for line in lines.iter().filter(|line| !paper.contains(line)) {
+                wrong.push(format!("{spec}: {head}: not written: {line}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Names with blanks, hashes, brackets and an apostrophe come back as written.
+#[test]
+fn ibnetdiscover_gives_strange_names_back() {
+    let names = ["top # of [rack] 7", "it's; a 'leaf'", "host=1 (a), %s %n"];
+    let text = by_spec("star:2")
+        .replace("host-0 mlx5_0", names[2])
+        .replace("\"switch\"", &format!("\"{}\"", names[0]));
+    let sim = FabricServer::serve(&text);
+    sim.tell(&format!("rename 1 {:?}", names[1]));
+    let found = sim.run("ibnetdiscover", &[]).expect_success().stdout;
+    let net = Net::parse(&found).unwrap();
+    assert_eq!(net.nodes.len(), 3, "{found}");
+    assert!(
+        net.nodes.values().any(|n| n.description == names[1]),
+        "{found}"
+    );
+}
+
+/// The fabrics that real sites saved, with the LIDs that they had.
+#[test]
+fn ibnetdiscover_gives_saved_fabrics_back() {
+    let Some(dir) = shared_topologies() else {
+        println!("no saved fabrics here");
+        return;
+    };
+    let mut wrong = Vec::new();
+    let mut files: Vec<_> = std::fs::read_dir(&dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "net"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} is empty", dir.display());
+    for file in files {
+        let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
+        let found = FabricServer::serve(&text).run("ibnetdiscover", &[]);
+        compare(
+            &file.display().to_string(),
+            &text,
+            &found.stdout,
+            &mut wrong,
+        );
+    }
+    wrong.truncate(40);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A fabric that OpenSM brought up and serves, and its far host. Counters begin at 0.
+struct Managed {
+    sim: FabricServer,
+    _sm: OpenSm,
+    net: Net,
+}
+
+const FAR: &str = "host-3-1-1 mlx5_0";
+
+impl Managed {
+    fn new() -> Self {
+        let sim = FabricServer::shape("fat-tree:4");
+        let mut sm = OpenSm::start(&sim, None, &[]);
+        sm.wait_until_up(1);
+        // OpenSM resets the links of hosts whose MTU or VLs it changes; those links count that.
+        let _ = sim.run("ibqueryerrors", &["--clear-errors", "--clear-counts"]);
+        let net = sim.net().unwrap();
+        Self { sim, _sm: sm, net }
+    }
+
+    fn lid(&self, name: &str) -> String {
+        let node = self
+            .net
+            .nodes
+            .values()
+            .find(|n| n.description == name)
+            .unwrap();
+        let port = node.ports.values().next().map_or(0, |port| port.lid);
+        node.lid.max(port).to_string()
+    }
+
+    fn run(&self, program: &str, args: &[&str]) -> String {
+        said(&self.sim, program, args)
+    }
+}
+
+fn said(sim: &FabricServer, program: &str, args: &[&str]) -> String {
+    sim.run(program, args).expect_success().stdout
+}
+
+fn counter(text: &str, name: &str) -> u64 {
+    let fields = parse_smpquery(text);
+    let value = fields.get(name).unwrap_or_else(|| panic!("{name}: {text}"));
+    value.parse().unwrap_or_else(|_| panic!("{name}: {text}"))
+}
+
+/// All links Active at their speed; nobody errs; one bad port is named, and it alone.
+#[test]
+fn iblinkinfo_and_ibqueryerrors_see_the_fabric_as_it_is() {
+    let fabric = Managed::new();
+    let text = fabric.run("iblinkinfo", &["-l"]);
+    let links = parse_links(&text).unwrap();
+    assert_eq!(links.len(), 2 * 48, "{text}");
+    for (link, line) in links
+        .iter()
+        .zip(text.lines().filter(|line| line.contains("==(")))
+    {
+        assert_eq!(
+            (link.state.as_str(), link.physical.as_str()),
+            ("Active", "LinkUp")
+        );
+        assert!(line.contains(" 4X        53.125 Gbps"), "{line}");
+    }
+
+    let clean = fabric.run("ibqueryerrors", &[]);
+    assert!(
+        clean.contains("36 nodes checked, 0 bad nodes found"),
+        "{clean}"
+    );
+    fabric.sim.tell("count leaf-1-1[3] symbol_errors 77");
+    let bad = fabric.sim.run("ibqueryerrors", &[]).stdout;
+    // While OpenSM began, switches sent traps before they had a route to it. Their port 0 remembers that: AllPortSelect,
+    // by which the program clears a switch, is about the others.
+    let named: Vec<&str> = bad
+        .lines()
+        .filter(|line| line.contains(" port ") && !line.contains(" port 0: "))
+        .collect();
+    assert_eq!(named.len(), 2, "{bad}");
+    assert!(
+        named[0].contains("port ALL: [SymbolErrorCounter == 77"),
+        "{bad}"
+    );
+    assert!(
+        named[1].contains("port 3: [SymbolErrorCounter == 77"),
+        "{bad}"
+    );
+    assert!(
+        bad.contains("Errors for 0x2c90300000110 \"leaf-1-1\"") || bad.contains("\"leaf-1-1\""),
+        "{bad}"
+    );
+    assert!(bad.contains("36 nodes checked, 1 bad nodes found"), "{bad}");
+}
+
+/// Counters grow by what was sent and go back to 0; a lossy cable shows.
+#[test]
+fn perfquery_counts_what_was_carried() {
+    let fabric = Managed::new();
+    let far = fabric.lid(FAR);
+    let sent = |args: &[&str]| {
+        let text = fabric.run("perfquery", &[&["-x"], args].concat());
+        (
+            counter(&text, "PortXmitPkts"),
+            counter(&text, "PortRcvPkts"),
+            counter(&text, "PortXmitData"),
+        )
+    };
+    let leaf = fabric.lid("leaf-3-1");
+    let reset = |lid: &str, port: &str| {
+        let _ = fabric.sim.run("perfquery", &["-x", "-R", lid, port]);
+    };
+    reset(&leaf, "2");
+    let before = sent(&[&leaf, "2"]);
+    assert_eq!(before, (0, 0, 0));
+    for _ in 0..5 {
+        // One question and one answer to the host's PMA each, both over the leaf's port 2.
+        let _ = fabric.run("perfquery", &[&far, "1"]);
+    }
+    let after = sent(&[&leaf, "2"]);
+    // ClassPortInfo and PortCounters: two questions a run. 256 bytes and the headers make a packet of 72 words.
+    assert_eq!(after, (10, 10, 10 * 72));
+    let all = fabric.run("perfquery", &["-a", &leaf]);
+    assert!(counter(&all, "PortXmitPkts") >= 10, "{all}");
+
+    // A node's port counts what it cannot send on.
+    fabric.sim.tell("cut leaf-3-1[1]");
+    let text = fabric.run("perfquery", &[&leaf, "1"]);
+    assert_eq!(counter(&text, "LinkDownedCounter"), 1, "{text}");
+}
+
+/// Attributes by LID and by directed route are the same, and the device's.
+#[test]
+fn smpquery_reads_every_attribute_it_knows() {
+    let fabric = Managed::new();
+    let leaf = fabric.lid("leaf-0-0");
+    // The leaf of the host at which the programs run is the first hop.
+    for (op, tail) in [
+        ("nodeinfo", &[][..]),
+        ("nodedesc", &[]),
+        ("portinfo", &["2"]),
+        ("switchinfo", &[]),
+        ("pkeys", &["2"]),
+        ("sl2vl", &["2"]),
+        ("vlarb", &["2"]),
+        ("mepi", &["2"]),
+    ] {
+        let body = |text: String| {
+            let body: Vec<String> = text
+                .lines()
+                .filter(|line| !line.starts_with('#') && !line.starts_with("LocalPort"))
+                .map(str::to_owned)
+                .collect();
+            assert!(!body.is_empty(), "{op}: {text}");
+            body
+        };
+        let by_lid = body(fabric.run("smpquery", &[&[op, &leaf], tail].concat()));
+        let by_route = body(fabric.run("smpquery", &[&["-D", op, "0,1"], tail].concat()));
+        assert_eq!(by_lid, by_route, "{op}");
+    }
+    let info = parse_smpquery(&fabric.run("smpquery", &["nodeinfo", &leaf]));
+    let node = fabric
+        .net
+        .nodes
+        .values()
+        .find(|n| n.description == "leaf-0-0")
+        .unwrap();
+    assert_eq!(info["Guid"], format!("0x{:016x}", node.guid));
+    assert_eq!(info["NumPorts"], "4");
+    let top = parse_smpquery(&fabric.run("smpquery", &["switchinfo", &leaf]));
+    assert_eq!(top["LinearFdbTop"], "36");
+    let guids = fabric.run("smpquery", &["guidinfo", &fabric.lid(FAR)]);
+    assert!(guids.contains("0x0002c90400000231"), "{guids}");
+    let raw = fabric.run("smpdump", &[&leaf, "0x11"]);
+    assert!(raw.starts_with("0101 0204"), "{raw}");
+}
+
+/// `ibtracert` goes where the tables lead that `dump_fts` shows.
+#[test]
+fn ibtracert_walks_the_tables() {
+    let fabric = Managed::new();
+    let tables = fabric.sim.tables().unwrap();
+    let lids = fabric.net.lids();
+    let hosts: Vec<_> = fabric
+        .net
+        .hosts()
+        .map(|node| (node.guid, node.ports[&1].lid, &node.ports[&1]))
+        .collect();
+    assert_eq!(hosts.len(), 16);
+    let from = hosts[0];
+    for to in [hosts[1], hosts[7], hosts[15]] {
+        let trace = fabric.sim.trace(from.1, to.1).unwrap();
+        let (mut at, mut hops) = (from.2.peer, 1);
+        assert_eq!(trace.hops[0].1, at);
+        while at != to.0 {
+            let out = tables.out(at, to.1).unwrap();
+            assert_eq!(trace.hops[hops].0, out);
+            at = fabric.net.nodes[&at].ports[&out].peer;
+            assert_eq!(trace.hops[hops].1, at);
+            hops += 1;
+        }
+        assert_eq!(trace.hops.len(), hops);
+    }
+    assert!(lids.values().all(|lid| lid.0 != 0));
+    let groups = fabric.run("dump_mfts", &[]);
+    assert_eq!(groups.matches("Multicast mlids").count(), 20, "{groups}");
+}
+
+/// A program on one host answers one on another: agents of vendor classes.
+#[test]
+fn ibping_and_ibsysstat_reach_their_servers() {
+    let fabric = Managed::new();
+    let far = fabric.lid(FAR);
+    let silent = fabric
+        .sim
+        .run("ibping", &["-c", "1", "-t", "100", &far])
+        .stdout;
+    assert!(silent.contains("100% packet loss"), "{silent}");
+    let start = |program: &str| {
+        fabric
+            .sim
+            .launch(program, Some(FAR))
+            .args(&["-S"])
+            .start(fabric.sim.dir())
+    };
+    let _servers = (start("ibping"), start("ibsysstat"));
+    poll_until(SETTLE, PAUSE, || {
+        let clients = fabric.sim.tell("clients");
+        if clients.matches(FAR).count() == 2 {
+            Ok(())
+        } else {
+            Err(clients)
+        }
+    })
+    .unwrap();
+    poll_until(SETTLE, PAUSE, || {
+        let said = fabric.sim.run("ibping", &["-f", "-c", "50", &far]).stdout;
+        let whole = said.contains("50 packets transmitted, 50 received, 0% packet loss");
+        if whole { Ok(()) } else { Err(said) }
+    })
+    .unwrap();
+    let said = poll_until(SETTLE, PAUSE, || {
+        let done = fabric.sim.run("ibsysstat", &[&far, "cpu"]);
+        if done.status.success() {
+            Ok(done.stdout)
+        } else {
+            Err(done.describe())
+        }
+    });
+    assert!(said.unwrap().contains("cpu 0:"));
+}
+
+/// Ports are switched off and on, and their speed changed, at both ends.
+#[test]
+fn ibportstate_changes_both_ends() {
+    let fabric = Managed::new();
+    let leaf = fabric.lid("leaf-3-1");
+    let cable = |words: &[&str]| {
+        poll_until(SETTLE, PAUSE, || {
+            let links = fabric.sim.tell("links");
+            let line = links
+                .lines()
+                .find(|l| l.contains("\"leaf-3-1\"[1]"))
+                .unwrap();
+            if words.iter().all(|word| line.matches(word).count() == 2) {
+                Ok(())
+            } else {
+                Err(line.to_owned())
+            }
+        })
+        .unwrap();
+    };
+    cable(&[" Active"]);
+    let _ = fabric.run("ibportstate", &[&leaf, "1", "disable"]);
+    cable(&[" Down"]);
+    let off = parse_smpquery(&fabric.run("smpquery", &["portinfo", &leaf, "1"]));
+    assert_eq!(off["PhysLinkState"], "Disabled");
+    let _ = fabric.run("ibportstate", &[&leaf, "1", "espeed", "1"]);
+    let _ = fabric.run("ibportstate", &[&leaf, "1", "enable"]);
+    // The trap makes OpenSM sweep.
+    cable(&[" Active"]);
+    let there = parse_smpquery(&fabric.run(
+        "smpquery",
+        &["portinfo", &fabric.lid("host-3-1-0 mlx5_0"), "1"],
+    ));
+    assert_eq!(there["LinkSpeedExtActive"], "14.0625 Gbps");
+}
+
+/// Lists and addresses.
+#[test]
+fn lists_and_addresses_are_right() {
+    let fabric = Managed::new();
+    let lines = |program: &str| fabric.run(program, &[]).lines().count();
+    assert_eq!(lines("ibhosts"), 16);
+    assert_eq!(lines("ibswitches"), 20);
+    assert_eq!(lines("ibrouters"), 0);
+    assert_eq!(lines("ibnodes"), 36);
+    let stat = fabric.run("ibstat", &[]);
+    assert!(
+        stat.contains("State: Active") && stat.contains("Link layer: InfiniBand"),
+        "{stat}"
+    );
+    let status = fabric.run("ibstatus", &[]);
+    assert!(
+        status.contains("4: ACTIVE") && status.contains("rate:\t\t 200 Gb/sec (4X HDR)"),
+        "{status}"
+    );
+    let far = fabric.lid(FAR);
+    let address = fabric.run("ibaddr", &[&far]);
+    assert!(
+        address.contains(&format!(
+            "start {:#x} end {:#x}",
+            far.parse::<u16>().unwrap(),
+            far.parse::<u16>().unwrap()
+        )),
+        "{address}"
+    );
+    let sm = fabric.sim.sm_info("host-0-0-0 mlx5_0").unwrap();
+    assert_eq!(sm.state, "SMINFO_MASTER");
+    let same = fabric.run("ibidsverify", &[]);
+    assert!(!same.contains("duplicate"), "{same}");
+}
+
+/// Answers of the subnet administration, small and in segments.
+#[test]
+fn saquery_answers_agree_with_the_fabric() {
+    let fabric = Managed::new();
+    let far = fabric.lid(FAR);
+    let count = |args: &[&str], word: &str| fabric.run("saquery", args).matches(word).count();
+    assert_eq!(count(&["-x"], "LinkRecord dump"), 2 * 48);
+    assert_eq!(count(&["-s"], "PortInfoRecord dump"), 1);
+    assert_eq!(count(&["-c"], "SA ClassPortInfo"), 1);
+    assert_eq!(count(&["-g"], "MCMemberRecord group dump"), 1);
+    assert_eq!(count(&["-m"], "MCMemberRecord member dump"), 1);
+    assert_eq!(
+        count(
+            &["-p", "--src-to-dst", &format!("1:{far}")],
+            "PathRecord dump"
+        ),
+        1
+    );
+    assert_eq!(count(&["LFTR"], "LFT Record dump"), 20);
+    assert_eq!(count(&["MFTR"], "MFT Record dump"), 0);
+    // A record for each block of 8.
+    let guids = parse_smpquery(&fabric.run("smpquery", &["portinfo", &far, "1"]));
+    let blocks = guids["GuidCap"].parse::<usize>().unwrap() / 8;
+    assert_eq!(count(&["GIR"], "GUIDInfo Record dump"), 20 + 16 * blocks);
+    // Switches: each of 5 in ports by 5 out ports; hosts: one.
+    assert_eq!(count(&["SL2VL"], "SL2VLTableRecord dump"), 20 * 25 + 16);
+    assert!(count(&["VLAR"], "VLArbTableRecord dump") >= 36);
+    assert_eq!(count(&["SR"], "ServiceRecord dump"), 0);
+    assert_eq!(count(&["IIR"], "InformInfoRecord dump"), 0);
+    // Keys are told to those whom OpenSM trusts.
+    let refused = fabric.sim.run("saquery", &["PKTR"]);
+    assert!(refused.stderr.contains("0x0200"), "{}", refused.describe());
+    assert!(count(&["--smkey", "1", "PKTR"], "PKeyTableRecord dump") >= 36);
+}
