@@ -60,6 +60,7 @@ macro_rules! define {
 mod files;
 mod io;
 mod open;
+mod verbs;
 mod waits;
 
 use std::ffi::{CStr, CString, c_char};

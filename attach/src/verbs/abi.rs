@@ -4,8 +4,10 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// A function that does not exist here: null.
-pub(crate) type Absent = *const c_void;
+const _: () = assert!(size_of::<usize>() == 8, "the layouts here are of 64 bits");
+
+/// A pointer to a function that does not exist here: null.
+pub(crate) type Absent = usize;
 
 /// `struct ibv_device`.
 #[repr(C)]
@@ -312,7 +314,8 @@ pub(crate) struct QpAttr {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sge {
-    pub(crate) addr: u64,
+    /// 64 bits in the header, whatever a pointer has.
+    pub(crate) addr: usize,
     pub(crate) length: u32,
     pub(crate) lkey: u32,
 }
@@ -321,7 +324,7 @@ pub(crate) struct Sge {
 #[repr(C)]
 pub(crate) struct SendWr {
     pub(crate) wr_id: u64,
-    pub(crate) next: *mut SendWr,
+    pub(crate) next: *mut Self,
     pub(crate) sg_list: *mut Sge,
     pub(crate) num_sge: c_int,
     pub(crate) opcode: c_int,
@@ -337,7 +340,7 @@ pub(crate) struct SendWr {
 #[repr(C)]
 pub(crate) struct RecvWr {
     pub(crate) wr_id: u64,
-    pub(crate) next: *mut RecvWr,
+    pub(crate) next: *mut Self,
     pub(crate) sg_list: *mut Sge,
     pub(crate) num_sge: c_int,
 }
@@ -534,7 +537,11 @@ mod tests {
         std::fs::create_dir_all(&dir).unwrap();
         let (source, program) = (dir.join("layout.c"), dir.join("layout"));
         std::fs::write(&source, &c).unwrap();
-        let built = Command::new("cc").arg("-o").arg(&program).arg(&source).status();
+        let built = Command::new("cc")
+            .arg("-o")
+            .arg(&program)
+            .arg(&source)
+            .status();
         assert!(built.unwrap().success(), "cc and libibverbs-dev are needed");
         let told = Command::new(&program).output().unwrap().stdout;
         std::fs::remove_dir_all(&dir).unwrap();

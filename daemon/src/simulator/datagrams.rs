@@ -412,8 +412,7 @@ fn port_of(fabric: &Fabric, at: PortAt) -> Option<verbs::Port> {
             Some(LinkSpeed::Edr) => 32,
             Some(LinkSpeed::Hdr) => 64,
             Some(LinkSpeed::Ndr) => 128,
-            // The field of verbs has a byte.
-            Some(LinkSpeed::Xdr) => 0,
+            Some(LinkSpeed::Xdr) => 256,
         },
         gids: table::gids(fabric, at).iter().map(|gid| gid.0).collect(),
         pkeys: fabric.pkeys(at).iter().map(|pkey| pkey.0).collect(),

@@ -1,0 +1,412 @@
+//! Devices, opened devices, their ports and events.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::size_of;
+use std::ptr::{null, null_mut};
+use std::sync::{Mutex, PoisonError};
+
+use libc::{POLLIN, pollfd, ssize_t};
+use rustix::io::Errno;
+
+use super::{context_of, minus_one, number, queues};
+use crate::config::config;
+use crate::next::fail;
+use crate::verbs::abi;
+use crate::verbs::device::{Context, Device, devices, port_attributes};
+
+/// Devices that were listed. They are never freed: a program may use one after it freed the list, and there are few.
+static KNOWN: Mutex<Vec<&'static Device>> = Mutex::new(Vec::new());
+
+fn known(place: u32, about: ferrosm_channel::verbs::Device) -> &'static Device {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = |device: &&&Device| device.place == place && device.about == about;
+    if let Some(device) = known.iter().find(same) {
+        return device;
+    }
+    let device: &Device = Box::leak(Box::new(Device::new(place, about)));
+    known.push(device);
+    device
+}
+
+/// The functions that programs call through the context.
+fn functions(device: *mut abi::Device, async_fd: c_int) -> abi::VerbsContext {
+    abi::VerbsContext {
+        query_port,
+        before_private: [0; 25],
+        private: null(),
+        query_device_ex,
+        after_query: [0; 11],
+        size: size_of::<abi::VerbsContext>(),
+        context: abi::Context {
+            device,
+            ops: abi::ContextOps {
+                before_poll: [0; 11],
+                poll_cq: queues::poll_cq,
+                req_notify_cq: queues::req_notify_cq,
+                between: [0; 12],
+                post_send: queues::post_send,
+                post_recv: queues::post_recv,
+                after_post: [0; 5],
+            },
+            cmd_fd: -1,
+            async_fd,
+            num_comp_vectors: 1,
+            mutex: [0; 5],
+            abi_compat: abi::EXTENDED,
+        },
+    }
+}
+
+/// The attributes of a port, as many bytes as the caller has room for.
+///
+/// # Safety
+///
+/// An open context, room for `len` bytes.
+unsafe fn port_into(context: *mut abi::Context, port: u8, out: *mut c_void, len: usize) -> c_int {
+    // SAFETY: promised by the caller.
+    let context = unsafe { context_of(context) };
+    number(context.port(port.into()).map(|port| {
+        let attributes = port_attributes(&port);
+        let from = std::ptr::from_ref(&attributes).cast::<u8>();
+        let whole = size_of::<abi::PortAttr>();
+        // SAFETY: the caller's room; what it has beyond ours is zero.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, out.cast(), len.min(whole));
+            if len > whole {
+                out.cast::<u8>().add(whole).write_bytes(0, len - whole);
+            }
+        }
+    }))
+}
+
+unsafe extern "C" fn query_port(
+    context: *mut abi::Context,
+    port: u8,
+    out: *mut abi::PortAttr,
+    len: usize,
+) -> c_int {
+    // SAFETY: as the program promises.
+    unsafe { port_into(context, port, out.cast(), len) }
+}
+
+unsafe extern "C" fn query_device_ex(
+    context: *mut abi::Context,
+    _input: *const c_void,
+    out: *mut abi::DeviceAttrEx,
+    len: usize,
+) -> c_int {
+    // SAFETY: an open context's device is one of ours.
+    let device = unsafe { &*(*context).device.cast::<Device>() };
+    let orig = device.attributes();
+    let whole = abi::DeviceAttrEx {
+        orig,
+        extensions: [0; 20],
+        xrc_odp_caps: 0,
+        phys_port_cnt_ex: orig.phys_port_cnt.into(),
+    };
+    let from = std::ptr::from_ref(&whole).cast::<u8>();
+    if len < size_of::<abi::DeviceAttr>() {
+        return Errno::INVAL.raw_os_error();
+    }
+    // SAFETY: the program has room for `len` bytes.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, out.cast(), len.min(size_of::<abi::DeviceAttrEx>()));
+    }
+    0
+}
+
+/// The GID at a place, not set ones included.
+///
+/// # Safety
+///
+/// An open context.
+unsafe fn gid(context: *mut abi::Context, port: u32, index: u32) -> Result<[u8; 16], Errno> {
+    // SAFETY: promised by the caller.
+    let gids = unsafe { context_of(context) }.port(port)?.gids;
+    gids.get(index as usize).copied().ok_or(Errno::INVAL)
+}
+
+fn entry(port: u32, index: u32, gid: [u8; 16]) -> abi::GidEntry {
+    abi::GidEntry {
+        gid: abi::gid_words(gid),
+        gid_index: index,
+        port_num: port,
+        ..abi::GidEntry::default()
+    }
+}
+
+replace! {
+    /// The devices, as a list that ends with null.
+    fn ibv_get_device_list(next; count: *mut c_int) -> *mut *mut abi::Device, else null_mut(); {
+        let Some(config) = config() else {
+            // SAFETY: the program's arguments, as in all that follows.
+            return unsafe { next(count) };
+        };
+        let found = match devices(config) {
+            Ok(found) => found,
+            Err(errno) => {
+                fail(errno);
+                return null_mut();
+            }
+        };
+        // SAFETY: room for all and the end; freed by `ibv_free_device_list`.
+        let list = unsafe { libc::calloc(found.len() + 1, size_of::<*mut abi::Device>()) }
+            .cast::<*mut abi::Device>();
+        if list.is_null() {
+            return list;
+        }
+        let mut n = 0;
+        for about in found {
+            let device = std::ptr::from_ref(known(n, about)).cast_mut().cast();
+            // SAFETY: within the list.
+            unsafe { list.add(n as usize).write(device) };
+            n += 1;
+        }
+        if !count.is_null() {
+            // SAFETY: the program's.
+            unsafe { count.write(n.cast_signed()) };
+        }
+        list
+    }
+
+    /// Frees the list, not the devices.
+    fn ibv_free_device_list(next; list: *mut *mut abi::Device) -> (), else (); {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(list) };
+        }
+        // SAFETY: made by `calloc`.
+        unsafe { libc::free(list.cast()) }
+    }
+
+    /// The name as in sysfs.
+    fn ibv_get_device_name(next; device: *mut abi::Device) -> *const c_char, else null(); {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(device) };
+        }
+        // SAFETY: a device of the list.
+        abi::text_of(unsafe { &(*device).name })
+    }
+
+    /// The node GUID, in the order of the network.
+    fn ibv_get_device_guid(next; device: *mut abi::Device) -> u64, else 0; {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(device) };
+        }
+        // SAFETY: a device of the list.
+        unsafe { (*device.cast::<Device>()).about.node_guid.to_be() }
+    }
+
+    /// The number of the device.
+    fn ibv_get_device_index(next; device: *mut abi::Device) -> c_int, else -1; {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(device) };
+        }
+        // SAFETY: a device of the list.
+        unsafe { (*device.cast::<Device>()).place.cast_signed() }
+    }
+
+    /// Opens a device.
+    fn ibv_open_device(next; device: *mut abi::Device) -> *mut abi::Context, else null_mut(); {
+        let Some(config) = config() else {
+            // SAFETY: passed on.
+            return unsafe { next(device) };
+        };
+        let device = device.cast::<Device>();
+        // SAFETY: a device of the list.
+        let place = unsafe { (*device).place };
+        let opened = super::object(Context::open(config, device, place, functions));
+        if opened.is_null() {
+            return null_mut();
+        }
+        // SAFETY: just made.
+        unsafe { &raw mut (*opened).seen.context }
+    }
+
+    /// Closes it.
+    fn ibv_close_device(next; context: *mut abi::Context) -> c_int, else -1; {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(context) };
+        }
+        // SAFETY: made by `ibv_open_device`, used by nobody any more.
+        unsafe {
+            let object = std::ptr::from_ref(context_of(context)).cast_mut();
+            drop(Box::from_raw(object));
+        }
+        0
+    }
+
+    /// What the device is.
+    fn ibv_query_device(next; context: *mut abi::Context, out: *mut abi::DeviceAttr) -> c_int, else libc::ENOSYS; {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(context, out) };
+        }
+        // SAFETY: an open context's device is one of ours; room is the program's.
+        unsafe { out.write((*(*context).device.cast::<Device>()).attributes()) };
+        0
+    }
+
+    /// A port, without the fields that came later.
+    fn ibv_query_port(next; context: *mut abi::Context, port: u8, out: *mut c_void) -> c_int, else libc::ENOSYS; {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(context, port, out) };
+        }
+        // SAFETY: as the program promises.
+        unsafe { port_into(context, port, out, abi::OLD_PORT_ATTR) }
+    }
+
+    /// An entry of the GID table.
+    fn ibv_query_gid(next; context: *mut abi::Context, port: u8, index: c_int, out: *mut [u8; 16]) -> c_int, else -1; {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(context, port, index, out) };
+        }
+        // SAFETY: an open context, room for a GID.
+        minus_one(unsafe { gid(context, port.into(), index.cast_unsigned()).map(|gid| out.write(gid)) })
+    }
+
+    /// The type of an entry of the GID table: IB.
+    fn ibv_query_gid_type(next; context: *mut abi::Context, port: u8, index: u32, out: *mut c_int) -> c_int, else -1; {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(context, port, index, out) };
+        }
+        // SAFETY: an open context, room for a number.
+        minus_one(unsafe { gid(context, port.into(), index).map(|_| out.write(0)) })
+    }
+
+    /// An entry of the GID table with its place.
+    fn _ibv_query_gid_ex(
+        next; context: *mut abi::Context, port: u32, index: u32, out: *mut abi::GidEntry, flags: u32, size: usize
+    ) -> c_int, else libc::ENOSYS; {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(context, port, index, out, flags, size) };
+        }
+        if size < size_of::<abi::GidEntry>() || flags != 0 {
+            return number(Err(Errno::INVAL));
+        }
+        // SAFETY: an open context.
+        let found = unsafe { gid(context, port, index) };
+        let found = found.and_then(|gid| {
+            let is_set = gid.iter().any(|byte| *byte != 0);
+            if is_set { Ok(entry(port, index, gid)) } else { Err(Errno::NODATA) }
+        });
+        // SAFETY: room for an entry.
+        number(found.map(|entry| unsafe { out.write(entry) }))
+    }
+
+    /// All entries that are set, of all ports.
+    fn _ibv_query_gid_table(
+        next; context: *mut abi::Context, out: *mut abi::GidEntry, most: usize, flags: u32, size: usize
+    ) -> ssize_t, else -1; {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(context, out, most, flags, size) };
+        }
+        if size != size_of::<abi::GidEntry>() || flags != 0 {
+            return -(libc::EINVAL as ssize_t);
+        }
+        // SAFETY: an open context's device is one of ours.
+        let ports = unsafe { (*(*context).device.cast::<Device>()).about.ports };
+        let mut count = 0;
+        for port in 1..=ports {
+            // SAFETY: an open context.
+            let Ok(about) = unsafe { context_of(context) }.port(port) else {
+                continue;
+            };
+            for (index, gid) in (0..).zip(about.gids) {
+                if count < most && gid.iter().any(|byte| *byte != 0) {
+                    // SAFETY: room for `most` entries.
+                    unsafe { out.add(count).write(entry(port, index, gid)) };
+                    count += 1;
+                }
+            }
+        }
+        count as ssize_t
+    }
+
+    /// An entry of the P_Key table, in the order of the network.
+    fn ibv_query_pkey(next; context: *mut abi::Context, port: u8, index: c_int, out: *mut u16) -> c_int, else -1; {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(context, port, index, out) };
+        }
+        // SAFETY: an open context.
+        let found = unsafe { context_of(context) }.port(port.into()).and_then(|about| {
+            let index = usize::try_from(index).unwrap_or(usize::MAX);
+            about.pkeys.get(index).copied().ok_or(Errno::INVAL)
+        });
+        // SAFETY: room for a P_Key.
+        minus_one(found.map(|pkey| unsafe { out.write(pkey.to_be()) }))
+    }
+
+    /// Where a P_Key stands.
+    fn ibv_get_pkey_index(next; context: *mut abi::Context, port: u8, pkey: u16) -> c_int, else -1; {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(context, port, pkey) };
+        }
+        // SAFETY: an open context.
+        let pkeys = unsafe { context_of(context) }.port(port.into()).map(|about| about.pkeys);
+        let place = pkeys.unwrap_or_default().iter().position(|key| key.to_be() == pkey);
+        place.and_then(|place| c_int::try_from(place).ok()).unwrap_or(-1)
+    }
+
+    /// The next event of a port; waits in libc's `poll`, where a thread can be cancelled.
+    fn ibv_get_async_event(next; context: *mut abi::Context, out: *mut abi::AsyncEvent) -> c_int, else -1; {
+        if config().is_none() {
+            // SAFETY: passed on.
+            return unsafe { next(context, out) };
+        }
+        loop {
+            // SAFETY: an open context.
+            match unsafe { context_of(context) }.event() {
+                Ok(Some(event)) => {
+                    // SAFETY: room for an event.
+                    unsafe {
+                        out.write(abi::AsyncEvent {
+                            port_num: event.port.cast_signed(),
+                            rest: 0,
+                            event_type: event.kind.cast_signed(),
+                            end: 0,
+                        });
+                    }
+                    return 0;
+                }
+                Ok(None) => {}
+                Err(errno) => {
+                    // SAFETY: no descriptors. A program that asks again and again shall not take a whole processor.
+                    unsafe { libc::poll(null_mut(), 0, 50) };
+                    return fail(errno);
+                }
+            }
+            // SAFETY: an open context.
+            if unsafe { context_of(context) }.is_nonblocking() {
+                return fail(Errno::AGAIN);
+            }
+            // SAFETY: an open context; one valid entry.
+            let waited = unsafe {
+                let mut fds = [pollfd { fd: (*context).async_fd, events: POLLIN, revents: 0 }];
+                libc::poll(fds.as_mut_ptr(), 1, -1)
+            };
+            if waited < 0 {
+                return -1;
+            }
+        }
+    }
+
+    /// Nobody waits for it.
+    fn ibv_ack_async_event(next; event: *mut abi::AsyncEvent) -> (), else (); {
+        if config().is_none() {
+            // SAFETY: passed on.
+            unsafe { next(event) }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The C functions of libibverbs, for an attached process; in any other they are libibverbs' own.
+//!
+//! Objects are boxes whose first field is the public structure (of a context: contains it). What they do is in
+//! `crate::verbs`.
+#![allow(
+    clippy::unused_unit,
+    reason = "functions without a result have one for the macro"
+)]
+
+mod devices;
+mod queues;
+mod refused;
+
+use std::ffi::c_int;
+
+use rustix::io::Errno;
+
+use crate::next::fail;
+use crate::verbs::abi;
+use crate::verbs::device::Context;
+
+/// The object around a context that [`devices`] made.
+///
+/// # Safety
+///
+/// `context` came from `ibv_open_device` of this library and is open.
+unsafe fn context_of<'a>(context: *mut abi::Context) -> &'a Context {
+    let offset = std::mem::offset_of!(abi::VerbsContext, context);
+    // SAFETY: a context stands at that place of a `VerbsContext`, which is the first field of a `Context`.
+    unsafe { &*context.byte_sub(offset).cast::<Context>() }
+}
+
+/// 0 or an error number, as most of these functions return.
+fn number(result: Result<(), Errno>) -> c_int {
+    match result {
+        Ok(()) => 0,
+        Err(errno) => {
+            fail(errno);
+            errno.raw_os_error()
+        }
+    }
+}
+
+/// 0 or -1 with `errno`, as the others do.
+fn minus_one(result: Result<(), Errno>) -> c_int {
+    result.map_or_else(fail, |()| 0)
+}
+
+/// An object for the program, or null with `errno`.
+fn object<T>(result: Result<T, Errno>) -> *mut T {
+    match result {
+        Ok(object) => Box::into_raw(Box::new(object)),
+        Err(errno) => {
+            fail(errno);
+            std::ptr::null_mut()
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Devices and opened devices: what the server says of them, in the form in which programs want it.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
+
+use ferrosm_channel::frames::{Reply, Request};
+use ferrosm_channel::verbs::{self, Answer, Call, Event};
+use ferrosm_channel::{ClientEnd, ClientFds, Receive, Take};
+use rustix::io::Errno;
+
+use super::abi;
+use crate::config::Config;
+use crate::server::{Connection, Failure, unexpected};
+
+/// The largest message that is promised: what a packet of the fabric carries.
+const MAX_MESSAGE: u32 = 256;
+/// Numbers that an adapter says of itself; nothing here depends on them.
+const MANY: i32 = 65_536;
+const SGES: i32 = 32;
+
+/// A device of the list; the first field is what the program sees.
+#[repr(C)]
+pub(crate) struct Device {
+    pub(crate) seen: abi::Device,
+    pub(crate) place: u32,
+    pub(crate) about: verbs::Device,
+}
+
+/// A request, and the descriptors that came with a plain "opened" or with a number.
+pub(crate) fn ask(
+    connection: &Mutex<Connection>,
+    call: Call,
+) -> Result<(Reply, Vec<OwnedFd>), Errno> {
+    let connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+    let (reply, fds) = connection
+        .ask(&Request::Verbs(call))
+        .map_err(Failure::errno)?;
+    if let Reply::Errno(errno) = reply {
+        return Err(Errno::from_raw_os_error(errno));
+    }
+    Ok((reply, fds))
+}
+
+/// The host's devices as they are now.
+pub(crate) fn devices(config: &Config) -> Result<Vec<verbs::Device>, Errno> {
+    let connection = Mutex::new(Connection::open(config).map_err(Failure::errno)?);
+    match ask(&connection, Call::Devices)? {
+        (Reply::Verbs(Answer::Devices(devices)), _) => Ok(devices),
+        (other, _) => Err(unexpected(&other).errno()),
+    }
+}
+
+impl Device {
+    pub(crate) fn new(place: u32, about: verbs::Device) -> Self {
+        Self {
+            seen: abi::Device {
+                ops: [0; 2],
+                node_type: about.node_type.cast_signed(),
+                transport_type: 0,
+                name: abi::field(&about.name),
+                dev_name: abi::field(&format!("uverbs{place}")),
+                dev_path: abi::field(&format!("/sys/class/infiniband_verbs/uverbs{place}")),
+                ibdev_path: abi::field(&format!("/sys/class/infiniband/{}", about.name)),
+            },
+            place,
+            about,
+        }
+    }
+
+    /// `ibv_query_device`.
+    pub(crate) fn attributes(&self) -> abi::DeviceAttr {
+        let about = &self.about;
+        abi::DeviceAttr {
+            fw_ver: abi::field(&about.firmware),
+            node_guid: about.node_guid.to_be_bytes(),
+            sys_image_guid: about.system_image_guid.to_be_bytes(),
+            max_mr_size: u64::MAX,
+            page_size_cap: 0xFFFF_F000,
+            vendor_id: about.vendor_id,
+            vendor_part_id: about.device_id,
+            hw_ver: about.revision,
+            max_qp: MANY,
+            max_qp_wr: MANY,
+            device_cap_flags: 0,
+            max_sge: SGES,
+            max_sge_rd: 0,
+            max_cq: MANY,
+            max_cqe: MANY,
+            max_mr: MANY,
+            max_pd: MANY,
+            rd_atomic: [0; 5],
+            atomic_cap: 0,
+            ee_rdd_mw_raw: [0; 5],
+            max_mcast_grp: MANY,
+            max_mcast_qp_attach: 1024,
+            max_total_mcast_qp_attach: MANY,
+            max_ah: MANY,
+            fmr_srq: [0; 5],
+            max_pkeys: u16::try_from(about.pkeys).unwrap_or(u16::MAX),
+            local_ca_ack_delay: 0,
+            phys_port_cnt: u8::try_from(about.ports).unwrap_or(u8::MAX),
+        }
+    }
+}
+
+/// An opened device; a `struct ibv_context` stands in it.
+#[repr(C)]
+pub(crate) struct Context {
+    pub(crate) seen: abi::VerbsContext,
+    pub(crate) place: u32,
+    requests: Mutex<Connection>,
+    /// Events of the ports come here.
+    events: ClientEnd,
+    /// The program's copy of its descriptor.
+    _events_fd: OwnedFd,
+}
+
+impl Context {
+    /// Opens a device; the C functions come from outside.
+    pub(crate) fn open(
+        config: &Config,
+        device: *mut Device,
+        place: u32,
+        functions: impl FnOnce(*mut abi::Device, i32) -> abi::VerbsContext,
+    ) -> Result<Self, Errno> {
+        let requests = Mutex::new(Connection::open(config).map_err(Failure::errno)?);
+        let (reply, fds) = ask(&requests, Call::Watch { device: place })?;
+        if reply != Reply::Opened {
+            return Err(unexpected(&reply).errno());
+        }
+        let fds = ClientFds::from_vec(fds).ok_or(Errno::NXIO)?;
+        let (events, fd) = ClientEnd::new(fds).map_err(|_| Errno::NXIO)?;
+        // Programs wait for it in ways of their own.
+        events.exact();
+        Ok(Self {
+            seen: functions(device.cast(), fd.as_raw_fd()),
+            place,
+            requests,
+            events,
+            _events_fd: fd,
+        })
+    }
+
+    /// A port as it is now.
+    pub(crate) fn port(&self, port: u32) -> Result<verbs::Port, Errno> {
+        let call = Call::Port {
+            device: self.place,
+            port,
+        };
+        match ask(&self.requests, call)? {
+            (Reply::Verbs(Answer::Port(port)), _) => Ok(*port),
+            (other, _) => Err(unexpected(&other).errno()),
+        }
+    }
+
+    /// The next event, if one waits.
+    ///
+    /// # Errors
+    ///
+    /// `EIO` if the server is gone.
+    pub(crate) fn event(&self) -> Result<Option<Event>, Errno> {
+        let mut message = [0; 8];
+        match self.events.receive(&mut message, |_| Take::Whole) {
+            Ok(Receive::Done(..)) => Event::decode(&message).map(Some).map_err(|_| Errno::IO),
+            Ok(Receive::Empty) if self.events.check_alive() => Ok(None),
+            Ok(Receive::Empty) | Err(_) => Err(Errno::IO),
+        }
+    }
+
+    /// Whether the program does not want to wait for events.
+    pub(crate) fn is_nonblocking(&self) -> bool {
+        rustix::fs::fcntl_getfl(self.events.wake_fd())
+            .is_ok_and(|flags| flags.contains(rustix::fs::OFlags::NONBLOCK))
+    }
+}
+
+/// `struct ibv_port_attr` of a port.
+pub(crate) fn port_attributes(port: &verbs::Port) -> abi::PortAttr {
+    const IB_LINK_LAYER: u8 = 1;
+    /// The highest speed that a byte can say, which is what the kernel says of faster ones.
+    const NDR: u32 = 128;
+    let byte = |number: u32| u8::try_from(number).unwrap_or(u8::MAX);
+    let half = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
+    abi::PortAttr {
+        state: port.state.cast_signed(),
+        max_mtu: port.max_mtu.cast_signed(),
+        active_mtu: port.active_mtu.cast_signed(),
+        gid_tbl_len: i32::try_from(port.gids.len()).unwrap_or(0),
+        port_cap_flags: port.capabilities,
+        max_msg_sz: MAX_MESSAGE,
+        bad_pkey_cntr: port.pkey_violations,
+        qkey_viol_cntr: port.qkey_violations,
+        pkey_tbl_len: u16::try_from(port.pkeys.len()).unwrap_or(u16::MAX),
+        lid: half(port.lid),
+        sm_lid: half(port.sm_lid),
+        lmc: byte(port.lmc),
+        max_vl_num: byte(port.vl_cap),
+        sm_sl: byte(port.sm_sl),
+        subnet_timeout: byte(port.subnet_timeout),
+        init_type_reply: byte(port.init_type_reply),
+        active_width: byte(port.width),
+        active_speed: byte(port.speed.min(NDR)),
+        phys_state: byte(port.phys_state),
+        link_layer: IB_LINK_LAYER,
+        flags: 0,
+        port_cap_flags2: half(port.capabilities2),
+    }
+}
