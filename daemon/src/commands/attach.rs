@@ -61,10 +61,16 @@ fn library() -> Result<PathBuf, Failure> {
         return std::path::absolute(found)
             .map_err(|e| Failure::job(format!("{}: {e}", found.display())));
     }
+    let Some(missing) = candidates.first() else {
+        return Err(Failure::job(format!(
+            "cannot tell where {} is",
+            place::LIBRARY
+        )));
+    };
     Err(Failure::with_hint(
-        format!("{} is not there", place::LIBRARY),
+        format!("the library {} is not there", missing.display()),
         format!(
-            "Build it with `cargo build --release -p ferrosm-attach`, or name it with {}.",
+            "It belongs beside this program (`cargo build --release -p ferrosm-attach` makes it); {} names it elsewhere.",
             place::LIBRARY_ENV
         ),
     ))

@@ -25,6 +25,9 @@ use crate::simulator::order::{self, Desk, Order};
 use crate::simulator::tap::PacketTap;
 use crate::simulator::{console, front, place};
 
+/// Bytes of a Unix socket's path without the NUL behind it.
+const LONGEST_SOCKET: usize = 107;
+
 /// Runs the command.
 ///
 /// # Errors
@@ -83,20 +86,39 @@ impl Listener {
                 "Name another socket with --socket.",
             ));
         }
-        // What nobody listens on was left by a server that was killed.
-        if fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
-            fs::remove_file(path).map_err(refuse)?;
+        let length = path.as_os_str().len();
+        if length > LONGEST_SOCKET {
+            return Err(Failure::with_hint(
+                format!(
+                    "{} is too long for a socket: {length} bytes, the system takes {LONGEST_SOCKET}",
+                    path.display()
+                ),
+                "Name a shorter one with --socket.",
+            ));
         }
         let dir = place::directory(path);
-        if dir.is_dir() {
-            fs::remove_dir_all(&dir).map_err(refuse)?;
+        // What nobody listens on was left by a server that was killed, and so was the directory beside it.
+        if fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
+            fs::remove_file(path).map_err(refuse)?;
+            if dir.is_dir() {
+                fs::remove_dir_all(&dir).map_err(refuse)?;
+            }
+        } else if fs::symlink_metadata(&dir).is_ok() {
+            return Err(Failure::with_hint(
+                format!(
+                    "{} is there already, and no server left it: it will not be taken away",
+                    dir.display()
+                ),
+                "Name another socket with --socket, or remove it.",
+            ));
         }
-        fs::create_dir(&dir).map_err(refuse)?;
-        let listener = UnixListener::bind(path).map_err(refuse)?;
-        Ok(Self {
+        // The socket first: where it cannot be, nothing is left behind.
+        let listener = Self {
             path: path.to_owned(),
-            listener,
-        })
+            listener: UnixListener::bind(path).map_err(refuse)?,
+        };
+        fs::create_dir(&dir).map_err(refuse)?;
+        Ok(listener)
     }
 
     fn share(&self) -> Result<UnixListener, Failure> {
@@ -108,9 +130,12 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // Nothing is lost if they stay: the next server takes them away.
-        let _ = fs::remove_file(&self.path);
-        let _ = fs::remove_dir_all(place::directory(&self.path));
+        // The socket goes last: while it is there, the next server knows whose the directory is.
+        let dir = place::directory(&self.path);
+        if fs::remove_dir_all(&dir).is_ok() || !dir.exists() {
+            // Nothing is lost if it stays: the next server takes it away.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

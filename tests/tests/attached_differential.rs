@@ -1,0 +1,126 @@
+//! The same MADs to our nodes and to Debian's ibsim, and the answers byte by byte.
+//!
+//! A small client of libibumad (`clients/script.c`), which knows neither of them, sends the script to both on the
+//! same fabric file. Every difference stands in the table of `differential/table.rs` with who follows the
+//! specification; one that does not is a failure, and so is a line of the table that is no longer true.
+//! `docs/simulation.md` has the same table for people.
+
+#[path = "differential/compare.rs"]
+mod compare;
+#[path = "differential/script.rs"]
+mod script;
+#[path = "differential/table.rs"]
+mod table;
+#[path = "differential/table_of_sets.rs"]
+mod table_of_sets;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use compare::{Difference, compare, read};
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::ibsim::Ibsim;
+use ferrosm_tests::process::Launch;
+use ferrosm_tests::programs::workspace;
+use script::{Case, FABRIC, HERE, script};
+use table::{Known, known};
+
+const BUILD: Duration = Duration::from_secs(60);
+
+/// The client, built for this test.
+fn client(dir: &Path) -> String {
+    let source = workspace().join("tests/clients/script.c");
+    let program = dir.join("script").to_string_lossy().into_owned();
+    let source = source.to_string_lossy();
+    let built = Launch::new("cc")
+        .args(&["-O1", "-Wall", "-o", &program, &source, "-libumad"])
+        .start(dir)
+        .wait(BUILD);
+    drop(built.expect_success());
+    program
+}
+
+/// What a simulator answers to the whole script.
+fn answers(sim: &impl Clients, script: &[Case]) -> String {
+    let program = client(sim.dir());
+    let input = sim.dir().join("script.txt");
+    let text: String = script.iter().map(Case::line).collect();
+    fs::write(&input, text).unwrap_or_else(|e| panic!("{e}"));
+    let command = format!("exec {program} < {}", input.display());
+    let done = sim.run_at(HERE, "sh", &["-c", &command]).expect_success();
+    done.stdout
+}
+
+fn differences() -> Vec<Difference> {
+    let script = script();
+    let names: BTreeSet<&str> = script.iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names.len(), script.len(), "two cases have one name");
+    let ours = answers(&FabricServer::serve(FABRIC), &script);
+    let theirs = answers(&Ibsim::serve(FABRIC), &script);
+    compare(&script, &read(&ours), &read(&theirs))
+}
+
+/// Whether a text fits a pattern in which `*` is anything.
+fn fits(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((head, rest)) => text.strip_prefix(head).is_some_and(|tail| {
+            (0..=tail.len())
+                .filter(|&at| tail.is_char_boundary(at))
+                .any(|at| fits(rest, &tail[at..]))
+        }),
+    }
+}
+
+fn explains(known: &Known, difference: &Difference) -> bool {
+    let any = |patterns: &[&str], text: &str| patterns.iter().any(|pattern| fits(pattern, text));
+    any(known.cases, &difference.case)
+        && any(known.fields, &difference.field)
+        && fits(known.ours, &difference.ours)
+        && fits(known.ibsim, &difference.theirs)
+}
+
+/// No difference that is not in the table, no line of the table without a difference.
+#[test]
+fn our_nodes_and_ibsim_answer_alike_but_for_what_is_listed() {
+    let found = differences();
+    let mut wrong = String::new();
+    for difference in &found {
+        if !known().any(|line| explains(line, difference)) {
+            // Writing into a String cannot fail, here and below.
+            let _ = writeln!(wrong, "not listed: {difference}");
+        }
+    }
+    for line in known() {
+        if !found.iter().any(|difference| explains(line, difference)) {
+            let _ = writeln!(
+                wrong,
+                "listed, but there is no such difference: {}",
+                line.id
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// The page for people has every line of the table, and no other.
+#[test]
+fn the_page_has_the_same_table() {
+    let page = fs::read_to_string(workspace().join("docs/simulation.md")).unwrap();
+    let told: Vec<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` | "))
+        .filter(|(id, _)| id.starts_with("d-"))
+        .map(|(id, _)| id)
+        .collect();
+    let listed: Vec<&str> = known().map(|line| line.id).collect();
+    assert_eq!(told, listed);
+    for line in known() {
+        let row = line.row();
+        assert!(page.contains(&row), "the page has not:\n{row}");
+    }
+}

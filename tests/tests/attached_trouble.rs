@@ -1,0 +1,562 @@
+//! Bad input and trouble: one clear sentence, the right exit status, and the fabric lives on for the others.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use ferrosm_channel::frames::{self, Reply, Request, VERSION};
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::opensm::OpenSm;
+use ferrosm_tests::process::{Finished, Launch, Running, Signal, poll_until};
+use ferrosm_tests::programs::{ferrosm, workspace};
+use ferrosm_tests::scratch::Scratch;
+
+const LONG: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// `ferrosm` with arguments, in a directory.
+fn start(dir: &Path, args: &[&str]) -> Running {
+    Launch::new(ferrosm()).args(args).start(dir)
+}
+
+/// The same, to its end.
+fn run(dir: &Path, args: &[&str]) -> Finished {
+    start(dir, args).wait(LONG)
+}
+
+/// It failed with this status and said all of these words.
+fn refused(done: &Finished, status: i32, words: &[&str]) {
+    assert_eq!(done.status.code(), Some(status), "{}", done.describe());
+    for word in words {
+        assert!(
+            done.stderr.contains(word),
+            "no {word:?}: {}",
+            done.describe()
+        );
+    }
+    assert!(done.stderr.starts_with("ferrosm: "), "{}", done.describe());
+    assert!(!done.stderr.contains("panicked"), "{}", done.describe());
+}
+
+/// Other programs find the fabric as it was.
+fn lives(sim: &FabricServer) {
+    let status = sim.tell("status");
+    assert!(status.contains(" switches, "), "{status}");
+    let net = sim.run("ibnetdiscover", &[]).expect_success();
+    assert!(net.stdout.contains("Switch\t"), "{}", net.describe());
+}
+
+fn ready(server: &mut Running) {
+    poll_until(LONG, PAUSE, || {
+        let said = server.stdout();
+        assert!(server.ended().is_none(), "ended: {}", server.stderr());
+        said.contains("serving on ").then_some(()).ok_or(said)
+    })
+    .unwrap_or_else(|e| panic!("{e}"));
+}
+
+fn kill(pid: u32) {
+    let script = format!("kill -s KILL {pid}");
+    assert!(
+        Command::new("sh")
+            .args(["-c", &script])
+            .status()
+            .unwrap_or_else(|e| panic!("{e}"))
+            .success()
+    );
+}
+
+/// A small client in C, built here.
+fn build(dir: &Path, name: &str) -> String {
+    let source = workspace().join(format!("tests/clients/{name}.c"));
+    let program = dir.join(name).to_string_lossy().into_owned();
+    let built = Launch::new("cc")
+        .args(&[
+            "-O1",
+            "-Wall",
+            "-o",
+            &program,
+            &source.to_string_lossy(),
+            "-libumad",
+        ])
+        .start(dir)
+        .wait(LONG);
+    drop(built.expect_success());
+    program
+}
+
+/// Files that describe no fabric: with the line, where there is one.
+#[test]
+fn files_that_are_wrong() {
+    let scratch = Scratch::new("trouble");
+    let dir = scratch.path();
+    let switch = "Switch\t4 \"S-1\"\t\t# \"one\" base port 0 lid 0 lmc 0\n";
+    let host = "\nCa\t1 \"H-1\"\t\t# \"host\"\n";
+    let cases: [(&str, String, &[&str]); 7] = [
+        (
+            "ends",
+            format!("{switch}[1]\t\"H-1\"[1]\n{host}[1]\t\"S-1\"[2]\n"),
+            &["line ", "S-1"],
+        ),
+        (
+            "twice",
+            format!("{switch}[1]\t\"H-1\"[1]\n[1]\t\"H-2\"[1]\n{host}[1]\t\"S-1\"[1]\n"),
+            &["line 3", "port 1"],
+        ),
+        (
+            "speed",
+            format!(
+                "{switch}[1]\t\"H-1\"[1]\t# \"host\" lid 0 4xWDR\n{host}[1]\t\"S-1\"[1]\t# \"one\" lid 0 4xWDR\n"
+            ),
+            &["line 2", "WDR"],
+        ),
+        (
+            "ports",
+            format!("{switch}[9]\t\"H-1\"[1]\n{host}"),
+            &["line 2"],
+        ),
+        ("empty", String::new(), &["no node"]),
+        (
+            "prose",
+            "Dear reader,\nthis is no fabric.\n".to_owned(),
+            &["no node"],
+        ),
+        ("nul", "\0\u{1}\u{2}\n\0\0\0".repeat(400), &["no node"]),
+    ];
+    for (name, text, words) in cases {
+        fs::write(dir.join(name), text).unwrap();
+        refused(&run(dir, &["sim", name, "--socket", "s"]), 1, words);
+    }
+    refused(
+        &run(dir, &["sim", "not-there.net"]),
+        1,
+        &["there is no file not-there.net"],
+    );
+    refused(&run(dir, &["sim", "."]), 1, &["cannot read .", "directory"]);
+    refused(
+        &run(dir, &["sim", "no-shape:3"]),
+        1,
+        &["no-shape", "docs/topologies.md"],
+    );
+    refused(
+        &run(dir, &["sim", "fat-tree3:80,80,80"]),
+        1,
+        &["A fabric is a file"],
+    );
+    assert!(!dir.join("s").exists() && !dir.join("s.d").exists());
+}
+
+/// More end ports than there are LIDs cannot be a subnet.
+#[test]
+fn more_hosts_than_lids() {
+    let scratch = Scratch::new("trouble");
+    let done = run(scratch.path(), &["sim", "fat-tree:60", "--socket", "s"]);
+    refused(&done, 1, &["LID"]);
+}
+
+/// Sockets that are in use, left over, not possible.
+#[test]
+fn sockets() {
+    let scratch = Scratch::new("trouble");
+    let dir = scratch.path();
+    let serve = ["sim", "star:2", "--socket", "s"];
+    let mut first = start(dir, &serve);
+    ready(&mut first);
+    refused(&run(dir, &serve), 1, &["served on s already", "--socket"]);
+    let status = ["sim-ctl", "--socket", "s", "status"];
+    drop(run(dir, &status).expect_success());
+    // Killed, it leaves socket and directory; the next takes them.
+    drop(first.stop(Signal::Kill, LONG));
+    assert!(dir.join("s").exists() && dir.join("s.d").is_dir());
+    refused(
+        &run(dir, &status),
+        1,
+        &["no simulated fabric at s", "ferrosm sim"],
+    );
+    let mut second = start(dir, &serve);
+    ready(&mut second);
+    drop(run(dir, &status).expect_success());
+    // Asked to end, it leaves nothing.
+    let done = second.stop(Signal::Terminate, LONG);
+    assert_eq!(done.status.code(), Some(0), "{}", done.describe());
+    assert!(!dir.join("s").exists() && !dir.join("s.d").exists());
+
+    fs::write(dir.join("file"), "mine").unwrap();
+    let serve_at = |socket: &str| run(dir, &["sim", "star:2", "--socket", socket]);
+    refused(
+        &serve_at("file/s"),
+        1,
+        &["cannot listen on file/s", "--socket"],
+    );
+    refused(
+        &serve_at("no/such/dir"),
+        1,
+        &["cannot listen on no/such/dir"],
+    );
+    // What is no socket is not taken away.
+    refused(&serve_at("file"), 1, &["cannot listen on file"]);
+    assert_eq!(fs::read(dir.join("file")).unwrap(), b"mine");
+    // Nor is a directory that only happens to have the name of ours.
+    fs::create_dir(dir.join("conf.d")).unwrap();
+    fs::write(dir.join("conf.d/file"), "mine").unwrap();
+    refused(&serve_at("conf"), 1, &["conf.d is there already"]);
+    assert!(dir.join("conf.d/file").exists() && !dir.join("conf").exists());
+    let long = "x".repeat(120);
+    refused(&serve_at(&long), 1, &["too long for a socket: 120 bytes"]);
+    assert!(!dir.join(format!("{long}.d")).exists());
+    let args = [
+        "sim",
+        "star:2",
+        "--socket",
+        "s",
+        "--capture",
+        "file/c.pcapng",
+    ];
+    refused(&run(dir, &args), 1, &["cannot record to file/c.pcapng"]);
+}
+
+/// Scenarios and statements with mistakes: line and column, exit status 1.
+#[test]
+fn statements_that_are_wrong() {
+    let scratch = Scratch::new("trouble");
+    let dir = scratch.path();
+    for (text, word) in [
+        ("cut host-0[x]\n", "line 1, column 12"),
+        ("loss 20%\nexplode all\n", "line 2, column 1"),
+        ("cut nobody[1]\n", "there is no node nobody"),
+    ] {
+        fs::write(dir.join("plan"), text).unwrap();
+        let done = run(
+            dir,
+            &["sim", "star:2", "--socket", "s", "--scenario", "plan"],
+        );
+        refused(&done, 1, &["plan: line ", word]);
+    }
+    let done = run(
+        dir,
+        &["sim", "star:2", "--socket", "s", "--scenario", "none"],
+    );
+    refused(&done, 1, &["none: No such file"]);
+
+    let sim = FabricServer::shape("star:2");
+    for (statement, word) in [
+        ("explode", "found `explode`"),
+        ("cut nobody[1]", "there is no node nobody"),
+        ("cut 0[77]", "77"),
+        ("loss much", "much"),
+        ("unplug 0[200]", "200"),
+        ("judge", "no subnet manager"),
+        ("cut \"open", "the quoted text has no end"),
+    ] {
+        refused(&sim.try_tell(statement), 1, &[word]);
+        lives(&sim);
+    }
+}
+
+/// Programs that cannot be attached.
+#[test]
+fn attaching_goes_wrong() {
+    let scratch = Scratch::new("trouble");
+    let two = "Switch\t4 \"S-1\"\t\t# \"hub\" base port 0 lid 0 lmc 0\n[1]\t\"H-1\"[1]\n[2]\t\"H-2\"[1]\n\n\
+               caguid=0x11\nCa\t1 \"H-1\"\t\t# \"same name\"\n[1]\t\"S-1\"[1]\n\n\
+               caguid=0x22\nCa\t1 \"H-2\"\t\t# \"same name\"\n[1]\t\"S-1\"[2]\n";
+    let sim = FabricServer::serve(two);
+    let socket = sim.socket().to_string_lossy().into_owned();
+    let attach = |rest: &[&str]| {
+        let head = ["attach", "--socket", &socket];
+        run(scratch.path(), &[&head[..], rest].concat())
+    };
+    let nobody = ["no node \"nobody\"", "for example"];
+    refused(&attach(&["--node", "nobody", "--", "true"]), 1, &nobody);
+    let several = [
+        "several nodes are called \"same name\"",
+        "0x0000000000000011",
+    ];
+    refused(&attach(&["--node", "same name", "--", "true"]), 1, &several);
+    let twice = ["--node", "0x11", "--node", "0x11", "--", "true"];
+    refused(&attach(&twice), 1, &["named twice"]);
+    drop(attach(&["--node", "0x22", "--", "true"]).expect_success());
+    refused(
+        &attach(&["--", "/no/such"]),
+        1,
+        &["cannot run /no/such", "No such file"],
+    );
+    fs::write(scratch.join("text"), "no program").unwrap();
+    refused(
+        &attach(&["--", "./text"]),
+        1,
+        &["cannot run ./text", "Permission denied"],
+    );
+    let without = Launch::new(ferrosm())
+        .env("FERROSM_ATTACH_LIB", "/no/library.so")
+        .args(&["attach", "--socket", &socket, "--", "true"])
+        .start(scratch.path())
+        .wait(LONG);
+    refused(
+        &without,
+        1,
+        &["/no/library.so is not there", "FERROSM_ATTACH_LIB"],
+    );
+    let nowhere = run(
+        scratch.path(),
+        &["attach", "--socket", "nowhere", "--", "true"],
+    );
+    refused(
+        &nowhere,
+        1,
+        &[
+            "no simulated fabric at ",
+            "nowhere: No such file",
+            "ferrosm sim",
+        ],
+    );
+    let nothing = run(scratch.path(), &["attach", "--socket", &socket]);
+    assert_eq!(nothing.status.code(), Some(2), "{}", nothing.describe());
+    // What the program says is what attach says.
+    assert_eq!(attach(&["--", "sh", "-c", "exit 7"]).status.code(), Some(7));
+    lives(&sim);
+}
+
+/// Programs that are killed while megabytes of records are on their way to them, at moments drawn from a seed.
+#[test]
+fn killed_in_the_middle_of_a_transfer() {
+    const HOSTS: usize = 150;
+    let sim = FabricServer::shape(&format!("star:{HOSTS}"));
+    let mut sm = OpenSm::start(&sim, None, &[]);
+    sm.wait_until_up(1);
+    let mut seed = 17_u64;
+    for _ in 0..8 {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        // The server has taken so many more MADs when the program is killed: no clock has a part in it.
+        let program = sim
+            .launch("saquery", Some("host-9 mlx5_0"))
+            .args(&["PR"])
+            .start(sim.dir());
+        let enough = written(&sim) + 10 + (seed >> 33) % 4000;
+        let mut program = program;
+        while program.ended().is_none() && written(&sim) < enough {}
+        drop(program.stop(Signal::Kill, LONG));
+    }
+    lives(&sim);
+    let whole = sim
+        .run_at("host-9 mlx5_0", "saquery", &["PR"])
+        .expect_success();
+    let ports = HOSTS + 1;
+    assert_eq!(
+        whole.stdout.matches("PathRecord dump:").count(),
+        ports * ports
+    );
+    poll_until(LONG, PAUSE, || {
+        let clients = sim.tell("clients");
+        if clients.contains("saquery") {
+            Err(clients)
+        } else {
+            Ok(())
+        }
+    })
+    .unwrap();
+}
+
+/// MADs that programs have written so far.
+fn written(sim: &FabricServer) -> u64 {
+    let mut answers = UnixStream::connect(sim.socket()).unwrap_or_else(|e| panic!("{e}"));
+    answers
+        .write_all(b"status\n")
+        .unwrap_or_else(|e| panic!("{e}"));
+    answers
+        .shutdown(std::net::Shutdown::Write)
+        .unwrap_or_else(|e| panic!("{e}"));
+    let mut text = String::new();
+    answers
+        .read_to_string(&mut text)
+        .unwrap_or_else(|e| panic!("{e}"));
+    let line = text
+        .lines()
+        .find_map(|line| line.split_once("; ")?.1.strip_suffix(" refused"));
+    let count = line.and_then(|line| line.split_once(" MADs written"));
+    count
+        .and_then(|(n, _)| n.parse().ok())
+        .unwrap_or_else(|| panic!("{text}"))
+}
+
+/// Half a MAD, and more than one: the kernel's errors.
+#[test]
+fn writes_that_are_no_mad() {
+    const EINVAL: &str = "22";
+    let sim = FabricServer::shape("star:2");
+    let program = build(sim.dir(), "halves");
+    let done = sim.run_at("host-1 mlx5_0", &program, &[]).expect_success();
+    let said: Vec<&str> = done
+        .stdout
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .map(|(_, what)| what)
+        .collect();
+    assert_eq!(said.len(), 5, "{}", done.describe());
+    assert_eq!(said[..4], [EINVAL; 4], "{}", done.describe());
+    // Longer than a MAD without RMPP goes nowhere.
+    lives(&sim);
+}
+
+/// A program's connection by hand.
+fn greeted(sim: &FabricServer) -> UnixStream {
+    let stream = UnixStream::connect(sim.socket()).unwrap_or_else(|e| panic!("{e}"));
+    frames::send_magic(&stream).unwrap_or_else(|e| panic!("{e}"));
+    let hello = Request::Hello {
+        version: VERSION,
+        nodes: vec![],
+        pid: 1,
+        program: "hostile".to_owned(),
+    };
+    assert_eq!(ask(&stream, &hello), Some(Reply::Done));
+    stream
+}
+
+fn ask(stream: &UnixStream, request: &Request) -> Option<Reply> {
+    frames::send(stream, &request.encode(), &[]).ok()?;
+    let (frame, _) = frames::receive(stream).ok()??;
+    Reply::decode(&frame).ok()
+}
+
+/// Programs that write garbage into the memory that they share with the server: only they are cut off.
+#[test]
+fn garbage_in_the_shared_memory() {
+    let sim = FabricServer::shape("star:2");
+    let mut seed = 5_u64;
+    for round in 0..20 {
+        let stream = greeted(&sim);
+        frames::send(&stream, &Request::OpenUmad { index: 0 }.encode(), &[]).unwrap();
+        let (frame, fds) = frames::receive(&stream).unwrap().unwrap();
+        assert_eq!(Reply::decode(&frame), Ok(Reply::Opened));
+        let memory = fs::File::from(fds.into_iter().next().unwrap());
+        let length = memory.metadata().unwrap().len();
+        let garbage: Vec<u8> = (0..length)
+            .map(|_| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                if round == 0 { 0xFF } else { (seed >> 56) as u8 }
+            })
+            .collect();
+        memory.write_all_at(&garbage, 0).unwrap();
+        // Shorter, which would kill a server that reads on, is not possible.
+        assert!(memory.set_len(0).is_err());
+        sim.tell("status");
+        // A question on the way out: an answer or the end of the connection, but not a server that is stuck.
+        let _ = ask(&stream, &Request::ListFiles);
+    }
+    lives(&sim);
+    poll_until(LONG, PAUSE, || {
+        let clients = sim.tell("clients");
+        if clients.contains("hostile") {
+            Err(clients)
+        } else {
+            Ok(())
+        }
+    })
+    .unwrap();
+}
+
+/// Connections that say too much, or not enough, or nothing.
+#[test]
+fn connections_that_are_wrong() {
+    let sim = FabricServer::shape("star:2");
+    let mut long = UnixStream::connect(sim.socket()).unwrap();
+    // The server may hang up before all is written.
+    let _ = long.write_all(&vec![b'x'; 1 << 20]);
+    let mut answer = Vec::new();
+    let _ = long.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    assert!(
+        answer.is_empty() || answer.contains("error: the line is too long"),
+        "{answer}"
+    );
+    lives(&sim);
+
+    let mut half = UnixStream::connect(sim.socket()).unwrap();
+    half.write_all(&[0, b'f']).unwrap();
+    let mut frame = greeted(&sim);
+    frame.write_all(&[200, 0, 0]).unwrap();
+    let mut huge = greeted(&sim);
+    huge.write_all(&[0xFF; 4]).unwrap();
+    assert_eq!(huge.read(&mut [0; 8]).unwrap_or(0), 0, "a frame of 4 GB");
+    let unknown = greeted(&sim);
+    frames::send(&unknown, &99_u32.to_le_bytes(), &[]).unwrap();
+    let told = frames::receive(&unknown)
+        .unwrap()
+        .map(|(frame, _)| Reply::decode(&frame));
+    assert!(matches!(told, Some(Ok(Reply::Refused(_)))), "{told:?}");
+    lives(&sim);
+    drop((half, frame));
+
+    let many: Vec<UnixStream> = (0..200)
+        .map(|_| UnixStream::connect(sim.socket()).unwrap())
+        .collect();
+    lives(&sim);
+    drop(many);
+    let threads = format!("/proc/{}/task", sim.pid());
+    poll_until(LONG, PAUSE, || {
+        let count = fs::read_dir(&threads).unwrap().count();
+        if count < 20 {
+            Ok(())
+        } else {
+            Err(format!("{count} threads"))
+        }
+    })
+    .unwrap();
+    lives(&sim);
+}
+
+/// The server is killed: who uses the fabric ends with an error, and does not hang.
+#[test]
+fn the_server_is_killed() {
+    let sim = FabricServer::shape("star:4");
+    let again = "while ibnetdiscover > /dev/null; do :; done; echo over; exit 3";
+    let path = "PATH=$PATH:/usr/sbin:/sbin";
+    let script = format!("{path}; {again}");
+    let busy: Vec<Running> = ["host-0 mlx5_0", "host-1 mlx5_0"]
+        .iter()
+        .map(|host| {
+            sim.launch("sh", Some(host))
+                .args(&["-c", &script])
+                .start(sim.dir())
+        })
+        .collect();
+    let mut control = UnixStream::connect(sim.socket()).unwrap();
+    poll_until(LONG, PAUSE, || {
+        let so_far = written(&sim);
+        if so_far > 200 {
+            Ok(())
+        } else {
+            Err(format!("{so_far} MADs"))
+        }
+    })
+    .unwrap();
+    kill(sim.pid());
+    for program in busy {
+        let done = program.wait(LONG);
+        assert_eq!(done.status.code(), Some(3), "{}", done.describe());
+    }
+    assert_eq!(control.read(&mut [0; 8]).unwrap_or(0), 0);
+    refused(&sim.try_tell("status"), 1, &["no simulated fabric"]);
+}
+
+/// Threads that ask at the same time get their own answers.
+#[test]
+fn questions_at_the_same_time() {
+    let sim = FabricServer::shape("star:2");
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    let _ = written(&sim);
+                }
+            });
+        }
+    });
+    lives(&sim);
+}
