@@ -145,7 +145,7 @@ fn a_file_that_is_no_fabric_is_told_with_its_line() {
     ] {
         let (code, out, err) = told(args);
         assert_eq!((code, out.as_str()), (Some(1), ""), "{args:?}");
-        assert!(err.contains("x.net: line 2: "), "{err}");
+        assert!(err.contains("x.net: line 2, column "), "{err}");
     }
 }
 
