@@ -490,6 +490,3 @@ impl Arrival<'_> {
         fabric.q_key_violation(self.at, self.q_key, &packet);
     }
 }
-
-#[cfg(test)]
-mod tests;

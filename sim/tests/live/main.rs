@@ -9,6 +9,7 @@
 )]
 
 mod attributes;
+mod datagrams;
 mod discovery;
 mod lid_routing;
 mod m_key;

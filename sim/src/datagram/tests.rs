@@ -1,1 +1,0 @@
-//! Queue pairs on a small configured fabric.

@@ -1,0 +1,311 @@
+//! Queue pairs of programs on a configured fabric: who gets a datagram, who does not, and what is counted.
+
+use ferrosm_mad::attr::{PKeyBlock, id};
+use ferrosm_mad::ids::{AttrId, AttrMod, Gid, Lid, Qpn, Sl, Tid};
+use ferrosm_mad::mad::{Mad, MadHeader, Method, MgmtClass, Status};
+use ferrosm_sim::datagram::{Datagrams, QpId, Received, Route, Send, Setup, State};
+use ferrosm_sim::fabric::Datagram;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_sim::umad::Errno;
+
+use crate::packets::{configured, set_mft};
+use crate::rig::{Rig, path_to};
+
+/// The right end of the chain, LID 5.
+const FAR: PortAt = PortAt { node: 4, port: 1 };
+const NEAR: PortAt = PortAt { node: 0, port: 1 };
+const Q_KEY: u32 = 0x1234;
+const MLID: Lid = Lid(0xC005);
+const MGID: Gid = Gid([0xFF, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5]);
+
+struct Hosts {
+    rig: Rig,
+    qps: Datagrams,
+}
+
+impl Hosts {
+    fn new() -> Self {
+        Self {
+            rig: configured(),
+            qps: Datagrams::new(),
+        }
+    }
+
+    fn create(&mut self, at: PortAt, setup: Setup) -> QpId {
+        let id = self.qps.create(&self.rig.fabric, at.node).unwrap();
+        let setup = Setup {
+            port: at.port,
+            ..setup
+        };
+        self.qps.set_up(&self.rig.fabric, id, setup).unwrap();
+        id
+    }
+
+    fn ready(&mut self, at: PortAt) -> QpId {
+        self.create(at, READY)
+    }
+
+    /// Sends, and brings what comes of it to where it belongs.
+    fn send(&mut self, from: QpId, message: &Send<'_>) -> Result<(), Errno> {
+        let packet = self.qps.send(&mut self.rig.fabric, from, message)?;
+        let mut out = Vec::new();
+        if packet.is_multicast() {
+            let now = self.rig.now;
+            let _ = self.rig.fabric.multicast(&packet, now, &mut out);
+        } else {
+            self.rig
+                .fabric
+                .handle_packet(packet, self.rig.now, &mut out);
+        }
+        for delivery in out {
+            assert!(self.qps.deliver(&mut self.rig.fabric, &delivery));
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, id: QpId) -> Option<Received> {
+        let front = self.qps.front(id).cloned();
+        self.qps.pop(id);
+        front
+    }
+
+    fn violations(&self, at: PortAt) -> u16 {
+        self.rig.fabric.port_info(at).unwrap().q_key_violations
+    }
+}
+
+const READY: Setup = Setup {
+    state: State::ReadyToSend,
+    port: 0,
+    pkey_index: 0,
+    q_key: Q_KEY,
+};
+
+fn to(id: QpId, payload: &[u8]) -> Send<'_> {
+    Send {
+        dlid: Lid(5),
+        dest_qpn: id.qpn,
+        q_key: Q_KEY,
+        sl: Sl(0),
+        path_bits: 0,
+        route: None,
+        payload,
+    }
+}
+
+#[test]
+fn datagrams_of_every_length_arrive_as_they_were_sent() {
+    let mut hosts = Hosts::new();
+    let (a, b) = (hosts.ready(NEAR), hosts.ready(FAR));
+    let bytes: Vec<u8> = (0..=255).collect();
+    let before = hosts.rig.fabric.port_counters(FAR).rcv_data;
+    let mut words = 0;
+    for len in 0..=256usize {
+        hosts.send(a, &to(b, &bytes[..len])).unwrap();
+        let got = hosts.take(b).unwrap();
+        assert_eq!(got.payload, bytes[..len]);
+        assert_eq!((got.slid, got.src_qpn, got.grh), (Lid(1), a.qpn, None));
+        words += (8 + 12 + 8 + 4 + len.next_multiple_of(4)) / 4;
+    }
+    let counted = hosts.rig.fabric.port_counters(FAR);
+    assert_eq!(
+        counted.rcv_data - before,
+        words as u64,
+        "headers and padding count"
+    );
+    assert_eq!(
+        hosts.send(a, &to(b, &[0; 257])),
+        Err(Errno::ENOSPC),
+        "a packet has no room for more than {}",
+        Datagram::MAX_LEN
+    );
+    assert_eq!(hosts.take(b), None);
+}
+
+/// What looks like a management packet is none on a queue pair of a program.
+#[test]
+fn no_agent_looks_into_a_datagram() {
+    let mut hosts = Hosts::new();
+    let (a, b) = (hosts.ready(NEAR), hosts.ready(FAR));
+    for class in [0x01, 0x81, 0x04, 0x03] {
+        let mut payload = [0; 256];
+        payload[..4].copy_from_slice(&[1, class, 1, 1]);
+        hosts.send(a, &to(b, &payload)).unwrap();
+        assert_eq!(hosts.take(b).unwrap().payload, payload, "class {class:#x}");
+        assert_eq!(hosts.take(a), None, "nobody answers");
+    }
+}
+
+#[test]
+fn a_wrong_q_key_is_counted_and_a_wrong_queue_pair_is_not() {
+    let mut hosts = Hosts::new();
+    let (a, b) = (hosts.ready(NEAR), hosts.ready(FAR));
+    let mut message = to(b, b"x");
+    message.q_key = 7;
+    hosts.send(a, &message).unwrap();
+    assert_eq!((hosts.take(b), hosts.violations(FAR)), (None, 1));
+    message.q_key = 0x8000_0000;
+    hosts.send(a, &message).unwrap();
+    assert!(
+        hosts.take(b).is_some(),
+        "that bit means the sender's own Q_Key"
+    );
+    message.dest_qpn = Qpn(99);
+    hosts.send(a, &message).unwrap();
+    message.dest_qpn = Qpn(1);
+    hosts.send(a, &message).unwrap();
+    assert_eq!(hosts.violations(FAR), 2, "QP1 has a Q_Key of its own");
+    assert_eq!(hosts.take(b), None);
+}
+
+#[test]
+fn a_queue_pair_is_of_one_partition() {
+    let mut hosts = Hosts::new();
+    for node in [0, 4] {
+        let mut block = PKeyBlock::decode(&[0; 64]);
+        block.keys[0].0 = 0xFFFF;
+        block.keys[1].0 = 0x8001;
+        let path = path_to(node);
+        let index = 1 << 16;
+        let status = hosts.rig.set(&path, id::PKEY_TABLE, index, block.encode());
+        assert_eq!(status, Some(Status::OK));
+    }
+    let other = Setup {
+        pkey_index: 1,
+        ..READY
+    };
+    let (a, b) = (hosts.ready(NEAR), hosts.create(NEAR, other));
+    let (c, d) = (hosts.ready(FAR), hosts.create(FAR, other));
+    for (from, at, arrives) in [(a, c, true), (a, d, false), (b, c, false), (b, d, true)] {
+        hosts.send(from, &to(at, b"x")).unwrap();
+        let got = hosts.take(at);
+        assert_eq!(got.is_some(), arrives, "{from:?} to {at:?}");
+        let place = u16::from(at == d);
+        assert!(got.is_none_or(|got| got.pkey_index == place));
+    }
+    let empty = Setup {
+        pkey_index: 2,
+        ..READY
+    };
+    let mute = hosts.create(NEAR, empty);
+    assert_eq!(hosts.send(mute, &to(c, b"x")), Err(Errno::EINVAL));
+}
+
+#[test]
+fn a_group_is_who_is_attached() {
+    let mut hosts = Hosts::new();
+    for node in 1..=3 {
+        set_mft(&mut hosts.rig, node, 0b110);
+    }
+    let (a, beside) = (hosts.ready(NEAR), hosts.ready(NEAR));
+    let (b, stranger) = (hosts.ready(FAR), hosts.ready(FAR));
+    for id in [a, beside, b] {
+        hosts.qps.attach(id, MGID, MLID).unwrap();
+    }
+    let route = Route {
+        dgid: MGID,
+        sgid_index: 0,
+        flow_label: 0x12345,
+        traffic_class: 9,
+        hop_limit: 3,
+    };
+    let message = Send {
+        dlid: MLID,
+        dest_qpn: Qpn(0xFF_FFFF),
+        route: Some(route),
+        ..to(b, b"all")
+    };
+    hosts.send(a, &message).unwrap();
+    for id in [a, beside, b] {
+        let got = hosts.take(id).unwrap_or_else(|| panic!("{id:?}"));
+        assert_eq!((got.slid, got.src_qpn), (Lid(1), a.qpn));
+        let grh = got.grh.unwrap();
+        assert_eq!(grh[..8], [0x60, 0x91, 0x23, 0x45, 0, 28, 0x1B, 3]);
+        assert_eq!(grh[24..], MGID.0);
+        assert_eq!(hosts.take(id), None, "once");
+    }
+    assert_eq!(hosts.take(stranger), None);
+    hosts.qps.detach(b, MGID, MLID).unwrap();
+    assert_eq!(hosts.qps.detach(b, MGID, MLID), Err(Errno::EINVAL));
+    hosts.send(a, &message).unwrap();
+    assert_eq!(hosts.take(b), None);
+    assert_eq!(
+        hosts.qps.attach(b, Gid([0xFE; 16]), MLID),
+        Err(Errno::EINVAL)
+    );
+    assert_eq!(hosts.qps.attach(b, MGID, Lid(5)), Err(Errno::EINVAL));
+}
+
+/// A program that may set QP1's Q_Key asks an agent, and is answered at its own queue pair.
+#[test]
+fn a_queue_pair_can_ask_an_agent() {
+    let mut hosts = Hosts::new();
+    let setup = Setup {
+        q_key: 0x8001_0000,
+        ..READY
+    };
+    let a = hosts.create(NEAR, setup);
+    let mad = Mad::new(&MadHeader {
+        base_version: 1,
+        mgmt_class: MgmtClass::Perf,
+        class_version: 1,
+        method: Method::Get,
+        status: 0,
+        class_specific: 0,
+        tid: Tid(5),
+        attr_id: AttrId(1),
+        attr_mod: AttrMod(0),
+    });
+    let message = Send {
+        dest_qpn: Qpn(1),
+        q_key: 0x8001_0000,
+        ..to(a, mad.as_bytes())
+    };
+    hosts.send(a, &message).unwrap();
+    let answer = Mad::parse(&hosts.take(a).unwrap().payload).unwrap();
+    assert_eq!(answer.header().method, Method::GetResp);
+    assert_eq!(answer.header().tid, Tid(5));
+}
+
+#[test]
+fn states_and_numbers() {
+    let mut hosts = Hosts::new();
+    let (a, b) = (hosts.ready(NEAR), hosts.ready(FAR));
+    assert_eq!((a.qpn, b.qpn), (Qpn(2), Qpn(2)), "each adapter counts");
+    for state in [
+        State::Reset,
+        State::Init,
+        State::ReadyToReceive,
+        State::Error,
+    ] {
+        let setup = Setup {
+            state,
+            port: 1,
+            ..READY
+        };
+        hosts.qps.set_up(&hosts.rig.fabric, a, setup).unwrap();
+        assert_eq!(hosts.send(a, &to(b, b"x")), Err(Errno::EINVAL), "{state:?}");
+    }
+    for (state, hears) in [
+        (State::Init, false),
+        (State::ReadyToReceive, true),
+        (State::Error, false),
+    ] {
+        let c = hosts.ready(NEAR);
+        let setup = Setup {
+            state,
+            port: 1,
+            ..READY
+        };
+        hosts.qps.set_up(&hosts.rig.fabric, b, setup).unwrap();
+        hosts.send(c, &to(b, b"x")).unwrap();
+        assert_eq!(hosts.take(b).is_some(), hears, "{state:?}");
+    }
+    let nowhere = Setup { port: 3, ..READY };
+    let fabric = &hosts.rig.fabric;
+    assert_eq!(hosts.qps.set_up(fabric, a, nowhere), Err(Errno::EINVAL));
+    hosts.qps.destroy(a);
+    assert_eq!(hosts.qps.set_up(fabric, a, READY), Err(Errno::EBADF));
+    let next = hosts.ready(NEAR);
+    assert_ne!(next.qpn, a.qpn, "a number rests before it comes again");
+}
