@@ -560,3 +560,53 @@ fn saquery_answers_agree_with_the_fabric() {
     assert!(refused.stderr.contains("0x0200"), "{}", refused.describe());
     assert!(count(&["--smkey", "1", "PKTR"], "PKeyTableRecord dump") >= 36);
 }
+
+/// The stages of ibdiagnet's summary, with errors and warnings.
+fn ibdiagnet(sim: &FabricServer) -> (String, BTreeMap<String, (u64, u64)>) {
+    let out = sim.subdir("ibutils").display().to_string();
+    let said = sim.run("ibdiagnet", &["-o", &out]).stdout;
+    let stages = said.lines().filter_map(|line| {
+        let mut words = line.split_whitespace().rev();
+        let warnings = words.next()?.parse().ok()?;
+        let errors = words.next()?.parse().ok()?;
+        let stage: Vec<&str> = words.rev().collect();
+        let is_stage = stage
+            .last()
+            .is_some_and(|w| ["Check", "Report"].contains(w));
+        is_stage.then(|| (stage.join(" "), (errors, warnings)))
+    });
+    let stages = stages.collect();
+    (said, stages)
+}
+
+/// ibutils' ibdiagnet goes through all of its stages, and finds a GUID that two have. The fabric is QDR: it was
+/// written before extended speeds and stops at a port that has one.
+#[test]
+fn ibdiagnet_checks_the_fabric() {
+    let sim = FabricServer::shape("star:3;speed=QDR");
+    let mut sm = OpenSm::start(&sim, None, &[]);
+    sm.wait_until_up(1);
+    let (said, stages) = ibdiagnet(&sim);
+    let healthy = [
+        ("Bad GUIDs/LIDs Check", (0, 0)),
+        ("Link State Active Check", (0, 0)),
+        // It asks Mellanox's devices for their firmware by class 0x0A, for which nodes have no agent here.
+        ("General Devices Info Report", (1, 0)),
+        ("Performance Counters Report", (0, 0)),
+        ("Partitions Check", (0, 0)),
+        // OpenSM makes the broadcast group for 10 Gbps unless it is told otherwise.
+        ("IPoIB Subnets Check", (0, 1)),
+    ];
+    let healthy: BTreeMap<String, (u64, u64)> = healthy
+        .into_iter()
+        .map(|(stage, found)| (stage.to_owned(), found))
+        .collect();
+    assert_eq!(stages, healthy, "{said}");
+
+    sim.tell("guid \"host-2 mlx5_0\" 0x0002c90400000020");
+    let (said, _) = ibdiagnet(&sim);
+    assert!(
+        said.contains("2 Devices with identical NodeGUID=0x0002c90400000020"),
+        "{said}"
+    );
+}
