@@ -331,18 +331,20 @@ fn killed_in_the_middle_of_a_transfer() {
     let mut sm = OpenSm::start(&sim, None, &[]);
     sm.wait_until_up(1);
     let mut seed = 17_u64;
-    for _ in 0..8 {
+    let mut midway = 0;
+    for _ in 0..12 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        // The server has taken so many more MADs when the program is killed: no clock has a part in it.
-        let program = sim
+        // The fabric has carried so many more packets when the program is killed, of about 7,400 that the records take.
+        let enough = packets(&sim) + 100 + (seed >> 33) % 5000;
+        let mut program = sim
             .launch("saquery", Some("host-9 mlx5_0"))
             .args(&["PR"])
             .start(sim.dir());
-        let enough = written(&sim) + 10 + (seed >> 33) % 4000;
-        let mut program = program;
-        while program.ended().is_none() && written(&sim) < enough {}
-        drop(program.stop(Signal::Kill, LONG));
+        while program.ended().is_none() && packets(&sim) < enough {}
+        let done = program.stop(Signal::Kill, LONG);
+        midway += usize::from(done.status.code().is_none() && done.stdout.is_empty());
     }
+    assert!(midway >= 4, "only {midway} of 12 were killed on the way");
     lives(&sim);
     let whole = sim
         .run_at("host-9 mlx5_0", "saquery", &["PR"])
@@ -363,26 +365,33 @@ fn killed_in_the_middle_of_a_transfer() {
     .unwrap();
 }
 
-/// MADs that programs have written so far.
-fn written(sim: &FabricServer) -> u64 {
-    let mut answers = UnixStream::connect(sim.socket()).unwrap_or_else(|e| panic!("{e}"));
-    answers
+/// The number before a word in the answer to `status`.
+fn count(sim: &FabricServer, word: &str) -> u64 {
+    let mut server = UnixStream::connect(sim.socket()).unwrap_or_else(|e| panic!("{e}"));
+    server
         .write_all(b"status\n")
         .unwrap_or_else(|e| panic!("{e}"));
-    answers
+    server
         .shutdown(std::net::Shutdown::Write)
         .unwrap_or_else(|e| panic!("{e}"));
     let mut text = String::new();
-    answers
+    server
         .read_to_string(&mut text)
         .unwrap_or_else(|e| panic!("{e}"));
-    let line = text
-        .lines()
-        .find_map(|line| line.split_once("; ")?.1.strip_suffix(" refused"));
-    let count = line.and_then(|line| line.split_once(" MADs written"));
-    count
-        .and_then(|(n, _)| n.parse().ok())
-        .unwrap_or_else(|| panic!("{text}"))
+    let number = text
+        .split_once(word)
+        .and_then(|(before, _)| before.split_whitespace().last()?.parse().ok());
+    number.unwrap_or_else(|| panic!("no {word:?} in {text}"))
+}
+
+/// MADs that programs have written so far.
+fn written(sim: &FabricServer) -> u64 {
+    count(sim, "MADs written")
+}
+
+/// Packets that the fabric has carried so far, those of transfers among them.
+fn packets(sim: &FabricServer) -> u64 {
+    count(sim, "packets sent")
 }
 
 /// Half a MAD, and more than one: the kernel's errors.
