@@ -26,7 +26,8 @@ const ERF_HEADER_LEN: usize = 16;
 const HEADERS_LEN: usize = 8 + 12 + 8;
 const ICRC_LEN: usize = 4;
 const VCRC_LEN: usize = 2;
-const PACKET_LEN: usize = HEADERS_LEN + MAD_LEN + ICRC_LEN + VCRC_LEN;
+/// Headers and checksums of a packet without a global route header.
+const AROUND_LEN: usize = HEADERS_LEN + ICRC_LEN + VCRC_LEN;
 /// Opcode of an unreliable datagram of one packet.
 const UD_SEND_ONLY: u8 = 0x64;
 /// The Q_Key of every QP1.
@@ -73,8 +74,19 @@ pub struct OnWire<'a> {
     pub pkey: PKey,
     /// Global route header, as on the wire.
     pub grh: Option<[u8; GRH_LEN]>,
-    /// The content.
+    /// Q_Key and length of a datagram between programs; `None` where the content is a MAD.
+    pub datagram: Option<(u32, usize)>,
+    /// The content; of a datagram, in its first bytes.
     pub mad: &'a Mad,
+}
+
+impl OnWire<'_> {
+    /// What is in it, without padding.
+    fn content(&self) -> &[u8] {
+        let bytes = self.mad.as_bytes();
+        let len = self.datagram.map_or(MAD_LEN, |(_, len)| len);
+        bytes.get(..len).unwrap_or(bytes)
+    }
 }
 
 /// Writes one capture file.
@@ -165,7 +177,7 @@ impl<W: Write> CaptureWriter<W> {
         options: impl FnOnce(&mut Self),
     ) -> io::Result<()> {
         let grh_len = packet.grh.map_or(0, |grh| grh.len());
-        let len = PACKET_LEN + grh_len;
+        let len = AROUND_LEN + grh_len + packet.content().len().next_multiple_of(4);
         self.begin(ENHANCED_PACKET);
         self.word(0); // the only interface
         #[expect(clippy::cast_possible_truncation, reason = "the two halves of 64 bits")]
@@ -216,16 +228,20 @@ impl<W: Write> CaptureWriter<W> {
             dest_qpn,
             pkey: PKey::DEFAULT_FULL,
             grh: None,
+            datagram: None,
             mad,
         }
     }
 
     fn put(&mut self, packet: &OnWire<'_>, len: usize) {
-        let (vl, q_key) = if is_smp(packet.mad) {
-            (15, 0)
-        } else {
-            (0, QP1_QKEY)
+        let (vl, q_key) = match packet.datagram {
+            Some((q_key, _)) => (0, q_key),
+            None if is_smp(packet.mad) => (15, 0),
+            None => (0, QP1_QKEY),
         };
+        let content = packet.content();
+        let padding = content.len().next_multiple_of(4) - content.len();
+        let pad_count = u8::try_from(padding).unwrap_or(0) << 4;
         // Next header: base transport, or the global route header first.
         let next = if packet.grh.is_some() { 3 } else { 2 };
         let words = u16::try_from((len - VCRC_LEN) / 4).unwrap_or(0);
@@ -237,13 +253,14 @@ impl<W: Write> CaptureWriter<W> {
         out.extend(words.to_be_bytes());
         out.extend(packet.slid.0.to_be_bytes());
         out.extend(packet.grh.into_iter().flatten());
-        out.extend([UD_SEND_ONLY, 0]);
+        out.extend([UD_SEND_ONLY, pad_count]);
         out.extend(packet.pkey.0.to_be_bytes());
         out.extend((packet.dest_qpn.0 & 0xFF_FFFF).to_be_bytes());
         out.extend(psn.to_be_bytes());
         out.extend(q_key.to_be_bytes());
         out.extend((packet.src_qpn.0 & 0xFF_FFFF).to_be_bytes());
-        out.extend(packet.mad.as_bytes());
+        out.extend(content);
+        out.resize(out.len() + padding, 0);
         out.extend([0; ICRC_LEN + VCRC_LEN]);
     }
 

@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
+use ferrosm_channel::ServerEnd;
 use ferrosm_channel::verbs::{self, Answer, Call, Event, MAX_DATAGRAM};
-use ferrosm_channel::{ClientFds, ServerEnd};
 use ferrosm_mad::attr::{LinkSpeed, NodeType, PortState};
 use ferrosm_mad::ids::{Gid, Lid, PKey, Qpn, Sl};
 use ferrosm_sim::datagram::{Datagrams, QpId, Route, Send, Setup, State, table};
@@ -16,7 +16,7 @@ use ferrosm_sim::umad::{Errno, sysfs};
 use tracing::{debug, warn};
 
 use super::engine::Engine;
-use super::order::ConnId;
+use super::order::{ConnId, VerbsAnswer};
 
 /// Datagrams that are taken from one queue pair before the others get their turn.
 const BURST: usize = 32;
@@ -82,11 +82,7 @@ impl Verbs {
 
 impl Engine {
     /// Does what a program asks; with descriptors if something was opened.
-    pub(super) fn verbs_call(
-        &mut self,
-        conn: ConnId,
-        call: Call,
-    ) -> Result<(Option<Answer>, Option<ClientFds>), Errno> {
+    pub(super) fn verbs_call(&mut self, conn: ConnId, call: Call) -> Result<VerbsAnswer, Errno> {
         let cas = self.cas(conn).ok_or(Errno::ENXIO)?;
         let device = |place: u32| {
             let place = usize::try_from(place).unwrap_or(usize::MAX);

@@ -26,6 +26,9 @@ pub struct Hello {
 /// Where an answer goes.
 pub type To<T> = SyncSender<T>;
 
+/// What a program gets for a request about verbs; descriptors if something was opened.
+pub type VerbsAnswer = (Option<Answer>, Option<ClientFds>);
+
 /// A request.
 #[derive(Debug)]
 pub enum Order {
@@ -42,11 +45,7 @@ pub enum Order {
     /// It wants to be the subnet manager of a port; with `true` at once or not at all.
     OpenIssm(ConnId, u32, bool, To<Result<(), Errno>>),
     /// It asks something about verbs: an answer (or just done), with descriptors if something was opened.
-    Verbs(
-        ConnId,
-        Call,
-        To<Result<(Option<Answer>, Option<ClientFds>), Errno>>,
-    ),
+    Verbs(ConnId, Call, To<Result<VerbsAnswer, Errno>>),
     /// The connection ended.
     Closed(ConnId),
     /// A line of text; what to say to it.

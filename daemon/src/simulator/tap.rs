@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use ferrosm_mad::capture::{CaptureWriter, GRH_LEN, OnWire};
-use ferrosm_sim::fabric::{Grh, Packet};
+use ferrosm_mad::capture::{CaptureWriter, OnWire};
+use ferrosm_mad::mad::MAD_LEN;
+use ferrosm_sim::datagram::header;
+use ferrosm_sim::fabric::Packet;
 use ferrosm_sim::net::{Event, Net};
 use tracing::error;
 
@@ -83,6 +85,7 @@ impl PacketTap {
 }
 
 fn on_wire(packet: &Packet) -> OnWire<'_> {
+    let len = packet.datagram.map_or(MAD_LEN, |d| usize::from(d.len));
     OnWire {
         slid: packet.slid,
         dlid: packet.dlid,
@@ -90,24 +93,10 @@ fn on_wire(packet: &Packet) -> OnWire<'_> {
         src_qpn: packet.src_qpn,
         dest_qpn: packet.dest_qpn,
         pkey: packet.pkey,
-        grh: packet.grh.as_ref().map(header),
+        grh: packet.grh.as_ref().map(|grh| header(grh, len)),
+        datagram: packet.datagram.map(|d| (d.q_key, len)),
         mad: &packet.mad,
     }
-}
-
-/// IBA 8.3: version 6, then as of IPv6; the next header is the base transport's.
-fn header(grh: &Grh) -> [u8; GRH_LEN] {
-    const PAYLOAD: u16 = 12 + 8 + 256 + 4;
-    const NEXT_HEADER: u8 = 0x1B;
-    let mut h = [0; GRH_LEN];
-    let first = 6 << 28 | u32::from(grh.traffic_class) << 20 | (grh.flow_label & 0xF_FFFF);
-    h[..4].copy_from_slice(&first.to_be_bytes());
-    h[4..6].copy_from_slice(&PAYLOAD.to_be_bytes());
-    h[6] = NEXT_HEADER;
-    h[7] = grh.hop_limit;
-    h[8..24].copy_from_slice(&grh.sgid.0);
-    h[24..].copy_from_slice(&grh.dgid.0);
-    h
 }
 
 fn unix_ns() -> u64 {

@@ -16,6 +16,7 @@
 mod global;
 pub mod table;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use ferrosm_mad::ids::{Gid, Lid, PKey, Qpn, Sl};
@@ -192,8 +193,8 @@ impl Datagrams {
                 qpn: Qpn(*last),
             };
             // Ends: there are fewer queue pairs than numbers.
-            if !self.qps.contains_key(&id) {
-                self.qps.insert(id, Qp::default());
+            if let Entry::Vacant(place) = self.qps.entry(id) {
+                place.insert(Qp::default());
                 return Ok(id);
             }
         }

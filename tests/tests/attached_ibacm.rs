@@ -1,0 +1,201 @@
+//! Programs that use verbs, on a fabric that `ferrosm sim` serves: `ibv_devices`, `ibv_devinfo`, and ibacm, which asks the SA over
+//! umad and its neighbours with datagrams to a multicast group.
+//!
+//! ibacm and `ib_acme` meet at a socket with a fixed name below `/run`, so each ibacm has a `/run` of its own.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::opensm::OpenSm;
+use ferrosm_tests::process::{Finished, Launch, Running, Signal, poll_until};
+use ferrosm_tests::programs;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(20);
+/// Hosts of a star, and of different leaves of a tree.
+const HOSTS: [&str; 2] = ["host-0 mlx5_0", "host-1 mlx5_0"];
+const APART: [&str; 2] = ["host-0-0 mlx5_0", "host-1-1 mlx5_0"];
+
+/// What needs no privilege if there is none.
+fn own_namespace(command: &'static str) -> Vec<&'static str> {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|me| me.uid() == 0);
+    match (command, is_root) {
+        ("unshare", true) => vec!["--mount"],
+        ("unshare", false) => vec!["--map-root-user", "--mount"],
+        (_, true) => vec!["--mount"],
+        (_, false) => vec!["--user", "--preserve-credentials", "--mount"],
+    }
+}
+
+/// An ibacm on a host; killed when dropped.
+struct IbAcm<'s> {
+    sim: &'s FabricServer,
+    node: &'static str,
+    process: Running,
+    log: PathBuf,
+}
+
+impl<'s> IbAcm<'s> {
+    /// Its only endpoint is called `name`.
+    fn start(sim: &'s FabricServer, node: &'static str, name: &str) -> Self {
+        let dir = sim.dir().join(name);
+        fs::create_dir(&dir).unwrap();
+        let (log, addresses, options) =
+            (dir.join("log"), dir.join("addresses"), dir.join("options"));
+        fs::write(&addresses, format!("{name} mlx5_0 1 default\n")).unwrap();
+        let text = format!(
+            "log_file {}\nlock_file {}\nlog_level 2\nserver_mode unix\naddr_prot acm\nroute_prot sa\n\
+             timeout 300\nretries 3\n",
+            log.display(),
+            dir.join("lock").display()
+        );
+        fs::write(&options, text).unwrap();
+        let ibacm = programs::find("ibacm".as_ref());
+        let process = Launch::new("unshare")
+            .args(&own_namespace("unshare"))
+            .args(&["sh", "-c", "mount -t tmpfs none /run && exec \"$@\"", "sh"])
+            .args(&attach(sim, node))
+            .args(&[
+                ibacm.to_string_lossy(),
+                "-P".into(),
+                "-A".into(),
+                addresses.to_string_lossy(),
+                "-O".into(),
+                options.to_string_lossy(),
+            ])
+            .start(sim.dir());
+        Self {
+            sim,
+            node,
+            process,
+            log,
+        }
+    }
+
+    /// Waits until its log has a line.
+    fn wait_for(&mut self, word: &str, times: usize) {
+        let waited = poll_until(PATIENCE, PAUSE, || {
+            let log = fs::read_to_string(&self.log).unwrap_or_default();
+            if let Some(status) = self.process.ended() {
+                return Ok(Err(format!("ibacm ended with {status}")));
+            }
+            if log.matches(word).count() >= times {
+                return Ok(Ok(()));
+            }
+            Err(format!("ibacm has not said {word:?} {times} times"))
+        });
+        if let Err(reason) | Ok(Err(reason)) = waited {
+            let log = fs::read_to_string(&self.log).unwrap_or_default();
+            panic!("{reason}: {}\n{log}", self.process.stderr());
+        }
+    }
+
+    /// Asks it with `ib_acme`.
+    fn ask(&self, args: &[&str]) -> Finished {
+        Launch::new("nsenter")
+            .args(&own_namespace("nsenter"))
+            .args(&["--target", &self.process.pid().to_string(), "--"])
+            .args(&attach(self.sim, self.node))
+            .args(&["ib_acme"])
+            .args(args)
+            .start(self.sim.dir())
+            .wait(PATIENCE)
+    }
+}
+
+fn attach(sim: &FabricServer, node: &str) -> Vec<String> {
+    let ferrosm = programs::ferrosm();
+    let socket = sim.socket();
+    [&ferrosm.to_string_lossy(), "attach", "--socket"]
+        .into_iter()
+        .chain([&*socket.to_string_lossy(), "--node", node, "--"])
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The value after a label, such as `dlid:` or `port_lid:`.
+fn value<'t>(text: &'t str, label: &str) -> &'t str {
+    text.lines()
+        .find_map(|line| line.trim().strip_prefix(label))
+        .unwrap_or_else(|| panic!("no {label:?} in {text}"))
+        .trim()
+}
+
+fn run(sim: &FabricServer, node: &str, program: &str, args: &[&str]) -> String {
+    sim.launch(program, Some(node))
+        .args(args)
+        .start(sim.dir())
+        .wait(PATIENCE)
+        .expect_success()
+        .stdout
+}
+
+/// What smpquery prints after dots.
+fn dotted<'t>(text: &'t str, label: &str) -> &'t str {
+    value(text, label).trim_start_matches(['.', ':'])
+}
+
+#[test]
+fn ibv_devinfo_shows_the_port_as_smpquery_does() {
+    let sim = FabricServer::shape("star:4");
+    let before = run(&sim, HOSTS[1], "ibv_devinfo", &[]);
+    assert_eq!(value(&before, "state:"), "PORT_INIT (2)");
+    let mut sm = OpenSm::start(&sim, Some(HOSTS[0]), &[]);
+    sm.wait_until_up(1);
+    let told = run(&sim, HOSTS[1], "ibv_devinfo", &["-v"]);
+    let asked = run(&sim, HOSTS[1], "smpquery", &["-D", "portinfo", "0", "1"]);
+    assert_eq!(value(&told, "port_lid:"), dotted(&asked, "Lid:"));
+    assert_eq!(value(&told, "sm_lid:"), dotted(&asked, "SMLid:"));
+    assert_eq!(value(&told, "state:"), "PORT_ACTIVE (4)");
+    assert_eq!(dotted(&asked, "LinkState:"), "Active");
+    let capabilities = dotted(&asked, "CapMask:");
+    assert_eq!(value(&told, "port_cap_flags:"), capabilities);
+    let mtu = dotted(&asked, "NeighborMTU:");
+    assert_eq!(value(&told, "active_mtu:").split(' ').next(), Some(mtu));
+    let nodes = run(&sim, HOSTS[1], "smpquery", &["-D", "nodeinfo", "0"]);
+    let guid = dotted(&nodes, "Guid:").trim_start_matches("0x");
+    assert_eq!(value(&told, "node_guid:").replace(':', ""), guid);
+    let listed = run(&sim, HOSTS[1], "ibv_devices", &[]);
+    assert_eq!(value(&listed, "mlx5_0"), guid);
+}
+
+/// Two programs that were there before any subnet manager: they come up by events of their ports, join their group at the SA, and
+/// one resolves the name of the other by asking the group; the path is the SA's.
+#[test]
+fn ibacm_resolves_names_over_the_fabric() {
+    let sim = FabricServer::shape("fat-tree2:4,2,2");
+    let mut first = IbAcm::start(&sim, APART[0], "one");
+    let mut second = IbAcm::start(&sim, APART[1], "two");
+    first.wait_for("started", 1);
+    second.wait_for("started", 1);
+    let mut sm = OpenSm::start(&sim, None, &[]);
+    sm.wait_until_up(1);
+    for ibacm in [&mut first, &mut second] {
+        ibacm.wait_for("join successful", 1);
+    }
+    let lid = |node| value(&run(&sim, node, "ibv_devinfo", &[]), "port_lid:").to_owned();
+    let gid = |node| value(&run(&sim, node, "ibv_devinfo", &["-v"]), "GID[  0]:").to_owned();
+    let (from, to) = (lid(APART[0]), lid(APART[1]));
+    let questions = [
+        ("n", "one".to_owned(), "two".to_owned()),
+        ("l", from.clone(), to.clone()),
+        ("g", gid(APART[0]), gid(APART[1])),
+    ];
+    for (format, source, destination) in &questions {
+        let asked = first.ask(&["-f", format, "-s", source, "-d", destination, "-v"]);
+        let text = asked.expect_success().stdout;
+        assert!(text.contains("SA verification: success"), "{text}");
+        assert_eq!(value(&text, "slid:"), from, "{text}");
+        assert_eq!(value(&text, "dlid:"), to, "{text}");
+    }
+    let unknown = first.ask(&["-f", "n", "-s", "one", "-d", "nobody", "-v"]);
+    assert!(!unknown.stdout.contains("Path information"), "{unknown:?}");
+    for ibacm in [first, second] {
+        let ended = ibacm.process.stop(Signal::Terminate, PATIENCE);
+        assert!(ended.stderr.is_empty(), "{}", ended.describe());
+    }
+}
