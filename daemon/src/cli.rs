@@ -15,7 +15,7 @@ pub use simulation::{AttachArgs, SimArgs, SimCtlArgs, SocketArgs};
 
 /// An InfiniBand subnet manager.
 ///
-/// Exit status: 0 done, 1 the job failed, 2 usage, 78 bad configuration.
+/// Exit status: 0 done, 1 the job failed, 2 usage, 78 bad configuration; `attach` ends as its program does.
 #[derive(Debug, Parser)]
 #[command(
     name = "ferrosm",

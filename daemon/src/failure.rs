@@ -1,6 +1,7 @@
 //! How a command fails: one clear sentence, what to do next, and an exit code.
 //!
-//! Exit codes are part of the interface: 0 done, 1 the job failed, 2 usage, 78 bad configuration.
+//! Exit codes are part of the interface: 0 done, 1 the job failed, 2 usage, 78 bad configuration; `attach` ends as its
+//! program does, or with 126 or 127 if that cannot be run.
 
 use core::fmt;
 use std::process::ExitCode;
@@ -16,6 +17,14 @@ pub enum Failure {
         error: anyhow::Error,
         /// What the operator can do; empty where there is nothing to say.
         hint: String,
+    },
+    /// The program that was to be run could not be: 127 where there is none, 126 where it cannot be executed, as shells
+    /// have it.
+    NotRun {
+        /// The sentence.
+        what: String,
+        /// There is no such program.
+        missing: bool,
     },
     /// The command line makes no sense (exit code 2).
     Usage(String),
@@ -47,6 +56,8 @@ impl Failure {
     pub const fn code(&self) -> u8 {
         match self {
             Self::Job { .. } => 1,
+            Self::NotRun { missing: true, .. } => 127,
+            Self::NotRun { missing: false, .. } => 126,
             Self::Usage(_) => 2,
             Self::Config(_) => 78,
         }
@@ -79,7 +90,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Job { error, hint } if hint.is_empty() => write!(f, "{error:#}"),
             Self::Job { error, hint } => write!(f, "{error:#}\n  {hint}"),
-            Self::Usage(what) => f.write_str(what),
+            Self::NotRun { what, .. } | Self::Usage(what) => f.write_str(what),
             Self::Config(errors) => write!(f, "{errors}"),
         }
     }

@@ -284,13 +284,13 @@ fn attaching_goes_wrong() {
     drop(attach(&["--node", "0x22", "--", "true"]).expect_success());
     refused(
         &attach(&["--", "/no/such"]),
-        1,
+        127,
         &["cannot run /no/such", "No such file"],
     );
     fs::write(scratch.join("text"), "no program").unwrap();
     refused(
         &attach(&["--", "./text"]),
-        1,
+        126,
         &["cannot run ./text", "Permission denied"],
     );
     let without = Launch::new(ferrosm())

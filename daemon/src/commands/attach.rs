@@ -46,10 +46,10 @@ pub fn run(args: &AttachArgs) -> Result<(), Failure> {
         .env(place::NODES_ENV, args.node.join("\n"))
         .env(place::SYSFS_ENV, sysfs)
         .exec();
-    Err(Failure::job(format!(
-        "cannot run {}: {error}",
-        program.display()
-    )))
+    Err(Failure::NotRun {
+        what: format!("cannot run {}: {error}", program.display()),
+        missing: error.kind() == io::ErrorKind::NotFound,
+    })
 }
 
 fn library() -> Result<PathBuf, Failure> {
