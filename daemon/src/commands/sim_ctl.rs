@@ -30,7 +30,8 @@ pub fn run(args: &SimCtlArgs) -> Result<(), Failure> {
             if interactive {
                 output::print(&format!("{failure}\n"))?;
             } else {
-                refused.get_or_insert(Failure::job(format!("line {}: {failure}", number + 1)));
+                refused
+                    .get_or_insert_with(|| Failure::job(format!("line {}: {failure}", number + 1)));
             }
         }
     }

@@ -36,6 +36,9 @@ pub struct Device {
     waiting: bool,
 }
 
+/// Who waits for the issm device of that number, and where the answer goes.
+type Applicant = (ConnId, u32, To<Result<(), Errno>>);
+
 /// A program that is attached, as it told of itself.
 #[derive(Debug, Clone)]
 pub struct Client {
@@ -57,7 +60,7 @@ pub struct Engine {
     pub(super) devices: Vec<Device>,
     issms: BTreeMap<ConnId, IssmId>,
     /// Who waits for a port's subnet manager to go.
-    waiting: Vec<(ConnId, u32, To<Result<(), Errno>>)>,
+    waiting: Vec<Applicant>,
     pub(super) served: u64,
     pub(super) refused: u64,
     tap: Option<PacketTap>,

@@ -9,8 +9,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-use ferrosm_channel::frames::{self, Reply, Request, VERSION};
 use ferrosm_channel::ClientFds;
+use ferrosm_channel::frames::{self, Reply, Request, VERSION};
 use ferrosm_sim::umad::Errno;
 use tracing::{debug, warn};
 

@@ -21,15 +21,18 @@ pub fn list_files(
         pid: std::process::id(),
         program: "ferrosm attach".to_owned(),
     };
-    match ask(server, &hello)? {
-        Reply::Done => {}
-        Reply::Refused(why) => return Err(Failure::job(why)),
-        other => return Err(strange(&other)),
+    let greeted = ask(server, &hello)?;
+    if let Reply::Refused(why) = greeted {
+        return Err(Failure::job(why));
     }
-    match ask(server, &Request::ListFiles)? {
-        Reply::Files(files) => Ok(files),
-        other => Err(strange(&other)),
+    if greeted != Reply::Done {
+        return Err(strange(&greeted));
     }
+    let listed = ask(server, &Request::ListFiles)?;
+    let Reply::Files(files) = listed else {
+        return Err(strange(&listed));
+    };
+    Ok(files)
 }
 
 fn ask(server: &UnixStream, request: &Request) -> Result<Reply, Failure> {

@@ -164,8 +164,7 @@ impl Packet {
     #[inline]
     pub(super) fn is_smp(&self) -> bool {
         let class = self.mad.mgmt_class();
-        (class == MgmtClass::SubnLid || class == MgmtClass::SubnDirected)
-            && self.datagram.is_none()
+        (class == MgmtClass::SubnLid || class == MgmtClass::SubnDirected) && self.datagram.is_none()
     }
 
     #[inline]

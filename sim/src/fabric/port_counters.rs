@@ -339,8 +339,7 @@ impl Fabric {
     /// Counts a packet that passes from one port to another.
     #[inline]
     pub(super) fn count(&mut self, packet: &Packet, from: usize, to: usize, lane: u8) {
-        let plain =
-            packet.grh.is_none() && !packet.is_multicast() && packet.datagram.is_none();
+        let plain = packet.grh.is_none() && !packet.is_multicast() && packet.datagram.is_none();
         if !plain || self.wires[to].counts_each {
             return self.count_slowly(packet, from, to, lane);
         }

@@ -74,7 +74,9 @@ pub fn read_file(bytes: &[u8], load: &mut Loader<'_>) -> Result<Reading, ReadErr
     if spec.nodes.is_empty() && !log.has_errors() {
         let lines = text.trim_end_matches('\n').split('\n').count();
         // The heads of its columns.
-        let table = text.split('\n').position(|l| l.contains(": IB#") && l.contains(": N#"));
+        let table = text
+            .split('\n')
+            .position(|l| l.contains(": IB#") && l.contains(": N#"));
         match table {
             Some(at) => log.error(Place::new(0, at + 1), ReadErrorKind::NetDump),
             None => log.error(Place::new(0, lines), ReadErrorKind::NoNodes),

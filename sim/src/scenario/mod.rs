@@ -28,7 +28,7 @@ mod tests;
 use ferrosm_mad::time::Instant;
 
 pub use ast::{
-    AgentSet, CableVerb, CableRef, Column, Command, Every, ForeignSpec, NodeRef, NodeVerb, Percent,
+    AgentSet, CableRef, CableVerb, Column, Command, Every, ForeignSpec, NodeRef, NodeVerb, Percent,
     PlaceRef, PortRef, Query, Statement, Target, When, WireSet,
 };
 pub use error::{Problem, ScenarioError};
