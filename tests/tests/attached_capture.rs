@@ -1,5 +1,7 @@
 //! `ferrosm sim --capture`: a session of other people's programs, and what tshark makes of every packet of it.
 
+#![allow(clippy::unwrap_used, reason = "test helpers")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -7,9 +9,10 @@ use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::fabrics::by_spec;
 use ferrosm_tests::opensm::{OpenSm, osmtest};
-use ferrosm_tests::process::Launch;
+use ferrosm_tests::process::{Launch, poll_until};
 
 const DEADLINE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// What tshark 4.0 has no dissector for: class and attribute.
 const UNKNOWN_TO_TSHARK: [(&str, &str); 3] = [
@@ -51,8 +54,7 @@ fn number(text: &str) -> u64 {
 /// A session with all that OpenSM and its clients send. Returns how many packets programs sent, and nodes of their own
 /// accord, as the server says.
 fn session() -> (FabricServer, u64) {
-    let sim =
-        FabricServer::try_serve(&by_spec("star:3"), &["--capture", "session.pcapng"]).unwrap();
+    let sim = FabricServer::try_serve(&by_spec("star:3"), &["--capture", "live.pcapng"]).unwrap();
     let mut sm = OpenSm::start(&sim, None, &[]);
     sm.wait_until_up(1);
     let far = "host-2 mlx5_0";
@@ -78,16 +80,36 @@ fn session() -> (FabricServer, u64) {
     }
     sim.tell("cut \"host-1 mlx5_0\"[1]");
     sm.wait_until_up(2);
+    // OpenSM goes on: nobody would answer the traps else. The file is taken when two looks agree, on what is in it too:
+    // the server writes when it has nothing else to do.
+    let mut last = None;
+    let sent = poll_until(DEADLINE, PAUSE, || {
+        let before = packets(&sim.tell("status"));
+        let length = std::fs::copy(
+            sim.dir().join("live.pcapng"),
+            sim.dir().join("session.pcapng"),
+        )
+        .map_err(|e| e.to_string())?;
+        let seen = Some((before, packets(&sim.tell("status")), length));
+        if seen == last && seen.is_some_and(|(before, after, _)| before == after) {
+            return Ok(before);
+        }
+        last = seen;
+        Err(format!("packets and bytes: {seen:?}"))
+    });
     drop(sm);
-    let status = sim.tell("status");
+    (sim, sent.unwrap())
+}
+
+/// What programs sent, and nodes of their own accord.
+fn packets(status: &str) -> u64 {
     let count = |what: &str| -> u64 {
         let before = status.split_once(what).map(|(before, _)| before);
         let word = before.and_then(|text| text.split_whitespace().next_back());
         word.and_then(|word| word.parse().ok())
             .unwrap_or_else(|| panic!("{what}: {status}"))
     };
-    let sent = count(" packets sent") + count(" traps");
-    (sim, sent)
+    count(" packets sent") + count(" traps")
 }
 
 /// Nothing malformed, nothing that tshark warns of, nothing unknown but what it cannot know, and transfers that are whole.

@@ -3,6 +3,8 @@
 //! What they tell is held against the text that the fabric was loaded from, against each other, and against what
 //! was done to the fabric. They read it with code of their own.
 
+#![allow(clippy::unwrap_used, reason = "test helpers")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -118,9 +120,11 @@ fn compare(name: &str, written: &str, found: &str, wrong: &mut Vec<String>) {
     }
 }
 
-/// Every kind of node and link that the generators know. HDR is the fastest that Debian's ibnetdiscover and ours
-/// both write; faster ones are in the next test.
-const SHAPES: [&str; 12] = [
+/// Every kind of node and link that the generators know.
+const SHAPES: [&str; 15] = [
+    "star:3;speed=FDR",
+    "star:3;speed=NDR",
+    "star:3;speed=XDR",
     "back-to-back",
     "fat-tree:4;sharp",
     "fat-tree:4;routers=2;loopbacks=2;plugs=2",
@@ -145,6 +149,8 @@ fn ibnetdiscover_gives_the_file_back() {
             .run("ibnetdiscover", &[])
             .expect_success()
             .stdout;
+        // infiniband-diags 44 is older than XDR and prints that it does not know the speed.
+        let text = text.replace("xXDR\n", "x???\n");
         compare(spec, &text, &found, &mut wrong);
         let (written, found) = (records(&text), records(&found));
         for (head, lines) in &found {
