@@ -199,3 +199,41 @@ fn ibacm_resolves_names_over_the_fabric() {
         assert!(ended.stderr.is_empty(), "{}", ended.describe());
     }
 }
+
+/// A C program against libibverbs' own header: what it is told of sends, receives, and mistakes.
+#[test]
+fn queue_pairs_do_what_the_header_promises() {
+    let sim = FabricServer::shape("star:4");
+    let source = programs::workspace().join("tests/clients/datagrams.c");
+    let program = sim.dir().join("datagrams");
+    let _ = Launch::new("cc")
+        .args(&["-Wall", "-Werror", "-o", &program.to_string_lossy()])
+        .args(&[&*source.to_string_lossy(), "-libverbs"])
+        .start(sim.dir())
+        .wait(PATIENCE)
+        .expect_success();
+    let mut sm = OpenSm::start(&sim, Some(HOSTS[0]), &[]);
+    sm.wait_until_up(1);
+    let launch = sim.launch(&program.to_string_lossy(), Some(HOSTS[1]));
+    let ended = launch.start(sim.dir()).wait(PATIENCE).expect_success();
+    let complaint = "ferrosm attach: the simulated adapter has queue pairs for unreliable datagrams (UD) only\n";
+    assert_eq!(ended.stderr, complaint);
+    let mut lines: Vec<&str> = ended.stdout.lines().collect();
+    // The two ends of the first message complete in any order.
+    lines[3..5].sort_unstable();
+    let expected = [
+        "connected: Operation not supported",
+        "too early: Invalid argument",
+        "too early: Invalid argument",
+        "got 11: success, 46 bytes, hello, from first, lid own, global 1",
+        "sent 22: success",
+        "long: local length error",
+        "short: local length error",
+        "full: Cannot allocate memory",
+        "flushed: Work Request Flushed Error",
+        "flushed: Work Request Flushed Error",
+        "busy: Device or resource busy",
+        "ends: 0 0",
+    ];
+    assert_eq!(lines, expected);
+}
