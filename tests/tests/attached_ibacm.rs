@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ferrosm_tests::clients::Clients;
@@ -43,17 +43,20 @@ impl<'s> IbAcm<'s> {
     /// Its only endpoint is called `name`.
     fn start(sim: &'s FabricServer, node: &'static str, name: &str) -> Self {
         let dir = sim.dir().join(name);
-        fs::create_dir(&dir).unwrap();
+        fs::create_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
         let (log, addresses, options) =
             (dir.join("log"), dir.join("addresses"), dir.join("options"));
-        fs::write(&addresses, format!("{name} mlx5_0 1 default\n")).unwrap();
+        let write = |file: &Path, text: String| {
+            fs::write(file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        };
+        write(&addresses, format!("{name} mlx5_0 1 default\n"));
         let text = format!(
             "log_file {}\nlock_file {}\nlog_level 2\nserver_mode unix\naddr_prot acm\nroute_prot sa\n\
              timeout 300\nretries 3\n",
             log.display(),
             dir.join("lock").display()
         );
-        fs::write(&options, text).unwrap();
+        write(&options, text);
         let ibacm = programs::find("ibacm".as_ref());
         let process = Launch::new("unshare")
             .args(&own_namespace("unshare"))
