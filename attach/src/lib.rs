@@ -14,8 +14,7 @@
 //!   own function on purpose: waiting must be a cancellation point, because OpenSM ends its receiving thread with
 //!   `pthread_cancel`.
 //! * No thread, no signal handler, no constructor: a foreign process is left as it is.
-//! * `unsafe` stands in [`interpose`] and [`next`], which face C, and where [`verbs`] reaches into the program's buffers. The rest is
-//!   safe.
+//! * `unsafe` stands in [`interpose`] and [`next`] alone: they face C. The rest is safe.
 //!
 //! # What it does not do
 //!

@@ -60,7 +60,7 @@ macro_rules! define {
 mod files;
 mod io;
 mod open;
-mod verbs;
+pub(crate) mod verbs;
 mod waits;
 
 use std::ffi::{CStr, CString, c_char};

@@ -3,16 +3,14 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`abi`] | layouts and numbers of the public header |
 //! | [`device`] | devices, opened devices, what is asked of the server |
 //! | [`queue`] | queue pairs, completion queues, completion channels |
-//! | [`memory`] | the program's buffers |
 //!
-//! The C functions are in `interpose::verbs`. Not here: connected services, shared receive queues, memory windows, inline and
+//! The C functions, the layouts of the public header ([`abi`]) and the program's buffers ([`memory`]) are in `interpose::verbs`. Not here: connected services, shared receive queues, memory windows, inline and
 //! immediate data, extended queue pairs. A post that is not possible completes with an error, and does not put the queue pair into
 //! the error state.
 
-pub(crate) mod abi;
 pub(crate) mod device;
-pub(crate) mod memory;
 pub(crate) mod queue;
+
+pub(crate) use crate::interpose::verbs::{abi, memory};

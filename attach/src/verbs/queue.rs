@@ -19,9 +19,9 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec};
 use rustix::io::Errno;
 
-use super::abi::{self, Sge, Wc, status};
+use super::abi::{self, Wc, status};
 use super::device::ask;
-use super::memory;
+use super::memory::Pieces;
 use crate::config::Config;
 use crate::server::{Connection, Failure, unexpected};
 
@@ -46,7 +46,7 @@ pub(crate) mod state {
 /// A buffer that waits for a message.
 struct Buffer {
     wr_id: u64,
-    pieces: Vec<Sge>,
+    pieces: Pieces,
 }
 
 /// A queue pair's end of its rings.
@@ -119,7 +119,7 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn post_buffer(&self, wr_id: u64, pieces: &[Sge]) -> Result<(), Errno> {
+    pub(crate) fn post_buffer(&self, wr_id: u64, pieces: Pieces) -> Result<(), Errno> {
         if self.set_up().state == state::RESET {
             return Err(Errno::INVAL);
         }
@@ -127,7 +127,6 @@ impl Endpoint {
         if buffers.len() >= self.most_buffers {
             return Err(Errno::NOMEM);
         }
-        let pieces = pieces.to_vec();
         buffers.push_back(Buffer { wr_id, pieces });
         Ok(())
     }
@@ -174,18 +173,14 @@ impl Endpoint {
         }
     }
 
-    #[allow(unsafe_code, reason = "the program's buffers")]
     fn complete(&self, buffer: &Buffer, message: &Received) -> Wc {
         let len = GRH_BYTES + message.payload.len();
-        let fits = memory::room(&buffer.pieces) >= len;
+        let fits = buffer.pieces.room() >= len;
         if fits {
-            // SAFETY: the program posted these buffers and has not yet got them back.
-            unsafe {
-                if let Some(grh) = &message.grh {
-                    memory::scatter(&buffer.pieces, 0, grh);
-                }
-                memory::scatter(&buffer.pieces, GRH_BYTES, &message.payload);
+            if let Some(grh) = &message.grh {
+                buffer.pieces.scatter(0, grh);
             }
+            buffer.pieces.scatter(GRH_BYTES, &message.payload);
         }
         let byte = |number: u32| u8::try_from(number).unwrap_or(0);
         Wc {

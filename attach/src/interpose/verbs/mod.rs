@@ -7,7 +7,9 @@
     reason = "functions without a result have one for the macro"
 )]
 
+pub(crate) mod abi;
 mod devices;
+pub(crate) mod memory;
 mod queues;
 mod refused;
 
@@ -16,7 +18,6 @@ use std::ffi::c_int;
 use rustix::io::Errno;
 
 use crate::next::fail;
-use crate::verbs::abi;
 use crate::verbs::device::Context;
 
 /// The object around a context that [`devices`] made.

@@ -15,7 +15,7 @@ use super::{context_of, number, object};
 use crate::config::config;
 use crate::next::fail;
 use crate::verbs::abi::{self, Wc, mask, status};
-use crate::verbs::memory;
+use crate::verbs::memory::Pieces;
 use crate::verbs::queue::{Channel, Completions, Endpoint, state};
 
 #[repr(C)]
@@ -66,15 +66,17 @@ unsafe fn endpoint<'a>(qp: *mut abi::Qp) -> &'a Arc<Endpoint> {
 
 /// # Safety
 ///
-/// `list` has `count` entries.
-unsafe fn pieces<'a>(list: *const abi::Sge, count: c_int) -> &'a [abi::Sge] {
-    match usize::try_from(count) {
+/// `list` has `count` entries, which are buffers of the program's as in a work request.
+unsafe fn pieces(list: *const abi::Sge, count: c_int) -> Pieces {
+    let list = match usize::try_from(count) {
         // SAFETY: promised by the caller.
         Ok(count) if count > 0 && !list.is_null() => unsafe {
             std::slice::from_raw_parts(list, count)
         },
         Ok(_) | Err(_) => &[],
-    }
+    };
+    // SAFETY: promised by the caller.
+    unsafe { Pieces::new(list) }
 }
 
 pub(super) unsafe extern "C" fn poll_cq(cq: *mut abi::Cq, most: c_int, out: *mut Wc) -> c_int {
@@ -105,10 +107,10 @@ unsafe fn message(wr: &abi::SendWr) -> Result<Send, u32> {
     // SAFETY: an address handle of this library, and the program's buffers.
     let (attr, payload) = unsafe {
         let list = pieces(wr.sg_list, wr.num_sge);
-        if memory::room(list) > ferrosm_channel::verbs::MAX_DATAGRAM {
+        if list.room() > ferrosm_channel::verbs::MAX_DATAGRAM {
             return Err(status::LOC_LEN_ERR);
         }
-        ((*wr.ah.cast::<Ah>()).attr, memory::gather(list))
+        ((*wr.ah.cast::<Ah>()).attr, list.gather())
     };
     let route = Route {
         dgid: abi::gid_bytes(attr.grh.dgid),

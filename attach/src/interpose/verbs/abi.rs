@@ -1,6 +1,6 @@
 //! What libibverbs' public header lays down: structures and numbers (`infiniband/verbs.h`, ABI of rdma-core 17 and later).
 //!
-//! Only layouts; compared with the header itself in `tests/real/layout.rs`.
+//! Only layouts; compared with the header itself by the test below.
 
 use std::ffi::{c_char, c_int, c_void};
 

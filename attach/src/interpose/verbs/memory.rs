@@ -1,0 +1,69 @@
+//! The program's buffers that its work requests name.
+
+use super::abi::Sge;
+
+/// Buffers of a work request, one after the other.
+pub(crate) struct Pieces(Vec<Sge>);
+
+impl Pieces {
+    /// # Safety
+    ///
+    /// The buffers are the program's, and stay what a work request promises until it completes: readable for a send, writable
+    /// for a receive.
+    pub(crate) unsafe fn new(buffers: &[Sge]) -> Self {
+        Self(buffers.to_vec())
+    }
+
+    /// Bytes of all together.
+    pub(crate) fn room(&self) -> usize {
+        self.0.iter().map(|sge| sge.length as usize).sum()
+    }
+
+    /// What is in them.
+    pub(crate) fn gather(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.room());
+        for sge in self.0.iter().filter(|sge| sge.length > 0) {
+            let (start, length) = (sge.addr as *const u8, sge.length as usize);
+            // SAFETY: promised to `new`.
+            bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(start, length) });
+        }
+        bytes
+    }
+
+    /// Puts bytes into them, leaving out the first `skip` bytes of room.
+    pub(crate) fn scatter(&self, mut skip: usize, mut bytes: &[u8]) {
+        for sge in &self.0 {
+            let length = sge.length as usize;
+            let offset = skip.min(length);
+            skip -= offset;
+            let now = bytes.len().min(length - offset);
+            if now > 0 {
+                let start = (sge.addr + offset) as *mut u8;
+                // SAFETY: promised to `new`; our bytes are not in there.
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, now) };
+            }
+            bytes = &bytes[now..];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_go_through_pieces() {
+        let mut buffers = [[0u8; 5], [0; 5], [0; 5]];
+        let sge = |buffer: &mut [u8; 5]| Sge {
+            addr: buffer.as_mut_ptr() as usize,
+            length: 5,
+            lkey: 0,
+        };
+        let list = buffers.each_mut().map(sge);
+        // SAFETY: the buffers live.
+        let pieces = unsafe { Pieces::new(&list) };
+        assert_eq!(pieces.room(), 15);
+        pieces.scatter(7, b"abcdef");
+        assert_eq!(pieces.gather(), b"\0\0\0\0\0\0\0abcdef\0\0");
+    }
+}
