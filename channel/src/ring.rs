@@ -93,11 +93,20 @@ impl Ring<'_> {
     /// Consumer: copies the first bytes of a frame, as many as `out` has (at most `frame.len`).
     pub(crate) fn copy(&self, frame: Frame, out: &mut [u8]) {
         let len = out.len().min(frame.len);
-        let mut position = frame.start;
-        for chunk in out[..len].chunks_mut(8) {
-            let bytes = self.cell(position).load(Ordering::Relaxed).to_ne_bytes();
-            chunk.copy_from_slice(&bytes[..chunk.len()]);
-            position = position.wrapping_add(8);
+        let first = (frame.start & (RING - 1)) as usize / 8;
+        let (words, end) = out[..len].as_chunks_mut::<8>();
+        // Up to the end of the memory, and on from its beginning.
+        let (here, wrapped) = words.split_at_mut(words.len().min(self.cells.len() - first));
+        for (word, cell) in here.iter_mut().zip(&self.cells[first..]) {
+            *word = cell.load(Ordering::Relaxed).to_ne_bytes();
+        }
+        for (word, cell) in wrapped.iter_mut().zip(self.cells) {
+            *word = cell.load(Ordering::Relaxed).to_ne_bytes();
+        }
+        if !end.is_empty() {
+            let last = frame.start.wrapping_add(padded(len) - 8);
+            let bytes = self.cell(last).load(Ordering::Relaxed).to_ne_bytes();
+            end.copy_from_slice(&bytes[..end.len()]);
         }
     }
 

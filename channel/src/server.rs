@@ -81,16 +81,16 @@ impl ServerEnd {
                 let _ = futex::wake(direction.room_wanted, futex::Flags::empty(), 1 << 30);
             }
         };
-        if self.assembly.pull(&direction.ring, freed)? {
-            *message = self.assembly.take();
-            return Ok(true);
-        }
-        if self.assembly.is_partial() {
-            return Ok(false);
-        }
         let Some(frame) = direction.ring.front()? else {
             return Ok(false);
         };
+        if frame.rest > 0 || self.assembly.is_partial() {
+            let whole = self.assembly.pull(&direction.ring, freed)?;
+            if whole {
+                *message = self.assembly.take();
+            }
+            return Ok(whole);
+        }
         message.resize(frame.len, 0);
         direction.ring.copy(frame, message);
         direction.ring.release(frame);
