@@ -258,12 +258,12 @@ const READS: &[Known] = &[
         ours: "status 0x1c",
         ibsim: "status 0x0",
         told: [
-            "P_KeyTable of a port that is not there, or of a CA with a port",
+            "P_KeyTable of a switch port that is not there",
             "status 0x1C",
             "what lies in memory",
         ],
         right: Right::Ours,
-        why: "a CA's modifier has no port; a wrong one is an invalid field",
+        why: "invalid field; a CA's modifier has no port, and ours ignores one there",
     },
     Known {
         id: "d-sl2vl",
@@ -571,6 +571,6 @@ const READS: &[Known] = &[
             "other fields, datagrams of 288 bytes",
         ],
         right: Right::Ours,
-        why: "VL15 is not counted, words are those on the wire",
+        why: "packets of every lane count, words are those on the wire",
     },
 ];
