@@ -29,7 +29,8 @@ impl OpenSm {
         let log = sim.dir().join(format!("{name}.log"));
         let process = sim
             .launch("opensm", node)
-            .args(&["-e", "-f", &log.to_string_lossy()])
+            // -d 2: each line is written at once.
+            .args(&["-e", "-d", "2", "-f", &log.to_string_lossy()])
             .args(args)
             .start(sim.dir());
         Self { process, log }
