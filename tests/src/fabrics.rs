@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use ferrosm_sim::{generate, ibnet};
 
+use crate::programs::shared_topologies;
+
 /// Where Debian's ibsim-utils keeps its examples.
 const EXAMPLES: &str = "/usr/share/doc/ibsim-utils/net-examples";
 
@@ -36,4 +38,39 @@ pub fn ibsim_example(name: &str) -> String {
             file.display()
         )
     })
+}
+
+/// The fabrics that real sites saved, name and text, where they are at hand; none elsewhere, and then it says so.
+///
+/// # Panics
+/// If the folder is there and cannot be read, or is empty.
+#[must_use]
+#[expect(
+    clippy::print_stdout,
+    reason = "tells the reader why a test had nothing to do"
+)]
+pub fn saved() -> Vec<(String, String)> {
+    let Some(dir) = shared_topologies() else {
+        println!("no saved fabrics here");
+        return Vec::new();
+    };
+    let mut files: Vec<PathBuf> = fs::read_dir(&dir)
+        .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
+        .map(|entry| {
+            entry
+                .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
+                .path()
+        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "net"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} is empty", dir.display());
+    files
+        .into_iter()
+        .map(|file| {
+            let text = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+            let name = file.display().to_string();
+            (name, String::from_utf8_lossy(&text).into_owned())
+        })
+        .collect()
 }

@@ -12,9 +12,9 @@ use ferrosm_tests::clients::Clients;
 use ferrosm_tests::diags::{Kind, Net, parse_links, parse_smpquery};
 use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::fabrics::by_spec;
+use ferrosm_tests::fabrics::saved;
 use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::poll_until;
-use ferrosm_tests::programs::shared_topologies;
 
 const SETTLE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
@@ -185,27 +185,10 @@ fn ibnetdiscover_gives_strange_names_back() {
 /// The fabrics that real sites saved, with the LIDs that they had.
 #[test]
 fn ibnetdiscover_gives_saved_fabrics_back() {
-    let Some(dir) = shared_topologies() else {
-        println!("no saved fabrics here");
-        return;
-    };
     let mut wrong = Vec::new();
-    let mut files: Vec<_> = std::fs::read_dir(&dir)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|e| e == "net"))
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "{} is empty", dir.display());
-    for file in files {
-        let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
+    for (name, text) in saved() {
         let found = FabricServer::serve(&text).run("ibnetdiscover", &[]);
-        compare(
-            &file.display().to_string(),
-            &text,
-            &found.stdout,
-            &mut wrong,
-        );
+        compare(&name, &text, &found.stdout, &mut wrong);
     }
     wrong.truncate(40);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

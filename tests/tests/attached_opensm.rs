@@ -9,9 +9,9 @@ use std::time::Duration;
 use ferrosm_sim::generate::from_spec;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::fabrics::saved;
 use ferrosm_tests::opensm::{OpenSm, complaints, osmtest};
 use ferrosm_tests::process::{Signal, poll_until};
-use ferrosm_tests::programs::shared_topologies;
 
 const SETTLE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -64,22 +64,9 @@ fn opensm_brings_every_shape_up_without_a_complaint() {
 /// The fabrics that real sites saved, where they are at hand.
 #[test]
 fn opensm_brings_saved_fabrics_up() {
-    let Some(dir) = shared_topologies() else {
-        println!("no saved fabrics here");
-        return;
-    };
     let mut wrong = Vec::new();
-    let mut files: Vec<_> = std::fs::read_dir(&dir)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|e| e == "net"))
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "{} is empty", dir.display());
-    for file in files {
-        let text = std::fs::read(&file).unwrap();
-        let name = file.display();
-        let sim = match FabricServer::try_serve(&String::from_utf8_lossy(&text), &[]) {
+    for (name, text) in saved() {
+        let sim = match FabricServer::try_serve(&text, &[]) {
             Ok(sim) => sim,
             Err(reason) => {
                 wrong.push(format!("{name}: {reason}"));
