@@ -54,15 +54,18 @@ pub fn saved() -> Vec<(String, String)> {
         println!("no saved fabrics here");
         return Vec::new();
     };
-    let mut files: Vec<PathBuf> = fs::read_dir(&dir)
-        .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
-        .map(|entry| {
-            entry
-                .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
-                .path()
-        })
-        .filter(|path| path.extension().is_some_and(|extension| extension == "net"))
-        .collect();
+    let mut files = Vec::new();
+    for folder in [dir.clone(), dir.join("ibutils")] {
+        // The one with ibutils' own examples may be missing.
+        for entry in fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry
+                .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+                .path();
+            if path.extension().is_some_and(|extension| extension == "net") {
+                files.push(path);
+            }
+        }
+    }
     files.sort();
     assert!(!files.is_empty(), "{} is empty", dir.display());
     files
