@@ -42,14 +42,7 @@ where
     let Some(path) = file else {
         return Ok((Box::new(sender), Box::new(receiver), None));
     };
-    let refuse = |e: std::io::Error| {
-        Failure::with_hint(
-            format!("cannot record to {}: {e}", path.display()),
-            "Name another file with --capture.",
-        )
-    };
-    let out = BufWriter::with_capacity(1 << 16, File::create(path).map_err(refuse)?);
-    let tap = Tap::new(CaptureWriter::new(out, interface).map_err(refuse)?, unix_ns);
+    let tap = Tap::new(begin(path, interface)?, unix_ns);
     let capture = Capture {
         tap: tap.clone(),
         path: path.to_owned(),
@@ -61,7 +54,23 @@ where
     ))
 }
 
-fn unix_ns() -> u64 {
+/// Begins a file; `interface` is what its packets are said to come from.
+///
+/// # Errors
+/// If the file cannot be made.
+pub fn begin(path: &Path, interface: &str) -> Result<CaptureWriter<BufWriter<File>>, Failure> {
+    let refuse = |e: std::io::Error| {
+        Failure::with_hint(
+            format!("cannot record to {}: {e}", path.display()),
+            "Name another file with --capture.",
+        )
+    };
+    let out = BufWriter::with_capacity(1 << 16, File::create(path).map_err(refuse)?);
+    CaptureWriter::new(out, interface).map_err(refuse)
+}
+
+/// The time that a capture gives to what it records: nanoseconds after 1970.
+pub fn unix_ns() -> u64 {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();

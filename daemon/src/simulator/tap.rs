@@ -6,7 +6,6 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 use ferrosm_mad::capture::{CaptureWriter, OnWire};
 use ferrosm_mad::mad::MAD_LEN;
@@ -15,6 +14,7 @@ use ferrosm_sim::fabric::Packet;
 use ferrosm_sim::net::{Event, Net};
 use tracing::error;
 
+use crate::capture;
 use crate::failure::Failure;
 
 /// A capture that is being written.
@@ -36,14 +36,7 @@ impl PacketTap {
     /// # Errors
     /// If the file cannot be made.
     pub fn begin(path: &Path, net: &mut Net) -> Result<Self, Failure> {
-        let refuse = |e: io::Error| {
-            Failure::with_hint(
-                format!("cannot record to {}: {e}", path.display()),
-                "Name another file with --capture.",
-            )
-        };
-        let out = BufWriter::with_capacity(1 << 16, File::create(path).map_err(refuse)?);
-        let writer = CaptureWriter::new(out, "simulated fabric").map_err(refuse)?;
+        let writer = capture::begin(path, "simulated fabric")?;
         let state = Arc::new(Mutex::new(State {
             writer,
             failed: None,
@@ -61,7 +54,7 @@ impl PacketTap {
             if state.failed.is_none() {
                 state.failed = state
                     .writer
-                    .write_on_wire(unix_ns(), &on_wire(event.packet), &comment)
+                    .write_on_wire(capture::unix_ns(), &on_wire(event.packet), &comment)
                     .err();
             }
         });
@@ -97,11 +90,4 @@ fn on_wire(packet: &Packet) -> OnWire<'_> {
         datagram: packet.datagram.map(|d| (d.q_key, len)),
         mad: &packet.mad,
     }
-}
-
-fn unix_ns() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,13 +1,13 @@
 //! Packets that go by LID go where the tables say, and nowhere else.
 
 use ferrosm_mad::attr::{LftBlock, NodeInfo, PortState, SlToVl, id};
-use ferrosm_mad::ids::{AttrMod, Lid, PortNum, Qpn, Sl, Tid, Vl};
-use ferrosm_mad::mad::{Address, Mad, MadHeader, MadOut, Method, MgmtClass, Status};
+use ferrosm_mad::ids::{Lid, PortNum, Qpn, Sl, Vl};
+use ferrosm_mad::mad::{Address, MadOut, Status};
 use ferrosm_mad::smp;
 use ferrosm_sim::fabric::{DropReason, Verdict};
 use ferrosm_sim::spec::PortAt;
 
-use crate::rig::{Rig, chain, path_to};
+use crate::rig::{Rig, chain, path_to, sa_query};
 
 fn configured() -> Rig {
     let mut rig = Rig::new(&chain(3));
@@ -112,17 +112,7 @@ fn a_port_answers_to_all_lids_of_its_lmc() {
 
 /// A query to the SA port of the far end, on an SL.
 fn query(sl: u8) -> MadOut {
-    let mad = Mad::new(&MadHeader {
-        base_version: 1,
-        mgmt_class: MgmtClass::SubnAdm,
-        class_version: 2,
-        method: Method::Get,
-        status: 0,
-        class_specific: 0,
-        tid: Tid(5),
-        attr_id: id::NODE_INFO,
-        attr_mod: AttrMod(0),
-    });
+    let mad = sa_query();
     MadOut {
         to: Address {
             lid: Lid(5),

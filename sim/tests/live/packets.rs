@@ -6,12 +6,12 @@ use ferrosm_mad::attr::{
     TrapNumber, id,
 };
 use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, Lid, PKey, PortGuid, PortNum, Qpn, Sl, Tid, Vl};
-use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, MadOut, Method, MgmtClass, Status};
+use ferrosm_mad::mad::{Address, MadIn, MadOut, Status};
 use ferrosm_mad::smp;
 use ferrosm_sim::fabric::{Delivery, DropReason, Grh, Packet, PortCounter, Verdict};
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 
-use crate::rig::{Rig, cable, chain, node, path_to};
+use crate::rig::{Rig, cable, chain, node, path_to, sa_query};
 
 /// The right end of the chain.
 const FAR: PortAt = PortAt { node: 4, port: 1 };
@@ -26,17 +26,7 @@ pub(crate) fn configured() -> Rig {
 
 /// A query from LID 1 to a program on QP1.
 fn query(rig: &Rig, dlid: u16) -> Packet {
-    let mad = Mad::new(&MadHeader {
-        base_version: 1,
-        mgmt_class: MgmtClass::SubnAdm,
-        class_version: 2,
-        method: Method::Get,
-        status: 0,
-        class_specific: 0,
-        tid: Tid(5),
-        attr_id: id::NODE_INFO,
-        attr_mod: AttrMod(0),
-    });
+    let mad = sa_query();
     let to = Address {
         qpn: Qpn(1),
         ..Address::smp(Lid(dlid))

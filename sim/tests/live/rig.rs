@@ -6,7 +6,7 @@ use ferrosm_mad::attr::{
 use ferrosm_mad::ids::{
     AttrId, AttrMod, Lid, MKey, NodeGuid, PortGuid, PortNum, SystemImageGuid, Tid,
 };
-use ferrosm_mad::mad::{Address, MadIn, MadOut, Method, Status};
+use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, MadOut, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, DrPath, SmpRequest};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::fabric::{Delivery, Fabric, Verdict};
@@ -250,4 +250,19 @@ impl Rig {
         };
         self.send(&mad).0
     }
+}
+
+/// A question that only a program answers: of subnet administration.
+pub(crate) fn sa_query() -> Mad {
+    Mad::new(&MadHeader {
+        base_version: 1,
+        mgmt_class: MgmtClass::SubnAdm,
+        class_version: 2,
+        method: Method::Get,
+        status: 0,
+        class_specific: 0,
+        tid: Tid(5),
+        attr_id: id::NODE_INFO,
+        attr_mod: AttrMod(0),
+    })
 }

@@ -623,21 +623,26 @@ fn the_class_header_is_in_every_segment_and_data_begins_where_the_class_says() {
     }
 }
 
+/// So many packets arrive, all others are lost.
+fn the_first(arrive: u32) -> impl FnMut(&Packet) -> Fate {
+    let mut count = 0;
+    move |_| {
+        count += 1;
+        if count > arrive {
+            Fate::Lost
+        } else {
+            Fate::Arrives
+        }
+    }
+}
+
 #[test]
 fn a_closed_file_takes_its_transfers_with_it() {
     // The sender goes: the receiver gives up after 40 s.
     let mut pair = Pair::new();
     let tid = pair.ask(60_000);
     pair.answer(tid, 3, &data(100_000));
-    let mut count = 0;
-    pair.hosts.run_with(|_| {
-        count += 1;
-        if count > 40 {
-            Fate::Lost
-        } else {
-            Fate::Arrives
-        }
-    });
+    pair.hosts.run_with(the_first(40));
     pair.hosts.close(pair.server);
     pair.hosts.pass_ms(60_000);
     assert_eq!(
@@ -651,15 +656,7 @@ fn a_closed_file_takes_its_transfers_with_it() {
     let mut pair = Pair::new();
     let tid = pair.ask(60_000);
     pair.answer(tid, 1, &data(100_000));
-    let mut count = 0;
-    pair.hosts.run_with(|_| {
-        count += 1;
-        if count > 40 {
-            Fate::Lost
-        } else {
-            Fate::Arrives
-        }
-    });
+    pair.hosts.run_with(the_first(40));
     pair.hosts.close(pair.client);
     pair.hosts.pass_ms(60_000);
     assert_eq!(pair.hosts.read(pair.server).unwrap().0.status, 110);
