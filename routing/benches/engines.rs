@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use common::{Fabric, three_level, two_level};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use ferrosm_routing::{Previous, engine_by_name, verify};
+use ferrosm_routing::{Lanes, Previous, Request, engine_by_name, verify};
 
 fn engines(c: &mut Criterion) {
     let fabrics: [(u32, Fabric); 3] = [
@@ -32,23 +32,27 @@ fn engines(c: &mut Criterion) {
                 continue;
             };
             group.bench_with_input(BenchmarkId::new(name, hosts), &topo, |b, topo| {
-                b.iter(|| black_box(engine.route(topo, &Previous::none())));
+                b.iter(|| black_box(engine.route(&Request::new(topo))));
             });
         }
-        let Some(Ok(before)) = engine_by_name("updn").map(|e| e.route(&topo, &Previous::none()))
-        else {
+        let Some(Ok(before)) = engine_by_name("updn").map(|e| e.route(&Request::new(&topo))) else {
             continue;
         };
         group.bench_with_input(BenchmarkId::new("verify", hosts), &topo, |b, topo| {
-            b.iter(|| black_box(verify(topo, &before.tables)));
+            b.iter(|| black_box(verify(topo, &before.tables, &Lanes::single())));
         });
         let less = fabric.without_cable(fabric.cables.len() / 2).build();
-        let previous = Previous::of(&before);
+        let previous = Previous::tables_of(&before);
         group.bench_with_input(
             BenchmarkId::new("updn-lost-cable", hosts),
             &less,
             |b, less| {
-                b.iter(|| black_box(engine_by_name("updn").map(|e| e.route(less, &previous))));
+                b.iter(|| {
+                    black_box(
+                        engine_by_name("updn")
+                            .map(|e| e.route(&Request::new(less).after(&previous))),
+                    )
+                });
             },
         );
         group.bench_with_input(

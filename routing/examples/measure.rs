@@ -1,6 +1,6 @@
 //! Measures engines on fabrics of known shape: time, balance, stability after one lost cable.
-//! `cargo run --release -p ferrosm-routing --example measure [NAME-PART | FILE.net]...`, where a file is a fabric as
-//! ibnetdiscover prints it.
+//! `cargo run --release -p ferrosm-routing --example measure [engine=A,B] [NAME-PART | FILE.net]...`, where a file is a
+//! fabric as ibnetdiscover prints it.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use common::*;
 use ferrosm_routing::{
-    Engine, Previous, Routing, Tables, Topology, changed_blocks, engine_by_name, verify,
+    Engine, Previous, Request, Routing, Tables, Topology, changed_blocks, engine_by_name, verify,
 };
 
 fn main() {
@@ -25,6 +25,7 @@ fn main() {
         ("tree2-648-sharp", two_level(36, 18, 18, 1).with_sharp()),
         ("tree3-3456", three_level(12)),
         ("tree3-11664", three_level(18)),
+        ("tree3-43904", three_level(28)),
         ("tree3-thin", three_level_of(18, 20, 14)),
         ("torus-4x4x4", torus(&[4, 4, 4], 2)),
         ("torus-6x6x6", torus(&[6, 6, 6], 1)),
@@ -34,36 +35,62 @@ fn main() {
         ("random-60", random(60, 120, 200, 7)),
         ("random-200", random(200, 300, 800, 8)),
     ];
-    let only: Vec<String> = std::env::args().skip(1).collect();
+    let (asked, only): (Vec<String>, Vec<String>) = std::env::args()
+        .skip(1)
+        .partition(|a| a.starts_with("engine="));
+    let asked: Vec<&str> = asked.iter().flat_map(|a| a[7..].split(',')).collect();
+    let engines = if asked.is_empty() {
+        &["updn", "minhop"][..]
+    } else {
+        &asked
+    };
     for file in only.iter().filter(|o| o.ends_with(".net")) {
         let text = std::fs::read_to_string(file).unwrap();
-        report(file.rsplit('/').next().unwrap_or(file), &from_net(&text));
+        report(
+            file.rsplit('/').next().unwrap_or(file),
+            &from_net(&text),
+            engines,
+        );
     }
     for (name, fabric) in all {
         if only.is_empty() || only.iter().any(|o| name.contains(o.as_str())) {
-            report(name, &fabric);
+            report(name, &fabric, engines);
         }
     }
 }
 
-fn report(name: &str, fabric: &Fabric) {
+fn report(name: &str, fabric: &Fabric, engines: &[&str]) {
     let topo = fabric.build();
-    for engine in ["updn", "minhop"] {
+    for &engine in engines {
         let engine = engine_by_name(engine).unwrap();
         let mut best = f64::MAX;
         let mut routing = None;
         for _ in 0..5 {
             let t = Instant::now();
-            routing = Some(engine.route(&topo, &Previous::none()).unwrap());
+            routing = Some(engine.route(&Request::new(&topo)));
             best = best.min(t.elapsed().as_secs_f64());
+            if best > 1.0 {
+                break;
+            }
         }
-        let routing = routing.unwrap();
+        let routing = match routing.unwrap() {
+            Ok(routing) => routing,
+            Err(why) => {
+                println!(
+                    "{name:16} {:7} {:7.1} ms refuses: {why}",
+                    engine.name(),
+                    best * 1e3
+                );
+                continue;
+            }
+        };
         let t = Instant::now();
-        let proof = verify(&topo, &routing.tables);
+        let proof = verify(&topo, &routing.tables, &routing.lanes);
         let verified = t.elapsed().as_secs_f64();
         let text = match &proof {
             Ok(p) => format!(
-                "max {} mean {:.1} ratio {:.2} hops {:.3} pairs {}",
+                "{} lanes max {} mean {:.1} ratio {:.2} hops {:.3} pairs {}",
+                routing.lanes.vls,
                 p.max_load,
                 p.mean_load,
                 p.max_load as f64 / p.mean_load,
@@ -81,7 +108,7 @@ fn report(name: &str, fabric: &Fabric) {
         for note in &routing.notes {
             println!("      {note}");
         }
-        if proof.is_ok() && !fabric.cables.is_empty() {
+        if proof.is_ok() && !fabric.cables.is_empty() && best < 3.0 {
             lost_cable(fabric, &*engine, &topo, &routing);
         }
     }
@@ -95,17 +122,19 @@ fn lost_cable(fabric: &Fabric, engine: &dyn Engine, topo: &Topology, routed: &Ro
         }
         let ((a, pa), (b, pb)) = fabric.cables[cable];
         let less = degraded.build();
-        let previous = Previous::of(routed);
+        let previous = Previous::tables_of(routed);
         let before = &routed.tables;
         let t = Instant::now();
-        let after = engine.route(&less, &previous).unwrap();
+        let after = engine.route(&Request::new(&less).after(&previous)).unwrap();
         let took = t.elapsed().as_secs_f64();
-        let cold = engine.route(&less, &Previous::none()).unwrap();
-        let again = engine.route(topo, &Previous::of(&after)).unwrap();
+        let cold = engine.route(&Request::new(&less)).unwrap();
+        let again = engine
+            .route(&Request::new(topo).after(&Previous::tables_of(&after)))
+            .unwrap();
         let (entries, blocks) = changes(before, &after.tables);
         let (cold_entries, cold_blocks) = changes(before, &cold.tables);
         let using = |s: usize, p: u8| before[s].entries().iter().filter(|&&e| e == p).count();
-        let proof = verify(&less, &after.tables);
+        let proof = verify(&less, &after.tables, &after.lanes);
         println!(
             "      lost {a}:{pa}-{b}:{pb} {:6.1} ms: {entries} entries {blocks} blocks (used it: {} + {}; cold: \
              {cold_entries}, {cold_blocks}); restored: {}; {}",

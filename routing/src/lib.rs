@@ -9,6 +9,8 @@
 //! |---|---|
 //! | [`topology`] | the graph, built once per run |
 //! | [`tables`] | forwarding tables and their differences |
+//! | [`lanes`] | SLs of paths, VLs of SLs |
+//! | [`hints`] | what the operator says of the structure |
 //! | [`engine`] | the engines: one file each |
 //! | [`mod@verify`] | the proof |
 //! | [`select`] | first engine in the list whose tables pass the proof |
@@ -16,12 +18,18 @@
 #![forbid(unsafe_code)]
 
 pub mod engine;
+pub mod hints;
+pub mod lanes;
 pub mod select;
 pub mod tables;
 pub mod topology;
 pub mod verify;
 
-pub use engine::{ENGINE_NAMES, Engine, Previous, RouteError, Routing, engine_by_name};
+pub use engine::{
+    ENGINE_NAMES, Engine, LastRun, Previous, Request, RouteError, Routing, Trees, engine_by_name,
+};
+pub use hints::Hints;
+pub use lanes::{DATA_VLS_MAX, Lanes, PathSl, PortMaps, Sl2Vl};
 pub use select::{Refused, Selection, route_with};
 pub use tables::{Lft, Tables, changed_blocks};
 pub use topology::{Destination, EndPort, Link, SwitchIdx, Topology, TopologyBuilder};

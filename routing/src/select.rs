@@ -5,8 +5,7 @@
 
 use std::fmt;
 
-use crate::engine::{Previous, RouteError, Routing, engine_by_name};
-use crate::topology::Topology;
+use crate::engine::{Request, RouteError, Routing, engine_by_name};
 use crate::verify::{Failure, Proof, verify};
 
 /// The engine that is tried last.
@@ -52,11 +51,11 @@ pub struct Selection {
 ///
 /// On a connected graph `chosen` is always there.
 #[must_use]
-pub fn route_with(engines: &[&str], topo: &Topology, previous: &Previous) -> Selection {
+pub fn route_with(engines: &[&str], request: &Request<'_>) -> Selection {
     let mut refused: Vec<Refused> = Vec::new();
     let last = (!engines.contains(&LAST_RESORT)).then_some(LAST_RESORT);
     for name in engines.iter().copied().chain(last) {
-        let reason = match attempt(name, topo, previous) {
+        let reason = match attempt(name, request) {
             Ok(chosen) => {
                 return Selection {
                     chosen: Some(chosen),
@@ -76,10 +75,10 @@ pub fn route_with(engines: &[&str], topo: &Topology, previous: &Previous) -> Sel
     }
 }
 
-fn attempt(name: &str, topo: &Topology, previous: &Previous) -> Result<(Routing, Proof), Reason> {
+fn attempt(name: &str, request: &Request<'_>) -> Result<(Routing, Proof), Reason> {
     let engine = engine_by_name(name)
         .ok_or_else(|| Reason::Route(RouteError::UnknownEngine(name.to_owned())))?;
-    let routing = engine.route(topo, previous).map_err(Reason::Route)?;
-    let proof = verify(topo, &routing.tables).map_err(Reason::Proof)?;
+    let routing = engine.route(request).map_err(Reason::Route)?;
+    let proof = verify(request.topo, &routing.tables, &routing.lanes).map_err(Reason::Proof)?;
     Ok((routing, proof))
 }

@@ -7,6 +7,8 @@
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
+use crate::lanes::DATA_VLS_MAX;
+
 /// A switch of one [`Topology`]: dense, in the order in which [`TopologyBuilder::switch`] was
 /// called.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -26,7 +28,7 @@ impl SwitchIdx {
 }
 
 /// One end of a cable between two different switches.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Link {
     /// The port on this side.
     pub port: PortNum,
@@ -64,9 +66,10 @@ pub struct TopologyBuilder {
     switches: Vec<SwitchSpec>,
     links: Vec<((SwitchIdx, PortNum), (SwitchIdx, PortNum))>,
     end_ports: Vec<(SwitchIdx, EndPort)>,
+    vls: Vec<((SwitchIdx, PortNum), u8)>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct SwitchSpec {
     num_ports: u8,
     lid: Lid,
@@ -117,6 +120,12 @@ impl TopologyBuilder {
         ));
     }
 
+    /// Says how many data VLs a switch port operates, 1 to 15. Ports of which nothing is said have 15. Both ends of a
+    /// cable operate the lower number of the two.
+    pub fn vls(&mut self, at: (SwitchIdx, PortNum), count: u8) {
+        self.vls.push((at, count));
+    }
+
     /// Freezes the graph.
     #[must_use]
     pub fn build(self) -> Topology {
@@ -141,6 +150,15 @@ impl TopologyBuilder {
             if a.0 != b.0 && peers[ia].is_none() && peers[ib].is_none() {
                 peers[ia] = Some(b);
                 peers[ib] = Some(a);
+            }
+        }
+        let mut vls = vec![DATA_VLS_MAX; flat];
+        for &(at, count) in &self.vls {
+            if let Some(i) = exists(at) {
+                let far = peers[i].and_then(exists);
+                for end in [Some(i), far].into_iter().flatten() {
+                    vls[end] = vls[end].min(count.max(1));
+                }
             }
         }
         let mut end_ports: Vec<(SwitchIdx, EndPort)> = self
@@ -201,6 +219,7 @@ impl TopologyBuilder {
             switches: self.switches,
             port_base,
             peers,
+            vls,
             links,
             link_base,
             end_ports: end_ports.into_iter().map(|(_, e)| e).collect(),
@@ -214,12 +233,14 @@ impl TopologyBuilder {
 }
 
 /// An immutable fabric of switches, in compressed rows.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topology {
     switches: Vec<SwitchSpec>,
     /// First flat port number of each switch (its port 0), and the total.
     port_base: Vec<usize>,
     peers: Vec<Option<(SwitchIdx, PortNum)>>,
+    /// Data VLs by flat port number.
+    vls: Vec<u8>,
     links: Vec<Link>,
     link_base: Vec<usize>,
     end_ports: Vec<EndPort>,
@@ -299,6 +320,22 @@ impl Topology {
     #[must_use]
     pub fn top_lid(&self) -> Lid {
         self.top_lid
+    }
+
+    /// Data VLs that a port operates, 1 to 15.
+    #[must_use]
+    pub fn vls(&self, s: SwitchIdx, port: PortNum) -> u8 {
+        if port.raw() > self.num_ports(s) {
+            return 1;
+        }
+        self.vls[self.port_base[s.index()] + port.index()]
+    }
+
+    /// Data VLs that every channel between switches operates, 1 to 15.
+    #[must_use]
+    pub fn common_vls(&self) -> u8 {
+        let of = |s: SwitchIdx| self.links(s).iter().map(move |l| self.vls(s, l.port));
+        self.switches().flat_map(of).min().unwrap_or(DATA_VLS_MAX)
     }
 
     /// Number of directed switch-to-switch channels.

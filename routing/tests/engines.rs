@@ -15,7 +15,7 @@ mod oracle;
 use common::*;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
-    ENGINE_NAMES, Previous, Proof, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
+    ENGINE_NAMES, Lanes, Proof, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
     engine_by_name, verify,
 };
 use oracle::{Verdict, detours, judge};
@@ -24,7 +24,7 @@ use proptest::prelude::*;
 fn route(engine: &str, topo: &Topology) -> Routing {
     engine_by_name(engine)
         .unwrap()
-        .route(topo, &Previous::none())
+        .route(&Request::new(topo))
         .unwrap()
 }
 
@@ -32,7 +32,7 @@ fn proven(engine: &str, fabric: &Fabric) -> Proof {
     let topo = fabric.build();
     let routing = route(engine, &topo);
     assert_eq!(routing.engine, engine);
-    verify(&topo, &routing.tables).unwrap_or_else(|e| panic!("{e}"))
+    verify(&topo, &routing.tables, &Lanes::single()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 proptest! {
@@ -46,7 +46,7 @@ proptest! {
     ) {
         let topo = random(n, extra, hosts, seed).build();
         let updn = route("updn", &topo);
-        prop_assert!(verify(&topo, &updn.tables).is_ok());
+        prop_assert!(verify(&topo, &updn.tables, &Lanes::single()).is_ok());
         prop_assert_eq!(judge(&topo, &updn.tables), Verdict::Good);
         let minhop = route("minhop", &topo);
         let verdict = judge(&topo, &minhop.tables);
@@ -238,7 +238,12 @@ fn a_fabric_without_switches_needs_no_tables() {
     for engine in ENGINE_NAMES {
         let routing = route(engine, &topo);
         assert!(routing.tables.is_empty());
-        assert_eq!(verify(&topo, &routing.tables).unwrap().pairs, 0);
+        assert_eq!(
+            verify(&topo, &routing.tables, &Lanes::single())
+                .unwrap()
+                .pairs,
+            0
+        );
     }
 }
 
@@ -249,7 +254,7 @@ fn islands_are_refused() {
     for engine in ENGINE_NAMES {
         let refused = engine_by_name(engine)
             .unwrap()
-            .route(&topo, &Previous::none())
+            .route(&Request::new(&topo))
             .unwrap_err();
         assert_eq!(refused, RouteError::Disconnected { islands: 2 });
     }
@@ -289,7 +294,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
             .unwrap();
         pool.install(|| {
             let tables = route(engine, topo).tables;
-            let verdict = verify(topo, &tables);
+            let verdict = verify(topo, &tables, &Lanes::single());
             (tables, verdict)
         })
     };

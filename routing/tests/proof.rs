@@ -18,7 +18,7 @@ use common::*;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::select::Reason;
 use ferrosm_routing::{
-    Failure, Lft, Previous, SwitchIdx, Tables, Topology, engine_by_name, route_with, verify,
+    Failure, Lanes, Lft, Request, SwitchIdx, Tables, Topology, engine_by_name, route_with, verify,
 };
 use oracle::{Verdict, judge};
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ use proptest::prelude::*;
 fn tables(engine: &str, topo: &Topology) -> Tables {
     engine_by_name(engine)
         .unwrap()
-        .route(topo, &Previous::none())
+        .route(&Request::new(topo))
         .unwrap()
         .tables
 }
@@ -76,7 +76,7 @@ proptest! {
             let port = [0, 0xFF, 1, 2, 3, 4, 5][dice.below(7)];
             spoil(&mut tables, s, dice.below(usize::from(topo.top_lid().raw()) + 1) as u16, port);
         }
-        let outcome = verify(&topo, &tables);
+        let outcome = verify(&topo, &tables, &Lanes::single());
         prop_assert_eq!(verdict(outcome.as_ref().map(|_| ())), judge(&topo, &tables));
     }
 
@@ -86,7 +86,7 @@ proptest! {
     fn a_credit_loop_that_is_shown_is_real(n in 3usize..12, extra in 4usize..16, seed: u64) {
         let topo = random(n, extra, 3 * n, seed).build();
         let tables = tables("minhop", &topo);
-        let Err(Failure { cycle: Some(cycle), .. }) = verify(&topo, &tables) else {
+        let Err(Failure { cycle: Some(cycle), .. }) = verify(&topo, &tables, &Lanes::single()) else {
             return Ok(());
         };
         for (i, &(s, p)) in cycle.iter().enumerate() {
@@ -105,7 +105,7 @@ proptest! {
 fn minhop_on_a_ring_has_a_credit_loop() {
     for n in 4..9 {
         let topo = ring(n, 2).build();
-        let failure = verify(&topo, &tables("minhop", &topo)).unwrap_err();
+        let failure = verify(&topo, &tables("minhop", &topo), &Lanes::single()).unwrap_err();
         assert_eq!(failure.cycle.as_ref().map(Vec::len), Some(n));
         assert!(failure.to_string().contains("credit loop"), "{failure}");
     }
@@ -117,7 +117,7 @@ fn a_dropped_packet_is_found() {
     let topo = row();
     let mut tables = tables("updn", &topo);
     spoil(&mut tables, 1, 6, 0xFF);
-    let failure = verify(&topo, &tables).unwrap_err();
+    let failure = verify(&topo, &tables, &Lanes::single()).unwrap_err();
     assert_eq!((failure.unreachable.count, failure.loops.count), (2, 0));
     let first = failure.unreachable.first[0];
     assert_eq!(
@@ -136,7 +136,7 @@ fn a_packet_at_the_wrong_end_port_is_found() {
     let topo = row();
     let mut tables = tables("updn", &topo);
     spoil(&mut tables, 1, 6, 1);
-    let failure = verify(&topo, &tables).unwrap_err();
+    let failure = verify(&topo, &tables, &Lanes::single()).unwrap_err();
     assert!(
         failure
             .to_string()
@@ -151,7 +151,13 @@ fn a_packet_kept_by_the_owners_switch_is_found() {
     let topo = row();
     let mut tables = tables("updn", &topo);
     spoil(&mut tables, 2, 6, 0);
-    assert_eq!(verify(&topo, &tables).unwrap_err().unreachable.count, 3);
+    assert_eq!(
+        verify(&topo, &tables, &Lanes::single())
+            .unwrap_err()
+            .unreachable
+            .count,
+        3
+    );
 }
 
 /// The middle switch sends LID 6 back where it came from.
@@ -160,7 +166,7 @@ fn a_packet_that_circles_is_found() {
     let topo = row();
     let mut tables = tables("updn", &topo);
     spoil(&mut tables, 1, 6, 2);
-    let failure = verify(&topo, &tables).unwrap_err();
+    let failure = verify(&topo, &tables, &Lanes::single()).unwrap_err();
     assert_eq!((failure.unreachable.count, failure.loops.count), (0, 2));
     assert!(failure.to_string().contains("circles"), "{failure}");
 }
@@ -171,7 +177,13 @@ fn a_missing_table_is_found() {
     let topo = row();
     let mut tables = tables("updn", &topo);
     tables.pop();
-    assert!(verify(&topo, &tables).unwrap_err().unreachable.count > 0);
+    assert!(
+        verify(&topo, &tables, &Lanes::single())
+            .unwrap_err()
+            .unreachable
+            .count
+            > 0
+    );
 }
 
 /// Spines without end ports that cannot reach each other by LID: allowed, and counted. With an end
@@ -184,18 +196,29 @@ fn only_switches_with_end_ports_must_reach_switches() {
     let spines = topo.switches().filter(|&s| topo.end_ports(s).is_empty());
     let (a, b): (Vec<_>, Vec<_>) = spines.map(|s| (s.index(), topo.lid(s).raw())).unzip();
     spoil(&mut t, a[0], b[1], 0xFF);
-    assert_eq!(verify(&topo, &t).unwrap().idle_unreachable, 1);
+    assert_eq!(
+        verify(&topo, &t, &Lanes::single())
+            .unwrap()
+            .idle_unreachable,
+        1
+    );
     let topo = fabric.with_sharp().build();
     let mut t = tables("updn", &topo);
     spoil(&mut t, a[0], b[1], 0xFF);
-    assert_eq!(verify(&topo, &t).unwrap_err().unreachable.count, 1);
+    assert_eq!(
+        verify(&topo, &t, &Lanes::single())
+            .unwrap_err()
+            .unreachable
+            .count,
+        1
+    );
 }
 
 /// Counts of a fabric small enough to count by hand: 3 switches in a row, an end port each.
 #[test]
 fn the_figures_of_a_proof_are_right() {
     let topo = row();
-    let proof = verify(&topo, &tables("updn", &topo)).unwrap();
+    let proof = verify(&topo, &tables("updn", &topo), &Lanes::single()).unwrap();
     assert_eq!(proof.pairs, 18);
     assert_eq!(proof.hop_histogram, [0, 4, 2]);
     assert_eq!((proof.max_hops, proof.max_load, proof.channels), (2, 2, 4));
@@ -209,10 +232,10 @@ fn the_figures_of_a_proof_are_right() {
 #[test]
 fn the_first_engine_that_passes_is_taken() {
     let topo = ring(6, 1).build();
-    let selection = route_with(&["ftre", "minhop"], &topo, &Previous::none());
+    let selection = route_with(&["ftre", "minhop"], &Request::new(&topo));
     let (routing, proof) = selection.chosen.unwrap();
     assert_eq!(routing.engine, "updn");
-    assert_eq!(verify(&topo, &routing.tables), Ok(proof));
+    assert_eq!(verify(&topo, &routing.tables, &Lanes::single()), Ok(proof));
     assert_eq!(selection.refused.len(), 2);
     assert!(
         selection.refused[0]
@@ -221,7 +244,7 @@ fn the_first_engine_that_passes_is_taken() {
     );
     assert!(matches!(&selection.refused[1].reason, Reason::Proof(f) if f.cycle.is_some()));
     let tree = two_level(3, 1, 2, 1).build();
-    let selection = route_with(&["minhop", "updn"], &tree, &Previous::none());
+    let selection = route_with(&["minhop", "updn"], &Request::new(&tree));
     assert_eq!(selection.chosen.map(|c| c.0.engine), Some("minhop"));
     assert!(selection.refused.is_empty());
 }

@@ -9,15 +9,16 @@ use std::sync::Arc;
 
 use common::*;
 use ferrosm_routing::{
-    ENGINE_NAMES, Previous, Routing, Topology, changed_blocks, engine_by_name, verify,
+    ENGINE_NAMES, Lanes, Previous, Request, Routing, Topology, changed_blocks, engine_by_name,
+    verify,
 };
 use proptest::prelude::*;
 
 fn route(engine: &str, topo: &Topology, before: Option<&Routing>) -> Routing {
-    let previous = before.map_or_else(Previous::none, Previous::of);
+    let previous = before.map_or_else(Previous::none, Previous::tables_of);
     engine_by_name(engine)
         .unwrap()
-        .route(topo, &previous)
+        .route(&Request::new(topo).after(&previous))
         .unwrap()
 }
 
@@ -69,8 +70,8 @@ proptest! {
         let (full, less) = (fabric.build(), less.build());
         let before = route("updn", &full, None);
         let during = route("updn", &less, Some(&before));
-        prop_assert!(verify(&less, &during.tables).is_ok());
-        prop_assert!(verify(&full, &route("updn", &full, Some(&during)).tables).is_ok());
+        prop_assert!(verify(&less, &during.tables, &Lanes::single()).is_ok());
+        prop_assert!(verify(&full, &route("updn", &full, Some(&during)).tables, &Lanes::single()).is_ok());
     }
 }
 
@@ -140,11 +141,11 @@ fn a_lost_host_moves_nobody_else() {
 fn a_switch_that_lost_its_tables_gets_them_back() {
     let topo = three_level(3).build();
     let before = route("updn", &topo, None);
-    let mut previous = Previous::of(&before);
+    let mut previous = Previous::tables_of(&before);
     previous.lfts[5] = None;
     let after = engine_by_name("updn")
         .unwrap()
-        .route(&topo, &previous)
+        .route(&Request::new(&topo).after(&previous))
         .unwrap()
         .tables;
     assert_eq!(after, before.tables);
@@ -166,7 +167,7 @@ fn the_order_outlives_a_lost_cable() {
             }
             let less = less.build();
             let after = route("updn", &less, Some(&before));
-            assert!(verify(&less, &after.tables).is_ok());
+            assert!(verify(&less, &after.tables, &Lanes::single()).is_ok());
             moves += moved(&before, &after);
             cables += 1;
         }

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::{Previous, Proof, Routing, SwitchIdx, Topology, TopologyBuilder, route_with};
+use ferrosm_routing::{Proof, Request, Routing, SwitchIdx, Topology, TopologyBuilder, route_with};
 
 use crate::cli::RouteArgs;
 use crate::commands::fabric;
@@ -73,7 +73,7 @@ fn route(mut view: View, left_out: usize, args: &RouteArgs) -> Result<(View, Rou
         .map(crate::config::value::Engine::name)
         .collect();
     let began = std::time::Instant::now();
-    let selection = route_with(&engines, &topology, &Previous::none());
+    let selection = route_with(&engines, &Request::new(&topology).with_vls(args.vls));
     routed.took = began.elapsed();
     let name = |s: SwitchIdx| {
         let node = switches.get(s.index()).map(|i| &view.nodes[*i]);

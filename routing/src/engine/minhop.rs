@@ -5,7 +5,8 @@ use super::fill::fill;
 use super::graph::Graph;
 use super::legs::{Cell, CellOverflow, Legs};
 use super::order::Closeness;
-use super::{Engine, Previous, RouteError, Routing};
+use super::{Engine, Previous, Request, RouteError, Routing, Trees};
+use crate::lanes::Lanes;
 use crate::topology::Topology;
 
 /// The `minhop` engine.
@@ -17,7 +18,8 @@ impl Engine for MinHop {
         "minhop"
     }
 
-    fn route(&self, topo: &Topology, previous: &Previous) -> Result<Routing, RouteError> {
+    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+        let (topo, previous) = (request.topo, request.previous);
         let graph = Graph::new(topo);
         graph.connected()?;
         route_in::<u8>(topo, &graph, previous)
@@ -37,7 +39,9 @@ fn route_in<C: Cell>(
     Ok(Routing {
         engine: "minhop",
         tables,
+        lanes: Lanes::single(),
         order: None,
+        trees: Trees::Search,
         notes: Vec::new(),
     })
 }

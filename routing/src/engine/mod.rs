@@ -12,11 +12,15 @@ mod minhop;
 mod order;
 mod updn;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+use ferrosm_mad::ids::PortNum;
 
 pub use minhop::MinHop;
 pub use updn::UpDown;
 
+use crate::hints::Hints;
+use crate::lanes::{DATA_VLS_MAX, Lanes};
 use crate::tables::{Lft, Tables};
 use crate::topology::Topology;
 
@@ -25,12 +29,66 @@ pub trait Engine: Send + Sync {
     /// The name by which operators ask for it.
     fn name(&self) -> &'static str;
 
-    /// Tables for every switch. Entries of `previous` that this engine could still have chosen are
+    /// Tables for every switch. Entries of [`Request::previous`] that this engine could still have chosen are
     /// kept unless a link was gained, so that a lost link moves only the routes that need to move.
     ///
     /// # Errors
     /// The graph is not one that this engine can route: the reason is for the operator.
-    fn route(&self, topo: &Topology, previous: &Previous) -> Result<Routing, RouteError>;
+    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError>;
+}
+
+/// What an engine is given.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The graph.
+    pub topo: &'a Topology,
+    /// What is installed now.
+    pub previous: &'a Previous,
+    /// What the operator says of the structure.
+    pub hints: &'a Hints,
+    /// Data VLs that may be used, 1 to 15. An engine uses no more than these, and no more than
+    /// [`Topology::common_vls`]; see [`Request::lanes`].
+    pub vls: u8,
+}
+
+static NOTHING_INSTALLED: Previous = Previous::none();
+static NO_HINTS: LazyLock<Hints> = LazyLock::new(Hints::default);
+
+impl<'a> Request<'a> {
+    /// A graph about which nothing else is known, with all the lanes that its cables have.
+    #[must_use]
+    pub fn new(topo: &'a Topology) -> Self {
+        Self {
+            topo,
+            previous: &NOTHING_INSTALLED,
+            hints: &NO_HINTS,
+            vls: DATA_VLS_MAX,
+        }
+    }
+
+    /// The same, with what is installed.
+    #[must_use]
+    pub const fn after(self, previous: &'a Previous) -> Self {
+        Self { previous, ..self }
+    }
+
+    /// The same, with hints.
+    #[must_use]
+    pub const fn hinted(self, hints: &'a Hints) -> Self {
+        Self { hints, ..self }
+    }
+
+    /// The same, with at most so many data VLs.
+    #[must_use]
+    pub const fn with_vls(self, vls: u8) -> Self {
+        Self { vls, ..self }
+    }
+
+    /// Data VLs that an engine may use: 1 to 15.
+    #[must_use]
+    pub fn lanes(&self) -> u8 {
+        self.vls.min(self.topo.common_vls()).clamp(1, DATA_VLS_MAX)
+    }
 }
 
 /// The tables that are installed now.
@@ -42,6 +100,17 @@ pub struct Previous {
     /// Each switch's place in the order that the tables were made with ([`Routing::order`]); `None`, or nothing at
     /// all, where it had none.
     pub order: Vec<Option<u32>>,
+    /// The run before, if its result is what is installed and the same switches had the same indices.
+    pub last: Option<Arc<LastRun>>,
+}
+
+/// A graph and what was computed, proven and installed for it.
+#[derive(Debug, Clone)]
+pub struct LastRun {
+    /// The graph.
+    pub topo: Arc<Topology>,
+    /// What was computed.
+    pub routing: Routing,
 }
 
 impl Previous {
@@ -51,16 +120,32 @@ impl Previous {
         Self {
             lfts: Vec::new(),
             order: Vec::new(),
+            last: None,
         }
     }
 
     /// Everything of a run whose switches have the same indices.
     #[must_use]
-    pub fn of(routing: &Routing) -> Self {
+    pub fn of(topo: &Arc<Topology>, routing: &Routing) -> Self {
         let order = routing.order.iter().flatten().copied().map(Some);
         Self {
             lfts: routing.tables.iter().cloned().map(Some).collect(),
             order: order.collect(),
+            last: Some(Arc::new(LastRun {
+                topo: Arc::clone(topo),
+                routing: routing.clone(),
+            })),
+        }
+    }
+
+    /// Only tables and order, as after a restart: nothing is remembered of the run itself.
+    #[must_use]
+    pub fn tables_of(routing: &Routing) -> Self {
+        let order = routing.order.iter().flatten().copied().map(Some);
+        Self {
+            lfts: routing.tables.iter().cloned().map(Some).collect(),
+            order: order.collect(),
+            last: None,
         }
     }
 
@@ -77,12 +162,35 @@ pub struct Routing {
     pub engine: &'static str,
     /// One table per switch.
     pub tables: Tables,
+    /// The SL of each path and the VL of each SL.
+    pub lanes: Lanes,
     /// Each switch's place in the engine's order of switches, if it has one: to be given back as
     /// [`Previous::order`], so that a lost cable does not turn the order, and with it every route, upside down.
     pub order: Option<Vec<u32>>,
+    /// Which multicast trees go together with these tables.
+    pub trees: Trees,
     /// What the engine decided on the way, one sentence each, for logs. Switches are named by their
     /// LIDs.
     pub notes: Vec<String>,
+}
+
+/// Which multicast trees cannot deadlock together with the unicast routes of a routing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Trees {
+    /// The engine promises nothing: trees are searched that pass the proof together with the routes.
+    #[default]
+    Search,
+    /// Trees in which every switch but the root hangs on one that comes before it in this order (each switch's place,
+    /// as [`Routing::order`]), on SL 0.
+    Ordered(Vec<u32>),
+    /// Parts of this one spanning tree, on this SL: for each switch the port that leads towards the root, `None` for
+    /// the root.
+    Within {
+        /// Ports towards the root.
+        up: Vec<Option<PortNum>>,
+        /// The SL that groups get.
+        sl: u8,
+    },
 }
 
 /// Why an engine cannot route a graph.
@@ -97,6 +205,20 @@ pub enum RouteError {
     /// A path would be longer than any packet may travel.
     #[error("paths of more than 32,000 hops: this is no fabric")]
     TooDeep,
+    /// The graph is not of the shape that the engine is made for.
+    #[error("{0}")]
+    Shape(String),
+    /// What the operator said of the structure contradicts the fabric.
+    #[error("{0}")]
+    Hint(String),
+    /// The engine needs more lanes than there are.
+    #[error("{needed} data VLs are needed, {have} can be used")]
+    Lanes {
+        /// At least so many.
+        needed: usize,
+        /// So many may be used.
+        have: u8,
+    },
     /// Nobody has written an engine of this name.
     #[error("there is no routing engine named `{0}` (there are: {names})", names = ENGINE_NAMES.join(", "))]
     UnknownEngine(String),

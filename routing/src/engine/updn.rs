@@ -9,7 +9,8 @@ use super::fill::fill;
 use super::graph::Graph;
 use super::legs::{Cell, CellOverflow, Legs};
 use super::order::{Closeness, Strategy};
-use super::{Engine, Previous, RouteError, Routing};
+use super::{Engine, Previous, Request, RouteError, Routing, Trees};
+use crate::lanes::Lanes;
 use crate::topology::{SwitchIdx, Topology};
 
 /// The `updn` engine: the default, and the last resort.
@@ -21,7 +22,8 @@ impl Engine for UpDown {
         "updn"
     }
 
-    fn route(&self, topo: &Topology, previous: &Previous) -> Result<Routing, RouteError> {
+    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+        let (topo, previous) = (request.topo, request.previous);
         let graph = Graph::new(topo);
         graph.connected()?;
         route_in::<u8>(topo, &graph, previous)
@@ -88,7 +90,9 @@ fn route_in<C: Cell>(
         return Ok(Routing {
             engine: "updn",
             tables: Vec::new(),
+            lanes: Lanes::single(),
             order: None,
+            trees: Trees::Search,
             notes: Vec::new(),
         });
     };
@@ -102,6 +106,10 @@ fn route_in<C: Cell>(
             &[]
         },
     );
+    let mut order_places = vec![0; order.len()];
+    for (place, &v) in (0u32..).zip(&order) {
+        order_places[v] = place;
+    }
     let mut notes = Vec::new();
     if graph.len() > 0 {
         notes.push(format!(
@@ -119,6 +127,8 @@ fn route_in<C: Cell>(
     Ok(Routing {
         engine: "updn",
         tables,
+        lanes: Lanes::single(),
+        trees: Trees::Ordered(order_places),
         order: Some(places),
         notes,
     })

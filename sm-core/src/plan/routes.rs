@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::select::{Reason, Refused};
-use ferrosm_routing::{Lft, Previous, Proof, SwitchIdx, Tables, Topology, TopologyBuilder};
+use ferrosm_routing::{
+    Lft, Previous, Proof, Request, SwitchIdx, Tables, Topology, TopologyBuilder,
+};
 
 use super::lids::LidPlan;
 use crate::subnet::{NodeIdx, Subnet};
@@ -117,7 +119,10 @@ impl Job {
     #[must_use]
     pub fn run(&self) -> Computed {
         let engines: Vec<&str> = self.engines.iter().map(String::as_str).collect();
-        let selection = ferrosm_routing::route_with(&engines, &self.topology, &self.previous);
+        let selection = ferrosm_routing::route_with(
+            &engines,
+            &Request::new(&self.topology).after(&self.previous),
+        );
         let mut notes: Vec<String> = selection.refused.iter().map(|r| self.refusal(r)).collect();
         let result = match selection.chosen {
             None => Err(notes.join("; ")),
