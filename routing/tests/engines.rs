@@ -228,7 +228,7 @@ fn local_and_unused_lids_are_entered_as_the_specification_says() {
             drop, drop, p, p, drop, drop, drop, drop, z, z, z, z, drop, drop
         ]
     );
-    assert!(verify(&topo, &route("minhop", &topo).tables).is_ok());
+    assert!(verify(&topo, &route("minhop", &topo).tables, &Lanes::single()).is_ok());
 }
 
 /// No switch at all: no tables, and nothing wrong with them.
