@@ -49,6 +49,8 @@ pub struct SmConfig {
     pub overrun_errors: u8,
     /// Routing engines in the order in which they are tried.
     pub engines: Vec<String>,
+    /// Data VLs that routing may use, 1 to 15.
+    pub routing_vls: u8,
     /// Time between light sweeps; zero for none.
     pub sweep_interval: Duration,
     /// Time to wait for the answer to one SMP.
@@ -88,6 +90,7 @@ impl Default for SmConfig {
             local_phy_errors: 8,
             overrun_errors: 8,
             engines: vec!["updn".to_owned()],
+            routing_vls: ferrosm_routing::DATA_VLS_MAX,
             sweep_interval: Duration::from_secs(10),
             smp_timeout: Duration::from_millis(200),
             smp_retries: 3,

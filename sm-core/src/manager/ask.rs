@@ -3,11 +3,12 @@
 //! An [`Ask`] is small and holds no data: the MAD is built when it is sent, from the subnet as it is then, so that a
 //! repetition carries what is right now and may take another way.
 
-use ferrosm_mad::attr::{PortInfo, PortState, SmControl, SwitchInfo, id};
-use ferrosm_mad::ids::{AttrId, AttrMod, Lid, MKey, PortNum};
+use ferrosm_mad::attr::{PortInfo, PortState, SmControl, SwitchInfo, VlArb, id};
+use ferrosm_mad::ids::{AttrId, AttrMod, Lid, MKey, PortNum, Sl};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 
 use super::{Stage, SubnetManager};
+use crate::plan::lanes::MapAt;
 use crate::plan::ports::{self, Address};
 use crate::report::Phase;
 use crate::requester::Device;
@@ -36,6 +37,10 @@ pub(crate) enum Ask {
     SetSwitch(NodeIdx),
     /// Write a block of the forwarding table.
     SetLft(NodeIdx, u16),
+    /// Write an SLtoVLMappingTable of a switch (its port 0), or of a CA or router port.
+    SetSlToVl(PortRef, MapAt),
+    /// Write a block of a port's VLArbitrationTable.
+    SetVlArb(PortRef, u8),
     /// Write PortInfo.
     SetPort(PortRef, PortStep),
     /// Ask another SM to take over.
@@ -75,6 +80,8 @@ impl Ask {
             | Self::Ext(p)
             | Self::Sm(p)
             | Self::SetPort(p, _)
+            | Self::SetSlToVl(p, _)
+            | Self::SetVlArb(p, _)
             | Self::Handover(p) => node(p.node),
         }
     }
@@ -87,6 +94,8 @@ impl Ask {
             Self::Switch(_) | Self::ClearChange(_) | Self::SetSwitch(_) => id::SWITCH_INFO,
             Self::Port(_) | Self::SetPort(..) => id::PORT_INFO,
             Self::Lft(..) | Self::SetLft(..) => id::LFT,
+            Self::SetSlToVl(..) => id::SL_TO_VL,
+            Self::SetVlArb(..) => id::VL_ARBITRATION,
             Self::Ext(_) => id::MLNX_EXT_PORT_INFO,
             Self::Sm(_) | Self::Handover(_) => id::SM_INFO,
         }
@@ -99,6 +108,8 @@ impl Ask {
             | Self::SetSwitch(_)
             | Self::SetLft(..)
             | Self::SetPort(..)
+            | Self::SetSlToVl(..)
+            | Self::SetVlArb(..)
             | Self::Handover(_) => true,
             Self::Probe(_)
             | Self::Description(_)
@@ -116,6 +127,9 @@ impl Ask {
             Self::Port(p) | Self::SetPort(p, _) => PortInfo::modifier(p.port),
             Self::Ext(p) => AttrMod(p.port.0 as u32),
             Self::Lft(_, block) | Self::SetLft(_, block) => AttrMod(block as u32),
+            Self::SetSlToVl(_, MapAt::Pair(i, o)) if i.0 == o.0 => AttrMod(0),
+            Self::SetSlToVl(_, at) => at.modifier(),
+            Self::SetVlArb(p, block) => VlArb::modifier(block, p.port),
             Self::Handover(_) => AttrMod(SmControl::Handover.0),
             Self::Probe(_)
             | Self::Description(_)
@@ -134,6 +148,7 @@ impl Ask {
                 modifier.0 & 0xFF == p.port.0 as u32
             }
             Self::Lft(_, block) | Self::SetLft(_, block) => modifier.0 == block as u32,
+            Self::SetSlToVl(..) | Self::SetVlArb(..) => modifier.0 == self.modifier().0,
             Self::Probe(_)
             | Self::Description(_)
             | Self::Switch(_)
@@ -158,6 +173,8 @@ impl Ask {
             | Self::Ext(p)
             | Self::Sm(p)
             | Self::SetPort(p, _)
+            | Self::SetSlToVl(p, _)
+            | Self::SetVlArb(p, _)
             | Self::Handover(p) => Some(p),
         }
     }
@@ -232,9 +249,13 @@ impl SubnetManager {
             | Ask::ClearChange(n)
             | Ask::SetSwitch(n)
             | Ask::SetLft(n, _) => to(PortRef::new(n, PortNum::ZERO))?,
-            Ask::Port(p) | Ask::Ext(p) | Ask::Sm(p) | Ask::SetPort(p, _) | Ask::Handover(p) => {
-                to(p)?
-            }
+            Ask::Port(p)
+            | Ask::Ext(p)
+            | Ask::Sm(p)
+            | Ask::SetPort(p, _)
+            | Ask::SetSlToVl(p, _)
+            | Ask::SetVlArb(p, _)
+            | Ask::Handover(p) => to(p)?,
         };
         let (attr, modifier) = (ask.attr(), self.modifier_of(ask));
         let key = self.key_for(ask, repetition);
@@ -246,6 +267,8 @@ impl SubnetManager {
             Ask::SetSwitch(n) => self.switch_set(n, Some(self.top_lid))?,
             Ask::SetLft(n, block) => self.subnet.get(n)?.wanted.as_ref()?.block(block),
             Ask::SetPort(p, step) => self.port_set(p, step)?,
+            Ask::SetSlToVl(p, at) => self.wanted_map(p, at)?,
+            Ask::SetVlArb(p, block) => self.wanted_arbitration(p, block)?,
             Ask::Handover(_) => self.own_sm_info().encode(),
             Ask::Probe(_)
             | Ask::Description(_)
@@ -273,6 +296,8 @@ impl SubnetManager {
             | Ask::Ext(_)
             | Ask::Sm(_)
             | Ask::SetPort(..)
+            | Ask::SetSlToVl(..)
+            | Ask::SetVlArb(..)
             | Ask::Handover(_) => ask.place(),
         };
         let believed = asked.map_or(MKey::NONE, |p| self.m_key_of(p));
@@ -348,7 +373,14 @@ impl SubnetManager {
         let sm_lid = self.sm_lid()?;
         let port = self.subnet.port(p)?;
         let (lid, lmc) = *self.lids.get(&port.guid)?;
-        Some(Address { lid, lmc, sm_lid })
+        let lanes = self.lanes.as_ref();
+        let sm_sl = lanes.map_or(Sl(0), |lanes| lanes.sl(&self.subnet, p, sm_lid));
+        Some(Address {
+            lid,
+            lmc,
+            sm_lid,
+            sm_sl,
+        })
     }
 
     /// Whether the host behind an end port must repeat its registrations: this SM, or its LID, is new to it (rule 3.19).

@@ -15,6 +15,7 @@ use ferrosm_routing::Lft;
 use super::ask::{Ask, PortStep};
 use super::{EngineState, Stage, SubnetManager};
 use crate::io::{Event, Output};
+use crate::plan::lanes::LanePlan;
 use crate::plan::lids;
 use crate::plan::ports::{self, PortKind};
 use crate::plan::routes::{Computed, Job, blocks_to_write};
@@ -125,7 +126,13 @@ impl SubnetManager {
         }
         self.jobs += 1;
         self.job = Some(self.jobs);
-        let job = Job::new(self.jobs, &self.subnet, &self.lid_plan, &self.cfg.engines);
+        let job = Job::new(
+            self.jobs,
+            &self.subnet,
+            &self.lid_plan,
+            &self.cfg,
+            self.last_run.as_ref(),
+        );
         for n in self.unroutable_switches() {
             self.problem(
                 Some(PortRef::new(n, PortNum::ZERO)),
@@ -165,18 +172,25 @@ impl SubnetManager {
                 self.routing_failed();
             }
             Ok(routes) => {
-                let order = routes.order.unwrap_or_default();
-                for (i, (n, lft)) in computed.nodes.iter().zip(routes.tables).enumerate() {
+                let order = routes.run.routing.order.as_deref().unwrap_or_default();
+                for (i, (n, lft)) in computed
+                    .nodes
+                    .iter()
+                    .zip(&routes.run.routing.tables)
+                    .enumerate()
+                {
                     if let Some(node) = self.subnet.get_mut(*n) {
-                        node.wanted = Some(lft);
+                        node.wanted = Some(Arc::clone(lft));
                         node.order = order.get(i).copied();
                     }
                 }
+                self.lanes = Some(LanePlan::new(Arc::clone(&routes.run), &computed.nodes));
                 self.engine = EngineState {
-                    name: routes.engine,
+                    name: routes.run.routing.engine,
                     notes: routes.notes,
                     proof: Some(routes.proof),
                 };
+                self.last_run = Some((routes.run, computed.nodes));
                 self.begin_writing();
             }
         }
@@ -211,6 +225,7 @@ impl SubnetManager {
         {
             self.ask(Ask::SetPort(own, PortStep::Params));
         }
+        self.write_lanes();
         for n in switches {
             self.write_switch(n);
             // An enhanced port 0 is configured with the other end ports.
@@ -313,7 +328,7 @@ impl SubnetManager {
         node.switch_raw = Some(*data);
         if told.port_state_change {
             // Something changed since the ports were read. If it was a reboot, part of the table is lost again.
-            node.installed = None;
+            node.forget_tables();
             self.suspects.insert(n);
             self.want_local();
         }

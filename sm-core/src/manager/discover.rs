@@ -61,7 +61,7 @@ impl SubnetManager {
         let nodes: Vec<NodeIdx> = self.subnet.node_indices().collect();
         for n in nodes {
             if let Some(node) = self.subnet.get_mut(n) {
-                node.installed = None;
+                node.forget_tables();
             }
         }
     }
@@ -257,7 +257,7 @@ impl SubnetManager {
         node.switch_raw = Some(*data);
         // A switch that has forgotten how far its table reaches has forgotten the table (a reboot).
         if node.installed.is_some() && told.linear_fdb_top != top.0 {
-            node.installed = None;
+            node.forget_tables();
             self.dirty = true;
         }
         if self.stage == Stage::Light {
@@ -405,7 +405,7 @@ impl SubnetManager {
             && node.installed.is_some()
             && port0.info().lid != new.lid
         {
-            node.installed = None;
+            node.forget_tables();
             self.dirty = true;
         }
     }

@@ -7,20 +7,24 @@ mod ask;
 mod claims;
 mod configure;
 mod discover;
+mod lanes;
 mod sminfo;
 mod watch;
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use ferrosm_mad::attr::{SmInfo, SmState, id};
 use ferrosm_mad::ids::{Lid, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Address, MadIn, MadOut, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, DATA_LEN};
 use ferrosm_mad::time::Instant;
+use ferrosm_routing::LastRun;
 
 use crate::config::SmConfig;
 use crate::io::{Event, Input, LidMap, LocalPortEvent, Output, Restored};
+use crate::plan::lanes::LanePlan;
 use crate::plan::lids::LidPlan;
 use crate::plan::routes::Computed;
 use crate::report::{Phase, Problem, ProblemKind, SweepReport};
@@ -122,6 +126,10 @@ pub struct SubnetManager {
     /// A link was lost that known paths may go over.
     paths_stale: bool,
     engine: EngineState,
+    /// Lanes of the routing in force.
+    lanes: Option<LanePlan>,
+    /// The routing in force, and the node of each of its switches.
+    last_run: Option<(Arc<LastRun>, Vec<NodeIdx>)>,
     /// Something changed that routes depend on.
     dirty: bool,
     /// Routings in a row that were thrown away because something changed meanwhile.
@@ -192,6 +200,8 @@ impl SubnetManager {
             jobs: 0,
             paths_stale: false,
             engine: EngineState::default(),
+            lanes: None,
+            last_run: None,
             dirty: true,
             stale_routings: 0,
             wanted_sweep: None,
@@ -398,6 +408,8 @@ impl SubnetManager {
             Ask::SetSwitch(n) => self.on_switch_set(n, status, &data),
             Ask::SetLft(n, block) => self.on_lft_set(n, block, status, &data),
             Ask::SetPort(p, step) => self.on_port_set(p, step, status, &data),
+            Ask::SetSlToVl(p, at) => self.on_map_set(p, at, status, &data),
+            Ask::SetVlArb(p, block) => self.on_arbitration_set(p, block, status, &data),
             Ask::Handover(p) => self.on_handover_answer(p, status),
         }
     }
@@ -444,6 +456,9 @@ impl SubnetManager {
             Ask::SetPort(p, _) => {
                 self.unsure_ports.insert(p);
                 self.problem(ask.place(), ProblemKind::NoAnswer { attr: ask.attr() });
+            }
+            Ask::SetSlToVl(p, _) | Ask::SetVlArb(p, _) => {
+                self.lanes_not_taken(p, ProblemKind::NoAnswer { attr: ask.attr() });
             }
             Ask::SetLft(n, _) => {
                 self.on_block_done(n, Err(ProblemKind::NoAnswer { attr: id::LFT }));

@@ -2,6 +2,7 @@
 //!
 //! Nothing here sends, waits or remembers.
 
+pub mod lanes;
 pub mod lids;
 pub mod ports;
 pub mod routes;

@@ -20,6 +20,8 @@ pub struct Address {
     pub lmc: Lmc,
     /// LID of the SM.
     pub sm_lid: Lid,
+    /// SL of packets to it.
+    pub sm_sl: Sl,
 }
 
 /// The kinds of port that differ in what is written (wire reference 3.5).
@@ -107,7 +109,7 @@ pub fn wanted(
             address.lmc
         };
         want.master_sm_lid = address.sm_lid;
-        want.master_sm_sl = Sl(0);
+        want.master_sm_sl = address.sm_sl;
         want.subnet_timeout = cfg.subnet_timeout;
         want.client_reregister = reregister && now.capability_mask.has(CapMask::CLIENT_REREGISTER);
     }
@@ -186,6 +188,7 @@ mod tests {
         lid: Lid(8),
         lmc: Lmc(2),
         sm_lid: Lid(1),
+        sm_sl: Sl(0),
     };
 
     fn told(state: PortState, mtu_cap: MtuCode, vl_cap: u8) -> PortInfo {

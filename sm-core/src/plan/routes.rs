@@ -5,10 +5,12 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::select::{Reason, Refused};
 use ferrosm_routing::{
-    Lft, Previous, Proof, Request, SwitchIdx, Tables, Topology, TopologyBuilder,
+    LastRun, Lft, Previous, Proof, Request, SwitchIdx, Topology, TopologyBuilder,
 };
 
+use super::lanes::operated_vls;
 use super::lids::LidPlan;
+use crate::config::SmConfig;
 use crate::subnet::{NodeIdx, Subnet};
 
 /// Everything that routing needs to know; it holds no reference to the subnet.
@@ -17,11 +19,13 @@ pub struct Job {
     /// Tells answers of different jobs apart.
     pub id: u64,
     /// The switches and what hangs on them.
-    pub topology: Topology,
+    pub topology: Arc<Topology>,
     /// The tables that are in the switches now, so that few entries move.
     pub previous: Previous,
     /// Engines in the order in which they are tried.
     pub engines: Vec<String>,
+    /// Data VLs that may be used.
+    pub vls: u8,
     /// Names of the switches, for messages.
     pub names: Vec<String>,
     nodes: Vec<NodeIdx>,
@@ -41,13 +45,9 @@ pub struct Computed {
 /// Tables that may be installed.
 #[derive(Debug)]
 pub struct Routes {
-    /// The engine that made them.
-    pub engine: &'static str,
-    /// One table for each switch of the job.
-    pub tables: Tables,
-    /// Each switch's place in the engine's order, if it has one: the next job starts from it.
-    pub order: Option<Vec<u32>>,
-    /// That they reach everything and cannot deadlock.
+    /// The graph, and what the engine made of it: the next job starts from it.
+    pub run: Arc<LastRun>,
+    /// That the tables reach everything and cannot deadlock.
     pub proof: Proof,
     /// What the engine says of its work, and why engines before it were refused.
     pub notes: Vec<String>,
@@ -55,8 +55,15 @@ pub struct Routes {
 
 impl Job {
     /// Builds the job: switches with a linear forwarding table, the links between them, and the LIDs behind each port.
+    /// `last` is the routing in force with the node of each of its switches.
     #[must_use]
-    pub fn new(id: u64, subnet: &Subnet, lids: &LidPlan, engines: &[String]) -> Self {
+    pub fn new(
+        id: u64,
+        subnet: &Subnet,
+        lids: &LidPlan,
+        cfg: &SmConfig,
+        last: Option<&(Arc<LastRun>, Vec<NodeIdx>)>,
+    ) -> Self {
         let mut builder = TopologyBuilder::new();
         let mut index: Vec<Option<SwitchIdx>> = Vec::new();
         let mut nodes = Vec::new();
@@ -91,6 +98,8 @@ impl Job {
         for link in subnet.links() {
             if let (Some(a), Some(b)) = (switch(link.a.node), switch(link.b.node)) {
                 builder.link((a, link.a.port), (b, link.b.port));
+                let vls = operated_vls(subnet, link.a, cfg).min(operated_vls(subnet, link.b, cfg));
+                builder.vls((a, link.a.port), vls);
             }
         }
         for (p, lid, lmc) in &lids.lids {
@@ -103,13 +112,18 @@ impl Job {
                 && let Some(s) = switch(peer.node)
             {
                 builder.end_port((s, peer.port), *lid, count);
+                builder.vls((s, peer.port), operated_vls(subnet, peer, cfg));
             }
         }
+        previous.last = last
+            .filter(|(run, of)| *of == nodes && is_installed(run, &previous))
+            .map(|(run, _)| Arc::clone(run));
         Self {
             id,
-            topology: builder.build(),
+            topology: Arc::new(builder.build()),
             previous,
-            engines: engines.to_vec(),
+            engines: cfg.engines.clone(),
+            vls: cfg.routing_vls,
             names,
             nodes,
         }
@@ -121,17 +135,18 @@ impl Job {
         let engines: Vec<&str> = self.engines.iter().map(String::as_str).collect();
         let selection = ferrosm_routing::route_with(
             &engines,
-            &Request::new(&self.topology).after(&self.previous),
+            &Request::new(&self.topology)
+                .after(&self.previous)
+                .with_vls(self.vls),
         );
         let mut notes: Vec<String> = selection.refused.iter().map(|r| self.refusal(r)).collect();
         let result = match selection.chosen {
             None => Err(notes.join("; ")),
             Some((routing, proof)) => {
-                notes.extend(routing.notes);
+                notes.extend(routing.notes.iter().cloned());
+                let topo = Arc::clone(&self.topology);
                 Ok(Routes {
-                    engine: routing.engine,
-                    tables: routing.tables,
-                    order: routing.order,
+                    run: Arc::new(LastRun { topo, routing }),
                     proof,
                     notes,
                 })
@@ -157,6 +172,16 @@ impl Job {
     pub fn name(&self, switch: SwitchIdx) -> String {
         self.names.get(switch.index()).cloned().unwrap_or_default()
     }
+}
+
+/// Whether a run's tables are, one and all, what is in the switches.
+fn is_installed(run: &LastRun, previous: &Previous) -> bool {
+    let tables = &run.routing.tables;
+    tables.len() == previous.lfts.len()
+        && tables
+            .iter()
+            .zip(&previous.lfts)
+            .all(|(wanted, installed)| installed.as_ref().is_some_and(|i| Arc::ptr_eq(i, wanted)))
 }
 
 /// The blocks that turn the installed table into the wanted one; everything where the installed one is not known.

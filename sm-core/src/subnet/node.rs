@@ -1,5 +1,6 @@
 //! Nodes and ports: the last that each device said of itself.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{
@@ -10,6 +11,7 @@ use ferrosm_mad::smp::DrPath;
 use ferrosm_routing::Lft;
 
 use super::LinkIdx;
+use crate::plan::lanes::MapAt;
 
 /// A switch, CA or router.
 #[derive(Debug, Clone)]
@@ -32,6 +34,10 @@ pub struct Node {
     pub installed: Option<Arc<Lft>>,
     /// The forwarding table that should be in the switch.
     pub wanted: Option<Arc<Lft>>,
+    /// SLtoVLMappingTables that this SM has written; of a CA or router by port twice.
+    pub sl_to_vl: BTreeMap<MapAt, [u8; 8]>,
+    /// It refused the short forms of them.
+    pub plain_sl_to_vl: bool,
     /// Its place in the order that the wanted table was made with, if the engine has one.
     pub order: Option<u32>,
     /// The sweep that saw it last.
@@ -67,6 +73,8 @@ pub struct Port {
     pub fdr10: bool,
     /// How often its link was restarted because the ends disagreed, since they last agreed.
     pub restarts: u8,
+    /// Blocks of VLArbitrationTable that this SM has written.
+    pub vl_arbitration: Vec<(u8, [u8; 64])>,
     /// Why it is left out of the subnet, if it is.
     pub quarantine: Option<crate::report::QuarantineReason>,
 }
@@ -84,6 +92,7 @@ impl Default for Port {
             unproven: false,
             fdr10: false,
             restarts: 0,
+            vl_arbitration: Vec::new(),
             quarantine: None,
         }
     }
@@ -133,6 +142,8 @@ impl Node {
             port_info_refusals: 0,
             installed: None,
             wanted: None,
+            sl_to_vl: BTreeMap::new(),
+            plain_sl_to_vl: false,
             order: None,
             seen: 0,
             stay: 0,
@@ -148,6 +159,13 @@ impl Node {
                 self.info.device_id,
                 0x1003..=0x101B | 0xC738..=0xC73B | 0xC839 | 0xCB20 | 0xCF08 | 0xCF09 | 0xD2F0
             )
+    }
+
+    /// Nothing is known any more of the tables in it: it was restarted, or somebody else was in charge.
+    pub fn forget_tables(&mut self) {
+        self.installed = None;
+        self.sl_to_vl.clear();
+        self.ports.iter_mut().for_each(|p| p.vl_arbitration.clear());
     }
 
     /// Whether it is a switch.

@@ -1,0 +1,240 @@
+//! Which SLtoVLMappingTables and VLArbitrationTables the fabric should have, and which SL each path.
+//!
+//! Pure: from the routing in force to bytes. Who has which already, and writing them, is the manager's. Where a routing
+//! keeps to one lane nothing is wanted: SL 0 travels on VL 0 on every device that was never told otherwise (rule 13.1).
+
+use std::sync::Arc;
+
+use ferrosm_mad::attr::{CapMask, SlToVl, VlArb, VlArbEntry};
+use ferrosm_mad::ids::{AttrMod, Lid, PortNum, Sl, Vl};
+use ferrosm_routing::{DATA_VLS_MAX, LastRun, SwitchIdx};
+
+use super::ports::{self, PortKind};
+use crate::config::SmConfig;
+use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
+
+/// Share of each lane, in units of 64 bytes: lanes are there against deadlocks, and none is better than another.
+const WEIGHT: u8 = 64;
+
+/// Entries in one block of a VLArbitrationTable.
+const ARBITRATION_ENTRIES: usize = 32;
+
+/// Which of a switch's tables a Set is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MapAt {
+    /// From one port to another.
+    Pair(PortNum, PortNum),
+    /// From every port to this one: for switches that know the short form (SwitchInfo.OptimizedSLtoVLMappingProgramming).
+    Output(PortNum),
+}
+
+impl MapAt {
+    /// The attribute modifier (IBA 14.2.5.8).
+    #[must_use]
+    pub const fn modifier(self) -> AttrMod {
+        match self {
+            Self::Pair(input, output) => SlToVl::modifier(input, output),
+            Self::Output(output) => AttrMod(0x2_0000 | output.0 as u32),
+        }
+    }
+
+    /// An input port that the table is for, and the output port.
+    #[must_use]
+    pub const fn ports(self) -> (PortNum, PortNum) {
+        match self {
+            Self::Pair(input, output) => (input, output),
+            Self::Output(output) => (PortNum::ZERO, output),
+        }
+    }
+}
+
+/// Lanes of the routing in force, by node.
+#[derive(Debug, Clone)]
+pub struct LanePlan {
+    run: Arc<LastRun>,
+    /// By the small number of a node.
+    switches: Vec<Option<(NodeIdx, SwitchIdx)>>,
+}
+
+impl LanePlan {
+    /// From a run, and the node of each of its switches.
+    #[must_use]
+    pub fn new(run: Arc<LastRun>, nodes: &[NodeIdx]) -> Self {
+        let mut switches = Vec::new();
+        for (n, s) in nodes.iter().zip(run.topo.switches()) {
+            if switches.len() <= n.index() {
+                switches.resize(n.index() + 1, None);
+            }
+            switches[n.index()] = Some((*n, s));
+        }
+        Self { run, switches }
+    }
+
+    /// Whether nothing is to be written.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        self.run.routing.lanes.is_single()
+    }
+
+    fn switch(&self, n: NodeIdx) -> Option<SwitchIdx> {
+        let (node, s) = self.switches.get(n.index()).copied().flatten()?;
+        (node == n).then_some(s)
+    }
+
+    /// The SL of packets from an end port to a LID; SL 0 where the routing does not know the two.
+    #[must_use]
+    pub fn sl(&self, subnet: &Subnet, from: PortRef, to: Lid) -> Sl {
+        let at = if from.port == PortNum::ZERO {
+            Some(from.node)
+        } else {
+            subnet.peer(from).map(|p| p.node)
+        };
+        let destinations = self.run.topo.destinations();
+        let to = destinations
+            .binary_search_by_key(&to, |d| d.lid)
+            .ok()
+            .map(|i| &destinations[i]);
+        let sl = at
+            .and_then(|n| self.switch(n))
+            .zip(to)
+            .map_or(0, |(s, d)| self.run.routing.lanes.sl(s, d));
+        Sl(sl)
+    }
+
+    /// The tables that a switch should have: one for each pair of `live` ports, or one for each output where all its
+    /// inputs have the same and the switch takes it in one Set.
+    #[must_use]
+    pub fn switch_maps(&self, n: NodeIdx, node: &Node, live: &[PortNum]) -> Vec<(MapAt, [u8; 64])> {
+        let Some(s) = self.switch(n).filter(|_| maps_lanes(node, PortNum::ZERO)) else {
+            return Vec::new();
+        };
+        let short = !node.plain_sl_to_vl
+            && node
+                .switch_info()
+                .is_some_and(|i| i.optimized_sl_to_vl != 0);
+        let lanes = &self.run.routing.lanes;
+        let mut wanted = Vec::new();
+        for &output in live.iter().filter(|p| has_lanes(node, **p)) {
+            let inputs = || {
+                let others = live.iter().copied().filter(move |i| *i != output);
+                core::iter::once(PortNum::ZERO).chain(others)
+            };
+            let map = |input| lanes.map(&self.run.topo, s, input, output);
+            let first = map(PortNum::ZERO);
+            if short && inputs().all(|i| map(i) == first) {
+                wanted.push((MapAt::Output(output), table(first)));
+            } else {
+                wanted.extend(inputs().map(|i| (MapAt::Pair(i, output), table(map(i)))));
+            }
+        }
+        wanted
+    }
+
+    /// The table of a CA or router port; `None` where it has none.
+    #[must_use]
+    pub fn end_port_map(&self, subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> Option<[u8; 64]> {
+        let node = subnet.get(p.node)?;
+        (!node.is_switch() && maps_lanes(node, p.port) && has_lanes(node, p.port)).then(|| {
+            let have = operated_vls(subnet, p, cfg);
+            table(self.run.routing.lanes.end_port_map(have))
+        })
+    }
+
+    /// The blocks of VLArbitrationTable of a port: every lane in use gets the same share at low priority, none has high
+    /// priority. Without them a device may serve VL 0 alone.
+    #[must_use]
+    pub fn arbitration(&self, subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> Vec<(u8, [u8; 64])> {
+        let Some(node) = subnet.get(p.node).filter(|n| has_lanes(n, p.port)) else {
+            return Vec::new();
+        };
+        let Some(info) = node
+            .ports
+            .get(p.port.index())
+            .map(crate::subnet::Port::info)
+        else {
+            return Vec::new();
+        };
+        let used = self.run.routing.lanes.vls.min(operated_vls(subnet, p, cfg));
+        let block = |entries: usize, weight: u8| {
+            let mut out = VlArb::default();
+            let vls = (0..used).zip(out.entries.iter_mut()).take(entries);
+            vls.for_each(|(vl, entry)| *entry = VlArbEntry { vl: Vl(vl), weight });
+            out.encode()
+        };
+        let low = usize::from(info.vl_arbitration_low_cap).min(ARBITRATION_ENTRIES);
+        let high = usize::from(info.vl_arbitration_high_cap).min(ARBITRATION_ENTRIES);
+        let mut blocks = Vec::new();
+        if low > 0 {
+            blocks.push((1, block(low, WEIGHT)));
+        }
+        if high > 0 {
+            blocks.push((3, block(high, 0)));
+        }
+        blocks
+    }
+}
+
+fn table(map: [u8; 16]) -> [u8; 64] {
+    SlToVl { vls: map.map(Vl) }.encode()
+}
+
+/// Whether a node's port has SLtoVLMappingTables (PortInfo.CapabilityMask; of a switch port 0's counts for all).
+fn maps_lanes(node: &Node, port: PortNum) -> bool {
+    node.ports
+        .get(port.index())
+        .is_some_and(|p| p.info().capability_mask.has(CapMask::SL_MAPPING))
+}
+
+/// Whether a port can operate more than one data VL: without them it has neither table.
+fn has_lanes(node: &Node, port: PortNum) -> bool {
+    node.ports
+        .get(port.index())
+        .is_some_and(|p| p.known && p.info().vl_cap > 1)
+}
+
+/// How many data VLs a port's cable operates, or will when it is armed: what both ends can and the operator allows.
+#[must_use]
+pub fn operated_vls(subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> u8 {
+    let Some((node, port)) = subnet.get(p.node).zip(subnet.port(p)) else {
+        return 1;
+    };
+    let external = ports::kind_of(node, p.port) != PortKind::EnhancedPort0;
+    let peer = subnet.peer(p).filter(|_| external);
+    let far = peer.and_then(|p| subnet.port(p)).filter(|p| p.known);
+    let code = if port.state() >= ferrosm_mad::attr::PortState::Armed {
+        port.info().operational_vls
+    } else {
+        let own = port.info().vl_cap.min(cfg.max_operational_vls);
+        far.map_or(own, |f| own.min(f.info().vl_cap))
+    };
+    vls_of_code(code)
+}
+
+/// VL codes of PortInfo: 1 VL0, 2 VL0-1, 3 VL0-3, 4 VL0-7, 5 VL0-14.
+const fn vls_of_code(code: u8) -> u8 {
+    match code {
+        0 | 1 => 1,
+        2 => 2,
+        3 => 4,
+        4 => 8,
+        _ => DATA_VLS_MAX,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_modifiers_are_the_specifications() {
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5, 9].map(vls_of_code),
+            [1, 1, 2, 4, 8, 15, 15]
+        );
+        assert_eq!(MapAt::Output(PortNum(7)).modifier(), AttrMod(0x2_0007));
+        assert_eq!(
+            MapAt::Pair(PortNum(3), PortNum(7)).modifier(),
+            AttrMod(0x307)
+        );
+    }
+}
