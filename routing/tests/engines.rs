@@ -47,9 +47,9 @@ proptest! {
         let topo = random(n, extra, hosts, seed).build();
         let updn = route("updn", &topo);
         prop_assert!(verify(&topo, &updn.tables, &Lanes::single()).is_ok());
-        prop_assert_eq!(judge(&topo, &updn.tables), Verdict::Good);
+        prop_assert_eq!(judge(&topo, &updn.tables, &updn.lanes), Verdict::Good);
         let minhop = route("minhop", &topo);
-        let verdict = judge(&topo, &minhop.tables);
+        let verdict = judge(&topo, &minhop.tables, &minhop.lanes);
         prop_assert!(matches!(verdict, Verdict::Good | Verdict::CreditLoop));
         prop_assert_eq!(detours(&topo, &minhop.tables), 0);
     }
@@ -67,7 +67,8 @@ proptest! {
             }
         }
         let topo = if sharp { fabric.with_sharp() } else { fabric }.build();
-        prop_assert_eq!(judge(&topo, &route("updn", &topo).tables), Verdict::Good);
+        let updn = route("updn", &topo);
+        prop_assert_eq!(judge(&topo, &updn.tables, &updn.lanes), Verdict::Good);
     }
 
     /// Switches discovered in another order (same LIDs, same cables): the same table in every
@@ -134,7 +135,7 @@ fn trees_lose_no_shortest_path() {
         for fabric in [fabric.clone(), fabric.with_sharp()] {
             let topo = fabric.build();
             let tables = route("updn", &topo).tables;
-            assert_eq!(judge(&topo, &tables), Verdict::Good);
+            assert_eq!(judge(&topo, &tables, &Lanes::single()), Verdict::Good);
             let leaves: Vec<_> = topo
                 .switches()
                 .filter(|&s| topo.end_ports(s).len() > 1)
@@ -200,7 +201,7 @@ fn lids_of_one_end_port_take_different_ways() {
     }
     let topo = fabric.build();
     let tables = route("updn", &topo).tables;
-    assert_eq!(judge(&topo, &tables), Verdict::Good);
+    assert_eq!(judge(&topo, &tables, &Lanes::single()), Verdict::Good);
     for end_port in topo.end_ports(SwitchIdx(0)) {
         let ways: std::collections::BTreeSet<PortNum> = (0..4)
             .map(|offset| tables[1].get(Lid(end_port.lid.raw() + offset)))

@@ -77,7 +77,7 @@ proptest! {
             spoil(&mut tables, s, dice.below(usize::from(topo.top_lid().raw()) + 1) as u16, port);
         }
         let outcome = verify(&topo, &tables, &Lanes::single());
-        prop_assert_eq!(verdict(outcome.as_ref().map(|_| ())), judge(&topo, &tables));
+        prop_assert_eq!(verdict(outcome.as_ref().map(|_| ())), judge(&topo, &tables, &Lanes::single()));
     }
 
     /// A credit loop that is shown is one: consecutive channels, each used right after the one

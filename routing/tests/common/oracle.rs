@@ -1,5 +1,5 @@
-//! A slow judge of tables that shares nothing with the crate's proof: it follows every packet hop
-//! by hop.
+//! A slow judge of tables and lanes that shares nothing with the crate's proof: it follows every
+//! packet hop by hop.
 
 #![allow(clippy::unwrap_used, reason = "a test helper")]
 #![allow(
@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::{SwitchIdx, Tables, Topology};
+use ferrosm_routing::{Destination, Lanes, SwitchIdx, Tables, Topology};
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
 
@@ -22,6 +22,8 @@ pub enum Verdict {
     Good,
     Unreachable,
     Loops,
+    /// An SL or VL that there is not.
+    Dropped,
     CreditLoop,
 }
 
@@ -56,22 +58,95 @@ pub fn follow(
     Err(Verdict::Loops)
 }
 
-/// Judges tables by following every packet.
-pub fn judge(topo: &Topology, tables: &Tables) -> Verdict {
-    let mut waits = DiGraphMap::<(u32, u8), ()>::new();
-    let (mut lost, mut loops) = (false, false);
+/// Ports by which packets for a LID come into the fabric at a switch: its end ports and its own port 0.
+pub fn entries(topo: &Topology, from: SwitchIdx, to: &Destination) -> Vec<PortNum> {
+    let ends = topo.end_ports(from);
+    if to.port == PortNum::ZERO && ends.is_empty() {
+        return Vec::new();
+    }
+    let all = std::iter::once(PortNum::ZERO).chain(ends.iter().map(|e| e.port));
+    all.filter(|&p| (from, p) != (to.switch, to.port)).collect()
+}
+
+/// A channel and a lane of it: switch, outgoing port, VL.
+pub type Lane = (u32, u8, u8);
+
+/// The lanes that a packet with this SL crosses, if it is never dropped for its lane.
+pub fn lanes_crossed(
+    topo: &Topology,
+    lanes: &Lanes,
+    crossed: &[(u32, u8)],
+    entry: PortNum,
+    sl: u8,
+    to: &Destination,
+) -> Option<Vec<Lane>> {
+    if sl > 15 {
+        return None;
+    }
+    let mut input = entry;
+    let mut used = Vec::new();
+    for &(switch, port) in crossed {
+        let (s, p) = (SwitchIdx(switch), PortNum(port));
+        let vl = lanes.vl(s, input, p, sl);
+        if vl >= lanes.vls.min(topo.vls(s, p)) {
+            return None;
+        }
+        used.push((switch, port, vl));
+        input = topo.neighbor(s, p).unwrap().1;
+    }
+    let kept = to.port == PortNum::ZERO;
+    (kept || lanes.vl(to.switch, input, to.port, sl) < 15).then_some(used)
+}
+
+/// Judges tables by following every packet on its lanes.
+pub fn judge(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Verdict {
+    judge_with(topo, tables, |from, to| vec![lanes.sl(from, to)], lanes)
+}
+
+/// Whether the tables also pass when the packets of a path may use the SL of the way back (of any pair of LIDs of the
+/// same two switches).
+pub fn reversible(topo: &Topology, tables: &Tables, lanes: &Lanes) -> bool {
+    let both = |from: SwitchIdx, to: &Destination| {
+        let back = topo.destinations_on(from);
+        let mut sls: Vec<u8> = back.iter().map(|d| lanes.sl(to.switch, d)).collect();
+        sls.push(lanes.sl(from, to));
+        sls
+    };
+    judge_with(topo, tables, both, lanes) == Verdict::Good
+}
+
+fn judge_with(
+    topo: &Topology,
+    tables: &Tables,
+    sls: impl Fn(SwitchIdx, &Destination) -> Vec<u8>,
+    lanes: &Lanes,
+) -> Verdict {
+    let mut waits = DiGraphMap::<Lane, ()>::new();
+    let (mut lost, mut loops, mut dropped) = (false, false, false);
     for d in topo.destinations() {
         for from in topo.switches() {
             let real = d.port != PortNum::ZERO || !topo.end_ports(from).is_empty();
-            match follow(topo, tables, from, d.lid) {
-                Ok(crossed) if real => {
-                    for pair in crossed.windows(2) {
-                        waits.add_edge(pair[0], pair[1], ());
+            let crossed = match follow(topo, tables, from, d.lid) {
+                Ok(crossed) if real => crossed,
+                Err(Verdict::Loops) => {
+                    loops = true;
+                    continue;
+                }
+                Ok(_) => continue,
+                Err(_) => {
+                    lost |= real;
+                    continue;
+                }
+            };
+            for sl in sls(from, d) {
+                for entry in entries(topo, from, d) {
+                    match lanes_crossed(topo, lanes, &crossed, entry, sl, d) {
+                        Some(used) => used.windows(2).for_each(|pair| {
+                            waits.add_edge(pair[0], pair[1], ());
+                        }),
+                        None => dropped = true,
                     }
                 }
-                Err(Verdict::Loops) => loops = true,
-                Err(_) if real => lost = true,
-                Ok(_) | Err(_) => {}
             }
         }
     }
@@ -79,6 +154,8 @@ pub fn judge(topo: &Topology, tables: &Tables) -> Verdict {
         Verdict::Loops
     } else if lost {
         Verdict::Unreachable
+    } else if dropped {
+        Verdict::Dropped
     } else if toposort(&waits, None).is_err() {
         Verdict::CreditLoop
     } else {
