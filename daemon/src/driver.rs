@@ -14,7 +14,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::{Received, TransportError};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use crate::port::Port;
 
@@ -34,6 +34,8 @@ pub enum Control {
     Stop,
     /// Read the configuration again.
     Reload,
+    /// Make routes anew, whatever moves.
+    Rebalance,
     /// The local device said something of the port.
     Port(LocalPortEvent),
 }
@@ -261,6 +263,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     self.sm.handle(input, self.clock.now());
                 }
             }
+            Control::Rebalance => {
+                info!("routes are made anew");
+                self.sm.handle(Input::Rebalance, self.clock.now());
+            }
             Control::Port(event) => {
                 debug!(?event, "event of the local port");
                 self.sm.handle(Input::LocalPort(event), self.clock.now());
@@ -313,7 +319,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
     }
 }
 
-/// Turns SIGTERM and SIGINT into [`Control::Stop`] and SIGHUP into [`Control::Reload`], as long as the runtime lives.
+/// Turns SIGTERM and SIGINT into [`Control::Stop`], SIGHUP into [`Control::Reload`] and SIGUSR2 into
+/// [`Control::Rebalance`], as long as the runtime lives.
 ///
 /// # Errors
 /// If the system refuses a handler.
@@ -322,12 +329,14 @@ pub fn watch_signals(control: mpsc::Sender<Control>) -> std::io::Result<()> {
     let mut term = signal(SignalKind::terminate())?;
     let mut int = signal(SignalKind::interrupt())?;
     let mut hup = signal(SignalKind::hangup())?;
+    let mut usr2 = signal(SignalKind::user_defined2())?;
     tokio::spawn(async move {
         loop {
             let what = tokio::select! {
                 _ = term.recv() => Control::Stop,
                 _ = int.recv() => Control::Stop,
                 _ = hup.recv() => Control::Reload,
+                _ = usr2.recv() => Control::Rebalance,
             };
             if control.send(what).await.is_err() {
                 return;

@@ -33,6 +33,8 @@ pub enum Input {
     Config(Box<SmConfig>),
     /// The operator or the local device asks for a full sweep.
     Resweep,
+    /// The operator asks for routes made anew from the graph, however many of them move.
+    Rebalance,
     /// The local port changed (asynchronous event of the device).
     LocalPort(LocalPortEvent),
 }

@@ -7,7 +7,7 @@ use core::hash::{Hash, Hasher};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{LFT_BLOCK_LEN, NodeType, PortInfo, PortState, SmState, SwitchInfo, id};
+use ferrosm_mad::attr::{LFT_BLOCK_LEN, NodeType, PortInfo, PortState, SmState, id};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_routing::Lft;
@@ -18,7 +18,7 @@ use crate::io::{Event, Output};
 use crate::plan::lanes::LanePlan;
 use crate::plan::lids;
 use crate::plan::ports::{self, PortKind};
-use crate::plan::routes::{Computed, Job, blocks_to_write};
+use crate::plan::routes::{Computed, Job};
 use crate::report::{Phase, ProblemKind, QuarantineReason};
 use crate::subnet::{Node, NodeIdx, Port, PortRef, plausible};
 
@@ -126,12 +126,14 @@ impl SubnetManager {
         }
         self.jobs += 1;
         self.job = Some(self.jobs);
+        let anew = core::mem::take(&mut self.rebalance);
         let job = Job::new(
             self.jobs,
             &self.subnet,
             &self.lid_plan,
             &self.cfg,
             self.last_run.as_ref(),
+            anew,
         );
         for n in self.unroutable_switches() {
             self.problem(
@@ -172,18 +174,16 @@ impl SubnetManager {
                 self.routing_failed();
             }
             Ok(routes) => {
-                let order = routes.run.routing.order.as_deref().unwrap_or_default();
-                for (i, (n, lft)) in computed
-                    .nodes
-                    .iter()
-                    .zip(&routes.run.routing.tables)
-                    .enumerate()
-                {
+                let routing = &routes.run.routing;
+                let order = routing.order.as_deref().unwrap_or_default();
+                for (i, n) in computed.nodes.iter().enumerate() {
                     if let Some(node) = self.subnet.get_mut(*n) {
-                        node.wanted = Some(Arc::clone(lft));
                         node.order = order.get(i).copied();
                     }
                 }
+                let tables = computed.nodes.iter().copied();
+                let tables = tables.zip(routing.tables.iter().map(Arc::clone)).collect();
+                self.want_tables(tables, routes.order);
                 self.lanes = Some(LanePlan::new(Arc::clone(&routes.run), &computed.nodes));
                 self.engine = EngineState {
                     name: routes.run.routing.engine,
@@ -203,139 +203,8 @@ impl SubnetManager {
         self.finish_sweep();
     }
 
-    fn begin_writing(&mut self) {
-        self.top_lid = self
-            .lid_plan
-            .lids
-            .iter()
-            .map(|(_, lid, lmc)| Lid(lid.0 + ((1 << lmc.0) - 1)))
-            .max()
-            .unwrap_or(Lid::NONE);
-        self.enter(Phase::WriteTables);
-        let switches: Vec<NodeIdx> = self
-            .subnet
-            .nodes()
-            .filter(|(_, n)| n.is_switch())
-            .map(|(i, _)| i)
-            .collect();
-        // With nobody behind it this SM's own port gets its address all the same.
-        if let Some(own) = self.subnet.local()
-            && !self.is_live(own)
-            && self.needs_params(own)
-        {
-            self.ask(Ask::SetPort(own, PortStep::Params));
-        }
-        self.write_lanes();
-        for n in switches {
-            self.write_switch(n);
-            // An enhanced port 0 is configured with the other end ports.
-            let port0 = PortRef::new(n, PortNum::ZERO);
-            if Some(port0) != self.subnet.local()
-                && !self.is_live(port0)
-                && self.needs_params(port0)
-            {
-                self.ask(Ask::SetPort(port0, PortStep::Params));
-            }
-        }
-    }
-
-    fn write_switch(&mut self, n: NodeIdx) {
-        let Some(node) = self.subnet.get(n) else {
-            return;
-        };
-        let Some(wanted) = node.wanted.as_ref() else {
-            return;
-        };
-        let blocks = blocks_to_write(node.installed.as_ref(), wanted);
-        if blocks.is_empty() {
-            self.write_reach(n);
-            return;
-        }
-        self.sweep.blocks_left.insert(n, blocks.len());
-        for block in blocks {
-            self.ask(Ask::SetLft(n, block));
-        }
-    }
-
-    pub(super) fn on_lft_set(&mut self, n: NodeIdx, block: u16, status: Status, data: &[u8; 64]) {
-        let taken = self
-            .subnet
-            .get(n)
-            .and_then(|node| node.wanted.as_ref())
-            .is_some_and(|w| w.block(block) == *data);
-        self.sweep.report.lft_blocks_written += 1;
-        let outcome = if status.is_ok() && taken {
-            Ok(())
-        } else {
-            Err(ProblemKind::Refused {
-                attr: id::LFT,
-                status,
-            })
-        };
-        self.on_block_done(n, outcome);
-    }
-
-    /// Counts a block; after the last one the switch may use the table.
-    pub(super) fn on_block_done(&mut self, n: NodeIdx, outcome: Result<(), ProblemKind>) {
-        if let Err(kind) = outcome {
-            self.sweep.blocks_failed.insert(n);
-            self.unsure.insert(n);
-            self.problem(Some(PortRef::new(n, PortNum::ZERO)), kind);
-        }
-        let Some(left) = self.sweep.blocks_left.get_mut(&n) else {
-            return;
-        };
-        *left -= 1;
-        if *left > 0 {
-            return;
-        }
-        self.sweep.blocks_left.remove(&n);
-        let failed = self.sweep.blocks_failed.contains(&n);
-        if let Some(node) = self.subnet.get_mut(n) {
-            node.installed = if failed { None } else { node.wanted.clone() };
-        }
-        self.write_reach(n);
-    }
-
-    /// LinearFDBTop goes last on a switch that had less, so that it never looks up an entry that is not written yet.
-    fn write_reach(&mut self, n: NodeIdx) {
-        let top = self.top_lid.0;
-        let due = self
-            .subnet
-            .get(n)
-            .and_then(Node::switch_info)
-            .is_some_and(|s| {
-                s.linear_fdb_top != top || s.life_time_value != self.cfg.packet_life_time
-            });
-        if due {
-            self.ask(Ask::SetSwitch(n));
-        }
-    }
-
-    pub(super) fn on_switch_set(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
-        let top = self.top_lid.0;
-        let told = SwitchInfo::decode(data);
-        let taken = status.is_ok() && told.linear_fdb_top == top;
-        if !taken {
-            self.unsure.insert(n);
-            let attr = id::SWITCH_INFO;
-            let at = PortRef::new(n, PortNum::ZERO);
-            self.problem(Some(at), ProblemKind::Refused { attr, status });
-        }
-        let Some(node) = self.subnet.get_mut(n).filter(|_| status.is_ok()) else {
-            return;
-        };
-        node.switch_raw = Some(*data);
-        if told.port_state_change {
-            // Something changed since the ports were read. If it was a reboot, part of the table is lost again.
-            node.forget_tables();
-            self.suspects.insert(n);
-            self.want_local();
-        }
-    }
-
     /// Whether a port's parameters differ from what they should be, and asking could help.
-    fn needs_params(&self, p: PortRef) -> bool {
+    pub(super) fn needs_params(&self, p: PortRef) -> bool {
         let (Some(want), Some(port)) = (self.wanted_port(p), self.subnet.port(p)) else {
             return false;
         };
@@ -380,7 +249,7 @@ impl SubnetManager {
     }
 
     /// Whether a port carries data or is to do so.
-    fn is_live(&self, p: PortRef) -> bool {
+    pub(super) fn is_live(&self, p: PortRef) -> bool {
         let Some(node) = self.subnet.get(p.node) else {
             return false;
         };

@@ -9,6 +9,7 @@ mod configure;
 mod discover;
 mod lanes;
 mod sminfo;
+mod tables;
 mod watch;
 
 use core::time::Duration;
@@ -26,7 +27,7 @@ use crate::config::SmConfig;
 use crate::io::{Event, Input, LidMap, LocalPortEvent, Output, Restored};
 use crate::plan::lanes::LanePlan;
 use crate::plan::lids::LidPlan;
-use crate::plan::routes::Computed;
+use crate::plan::routes::{Computed, NodeTables, WriteOrder};
 use crate::report::{Phase, Problem, ProblemKind, SweepReport};
 use crate::requester::{Limits, Requester, Unanswered};
 use crate::subnet::{NodeIdx, PortRef, Subnet};
@@ -83,6 +84,10 @@ struct Sweep {
     reading: BTreeMap<NodeIdx, Vec<u8>>,
     /// LFT blocks still to be answered, by switch.
     blocks_left: BTreeMap<NodeIdx, usize>,
+    /// Blocks that wait for those before them.
+    later: VecDeque<Vec<(NodeIdx, u16)>>,
+    /// Tables that are written when routes were dropped, and not before that moment.
+    drain: Option<(Instant, NodeTables)>,
     /// Switches with a block that was not taken.
     blocks_failed: BTreeSet<NodeIdx>,
     problems: Vec<(Option<PortRef>, ProblemKind)>,
@@ -128,10 +133,14 @@ pub struct SubnetManager {
     engine: EngineState,
     /// Lanes of the routing in force.
     lanes: Option<LanePlan>,
+    /// The order in which wanted tables are to be written.
+    write_order: WriteOrder,
     /// The routing in force, and the node of each of its switches.
     last_run: Option<(Arc<LastRun>, Vec<NodeIdx>)>,
     /// Something changed that routes depend on.
     dirty: bool,
+    /// The next routing starts from nothing but the graph.
+    rebalance: bool,
     /// Routings in a row that were thrown away because something changed meanwhile.
     stale_routings: u8,
 
@@ -201,8 +210,10 @@ impl SubnetManager {
             paths_stale: false,
             engine: EngineState::default(),
             lanes: None,
+            write_order: WriteOrder::Any,
             last_run: None,
             dirty: true,
+            rebalance: false,
             stale_routings: 0,
             wanted_sweep: None,
             suspects: BTreeSet::new(),
@@ -274,6 +285,11 @@ impl SubnetManager {
             Input::Computed(computed) => self.on_computed(*computed),
             Input::Config(cfg) => self.on_config(*cfg),
             Input::Resweep => self.want_full(),
+            Input::Rebalance => {
+                self.rebalance = true;
+                self.dirty = true;
+                self.want_full();
+            }
             Input::LocalPort(event) => self.on_local_port(event),
         }
         while let Some(tid) = self.requester.expired(now) {
@@ -311,8 +327,15 @@ impl SubnetManager {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         // The timer starts something new, which has to wait until nothing is outstanding.
-        let timer = self.timer.filter(|_| self.requester.is_idle());
-        [self.requester.deadline(), timer]
+        let idle = self.requester.is_idle();
+        let timer = self.timer.filter(|_| idle);
+        let drained = self
+            .sweep
+            .drain
+            .as_ref()
+            .map(|(at, _)| *at)
+            .filter(|_| idle);
+        [self.requester.deadline(), timer, drained]
             .into_iter()
             .flatten()
             .min()
@@ -531,7 +554,7 @@ impl SubnetManager {
                     self.install(computed);
                 }
             }
-            Stage::Sweep(Phase::WriteTables) => self.begin_arming(),
+            Stage::Sweep(Phase::WriteTables) => self.write_on(),
             Stage::Sweep(Phase::Arm) => self.begin_activation(),
             Stage::Sweep(Phase::Activate) => self.finish_sweep(),
             Stage::Light => self.finish_light_sweep(),

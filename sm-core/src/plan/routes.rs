@@ -22,6 +22,8 @@ pub struct Job {
     pub topology: Arc<Topology>,
     /// The tables that are in the switches now, so that few entries move.
     pub previous: Previous,
+    /// The same, for the order of writes.
+    pub installed: Vec<Option<Arc<Lft>>>,
     /// Engines in the order in which they are tried.
     pub engines: Vec<String>,
     /// Data VLs that may be used.
@@ -49,13 +51,31 @@ pub struct Routes {
     pub run: Arc<LastRun>,
     /// That the tables reach everything and cannot deadlock.
     pub proof: Proof,
+    /// How to get there from what is installed.
+    pub order: WriteOrder,
     /// What the engine says of its work, and why engines before it were refused.
     pub notes: Vec<String>,
 }
 
+/// Tables by node.
+pub type NodeTables = Vec<(NodeIdx, Arc<Lft>)>;
+
+/// In which order tables can be written so that nothing loops or deadlocks meanwhile.
+#[derive(Debug, Default)]
+pub enum WriteOrder {
+    /// In any, all at once.
+    #[default]
+    Any,
+    /// Blocks of forwarding tables, stage after stage; blocks that are not named do not matter.
+    Stages(Vec<Vec<(NodeIdx, u16)>>),
+    /// These tables first, which drop what changes; then, after a pause, the tables themselves.
+    Drain(NodeTables),
+}
+
 impl Job {
     /// Builds the job: switches with a linear forwarding table, the links between them, and the LIDs behind each port.
-    /// `last` is the routing in force with the node of each of its switches.
+    /// `last` is the routing in force with the node of each of its switches; `anew` forgets it, and what is installed, as
+    /// far as the choice of routes goes.
     #[must_use]
     pub fn new(
         id: u64,
@@ -63,6 +83,7 @@ impl Job {
         lids: &LidPlan,
         cfg: &SmConfig,
         last: Option<&(Arc<LastRun>, Vec<NodeIdx>)>,
+        anew: bool,
     ) -> Self {
         let mut builder = TopologyBuilder::new();
         let mut index: Vec<Option<SwitchIdx>> = Vec::new();
@@ -118,10 +139,15 @@ impl Job {
         previous.last = last
             .filter(|(run, of)| *of == nodes && is_installed(run, &previous))
             .map(|(run, _)| Arc::clone(run));
+        let installed = previous.lfts.clone();
+        if anew {
+            previous = Previous::none();
+        }
         Self {
             id,
             topology: Arc::new(builder.build()),
             previous,
+            installed,
             engines: cfg.engines.clone(),
             vls: cfg.routing_vls,
             names,
@@ -148,6 +174,7 @@ impl Job {
                 Ok(Routes {
                     run: Arc::new(LastRun { topo, routing }),
                     proof,
+                    order: WriteOrder::Any,
                     notes,
                 })
             }

@@ -1,0 +1,224 @@
+//! Writes forwarding tables: the blocks that differ, in an order in which no intermediate state loops or deadlocks.
+//!
+//! Which order that is, [`ferrosm_routing::transition`] has found together with the routes. Blocks of one stage go out
+//! at once; the next stage waits for all their answers.
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+
+use ferrosm_mad::attr::{SwitchInfo, id};
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_mad::mad::Status;
+
+use super::SubnetManager;
+use super::ask::{Ask, PortStep};
+use crate::plan::routes::{NodeTables, WriteOrder, blocks_to_write};
+use crate::report::{Phase, ProblemKind};
+use crate::subnet::{Node, NodeIdx, PortRef};
+
+/// Longest pause between dropping routes and writing those that replace them.
+const DRAIN_MAX: Duration = Duration::from_secs(1);
+
+/// 4.096 µs × 2^n (IBA 14.2.5.4); for ever where n is above 19.
+fn packet_life(code: u8) -> Duration {
+    if code > 19 {
+        Duration::MAX
+    } else {
+        Duration::from_nanos(4096 << code)
+    }
+}
+
+impl SubnetManager {
+    pub(super) fn begin_writing(&mut self) {
+        self.top_lid = self
+            .lid_plan
+            .lids
+            .iter()
+            .map(|(_, lid, lmc)| Lid(lid.0 + ((1 << lmc.0) - 1)))
+            .max()
+            .unwrap_or(Lid::NONE);
+        self.enter(Phase::WriteTables);
+        let switches: Vec<NodeIdx> = self
+            .subnet
+            .nodes()
+            .filter(|(_, n)| n.is_switch())
+            .map(|(i, _)| i)
+            .collect();
+        // With nobody behind it this SM's own port gets its address all the same.
+        if let Some(own) = self.subnet.local()
+            && !self.is_live(own)
+            && self.needs_params(own)
+        {
+            self.ask(Ask::SetPort(own, PortStep::Params));
+        }
+        self.write_lanes();
+        let staged = self.stages();
+        for n in switches {
+            self.write_switch(n, &staged);
+            // An enhanced port 0 is configured with the other end ports.
+            let port0 = PortRef::new(n, PortNum::ZERO);
+            if Some(port0) != self.subnet.local()
+                && !self.is_live(port0)
+                && self.needs_params(port0)
+            {
+                self.ask(Ask::SetPort(port0, PortStep::Params));
+            }
+        }
+    }
+
+    /// Takes the order of writes over; returns what waits for others.
+    fn stages(&mut self) -> BTreeSet<(NodeIdx, u16)> {
+        if let WriteOrder::Stages(stages) = core::mem::take(&mut self.write_order) {
+            self.sweep.later = stages.into_iter().filter(|s| !s.is_empty()).collect();
+        }
+        self.sweep.later.iter().flatten().copied().collect()
+    }
+
+    fn write_switch(&mut self, n: NodeIdx, staged: &BTreeSet<(NodeIdx, u16)>) {
+        let Some(node) = self.subnet.get(n) else {
+            return;
+        };
+        let Some(wanted) = node.wanted.as_ref() else {
+            return;
+        };
+        let blocks = blocks_to_write(node.installed.as_ref(), wanted);
+        if blocks.is_empty() {
+            self.write_reach(n);
+            return;
+        }
+        self.sweep.blocks_left.insert(n, blocks.len());
+        for block in blocks {
+            if !staged.contains(&(n, block)) {
+                self.ask(Ask::SetLft(n, block));
+            }
+        }
+    }
+
+    /// All that was asked for is answered: the next stage of writes, the tables after a drain, or the links.
+    pub(super) fn write_on(&mut self) {
+        while let Some(stage) = self.sweep.later.pop_front() {
+            let asks: Vec<Ask> = stage
+                .into_iter()
+                .filter(|(n, _)| self.sweep.blocks_left.contains_key(n))
+                .map(|(n, block)| Ask::SetLft(n, block))
+                .collect();
+            if !asks.is_empty() {
+                asks.into_iter().for_each(|ask| self.ask(ask));
+                return;
+            }
+        }
+        let Some((from, after)) = self.sweep.drain.take() else {
+            self.begin_arming();
+            return;
+        };
+        if self.now < from {
+            self.sweep.drain = Some((from, after));
+            return;
+        }
+        for (n, lft) in after {
+            if let Some(node) = self.subnet.get_mut(n) {
+                node.wanted = Some(lft);
+            }
+        }
+        self.begin_writing();
+    }
+
+    /// What is to be in the tables in the end, and in which order it gets there.
+    pub(super) fn want_tables(&mut self, tables: NodeTables, order: WriteOrder) {
+        let first = match order {
+            WriteOrder::Drain(interim) => {
+                // What is on its way to a LID that is dropped is gone when no packet of now is left in a switch.
+                let life = packet_life(self.cfg.packet_life_time).min(DRAIN_MAX);
+                self.sweep.drain = Some((self.now + life, tables));
+                self.write_order = WriteOrder::Any;
+                interim
+            }
+            order @ (WriteOrder::Any | WriteOrder::Stages(_)) => {
+                self.write_order = order;
+                tables
+            }
+        };
+        for (n, lft) in first {
+            if let Some(node) = self.subnet.get_mut(n) {
+                node.wanted = Some(lft);
+            }
+        }
+    }
+
+    pub(super) fn on_lft_set(&mut self, n: NodeIdx, block: u16, status: Status, data: &[u8; 64]) {
+        let taken = self
+            .subnet
+            .get(n)
+            .and_then(|node| node.wanted.as_ref())
+            .is_some_and(|w| w.block(block) == *data);
+        self.sweep.report.lft_blocks_written += 1;
+        let outcome = if status.is_ok() && taken {
+            Ok(())
+        } else {
+            Err(ProblemKind::Refused {
+                attr: id::LFT,
+                status,
+            })
+        };
+        self.on_block_done(n, outcome);
+    }
+
+    /// Counts a block; after the last one the switch may use the table.
+    pub(super) fn on_block_done(&mut self, n: NodeIdx, outcome: Result<(), ProblemKind>) {
+        if let Err(kind) = outcome {
+            self.sweep.blocks_failed.insert(n);
+            self.unsure.insert(n);
+            self.problem(Some(PortRef::new(n, PortNum::ZERO)), kind);
+        }
+        let Some(left) = self.sweep.blocks_left.get_mut(&n) else {
+            return;
+        };
+        *left -= 1;
+        if *left > 0 {
+            return;
+        }
+        self.sweep.blocks_left.remove(&n);
+        let failed = self.sweep.blocks_failed.contains(&n);
+        if let Some(node) = self.subnet.get_mut(n) {
+            node.installed = if failed { None } else { node.wanted.clone() };
+        }
+        self.write_reach(n);
+    }
+
+    /// LinearFDBTop goes last on a switch that had less, so that it never looks up an entry that is not written yet.
+    fn write_reach(&mut self, n: NodeIdx) {
+        let top = self.top_lid.0;
+        let due = self
+            .subnet
+            .get(n)
+            .and_then(Node::switch_info)
+            .is_some_and(|s| {
+                s.linear_fdb_top != top || s.life_time_value != self.cfg.packet_life_time
+            });
+        if due {
+            self.ask(Ask::SetSwitch(n));
+        }
+    }
+
+    pub(super) fn on_switch_set(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
+        let top = self.top_lid.0;
+        let told = SwitchInfo::decode(data);
+        let taken = status.is_ok() && told.linear_fdb_top == top;
+        if !taken {
+            self.unsure.insert(n);
+            let attr = id::SWITCH_INFO;
+            let at = PortRef::new(n, PortNum::ZERO);
+            self.problem(Some(at), ProblemKind::Refused { attr, status });
+        }
+        let Some(node) = self.subnet.get_mut(n).filter(|_| status.is_ok()) else {
+            return;
+        };
+        node.switch_raw = Some(*data);
+        if told.port_state_change {
+            // Something changed since the ports were read. If it was a reboot, part of the table is lost again.
+            node.forget_tables();
+            self.suspects.insert(n);
+            self.want_local();
+        }
+    }
+}
