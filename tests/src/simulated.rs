@@ -3,9 +3,10 @@
 //! [`Lab`] is the scenario builder: a fabric, one manager of ours, and the question whether the fabric is good. The
 //! simulator shares no code with the manager; this file is the only place where the two meet.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ferrosm_core::{Event, Input, Output, Restored, SmConfig, SubnetManager, SweepReport};
+use ferrosm_core::{Event, Input, Output, PortRef, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{MadIn, MadOut};
 use ferrosm_mad::time::Instant;
@@ -199,10 +200,21 @@ impl Lab {
         .clone()
     }
 
-    /// What is expected of a good fabric, from our port.
+    /// What is expected of a good fabric, from our port, when packets have the SLs that our manager gives paths.
     #[must_use]
     pub fn expect(&self) -> Expect {
-        Expect::new(self.at)
+        let expect = Expect::new(self.at);
+        let core = self.manager().core();
+        let Some(lanes) = core.lanes().filter(|lanes| !lanes.is_single()).cloned() else {
+            return expect;
+        };
+        let subnet = core.subnet().clone();
+        let fabric = self.world.fabric();
+        let places: BTreeMap<PortAt, PortRef> = fabric
+            .end_ports()
+            .filter_map(|at| Some((at, subnet.port_by_guid(fabric.port_guid(at))?)))
+            .collect();
+        expect.sl_per_path(move |from, to| Some(lanes.sl(&subnet, *places.get(&from)?, to)))
     }
 
     /// The oracle's verdict on the bytes in the devices, as text where it is bad.

@@ -254,6 +254,12 @@ impl SubnetManager {
         &self.lids
     }
 
+    /// SLs and lanes of the routing in force; `None` before the first one.
+    #[must_use]
+    pub const fn lanes(&self) -> Option<&LanePlan> {
+        self.lanes.as_ref()
+    }
+
     /// What the SM is doing.
     #[must_use]
     pub const fn phase(&self) -> Phase {
