@@ -1,0 +1,454 @@
+//! What an operator says about the structure of a fabric: from GUIDs, as side files have them, to the graph of one run.
+//!
+//! [`GuidHints`] is plain data that stays the same while devices come and go; [`resolve`] looks its GUIDs up in one
+//! fabric ([`Places`]). A GUID that is not there is told and left out: it may be a node that is switched off. Nothing
+//! here reads files, and nothing decides what an engine makes of a hint.
+
+mod places;
+mod tables;
+
+use std::sync::Arc;
+
+use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
+use ferrosm_routing::SwitchIdx;
+use ferrosm_routing::hints::{Hints, TorusHint, TorusSeed};
+use ferrosm_routing::lanes::SLS;
+
+pub use places::Places;
+
+/// So many GUIDs a note names before it counts the rest.
+const NAMED_MAX: usize = 4;
+
+/// Everything that side files say, by GUID. The default says nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GuidHints {
+    /// `root_guid_file`: switches, by node GUID. The GUID of a CA stands for the switch that it hangs on.
+    pub roots: Vec<NodeGuid>,
+    /// `cn_guid_file`: port GUIDs of compute nodes.
+    pub compute: Option<Vec<PortGuid>>,
+    /// `io_guid_file`: port GUIDs of I/O nodes.
+    pub io: Option<Vec<PortGuid>>,
+    /// `ids_guid_file`: what tells switches of equal rank apart.
+    pub ids: Vec<(NodeGuid, u64)>,
+    /// `guid_routing_order_file`: end ports that are routed first.
+    pub routing_order: Vec<PortGuid>,
+    /// `hop_weights_file`: switch, port, hops.
+    pub hop_weights: Vec<(NodeGuid, PortNum, u8)>,
+    /// `port_search_ordering_file`: switch, ports in the order in which they are tried.
+    pub port_order: Vec<(NodeGuid, Vec<PortNum>)>,
+    /// `port_prof_ignore_file`: switch ports that carry no load that counts.
+    pub not_counted: Vec<(NodeGuid, PortNum)>,
+    /// `torus-2QoS.conf`.
+    pub torus: Option<GuidTorus>,
+    /// `lfts_file` and the lanes that go with it.
+    pub file: Option<Arc<GuidTables>>,
+}
+
+impl GuidHints {
+    /// Whether nothing is said at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// `torus-2QoS.conf`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuidTorus {
+    /// Radix of x, y, z.
+    pub radix: [u16; 3],
+    /// Whether each dimension wraps around.
+    pub wraps: [bool; 3],
+    /// In the order of the file.
+    pub seeds: Vec<GuidSeed>,
+    /// `portgroup_max_ports`.
+    pub portgroup_max_ports: u16,
+    /// `port_order`.
+    pub port_order: Vec<PortNum>,
+}
+
+/// One seed of a torus.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GuidSeed {
+    /// By direction: x+, x-, y+, y-, z+, z-; from, to.
+    pub links: [Option<(NodeGuid, NodeGuid)>; 6],
+    /// By dimension.
+    pub dateline: [i16; 3],
+}
+
+/// Tables as dumps have them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GuidTables {
+    /// By switch: the port of each LID (index), [`PortNum::DROP`] where there is no line.
+    pub lfts: Vec<(NodeGuid, Box<[u8]>)>,
+    /// Which port had each LID (index) when the dump was written.
+    pub owners: Vec<Option<PortGuid>>,
+    /// By switch (its node GUID, or that of its port 0): input port, output port, VLs of the 16 SLs.
+    pub sl2vl: Vec<(PortGuid, Vec<PairMap>)>,
+    /// By source (its node GUID or port GUID): the SL to each LID (index), [`Self::NO_SL`] where there is no line.
+    pub path_sl: Vec<(PortGuid, Arc<[u8]>)>,
+}
+
+/// Input port, output port, VLs of the 16 SLs.
+pub type PairMap = (PortNum, PortNum, [u8; SLS]);
+
+impl GuidTables {
+    /// What stands in [`Self::path_sl`] where the file says nothing.
+    pub const NO_SL: u8 = 255;
+}
+
+/// GUIDs of one file that are not in the fabric, told in one sentence.
+struct Missing {
+    file: &'static str,
+    what: &'static str,
+    guids: Vec<u64>,
+}
+
+impl Missing {
+    const fn new(file: &'static str, what: &'static str) -> Self {
+        Self {
+            file,
+            what,
+            guids: Vec::new(),
+        }
+    }
+
+    /// `found`, or else the GUID is noted.
+    fn note<T>(&mut self, guid: u64, found: Option<T>) -> Option<T> {
+        if found.is_none() && !self.guids.contains(&guid) {
+            self.guids.push(guid);
+        }
+        found
+    }
+
+    fn tell(self, notes: &mut Vec<String>) {
+        if self.guids.is_empty() {
+            return;
+        }
+        let named: Vec<String> = self.guids.iter().take(NAMED_MAX).map(|g| hex(*g)).collect();
+        let rest = match self.guids.len().saturating_sub(NAMED_MAX) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        notes.push(format!(
+            "{}: no {} in this fabric has the GUID {}{rest}",
+            self.file,
+            self.what,
+            named.join(", ")
+        ));
+    }
+}
+
+fn hex(guid: u64) -> String {
+    format!("{guid:#018x}")
+}
+
+/// Looks everything up. The notes say what could not be used, one sentence each.
+#[must_use]
+pub fn resolve(said: &GuidHints, places: &Places) -> (Hints, Vec<String>) {
+    let mut notes = Vec::new();
+    let hints = Hints {
+        roots: roots(&said.roots, places, &mut notes),
+        compute: said
+            .compute
+            .as_ref()
+            .map(|g| ends("cn_guid_file", g, places, &mut notes)),
+        io: said
+            .io
+            .as_ref()
+            .map(|g| ends("io_guid_file", g, places, &mut notes)),
+        ids: ids(&said.ids, places, &mut notes),
+        routing_order: ends(
+            "guid_routing_order_file",
+            &said.routing_order,
+            places,
+            &mut notes,
+        ),
+        hop_weights: hop_weights(&said.hop_weights, places, &mut notes),
+        port_order: port_order(&said.port_order, places, &mut notes),
+        not_counted: not_counted(&said.not_counted, places, &mut notes),
+        torus: said.torus.as_ref().map(|t| torus(t, places, &mut notes)),
+        file: said
+            .file
+            .as_ref()
+            .map(|t| Arc::new(tables::resolve(t, places, &mut notes))),
+    };
+    (hints, notes)
+}
+
+fn roots(said: &[NodeGuid], places: &Places, notes: &mut Vec<String>) -> Vec<SwitchIdx> {
+    let mut missing = Missing::new("root_guid_file", "switch");
+    let mut found = Vec::new();
+    for guid in said {
+        let switch = places.find_switch(guid.0).map(|(s, _)| s).or_else(|| {
+            let beside = places.beside(guid.0)?;
+            notes.push(format!(
+                "root_guid_file: {guid} is no switch, the switch that it hangs on is taken as a root"
+            ));
+            Some(beside)
+        });
+        if let Some(switch) = missing.note(guid.0, switch)
+            && !found.contains(&switch)
+        {
+            found.push(switch);
+        }
+    }
+    missing.tell(notes);
+    found
+}
+
+fn ends(
+    file: &'static str,
+    said: &[PortGuid],
+    places: &Places,
+    notes: &mut Vec<String>,
+) -> Vec<Lid> {
+    let mut missing = Missing::new(file, "port with a LID");
+    let found = said
+        .iter()
+        .filter_map(|g| missing.note(g.0, places.lid(*g)));
+    let found = found.collect();
+    missing.tell(notes);
+    found
+}
+
+fn ids(
+    said: &[(NodeGuid, u64)],
+    places: &Places,
+    notes: &mut Vec<String>,
+) -> Vec<(SwitchIdx, u64)> {
+    let mut missing = Missing::new("ids_guid_file", "switch");
+    let found = said
+        .iter()
+        .filter_map(|(g, id)| Some((missing.note(g.0, places.find_switch(g.0))?.0, *id)));
+    let found = found.collect();
+    missing.tell(notes);
+    found
+}
+
+/// The switch, if it has that port; otherwise it is noted.
+fn switch_port(
+    file: &str,
+    (guid, port): (NodeGuid, PortNum),
+    places: &Places,
+    missing: &mut Missing,
+    notes: &mut Vec<String>,
+) -> Option<SwitchIdx> {
+    let (switch, ports) = missing.note(guid.0, places.find_switch(guid.0))?;
+    if port == PortNum::ZERO || port.raw() > ports {
+        notes.push(format!(
+            "{file}: switch {guid} has ports 1 to {ports}, and no port {port}"
+        ));
+        return None;
+    }
+    Some(switch)
+}
+
+fn hop_weights(
+    said: &[(NodeGuid, PortNum, u8)],
+    places: &Places,
+    notes: &mut Vec<String>,
+) -> Vec<(SwitchIdx, PortNum, u8)> {
+    let file = "hop_weights_file";
+    let mut missing = Missing::new(file, "switch");
+    let mut found = Vec::new();
+    for &(guid, port, hops) in said {
+        if let Some(s) = switch_port(file, (guid, port), places, &mut missing, notes) {
+            found.push((s, port, hops));
+        }
+    }
+    missing.tell(notes);
+    found
+}
+
+fn not_counted(
+    said: &[(NodeGuid, PortNum)],
+    places: &Places,
+    notes: &mut Vec<String>,
+) -> Vec<(SwitchIdx, PortNum)> {
+    let file = "port_prof_ignore_file";
+    let mut missing = Missing::new(file, "switch");
+    let mut found = Vec::new();
+    for &(guid, port) in said {
+        if let Some(s) = switch_port(file, (guid, port), places, &mut missing, notes) {
+            found.push((s, port));
+        }
+    }
+    missing.tell(notes);
+    found
+}
+
+fn port_order(
+    said: &[(NodeGuid, Vec<PortNum>)],
+    places: &Places,
+    notes: &mut Vec<String>,
+) -> Vec<(SwitchIdx, Vec<PortNum>)> {
+    let file = "port_search_ordering_file";
+    let mut missing = Missing::new(file, "switch");
+    let mut found = Vec::new();
+    for (guid, ports) in said {
+        // A port that the switch has not got is left out alone, not the whole line with it.
+        let mut switch = None;
+        let mut there = Vec::new();
+        for &port in ports {
+            let at = switch_port(file, (*guid, port), places, &mut missing, notes);
+            if at.is_some() {
+                switch = at;
+                there.push(port);
+            }
+        }
+        if let Some(switch) = switch {
+            found.push((switch, there));
+        }
+    }
+    missing.tell(notes);
+    found
+}
+
+fn torus(said: &GuidTorus, places: &Places, notes: &mut Vec<String>) -> TorusHint {
+    let mut missing = Missing::new("torus-2QoS.conf", "switch");
+    let mut seeds = Vec::new();
+    for seed in &said.seeds {
+        let mut links = [None; 6];
+        for (place, link) in links.iter_mut().zip(&seed.links) {
+            let Some((from, to)) = link else { continue };
+            let from = missing.note(from.0, places.find_switch(from.0));
+            let to = missing.note(to.0, places.find_switch(to.0));
+            *place = from.zip(to).map(|((a, _), (b, _))| (a, b));
+        }
+        // A seed with a switch that is gone is no seed: the next one is for that.
+        if links
+            .iter()
+            .map(Option::is_some)
+            .eq(seed.links.iter().map(Option::is_some))
+        {
+            seeds.push(TorusSeed {
+                links,
+                dateline: seed.dateline,
+            });
+        }
+    }
+    missing.tell(notes);
+    TorusHint {
+        radix: said.radix,
+        wraps: said.wraps,
+        seeds,
+        portgroup_max_ports: said.portgroup_max_ports,
+        port_order: said.port_order.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::ids::Lmc;
+
+    use super::*;
+
+    pub(super) const A: NodeGuid = NodeGuid(0xA0);
+    const B: NodeGuid = NodeGuid(0xB0);
+
+    /// Switches A (LID 1, 4 ports) and B (LID 2, 2 ports); hosts 0x11 (LID 4 and 5) on A, 0x21 (LID 7) on B.
+    pub(super) fn places() -> Places {
+        let mut p = Places::new();
+        p.switch(SwitchIdx(0), 4, A, PortGuid(0xA1), (Lid(1), Lmc(0)));
+        p.switch(SwitchIdx(1), 2, B, PortGuid(0xB0), (Lid(2), Lmc(0)));
+        p.end_port(
+            SwitchIdx(0),
+            NodeGuid(0x10),
+            PortGuid(0x11),
+            (Lid(4), Lmc(1)),
+        );
+        p.end_port(
+            SwitchIdx(1),
+            NodeGuid(0x20),
+            PortGuid(0x21),
+            (Lid(7), Lmc(0)),
+        );
+        p
+    }
+
+    #[test]
+    fn nothing_said_is_nothing_hinted() {
+        assert!(GuidHints::default().is_empty());
+        let (hints, notes) = resolve(&GuidHints::default(), &places());
+        assert_eq!((hints, notes.len()), (Hints::default(), 0));
+    }
+
+    /// A root may be a switch, a CA (by node or port), or gone.
+    #[test]
+    fn roots_are_switches_and_a_ca_stands_for_its_switch() {
+        let said = GuidHints {
+            roots: vec![B, NodeGuid(0x10), NodeGuid(0x21), NodeGuid(0x99)],
+            ..GuidHints::default()
+        };
+        let (hints, notes) = resolve(&said, &places());
+        assert_eq!(hints.roots, [SwitchIdx(1), SwitchIdx(0)]);
+        assert_eq!(notes.len(), 3, "{notes:?}");
+        assert!(notes[0].contains("0x0000000000000010 is no switch"));
+        assert_eq!(
+            notes[2],
+            "root_guid_file: no switch in this fabric has the GUID 0x0000000000000099"
+        );
+    }
+
+    #[test]
+    fn end_ports_become_base_lids_in_the_order_of_the_file() {
+        let said = GuidHints {
+            compute: Some(vec![PortGuid(0x21), PortGuid(0x11)]),
+            io: Some(vec![PortGuid(0x77)]),
+            routing_order: vec![PortGuid(0xA1), PortGuid(0x21)],
+            ..GuidHints::default()
+        };
+        let (hints, notes) = resolve(&said, &places());
+        assert_eq!(hints.compute, Some(vec![Lid(7), Lid(4)]));
+        assert_eq!(hints.io, Some(Vec::new()), "an empty list is not no list");
+        assert_eq!(hints.routing_order, [Lid(1), Lid(7)]);
+        assert!(notes[0].starts_with("io_guid_file"), "{notes:?}");
+    }
+
+    /// B has two ports: a weight of its port 3, and port 3 in its order, are told and left out.
+    #[test]
+    fn ports_that_a_switch_has_not_got_are_left_out() {
+        let said = GuidHints {
+            ids: vec![(A, 5), (NodeGuid(0x99), 6)],
+            hop_weights: vec![(A, PortNum(4), 3), (B, PortNum(3), 2)],
+            port_order: vec![(B, vec![PortNum(3), PortNum(2)])],
+            not_counted: vec![(B, PortNum(1)), (B, PortNum(0))],
+            ..GuidHints::default()
+        };
+        let (hints, notes) = resolve(&said, &places());
+        assert_eq!(hints.ids, [(SwitchIdx(0), 5)]);
+        assert_eq!(hints.hop_weights, [(SwitchIdx(0), PortNum(4), 3)]);
+        assert_eq!(hints.port_order, [(SwitchIdx(1), vec![PortNum(2)])]);
+        assert_eq!(hints.not_counted, [(SwitchIdx(1), PortNum(1))]);
+        assert_eq!(notes.len(), 4, "{notes:?}");
+        assert_eq!(
+            notes[1],
+            "hop_weights_file: switch 0x00000000000000b0 has ports 1 to 2, and no port 3"
+        );
+    }
+
+    #[test]
+    fn a_seed_with_a_switch_that_is_gone_is_left_out() {
+        let seed = |to| GuidSeed {
+            links: [Some((A, to)), None, None, None, None, None],
+            dateline: [1, 0, 0],
+        };
+        let said = GuidHints {
+            torus: Some(GuidTorus {
+                radix: [4, 1, 1],
+                wraps: [true; 3],
+                seeds: vec![seed(NodeGuid(0x99)), seed(B)],
+                portgroup_max_ports: 16,
+                port_order: Vec::new(),
+            }),
+            ..GuidHints::default()
+        };
+        let (hints, notes) = resolve(&said, &places());
+        let seeds = hints.torus.unwrap().seeds;
+        assert_eq!(seeds.len(), 1);
+        assert_eq!(seeds[0].links[0], Some((SwitchIdx(0), SwitchIdx(1))));
+        assert_eq!(seeds[0].dateline, [1, 0, 0]);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+    }
+}
