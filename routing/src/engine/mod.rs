@@ -10,6 +10,7 @@ mod graph;
 mod legs;
 mod minhop;
 mod order;
+mod sssp;
 mod updn;
 
 use std::sync::{Arc, LazyLock};
@@ -17,6 +18,7 @@ use std::sync::{Arc, LazyLock};
 use ferrosm_mad::ids::PortNum;
 
 pub use minhop::MinHop;
+pub use sssp::Sssp;
 pub use updn::UpDown;
 
 use crate::hints::Hints;
@@ -225,7 +227,7 @@ pub enum RouteError {
 }
 
 /// All engines, by name.
-pub const ENGINE_NAMES: &[&str] = &["updn", "minhop"];
+pub const ENGINE_NAMES: &[&str] = &["updn", "minhop", "sssp"];
 
 /// The engine of this name.
 #[must_use]
@@ -233,6 +235,7 @@ pub fn engine_by_name(name: &str) -> Option<Box<dyn Engine>> {
     match name {
         "updn" => Some(Box::new(UpDown)),
         "minhop" => Some(Box::new(MinHop)),
+        "sssp" => Some(Box::new(Sssp)),
         _ => None,
     }
 }

@@ -1,0 +1,44 @@
+//! The `sssp` engine: shortest paths over the channels that carry the fewest routes so far. The best balance on odd
+//! topologies, and nothing against credit loops: fine on trees, refused by the proof on rings and tori, where `dfsssp`
+//! is for.
+
+mod ways;
+mod weigh;
+
+use weigh::{Spread, weigh};
+
+use super::graph::Graph;
+use super::legs::{Cell, CellOverflow, Legs};
+use super::{Engine, Request, RouteError, Routing, Trees};
+use crate::lanes::Lanes;
+
+/// The `sssp` engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Sssp;
+
+impl Engine for Sssp {
+    fn name(&self) -> &'static str {
+        "sssp"
+    }
+
+    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+        let graph = Graph::new(request.topo);
+        graph.connected()?;
+        route_in::<u8>(request, &graph)
+            .or_else(|CellOverflow| route_in::<u16>(request, &graph))
+            .map_err(|CellOverflow| RouteError::TooDeep)
+    }
+}
+
+fn route_in<C: Cell>(request: &Request<'_>, graph: &Graph) -> Result<Routing, CellOverflow> {
+    let legs = Legs::<C>::shortest(graph)?;
+    let ways = weigh(request, graph, &legs, Spread::ByLid);
+    Ok(Routing {
+        engine: "sssp",
+        tables: ways.tables(request.topo, request.previous),
+        lanes: Lanes::single(),
+        order: None,
+        trees: Trees::Search,
+        notes: Vec::new(),
+    })
+}

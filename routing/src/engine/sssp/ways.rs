@@ -1,0 +1,103 @@
+//! One tree of ports for each LID: the ways of all packets, as engines that weigh channels build them.
+//!
+//! Stored by LID (a column: the port of every switch), because both who builds it and who walks it look at one LID at
+//! a time. Turned into forwarding tables at the end. Owned by one engine run.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ferrosm_mad::ids::PortNum;
+use rayon::prelude::*;
+
+use super::super::Previous;
+use crate::tables::{Lft, Tables};
+use crate::topology::{Destination, Topology};
+
+/// Ports by LID and switch.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    n: usize,
+    /// Number of each switch's first column, and the total.
+    first: Vec<usize>,
+    /// Column by column; [`PortNum::DROP`] where nothing is chosen yet.
+    ports: Vec<u8>,
+}
+
+impl Ways {
+    /// Nothing chosen, but at the owner of each LID.
+    pub(crate) fn new(topo: &Topology) -> Self {
+        let n = topo.num_switches();
+        let mut first = vec![0];
+        let mut columns = 0;
+        for s in topo.switches() {
+            columns += topo.destinations_on(s).len();
+            first.push(columns);
+        }
+        let mut ports = vec![PortNum::DROP.raw(); columns * n];
+        for s in topo.switches() {
+            for (i, d) in topo.destinations_on(s).iter().enumerate() {
+                ports[(first[s.index()] + i) * n + s.index()] = d.port.raw();
+            }
+        }
+        Self { n, first, ports }
+    }
+
+    /// Columns of the LIDs on a switch, in the order of [`Topology::destinations_on`].
+    pub(crate) fn columns_on(&self, dest: usize) -> Range<usize> {
+        self.first[dest]..self.first[dest + 1]
+    }
+
+    /// The port of every switch towards one LID.
+    pub(crate) fn column(&self, column: usize) -> &[u8] {
+        &self.ports[column * self.n..][..self.n]
+    }
+
+    /// As [`Self::column`], to be changed.
+    pub(crate) fn column_mut(&mut self, column: usize) -> &mut [u8] {
+        &mut self.ports[column * self.n..][..self.n]
+    }
+
+    /// All columns.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &[u8]> {
+        self.ports.chunks_exact(self.n.max(1))
+    }
+
+    /// The LID of each column.
+    pub(crate) fn destinations<'a>(
+        &self,
+        topo: &'a Topology,
+    ) -> impl Iterator<Item = &'a Destination> + use<'a> {
+        topo.switches().flat_map(|s| topo.destinations_on(s))
+    }
+
+    /// The forwarding tables. A table that comes out as it is installed is the installed one.
+    pub(crate) fn tables(&self, topo: &Topology, previous: &Previous) -> Tables {
+        /// Switches whose tables are written together: one line of memory of each column.
+        const TOGETHER: usize = 64;
+        let lids: Vec<usize> = self
+            .destinations(topo)
+            .map(|d| usize::from(d.lid.raw()))
+            .collect();
+        let starts: Vec<usize> = (0..self.n).step_by(TOGETHER).collect();
+        starts
+            .into_par_iter()
+            .flat_map_iter(|start| {
+                let count = TOGETHER.min(self.n - start);
+                let mut rows = vec![Lft::drop_all(topo.top_lid()).into_entries(); count];
+                for (column, &lid) in lids.iter().enumerate() {
+                    let ports = &self.ports[column * self.n + start..][..count];
+                    for (row, &port) in rows.iter_mut().zip(ports) {
+                        row[lid] = port;
+                    }
+                }
+                rows.into_iter().enumerate().map(move |(i, row)| {
+                    let lft = Lft::from_entries(row);
+                    match previous.get(start + i) {
+                        Some(old) if **old == lft => Arc::clone(old),
+                        Some(_) | None => Arc::new(lft),
+                    }
+                })
+            })
+            .collect()
+    }
+}
