@@ -1,5 +1,9 @@
 //! ibutils' `ibdmchk`, a foreign checker of OpenSM's dump files.
 //!
+//! SLs of paths and VLs of SLs are read from `opensm-path-sl.dump` and `opensm-sl2vl.dump` where they are there; without the
+//! first every packet has SL 0, without the second VL = SL. It keeps one table of SLs for each *node*: of an adapter with
+//! several ports it judges the port that was named last.
+//!
 //! It is told LMC 0 always: with another LMC it looks for LIDs that are not there, so only base LIDs are judged by
 //! it. Debian's build tends to crash after its verdict, so its text is read and its exit status is not.
 
@@ -7,6 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::process::Launch;
+use crate::routing_dumps::names;
 
 /// Longest run: 20 s at 11,664 hosts.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -77,12 +82,12 @@ impl Opinion {
     }
 }
 
-/// Runs it on the `opensm-subnet.lst` and `opensm.fdbs` in `dump`.
+/// Runs it on the `opensm-subnet.lst` and `opensm.fdbs` in `dump`, with the files of lanes that are there.
 ///
 /// # Errors
 /// If the files are not there or it gives no verdict.
 pub fn ask(dump: &Path, scratch: &Path) -> Result<Opinion, String> {
-    for name in ["opensm-subnet.lst", "opensm.fdbs"] {
+    for name in [names::SUBNET, names::FDBS] {
         let file = dump.join(name);
         if !file.is_file() {
             return Err(format!("{} is not there", file.display()));
@@ -92,16 +97,23 @@ pub fn ask(dump: &Path, scratch: &Path) -> Result<Opinion, String> {
     // It insists on a multicast file; an empty one is a fabric without groups.
     let groups = scratch.join("no-groups.mcfdbs");
     std::fs::write(&groups, "").map_err(|error| format!("{}: {error}", groups.display()))?;
+    let mut lanes = Vec::new();
+    for (flag, name) in [("-c", names::PATH_SL), ("-d", names::SL2VL)] {
+        if dump.join(name).is_file() {
+            lanes.extend([flag.to_owned(), file(name)]);
+        }
+    }
     let done = Launch::new("ibdmchk")
         .args(&[
             "-l",
             "0",
             "-s",
-            &file("opensm-subnet.lst"),
+            &file(names::SUBNET),
             "-f",
-            &file("opensm.fdbs"),
+            &file(names::FDBS),
         ])
         .args(&["-m", &groups.display().to_string()])
+        .args(&lanes)
         .start(scratch)
         .wait(DEADLINE);
     Opinion::parse(&(done.stdout + &done.stderr))

@@ -13,6 +13,9 @@
 //! | [`opensm`] | OpenSM and osmtest |
 //! | [`process`] | programs with deadlines |
 //! | [`programs`] | where programs are |
+//! | [`routing`] | `ferrosm route`, and what judges say of its dumps |
+//! | [`routing_dumps`] | readers of those dumps |
+//! | [`routing_judge`] | the verdict on them |
 //! | [`scratch`] | directories of their own |
 //! | [`simulated`] | our manager in the simulated world |
 //!
@@ -30,5 +33,8 @@ pub mod judge;
 pub mod opensm;
 pub mod process;
 pub mod programs;
+pub mod routing;
+pub mod routing_dumps;
+pub mod routing_judge;
 pub mod scratch;
 pub mod simulated;

@@ -1,0 +1,188 @@
+//! The judges of routings, on routings that are not ours and on dumps spoiled on purpose: they must be able to say no.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::diags::Net;
+use ferrosm_tests::fabrics::by_spec;
+use ferrosm_tests::ibdmchk;
+use ferrosm_tests::ibsim::Ibsim;
+use ferrosm_tests::routing_dumps::{Dumps, names};
+use ferrosm_tests::routing_judge::{self, Verdict};
+
+/// OpenSM's routing of a fabric: the fabric, and the simulator in whose directory `dump` the files are.
+fn by_opensm(spec: &str, engine: &str) -> (Net, Ibsim) {
+    let text = by_spec(spec);
+    let sim = Ibsim::serve(&text);
+    let _ = sim.opensm_once(&["-R", engine]).expect_success();
+    (Net::parse(&text).unwrap(), sim)
+}
+
+fn both(net: &Net, sim: &Ibsim) -> (Verdict, ibdmchk::Opinion) {
+    let dump = sim.subdir("dump");
+    let dumps = Dumps::read(&dump).unwrap();
+    (
+        routing_judge::examine(net, &dumps),
+        ibdmchk::ask(&dump, sim.dir()).unwrap(),
+    )
+}
+
+/// The switch of each end node, by its node GUID, and its LID.
+fn homes(dumps: &Dumps) -> BTreeMap<u64, (u64, u16)> {
+    let ends = dumps.nodes.iter().filter(|(_, node)| !node.switch);
+    ends.map(|(&guid, node)| (guid, (dumps.cables[&(guid, 1)].0, node.lids[&1])))
+        .collect()
+}
+
+/// Writes the SL of each path between end nodes.
+fn write_sls(dump: &Path, dumps: &Dumps, sl: impl Fn(u64, u64) -> u8) {
+    let homes = homes(dumps);
+    let mut text = String::new();
+    for (sender, (from, _)) in &homes {
+        for (to, lid) in homes.values() {
+            writeln!(text, "0x{sender:016x} {lid} {}", sl(*from, *to)).unwrap();
+        }
+    }
+    fs::write(dump.join(names::PATH_SL), text).unwrap();
+}
+
+/// A tree by OpenSM: both say yes, and count the same.
+#[test]
+fn a_sound_tree_is_sound() {
+    for (spec, engine) in [("fat-tree:4", "ftree"), ("fat-tree2:8,8,4", "minhop")] {
+        let (net, sim) = by_opensm(spec, engine);
+        let (verdict, opinion) = both(&net, &sim);
+        verdict.sound(1).unwrap();
+        opinion.sound(verdict.end_ports).unwrap();
+        assert_eq!(verdict.vls, 1);
+    }
+}
+
+/// OpenSM's shortest paths around a ring deadlock on one lane. Put by hand, all paths over one of its cables on a second
+/// SL break the circle; the same SLs mapped onto one VL do not, and neither does the same SL for all.
+#[test]
+fn lanes_decide_on_a_ring() {
+    let (net, sim) = by_opensm("ring:6,1", "minhop");
+    let dump = sim.subdir("dump");
+    let (verdict, opinion) = both(&net, &sim);
+    assert!(
+        verdict.cyclic > 0 && opinion.credit_loop,
+        "{verdict:?} {opinion:?}"
+    );
+
+    let dumps = Dumps::read(&dump).unwrap();
+    let switches: Vec<u64> = dumps.tables.keys().copied().collect();
+    let (first, last) = (switches[0], switches[switches.len() - 1]);
+    // The path by the tables takes the cable between the first and the last switch.
+    let over_dateline = |from: u64, to: u64| {
+        let lid = homes(&dumps)
+            .values()
+            .find(|(home, _)| *home == to)
+            .unwrap()
+            .1;
+        let mut at = from;
+        let mut crossed = false;
+        while at != to {
+            let out = dumps.tables[&at][usize::from(lid)];
+            let next = dumps.cables[&(at, out)].0;
+            crossed |= (at, next) == (first, last) || (at, next) == (last, first);
+            at = next;
+        }
+        u8::from(crossed)
+    };
+    write_sls(&dump, &dumps, over_dateline);
+    let (verdict, opinion) = both(&net, &sim);
+    verdict.sound(2).unwrap();
+    opinion.sound(verdict.end_ports).unwrap();
+    assert_eq!(verdict.vls, 2);
+
+    let mut one_lane = String::new();
+    for (&(guid, _), _) in dumps
+        .cables
+        .iter()
+        .filter(|((guid, port), _)| dumps.nodes[guid].switch && *port == 1)
+    {
+        let _ = writeln!(one_lane, "Switch 0x{guid:016x}, base LID 1, \"switch\"");
+        let ports: Vec<u8> = dumps
+            .cables
+            .keys()
+            .filter(|(node, _)| *node == guid)
+            .map(|(_, port)| *port)
+            .collect();
+        for (input, out) in ports.iter().flat_map(|i| ports.iter().map(move |o| (i, o))) {
+            let _ = writeln!(one_lane, "{input:<3} {out:<3} : {}", [" 0"; 16].join(" "));
+        }
+    }
+    fs::write(dump.join(names::SL2VL), one_lane).unwrap();
+    let (verdict, opinion) = both(&net, &sim);
+    assert!(
+        verdict.cyclic > 0 && opinion.credit_loop,
+        "two SLs, one VL: {verdict:?} {opinion:?}"
+    );
+    assert_eq!(verdict.vls, 1);
+
+    fs::remove_file(dump.join(names::SL2VL)).unwrap();
+    write_sls(&dump, &dumps, |_, _| 1);
+    let (verdict, opinion) = both(&net, &sim);
+    assert!(
+        verdict.cyclic > 0 && opinion.credit_loop,
+        "one SL for all: {verdict:?} {opinion:?}"
+    );
+}
+
+/// A row is cut out, a row points back, a row points to another host, a cable is not in the file, a VL is 15: each is found.
+#[test]
+fn spoiled_dumps_are_refused() {
+    let (net, sim) = by_opensm("fat-tree:4", "minhop");
+    let good = Dumps::read(&sim.subdir("dump")).unwrap();
+    routing_judge::examine(&net, &good).sound(1).unwrap();
+    let homes = homes(&good);
+    let (&sender, &(leaf, lid)) = homes.first_key_value().unwrap();
+    let (&far, &(far_leaf, far_lid)) = homes.last_key_value().unwrap();
+    let to_sender = good.cables[&(sender, 1)].1;
+    let judge = |dumps: &Dumps| routing_judge::examine(&net, dumps);
+
+    let mut spoiled = good.clone();
+    spoiled.tables.get_mut(&far_leaf).unwrap()[usize::from(lid)] = 255;
+    assert!(judge(&spoiled).faults[0].contains("does not arrive"));
+
+    let mut spoiled = good.clone();
+    let up = good.tables[&leaf][usize::from(far_lid)];
+    let (next, back) = good.cables[&(leaf, up)];
+    spoiled.tables.get_mut(&next).unwrap()[usize::from(far_lid)] = back;
+    assert!(
+        judge(&spoiled)
+            .faults
+            .iter()
+            .any(|fault| fault.contains("circles"))
+    );
+
+    let mut spoiled = good.clone();
+    spoiled.tables.get_mut(&leaf).unwrap()[usize::from(far_lid)] = to_sender;
+    assert_eq!(judge(&spoiled).unreachable, 1);
+
+    let mut spoiled = good.clone();
+    let there = spoiled.cables.remove(&(far, 1)).unwrap();
+    spoiled.cables.remove(&there);
+    assert!(judge(&spoiled).faults[0].contains("no cable"));
+
+    let mut spoiled = good.clone();
+    let mut maps = BTreeMap::new();
+    for (&(guid, out), _) in good
+        .cables
+        .iter()
+        .filter(|((guid, _), _)| good.nodes[guid].switch)
+    {
+        (0..=good.tables[&guid].len().min(36)).for_each(|input| {
+            maps.insert((guid, u8::try_from(input).unwrap(), out), [0; 16]);
+        });
+    }
+    spoiled.vls = Some(maps.clone());
+    judge(&spoiled).sound(1).unwrap();
+    maps.insert((leaf, to_sender, up), [15; 16]);
+    spoiled.vls = Some(maps);
+    assert!(judge(&spoiled).faults[0].contains("drops SL 0"));
+}
