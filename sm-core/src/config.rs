@@ -3,8 +3,11 @@
 //! Reading files, defaults of keys and error positions are the daemon's; here is only what the core acts on.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use ferrosm_mad::ids::{GidPrefix, Lmc, MKey};
+
+use crate::plan::hints::GuidHints;
 
 /// Settings of one subnet manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +52,8 @@ pub struct SmConfig {
     pub overrun_errors: u8,
     /// Routing engines in the order in which they are tried.
     pub engines: Vec<String>,
+    /// What side files say of the fabric's structure.
+    pub hints: Arc<GuidHints>,
     /// Data VLs that routing may use, 1 to 15.
     pub routing_vls: u8,
     /// Time between light sweeps; zero for none.
@@ -90,6 +95,7 @@ impl Default for SmConfig {
             local_phy_errors: 8,
             overrun_errors: 8,
             engines: vec!["updn".to_owned()],
+            hints: Arc::default(),
             routing_vls: ferrosm_routing::DATA_VLS_MAX,
             sweep_interval: Duration::from_secs(10),
             smp_timeout: Duration::from_millis(200),

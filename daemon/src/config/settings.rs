@@ -194,6 +194,7 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
         max_operational_vls: raw.links.max_operational_vls.to(),
         local_phy_errors: raw.links.local_phy_errors.to(),
         overrun_errors: raw.links.overrun_errors.to(),
+        hints: std::sync::Arc::default(),
         routing_vls: ferrosm_routing::DATA_VLS_MAX,
         engines: raw
             .routing

@@ -517,6 +517,11 @@ impl SubnetManager {
         if cfg.m_key != self.cfg.m_key {
             self.old_m_key = self.cfg.m_key;
         }
+        let routing = |c: &SmConfig| (c.engines.clone(), Arc::clone(&c.hints), c.routing_vls);
+        if routing(&cfg) != routing(&self.cfg) {
+            self.last_run = None;
+            self.dirty = true;
+        }
         self.cfg = cfg;
         self.want_full();
     }

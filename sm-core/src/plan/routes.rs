@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_routing::select::{Reason, Refused};
 use ferrosm_routing::{
-    LastRun, Lft, Previous, Proof, Request, SwitchIdx, Topology, TopologyBuilder,
+    Hints, LastRun, Lft, Previous, Proof, Request, SwitchIdx, Topology, TopologyBuilder,
 };
 
+use super::hints::{self, Places};
 use super::lanes::operated_vls;
 use super::lids::LidPlan;
 use crate::config::SmConfig;
@@ -28,6 +29,10 @@ pub struct Job {
     pub engines: Vec<String>,
     /// Data VLs that may be used.
     pub vls: u8,
+    /// What the operator says of the structure, as far as it was found in the fabric.
+    pub hints: Hints,
+    /// What of it was not found, and the like.
+    pub remarks: Vec<String>,
     /// Names of the switches, for messages.
     pub names: Vec<String>,
     nodes: Vec<NodeIdx>,
@@ -91,6 +96,7 @@ impl Job {
         let mut names = Vec::new();
         let mut previous = Previous::none();
         let mut base: Vec<Lid> = Vec::new();
+        let mut places = Places::new();
         for (p, lid, _) in lids.lids.iter().filter(|(p, ..)| p.port == PortNum::ZERO) {
             if base.len() <= p.node.index() {
                 base.resize(p.node.index() + 1, Lid::NONE);
@@ -106,6 +112,13 @@ impl Job {
             }
             let lid = base.get(idx.index()).copied().unwrap_or(Lid::NONE);
             let s = builder.switch(node.info.num_ports, lid);
+            places.switch(
+                s,
+                node.info.num_ports,
+                node.info.node_guid,
+                node.info.port_guid,
+                (lid, Lmc(0)),
+            );
             index[idx.index()] = Some(s);
             nodes.push(idx);
             names.push(format!(
@@ -133,12 +146,16 @@ impl Job {
                 && let Some(s) = switch(peer.node)
             {
                 builder.end_port((s, peer.port), *lid, count);
+                if let (Some(node), Some(port)) = (subnet.get(p.node), subnet.port(*p)) {
+                    places.end_port(s, node.info.node_guid, port.guid, (*lid, *lmc));
+                }
                 builder.vls((s, peer.port), operated_vls(subnet, peer, cfg));
             }
         }
         previous.last = last
             .filter(|(run, of)| *of == nodes && is_installed(run, &previous))
             .map(|(run, _)| Arc::clone(run));
+        let (hints, remarks) = hints::resolve(&cfg.hints, &places);
         let installed = previous.lfts.clone();
         if anew {
             previous = Previous::none();
@@ -150,6 +167,8 @@ impl Job {
             installed,
             engines: cfg.engines.clone(),
             vls: cfg.routing_vls,
+            hints,
+            remarks,
             names,
             nodes,
         }
@@ -163,12 +182,14 @@ impl Job {
             &engines,
             &Request::new(&self.topology)
                 .after(&self.previous)
+                .hinted(&self.hints)
                 .with_vls(self.vls),
         );
         let mut notes: Vec<String> = selection.refused.iter().map(|r| self.refusal(r)).collect();
         let result = match selection.chosen {
             None => Err(notes.join("; ")),
             Some((routing, proof)) => {
+                notes.extend(self.remarks.iter().cloned());
                 notes.extend(routing.notes.iter().cloned());
                 let topo = Arc::clone(&self.topology);
                 Ok(Routes {
