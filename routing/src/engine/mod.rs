@@ -5,10 +5,12 @@
 //! engine; what engines share is in `legs` (who may be the next hop), `order` (which end of a link
 //! is up) and `fill` (which next hop is taken).
 
+mod file;
 mod fill;
-mod graph;
+pub(crate) mod graph;
 mod legs;
 mod minhop;
+mod nue;
 mod order;
 mod sssp;
 mod updn;
@@ -17,7 +19,9 @@ use std::sync::{Arc, LazyLock};
 
 use ferrosm_mad::ids::PortNum;
 
+pub use file::File;
 pub use minhop::MinHop;
+pub use nue::Nue;
 pub use sssp::Sssp;
 pub use updn::UpDown;
 
@@ -227,7 +231,7 @@ pub enum RouteError {
 }
 
 /// All engines, by name.
-pub const ENGINE_NAMES: &[&str] = &["updn", "minhop", "sssp"];
+pub const ENGINE_NAMES: &[&str] = &["updn", "minhop", "sssp", "nue", "file"];
 
 /// The engine of this name.
 #[must_use]
@@ -236,6 +240,8 @@ pub fn engine_by_name(name: &str) -> Option<Box<dyn Engine>> {
         "updn" => Some(Box::new(UpDown)),
         "minhop" => Some(Box::new(MinHop)),
         "sssp" => Some(Box::new(Sssp)),
+        "nue" => Some(Box::new(Nue)),
+        "file" => Some(Box::new(File)),
         _ => None,
     }
 }

@@ -1,0 +1,90 @@
+//! Where the dependency graph starts from: an order of the switches, and the escape tree.
+//!
+//! The switches are put in an up/down order (as for `updn`); all paths that climb, then descend, agree with the order of
+//! channels that follows from it. The escape tree hangs every switch on one above it. Its dependencies are used before
+//! all others, so every destination stays reachable on it whatever else is used; and multicast goes along it.
+
+use ferrosm_mad::ids::PortNum;
+
+use super::cdg::Cdg;
+use super::net::{Net, small};
+
+/// The order of the switches (by place) and, for each switch, the channel to the one above in the escape tree.
+#[derive(Debug)]
+pub(super) struct Base {
+    place: Vec<usize>,
+    up: Vec<Option<u32>>,
+}
+
+impl Base {
+    /// `order` holds all switches of a connected graph, from the top: each but the first has a neighbour before it.
+    pub(super) fn new(net: &Net, order: &[usize]) -> Self {
+        let mut place = vec![0; net.n];
+        for (i, &v) in order.iter().enumerate() {
+            place[v] = i;
+        }
+        let (mut up, mut depth) = (vec![None; net.n], vec![0u32; net.n]);
+        for &v in order {
+            let above = net
+                .out(v)
+                .filter(|&c| place[net.head[c as usize] as usize] < place[v]);
+            let peer = |c: u32| net.head[c as usize] as usize;
+            up[v] = above.min_by_key(|&c| (depth[peer(c)], place[peer(c)]));
+            depth[v] = up[v].map_or(0, |c| depth[peer(c)] + 1);
+        }
+        Self { place, up }
+    }
+
+    /// A dependency graph in which the escape tree is used. First in its order are the channels that lead up, the
+    /// lowest switches' first, then those that lead down, the highest switches' first.
+    pub(super) fn cdg<'a>(&self, net: &'a Net, budget: u64) -> Cdg<'a> {
+        let mut at: Vec<u32> = (0..small(net.channels())).collect();
+        at.sort_by_key(|&c| {
+            let tail = self.place[net.tail[c as usize] as usize];
+            let climbs = self.place[net.head[c as usize] as usize] < tail;
+            if climbs {
+                (0, net.n - tail, c)
+            } else {
+                (1, tail, c)
+            }
+        });
+        let mut cdg = Cdg::new(net, at, budget);
+        for v in 0..net.n {
+            let own = self.up[v];
+            let children = net
+                .out(v)
+                .filter(|&c| self.up[net.head[c as usize] as usize] == Some(net.back[c as usize]));
+            let children: Vec<u32> = children.collect();
+            for &child in &children {
+                let into = net.back[child as usize] as usize;
+                if let Some(own) = own {
+                    cdg.mark(into, own as usize);
+                    cdg.mark(net.back[own as usize] as usize, child as usize);
+                }
+                for &other in children.iter().filter(|&&other| other != child) {
+                    cdg.mark(into, other as usize);
+                }
+            }
+        }
+        cdg
+    }
+
+    /// The escape tree as ports towards the root, by the topology's numbers of switches.
+    pub(super) fn ports_up(&self, net: &Net) -> Vec<Option<PortNum>> {
+        let mut ports = vec![None; net.n];
+        for (v, up) in self.up.iter().enumerate() {
+            let port = up.and_then(|c| net.ports(c as usize).first().copied());
+            ports[net.switch[v].index()] = port.map(PortNum);
+        }
+        ports
+    }
+
+    /// Each switch's place, by the topology's numbers of switches.
+    pub(super) fn places(&self, net: &Net) -> Vec<u32> {
+        let mut places = vec![0; net.n];
+        for (v, &place) in self.place.iter().enumerate() {
+            places[net.switch[v].index()] = small(place);
+        }
+        places
+    }
+}

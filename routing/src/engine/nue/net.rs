@@ -1,0 +1,134 @@
+//! The graph as this engine works on it: switches numbered by LID, channels numbered in rows.
+//!
+//! A *channel* is one direction of all parallel cables between two switches: a circle of channels is a circle of their
+//! cables and the reverse. A number never depends on the order of discovery. Built once per run, then immutable.
+
+use ferrosm_mad::ids::{Lid, PortNum};
+
+use crate::engine::graph::Graph;
+use crate::topology::{SwitchIdx, Topology};
+
+/// No slot: the switch itself, or not routed.
+pub(super) const NO_SLOT: u8 = u8::MAX;
+
+/// Switches, channels and who is to be reached.
+#[derive(Debug)]
+pub(super) struct Net {
+    /// How many switches there are.
+    pub(super) n: usize,
+    /// First channel that leaves each switch, and the total.
+    pub(super) base: Vec<u32>,
+    /// The switch that a channel leads to.
+    pub(super) head: Vec<u32>,
+    /// The switch that a channel leaves.
+    pub(super) tail: Vec<u32>,
+    /// The same cables the other way.
+    pub(super) back: Vec<u32>,
+    /// Ports of each channel, ascending.
+    ports: Vec<u8>,
+    port_base: Vec<u32>,
+    /// End ports on each switch.
+    pub(super) hosts: Vec<u32>,
+    /// The topology's number of each switch.
+    pub(super) switch: Vec<SwitchIdx>,
+    /// LIDs by switch, and which of them are the switch's own.
+    pub(super) lids: Vec<(Lid, PortNum)>,
+    /// First LID of each switch, and the total.
+    pub(super) lid_base: Vec<usize>,
+}
+
+impl Net {
+    pub(super) fn new(topo: &Topology, graph: &Graph) -> Self {
+        let n = graph.len();
+        let mut net = Self {
+            n,
+            base: vec![0],
+            head: Vec::with_capacity(graph.num_slots()),
+            tail: Vec::with_capacity(graph.num_slots()),
+            back: Vec::new(),
+            ports: Vec::new(),
+            port_base: vec![0],
+            hosts: Vec::with_capacity(n),
+            switch: Vec::with_capacity(n),
+            lids: Vec::new(),
+            lid_base: vec![0],
+        };
+        for (rank, &s) in graph.by_lid.iter().enumerate() {
+            for &slot in graph.slots(s) {
+                net.head.push(small(graph.lid_rank[slot.peer]));
+                net.tail.push(small(rank));
+                net.ports.extend_from_slice(graph.ports(slot));
+                net.port_base.push(small(net.ports.len()));
+            }
+            net.base.push(small(net.head.len()));
+            net.hosts.push(graph.hosts[s]);
+            let at = SwitchIdx::at(s);
+            net.switch.push(at);
+            let own = topo.destinations_on(at).iter();
+            net.lids.extend(own.map(|d| (d.lid, d.port)));
+            net.lid_base.push(net.lids.len());
+        }
+        net.back = (0..net.head.len())
+            .map(|c| {
+                let (from, to) = (net.tail[c], net.head[c] as usize);
+                let back = net.out(to).find(|&b| net.head[b as usize] == from);
+                back.unwrap_or(0)
+            })
+            .collect();
+        net
+    }
+
+    /// How many channels there are.
+    pub(super) fn channels(&self) -> usize {
+        self.head.len()
+    }
+
+    /// Channels that leave a switch.
+    #[inline(always)]
+    pub(super) fn out(&self, v: usize) -> std::ops::Range<u32> {
+        self.base[v]..self.base[v + 1]
+    }
+
+    /// The channel that leaves a switch by a slot.
+    #[inline(always)]
+    pub(super) fn channel(&self, v: usize, slot: u8) -> usize {
+        self.base[v] as usize + usize::from(slot)
+    }
+
+    /// Place of a channel among those that leave the same switch. A switch has at most 254 ports.
+    #[inline(always)]
+    pub(super) fn slot(&self, channel: usize) -> u8 {
+        u8::try_from(channel - self.base[self.tail[channel] as usize] as usize).unwrap_or(NO_SLOT)
+    }
+
+    /// Ports of a channel.
+    pub(super) fn ports(&self, channel: usize) -> &[u8] {
+        &self.ports[self.port_range(channel)]
+    }
+
+    /// Places of a channel's ports in a row of the ports of all channels.
+    pub(super) fn port_range(&self, channel: usize) -> std::ops::Range<usize> {
+        self.port_base[channel] as usize..self.port_base[channel + 1] as usize
+    }
+
+    /// Ports of all channels.
+    pub(super) fn num_ports(&self) -> usize {
+        self.ports.len()
+    }
+
+    /// Most neighbours of any switch.
+    pub(super) fn most_slots(&self) -> usize {
+        (0..self.n).map(|v| self.out(v).len()).max().unwrap_or(0)
+    }
+
+    /// LIDs of end ports on a switch.
+    pub(super) fn host_lids(&self, v: usize) -> usize {
+        let own = &self.lids[self.lid_base[v]..self.lid_base[v + 1]];
+        own.iter().filter(|(_, p)| *p != PortNum::ZERO).count()
+    }
+}
+
+/// Numbers of switches, channels and hops fit 32 bits on any subnet: LIDs have 16.
+pub(super) fn small(x: usize) -> u32 {
+    u32::try_from(x).unwrap_or(u32::MAX)
+}
