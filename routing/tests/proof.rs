@@ -42,6 +42,10 @@ fn verdict(outcome: Result<(), &Failure>) -> Verdict {
         Ok(()) => Verdict::Good,
         Err(f) if f.loops.count > 0 => Verdict::Loops,
         Err(f) if f.unreachable.count > 0 => Verdict::Unreachable,
+        Err(f) if f.dropped.lids > 0 => {
+            assert!(!f.dropped.first.is_empty(), "nothing to show");
+            Verdict::Dropped
+        }
         Err(f) => {
             assert!(f.cycle.is_some(), "a failure that says nothing");
             Verdict::CreditLoop
@@ -89,8 +93,9 @@ proptest! {
         let Err(Failure { cycle: Some(cycle), .. }) = verify(&topo, &tables, &Lanes::single()) else {
             return Ok(());
         };
-        for (i, &(s, p)) in cycle.iter().enumerate() {
-            let (next, out) = cycle[(i + 1) % cycle.len()];
+        for (i, &(s, p, vl)) in cycle.iter().enumerate() {
+            let (next, out, _) = cycle[(i + 1) % cycle.len()];
+            prop_assert_eq!(vl, 0);
             prop_assert_eq!(topo.neighbor(s, p).map(|x| x.0), Some(next));
             let used = topo.destinations().iter().any(|d| {
                 tables[s.index()].get(d.lid) == p && tables[next.index()].get(d.lid) == out
@@ -119,14 +124,18 @@ fn a_dropped_packet_is_found() {
     spoil(&mut tables, 1, 6, 0xFF);
     let failure = verify(&topo, &tables, &Lanes::single()).unwrap_err();
     assert_eq!((failure.unreachable.count, failure.loops.count), (2, 0));
-    let first = failure.unreachable.first[0];
+    let first = &failure.unreachable.first[0];
+    assert_eq!(
+        first.path,
+        [(SwitchIdx(0), PortNum(2)), (SwitchIdx(1), PortNum::DROP)]
+    );
     assert_eq!(
         (first.from, first.lid, first.at),
         (SwitchIdx(0), Lid(6), SwitchIdx(1))
     );
     assert_eq!(
         failure.describe(&|s| format!("S{}", s.0)),
-        "2 pairs are unreachable, for instance LID 6 from S0, which is dropped at S1"
+        "2 pairs are unreachable, for instance LID 6 from S0, which is dropped at S1 (by S0 port 2)"
     );
 }
 
@@ -140,7 +149,7 @@ fn a_packet_at_the_wrong_end_port_is_found() {
     assert!(
         failure
             .to_string()
-            .ends_with("which ends at switch 1 port 1"),
+            .ends_with("which ends at switch 1 port 1 (by switch 0 port 2)"),
         "{failure}"
     );
 }
@@ -168,7 +177,8 @@ fn a_packet_that_circles_is_found() {
     spoil(&mut tables, 1, 6, 2);
     let failure = verify(&topo, &tables, &Lanes::single()).unwrap_err();
     assert_eq!((failure.unreachable.count, failure.loops.count), (0, 2));
-    assert!(failure.to_string().contains("circles"), "{failure}");
+    let path = "circles through switch 0 (switch 0 port 2, switch 1 port 2, switch 0 port 2)";
+    assert!(failure.to_string().contains(path), "{failure}");
 }
 
 /// Fewer tables than switches are not a panic.
@@ -225,6 +235,8 @@ fn the_figures_of_a_proof_are_right() {
     assert!((proof.mean_load - 2.0).abs() < 1e-9);
     // Left to right and right to left through the middle.
     assert_eq!(proof.dependencies, 2);
+    assert_eq!((proof.lanes_used, &proof.lane_channels[..]), (1, &[4][..]));
+    assert!(proof.reversible);
 }
 
 /// minhop first on a ring: refused with the reason, then up/down, proven. An unknown name is a

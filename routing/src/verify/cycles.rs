@@ -1,112 +1,122 @@
 //! Looks for a circle in the channel dependency graph, and finds a short one to show.
 
-use ferrosm_mad::ids::PortNum;
+use rayon::prelude::*;
 
-use super::Channels;
-use crate::topology::SwitchIdx;
+use super::channels::Channels;
+use super::failure::ChannelLane;
+use super::waits::Waits;
 
-/// From how many channels a shorter circle is looked for than the first one found.
+/// From how many nodes a shorter circle is looked for than the first one found.
 const TRIES_MAX: usize = 64;
 
-/// The channels of a short circle, in order, or `None` if there is none.
-pub(super) fn find(channels: &Channels, dependencies: &[u64]) -> Option<Vec<(SwitchIdx, PortNum)>> {
-    let graph = Dependencies {
-        channels,
-        masks: dependencies,
-    };
-    let left = graph.left_after_peeling();
-    let stuck: Vec<usize> = (0..channels.len()).filter(|&c| left[c]).collect();
-    let start = graph.on_a_circle(&stuck)?;
-    std::iter::once(start)
-        .chain(stuck.iter().copied().take(TRIES_MAX))
-        .filter_map(|c| graph.shortest_circle(c, &left))
-        .min_by_key(Vec::len)
-        .map(|circle| circle.into_iter().map(|c| channels.locate(c)).collect())
+/// The lanes of a short circle, in order, or `None` if there is none. `vls`: VLs that carry anything.
+pub(super) fn find(channels: &Channels, waits: &Waits, vls: u16) -> Option<Vec<ChannelLane>> {
+    let parts: Vec<usize> = (0..waits.parts())
+        .filter(|&part| waits.parts() == 1 || vls >> part & 1 == 1)
+        .collect();
+    let circles: Vec<Option<Vec<ChannelLane>>> = parts
+        .par_iter()
+        .map(|&part| {
+            Part {
+                channels,
+                waits,
+                part,
+                nodes: waits.nodes(channels),
+            }
+            .circle()
+        })
+        .collect();
+    circles.into_iter().flatten().next()
 }
 
-struct Dependencies<'a> {
+/// One of the graphs that are not connected with each other.
+struct Part<'a> {
     channels: &'a Channels,
-    masks: &'a [u64],
+    waits: &'a Waits,
+    part: usize,
+    nodes: usize,
 }
 
-impl Dependencies<'_> {
-    /// Channels that a packet on `channel` may wait for.
-    fn after(&self, channel: usize) -> impl Iterator<Item = usize> + '_ {
-        let next = self.channels.peer[channel];
-        let words = self.channels.words;
-        let base = if next == Channels::NOWHERE {
-            0
-        } else {
-            self.channels.base[next as usize]
+impl Part<'_> {
+    fn circle(&self) -> Option<Vec<ChannelLane>> {
+        let left = self.left_after_peeling();
+        let stuck: Vec<usize> = (0..self.nodes).filter(|&c| left[c]).collect();
+        let start = self.on_a_circle(&stuck)?;
+        let circle = std::iter::once(start)
+            .chain(stuck.iter().copied().take(TRIES_MAX))
+            .filter_map(|c| self.shortest_circle(c, &left))
+            .min_by_key(Vec::len)?;
+        let lane = |node| {
+            let (link, vl) = self.waits.node(self.part, node);
+            let (switch, port) = self.channels.locate(self.channels.of_link(link));
+            (switch, port, vl)
         };
-        self.masks[channel * words..][..words]
-            .iter()
-            .enumerate()
-            .flat_map(move |(w, &word)| {
-                (0..64)
-                    .filter(move |bit| word >> bit & 1 == 1)
-                    .map(move |bit| base + w * 64 + bit)
-            })
+        Some(circle.into_iter().map(lane).collect())
     }
 
-    /// Takes away channels that nobody waits for until none is left to take: circles, and what
-    /// hangs below them, stay.
+    /// Nodes that a packet at `node` may wait for.
+    fn after(&self, node: usize, f: impl FnMut(usize)) {
+        self.waits.after(self.channels, self.part, node, f);
+    }
+
+    /// Takes away nodes that nobody waits for until none is left to take: circles, and what hangs below them, stay.
     fn left_after_peeling(&self) -> Vec<bool> {
-        let n = self.channels.len();
-        let mut waiting = vec![0u32; n];
-        for c in 0..n {
-            self.after(c).for_each(|next| waiting[next] += 1);
+        let mut waiting = vec![0u32; self.nodes];
+        for c in 0..self.nodes {
+            self.after(c, |next| waiting[next] += 1);
         }
-        let mut ready: Vec<usize> = (0..n).filter(|&c| waiting[c] == 0).collect();
-        let mut left = vec![true; n];
+        let mut ready: Vec<usize> = (0..self.nodes).filter(|&c| waiting[c] == 0).collect();
+        let mut left = vec![true; self.nodes];
         while let Some(c) = ready.pop() {
             left[c] = false;
-            for next in self.after(c) {
+            self.after(c, |next| {
                 waiting[next] -= 1;
                 if waiting[next] == 0 {
                     ready.push(next);
                 }
-            }
+            });
         }
         left
     }
 
-    /// A channel on a circle. Every channel left has one before it that is left, so going back ends
-    /// in a circle.
+    /// A node on a circle. Every node left has one before it that is left, so going back ends in a circle.
     fn on_a_circle(&self, stuck: &[usize]) -> Option<usize> {
-        let mut before = vec![None; self.channels.len()];
-        for &c in stuck {
-            self.after(c)
-                .for_each(|next| before[next] = before[next].or(Some(c)));
-        }
         let mut c = *stuck.first()?;
+        let mut before = vec![None; self.nodes];
+        for &c in stuck {
+            self.after(c, |next| before[next] = before[next].or(Some(c)));
+        }
         for _ in stuck {
             c = before[c]?;
         }
         Some(c)
     }
 
-    /// A shortest circle through `start`, breadth first among the channels left.
+    /// A shortest circle through `start`, breadth first among the nodes left.
     fn shortest_circle(&self, start: usize, left: &[bool]) -> Option<Vec<usize>> {
-        let mut from = vec![None; self.channels.len()];
+        let mut from = vec![None; self.nodes];
         let mut level = vec![start];
         while !level.is_empty() {
             let mut deeper = Vec::new();
+            let mut last = None;
             for &c in &level {
-                for next in self.after(c).filter(|&next| left[next]) {
+                self.after(c, |next| {
                     if next == start {
-                        let mut circle = vec![c];
-                        while let Some(prev) = circle.last().and_then(|&c| from[c]) {
-                            circle.push(prev);
-                        }
-                        circle.reverse();
-                        return Some(circle);
-                    }
-                    if from[next].is_none() {
+                        last = last.or(Some(c));
+                    } else if left[next] && from[next].is_none() {
                         from[next] = Some(c);
                         deeper.push(next);
                     }
+                });
+                if last.is_some() {
+                    break;
                 }
+            }
+            if let Some(last) = last {
+                let mut circle: Vec<usize> =
+                    std::iter::successors(Some(last), |&c: &usize| from[c]).collect();
+                circle.reverse();
+                return Some(circle);
             }
             level = deeper;
         }

@@ -1,28 +1,46 @@
 //! The proof that tables may be installed. It shares no code with the engines: it walks the tables.
 //!
-//! Two things are proven. Reachability: from every switch the tables lead to the owner of every
-//! LID, without a loop (`walk`). Freedom from credit loops: no packets can wait for each other's
-//! buffers in a circle (`cycles`), by the channel dependency graph (Dally and Seitz): one node per
-//! direction of each switch-to-switch cable, one edge where some real packet comes in over one and
-//! leaves over the other.
+//! Three things are proven. Reachability: from every switch the tables lead to the owner of every
+//! LID, without a loop (`walk`). Lanes: no packet is dropped because its SL, or the VL that some
+//! switch maps it to, does not exist. Freedom from credit loops: no packets can wait for each
+//! other's buffers in a circle (`cycles`), by the channel dependency graph (Dally and Seitz): one
+//! node per VL of each direction of each switch-to-switch cable, one edge where some real packet
+//! comes in over one and leaves over the other.
 //!
 //! What counts as real: packets to end ports may come from every switch (its port 0 included),
 //! packets to a switch's port 0 only from switches with end ports. Pairs of switches without end
-//! ports have nothing to say to each other by LID; they are counted, not required.
+//! ports have nothing to say to each other by LID; they are counted, not required. Packets enter a
+//! switch by its end ports and by port 0, with the SL that the lanes give for the pair.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `channels` | numbers for channels and pairs of channels |
+//! | `inject` | SLs of packets where they enter |
+//! | `walk` | reachability, loads, dependencies where packets keep their VL |
+//! | `per_ports` | dependencies where packets change their VL |
+//! | `waits`, `cycles` | the dependency graph, and circles in it |
+//! | `trace`, `failure` | what is told of a failure |
 
+mod channels;
 mod cycles;
+mod failure;
+mod inject;
+mod per_ports;
+mod trace;
+mod waits;
 mod walk;
 
 use std::fmt;
 
-use ferrosm_mad::ids::{Lid, PortNum};
+pub use failure::{ChannelLane, Dropped, DroppedPackets, EXAMPLES_MAX, Failure, Lost, LostPairs};
 
 use crate::lanes::Lanes;
 use crate::tables::Tables;
-use crate::topology::{SwitchIdx, Topology};
-
-/// How many examples of each kind a [`Failure`] names.
-pub const EXAMPLES_MAX: usize = 8;
+use crate::topology::Topology;
+use channels::Channels;
+use inject::Injection;
+use waits::Waits;
+use walk::{Ground, Walked};
 
 /// What was proven, and how good the routes are.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,8 +61,16 @@ pub struct Proof {
     pub mean_load: f64,
     /// Directed switch-to-switch channels.
     pub channels: usize,
-    /// Channel dependencies, none of them in a circle.
+    /// Dependencies between lanes of channels, none of them in a circle.
     pub dependencies: u64,
+    /// VLs that carry any traffic between switches.
+    pub lanes_used: u8,
+    /// By VL: channels on which it carries traffic.
+    pub lane_channels: Vec<usize>,
+    /// Whether there is also no credit loop, and no packet dropped, when packets may travel on the SL of the way back as
+    /// well as on their own: answers on the SL of their request, as connections of the RDMA CM have it. All end ports of
+    /// a switch count alike. Not required.
+    pub reversible: bool,
 }
 
 impl Proof {
@@ -76,133 +102,45 @@ impl fmt::Display for Proof {
     }
 }
 
-/// A packet that does not arrive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Lost {
-    /// The LID that it is for.
-    pub lid: Lid,
-    /// The switch where it starts.
-    pub from: SwitchIdx,
-    /// The switch where it ends; of a loop, one switch in it.
-    pub at: SwitchIdx,
-    /// What that switch's table says: [`PortNum::DROP`], or a port that leads to the wrong place.
-    pub port: PortNum,
-}
-
-/// Packets of one kind that do not arrive.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LostPairs {
-    /// How many (switch, LID) pairs.
-    pub count: u64,
-    /// The first of them by LID and switch, at most [`EXAMPLES_MAX`].
-    pub first: Vec<Lost>,
-}
-
-/// Why tables must not be installed. At least one of the fields says so.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Failure {
-    /// Pairs that end nowhere or at the wrong port.
-    pub unreachable: LostPairs,
-    /// Pairs that never end.
-    pub loops: LostPairs,
-    /// A credit loop: channels (switch, outgoing port), each waiting for the next, the last for the
-    /// first.
-    pub cycle: Option<Vec<(SwitchIdx, PortNum)>>,
-}
-
-impl Failure {
-    /// One sentence, with switches named by `label`.
-    #[must_use]
-    pub fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
-        let mut parts = Vec::new();
-        if self.unreachable.count > 0 {
-            let example = self
-                .unreachable
-                .first
-                .first()
-                .map_or_else(String::new, |l| {
-                    let end = if l.port == PortNum::DROP {
-                        format!("is dropped at {}", label(l.at))
-                    } else {
-                        format!("ends at {} port {}", label(l.at), l.port)
-                    };
-                    format!(
-                        ", for instance LID {} from {}, which {end}",
-                        l.lid,
-                        label(l.from)
-                    )
-                });
-            parts.push(format!(
-                "{} pairs are unreachable{example}",
-                self.unreachable.count
-            ));
-        }
-        if self.loops.count > 0 {
-            let example = self.loops.first.first().map_or_else(String::new, |l| {
-                format!(
-                    ", for instance LID {} from {}, which circles through {}",
-                    l.lid,
-                    label(l.from),
-                    label(l.at)
-                )
-            });
-            parts.push(format!("{} pairs loop for ever{example}", self.loops.count));
-        }
-        if let Some(cycle) = &self.cycle {
-            let hops: Vec<String> = cycle
-                .iter()
-                .map(|&(s, p)| format!("{} port {p}", label(s)))
-                .collect();
-            parts.push(format!(
-                "there is a credit loop of {} channels: {}, and back",
-                cycle.len(),
-                hops.join(", ")
-            ));
-        }
-        if parts.is_empty() {
-            "nothing is wrong".to_owned()
-        } else {
-            parts.join("; ")
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.describe(&|s| format!("switch {}", s.0)))
-    }
-}
-
-impl std::error::Error for Failure {}
-
 /// Proves tables, with the lanes that packets travel on.
 ///
 /// # Errors
-/// Everything that is wrong with them: unreachable pairs and loops, or else (when all packets arrive) a credit loop.
+/// Everything that is wrong with them: unreachable pairs and loops, or else (when all packets can arrive) packets dropped
+/// for their lane, or else a credit loop.
 pub fn verify(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Result<Proof, Failure> {
     let channels = Channels::new(topo);
-    let walked = walk::walk(topo, tables, &channels);
-    if walked.unreachable.count > 0 || walked.loops.count > 0 {
-        return Err(Failure {
-            unreachable: walked.unreachable,
-            loops: walked.loops,
-            cycle: None,
-        });
+    let ground = Ground::new(topo, tables, lanes, &channels);
+    let injection = Injection::new(topo, lanes);
+    let waits = Waits::new(&channels, lanes);
+    let walked = walk::walk(&ground, &injection, &waits);
+    if walked.unreachable.count > 0 || walked.loops.count > 0 || walked.dropped > 0 {
+        return Err(losses(&ground, walked));
     }
-    // Stricter than need be where there are several lanes.
-    let _ = lanes;
-    if let Some(cycle) = cycles::find(&channels, &walked.dependencies) {
+    if let Some(cycle) = cycles::find(&channels, &waits, walked.vls()) {
         return Err(Failure {
             cycle: Some(cycle),
             ..Failure::default()
         });
     }
+    let dependencies = waits.count();
+    // What the answers add is entered into the same graph.
+    let reversible = injection.with_answers(topo).is_none_or(|both| {
+        let walked = walk::walk(&ground, &both, &waits);
+        walked.dropped == 0 && cycles::find(&channels, &waits, walked.vls()).is_none()
+    });
     let total: u64 = walked.load.iter().sum();
     let count = topo.num_channels();
     let mut hop_histogram = walked.hop_histogram;
     while hop_histogram.last() == Some(&0) {
         hop_histogram.pop();
     }
+    let mut lane_channels: Vec<usize> = (0..16)
+        .map(|vl| walked.used.iter().filter(|&u| u >> vl & 1 == 1).count())
+        .collect();
+    while lane_channels.last() == Some(&0) {
+        lane_channels.pop();
+    }
+    let lanes_used = lane_channels.iter().map(|&n| u8::from(n > 0)).sum();
     Ok(Proof {
         pairs: walked.pairs,
         idle_unreachable: walked.idle_unreachable,
@@ -215,57 +153,39 @@ pub fn verify(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Result<Proof, 
             total as f64 / count as f64
         },
         channels: count,
-        dependencies: walked
-            .dependencies
-            .iter()
-            .map(|m| u64::from(m.count_ones()))
-            .sum(),
+        dependencies,
+        lanes_used,
+        lane_channels,
+        reversible,
     })
 }
 
-/// Numbers the ports of all switches in one row; a channel is the number of the port that it leaves
-/// by.
-struct Channels {
-    /// Number of each switch's port 0, and the total.
-    base: Vec<usize>,
-    /// The switch that a port leads to, [`Self::NOWHERE`] if it leads to none.
-    peer: Vec<u32>,
-    /// Words per switch for one bit per port.
-    words: usize,
-}
-
-impl Channels {
-    const NOWHERE: u32 = u32::MAX;
-
-    fn new(topo: &Topology) -> Self {
-        let (mut base, mut peer, mut most) = (Vec::new(), Vec::new(), 0);
-        for s in topo.switches() {
-            base.push(peer.len());
-            most = most.max(topo.num_ports(s));
-            peer.extend((0..=topo.num_ports(s)).map(|p| {
-                topo.neighbor(s, PortNum(p))
-                    .map_or(Self::NOWHERE, |(peer, _)| peer.0)
-            }));
-        }
-        base.push(peer.len());
-        Self {
-            base,
-            peer,
-            words: usize::from(most) / 64 + 1,
+/// What is told of packets that do not arrive.
+fn losses(ground: &Ground<'_>, walked: Walked) -> Failure {
+    let Walked {
+        mut unreachable,
+        mut loops,
+        ..
+    } = walked;
+    if unreachable.count == 0 && loops.count == 0 {
+        let lids = &walked.dropped_first;
+        return Failure {
+            dropped: DroppedPackets {
+                lids: walked.dropped,
+                first: trace::dropped(ground, lids),
+            },
+            ..Failure::default()
+        };
+    }
+    for lost in unreachable.first.iter_mut().chain(&mut loops.first) {
+        lost.path = trace::path(ground, lost.from, lost.lid);
+        if let Some(&(at, port)) = lost.path.last() {
+            (lost.at, lost.port) = (at, port);
         }
     }
-
-    fn len(&self) -> usize {
-        self.peer.len()
-    }
-
-    /// Switch and port of a channel.
-    fn locate(&self, channel: usize) -> (SwitchIdx, PortNum) {
-        let switch = self.base.partition_point(|&b| b <= channel) - 1;
-        let port = u8::try_from(channel - self.base[switch]).unwrap_or(u8::MAX);
-        (
-            SwitchIdx(u32::try_from(switch).unwrap_or(u32::MAX)),
-            PortNum(port),
-        )
+    Failure {
+        unreachable,
+        loops,
+        ..Failure::default()
     }
 }

@@ -3,17 +3,61 @@
 //!
 //! Per LID the tables are a function from switch to next switch. Each switch is settled once, after
 //! its next switch, so a LID costs one visit per switch. 64 LIDs (one cache line of every table)
-//! are taken at a time. Blocks are walked in parallel into private records, which are added up:
-//! nothing depends on who walked what.
+//! are taken at a time. Blocks are walked in parallel into private records, which are added up, and
+//! into one set of dependencies: nothing depends on who walked what.
+//!
+//! Where packets keep their VL, the packets that pass a switch are one mask of VLs, and the VLs of
+//! a channel one mask too. Where they may change it, `per_ports` follows them.
 
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
-use super::{Channels, EXAMPLES_MAX, Lost, LostPairs};
+use super::channels::Channels;
+use super::failure::{EXAMPLES_MAX, Lost, LostPairs};
+use super::inject::Injection;
+use super::per_ports::{Carried, Entries, Tree};
+use super::waits::Waits;
+use crate::lanes::{Lanes, Sl2Vl};
 use crate::tables::{BLOCK_LIDS, Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
+
+/// What is walked, the same for all workers.
+pub(super) struct Ground<'a> {
+    pub(super) topo: &'a Topology,
+    pub(super) tables: &'a [Arc<Lft>],
+    pub(super) lanes: &'a Lanes,
+    pub(super) channels: &'a Channels,
+    /// By channel: VLs that packets can take, where some channel has fewer than the lanes say.
+    narrow: Option<Vec<u16>>,
+    /// Where packets may change their VL.
+    entries: Option<Entries>,
+}
+
+impl<'a> Ground<'a> {
+    pub(super) fn new(
+        topo: &'a Topology,
+        tables: &'a Tables,
+        lanes: &'a Lanes,
+        channels: &'a Channels,
+    ) -> Self {
+        let across = matches!(lanes.sl2vl, Sl2Vl::PerPorts(_));
+        let allowed = |channel| {
+            let (s, p) = channels.locate(channel);
+            (1 << topo.vls(s, p).min(lanes.vls).min(15)) - 1
+        };
+        let narrow = !across && (lanes.vls == 0 || lanes.vls > topo.common_vls());
+        Self {
+            topo,
+            tables,
+            lanes,
+            channels,
+            narrow: narrow.then(|| (0..channels.len()).map(allowed).collect()),
+            entries: across.then(|| Entries::new(topo, lanes, channels)),
+        }
+    }
+}
 
 /// What the walk found.
 pub(super) struct Walked {
@@ -24,9 +68,11 @@ pub(super) struct Walked {
     pub(super) hop_histogram: Vec<u64>,
     /// Routes between end ports, by channel.
     pub(super) load: Vec<u64>,
-    /// By channel, `words` words: the ports by which packets that came over it leave the next
-    /// switch.
-    pub(super) dependencies: Vec<u64>,
+    /// VLs that carry anything, by channel.
+    pub(super) used: Vec<u16>,
+    /// LIDs that some packets do not reach because of their lane, and the first of them.
+    pub(super) dropped: u64,
+    pub(super) dropped_first: Vec<Lid>,
 }
 
 impl Walked {
@@ -38,7 +84,9 @@ impl Walked {
             loops: LostPairs::default(),
             hop_histogram: Vec::new(),
             load: vec![0; channels.len()],
-            dependencies: vec![0; channels.len() * channels.words],
+            used: vec![0; channels.len()],
+            dropped: 0,
+            dropped_first: Vec::new(),
         }
     }
 
@@ -58,11 +106,20 @@ impl Walked {
             .iter_mut()
             .zip(&other.load)
             .for_each(|(a, b)| *a += b);
-        self.dependencies
+        self.used
             .iter_mut()
-            .zip(&other.dependencies)
+            .zip(&other.used)
             .for_each(|(a, b)| *a |= b);
+        self.dropped += other.dropped;
+        self.dropped_first.extend(&other.dropped_first);
+        self.dropped_first.sort_unstable();
+        self.dropped_first.truncate(EXAMPLES_MAX);
         self
+    }
+
+    /// VLs that carry anything anywhere.
+    pub(super) fn vls(&self) -> u16 {
+        self.used.iter().fold(0, |all, vls| all | vls)
     }
 }
 
@@ -76,30 +133,36 @@ impl LostPairs {
 
     fn add(&mut self, other: &Self) {
         self.count += other.count;
-        self.first.extend(&other.first);
+        self.first.extend(other.first.iter().cloned());
         self.first.sort_unstable();
         self.first.truncate(EXAMPLES_MAX);
     }
 }
 
-/// Walks all LIDs.
-pub(super) fn walk(topo: &Topology, tables: &Tables, channels: &Channels) -> Walked {
-    let blocks: Vec<&[Destination]> = topo
-        .destinations()
+/// Walks all LIDs, and enters into `waits` what packets with these SLs wait for.
+pub(super) fn walk(ground: &Ground<'_>, injection: &Injection<'_>, waits: &Waits) -> Walked {
+    let destinations = ground.topo.destinations();
+    let blocks: Vec<&[Destination]> = destinations
         .chunk_by(|a, b| block_of(a.lid) == block_of(b.lid))
         .collect();
-    // One record per worker, not per block: records are large.
-    let share = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
+    // A few records per worker, not one per block: records are large.
+    let share = blocks
+        .len()
+        .div_ceil(SHARES * rayon::current_num_threads())
+        .max(1);
     blocks
         .par_chunks(share)
         .map(|blocks| {
-            let mut walker = Walker::new(topo, tables, channels);
+            let mut walker = Walker::new(ground, injection, waits);
             blocks.iter().for_each(|block| walker.block(block));
             walker.found
         })
         .reduce_with(|a, b| a.add(&b))
-        .unwrap_or_else(|| Walked::new(channels))
+        .unwrap_or_else(|| Walked::new(ground.channels))
 }
+
+/// Parts of the work per worker: a few, so that one who is slow does not hold up the others.
+const SHARES: usize = 3;
 
 fn block_of(lid: Lid) -> usize {
     usize::from(lid.raw()) / BLOCK_LIDS
@@ -115,38 +178,46 @@ const LOST: u32 = u32::MAX - 2;
 const LOOPS: u32 = u32::MAX - 3;
 
 struct Walker<'a> {
-    topo: &'a Topology,
-    tables: &'a [Arc<Lft>],
+    ground: &'a Ground<'a>,
     channels: &'a Channels,
+    injection: &'a Injection<'a>,
+    waits: &'a Waits,
     hosts: Vec<u64>,
     /// Entries of one block, by LID in the block, then switch.
     columns: Vec<u8>,
+    /// SLs of one block in the same order, where they depend on the switch.
+    sls: Vec<u8>,
     hops: Vec<u32>,
     /// Switches, each after its next one.
     settled: Vec<usize>,
     path: Vec<usize>,
     /// End ports whose packets pass a switch.
     flow: Vec<u64>,
+    /// VLs of packets that pass a switch, where packets keep their VL; else SLs of packets that enter there.
+    passing: Vec<u16>,
+    carried: Carried,
     found: Walked,
 }
 
 impl<'a> Walker<'a> {
-    fn new(topo: &'a Topology, tables: &'a [Arc<Lft>], channels: &'a Channels) -> Self {
-        let n = topo.num_switches();
+    fn new(ground: &'a Ground<'a>, injection: &'a Injection<'a>, waits: &'a Waits) -> Self {
+        let n = ground.topo.num_switches();
+        let hosts = |s| ground.topo.end_ports(s).len() as u64;
         Self {
-            topo,
-            tables,
-            channels,
-            hosts: topo
-                .switches()
-                .map(|s| topo.end_ports(s).len() as u64)
-                .collect(),
+            ground,
+            channels: ground.channels,
+            injection,
+            waits,
+            hosts: ground.topo.switches().map(hosts).collect(),
             columns: vec![PortNum::DROP.raw(); BLOCK_LIDS * n],
+            sls: Vec::new(),
             hops: vec![UNSEEN; n],
             settled: Vec::with_capacity(n),
             path: Vec::new(),
             flow: vec![0; n],
-            found: Walked::new(channels),
+            passing: vec![0; n],
+            carried: Carried::new(if ground.entries.is_some() { n } else { 0 }),
+            found: Walked::new(ground.channels),
         }
     }
 
@@ -157,35 +228,31 @@ impl<'a> Walker<'a> {
         };
         for v in 0..n {
             let from = block * BLOCK_LIDS;
-            let row = self
-                .tables
-                .get(v)
-                .and_then(|t| t.entries().get(from..))
-                .unwrap_or(&[]);
+            let table = self.ground.tables.get(v);
+            let row = table.and_then(|t| t.entries().get(from..)).unwrap_or(&[]);
             for i in 0..BLOCK_LIDS {
                 self.columns[i * n + v] = row.get(i).copied().unwrap_or(PortNum::DROP.raw());
             }
         }
+        self.injection.columns(lids, &mut self.sls);
         for dest in lids {
             let i = usize::from(dest.lid.raw()) % BLOCK_LIDS;
             let columns = std::mem::take(&mut self.columns);
             let column = &columns[i * n..][..n];
             self.arrivals(dest, column);
-            if dest.port == PortNum::ZERO {
-                self.traffic::<true>(dest, column);
+            let dropped = if dest.port == PortNum::ZERO {
+                self.packets::<true>(dest, column)
             } else {
-                self.traffic::<false>(dest, column);
+                self.packets::<false>(dest, column)
+            };
+            if dropped {
+                self.found.dropped += 1;
+                if self.found.dropped_first.len() < EXAMPLES_MAX {
+                    self.found.dropped_first.push(dest.lid);
+                }
             }
             self.columns = columns;
         }
-    }
-
-    /// The channel by which a switch forwards; `None` if its entry does not lead to a switch.
-    #[inline(always)]
-    fn channel(&self, v: usize, port: u8) -> Option<usize> {
-        let channel = self.channels.base[v] + usize::from(port);
-        (channel < self.channels.base[v + 1] && self.channels.peer[channel] != Channels::NOWHERE)
-            .then_some(channel)
     }
 
     /// Settles every switch for one LID, and notes who is lost.
@@ -213,8 +280,8 @@ impl<'a> Walker<'a> {
                         LOST
                     };
                 }
-                match self.channel(v, column[v]) {
-                    Some(channel) => v = self.channels.peer[channel] as usize,
+                match self.channels.channel(v, column[v]) {
+                    Some(channel) => v = self.channels.ends[channel].switch as usize,
                     None => break LOST,
                 }
             };
@@ -248,8 +315,8 @@ impl<'a> Walker<'a> {
             let mut at = from;
             for _ in 0..column.len() {
                 let arrived = at == dest.switch.index();
-                match self.channel(at, column[at]).filter(|_| !arrived) {
-                    Some(channel) => at = self.channels.peer[channel] as usize,
+                match self.channels.channel(at, column[at]).filter(|_| !arrived) {
+                    Some(channel) => at = self.channels.ends[channel].switch as usize,
                     None => break,
                 }
             }
@@ -258,6 +325,7 @@ impl<'a> Walker<'a> {
                 from: SwitchIdx::at(from),
                 at: SwitchIdx::at(at),
                 port: PortNum(column[at]),
+                path: Vec::new(),
             };
             if hops == LOST {
                 self.found.unreachable.push(lost);
@@ -267,32 +335,95 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Loads and dependencies of one LID, from the farthest switches inwards. `TO_SWITCH`: the LID
-    /// is a switch's own.
-    fn traffic<const TO_SWITCH: bool>(&mut self, dest: &Destination, column: &[u8]) {
-        let owner = dest.switch.index();
+    /// Loads and dependencies of one LID. `TO_SWITCH`: the LID is a switch's own. Says whether packets are dropped.
+    fn packets<const TO_SWITCH: bool>(&mut self, dest: &Destination, column: &[u8]) -> bool {
         self.flow.copy_from_slice(&self.hosts);
-        if !TO_SWITCH {
-            self.count_hops(owner);
+        self.injection.fill(dest, &self.sls, &mut self.passing);
+        // An SL that does not exist has no bit.
+        let mut dropped = false;
+        for (bits, &hosts) in self.passing.iter_mut().zip(&self.hosts) {
+            let real = !TO_SWITCH || hosts > 0;
+            dropped |= real && *bits == 0;
+            *bits = if real { *bits } else { 0 };
         }
-        let (base, peer) = (&self.channels.base, &self.channels.peer);
-        let words = self.channels.words;
+        if !TO_SWITCH {
+            self.count_hops(dest.switch.index());
+        }
+        if self.ground.entries.is_some() {
+            dropped | self.follow::<TO_SWITCH>(dest, column)
+        } else if self.ground.narrow.is_some() {
+            dropped | self.traffic::<TO_SWITCH, true>(dest, column)
+        } else {
+            dropped | self.traffic::<TO_SWITCH, false>(dest, column)
+        }
+    }
+
+    /// From the farthest switches inwards, where packets keep their VL. `NARROW`: not every channel has all VLs.
+    fn traffic<const TO_SWITCH: bool, const NARROW: bool>(
+        &mut self,
+        dest: &Destination,
+        column: &[u8],
+    ) -> bool {
+        let owner = dest.switch.index();
+        let channels = self.channels;
+        let allowed: &[u16] = self.ground.narrow.as_deref().unwrap_or(&[]);
+        let mut dropped = false;
         for &v in self.settled.iter().rev() {
-            let flow = self.flow[v];
-            if v == owner || self.hops[v] >= LOOPS || (TO_SWITCH && flow == 0) {
+            let (flow, mut vls) = (self.flow[v], self.passing[v]);
+            if v == owner || self.hops[v] >= LOOPS || vls == 0 {
                 continue;
             }
-            let channel = base[v] + usize::from(column[v]);
-            let next = peer[channel] as usize;
+            let channel = channels.base[v] + usize::from(column[v]);
+            if NARROW {
+                dropped |= vls & !allowed[channel] != 0;
+                vls &= allowed[channel];
+            }
+            let next = channels.ends[channel].switch as usize;
             self.flow[next] += flow;
+            self.passing[next] |= vls;
+            self.found.used[channel] |= vls;
             if !TO_SWITCH {
                 self.found.load[channel] += flow;
             }
             if next != owner {
-                let out = usize::from(column[next]);
-                self.found.dependencies[channel * words + out / 64] |= 1 << (out % 64);
+                let out = channels.base[next] + usize::from(column[next]);
+                self.waits.keep(channels.pair(channel, out), vls);
             }
         }
+        dropped
+    }
+
+    /// From the farthest switches inwards, where packets may change their VL.
+    fn follow<const TO_SWITCH: bool>(&mut self, dest: &Destination, column: &[u8]) -> bool {
+        let Some(entries) = &self.ground.entries else {
+            return false;
+        };
+        if !TO_SWITCH {
+            let owner = dest.switch.index();
+            for &v in self.settled.iter().rev() {
+                if v != owner && self.hops[v] < LOOPS {
+                    let channel = self.channels.base[v] + usize::from(column[v]);
+                    let next = self.channels.ends[channel].switch as usize;
+                    self.flow[next] += self.flow[v];
+                    self.found.load[channel] += self.flow[v];
+                }
+            }
+        }
+        let hops = &self.hops;
+        let inwards = self.settled.iter().rev().copied();
+        let tree = Tree {
+            dest,
+            column,
+            sls: &self.passing,
+        };
+        self.carried.follow(
+            self.ground,
+            entries,
+            &tree,
+            inwards.filter(|&v| hops[v] < LOOPS),
+            self.waits,
+            &mut self.found.used,
+        )
     }
 
     fn count_hops(&mut self, owner: usize) {
@@ -307,6 +438,5 @@ impl<'a> Walker<'a> {
             // An end port does not count as its own partner.
             self.found.hop_histogram[hops] += hosts - u64::from(v == owner);
         }
-        debug_assert_eq!(self.topo.num_switches(), self.hops.len());
     }
 }

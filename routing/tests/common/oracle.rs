@@ -92,7 +92,7 @@ pub fn lanes_crossed(
             return None;
         }
         used.push((switch, port, vl));
-        input = topo.neighbor(s, p).unwrap().1;
+        input = topo.neighbor(s, p)?.1;
     }
     let kept = to.port == PortNum::ZERO;
     (kept || lanes.vl(to.switch, input, to.port, sl) < 15).then_some(used)
@@ -103,12 +103,14 @@ pub fn judge(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Verdict {
     judge_with(topo, tables, |from, to| vec![lanes.sl(from, to)], lanes)
 }
 
-/// Whether the tables also pass when the packets of a path may use the SL of the way back (of any pair of LIDs of the
+/// Whether the tables also pass when the packets of a path may use the SL of the way back (of any packets between the
 /// same two switches).
 pub fn reversible(topo: &Topology, tables: &Tables, lanes: &Lanes) -> bool {
     let both = |from: SwitchIdx, to: &Destination| {
-        let back = topo.destinations_on(from);
-        let mut sls: Vec<u8> = back.iter().map(|d| lanes.sl(to.switch, d)).collect();
+        let ends = !topo.end_ports(to.switch).is_empty();
+        let back = topo.destinations_on(from).iter();
+        let back = back.filter(|d| ends || d.port != PortNum::ZERO);
+        let mut sls: Vec<u8> = back.map(|d| lanes.sl(to.switch, d)).collect();
         sls.push(lanes.sl(from, to));
         sls
     };

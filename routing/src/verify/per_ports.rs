@@ -1,0 +1,134 @@
+//! Dependencies where packets may change their VL at every switch: by input port, output port and SL.
+//!
+//! Per LID, the packets on each switch's channel are kept as the VLs of each SL. Used by `walk`, after it has settled the
+//! switches of a LID.
+
+use ferrosm_mad::ids::PortNum;
+
+use super::channels::Channels;
+use super::waits::{Waits, ones};
+use super::walk::Ground;
+use crate::lanes::{DATA_VLS_MAX, Lanes, SLS};
+use crate::topology::{Destination, SwitchIdx, Topology};
+
+/// Stands among VLs for packets that are dropped.
+const DROPPED: u16 = 1 << 15;
+
+/// The VLs of each SL.
+type Vls = [u16; SLS];
+
+/// What packets meet at a port by which they leave a switch that they entered the fabric at. The same for all LIDs.
+pub(super) struct Entries {
+    /// By channel (ports of end ports too): the VLs of each SL, over all ports by which packets enter there.
+    vls: Vec<Vls>,
+    /// By channel: the first VL that packets cannot take.
+    limit: Vec<u8>,
+}
+
+impl Entries {
+    pub(super) fn new(topo: &Topology, lanes: &Lanes, channels: &Channels) -> Self {
+        let mut vls = vec![[0; SLS]; channels.len()];
+        let mut limit = vec![0; channels.len()];
+        for s in topo.switches() {
+            let ends = topo.end_ports(s);
+            let links = topo.links(s).iter().map(|l| l.port);
+            for output in links.chain(ends.iter().map(|e| e.port)) {
+                let out = channels.base[s.index()] + output.index();
+                limit[out] = match topo.neighbor(s, output) {
+                    Some(_) => topo.vls(s, output).min(lanes.vls),
+                    // Towards an end port the subnet manager wraps what the cable does not have.
+                    None => DATA_VLS_MAX,
+                };
+                let inputs = std::iter::once(PortNum::ZERO).chain(ends.iter().map(|e| e.port));
+                for input in inputs.filter(|&input| input != output) {
+                    for (sl, vls) in (0u8..).zip(&mut vls[out]) {
+                        let vl = lanes.vl(s, input, output, sl);
+                        *vls |= if vl < limit[out] { 1 << vl } else { DROPPED };
+                    }
+                }
+            }
+        }
+        Self { vls, limit }
+    }
+}
+
+/// A tree of packets towards one LID.
+pub(super) struct Tree<'a> {
+    pub(super) dest: &'a Destination,
+    /// Each switch's table entry.
+    pub(super) column: &'a [u8],
+    /// SLs of packets where they enter, by switch; 0 where none do.
+    pub(super) sls: &'a [u16],
+}
+
+/// What one worker keeps.
+pub(super) struct Carried {
+    /// By switch: the packets that leave it towards the LID.
+    vls: Vec<Vls>,
+    /// By switch: the SLs of which there are any.
+    sls: Vec<u16>,
+}
+
+impl Carried {
+    pub(super) fn new(switches: usize) -> Self {
+        Self {
+            vls: vec![[0; SLS]; switches],
+            sls: vec![0; switches],
+        }
+    }
+
+    /// Follows all packets of a tree, the farthest switch first (`inwards`), and enters what waits for what. `used`
+    /// collects the VLs of each channel. Says whether any packet is dropped.
+    pub(super) fn follow(
+        &mut self,
+        ground: &Ground<'_>,
+        entries: &Entries,
+        tree: &Tree<'_>,
+        inwards: impl Iterator<Item = usize>,
+        waits: &Waits,
+        used: &mut [u16],
+    ) -> bool {
+        let (channels, lanes) = (ground.channels, ground.lanes);
+        let owner = tree.dest.switch.index();
+        let handed_out = tree.dest.port != PortNum::ZERO;
+        let mut dropped = false;
+        self.sls.fill(0);
+        self.vls.fill([0; SLS]);
+        for v in inwards {
+            let out = channels.base[v] + usize::from(tree.column[v]);
+            if v == owner {
+                let lost = |sl: usize| entries.vls[out][sl] & DROPPED != 0;
+                dropped |= handed_out && ones(tree.sls[v]).any(lost);
+                continue;
+            }
+            for sl in ones(tree.sls[v]) {
+                let vls = entries.vls[out][sl];
+                dropped |= vls & DROPPED != 0;
+                self.vls[v][sl] |= vls & !DROPPED;
+            }
+            self.sls[v] |= tree.sls[v];
+            let end = channels.ends[out];
+            let next = end.switch as usize;
+            let output = tree.column[next];
+            let onward = channels.base[next] + usize::from(output);
+            for sl in ones(self.sls[v]) {
+                let vls = self.vls[v][sl];
+                used[out] |= vls;
+                if vls == 0 || (next == owner && !handed_out) {
+                    continue;
+                }
+                let number = u8::try_from(sl).unwrap_or(u8::MAX);
+                let at = SwitchIdx::at(next);
+                let vl = lanes.vl(at, PortNum(end.port), PortNum(output), number);
+                if vl >= entries.limit[onward] {
+                    dropped = true;
+                } else if next != owner {
+                    self.vls[next][sl] |= 1 << vl;
+                    self.sls[next] |= 1 << sl;
+                    waits.change(channels.pair(out, onward), vls, vl);
+                }
+            }
+        }
+        dropped
+    }
+}

@@ -1,0 +1,431 @@
+//! The proof with several lanes: what a second lane heals, what a wrong map breaks, and agreement with a judge that
+//! follows every packet on its lanes.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "test helpers"
+)]
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "common/oracle.rs"]
+mod oracle;
+
+use std::sync::Arc;
+
+use common::*;
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::verify::{ChannelLane, Failure};
+use ferrosm_routing::{
+    Lanes, Lft, PathSl, PortMaps, Proof, Request, Sl2Vl, SwitchIdx, Tables, Topology,
+    TopologyBuilder, engine_by_name, verify,
+};
+use oracle::{Verdict, judge, reversible};
+use proptest::prelude::*;
+
+fn tables(engine: &str, topo: &Topology) -> Tables {
+    let engine = engine_by_name(engine).unwrap();
+    engine.route(&Request::new(topo)).unwrap().tables
+}
+
+fn verdict(failure: &Failure) -> Verdict {
+    if failure.loops.count > 0 {
+        Verdict::Loops
+    } else if failure.unreachable.count > 0 {
+        Verdict::Unreachable
+    } else if failure.dropped.lids > 0 {
+        assert!(!failure.dropped.first.is_empty(), "nothing to show");
+        Verdict::Dropped
+    } else {
+        assert!(failure.cycle.is_some(), "a failure that says nothing");
+        Verdict::CreditLoop
+    }
+}
+
+/// A torus routed dimension by dimension, the shorter way round, to the right where both are as long. Ports 1 and 2 of a
+/// switch lead right and left in the first dimension, 3 and 4 in the second, ...; an end port follows.
+struct Torus {
+    sides: Vec<usize>,
+    topo: Topology,
+    tables: Tables,
+}
+
+impl Torus {
+    fn new(sides: &[usize]) -> Self {
+        let n: usize = sides.iter().product();
+        let host = 2 * sides.len() as u8 + 1;
+        let mut b = TopologyBuilder::new();
+        let lid = |i: usize| Lid(i as u16 + 1);
+        let switches: Vec<_> = (0..n).map(|i| b.switch(host, lid(i))).collect();
+        for s in 0..n {
+            for (dim, stride) in strides(sides) {
+                let x = s / stride % sides[dim];
+                let right = s - x * stride + (x + 1) % sides[dim] * stride;
+                let port = 2 * dim as u8 + 1;
+                b.link(
+                    (switches[s], PortNum(port)),
+                    (switches[right], PortNum(port + 1)),
+                );
+            }
+            b.end_port((switches[s], PortNum(host)), lid(n + s), 1);
+        }
+        let topo = b.build();
+        let tables = topo.switches().map(|s| {
+            let mut lft = Lft::drop_all(topo.top_lid());
+            for d in topo.destinations() {
+                let step = next_step(sides, s.index(), d.switch.index());
+                lft.set(
+                    d.lid,
+                    step.map_or(d.port, |(dim, left)| {
+                        PortNum(2 * dim as u8 + 1 + u8::from(left))
+                    }),
+                );
+            }
+            Arc::new(lft)
+        });
+        let tables = tables.collect();
+        Self {
+            sides: sides.to_vec(),
+            topo,
+            tables,
+        }
+    }
+
+    /// One bit for each dimension in which the way crosses the cable between the last switch and the first.
+    fn crossings(&self) -> PathSl {
+        let row = |from: SwitchIdx| -> Arc<[u8]> {
+            let sl = |to: SwitchIdx| {
+                let bits = strides(&self.sides).map(|(dim, stride)| {
+                    let side = self.sides[dim];
+                    let (x, y) = (from.index() / stride % side, to.index() / stride % side);
+                    let right = (y + side - x) % side <= side / 2;
+                    u8::from(if right { y < x } else { y > x }) << dim
+                });
+                bits.sum()
+            };
+            self.topo.switches().map(sl).collect()
+        };
+        PathSl::BySwitches(self.topo.switches().map(row).collect())
+    }
+
+    /// VL 0 until such a cable, VL 1 on it and behind it: a switch behind it knows such packets by their SL and by the
+    /// port that they come in by.
+    fn maps(&self) -> Vec<PortMaps> {
+        let host = 2 * self.sides.len() as u8 + 1;
+        let maps = self.topo.switches().map(|s| {
+            let mut maps = PortMaps::uniform(host, [0; 16]);
+            for (dim, stride) in strides(&self.sides) {
+                let (side, right) = (self.sides[dim], 2 * dim as u8 + 1);
+                let x = s.index() / stride % side;
+                let bit = std::array::from_fn(|sl| (sl >> dim & 1) as u8);
+                let behind = [x < side / 2, x >= side / 2];
+                for (out, first, behind) in
+                    [(right, side - 1, behind[0]), (right + 1, 0, behind[1])]
+                {
+                    for input in 0..=host {
+                        let straight = input == if out == right { right + 1 } else { right };
+                        if x == first || (behind && straight) {
+                            maps.set(PortNum(input), PortNum(out), bit);
+                        }
+                    }
+                }
+            }
+            maps
+        });
+        maps.collect()
+    }
+
+    fn by_ports(&self, maps: Vec<PortMaps>) -> Lanes {
+        Lanes {
+            vls: 2,
+            path_sl: self.crossings(),
+            sl2vl: Sl2Vl::PerPorts(maps),
+        }
+    }
+
+    /// What the proof says, after the judge has said the same.
+    fn verify(&self, lanes: &Lanes) -> Result<Proof, Failure> {
+        let outcome = verify(&self.topo, &self.tables, lanes);
+        let judged = judge(&self.topo, &self.tables, lanes);
+        match &outcome {
+            Ok(proof) => {
+                assert_eq!(judged, Verdict::Good);
+                assert_eq!(
+                    proof.reversible,
+                    reversible(&self.topo, &self.tables, lanes)
+                );
+            }
+            Err(failure) => assert_eq!(judged, verdict(failure)),
+        }
+        outcome
+    }
+}
+
+/// Dimensions with the distance of neighbours in each.
+fn strides(sides: &[usize]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let stride = |dim: usize| sides[..dim].iter().product();
+    (0..sides.len()).map(move |dim| (dim, stride(dim)))
+}
+
+/// The dimension of the next step, and whether it goes left.
+fn next_step(sides: &[usize], from: usize, to: usize) -> Option<(usize, bool)> {
+    strides(sides).find_map(|(dim, stride)| {
+        let (x, y) = (from / stride % sides[dim], to / stride % sides[dim]);
+        (x != y).then(|| (dim, (y + sides[dim] - x) % sides[dim] > sides[dim] / 2))
+    })
+}
+
+/// Rings and tori deadlock on one lane, and do not when paths that cross a dateline have an SL and a lane of their own.
+/// Where no path is half a ring long, both directions of a pair are on one SL, and answers on it are safe.
+#[test]
+fn lanes_by_path_heal_a_torus() {
+    for sides in [&[4][..], &[5], &[6], &[7], &[4, 4], &[5, 5], &[4, 5]] {
+        let torus = Torus::new(sides);
+        let cycle = torus.verify(&Lanes::single()).unwrap_err().cycle.unwrap();
+        assert!(cycle.len() == sides[0] || sides.len() > 1);
+        assert!(cycle.iter().all(|&(_, _, vl)| vl == 0));
+        let lanes = 1 << sides.len();
+        let proof = torus
+            .verify(&Lanes::modulo(lanes, torus.crossings()))
+            .unwrap();
+        assert_eq!(proof.lanes_used, lanes);
+        assert_eq!(proof.reversible, sides.iter().all(|side| side % 2 == 1));
+    }
+    let ring = Torus::new(&[5]);
+    let proof = ring.verify(&Lanes::modulo(2, ring.crossings())).unwrap();
+    assert_eq!(proof.lane_channels, [8, 6], "all cables but one, and three");
+}
+
+/// The same tori on two lanes with maps per port. As if switches had one map for all, or if the ring's first switch
+/// forgets where packets came from, they deadlock, and the circle names the lanes.
+#[test]
+fn lanes_by_ports_heal_a_torus_and_broken_maps_do_not() {
+    for sides in [&[4][..], &[5], &[6], &[7], &[4, 4], &[5, 5], &[4, 5]] {
+        let torus = Torus::new(sides);
+        assert_eq!(
+            torus
+                .verify(&torus.by_ports(torus.maps()))
+                .unwrap()
+                .lanes_used,
+            2
+        );
+        let mut broken = torus.maps();
+        broken.fill(PortMaps::uniform(2 * sides.len() as u8 + 1, [0; 16]));
+        assert!(
+            torus
+                .verify(&torus.by_ports(broken))
+                .unwrap_err()
+                .cycle
+                .is_some()
+        );
+    }
+    let ring = Torus::new(&[5]);
+    let mut broken = ring.maps();
+    broken[0] = PortMaps::uniform(3, [0; 16]);
+    let failure = ring.verify(&ring.by_ports(broken)).unwrap_err();
+    assert_eq!(
+        failure.describe(&|s| format!("S{}", s.0)),
+        "there is a credit loop of 5 channels: S0 port 1 VL 0, S1 port 1 VL 0, S2 port 1 VL 0, S3 port 1 VL 0, \
+         S4 port 1 VL 1, and back"
+    );
+}
+
+/// A map to VL 15 that no packet meets is harmless; one that a packet meets drops it: told where.
+#[test]
+fn a_map_to_a_lane_that_does_not_exist_is_found() {
+    let ring = Torus::new(&[4]);
+    let mut maps = ring.maps();
+    let mut map = [15; 16];
+    map[0] = 0;
+    // To the right past switch 2 nobody has crossed the dateline.
+    maps[2].set(PortNum(2), PortNum(1), map);
+    ring.verify(&ring.by_ports(maps.clone())).unwrap();
+    map[0] = 2;
+    maps[2].set(PortNum(2), PortNum(1), map);
+    let failure = ring.verify(&ring.by_ports(maps)).unwrap_err();
+    assert_eq!((failure.dropped.lids, failure.cycle.is_none()), (2, true));
+    assert_eq!(
+        failure.describe(&|s| format!("S{}", s.0)),
+        "packets for 2 LIDs are dropped for their lane, for instance for LID 4 from S1 port 0 with SL 0, which S2 would \
+         send from port 2 to port 1 on VL 2 where VLs 0 to 1 exist (by S1 port 1)"
+    );
+    // Handed out to the end port of switch 1.
+    let mut maps = ring.maps();
+    maps[1].set(PortNum(2), PortNum(3), [15; 16]);
+    let failure = ring.verify(&ring.by_ports(maps)).unwrap_err();
+    let first = &failure.dropped.first[0];
+    assert_eq!(
+        (first.from, first.at, first.output),
+        (SwitchIdx(0), SwitchIdx(1), PortNum(3))
+    );
+}
+
+/// One cable has one VL where the lanes are two; an SL 16: packets are dropped, of any kind of lanes.
+#[test]
+fn a_cable_with_few_lanes_and_an_sl_that_does_not_exist_are_found() {
+    let fabric = ring(5, 1);
+    let topo = narrowed(&fabric, 1);
+    let tables = tables("updn", &topo);
+    let lanes = Lanes::modulo(2, PathSl::Uniform(1));
+    let failure = verify(&topo, &tables, &lanes).unwrap_err();
+    assert!(
+        failure
+            .dropped
+            .first
+            .iter()
+            .all(|d| (d.sl, d.vl, d.vls) == (1, 1, 1))
+    );
+    assert!(verify(&topo, &tables, &Lanes::modulo(2, PathSl::Uniform(2))).is_ok());
+    let failure = verify(&topo, &tables, &Lanes::modulo(1, PathSl::Uniform(16))).unwrap_err();
+    assert_eq!(failure.dropped.lids, topo.destinations().len() as u64);
+}
+
+/// Each kind of lanes on 1, 2 and 7 threads: the same proof, and the same failure.
+#[test]
+fn the_proof_does_not_depend_on_the_number_of_threads() {
+    let topo = torus(&[4, 4], 3).build();
+    let mut dice = Lcg(5);
+    let tables = ["updn", "minhop"].map(|engine| tables(engine, &topo));
+    for _ in 0..20 {
+        let lanes = random_lanes(&topo, &mut dice, 0);
+        for tables in &tables {
+            let of = |threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                pool.unwrap().install(|| verify(&topo, tables, &lanes))
+            };
+            let alone = of(1);
+            assert_eq!(alone, of(2));
+            assert_eq!(alone, of(7));
+        }
+    }
+}
+
+/// Random lanes of every kind, right and wrong: `wrong` of 0 keeps to what exists.
+fn random_lanes(topo: &Topology, dice: &mut Lcg, wrong: usize) -> Lanes {
+    let vls = 1 + dice.below(4) as u8;
+    let sls = [1, 2, usize::from(vls), 16][dice.below(4)];
+    let row = |dice: &mut Lcg, n: usize| -> Arc<[u8]> {
+        let mut row: Vec<u8> = (0..n).map(|_| dice.below(sls) as u8).collect();
+        if wrong > 0 && dice.below(12) == 0 {
+            row[dice.below(n)] = 16 + dice.below(3) as u8;
+        }
+        row.into()
+    };
+    let (n, lids) = (topo.num_switches(), usize::from(topo.top_lid().raw()) + 1);
+    let path_sl = match dice.below(5) {
+        0 => PathSl::Uniform(dice.below(sls) as u8),
+        1 => PathSl::ByLid(row(dice, lids)),
+        2 => PathSl::BySwitches((0..n).map(|_| row(dice, n)).collect()),
+        3 => {
+            let mut square: Vec<Vec<u8>> = (0..n).map(|_| row(dice, n).to_vec()).collect();
+            (0..n).for_each(|a| (0..a).for_each(|b| square[a][b] = square[b][a]));
+            PathSl::BySwitches(square.into_iter().map(Arc::from).collect())
+        }
+        _ => PathSl::BySwitchAndLid((0..n).map(|_| row(dice, lids)).collect()),
+    };
+    if dice.below(2) == 0 {
+        return Lanes::modulo(vls, path_sl);
+    }
+    let modulo = std::array::from_fn(|sl| sl as u8 % vls);
+    let maps = topo.switches().map(|s| {
+        let ports = topo.num_ports(s);
+        let mut maps = PortMaps::uniform(ports, modulo);
+        for _ in 0..dice.below(60) {
+            let (input, output) = (dice.below(12) as u8, dice.below(12) as u8);
+            let mut map = std::array::from_fn(|_| dice.below(usize::from(vls)) as u8);
+            if wrong > 0 && dice.below(30) == 0 {
+                map[dice.below(sls)] = [vls, 15][dice.below(2)];
+            }
+            maps.set(PortNum(input % ports), PortNum(output % ports), map);
+        }
+        maps
+    });
+    let maps = maps.collect();
+    Lanes {
+        vls,
+        path_sl,
+        sl2vl: Sl2Vl::PerPorts(maps),
+    }
+}
+
+/// The fabric with so few VLs on its last cable.
+fn narrowed(fabric: &Fabric, vls: u8) -> Topology {
+    let whole = fabric.build();
+    let mut b = TopologyBuilder::new();
+    for (s, &ports) in whole.switches().zip(&fabric.ports) {
+        b.switch(ports, whole.lid(s));
+        for e in whole.end_ports(s) {
+            b.end_port((s, e.port), e.lid, e.count);
+        }
+    }
+    let at = |(s, p): (usize, u8)| (SwitchIdx(s as u32), PortNum(p));
+    for &(x, y) in &fabric.cables {
+        b.link(at(x), at(y));
+    }
+    if let Some(&(x, _)) = fabric.cables.last() {
+        b.vls(at(x), vls);
+    }
+    b.build()
+}
+
+/// Whether some packet goes from each of these lanes to the next, followed by the judge.
+fn is_real(topo: &Topology, tables: &Tables, lanes: &Lanes, cycle: &[ChannelLane]) -> bool {
+    let mut pairs = std::collections::BTreeSet::new();
+    for d in topo.destinations() {
+        for from in topo.switches() {
+            let Ok(crossed) = oracle::follow(topo, tables, from, d.lid) else {
+                continue;
+            };
+            for entry in oracle::entries(topo, from, d) {
+                let sl = lanes.sl(from, d);
+                let used = oracle::lanes_crossed(topo, lanes, &crossed, entry, sl, d).unwrap();
+                pairs.extend(used.windows(2).map(|w| (w[0], w[1])));
+            }
+        }
+    }
+    let lane = |i: usize| {
+        let (s, p, vl) = cycle[i % cycle.len()];
+        (s.0, p.raw(), vl)
+    };
+    (0..cycle.len()).all(|i| pairs.contains(&(lane(i), lane(i + 1))))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(250))]
+
+    /// Random graphs, tables of either engine with some entries overwritten, random lanes with some that do not exist,
+    /// some cables with few VLs: the proof and the judge say the same, of the tables and of answers on the SL of their
+    /// request. A circle that is shown is real.
+    #[test]
+    fn the_proof_agrees_with_a_judge_that_follows_every_packet_on_its_lane(
+        n in 1usize..10, extra in 0usize..14, hosts in 0usize..14, seed: u64,
+        minhop: bool, spoiled in 0usize..2, wrong in 0usize..3, narrow in 0usize..8,
+    ) {
+        let fabric = random(n, extra, hosts, seed);
+        let mut dice = Lcg(!seed);
+        let topo = if narrow == 0 { narrowed(&fabric, 2) } else { fabric.build() };
+        let mut tables = tables(if minhop { "minhop" } else { "updn" }, &topo);
+        let spoiled = if dice.below(3) == 0 { spoiled } else { 0 };
+        for _ in 0..spoiled {
+            let (s, lid) = (dice.below(n), dice.below(usize::from(topo.top_lid().raw()) + 1));
+            let mut lft = Lft::clone(&tables[s]);
+            lft.set(Lid(lid as u16), PortNum([0, 0xFF, 1, 2, 3][dice.below(5)]));
+            tables[s] = Arc::new(lft);
+        }
+        let lanes = random_lanes(&topo, &mut dice, wrong / 2);
+        let judged = judge(&topo, &tables, &lanes);
+        match verify(&topo, &tables, &lanes) {
+            Ok(proof) => {
+                prop_assert_eq!(judged, Verdict::Good);
+                prop_assert_eq!(proof.reversible, reversible(&topo, &tables, &lanes));
+            }
+            Err(failure) => {
+                prop_assert_eq!(judged, verdict(&failure));
+                if let Some(cycle) = &failure.cycle {
+                    prop_assert!(is_real(&topo, &tables, &lanes, cycle));
+                }
+            }
+        }
+    }
+}
