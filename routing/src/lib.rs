@@ -21,6 +21,7 @@ pub mod engine;
 pub mod hints;
 pub mod lanes;
 pub mod select;
+pub mod structure;
 pub mod tables;
 pub mod topology;
 pub mod verify;

@@ -33,7 +33,13 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
+    /// Ties are broken by LID.
     pub(crate) fn new(topo: &Topology) -> Self {
+        Self::with_ids(topo, &[])
+    }
+
+    /// Ties are broken by the given numbers (`ids_guid_file`), then by LID; switches without a number come last.
+    pub(crate) fn with_ids(topo: &Topology, ids: &[(SwitchIdx, u64)]) -> Self {
         let n = topo.num_switches();
         let (mut slot_base, mut slots, mut ports) = (vec![0], Vec::new(), Vec::new());
         for s in topo.switches() {
@@ -62,7 +68,13 @@ impl Graph {
             .map(|s| u32::try_from(topo.end_ports(s).len()).unwrap_or(u32::MAX))
             .collect();
         let mut by_lid: Vec<usize> = (0..n).collect();
-        by_lid.sort_by_key(|&s| (topo.lid(SwitchIdx::at(s)), s));
+        let mut id = vec![None; n];
+        for &(s, number) in ids {
+            if let Some(place) = id.get_mut(s.index()) {
+                *place = Some(number);
+            }
+        }
+        by_lid.sort_by_key(|&s| (id[s].is_none(), id[s], topo.lid(SwitchIdx::at(s)), s));
         let mut lid_rank = vec![0; n];
         for (rank, &s) in by_lid.iter().enumerate() {
             lid_rank[s] = rank;

@@ -1,0 +1,5 @@
+//! What a fabric is built like, found from the graph alone.
+//!
+//! Nothing here knows engines, port numbers or names; engines and the automatic choice ask.
+
+pub mod tree;
