@@ -1,5 +1,7 @@
 //! The judges of routings, on routings that are not ours and on dumps spoiled on purpose: they must be able to say no.
 
+#![allow(clippy::unwrap_used, reason = "test helpers")]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
