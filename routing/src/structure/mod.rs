@@ -2,4 +2,7 @@
 //!
 //! Nothing here knows engines, port numbers or names; engines and the automatic choice ask.
 
+pub mod dragonfly;
+pub mod grid;
+pub(crate) mod plain;
 pub mod tree;

@@ -1,0 +1,257 @@
+//! Recognises dragonflies: groups of densely cabled switches, and global links from group to group.
+//!
+//! In a dragonfly the switches of a group are a full mesh; in a dragonfly+ they are leaves and spines, and global links
+//! join spines. What tells local cables from global ones is in how many triangles (or, without triangles, squares) a
+//! cable is. Only for the choice of an engine and its reasons: nothing is routed by it.
+
+use std::fmt;
+
+use petgraph::unionfind::UnionFind;
+
+use crate::hints::Hints;
+use crate::topology::Topology;
+
+use super::grid::grid;
+use super::plain::Plain;
+
+/// How the switches of a group are cabled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupKind {
+    /// Each to each: a dragonfly.
+    FullMesh,
+    /// Each leaf to each spine: a dragonfly+.
+    LeafSpine,
+}
+
+/// A dragonfly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dragonfly {
+    /// How groups are cabled.
+    pub kind: GroupKind,
+    /// How many groups there are.
+    pub groups: usize,
+    /// The group of each switch.
+    pub group_of: Vec<usize>,
+    /// Pairs of neighbouring switches in different groups.
+    pub global_links: usize,
+}
+
+impl fmt::Display for Dragonfly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, inside) = match self.kind {
+            GroupKind::FullMesh => ("dragonfly", "full mesh"),
+            GroupKind::LeafSpine => ("dragonfly+", "leaves and spines"),
+        };
+        write!(
+            f,
+            "{name}: {} groups ({inside}) of {} switches in all, {} global links",
+            self.groups,
+            self.group_of.len(),
+            self.global_links
+        )
+    }
+}
+
+/// Finds the groups.
+///
+/// # Errors
+/// Why the fabric is no dragonfly.
+pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, String> {
+    let g = Plain::new(topo);
+    if !g.connected() {
+        return Err("the switches do not hang together".into());
+    }
+    let triangles = triangles(&g);
+    let most = triangles.iter().max().copied().unwrap_or(0);
+    let kind = if most > 0 {
+        GroupKind::FullMesh
+    } else {
+        GroupKind::LeafSpine
+    };
+    let figures = if most > 0 { triangles } else { squares(&g) };
+    let most = figures.iter().max().copied().unwrap_or(0);
+    if most == 0 {
+        return Err("cables form neither triangles nor squares: there are no groups".into());
+    }
+    let (group, size) = groups(&g, &figures, most);
+    let groups = size.len();
+    let largest = size.iter().max().copied().unwrap_or(0);
+    if groups < 3 {
+        return Err(format!(
+            "densely cabled switches form {groups} groups: at least 3 are needed"
+        ));
+    }
+    if size.iter().any(|&s| 3 * s < 2 * largest || s < 2) {
+        return Err("densely cabled groups differ in size".into());
+    }
+    let side = inside(&g, kind, &group, &size)?;
+    let mut pairs = Vec::new();
+    let mut global_links = 0;
+    for &(a, b) in &g.edges {
+        if group[a] != group[b] {
+            global_links += 1;
+            pairs.push((group[a].min(group[b]), group[a].max(group[b])));
+            if kind == GroupKind::LeafSpine && (side[a] || side[b]) {
+                return Err("global links end on both sides of a group".into());
+            }
+        }
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    let all = groups * (groups - 1) / 2;
+    if pairs.len() * 4 < all * 3 {
+        return Err(format!(
+            "only {} of {all} pairs of groups have global links",
+            pairs.len()
+        ));
+    }
+    if let Ok(grid) = grid(topo, &Hints::default()) {
+        return Err(format!("it is a {grid}"));
+    }
+    let mut group_of = vec![0; g.len()];
+    for (v, &s) in g.switch.iter().enumerate() {
+        group_of[s] = group[v];
+    }
+    Ok(Dragonfly {
+        kind,
+        groups,
+        group_of,
+        global_links,
+    })
+}
+
+/// The group of each vertex, and the size of each group.
+fn groups(g: &Plain, figures: &[usize], most: usize) -> (Vec<usize>, Vec<usize>) {
+    let mut sets = UnionFind::<usize>::new(g.len());
+    for (&(a, b), &count) in g.edges.iter().zip(figures) {
+        if 2 * count > most {
+            sets.union(a, b);
+        }
+    }
+    // A lost cable takes most figures away from its neighbours in a small group: pieces that are cabled to another piece
+    // as densely as to themselves belong to it.
+    let (piece, size) = numbered(g.len(), &sets);
+    let largest = size.iter().max().copied().unwrap_or(0);
+    let mut between: Vec<(usize, usize)> = g
+        .edges
+        .iter()
+        .map(|&(a, b)| (piece[a].min(piece[b]), piece[a].max(piece[b])))
+        .filter(|&(p, q)| p != q && size[p].min(size[q]) < largest)
+        .collect();
+    between.sort_unstable();
+    let mut first = vec![0; size.len()];
+    (0..g.len()).rev().for_each(|v| first[piece[v]] = v);
+    for same in between.chunk_by(|x, y| x == y) {
+        let (p, q) = same[0];
+        if 2 * same.len() > size[p] * size[q] && size[p] + size[q] <= largest {
+            sets.union(first[p], first[q]);
+        }
+    }
+    numbered(g.len(), &sets)
+}
+
+/// Sets numbered by their lowest members: the set of each member, and the size of each set.
+fn numbered(n: usize, sets: &UnionFind<usize>) -> (Vec<usize>, Vec<usize>) {
+    let mut number = vec![usize::MAX; n];
+    let mut size: Vec<usize> = Vec::new();
+    let of = (0..n)
+        .map(|v| {
+            let root = sets.find(v);
+            if number[root] == usize::MAX {
+                number[root] = size.len();
+                size.push(0);
+            }
+            size[number[root]] += 1;
+            number[root]
+        })
+        .collect();
+    (of, size)
+}
+
+/// Checks that groups are cabled as they should; for leaves and spines gives which switches are leaves.
+fn inside(
+    g: &Plain,
+    kind: GroupKind,
+    group: &[usize],
+    size: &[usize],
+) -> Result<Vec<bool>, String> {
+    let local: Vec<(usize, usize)> = g
+        .edges
+        .iter()
+        .copied()
+        .filter(|&(a, b)| group[a] == group[b])
+        .collect();
+    let mut leaf = vec![false; g.len()];
+    let wanted: usize = match kind {
+        GroupKind::FullMesh => size.iter().map(|s| s * (s - 1) / 2).sum(),
+        GroupKind::LeafSpine => {
+            let global = |v: usize| g.neighbours(v).iter().any(|&(p, _)| group[p] != group[v]);
+            // Switches with global links are spines; so is what is two cables from one.
+            let mut colour: Vec<Option<bool>> =
+                (0..g.len()).map(|v| global(v).then_some(false)).collect();
+            let mut stack: Vec<usize> = (0..g.len()).filter(|&v| colour[v].is_some()).collect();
+            while let Some(v) = stack.pop() {
+                for &(p, _) in g
+                    .neighbours(v)
+                    .iter()
+                    .filter(|&&(p, _)| group[p] == group[v])
+                {
+                    let other = colour[v].map(|c| !c);
+                    if colour[p].is_none() {
+                        colour[p] = other;
+                        stack.push(p);
+                    } else if colour[p] != other {
+                        return Err("groups are neither full meshes nor leaves and spines".into());
+                    }
+                }
+            }
+            leaf = colour.iter().map(|c| *c == Some(true)).collect();
+            let mut leaves = vec![0usize; size.len()];
+            (0..g.len())
+                .filter(|&v| leaf[v])
+                .for_each(|v| leaves[group[v]] += 1);
+            leaves.iter().zip(size).map(|(l, s)| l * (s - l)).sum()
+        }
+    };
+    if local.len() * 4 < wanted * 3 {
+        return Err("groups are not densely cabled".into());
+    }
+    Ok(leaf)
+}
+
+/// Triangles that each edge is in.
+fn triangles(g: &Plain) -> Vec<usize> {
+    let mut near = vec![usize::MAX; g.len()];
+    let mut count = vec![0; g.edges.len()];
+    for v in 0..g.len() {
+        g.neighbours(v).iter().for_each(|&(p, _)| near[p] = v);
+        for &(p, e) in g.neighbours(v).iter().filter(|&&(p, _)| p > v) {
+            count[e] = g
+                .neighbours(p)
+                .iter()
+                .filter(|&&(q, _)| near[q] == v)
+                .count();
+        }
+    }
+    count
+}
+
+/// Squares that each edge is in.
+fn squares(g: &Plain) -> Vec<usize> {
+    let mut count = vec![0; g.edges.len()];
+    let mut ways = vec![0usize; g.len()];
+    for a in 0..g.len() {
+        for &(c, _) in g.neighbours(a) {
+            g.neighbours(c).iter().for_each(|&(b, _)| ways[b] += 1);
+        }
+        for &(c, e) in g.neighbours(a) {
+            let others = g.neighbours(c).iter().filter(|&&(b, _)| b != a);
+            // Both ends of an edge see all its squares.
+            count[e] += others.map(|&(b, _)| ways[b] - 1).sum::<usize>();
+        }
+        for &(c, _) in g.neighbours(a) {
+            g.neighbours(c).iter().for_each(|&(b, _)| ways[b] = 0);
+        }
+    }
+    count
+}

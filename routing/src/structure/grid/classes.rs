@@ -1,0 +1,218 @@
+//! Which cables of a grid point the same way, as far as squares and triangles say so.
+//!
+//! In a product of paths, rings and full meshes (rings of four being two dimensions of two) every triangle lies in one
+//! full dimension, and opposite sides of every four-cycle belong to one dimension and point the same way. That stays
+//! true whatever is missing. So sides that are joined by such figures form *classes*, each within one dimension: a
+//! full dimension is one class, a place between two neighbouring layers of a ring or path is one. Two classes that
+//! meet in a square belong to different dimensions. Missing cables only split classes.
+
+use crate::structure::plain::Plain;
+
+/// The classes of a graph.
+#[derive(Debug)]
+pub(super) struct Classes {
+    /// Class of each edge.
+    pub(super) of: Vec<usize>,
+    /// Whether the edge, from its lower to its upper vertex, points against its class.
+    pub(super) turned: Vec<bool>,
+    /// Whether a class holds triangles: it is (part of) a full dimension, and has no direction.
+    pub(super) full: Vec<bool>,
+    base: Vec<usize>,
+    crossing: Vec<usize>,
+}
+
+impl Classes {
+    /// Finds them, or says why the graph is no grid.
+    pub(super) fn new(g: &Plain) -> Result<Self, String> {
+        let mut sets = Sets::new(g.edges.len());
+        let mut in_triangle = vec![false; g.edges.len()];
+        for (e, &(a, b)) in g.edges.iter().enumerate() {
+            for (to_a, to_b) in common(g, a, b) {
+                for side in [to_a, to_b] {
+                    sets.join(e, side, false);
+                    in_triangle[side] = true;
+                }
+                in_triangle[e] = true;
+            }
+        }
+        let squares = squares(g, &mut sets, &in_triangle)?;
+        let mut number = vec![usize::MAX; g.edges.len()];
+        let (mut of, mut turned, mut full, mut at_odds) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (e, &triangle) in in_triangle.iter().enumerate() {
+            let (root, odd) = sets.find(e);
+            if number[root] == usize::MAX {
+                number[root] = full.len();
+                full.push(false);
+                at_odds.push(sets.at_odds[root]);
+            }
+            full[number[root]] |= triangle;
+            of.push(number[root]);
+            turned.push(odd);
+        }
+        if full.iter().zip(&at_odds).any(|(full, odds)| !full && *odds) {
+            return Err(
+                "squares of cables contradict each other: the fabric is twisted, or no grid".into(),
+            );
+        }
+        let mut pairs = Vec::new();
+        for (e, f) in squares {
+            let (c, d) = (of[e], of[f]);
+            if c != d {
+                pairs.extend([(c, d), (d, c)]);
+            } else if !full[c] {
+                return Err("squares of cables cross themselves: this is no grid".into());
+            }
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        Ok(Self {
+            of,
+            turned,
+            base: (0..=full.len())
+                .map(|c| pairs.partition_point(|p| p.0 < c))
+                .collect(),
+            full,
+            crossing: pairs.into_iter().map(|(_, d)| d).collect(),
+        })
+    }
+
+    /// Classes that are known to be in other dimensions.
+    pub(super) fn crossing(&self, class: usize) -> &[usize] {
+        &self.crossing[self.base[class]..self.base[class + 1]]
+    }
+
+    /// Whether two classes are known to be in different dimensions.
+    pub(super) fn cross(&self, a: usize, b: usize) -> bool {
+        self.crossing(a).binary_search(&b).is_ok()
+    }
+
+    /// From a list of classes those that pairwise cross, the first first.
+    pub(super) fn clique(&self, candidates: impl Iterator<Item = usize>) -> Vec<usize> {
+        let mut chosen: Vec<usize> = Vec::new();
+        for c in candidates {
+            if chosen.iter().all(|&d| self.cross(c, d)) {
+                chosen.push(c);
+            }
+        }
+        chosen
+    }
+}
+
+/// Edges from two vertices to each of their common neighbours.
+fn common(g: &Plain, a: usize, b: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let (mut left, mut right) = (g.neighbours(a), g.neighbours(b));
+    std::iter::from_fn(move || {
+        while let (Some(&(p, e)), Some(&(q, f))) = (left.first(), right.first()) {
+            if p <= q {
+                left = &left[1..];
+            }
+            if q <= p {
+                right = &right[1..];
+            }
+            if p == q {
+                return Some((e, f));
+            }
+        }
+        None
+    })
+}
+
+/// Joins the opposite sides of all squares without a diagonal; gives two neighbouring sides of each square.
+fn squares(
+    g: &Plain,
+    sets: &mut Sets,
+    in_triangle: &[bool],
+) -> Result<Vec<(usize, usize)>, String> {
+    let mut squares = Vec::new();
+    let mut near = vec![false; g.len()];
+    let mut wedges: Vec<(usize, usize, usize, usize)> = Vec::new();
+    for a in 0..g.len() {
+        for &(c, _) in g.neighbours(a) {
+            near[c] = true;
+        }
+        wedges.clear();
+        for &(c, to_c) in g.neighbours(a) {
+            let beyond = g.neighbours(c).iter().filter(|&&(b, _)| b > a && !near[b]);
+            wedges.extend(beyond.map(|&(b, to_b)| (b, c, to_c, to_b)));
+        }
+        for &(c, _) in g.neighbours(a) {
+            near[c] = false;
+        }
+        wedges.sort_unstable();
+        for same in wedges.chunk_by(|x, y| x.0 == y.0) {
+            if let [(b, c, ac, cb), (_, d, ad, db)] = *same {
+                // From a to b over c or d: each first side is parallel to the other way's second side.
+                sets.join(ac, db, (a > c) != (d > b));
+                sets.join(ad, cb, (a > d) != (c > b));
+                squares.push((ac, ad));
+            } else if let [first, rest @ ..] = same
+                && rest.len() >= 2
+            {
+                // Three or more common neighbours: only a full dimension without the cable from a to b.
+                if !same.iter().any(|w| in_triangle[w.2] || in_triangle[w.3]) {
+                    return Err(
+                        "two switches share three neighbours, as in trees: this is no grid".into(),
+                    );
+                }
+                sets.join(first.2, first.3, false);
+                for w in rest {
+                    sets.join(first.2, w.2, false);
+                    sets.join(first.2, w.3, false);
+                }
+            }
+        }
+    }
+    Ok(squares)
+}
+
+/// Disjoint sets of edges with a direction each.
+struct Sets {
+    parent: Vec<usize>,
+    /// Whether an edge points against its parent.
+    odd: Vec<bool>,
+    /// By root: two edges of the set were said to be parallel both ways.
+    at_odds: Vec<bool>,
+}
+
+impl Sets {
+    fn new(n: usize) -> Self {
+        Self {
+            parent: (0..n).collect(),
+            odd: vec![false; n],
+            at_odds: vec![false; n],
+        }
+    }
+
+    /// The root, and whether the edge points against it.
+    fn find(&mut self, e: usize) -> (usize, bool) {
+        let (mut root, mut odd) = (e, false);
+        while self.parent[root] != root {
+            odd ^= self.odd[root];
+            root = self.parent[root];
+        }
+        let (mut at, mut rest) = (e, odd);
+        while self.parent[at] != root && at != root {
+            let (next, step) = (self.parent[at], self.odd[at]);
+            self.parent[at] = root;
+            self.odd[at] = rest;
+            rest ^= step;
+            at = next;
+        }
+        (root, odd)
+    }
+
+    fn join(&mut self, e: usize, f: usize, against: bool) {
+        let ((a, x), (b, y)) = (self.find(e), self.find(f));
+        let odd = x ^ y ^ against;
+        if a == b {
+            self.at_odds[a] |= odd;
+        } else {
+            // The lower root stays, whatever the order of joining.
+            let (low, high) = (a.min(b), a.max(b));
+            self.parent[high] = low;
+            self.odd[high] = odd;
+            self.at_odds[low] |= self.at_odds[high];
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Coordinates in the dimensions that are full meshes.
+//!
+//! A layer of a full dimension is what hangs together without the cables of that dimension.
+
+use petgraph::unionfind::UnionFind;
+
+use crate::structure::plain::Plain;
+
+use super::classes::Classes;
+
+/// Layers of all full dimensions.
+#[derive(Debug)]
+pub(super) struct Layers {
+    /// Layers of each dimension.
+    pub(super) sizes: Vec<usize>,
+    /// The layer of each vertex in each dimension; `None` where too much is missing to tell.
+    pub(super) of: Vec<Option<usize>>,
+}
+
+/// Joins the vertices that full dimensions connect: number of nodes, and the node of each vertex.
+pub(super) fn joined(g: &Plain, classes: &Classes) -> (usize, Vec<usize>) {
+    components(g, |e| classes.full[classes.of[e]])
+}
+
+/// Finds the layers.
+pub(super) fn layers(g: &Plain, classes: &Classes) -> Layers {
+    let dims = dimensions(g, classes);
+    let count = dims.iter().flatten().max().map_or(0, |d| d + 1);
+    // Cables of paths and rings cross every full dimension; one that is not seen to may be part of one.
+    let crosses_all = |class: usize| {
+        let crossed = classes.crossing(class).iter().filter_map(|&c| dims[c]);
+        crossed.fold(0u64, |all, d| all | 1 << d).count_ones() as usize == count
+    };
+    let certain: Vec<bool> = (0..classes.full.len())
+        .map(|c| !classes.full[c] && crosses_all(c))
+        .collect();
+    let mut layers = Layers {
+        sizes: Vec::new(),
+        of: vec![None; g.len() * count],
+    };
+    for dim in 0..count {
+        let (found, of) = components(g, |e| {
+            let class = classes.of[e];
+            certain[class] || dims[class].is_some_and(|d| d != dim)
+        });
+        let mut size = vec![0usize; found];
+        of.iter().for_each(|&c| size[c] += 1);
+        let largest = size.iter().max().copied().unwrap_or(0);
+        let mut number = vec![None; found];
+        let mut next = 0;
+        for (c, &vertices) in size.iter().enumerate() {
+            if 2 * vertices >= largest {
+                number[c] = Some(next);
+                next += 1;
+            }
+        }
+        layers.sizes.push(next);
+        for (v, &c) in of.iter().enumerate() {
+            layers.of[v * count + dim] = number[c];
+        }
+    }
+    layers
+}
+
+/// The full dimension of each class, as far as known.
+fn dimensions(g: &Plain, classes: &Classes) -> Vec<Option<usize>> {
+    let mut axes = Vec::new();
+    for v in 0..g.len() {
+        let mut here: Vec<usize> = g
+            .neighbours(v)
+            .iter()
+            .map(|&(_, e)| classes.of[e])
+            .collect();
+        here.sort_unstable();
+        here.dedup();
+        let found = classes.clique(here.into_iter().filter(|&c| classes.full[c]));
+        if found.len() > axes.len() {
+            axes = found;
+        }
+    }
+    axes.truncate(64);
+    let mut dims = vec![None; classes.full.len()];
+    let mut crossed = vec![0u64; dims.len()];
+    let mut settle = |class: usize, dim: usize, crossed: &mut Vec<u64>| {
+        dims[class] = Some(dim);
+        classes
+            .crossing(class)
+            .iter()
+            .for_each(|&c| crossed[c] |= 1 << dim);
+    };
+    for (dim, &class) in axes.iter().enumerate() {
+        settle(class, dim, &mut crossed);
+    }
+    let mut open: Vec<usize> = (0..classes.full.len())
+        .filter(|c| classes.full[*c] && !axes.contains(c))
+        .collect();
+    let all = (0..axes.len()).fold(0u64, |all, d| all | 1 << d);
+    loop {
+        let before = open.len();
+        open.retain(|&class| {
+            let left = all & !crossed[class];
+            if left.count_ones() == 1 {
+                settle(class, left.trailing_zeros() as usize, &mut crossed);
+            }
+            left.count_ones() != 1
+        });
+        if open.len() == before {
+            return dims;
+        }
+    }
+}
+
+/// Components over the edges that `keep` says, numbered by their lowest vertices.
+fn components(g: &Plain, keep: impl Fn(usize) -> bool) -> (usize, Vec<usize>) {
+    let mut sets = UnionFind::<usize>::new(g.len());
+    for (e, &(a, b)) in g.edges.iter().enumerate() {
+        if keep(e) {
+            sets.union(a, b);
+        }
+    }
+    let mut number = vec![usize::MAX; g.len()];
+    let mut count = 0;
+    let of = (0..g.len())
+        .map(|v| {
+            let root = sets.find(v);
+            if number[root] == usize::MAX {
+                number[root] = count;
+                count += 1;
+            }
+            number[root]
+        })
+        .collect();
+    (count, of)
+}

@@ -1,0 +1,463 @@
+//! Finds tori, meshes, hypercubes and HyperX: the dimensions, and the coordinates of every switch.
+//!
+//! From the graph alone: parallel cables, port numbers and end ports say nothing here. A grid is a product of paths,
+//! rings and full meshes of switches; it may lack cables and some switches. `classes` finds which cables go the same
+//! way, `lattice` places the switches along rings and paths, `full` along full dimensions, and at the end every cable
+//! is checked against the coordinates: what is returned is a grid for certain, whatever was guessed on the way.
+//!
+//! A ring of four switches is also a square of two dimensions of two, in a 4x4 torus in more than one way. Here it is
+//! always two dimensions, which needs no lane against credit loops; engines that want rings join them.
+
+mod classes;
+mod full;
+mod lattice;
+
+use std::fmt;
+
+use ferrosm_mad::ids::PortNum;
+
+use crate::hints::Hints;
+use crate::structure::plain::Plain;
+use crate::topology::{SwitchIdx, Topology};
+
+/// How the switches of one line along a dimension are cabled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DimKind {
+    /// Each to the next; also two switches.
+    Path,
+    /// Each to the next, the last to the first; five switches or more.
+    Ring,
+    /// Each to each; three switches or more.
+    Full,
+}
+
+/// One dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dim {
+    /// How it is cabled.
+    pub kind: DimKind,
+    /// Switches along it.
+    pub size: usize,
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            DimKind::Path => "path",
+            DimKind::Ring => "ring",
+            DimKind::Full => "full mesh",
+        };
+        write!(f, "{kind} of {}", self.size)
+    }
+}
+
+/// A family of grids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// At least one ring.
+    Torus,
+    /// Paths only.
+    Mesh,
+    /// Two switches in each dimension.
+    Hypercube,
+    /// At least one full dimension, and no ring.
+    HyperX,
+}
+
+/// A fabric with coordinates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grid {
+    /// Dimensions, in the order in which most switches number their ports.
+    pub dims: Vec<Dim>,
+    /// Places without a switch.
+    pub lost_switches: usize,
+    /// Neighbouring switches without a cable between them.
+    pub lost_links: usize,
+    coords: Vec<usize>,
+    at: Vec<Option<SwitchIdx>>,
+}
+
+impl Grid {
+    /// Where a switch is: one coordinate for each dimension.
+    #[must_use]
+    pub fn coords(&self, s: SwitchIdx) -> &[usize] {
+        &self.coords[s.index() * self.dims.len()..][..self.dims.len()]
+    }
+
+    /// The switch at these coordinates.
+    #[must_use]
+    pub fn switch_at(&self, coords: &[usize]) -> Option<SwitchIdx> {
+        let inside = coords.iter().zip(&self.dims).all(|(&x, dim)| x < dim.size);
+        if !inside || coords.len() != self.dims.len() {
+            return None;
+        }
+        self.at[place(&self.dims, coords)]
+    }
+
+    /// All places in order, the first dimension fastest.
+    #[must_use]
+    pub fn places(&self) -> &[Option<SwitchIdx>] {
+        &self.at
+    }
+
+    /// Whether nothing is lost.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.lost_switches == 0 && self.lost_links == 0
+    }
+
+    /// What people call it. A single switch is a mesh.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        let any = |kind| self.dims.iter().any(|d| d.kind == kind);
+        if any(DimKind::Ring) {
+            Family::Torus
+        } else if any(DimKind::Full) {
+            Family::HyperX
+        } else if self.dims.iter().all(|d| d.size == 2) {
+            Family::Hypercube
+        } else {
+            Family::Mesh
+        }
+    }
+
+    /// Rings: dimensions in which dimension order alone has credit loops.
+    #[must_use]
+    pub fn rings(&self) -> usize {
+        self.dims.iter().filter(|d| d.kind == DimKind::Ring).count()
+    }
+}
+
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self.family() {
+            Family::Torus => "torus",
+            Family::Mesh => "mesh",
+            Family::Hypercube => "hypercube",
+            Family::HyperX => "HyperX",
+        };
+        let dims: Vec<String> = self.dims.iter().map(Dim::to_string).collect();
+        write!(f, "{name}: {}", dims.join(", "))?;
+        if !self.is_whole() {
+            write!(
+                f,
+                "; {} switches and {} links between neighbours are missing",
+                self.lost_switches, self.lost_links
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Index of coordinates among all places.
+fn place(dims: &[Dim], coords: &[usize]) -> usize {
+    dims.iter()
+        .zip(coords)
+        .rev()
+        .fold(0, |at, (dim, x)| at * dim.size + x)
+}
+
+/// Finds the grid.
+///
+/// # Errors
+/// Why the fabric is none, or too much of it is missing to tell.
+pub fn grid(topo: &Topology, hints: &Hints) -> Result<Grid, String> {
+    let g = Plain::new(topo);
+    if !g.connected() {
+        return Err("the switches do not hang together".into());
+    }
+    let classes = classes::Classes::new(&g)?;
+    let (nodes, node_of) = full::joined(&g, &classes);
+    let full = full::layers(&g, &classes);
+    let attempt = |i| {
+        let lattice = lattice::grow(&g, nodes, &node_of, &classes, i)?;
+        let (dims, coords) = assemble(&g, &node_of, &lattice, &full)?;
+        checked(&g, dims, coords)
+    };
+    let mut grid = attempt(0).or_else(|e| {
+        (1..lattice::ATTEMPTS)
+            .find_map(|i| attempt(i).ok())
+            .ok_or(e)
+    })?;
+    turn(&g, &mut grid);
+    sort_dims(topo, hints, &mut grid);
+    Ok(grid)
+}
+
+/// Coordinates by vertex, all dimensions together.
+fn assemble(
+    g: &Plain,
+    node_of: &[usize],
+    lattice: &lattice::Lattice,
+    full: &full::Layers,
+) -> Result<(Vec<Dim>, Vec<Option<usize>>), String> {
+    let lattice_dims: Vec<(i32, Dim)> = (0..lattice.dims)
+        .map(|d| {
+            let along = || lattice.at.iter().skip(d).step_by(lattice.dims);
+            let first = along().min().copied().unwrap_or(0);
+            let last = along().max().copied().unwrap_or(0);
+            let (low, kind, size) = match lattice.period[d] {
+                Some(n) => (0, DimKind::Ring, n),
+                None => (first, DimKind::Path, last - first + 1),
+            };
+            (
+                low,
+                Dim {
+                    kind,
+                    size: usize::try_from(size).unwrap_or(0),
+                },
+            )
+        })
+        .collect();
+    let full_dims = full.sizes.iter().map(|&size| Dim {
+        kind: DimKind::Full,
+        size,
+    });
+    let dims: Vec<Dim> = lattice_dims.iter().map(|l| l.1).chain(full_dims).collect();
+    let places = dims
+        .iter()
+        .try_fold(1usize, |all, d| all.checked_mul(d.size));
+    if places.is_none_or(|places| places > 2 * g.len()) {
+        return Err("most places of the grid would be without a switch: this is no grid".into());
+    }
+    let mut coords = Vec::with_capacity(g.len() * dims.len());
+    for (v, node) in node_of.iter().enumerate() {
+        let position = &lattice.at[node * lattice.dims..][..lattice.dims];
+        let along = position.iter().zip(&lattice_dims);
+        coords.extend(along.map(|(x, (low, _))| usize::try_from(x - low).ok()));
+        coords.extend_from_slice(&full.of[v * full.sizes.len()..][..full.sizes.len()]);
+    }
+    Ok((dims, coords))
+}
+
+/// Whether two places are next to each other.
+fn adjacent(dims: &[Dim], a: &[usize], b: &[usize]) -> bool {
+    let mut differ = dims
+        .iter()
+        .zip(a.iter().zip(b))
+        .filter(|(_, (x, y))| x != y);
+    let (first, second) = (differ.next(), differ.next());
+    let (Some((dim, (x, y))), None) = (first, second) else {
+        return false;
+    };
+    match dim.kind {
+        DimKind::Full => true,
+        DimKind::Path => x.abs_diff(*y) == 1,
+        DimKind::Ring => [1, dim.size - 1].contains(&x.abs_diff(*y)),
+    }
+}
+
+/// Calls `visit` with every place beside this one.
+fn each_beside(dims: &[Dim], at: &[usize], mut visit: impl FnMut(&[usize])) {
+    let mut other = at.to_vec();
+    for (d, dim) in dims.iter().enumerate() {
+        for x in 0..dim.size {
+            other[d] = x;
+            if adjacent(dims, at, &other) {
+                visit(&other);
+            }
+        }
+        other[d] = at[d];
+    }
+}
+
+/// Places what full dimensions left open, and checks everything: one switch in a place, cables only to neighbours, and
+/// not too much missing.
+fn checked(g: &Plain, dims: Vec<Dim>, open: Vec<Option<usize>>) -> Result<Grid, String> {
+    let width = dims.len();
+    let places: usize = dims.iter().map(|d| d.size).product();
+    let mut at: Vec<Option<usize>> = vec![None; places];
+    let mut coords = vec![0; g.len() * width];
+    let mut waiting = Vec::new();
+    for v in 0..g.len() {
+        let known: Option<Vec<usize>> = open[v * width..][..width].iter().copied().collect();
+        let Some(known) = known else {
+            waiting.push(v);
+            continue;
+        };
+        if at[place(&dims, &known)].replace(v).is_some() {
+            return Err("two switches would have the same place: this is no grid".into());
+        }
+        coords[v * width..][..width].copy_from_slice(&known);
+    }
+    while !waiting.is_empty() {
+        let still = waiting.len();
+        let mut next = Vec::new();
+        for v in std::mem::take(&mut waiting) {
+            let placed: Vec<&[usize]> = g
+                .neighbours(v)
+                .iter()
+                .map(|&(p, _)| (p, &coords[p * width..][..width]))
+                .filter(|(p, c)| at[place(&dims, c)] == Some(*p))
+                .map(|(_, c)| c)
+                .collect();
+            let mut free: Option<Vec<usize>> = None;
+            if let Some((first, rest)) = placed.split_first() {
+                each_beside(&dims, first, |c| {
+                    let fits = rest.iter().all(|r| adjacent(&dims, r, c));
+                    if free.is_none() && fits && at[place(&dims, c)].is_none() {
+                        free = Some(c.to_vec());
+                    }
+                });
+            }
+            match free {
+                Some(c) => {
+                    at[place(&dims, &c)] = Some(v);
+                    coords[v * width..][..width].copy_from_slice(&c);
+                }
+                None => next.push(v),
+            }
+        }
+        if next.len() == still {
+            return Err("some switches fit nowhere in the grid".into());
+        }
+        waiting = next;
+    }
+    for &(a, b) in &g.edges {
+        if !adjacent(
+            &dims,
+            &coords[a * width..][..width],
+            &coords[b * width..][..width],
+        ) {
+            return Err("a cable leads across the grid".into());
+        }
+    }
+    let mut neighbours = 0;
+    for v in 0..g.len() {
+        each_beside(&dims, &coords[v * width..][..width], |c| {
+            neighbours += usize::from(at[place(&dims, c)].is_some());
+        });
+    }
+    let (links, lost_switches) = (neighbours / 2, places - g.len());
+    if lost_switches * 4 > places || g.edges.len() * 5 < links * 3 {
+        return Err(format!(
+            "a grid of {places} places of which {lost_switches} are empty, and {} of {links} links between \
+             neighbours missing, is too little of a grid",
+            links - g.edges.len()
+        ));
+    }
+    let mut by_switch = vec![0; coords.len()];
+    for (v, &s) in g.switch.iter().enumerate() {
+        by_switch[s * width..][..width].copy_from_slice(&coords[v * width..][..width]);
+    }
+    Ok(Grid {
+        dims,
+        lost_switches,
+        lost_links: links - g.edges.len(),
+        coords: by_switch,
+        at: at
+            .into_iter()
+            .map(|v| v.map(|v| SwitchIdx::at(g.switch[v])))
+            .collect(),
+    })
+}
+
+/// Numbers the coordinates of each dimension by LIDs, so that they do not depend on where the search began: a lost
+/// cable must not turn the grid around.
+fn turn(g: &Plain, grid: &mut Grid) {
+    for (d, dim) in grid.dims.clone().into_iter().enumerate() {
+        let along: Vec<usize> = g
+            .switch
+            .iter()
+            .map(|&s| grid.coords[s * grid.dims.len() + d])
+            .collect();
+        let n = dim.size;
+        let first = along.first().copied().unwrap_or(0);
+        let renumber: Vec<usize> = match dim.kind {
+            DimKind::Full => {
+                let mut order: Vec<usize> = along.clone();
+                let mut seen = vec![false; n];
+                order.retain(|&x| !std::mem::replace(&mut seen[x], true));
+                order.extend((0..n).filter(|&x| !seen[x]));
+                let mut number = vec![0; n];
+                order.iter().enumerate().for_each(|(i, &x)| number[x] = i);
+                number
+            }
+            DimKind::Ring => {
+                let from_first = |x: usize| (x + n - first) % n;
+                let backwards = along
+                    .iter()
+                    .map(|&x| from_first(x))
+                    .find(|&x| x != 0 && 2 * x != n)
+                    .is_some_and(|x| 2 * x > n);
+                (0..n)
+                    .map(from_first)
+                    .map(|x| if backwards { (n - x) % n } else { x })
+                    .collect()
+            }
+            DimKind::Path => {
+                let backwards = along
+                    .iter()
+                    .find(|&&x| 2 * x + 1 != n)
+                    .is_some_and(|&x| 2 * x + 1 > n);
+                (0..n)
+                    .map(|x| if backwards { n - 1 - x } else { x })
+                    .collect()
+            }
+        };
+        let width = grid.dims.len();
+        for x in grid.coords.iter_mut().skip(d).step_by(width) {
+            *x = renumber[*x];
+        }
+    }
+    index(grid);
+}
+
+/// Makes `at` from `coords`.
+fn index(grid: &mut Grid) {
+    grid.at.fill(None);
+    let width = grid.dims.len();
+    let count = grid.at.len() - grid.lost_switches;
+    for s in 0..count {
+        let c = &grid.coords[s * width..][..width];
+        grid.at[place(&grid.dims, c)] = Some(SwitchIdx::at(s));
+    }
+}
+
+/// Brings the dimensions into the order of the ports that lead along them (the median over all cables), as the cabling
+/// rule of dimension order routing has it; equal ones by the LIDs along them.
+fn sort_dims(topo: &Topology, hints: &Hints, grid: &mut Grid) {
+    let width = grid.dims.len();
+    let mut tries: Vec<Vec<usize>> = vec![Vec::new(); width];
+    for s in topo.switches() {
+        let order = hints.port_order.iter().find(|(t, _)| *t == s);
+        let rank = |port: PortNum| {
+            let ports = order.map_or(&[][..], |(_, ports)| ports);
+            let listed = ports.iter().position(|&p| p == port);
+            listed.unwrap_or_else(|| ports.len() + port.index())
+        };
+        for link in topo.links(s) {
+            let (here, there) = (grid.coords(s), grid.coords(link.peer));
+            if let Some(d) = (0..width).find(|&d| here[d] != there[d]) {
+                tries[d].push(rank(link.port));
+            }
+        }
+    }
+    let medians: Vec<usize> = tries
+        .iter_mut()
+        .map(|ports| {
+            ports.sort_unstable();
+            ports.get(ports.len() / 2).copied().unwrap_or(usize::MAX)
+        })
+        .collect();
+    let plain = {
+        let mut by_lid: Vec<SwitchIdx> = topo.switches().collect();
+        by_lid.sort_by_key(|&s| (topo.lid(s), s));
+        by_lid
+    };
+    let first_along = |d: usize| {
+        plain
+            .iter()
+            .position(|&s| grid.coords(s)[d] != grid.coords(plain[0])[d])
+    };
+    let mut order: Vec<usize> = (0..width).collect();
+    order.sort_by_key(|&d| (medians[d], first_along(d), grid.dims[d].size));
+    let coords = grid
+        .coords
+        .chunks(width.max(1))
+        .flat_map(|c| order.iter().map(|&d| c[d]))
+        .collect();
+    grid.dims = order.iter().map(|&d| grid.dims[d]).collect();
+    grid.coords = coords;
+    index(grid);
+}
