@@ -8,16 +8,17 @@ use crate::topology::{SwitchIdx, Topology};
 /// Ports of all switches in one row; a channel is the number of the port that it leaves by.
 ///
 /// A pair is a channel and one that leaves the switch where the first one ends. Only ports cabled to switches take part, so
-/// that the pairs of a leaf full of hosts are few.
+/// that the pairs of a leaf full of hosts are few. Pairs with the same second channel are neighbours: packets for one LID
+/// come to a switch by many ports and leave it by one.
 pub(super) struct Channels {
     /// Number of each switch's port 0, and the total.
     pub(super) base: Vec<usize>,
     /// By channel.
     pub(super) ends: Vec<End>,
-    /// By channel: its place among the channels of its switch.
-    pub(super) place: Vec<u8>,
-    /// Channels by switch, then port.
-    links: Vec<u32>,
+    /// By channel: the first pair in which it is the second one.
+    rows: Vec<u32>,
+    /// Channels that lead to switches, by switch, then port.
+    links: Vec<Link>,
     /// First of each switch's places in `links`, and the total.
     link_base: Vec<usize>,
     pairs: usize,
@@ -28,53 +29,62 @@ pub(super) struct Channels {
 pub(super) struct End {
     /// The switch, [`Channels::NOWHERE`] if it leads to none.
     pub(super) switch: u32,
-    /// Number of the pair of this channel and the first one of that switch.
-    pub(super) pairs: u32,
     /// The port there.
     pub(super) port: u8,
+    /// That port's place among the switch's ports that are cabled to switches.
+    place: u8,
+}
+
+/// A channel that leads to a switch.
+struct Link {
+    channel: u32,
+    /// Place in the list of links of the same cable's other direction.
+    back: u32,
+    switch: u32,
 }
 
 impl Channels {
     pub(super) const NOWHERE: u32 = u32::MAX;
 
     pub(super) fn new(topo: &Topology) -> Self {
-        let (mut base, mut ends, mut links, mut link_base) = (vec![], vec![], vec![], vec![]);
+        let number = |i: usize| u32::try_from(i).unwrap_or(u32::MAX);
+        let (mut base, mut link_base) = (vec![0], vec![0]);
+        for s in topo.switches() {
+            base.push(base[s.index()] + usize::from(topo.num_ports(s)) + 1);
+            link_base.push(link_base[s.index()] + topo.links(s).len());
+        }
+        let nowhere = End {
+            switch: Self::NOWHERE,
+            port: 0,
+            place: 0,
+        };
+        let channels = base.last().copied().unwrap_or(0);
+        let (mut ends, mut rows) = (vec![nowhere; channels], vec![0; channels]);
+        let mut links = Vec::with_capacity(topo.num_channels());
         let mut pairs = 0;
         for s in topo.switches() {
-            base.push(ends.len());
-            link_base.push(links.len());
-            for p in 0..=topo.num_ports(s) {
-                ends.push(match topo.neighbor(s, PortNum(p)) {
-                    Some((peer, port)) => {
-                        links.push(u32::try_from(ends.len()).unwrap_or(u32::MAX));
-                        let first = u32::try_from(pairs).unwrap_or(u32::MAX);
-                        pairs += topo.links(peer).len();
-                        End {
-                            switch: peer.0,
-                            pairs: first,
-                            port: port.raw(),
-                        }
-                    }
-                    None => End {
-                        switch: Self::NOWHERE,
-                        pairs: 0,
-                        port: 0,
-                    },
+            for link in topo.links(s) {
+                let channel = base[s.index()] + link.port.index();
+                let there = topo.links(link.peer);
+                let place = there.partition_point(|l| l.port < link.peer_port);
+                ends[channel] = End {
+                    switch: link.peer.0,
+                    port: link.peer_port.raw(),
+                    place: u8::try_from(place).unwrap_or(u8::MAX),
+                };
+                rows[channel] = number(pairs);
+                pairs += topo.links(s).len();
+                links.push(Link {
+                    channel: number(channel),
+                    back: number(link_base[link.peer.index()] + place),
+                    switch: s.0,
                 });
-            }
-        }
-        base.push(ends.len());
-        link_base.push(links.len());
-        let mut place = vec![0; ends.len()];
-        for s in link_base.windows(2) {
-            for (i, &channel) in (0u8..).zip(&links[s[0]..s[1]]) {
-                place[channel as usize] = i;
             }
         }
         Self {
             base,
             ends,
-            place,
+            rows,
             links,
             link_base,
             pairs,
@@ -106,21 +116,24 @@ impl Channels {
     /// Number of a pair of channels, the second one leaving the switch where the first one ends.
     #[inline(always)]
     pub(super) fn pair(&self, first: usize, second: usize) -> usize {
-        self.ends[first].pairs as usize + usize::from(self.place[second])
+        self.rows[second] as usize + usize::from(self.ends[first].place)
     }
 
     /// The channel at this place among those that lead to a switch.
     pub(super) fn of_link(&self, link: usize) -> usize {
-        self.links[link] as usize
+        self.links[link].channel as usize
     }
 
-    /// The links that follow on a link, with the number of the first pair.
-    pub(super) fn after(&self, link: usize) -> (std::ops::Range<usize>, usize) {
-        let end = &self.ends[self.of_link(link)];
-        let next = end.switch as usize;
+    /// The links that a link may follow on, with the number of the first of their pairs.
+    pub(super) fn before(&self, link: usize) -> (impl Iterator<Item = usize> + '_, usize) {
+        let Link {
+            channel, switch, ..
+        } = self.links[link];
+        let s = switch as usize;
+        let here = &self.links[self.link_base[s]..self.link_base[s + 1]];
         (
-            self.link_base[next]..self.link_base[next + 1],
-            end.pairs as usize,
+            here.iter().map(|l| l.back as usize),
+            self.rows[channel as usize] as usize,
         )
     }
 

@@ -54,69 +54,69 @@ impl Part<'_> {
         Some(circle.into_iter().map(lane).collect())
     }
 
-    /// Nodes that a packet at `node` may wait for.
-    fn after(&self, node: usize, f: impl FnMut(usize)) {
-        self.waits.after(self.channels, self.part, node, f);
+    /// Nodes that may wait for `node`.
+    fn before(&self, node: usize, f: impl FnMut(usize)) {
+        self.waits.before(self.channels, self.part, node, f);
     }
 
-    /// Takes away nodes that nobody waits for until none is left to take: circles, and what hangs below them, stay.
+    /// Takes away nodes that wait for nobody until none is left to take: circles, and what waits for them, stay.
     fn left_after_peeling(&self) -> Vec<bool> {
-        let mut waiting = vec![0u32; self.nodes];
+        let mut waits = vec![0u32; self.nodes];
         for c in 0..self.nodes {
-            self.after(c, |next| waiting[next] += 1);
+            self.before(c, |first| waits[first] += 1);
         }
-        let mut ready: Vec<usize> = (0..self.nodes).filter(|&c| waiting[c] == 0).collect();
+        let mut ready: Vec<usize> = (0..self.nodes).filter(|&c| waits[c] == 0).collect();
         let mut left = vec![true; self.nodes];
         while let Some(c) = ready.pop() {
             left[c] = false;
-            self.after(c, |next| {
-                waiting[next] -= 1;
-                if waiting[next] == 0 {
-                    ready.push(next);
+            self.before(c, |first| {
+                waits[first] -= 1;
+                if waits[first] == 0 {
+                    ready.push(first);
                 }
             });
         }
         left
     }
 
-    /// A node on a circle. Every node left has one before it that is left, so going back ends in a circle.
+    /// A node on a circle. Every node left waits for one that is left, so going on ends in a circle.
     fn on_a_circle(&self, stuck: &[usize]) -> Option<usize> {
         let mut c = *stuck.first()?;
-        let mut before = vec![None; self.nodes];
+        let mut next = vec![None; self.nodes];
         for &c in stuck {
-            self.after(c, |next| before[next] = before[next].or(Some(c)));
+            self.before(c, |first| next[first] = next[first].or(Some(c)));
         }
         for _ in stuck {
-            c = before[c]?;
+            c = next[c]?;
         }
         Some(c)
     }
 
     /// A shortest circle through `start`, breadth first among the nodes left.
     fn shortest_circle(&self, start: usize, left: &[bool]) -> Option<Vec<usize>> {
-        let mut from = vec![None; self.nodes];
+        let mut next = vec![None; self.nodes];
         let mut level = vec![start];
         while !level.is_empty() {
             let mut deeper = Vec::new();
-            let mut last = None;
+            let mut second = None;
             for &c in &level {
-                self.after(c, |next| {
-                    if next == start {
-                        last = last.or(Some(c));
-                    } else if left[next] && from[next].is_none() {
-                        from[next] = Some(c);
-                        deeper.push(next);
+                self.before(c, |first| {
+                    if first == start {
+                        second = second.or(Some(c));
+                    } else if left[first] && next[first].is_none() {
+                        next[first] = Some(c);
+                        deeper.push(first);
                     }
                 });
-                if last.is_some() {
+                if second.is_some() {
                     break;
                 }
             }
-            if let Some(last) = last {
-                let mut circle: Vec<usize> =
-                    std::iter::successors(Some(last), |&c: &usize| from[c]).collect();
-                circle.reverse();
-                return Some(circle);
+            if let Some(second) = second {
+                // `start` waits for `second`, which waits ... for `start`.
+                let onward = std::iter::successors(Some(second), |&c: &usize| next[c]);
+                let others = onward.take_while(|&c| c != start);
+                return Some(std::iter::once(start).chain(others).collect());
             }
             level = deeper;
         }

@@ -79,31 +79,22 @@ impl Waits {
         (node / lanes, u8::try_from(vl).unwrap_or(u8::MAX))
     }
 
-    /// Calls `f` with each node that this one waits for.
+    /// Calls `f` with each node that waits for this one.
     #[inline(always)]
-    pub(super) fn after(
+    pub(super) fn before(
         &self,
         channels: &Channels,
         part: usize,
         node: usize,
         mut f: impl FnMut(usize),
     ) {
-        match self.across {
-            None => {
-                let (links, pair) = channels.after(node);
-                for (mask, link) in self.masks[pair..].iter().zip(links) {
-                    if mask.load(Ordering::Relaxed) >> part & 1 == 1 {
-                        f(link);
-                    }
-                }
-            }
-            Some(lanes) => {
-                let (links, pair) = channels.after(node / lanes);
-                let masks = self.masks[pair * lanes + node % lanes..]
-                    .iter()
-                    .step_by(lanes);
-                for (mask, link) in masks.zip(links) {
-                    ones(mask.load(Ordering::Relaxed)).for_each(|vl| f(link * lanes + vl));
+        let lanes = self.across.unwrap_or(1);
+        let vl = self.across.map_or(part, |lanes| node % lanes);
+        let (links, pair) = channels.before(node / lanes);
+        for (masks, link) in self.masks[pair * lanes..].chunks_exact(lanes).zip(links) {
+            for (from, mask) in masks.iter().enumerate() {
+                if mask.load(Ordering::Relaxed) >> vl & 1 == 1 {
+                    f(link * lanes + from);
                 }
             }
         }
