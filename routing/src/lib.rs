@@ -13,10 +13,13 @@
 //! | [`hints`] | what the operator says of the structure |
 //! | [`engine`] | the engines: one file each |
 //! | [`mod@verify`] | the proof |
+//! | [`structure`] | trees, grids, dragonflies, found from the graph |
+//! | [`auto`] | which engines suit a fabric |
 //! | [`select`] | first engine in the list whose tables pass the proof |
 
 #![forbid(unsafe_code)]
 
+pub mod auto;
 pub mod engine;
 pub mod hints;
 pub mod lanes;

@@ -1,15 +1,31 @@
 //! Which engine routes the fabric: the first in the operator's list whose tables pass the proof.
 //!
-//! The list always ends with `updn`, whether the operator named it or not: it routes any connected
-//! graph without a credit loop, so a fabric never falls back to tables that can deadlock.
+//! `auto` in the list stands for the engines that suit the fabric as it is recognised (`auto`). The list ends with the
+//! last resort, whether the operator named it or not: `nue`, and `updn` behind it, which route any connected graph without a
+//! credit loop, so that a fabric never falls back to tables that can deadlock. `no_fallback` in the list forbids that end.
 
 use std::fmt;
 
-use crate::engine::{Request, RouteError, Routing, engine_by_name};
+use crate::auto;
+use crate::engine::{ENGINE_NAMES, Request, RouteError, Routing, engine_by_name};
 use crate::verify::{Failure, Proof, verify};
 
-/// The engine that is tried last.
-const LAST_RESORT: &str = "updn";
+/// The name that stands for the automatic choice.
+pub const AUTO: &str = "auto";
+
+/// The name that forbids the last resort: OpenSM's word.
+pub const NO_FALLBACK: &str = "no_fallback";
+
+/// The engines that are tried last.
+const LAST_RESORT: [&str; 2] = ["nue", "updn"];
+
+/// Everything that an operator may name in a list of engines.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    [AUTO]
+        .into_iter()
+        .chain(ENGINE_NAMES.iter().copied())
+        .chain([NO_FALLBACK])
+}
 
 /// Why an engine's tables are not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +34,8 @@ pub enum Reason {
     Route(RouteError),
     /// They did not pass the proof.
     Proof(Failure),
+    /// They pass, but not where answers travel on the SL of their request, and nobody asked for this engine.
+    OneWay,
 }
 
 /// An engine that was tried and not used.
@@ -29,12 +47,24 @@ pub struct Refused {
     pub reason: Reason,
 }
 
+impl Refused {
+    /// One sentence, with switches named by `label`.
+    #[must_use]
+    pub fn describe(&self, label: &dyn Fn(crate::SwitchIdx) -> String) -> String {
+        let why = match &self.reason {
+            Reason::Route(e) => e.to_string(),
+            Reason::Proof(failure) => failure.describe(label),
+            Reason::OneWay => {
+                "answers on the service level of their request could deadlock".to_owned()
+            }
+        };
+        format!("{}: {why}", self.engine)
+    }
+}
+
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.reason {
-            Reason::Route(e) => write!(f, "{}: {e}", self.engine),
-            Reason::Proof(e) => write!(f, "{}: {e}", self.engine),
-        }
+        f.write_str(&self.describe(&|s| format!("switch {}", s.0)))
     }
 }
 
@@ -47,27 +77,41 @@ pub struct Selection {
     pub refused: Vec<Refused>,
 }
 
-/// Routes with the first engine of the list that can, `updn` being the last.
+/// One engine to try.
+struct Candidate<'a> {
+    engine: &'a str,
+    /// Why it is in the list, where the operator did not put it there.
+    why: Option<String>,
+    /// Whether its lanes must also do for answers on the SL of the request (ADR 0007).
+    both_ways: bool,
+}
+
+/// Routes with the first engine of the list that can.
 ///
-/// On a connected graph `chosen` is always there.
+/// On a connected graph `chosen` is always there, unless the list has [`NO_FALLBACK`].
 #[must_use]
 pub fn route_with(engines: &[&str], request: &Request<'_>) -> Selection {
     let mut refused: Vec<Refused> = Vec::new();
-    let last = (!engines.contains(&LAST_RESORT)).then_some(LAST_RESORT);
-    for name in engines.iter().copied().chain(last) {
-        let reason = match attempt(name, request) {
-            Ok(chosen) => {
+    for candidate in candidates(engines, request) {
+        let engine = candidate.engine;
+        let mut refuse = |reason| {
+            refused.push(Refused {
+                engine: engine.to_owned(),
+                reason,
+            });
+        };
+        match attempt(&candidate, request) {
+            Ok((mut routing, proof)) => {
+                if let Some(why) = candidate.why {
+                    routing.notes.insert(0, why);
+                }
                 return Selection {
-                    chosen: Some(chosen),
+                    chosen: Some((routing, proof)),
                     refused,
                 };
             }
-            Err(reason) => reason,
-        };
-        refused.push(Refused {
-            engine: name.to_owned(),
-            reason,
-        });
+            Err(reason) => refuse(reason),
+        }
     }
     Selection {
         chosen: None,
@@ -75,9 +119,57 @@ pub fn route_with(engines: &[&str], request: &Request<'_>) -> Selection {
     }
 }
 
-fn attempt(name: &str, request: &Request<'_>) -> Result<(Routing, Proof), Reason> {
+fn candidates<'a>(engines: &[&'a str], request: &Request<'_>) -> Vec<Candidate<'a>> {
+    let mut list: Vec<Candidate<'a>> = Vec::new();
+    for &engine in engines.iter().filter(|e| **e != NO_FALLBACK) {
+        if engine == AUTO {
+            let advice = auto::advise(request);
+            list.extend(advice.engines.iter().map(|engine| Candidate {
+                engine,
+                why: Some(advice.reason.clone()),
+                both_ways: true,
+            }));
+        } else {
+            list.push(Candidate {
+                engine,
+                why: None,
+                both_ways: false,
+            });
+        }
+    }
+    if !engines.contains(&NO_FALLBACK) {
+        for engine in LAST_RESORT {
+            if !engines.contains(&engine) {
+                list.push(Candidate {
+                    engine,
+                    why: Some("no engine before this one could route the fabric".to_owned()),
+                    both_ways: true,
+                });
+            }
+        }
+    }
+    list
+}
+
+fn attempt(candidate: &Candidate<'_>, request: &Request<'_>) -> Result<(Routing, Proof), Reason> {
+    let name = candidate.engine;
     let engine = engine_by_name(name)
         .ok_or_else(|| Reason::Route(RouteError::UnknownEngine(name.to_owned())))?;
+    let (routing, proof) = proven(&*engine, request)?;
+    if proof.reversible || !candidate.both_ways {
+        return Ok((routing, proof));
+    }
+    // One lane is always the same in both directions.
+    match proven(&*engine, &request.with_vls(1)) {
+        Ok((routing, proof)) if proof.reversible => Ok((routing, proof)),
+        Ok(_) | Err(_) => Err(Reason::OneWay),
+    }
+}
+
+fn proven(
+    engine: &dyn crate::engine::Engine,
+    request: &Request<'_>,
+) -> Result<(Routing, Proof), Reason> {
     let routing = engine.route(request).map_err(Reason::Route)?;
     let proof = verify(request.topo, &routing.tables, &routing.lanes).map_err(Reason::Proof)?;
     Ok((routing, proof))

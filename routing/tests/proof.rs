@@ -239,15 +239,19 @@ fn the_figures_of_a_proof_are_right() {
     assert!(proof.reversible);
 }
 
-/// minhop first on a ring: refused with the reason, then up/down, proven. An unknown name is a
-/// reason too.
+/// minhop first on a ring: refused with the reason, then the last resort, proven. An unknown name is a
+/// reason too. Without a last resort nothing is chosen.
 #[test]
 fn the_first_engine_that_passes_is_taken() {
     let topo = ring(6, 1).build();
     let selection = route_with(&["ftre", "minhop"], &Request::new(&topo));
     let (routing, proof) = selection.chosen.unwrap();
-    assert_eq!(routing.engine, "updn");
-    assert_eq!(verify(&topo, &routing.tables, &Lanes::single()), Ok(proof));
+    assert_eq!(routing.engine, "nue");
+    assert!(proof.reversible);
+    assert_eq!(verify(&topo, &routing.tables, &routing.lanes), Ok(proof));
+    let none = route_with(&["minhop", "no_fallback"], &Request::new(&topo));
+    assert!(none.chosen.is_none());
+    assert_eq!(none.refused.len(), 1);
     assert_eq!(selection.refused.len(), 2);
     assert!(
         selection.refused[0]

@@ -100,11 +100,7 @@ fn route(mut view: View, left_out: usize, args: &RouteArgs) -> Result<(View, Rou
 
 /// Why an engine was refused, with switches by their names.
 fn describe(refused: &ferrosm_routing::Refused, name: &dyn Fn(SwitchIdx) -> String) -> String {
-    let why = match &refused.reason {
-        ferrosm_routing::select::Reason::Route(e) => e.to_string(),
-        ferrosm_routing::select::Reason::Proof(failure) => failure.describe(name),
-    };
-    format!("{}: {why}", refused.engine)
+    refused.describe(name)
 }
 
 /// LIDs of the file stay as far as they do not contradict each other; cabled end ports without one get the lowest that

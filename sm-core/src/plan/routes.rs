@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
-use ferrosm_routing::select::{Reason, Refused};
+use ferrosm_routing::select::Refused;
 use ferrosm_routing::{
     Hints, LastRun, Lft, Previous, Proof, Request, SwitchIdx, Topology, TopologyBuilder,
 };
@@ -208,11 +208,7 @@ impl Job {
     }
 
     fn refusal(&self, refused: &Refused) -> String {
-        let why = match &refused.reason {
-            Reason::Route(e) => e.to_string(),
-            Reason::Proof(f) => f.describe(&|s| self.name(s)),
-        };
-        format!("{}: {why}", refused.engine)
+        refused.describe(&|s| self.name(s))
     }
 
     /// A switch's name.
