@@ -13,6 +13,7 @@
 //! | [`hints`] | what the operator says of the structure |
 //! | [`engine`] | the engines: one file each |
 //! | [`mod@verify`] | the proof |
+//! | [`quality`] | figures of how good routes are |
 //! | [`structure`] | trees, grids, dragonflies, found from the graph |
 //! | [`auto`] | which engines suit a fabric |
 //! | [`select`] | first engine in the list whose tables pass the proof |
@@ -23,6 +24,7 @@ pub mod auto;
 pub mod engine;
 pub mod hints;
 pub mod lanes;
+pub mod quality;
 pub mod select;
 pub mod structure;
 pub mod tables;

@@ -1,0 +1,232 @@
+//! Figures over all pairs of end ports: loads, hops, sources and destinations of channels.
+
+use rayon::prelude::*;
+
+use super::paths::{Host, Paths};
+use crate::lanes::{Lanes, SLS};
+use crate::topology::{Destination, Topology};
+
+/// What all pairs at once do.
+pub(super) struct Loads {
+    /// Routes by channel.
+    pub(super) load: Vec<u64>,
+    /// Hosts that packets on a channel go to.
+    destinations: Vec<u32>,
+    /// Pairs by channels crossed.
+    pub(super) hop_histogram: Vec<u64>,
+    pub(super) sl_pairs: Vec<u64>,
+}
+
+impl Loads {
+    fn add(mut self, other: &Self) -> Self {
+        add(&mut self.load, &other.load);
+        add(&mut self.hop_histogram, &other.hop_histogram);
+        add(&mut self.sl_pairs, &other.sl_pairs);
+        let pairs = self.destinations.iter_mut().zip(&other.destinations);
+        pairs.for_each(|(a, b)| *a += b);
+        self
+    }
+}
+
+fn add(to: &mut Vec<u64>, other: &[u64]) {
+    if to.len() < other.len() {
+        to.resize(other.len(), 0);
+    }
+    to.iter_mut().zip(other).for_each(|(a, b)| *a += b);
+}
+
+/// Follows all pairs, destination by destination.
+pub(super) fn loads(paths: &Paths<'_>, topo: &Topology, lanes: &Lanes) -> Loads {
+    let share = share(paths.hosts.len());
+    let empty = || Loads {
+        load: vec![0; paths.num_channels()],
+        destinations: vec![0; paths.num_channels()],
+        hop_histogram: Vec::new(),
+        sl_pairs: Vec::new(),
+    };
+    paths
+        .hosts
+        .par_chunks(share)
+        .map(|hosts| {
+            let mut tree = Tree::new(paths);
+            let mut found = empty();
+            for to in hosts {
+                tree.settle(paths, to);
+                tree.count(paths, to, &mut found);
+                count_sls(paths, topo, lanes, to, &tree, &mut found.sl_pairs);
+            }
+            found
+        })
+        .reduce_with(|a, b| a.add(&b))
+        .unwrap_or_else(empty)
+}
+
+fn share(items: usize) -> usize {
+    items.div_ceil(3 * rayon::current_num_threads()).max(1)
+}
+
+const UNKNOWN: u32 = u32::MAX;
+const LOST: u32 = u32::MAX - 1;
+const ON_WAY: u32 = u32::MAX - 2;
+
+/// The paths of all switches to one host.
+struct Tree {
+    /// Channels to cross, by switch.
+    hops: Vec<u32>,
+    /// Switches that arrive, each after its next one.
+    order: Vec<usize>,
+    way: Vec<usize>,
+    flow: Vec<u64>,
+}
+
+impl Tree {
+    fn new(paths: &Paths<'_>) -> Self {
+        let n = paths.num_switches();
+        Self {
+            hops: vec![UNKNOWN; n],
+            order: Vec::with_capacity(n),
+            way: Vec::new(),
+            flow: vec![0; n],
+        }
+    }
+
+    fn settle(&mut self, paths: &Paths<'_>, to: &Host) {
+        self.hops.fill(UNKNOWN);
+        self.order.clear();
+        self.hops[to.switch] = 0;
+        self.order.push(to.switch);
+        // Only paths of hosts count.
+        let sources = (0..paths.num_switches()).filter(|&s| paths.hosts_on(s) > 0);
+        for start in sources {
+            let mut at = start;
+            while self.hops[at] == UNKNOWN {
+                self.hops[at] = ON_WAY;
+                self.way.push(at);
+                match paths.step(at, to.lid) {
+                    Some((_, next)) => at = next,
+                    None => break,
+                }
+            }
+            let mut hops = self.hops[at];
+            while let Some(v) = self.way.pop() {
+                hops = if hops >= ON_WAY { LOST } else { hops + 1 };
+                self.hops[v] = hops;
+                if hops != LOST {
+                    self.order.push(v);
+                }
+            }
+        }
+    }
+
+    fn count(&mut self, paths: &Paths<'_>, to: &Host, found: &mut Loads) {
+        for &v in &self.order {
+            let hosts = paths.hosts_on(v) as u64;
+            self.flow[v] = hosts;
+            let pairs = hosts - u64::from(v == to.switch);
+            let hops = self.hops[v] as usize;
+            if pairs > 0 {
+                let len = found.hop_histogram.len().max(hops + 1);
+                found.hop_histogram.resize(len, 0);
+                found.hop_histogram[hops] += pairs;
+            }
+        }
+        for &v in self.order.iter().rev().filter(|&&v| v != to.switch) {
+            if let Some((channel, next)) = paths.step(v, to.lid) {
+                found.load[channel] += self.flow[v];
+                found.destinations[channel] += 1;
+                self.flow[next] += self.flow[v];
+            }
+        }
+    }
+}
+
+fn count_sls(
+    paths: &Paths<'_>,
+    topo: &Topology,
+    lanes: &Lanes,
+    to: &Host,
+    tree: &Tree,
+    pairs: &mut Vec<u64>,
+) {
+    let all = topo.destinations();
+    let owner: Option<&Destination> = all
+        .binary_search_by_key(&to.lid, |d| d.lid)
+        .ok()
+        .and_then(|i| all.get(i));
+    let Some(dest) = owner else { return };
+    for &v in &tree.order {
+        let sl = usize::from(lanes.sl(Paths::switch(v), dest)) % SLS;
+        let hosts = paths.hosts_on(v) as u64 - u64::from(v == to.switch);
+        if hosts > 0 {
+            pairs.resize(pairs.len().max(sl + 1), 0);
+            pairs[sl] += hosts;
+        }
+    }
+}
+
+/// Over all channels the most that the lesser of sources and destinations is.
+pub(super) fn all_to_all(paths: &Paths<'_>, loads: &Loads) -> u64 {
+    let switches: Vec<usize> = (0..paths.num_switches())
+        .filter(|&s| paths.hosts_on(s) > 0)
+        .collect();
+    let empty = || vec![0u32; paths.num_channels()];
+    let sources = switches
+        .par_chunks(share(switches.len()))
+        .map(|switches| {
+            let mut sources = empty();
+            let mut seen = vec![usize::MAX; paths.num_channels()];
+            let mut way = Vec::new();
+            for &from in switches {
+                let hosts = u32::try_from(paths.hosts_on(from)).unwrap_or(u32::MAX);
+                for to in &paths.hosts {
+                    way.clear();
+                    if !paths.follow(from, to, |c| way.push(c)) {
+                        continue;
+                    }
+                    for &c in &way {
+                        if std::mem::replace(&mut seen[c], from) != from {
+                            sources[c] += hosts;
+                        }
+                    }
+                }
+            }
+            sources
+        })
+        .reduce_with(|mut a, b| {
+            a.iter_mut().zip(&b).for_each(|(a, b)| *a += b);
+            a
+        })
+        .unwrap_or_else(empty);
+    let both = sources.iter().zip(&loads.destinations);
+    both.map(|(&s, &d)| u64::from(s.min(d))).max().unwrap_or(0)
+}
+
+/// Channels that all pairs would cross together on shortest paths. Pairs without a path of cables are left out.
+pub(super) fn shortest(paths: &Paths<'_>, topo: &Topology) -> u64 {
+    let n = topo.num_switches();
+    let hosts: Vec<u64> = (0..n).map(|s| paths.hosts_on(s) as u64).collect();
+    topo.switches()
+        .collect::<Vec<_>>()
+        .par_iter()
+        .filter(|s| hosts[s.index()] > 0)
+        .map(|&start| {
+            let mut hops = vec![u64::MAX; n];
+            let mut queue = vec![start];
+            hops[start.index()] = 0;
+            let mut at = 0;
+            let mut sum = 0;
+            while let Some(&v) = queue.get(at) {
+                at += 1;
+                sum += hops[v.index()] * hosts[v.index()];
+                for link in topo.links(v) {
+                    let next = link.peer.index();
+                    if hops[next] == u64::MAX {
+                        hops[next] = hops[v.index()] + 1;
+                        queue.push(link.peer);
+                    }
+                }
+            }
+            sum * hosts[start.index()]
+        })
+        .sum()
+}

@@ -1,0 +1,140 @@
+//! The paths of a routing, as the channels that packets of an end port cross. Read from the tables, one step at a time.
+
+use std::sync::Arc;
+
+use ferrosm_mad::ids::{Lid, PortNum};
+
+use crate::tables::{Lft, Tables};
+use crate::topology::{SwitchIdx, Topology};
+
+const NOWHERE: u32 = u32::MAX;
+
+/// An end port: where it hangs and its base LID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Host {
+    pub(super) switch: usize,
+    pub(super) port: PortNum,
+    pub(super) lid: Lid,
+}
+
+/// The paths of a routing. A channel is the number of the port that it leaves by, ports of all switches in one row.
+pub(super) struct Paths<'a> {
+    tables: &'a [Arc<Lft>],
+    /// Number of each switch's port 0, and the total.
+    base: Vec<usize>,
+    /// Switch that a channel leads to.
+    peer: Vec<u32>,
+    /// End ports with a LID, by switch and port.
+    pub(super) hosts: Vec<Host>,
+    /// First of each switch's hosts, and the total.
+    pub(super) host_base: Vec<usize>,
+}
+
+impl<'a> Paths<'a> {
+    pub(super) fn new(topo: &Topology, tables: &'a Tables) -> Self {
+        let (mut base, mut peer, mut hosts, mut host_base) = (vec![], vec![], vec![], vec![]);
+        for s in topo.switches() {
+            base.push(peer.len());
+            host_base.push(hosts.len());
+            peer.extend((0..=topo.num_ports(s)).map(|p| {
+                topo.neighbor(s, PortNum(p))
+                    .map_or(NOWHERE, |(peer, _)| peer.0)
+            }));
+            // A LID claimed twice belongs to who came first.
+            let owns = |port, lid| {
+                let here = topo.destinations_on(s).iter();
+                here.clone().any(|d| (d.port, d.lid) == (port, lid))
+            };
+            let here = topo.end_ports(s).iter();
+            hosts.extend(here.filter(|e| owns(e.port, e.lid)).map(|e| Host {
+                switch: s.index(),
+                port: e.port,
+                lid: e.lid,
+            }));
+        }
+        base.push(peer.len());
+        host_base.push(hosts.len());
+        Self {
+            tables,
+            base,
+            peer,
+            hosts,
+            host_base,
+        }
+    }
+
+    pub(super) fn num_switches(&self) -> usize {
+        self.base.len() - 1
+    }
+
+    /// One more than the highest channel.
+    pub(super) fn num_channels(&self) -> usize {
+        self.peer.len()
+    }
+
+    /// How many hosts a switch has.
+    pub(super) fn hosts_on(&self, switch: usize) -> usize {
+        self.host_base[switch + 1] - self.host_base[switch]
+    }
+
+    /// The channel by which a switch sends to a LID, and the switch at its end; `None` where it leads to no switch.
+    #[inline(always)]
+    pub(super) fn step(&self, switch: usize, lid: Lid) -> Option<(usize, usize)> {
+        let port = self.tables.get(switch)?.get(lid);
+        let channel = self.base[switch] + port.index();
+        let peer = *self.peer.get(channel)?;
+        (channel < self.base[switch + 1] && peer != NOWHERE).then_some((channel, peer as usize))
+    }
+
+    /// Calls `f` with every channel from a switch to a host. Says whether packets arrive; if not, some channels were
+    /// called all the same.
+    #[inline(always)]
+    pub(super) fn follow(&self, from: usize, to: &Host, mut f: impl FnMut(usize)) -> bool {
+        let mut at = from;
+        for _ in 0..=self.num_switches() {
+            if at == to.switch {
+                return true;
+            }
+            let Some((channel, next)) = self.step(at, to.lid) else {
+                return false;
+            };
+            f(channel);
+            at = next;
+        }
+        false
+    }
+
+    /// Hosts (places in [`Self::hosts`]) by LID.
+    pub(super) fn by_lid(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.hosts.len()).collect();
+        order.sort_by_key(|&h| self.hosts[h].lid);
+        order
+    }
+
+    /// Hosts by the first LID of their switch, then port.
+    pub(super) fn by_leaf(&self) -> Vec<usize> {
+        let first: Vec<Option<Lid>> = (0..self.num_switches())
+            .map(|s| {
+                let here = &self.hosts[self.host_base[s]..self.host_base[s + 1]];
+                here.iter().map(|h| h.lid).min()
+            })
+            .collect();
+        let mut order: Vec<usize> = (0..self.hosts.len()).collect();
+        order.sort_by_key(|&h| (first[self.hosts[h].switch], self.hosts[h].port));
+        order
+    }
+
+    /// Hosts in this order of LIDs.
+    pub(super) fn in_order(&self, lids: &[Lid]) -> Vec<usize> {
+        let by_lid = self.by_lid();
+        let find = |lid: &Lid| by_lid.binary_search_by_key(lid, |&h| self.hosts[h].lid);
+        lids.iter()
+            .filter_map(|lid| find(lid).ok().map(|i| by_lid[i]))
+            .collect()
+    }
+
+    /// A switch as engines call it.
+    pub(super) fn switch(index: usize) -> SwitchIdx {
+        SwitchIdx::at(index)
+    }
+}

@@ -1,0 +1,131 @@
+//! Traffic patterns in which every end port sends to one other: random halves, random permutations, shifts.
+
+use rayon::prelude::*;
+
+use super::dice::Dice;
+use super::paths::Paths;
+use super::{Effort, Shift};
+
+/// The mean share of a link that a pair gets, for each of the random bisections: 1 / the flows on the busiest channel of
+/// its path (ORCS). The first half sends to the second, or both to each other.
+pub(super) fn bisections(paths: &Paths<'_>, effort: &Effort, both_ways: bool) -> Vec<f64> {
+    let half = paths.hosts.len() / 2;
+    if half == 0 {
+        return Vec::new();
+    }
+    (0..effort.bisections)
+        .into_par_iter()
+        .map_init(
+            || Flows::new(paths),
+            |flows, sample| {
+                let mut hosts: Vec<usize> = (0..paths.hosts.len()).collect();
+                Dice::new(effort.seed, sample).shuffle(&mut hosts);
+                let (first, second) = hosts.split_at(half);
+                let there = first.iter().copied().zip(second.iter().copied());
+                let back = there.clone().map(|(a, b)| (b, a));
+                let back = back.take(if both_ways { half } else { 0 });
+                let pairs: Vec<(usize, usize)> = there.chain(back).collect();
+                flows.send(paths, &pairs);
+                let shares = pairs.iter().map(|&pair| flows.share(paths, pair));
+                shares.sum::<f64>() / pairs.len() as f64
+            },
+        )
+        .collect()
+}
+
+/// Flows over the busiest channel, for each of the random permutations.
+pub(super) fn permutations(paths: &Paths<'_>, effort: &Effort) -> Vec<u32> {
+    (0..effort.permutations)
+        .into_par_iter()
+        .map_init(
+            || Flows::new(paths),
+            |flows, sample| {
+                let mut hosts: Vec<usize> = (0..paths.hosts.len()).collect();
+                // Other numbers than those of the bisections.
+                Dice::new(!effort.seed, sample).shuffle(&mut hosts);
+                let pairs: Vec<(usize, usize)> = hosts.into_iter().enumerate().collect();
+                flows.send(paths, &pairs)
+            },
+        )
+        .collect()
+}
+
+/// Shifts of hosts in this order: of all numbers of places, or as many as the effort allows, one from each of as many
+/// stretches of equal length.
+pub(super) fn shifts(paths: &Paths<'_>, order: &[usize], effort: &Effort) -> Shift {
+    let all = order.len().saturating_sub(1);
+    let stages = all.min(effort.shifts_max);
+    let busiest: Vec<(u32, usize)> = (0..stages)
+        .into_par_iter()
+        .map_init(
+            || (Flows::new(paths), Vec::with_capacity(order.len())),
+            |(flows, pairs), stage| {
+                let (from, to) = (stage * all / stages, (stage + 1) * all / stages);
+                let by = 1 + from + Dice::new(effort.seed, stage).below(to - from);
+                let shifted = order.iter().cycle().skip(by).copied();
+                pairs.clear();
+                pairs.extend(order.iter().copied().zip(shifted));
+                (flows.send(paths, pairs), by)
+            },
+        )
+        .collect();
+    let total: u64 = busiest.iter().map(|&(flows, _)| u64::from(flows)).sum();
+    let worst = busiest.iter().map(|b| b.0).max().unwrap_or(0);
+    Shift {
+        stages,
+        worst,
+        worst_by: busiest
+            .iter()
+            .find(|b| worst > 0 && b.0 == worst)
+            .map_or(0, |b| b.1),
+        mean: if stages == 0 {
+            0.0
+        } else {
+            total as f64 / stages as f64
+        },
+    }
+}
+
+/// Flows on each channel under one pattern.
+struct Flows {
+    by_channel: Vec<u32>,
+    way: Vec<usize>,
+}
+
+impl Flows {
+    fn new(paths: &Paths<'_>) -> Self {
+        Self {
+            by_channel: vec![0; paths.num_channels()],
+            way: Vec::new(),
+        }
+    }
+
+    /// Counts the flows of all pairs, and gives those on the busiest channel. Pairs that do not arrive send nothing.
+    fn send(&mut self, paths: &Paths<'_>, pairs: &[(usize, usize)]) -> u32 {
+        self.by_channel.fill(0);
+        let mut most = 0;
+        for &(from, to) in pairs {
+            let way = &mut self.way;
+            way.clear();
+            let (from, to) = (paths.hosts[from].switch, &paths.hosts[to]);
+            if paths.follow(from, to, |c| way.push(c)) {
+                for &c in way.iter() {
+                    self.by_channel[c] += 1;
+                    most = most.max(self.by_channel[c]);
+                }
+            }
+        }
+        most
+    }
+
+    /// What a pair gets of the busiest channel of its path: all if it crosses none, nothing if it does not arrive.
+    fn share(&self, paths: &Paths<'_>, (from, to): (usize, usize)) -> f64 {
+        let mut worst = 1;
+        let (from, to) = (paths.hosts[from].switch, &paths.hosts[to]);
+        if paths.follow(from, to, |c| worst = worst.max(self.by_channel[c])) {
+            1.0 / f64::from(worst)
+        } else {
+            0.0
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The figures of a routing: counted by hand on small fabrics, by brute force on random ones, and set beside what is
+//! known of full trees.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "test helpers"
+)]
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "common/oracle.rs"]
+mod oracle;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use common::*;
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::quality::{Effort, Quality, Shift, measure, shifts};
+use ferrosm_routing::{
+    Lanes, Lft, PathSl, Request, SwitchIdx, Tables, Topology, engine_by_name, verify,
+};
+use oracle::{distances, follow};
+use proptest::prelude::*;
+
+fn route(engine: &str, topo: &Topology) -> Tables {
+    let engine = engine_by_name(engine).unwrap();
+    engine.route(&Request::new(topo)).unwrap().tables
+}
+
+fn quick(topo: &Topology, tables: &Tables) -> Quality {
+    measure(topo, tables, &Lanes::single(), &Effort::quick())
+}
+
+/// Two switches, two end ports each, one cable: LIDs 3 and 4 on the first, 5 and 6 on the second.
+#[test]
+fn figures_of_one_cable_are_those_counted_by_hand() {
+    let mut fabric = Fabric::switches(2, 4);
+    fabric.hosts_on(0..2, 2);
+    fabric.cable(0, 1);
+    let topo = fabric.build();
+    let tables = route("updn", &topo);
+    let q = quick(&topo, &tables);
+    assert_eq!((q.hosts, q.channels, q.pairs), (4, 2, 12));
+    assert_eq!((q.max_load, q.mean_load, q.least_load), (4, 4.0, 4.0));
+    assert_eq!(q.hop_histogram, [4, 8]);
+    assert_eq!((q.max_hops(), q.mean_hops()), (1, 8.0 / 12.0));
+    assert_eq!(q.all_to_all, 2);
+    assert_eq!(q.sl_pairs, [12]);
+    let by_two = Shift {
+        stages: 3,
+        worst: 2,
+        worst_by: 2,
+        mean: 4.0 / 3.0,
+    };
+    assert_eq!((q.shift, q.shift_by_leaf), (by_two, by_two));
+    // Halves are two against two over the cable (half a link each), or nobody disturbs anybody.
+    let b = q.bisection.unwrap();
+    assert_eq!((b.min, b.max), (0.5, 1.0));
+    assert!(b.mean > 0.5 && b.mean < 1.0);
+    // One of either switch in turn: a shift by one, and by three, has everybody cross.
+    let order = [3, 5, 4, 6].map(Lid);
+    let s = shifts(&topo, &tables, &order, &Effort::default());
+    assert_eq!((s.worst, s.worst_by, s.mean), (2, 1, 4.0 / 3.0));
+}
+
+/// Nothing to measure is not a panic.
+#[test]
+fn fabrics_without_pairs_have_figures_too() {
+    for hosts in 0..2 {
+        let mut fabric = ring(3, 0);
+        fabric.ports.fill(4);
+        fabric.hosts_on(0..hosts, 1);
+        let topo = fabric.build();
+        let q = quick(&topo, &route("updn", &topo));
+        assert_eq!(
+            (q.hosts, q.pairs, q.max_load, q.all_to_all),
+            (hosts, 0, 0, 0)
+        );
+        assert_eq!((q.bisection, q.shift.stages), (None, 0));
+        assert_eq!(q.mean_hops(), 0.0);
+    }
+    let q = quick(&Fabric::default().build(), &Tables::new());
+    assert_eq!(q.hosts, 0);
+}
+
+/// A full tree of `leaves` leaves with `width` end ports and `width` spines.
+struct Clos {
+    leaves: usize,
+    topo: Topology,
+}
+
+impl Clos {
+    fn new(leaves: usize, width: usize) -> Self {
+        let topo = two_level(leaves, width, width, 1).build();
+        Self { leaves, topo }
+    }
+
+    /// Tables by the spine that each leaf takes for each end port (leaf, place).
+    fn tables(&self, mut spine: impl FnMut(usize, usize, usize) -> usize) -> Tables {
+        let uplinks = |from: SwitchIdx| {
+            let links = self.topo.links(from);
+            links.iter().map(|l| l.port).collect::<Vec<PortNum>>()
+        };
+        let tables = self.topo.switches().map(|s| {
+            let mut lft = Lft::drop_all(self.topo.top_lid());
+            let ports = uplinks(s);
+            for d in self.topo.destinations() {
+                let (there, place) = (d.switch.index(), d.port.index().saturating_sub(1));
+                let port = if d.switch == s {
+                    d.port
+                } else if s.index() < self.leaves && there < self.leaves {
+                    ports[spine(s.index(), there, place)]
+                } else if there < self.leaves {
+                    ports[there]
+                } else if s.index() < self.leaves {
+                    ports[there - self.leaves]
+                } else {
+                    ports[0]
+                };
+                lft.set(d.lid, port);
+            }
+            Arc::new(lft)
+        });
+        tables.collect()
+    }
+}
+
+/// Each end port has a spine of its own among those of its leaf: no shift disturbs itself (ibmgtsim's rule), what a leaf
+/// sends up meets on a channel only where it goes to ends of the same spine, and what goes down is for one end port.
+#[test]
+fn the_closed_form_on_a_full_tree_has_no_congestion_in_any_shift() {
+    for (leaves, width) in [(4, 4), (6, 3), (12, 6), (5, 7)] {
+        let clos = Clos::new(leaves, width);
+        let tables = clos.tables(|_, _, place| place);
+        assert!(verify(&clos.topo, &tables, &Lanes::single()).is_ok());
+        let q = quick(&clos.topo, &tables);
+        assert_eq!((q.shift.worst, q.shift_by_leaf.worst), (1, 1));
+        assert_eq!(q.shift.stages, (leaves * width - 1).min(100));
+        assert_eq!(q.all_to_all, width.min(leaves - 1) as u64);
+        assert_eq!(q.max_load as f64, q.least_load, "as even as can be");
+        // All through one spine.
+        let narrow = clos.tables(|_, _, _| 0);
+        let q = quick(&clos.topo, &narrow);
+        assert_eq!(q.shift.worst as usize, width);
+        assert_eq!(q.max_load as f64, q.least_load * width as f64);
+        let whole = leaves * width;
+        assert_eq!(q.all_to_all as usize, width.min(whole - width));
+    }
+}
+
+/// 512 end ports, 32 leaves, non-blocking: 38 % was measured for static routing of random pairs (Geoffray and Hoefler
+/// 2008), where flows that wait hold up others too. Counting flows alone gives half for random spines; one spine for all
+/// gives 1/16, and what stays in a leaf.
+#[test]
+fn static_routing_on_a_full_tree_gets_far_less_than_the_whole_bisection() {
+    let clos = Clos::new(32, 16);
+    let effort = Effort {
+        bisections: 20,
+        permutations: 20,
+        shifts_max: 20,
+        seed: 3,
+    };
+    let measure = |tables: &Tables| measure(&clos.topo, tables, &Lanes::single(), &effort);
+    let mut dice = Lcg(11);
+    let random = measure(&clos.tables(|_, _, _| dice.below(16)));
+    let closed = measure(&clos.tables(|_, _, place| place));
+    let narrow = measure(&clos.tables(|_, _, _| 0));
+    for (q, one_way, both_ways) in [
+        (&random, 0.6..0.75, 0.45..0.55),
+        (&closed, 0.7..0.9, 0.55..0.75),
+        (&narrow, 0.1..0.2, 0.05..0.12),
+    ] {
+        assert!(one_way.contains(&q.bisection.unwrap().mean), "{q}");
+        assert!(both_ways.contains(&q.exchange.unwrap().mean), "{q}");
+    }
+    assert!(closed.random_permutation <= random.random_permutation);
+    assert!(closed.shift.worst == 1 && random.shift.worst > 2);
+    assert!(narrow.random_permutation >= 14);
+}
+
+/// The same figures on 1, 2 and 5 threads; other samples from another seed.
+#[test]
+fn figures_do_not_depend_on_the_number_of_threads() {
+    let topo = random(12, 20, 40, 9).build();
+    let tables = route("updn", &topo);
+    let of = |threads, seed| {
+        let effort = Effort {
+            seed,
+            shifts_max: 10,
+            ..Effort::quick()
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.unwrap()
+            .install(|| measure(&topo, &tables, &Lanes::single(), &effort))
+    };
+    let alone = of(1, 4);
+    assert_eq!(alone, of(2, 4));
+    assert_eq!(alone, of(5, 4));
+    assert_eq!(alone.shift.stages, 10);
+    assert_ne!(alone.bisection, of(1, 5).bisection);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Random fabrics with LMC, up/down: loads, hops, all-to-all congestion, shifts and SLs as counted by following every
+    /// pair of base LIDs.
+    #[test]
+    fn figures_are_those_of_brute_force(
+        n in 1usize..9, extra in 0usize..10, hosts in 0usize..16, seed: u64,
+    ) {
+        let topo = random(n, extra, hosts, seed).build();
+        let tables = route("updn", &topo);
+        let sls = |from: usize| (0..n).map(|to| (from.min(to) % 3) as u8).collect();
+        let lanes = Lanes::modulo(3, PathSl::BySwitches((0..n).map(sls).collect()));
+        let effort = Effort { shifts_max: 1000, ..Effort::quick() };
+        let q = measure(&topo, &tables, &lanes, &effort);
+        let mut ends: Vec<(Lid, SwitchIdx)> = topo
+            .switches()
+            .flat_map(|s| topo.end_ports(s).iter().map(move |e| (e.lid, s)))
+            .collect();
+        ends.sort_unstable();
+        let mut through: BTreeMap<(u32, u8), Vec<(Lid, Lid)>> = BTreeMap::new();
+        let (mut hops, mut shortest, mut by_sl) = (BTreeMap::new(), 0u64, [0u64; 3]);
+        let far = distances(&topo);
+        for &(a, from) in &ends {
+            for &(b, to) in ends.iter().filter(|e| e.0 != a) {
+                let way = follow(&topo, &tables, from, b).unwrap();
+                *hops.entry(way.len()).or_insert(0u64) += 1;
+                shortest += u64::from(far[from.index()][to.index()]);
+                by_sl[from.index().min(to.index()) % 3] += 1;
+                way.into_iter().for_each(|c| through.entry(c).or_default().push((a, b)));
+            }
+        }
+        prop_assert_eq!(q.hosts, ends.len());
+        for (h, &count) in q.hop_histogram.iter().enumerate() {
+            prop_assert_eq!(count, hops.get(&h).copied().unwrap_or(0));
+        }
+        prop_assert_eq!(q.pairs, hops.values().sum::<u64>());
+        prop_assert_eq!(q.max_load, through.values().map(Vec::len).max().unwrap_or(0) as u64);
+        let total: usize = through.values().map(Vec::len).sum();
+        let channels = topo.num_channels().max(1) as f64;
+        prop_assert!((q.mean_load - total as f64 / channels).abs() < 1e-9);
+        prop_assert!((q.least_load - shortest as f64 / channels).abs() < 1e-9);
+        let lesser = |pairs: &Vec<(Lid, Lid)>| {
+            let of = |end: fn(&(Lid, Lid)) -> Lid| pairs.iter().map(end).collect::<BTreeSet<_>>().len();
+            of(|p| p.0).min(of(|p| p.1))
+        };
+        prop_assert_eq!(q.all_to_all, through.values().map(lesser).max().unwrap_or(0) as u64);
+        for (sl, &pairs) in by_sl.iter().enumerate() {
+            prop_assert_eq!(q.sl_pairs.get(sl).copied().unwrap_or(0), pairs);
+        }
+        let stage = |by: usize| {
+            let mut flows: BTreeMap<(u32, u8), u32> = BTreeMap::new();
+            for (i, &(_, from)) in ends.iter().enumerate() {
+                let to = ends[(i + by) % ends.len()].0;
+                for c in follow(&topo, &tables, from, to).unwrap() {
+                    *flows.entry(c).or_default() += 1;
+                }
+            }
+            flows.values().copied().max().unwrap_or(0)
+        };
+        let stages: Vec<u32> = (1..ends.len()).map(stage).collect();
+        prop_assert_eq!(q.shift.stages, stages.len());
+        prop_assert_eq!(q.shift.worst, stages.iter().copied().max().unwrap_or(0));
+        let sum: u32 = stages.iter().sum();
+        prop_assert!((q.shift.mean * stages.len() as f64 - f64::from(sum)).abs() < 1e-6);
+    }
+}
