@@ -15,21 +15,27 @@
 //! | [`mod@verify`] | the proof |
 //! | [`quality`] | figures of how good routes are |
 //! | [`structure`] | trees, grids, dragonflies, found from the graph |
+//! | [`mod@repair`] | another way for those who lost theirs, all others stay |
+//! | [`multicast`] | trees for groups that go together with the routes |
 //! | [`auto`] | which engines suit a fabric |
 //! | [`select`] | first engine in the list whose tables pass the proof |
 
 #![forbid(unsafe_code)]
 
 pub mod auto;
+mod channels;
 pub mod engine;
 pub mod hints;
 pub mod lanes;
 pub mod quality;
+pub mod multicast;
+pub mod repair;
 pub mod select;
 pub mod structure;
 pub mod tables;
 pub mod topology;
 pub mod verify;
+mod waits;
 
 pub use engine::{
     ENGINE_NAMES, Engine, LastRun, Previous, Request, RouteError, Routing, Trees, engine_by_name,

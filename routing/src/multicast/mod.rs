@@ -1,0 +1,3 @@
+//! Multicast trees.
+mod ports;
+pub use ports::PortSet;

@@ -1,0 +1,167 @@
+//! Gives those who lost their way to a LID a new one: nearest first, each by a shortest way that the guard admits.
+//!
+//! Of several: the port that it had; else the way that others have just found, so that packets for one LID keep coming
+//! down one way; else the least loaded.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use ferrosm_mad::ids::PortNum;
+
+use super::column::{Column, Place};
+use super::guard::{Guard, Stage};
+use super::loads::Loads;
+use crate::channels::Channels;
+use crate::topology::{Destination, SwitchIdx, Topology};
+
+/// What attaching works with.
+pub(super) struct Attach<'a> {
+    pub(super) topo: &'a Topology,
+    pub(super) channels: &'a Channels,
+    pub(super) column: Column<'a>,
+    pub(super) guard: Guard<'a>,
+    pub(super) loads: Loads,
+    /// Each switch's place by LID.
+    pub(super) rank: Vec<usize>,
+}
+
+/// A possible next hop, the best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    moves: bool,
+    flow: Reverse<u64>,
+    /// Routes over the busiest channel of the way.
+    busiest: u64,
+    first: u64,
+    port: u8,
+    next: usize,
+}
+
+impl Attach<'_> {
+    /// Routes a LID anew from its orphans. False if some cannot be.
+    pub(super) fn lid(&mut self, d: &Destination, orphans: &[usize]) -> bool {
+        self.column.begin(*d, orphans);
+        let mut stages: &[Stage] = &[Stage::Any];
+        loop {
+            let done = stages.iter().all(|&stage| {
+                let left = self.nearest_first(d, orphans, stage);
+                left == 0 || stage == Stage::DownOnly
+            });
+            if done {
+                break;
+            }
+            if stages.len() > 1 || matches!(self.guard, Guard::Graph { .. }) {
+                return false;
+            }
+            // Someone who climbs, because that is shorter, is in the way of one above who can only go down.
+            self.column.forget(orphans);
+            stages = &[Stage::DownOnly, Stage::Any];
+        }
+        self.count(d, orphans);
+        true
+    }
+
+    /// Attaches whoever can be; how many are left.
+    fn nearest_first(&mut self, d: &Destination, orphans: &[usize], stage: Stage) -> usize {
+        let mut heap: BinaryHeap<Reverse<(u32, usize, usize)>> = BinaryHeap::new();
+        let mut left = 0;
+        for &v in orphans {
+            if self.column.place(v) != Place::Orphan {
+                continue;
+            }
+            left += 1;
+            let mut seen: Vec<u32> = Vec::new();
+            for link in self.topo.links(SwitchIdx::at(v)) {
+                if let Place::Arrives(hops) = self.column.place(link.peer.index())
+                    && !seen.contains(&hops)
+                {
+                    seen.push(hops);
+                    heap.push(Reverse((hops + 1, self.rank[v], v)));
+                }
+            }
+        }
+        while let Some(Reverse((hops, _, v))) = heap.pop() {
+            if self.column.place(v) != Place::Orphan || !self.one(d, v, hops, stage) {
+                continue;
+            }
+            left -= 1;
+            for link in self.topo.links(SwitchIdx::at(v)) {
+                let u = link.peer.index();
+                if self.column.place(u) == Place::Orphan {
+                    heap.push(Reverse((hops + 1, self.rank[u], u)));
+                }
+            }
+        }
+        left
+    }
+
+    /// Attaches one switch with this many hops to go, if it may.
+    fn one(&mut self, d: &Destination, v: usize, hops: u32, stage: Stage) -> bool {
+        let old = self.column.old_port(v);
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for link in self.topo.links(SwitchIdx::at(v)) {
+            let next = link.peer.index();
+            if self.column.place(next) == Place::Arrives(hops - 1) {
+                candidates.push(Candidate {
+                    moves: link.port.raw() != old,
+                    flow: Reverse(0),
+                    busiest: 0,
+                    first: 0,
+                    port: link.port.raw(),
+                    next,
+                });
+            }
+        }
+        if candidates.len() > 1 && candidates.iter().all(|c| c.moves) {
+            for c in &mut candidates {
+                let channel = self.channels.at(v, c.port);
+                c.first = self.loads.now[channel];
+                c.busiest = c.first;
+                let mut at = c.next;
+                while let Some((next, port)) = self.column.hop(at) {
+                    c.flow.0 += self.column.flow(at);
+                    c.busiest = c.busiest.max(self.loads.now[self.channels.at(at, port)]);
+                    at = next;
+                }
+            }
+        }
+        candidates.sort_unstable();
+        // What takes nothing from those who come later is first.
+        let known = candidates.iter().find(|c| {
+            self.guard
+                .knows(&self.column, d, v, (c.port, c.next), stage)
+        });
+        let found = known.or_else(|| {
+            candidates.iter().find(|c| {
+                self.guard
+                    .admits(&self.column, d, v, (c.port, c.next), stage)
+            })
+        });
+        if let Some(c) = found {
+            let weight = self.weight(d, v);
+            self.column.attach(v, c.port, c.next, weight);
+        }
+        found.is_some()
+    }
+
+    /// End ports that send to a LID from a switch.
+    fn weight(&self, d: &Destination, v: usize) -> u64 {
+        if d.port == PortNum::ZERO {
+            0
+        } else {
+            self.topo.end_ports(SwitchIdx::at(v)).len() as u64
+        }
+    }
+
+    /// Counts the new routes to a LID.
+    fn count(&mut self, d: &Destination, orphans: &[usize]) {
+        for &v in orphans {
+            let weight = self.weight(d, v);
+            let mut at = v;
+            while let Some((next, port)) = self.column.hop(at).filter(|_| weight > 0) {
+                self.loads.gain(self.channels.at(at, port), weight);
+                at = next;
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What keeps a repaired routing free of credit loops, while it is repaired.
+
+use ferrosm_mad::ids::PortNum;
+
+use super::column::Column;
+use crate::channels::Channels;
+use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::waits::{Edge, LanesOf, Waits, node_of};
+
+/// Decides whether a switch may take a next hop.
+pub(super) enum Guard<'a> {
+    /// All routes first climb, then descend, in one order of the switches: they still do.
+    Order,
+    /// The dependency graph has no circle: it still has none.
+    Graph {
+        waits: Waits<'a>,
+        lanes: LanesOf<'a>,
+        topo: &'a Topology,
+        channels: &'a Channels,
+    },
+}
+
+/// How strict the order is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Whatever is allowed.
+    Any,
+    /// Only ways that never climb.
+    DownOnly,
+}
+
+impl Guard<'_> {
+    /// Whether `v` may send packets for `d` to `next` by `port` without a dependency that was not there.
+    pub(super) fn knows(
+        &self,
+        column: &Column<'_>,
+        d: &Destination,
+        v: usize,
+        way: (u8, usize),
+        stage: Stage,
+    ) -> bool {
+        match self {
+            Self::Order => by_order(column, v, way.1, stage),
+            Self::Graph { waits, .. } => self
+                .edges(column, d, v, way)
+                .is_some_and(|edges| waits.has(&edges)),
+        }
+    }
+
+    /// Whether `v` may send packets for `d` to `next` by `port`. If so, that is counted as done.
+    pub(super) fn admits(
+        &mut self,
+        column: &Column<'_>,
+        d: &Destination,
+        v: usize,
+        way: (u8, usize),
+        stage: Stage,
+    ) -> bool {
+        let edges = self.edges(column, d, v, way);
+        match self {
+            Self::Order => by_order(column, v, way.1, stage),
+            Self::Graph { waits, .. } => edges.is_some_and(|edges| waits.add(&edges)),
+        }
+    }
+
+    /// The dependencies of packets from a switch and its end ports; `None` if they are dropped for want of a lane.
+    fn edges(
+        &self,
+        column: &Column<'_>,
+        d: &Destination,
+        v: usize,
+        (port, next): (u8, usize),
+    ) -> Option<Vec<Edge>> {
+        let mut edges: Vec<Edge> = Vec::new();
+        let Self::Graph {
+            lanes,
+            topo,
+            channels,
+            ..
+        } = self
+        else {
+            return Some(edges);
+        };
+        let ends = topo.end_ports(SwitchIdx::at(v));
+        if d.port == PortNum::ZERO && ends.is_empty() {
+            return Some(edges);
+        }
+        let sl = lanes.sl(v, d);
+        // By which port a packet came in does not matter where its lane does not depend on it.
+        let inputs = ends.iter().map(|e| e.port.raw());
+        let inputs = inputs.take(if lanes.by_ports() { usize::MAX } else { 0 });
+        for input in std::iter::once(0).chain(inputs) {
+            let (mut at, mut input, mut way) = (v, input, Some((next, port)));
+            let mut before: Option<usize> = None;
+            while let Some((to, out)) = way {
+                let vl = lanes.vl(at, input, out, sl)?;
+                edges.extend(before.map(|node| (node, out, vl)));
+                before = Some(node_of(channels.at(at, out), vl, lanes.vls()));
+                input = channels.peer(at, out).map_or(0, |(_, p)| p);
+                at = to;
+                way = column.hop(at);
+            }
+        }
+        Some(edges)
+    }
+}
+
+/// Nobody sends to `v` yet. Who comes later from above will see whether `v` climbs, and stay away.
+fn by_order(column: &Column<'_>, v: usize, next: usize, stage: Stage) -> bool {
+    if column.is_down(v, next) {
+        column.goes_down(next)
+    } else {
+        stage == Stage::Any
+    }
+}

@@ -1,0 +1,385 @@
+//! Re-routes after a loss without routing anew: only those who used what is lost get another way (the idea of `SlimUpdate`).
+//!
+//! Works on the tables of any engine: it knows the run before ([`crate::LastRun`]), not how it was made. For each LID with
+//! an entry over a lost channel the switches whose way led over it (the *orphans*) are attached again to those that still
+//! arrive; all others keep their entries, to the letter. New LIDs on switches that were there are routed with everybody an
+//! orphan; entries of LIDs that are gone are dropped.
+//!
+//! Ways stay free of credit loops on the lanes that they have: where the routing promises trees in an order
+//! ([`Trees::Ordered`], one lane) every route climbs first and descends then, or such trees would not be safe, and new
+//! ways do so too. Otherwise the dependency graph of the tables is built (`waits`) and checked with every way that is
+//! added. SLs of paths never change.
+//!
+//! It never decides that its result is good enough: [`crate::verify()`] does. Where it cannot keep these promises, or
+//! where balance would suffer more than [`Limits`] allow, it gives nothing, and the engine runs whole.
+
+mod attach;
+mod column;
+mod delta;
+mod guard;
+mod loads;
+mod trees;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ferrosm_mad::ids::{Lid, PortNum};
+use rayon::prelude::*;
+
+use crate::channels::Channels;
+use crate::engine::{LastRun, Request, Routing, Trees};
+use crate::lanes::{Lanes, PathSl};
+use crate::tables::{Lft, Tables};
+use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::waits::{self, LanesOf, Waits};
+
+use attach::Attach;
+use column::{Column, Place};
+use delta::Delta;
+use guard::Guard;
+use loads::Loads;
+
+/// When a repair is not worth having.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// No channel to which routes move may carry more than so many times what the busiest one carried before (or twice
+    /// the mean now, if that is more). 2 lets a LID come down where one did before: after the loss of a leaf's cable that
+    /// has to happen somewhere.
+    pub max_load_growth: f64,
+    /// At most this part of all (switch, LID) entries may have to move, ...
+    pub max_moved_share: f64,
+    /// ... but so many always may.
+    pub moved_always: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_load_growth: 2.0,
+            max_moved_share: 1.0 / 64.0,
+            moved_always: 10_000,
+        }
+    }
+}
+
+/// Repairs the routing of the run before ([`crate::Previous::last`]) for the graph of this one, within the default
+/// [`Limits`].
+///
+/// `None` if nothing is known of the run before, if there is more to do than a repair can (a cable or a switch was gained),
+/// or if it cannot be done well. What the operator says of the structure ([`crate::Hints`]) is taken to be unchanged.
+#[must_use]
+pub fn repair(request: &Request<'_>) -> Option<Routing> {
+    repair_within(request, &Limits::default())
+}
+
+/// The same within other limits.
+#[must_use]
+pub fn repair_within(request: &Request<'_>, limits: &Limits) -> Option<Routing> {
+    let last = request.previous.last.as_deref()?;
+    let topo = request.topo;
+    let n = topo.num_switches();
+    let routing = &last.routing;
+    if routing.tables.len() != n || routing.lanes.vls > request.lanes() {
+        return None;
+    }
+    let delta = Delta::between(&last.topo, topo)?;
+    let lanes = with_new_lids(topo, &routing.lanes, &delta.come)?;
+    let parts = Parts {
+        last,
+        topo,
+        lanes: &lanes,
+        channels: Channels::new(topo),
+        tables: routing.tables.iter().map(Arc::as_ref).collect(),
+        limits,
+        delta: &delta,
+    };
+    let jobs = parts.jobs()?;
+    let (changes, trees) = parts.solve(&jobs)?;
+    let (tables, entries) = parts.apply(&changes);
+    let lids = jobs.len();
+    let cables = delta.lost.len() / 2;
+    Some(Routing {
+        engine: routing.engine,
+        tables,
+        trees,
+        order: routing.order.clone(),
+        notes: vec![format!(
+            "repaired: {cables} cables lost, {} LIDs gone, {} new; {entries} entries for {lids} LIDs moved, all others \
+             stay as they are",
+            delta.gone.len(),
+            delta.come.len(),
+        )],
+        lanes,
+    })
+}
+
+/// A LID and those who have lost the way to it.
+struct Job {
+    dest: Destination,
+    orphans: Vec<usize>,
+}
+
+/// An entry that changes: switch, LID, port.
+type Change = (usize, Lid, PortNum);
+
+struct Parts<'a> {
+    last: &'a LastRun,
+    topo: &'a Topology,
+    lanes: &'a Lanes,
+    channels: Channels,
+    tables: Vec<&'a Lft>,
+    limits: &'a Limits,
+    delta: &'a Delta,
+}
+
+impl Parts<'_> {
+    /// A switch without a cable to any other, where there are others: nothing can be done for it.
+    fn is_dark(&self, v: usize) -> bool {
+        self.topo.num_switches() > 1 && self.topo.links(SwitchIdx::at(v)).is_empty()
+    }
+
+    /// What is to be routed, by LID. `None` if that is too much.
+    fn jobs(&self) -> Option<Vec<Job>> {
+        let n = self.topo.num_switches();
+        let all = n as f64 * self.topo.destinations().len() as f64;
+        let share = all * self.limits.max_moved_share;
+        let too_many = |moved: usize| moved > self.limits.moved_always && moved as f64 > share;
+        let mut owner: Vec<Option<Destination>> =
+            vec![None; usize::from(self.topo.top_lid().raw()) + 1];
+        for d in self.topo.destinations() {
+            owner[usize::from(d.lid.raw())] = Some(*d);
+        }
+        for d in &self.delta.come {
+            owner[usize::from(d.lid.raw())] = None;
+        }
+        let mut hit: Vec<(Lid, usize)> = Vec::new();
+        for &(v, port) in &self.delta.lost {
+            let entries = self.tables[v].entries().iter().zip(&owner);
+            hit.extend(entries.filter_map(|(&p, d)| {
+                let d = d.filter(|d| p == port && d.switch.index() != v)?;
+                Some((d.lid, v))
+            }));
+        }
+        hit.sort_unstable();
+        let (mut seen, mut turn) = (vec![0u32; n], 0);
+        let (mut jobs, mut moved) = (Vec::new(), 0);
+        for tails in hit.chunk_by(|a, b| a.0 == b.0) {
+            let Some(dest) = owner[usize::from(tails[0].0.raw())] else {
+                continue;
+            };
+            turn += 1;
+            let mut orphans: Vec<usize> = Vec::new();
+            for &(_, v) in tails {
+                seen[v] = turn;
+                orphans.push(v);
+            }
+            let mut at = 0;
+            while let Some(&v) = orphans.get(at) {
+                at += 1;
+                for link in self.topo.links(SwitchIdx::at(v)) {
+                    let u = link.peer.index();
+                    if seen[u] != turn && self.tables[u].get(dest.lid) == link.peer_port {
+                        seen[u] = turn;
+                        orphans.push(u);
+                    }
+                }
+            }
+            moved += orphans.len();
+            if too_many(moved) {
+                return None;
+            }
+            jobs.push(Job { dest, orphans });
+        }
+        for &dest in &self.delta.come {
+            let here = dest.switch.index();
+            moved += n;
+            if too_many(moved) {
+                return None;
+            }
+            jobs.push(Job {
+                dest,
+                orphans: (0..n).filter(|&v| v != here).collect(),
+            });
+        }
+        jobs.sort_by_key(|job| job.dest.lid);
+        Some(jobs)
+    }
+
+    /// New entries for all jobs, and what is to be said of trees.
+    fn solve(&self, jobs: &[Job]) -> Option<(Vec<Change>, Trees)> {
+        let routing = &self.last.routing;
+        if let (Trees::Ordered(order), true) = (&routing.trees, self.lanes.is_single()) {
+            let order = if self.delta.lost.is_empty() {
+                order.clone()
+            } else {
+                trees::without_local_tops(self.topo, order)?
+            };
+            let (changes, _) = self.attach(jobs, Guard::Order, Some(&order))?;
+            return Some((changes, Trees::Ordered(order)));
+        }
+        // What all entries before and after make together is safe in any order of writes. If that is too much to ask,
+        // those after alone.
+        self.in_graph(jobs, &self.tables).or_else(|| {
+            let mut without: Tables = routing.tables.clone();
+            for job in jobs {
+                for &v in &job.orphans {
+                    Arc::make_mut(&mut without[v]).set(job.dest.lid, PortNum::DROP);
+                }
+            }
+            let rows: Vec<&Lft> = without.iter().map(Arc::as_ref).collect();
+            self.in_graph(jobs, &rows)
+        })
+    }
+
+    /// The same, starting from the dependencies of these tables.
+    fn in_graph(&self, jobs: &[Job], rows: &[&Lft]) -> Option<(Vec<Change>, Trees)> {
+        let lanes = LanesOf::new(self.lanes);
+        let edges = waits::of_tables(self.topo, &self.channels, rows, &lanes);
+        let mut waits = Waits::new(&self.channels, edges)?;
+        let promise = &self.last.routing.trees;
+        if let Trees::Within { up, sl } = promise {
+            let left = trees::spanning_edges(self.topo, &self.channels, &lanes, up, *sl);
+            if !waits.add(&left) {
+                return None;
+            }
+        }
+        let guard = Guard::Graph {
+            waits,
+            lanes,
+            topo: self.topo,
+            channels: &self.channels,
+        };
+        let (changes, guard) = self.attach(jobs, guard, None)?;
+        let trees = match guard {
+            Guard::Graph { mut waits, .. } => {
+                trees::after_loss(self.topo, &self.channels, promise, &mut waits, &lanes)
+            }
+            Guard::Order => Trees::Search,
+        };
+        Some((changes, trees))
+    }
+
+    fn attach<'g>(
+        &'g self,
+        jobs: &[Job],
+        guard: Guard<'g>,
+        order: Option<&'g [u32]>,
+    ) -> Option<(Vec<Change>, Guard<'g>)> {
+        let n = self.topo.num_switches();
+        let mut by_lid: Vec<usize> = (0..n).collect();
+        by_lid.sort_by_key(|&v| (self.topo.lid(SwitchIdx::at(v)), v));
+        let mut rank = vec![0; n];
+        for (i, &v) in by_lid.iter().enumerate() {
+            rank[v] = i;
+        }
+        let loads = Loads::before(
+            self.topo,
+            &Channels::new(&self.last.topo),
+            &self.channels,
+            &self.tables,
+            &by_lid,
+            &self.delta.lost,
+        );
+        let mut work = Attach {
+            topo: self.topo,
+            channels: &self.channels,
+            column: Column::new(&self.channels, &self.tables, order),
+            guard,
+            loads,
+            rank,
+        };
+        let mut changes = Vec::new();
+        for Job { dest, orphans } in jobs {
+            let unreachable = |v: usize| self.is_dark(v) || self.is_dark(dest.switch.index());
+            let (dark, lit): (Vec<usize>, Vec<usize>) =
+                orphans.iter().partition(|&&v| unreachable(v));
+            changes.extend(dark.into_iter().map(|v| (v, dest.lid, PortNum::DROP)));
+            if !work.lid(dest, &lit) {
+                return None;
+            }
+            for v in lit {
+                if matches!(work.column.place(v), Place::Arrives(_)) {
+                    changes.push((v, dest.lid, PortNum(work.column.next_port(v))));
+                }
+            }
+        }
+        let allowed = work.loads.most_before.max(2 * work.loads.mean(self.topo)) as f64
+            * self.limits.max_load_growth;
+        (work.loads.most_gained() as f64 <= allowed).then_some((changes, work.guard))
+    }
+
+    /// The tables with these changes, and how many entries differ from before. Rows without one are what they were.
+    fn apply(&self, changes: &[Change]) -> (Tables, usize) {
+        let n = self.topo.num_switches();
+        let top = self.topo.top_lid();
+        let mut rows: BTreeMap<usize, Vec<(Lid, PortNum)>> = BTreeMap::new();
+        for &(v, lid, port) in changes {
+            rows.entry(v).or_default().push((lid, port));
+        }
+        for d in self.delta.come.iter().chain(&self.delta.replugged) {
+            let row = rows.entry(d.switch.index()).or_default();
+            row.push((d.lid, d.port));
+        }
+        let gone = &self.delta.gone;
+        if !gone.is_empty() {
+            for v in 0..n {
+                let row = rows.entry(v).or_default();
+                row.extend(gone.iter().map(|&lid| (lid, PortNum::DROP)));
+            }
+        }
+        let mut tables = self.last.routing.tables.clone();
+        let rows: Vec<_> = rows.into_iter().collect();
+        let made: Vec<(usize, Option<Lft>, usize)> = rows
+            .into_par_iter()
+            .map(|(v, mut row)| {
+                let was = self.tables[v];
+                row.retain(|&(lid, port)| was.get(lid) != port);
+                if row.is_empty() {
+                    return (v, None, 0);
+                }
+                let mut entries = was.entries().to_vec();
+                entries.resize(usize::from(top.raw()) + 1, PortNum::DROP.raw());
+                let mut lft = Lft::from_entries(entries);
+                row.iter().for_each(|&(lid, port)| lft.set(lid, port));
+                (v, Some(lft), row.len())
+            })
+            .collect();
+        let mut moved = 0;
+        for (v, lft, entries) in made {
+            moved += entries;
+            if let Some(lft) = lft {
+                tables[v] = Arc::new(lft);
+            }
+        }
+        (tables, moved)
+    }
+}
+
+/// The lanes, where new LIDs get the SLs of a LID on the same switch. `None` if there is none to take them from.
+fn with_new_lids(topo: &Topology, lanes: &Lanes, come: &[Destination]) -> Option<Lanes> {
+    let mut lanes = lanes.clone();
+    let mut rows: Vec<&mut Arc<[u8]>> = match &mut lanes.path_sl {
+        PathSl::Uniform(_) | PathSl::BySwitches(_) => return Some(lanes),
+        PathSl::ByLid(row) => vec![row],
+        PathSl::BySwitchAndLid(rows) => rows.iter_mut().collect(),
+    };
+    let known = |d: &Destination| !come.iter().any(|c| c.lid == d.lid);
+    let mut copies = Vec::new();
+    for d in come {
+        let siblings = topo.destinations_on(d.switch).iter().filter(|s| known(s));
+        let sibling =
+            siblings.max_by_key(|s| (s.port != PortNum::ZERO, std::cmp::Reverse(s.lid)))?;
+        copies.push((usize::from(sibling.lid.raw()), usize::from(d.lid.raw())));
+    }
+    if !copies.is_empty() {
+        for row in &mut rows {
+            let mut sls = row.to_vec();
+            sls.resize(sls.len().max(usize::from(topo.top_lid().raw()) + 1), 0);
+            for &(from, to) in &copies {
+                sls[to] = sls[from];
+            }
+            **row = sls.into();
+        }
+    }
+    Some(lanes)
+}

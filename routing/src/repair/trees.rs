@@ -1,0 +1,158 @@
+//! What becomes of the promise about multicast trees.
+
+use ferrosm_mad::ids::PortNum;
+
+use crate::channels::Channels;
+use crate::engine::Trees;
+use crate::multicast::PortSet;
+use crate::topology::{SwitchIdx, Topology};
+use crate::waits::{Edge, LanesOf, Waits, of_tree};
+
+/// Cables that are tried in place of one of the spanning tree.
+const REPLACEMENTS_MAX: usize = 256;
+
+/// Turns a local top of an order (a switch that has neighbours, but none before it) into one that hangs on the first of its
+/// neighbours: it moves to the place right after that one. No route notices: nobody came to a top from above, so every
+/// route over it climbs there or starts there, and goes down next. `None` if one would have to move twice: what hangs on it has no
+/// way up but through itself.
+pub(super) fn without_local_tops(topo: &Topology, order: &[u32]) -> Option<Vec<u32>> {
+    let n = topo.num_switches();
+    if order.len() != n {
+        return None;
+    }
+    let mut sequence: Vec<usize> = (0..n).collect();
+    sequence.sort_by_key(|&v| order[v]);
+    let mut place = order.to_vec();
+    let first = |place: &[u32], v: usize| {
+        let peers = topo.links(SwitchIdx::at(v)).iter().map(|l| l.peer.index());
+        peers.min_by_key(|&u| place[u])
+    };
+    let root = sequence
+        .iter()
+        .copied()
+        .find(|&v| first(&place, v).is_some())?;
+    let mut moved = vec![false; n];
+    loop {
+        for (i, &v) in (0u32..).zip(&sequence) {
+            place[v] = i;
+        }
+        let top = sequence.iter().copied().find_map(|v| {
+            let above = first(&place, v)?;
+            (v != root && place[above] > place[v]).then_some((v, above))
+        });
+        let Some((v, above)) = top else {
+            return Some(if sequence.iter().is_sorted_by_key(|&v| order[v]) {
+                order.to_vec()
+            } else {
+                place
+            });
+        };
+        if std::mem::replace(&mut moved[v], true) {
+            return None;
+        }
+        sequence.retain(|&x| x != v);
+        let after = sequence.iter().position(|&x| x == above)?;
+        sequence.insert(after + 1, v);
+    }
+}
+
+/// Ports of the spanning tree at each switch.
+pub(super) fn spanning(channels: &Channels, up: &[Option<PortNum>]) -> Vec<PortSet> {
+    let mut sets = vec![PortSet::new(); channels.switches()];
+    for (v, port) in up.iter().enumerate() {
+        if let Some(port) = port
+            && let Some((peer, far)) = channels.peer(v, port.raw())
+        {
+            sets[v].insert(*port);
+            sets[peer].insert(PortNum(far));
+        }
+    }
+    sets
+}
+
+/// All dependencies of packets on a spanning tree.
+pub(super) fn spanning_edges(
+    topo: &Topology,
+    channels: &Channels,
+    lanes: &LanesOf<'_>,
+    up: &[Option<PortNum>],
+    sl: u8,
+) -> Vec<Edge> {
+    let sets = spanning(channels, up);
+    of_tree(topo, channels, lanes, sl, 0..channels.switches(), |v| {
+        sets[v]
+    })
+}
+
+/// The promise after the loss of cables; `lost` are both their ends.
+pub(super) fn after_loss(
+    topo: &Topology,
+    channels: &Channels,
+    trees: &Trees,
+    waits: &mut Waits<'_>,
+    lanes: &LanesOf<'_>,
+) -> Trees {
+    let Trees::Within { up, sl } = trees else {
+        return trees.clone();
+    };
+    let mut up = up.clone();
+    let cut: Vec<usize> = (0..up.len())
+        .filter(|&v| up[v].is_some_and(|p| channels.peer(v, p.raw()).is_none()))
+        .collect();
+    cut.iter().for_each(|&v| up[v] = None);
+    let mut tries = 0;
+    for v in cut {
+        let mut inside = vec![false; up.len()];
+        below(channels, &up, v, &mut inside);
+        let cables = topo.switches().flat_map(|s| {
+            let links = topo.links(s).iter();
+            links.map(move |l| (s.index(), l.port, l.peer.index()))
+        });
+        let mut found = false;
+        for (a, port, b) in cables {
+            if !inside[a] || inside[b] || tries >= REPLACEMENTS_MAX {
+                continue;
+            }
+            tries += 1;
+            let mut turned = up.clone();
+            hang(channels, &mut turned, a, port);
+            if waits.add(&spanning_edges(topo, channels, lanes, &turned, *sl)) {
+                up = turned;
+                found = true;
+                break;
+            }
+        }
+        let dark = topo.links(SwitchIdx::at(v)).is_empty();
+        if !found && !dark {
+            return Trees::Search;
+        }
+    }
+    Trees::Within { up, sl: *sl }
+}
+
+/// Marks a switch and all that hang on it.
+fn below(channels: &Channels, up: &[Option<PortNum>], v: usize, inside: &mut [bool]) {
+    let mut stack = vec![v];
+    while let Some(v) = stack.pop() {
+        inside[v] = true;
+        for (u, port) in up.iter().enumerate() {
+            let hangs = port.and_then(|p| channels.peer(u, p.raw()));
+            if !inside[u] && hangs.is_some_and(|(peer, _)| peer == v) {
+                stack.push(u);
+            }
+        }
+    }
+}
+
+/// Hangs the part of a tree that `a` is in on the cable at `port`: what was above `a` is below it now.
+fn hang(channels: &Channels, up: &mut [Option<PortNum>], a: usize, port: PortNum) {
+    let (mut v, mut next) = (a, Some(port));
+    while let Some(port) = next {
+        let was = up[v].replace(port);
+        next = None;
+        if let Some((parent, far)) = was.and_then(|p| channels.peer(v, p.raw())) {
+            next = Some(PortNum(far));
+            v = parent;
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The dependencies that tables make, lane by lane: one set of tables, or two that are in force at the same time.
+
+use ferrosm_mad::ids::PortNum;
+use rayon::prelude::*;
+
+use super::Edges;
+use crate::channels::Channels;
+use crate::lanes::{Lanes, PathSl, SLS, Sl2Vl};
+use crate::tables::{BLOCK_LIDS, Lft};
+use crate::topology::{Destination, SwitchIdx, Topology};
+
+/// The node of a channel on a VL.
+pub(crate) const fn node_of(channel: usize, vl: u8, vls: usize) -> usize {
+    channel * vls + vl as usize
+}
+
+/// Lanes as the dependency graph needs them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LanesOf<'a> {
+    lanes: &'a Lanes,
+}
+
+impl<'a> LanesOf<'a> {
+    pub(crate) const fn new(lanes: &'a Lanes) -> Self {
+        Self { lanes }
+    }
+
+    /// VLs in use, at least 1.
+    pub(crate) fn vls(&self) -> usize {
+        usize::from(self.lanes.vls.max(1))
+    }
+
+    /// Whether the VL of a packet depends on the ports that it takes.
+    pub(crate) fn by_ports(&self) -> bool {
+        matches!(self.lanes.sl2vl, Sl2Vl::PerPorts(_)) && !self.lanes.is_single()
+    }
+
+    /// The SL of packets from a switch or its end ports to a LID.
+    pub(crate) fn sl(&self, from: usize, to: &Destination) -> u8 {
+        self.lanes.sl(SwitchIdx::at(from), to)
+    }
+
+    /// The VL of a packet; `None` where it is dropped for want of one.
+    #[inline]
+    pub(crate) fn vl(&self, at: usize, input: u8, output: u8, sl: u8) -> Option<u8> {
+        if self.lanes.is_single() {
+            return Some(0);
+        }
+        let vl = self
+            .lanes
+            .vl(SwitchIdx::at(at), PortNum(input), PortNum(output), sl);
+        (usize::from(vl) < self.vls()).then_some(vl)
+    }
+
+    /// The VL that all packets for a LID travel on, if that depends on nothing else.
+    pub(crate) fn of_lid(&self, to: &Destination) -> Option<u8> {
+        if self.lanes.is_single() {
+            return Some(0);
+        }
+        match (&self.lanes.sl2vl, &self.lanes.path_sl) {
+            (Sl2Vl::Modulo, PathSl::Uniform(_) | PathSl::ByLid(_)) => {
+                Some(self.sl(0, to) % self.lanes.vls.max(1))
+            }
+            (Sl2Vl::Modulo, PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_))
+            | (Sl2Vl::PerPorts(_), _) => None,
+        }
+    }
+}
+
+/// The dependencies of all packets that follow these tables (by switch).
+pub(crate) fn of_tables(
+    topo: &Topology,
+    channels: &Channels,
+    tables: &[&Lft],
+    lanes: &LanesOf<'_>,
+) -> Edges {
+    let rows: Vec<&[u8]> = tables.iter().map(|t| t.entries()).collect();
+    let mut plain: Vec<(usize, u8)> = Vec::new();
+    let mut others: Vec<Destination> = Vec::new();
+    for d in topo.destinations() {
+        match lanes.of_lid(d) {
+            // Every switch may send to an end port, so whatever the tables say is said of some packet.
+            Some(vl) if d.port != PortNum::ZERO => plain.push((usize::from(d.lid.raw()), vl)),
+            Some(_) | None => others.push(*d),
+        }
+    }
+    let mut edges = Edges::none(channels, lanes.vls());
+    if !plain.is_empty() {
+        let made: Vec<Vec<u64>> = (0..channels.switches())
+            .into_par_iter()
+            .map(|u| by_row(channels, &rows, &plain, u, &edges))
+            .collect();
+        let mut at = 0;
+        for masks in made {
+            edges.masks[at..at + masks.len()].copy_from_slice(&masks);
+            at += masks.len();
+        }
+    }
+    if !others.is_empty() {
+        let walked = of_lids(topo, channels, lanes, &others, |v, lid| {
+            let port = rows[v].get(lid).copied().unwrap_or(NONE);
+            [port, port]
+        });
+        edges.add(&walked.0);
+    }
+    edges
+}
+
+/// What stands for no port.
+const NONE: u8 = PortNum::DROP.raw();
+
+/// Dependencies from the channels that leave one switch, for LIDs of one VL each. The words of that switch's nodes.
+fn by_row(
+    channels: &Channels,
+    rows: &[&[u8]],
+    plain: &[(usize, u8)],
+    u: usize,
+    shape: &Edges,
+) -> Vec<u64> {
+    let (vls, words) = (shape.vls, shape.words);
+    let mut masks = vec![0u64; channels.ports(u) * vls * words];
+    let mut next: [&[u8]; 256] = [&[]; 256];
+    for (port, row) in (0..=u8::MAX).zip(&mut next) {
+        if let Some((v, _)) = channels.peer(u, port) {
+            *row = rows[v];
+        }
+    }
+    for &(lid, vl) in plain {
+        let port = usize::from(rows[u].get(lid).copied().unwrap_or(NONE));
+        if let Some(&out) = next[port].get(lid) {
+            let bit = usize::from(out) * vls + usize::from(vl);
+            if let Some(word) = masks.get_mut((port * vls + usize::from(vl)) * words + bit / 64) {
+                // Words beyond the own node's are cleared below, with what is no channel.
+                if bit / 64 < words {
+                    *word |= 1 << (bit % 64);
+                }
+            }
+        }
+    }
+    for port in 1..channels.ports(u) {
+        let Some((v, _)) = u8::try_from(port).ok().and_then(|p| channels.peer(u, p)) else {
+            continue;
+        };
+        let mut real = vec![0u64; words];
+        for bit in 0..channels.ports(v) * vls {
+            let out = u8::try_from(bit / vls).unwrap_or(NONE);
+            real[bit / 64] |= u64::from(channels.peer(v, out).is_some()) << (bit % 64);
+        }
+        for vl in 0..vls {
+            let node = &mut masks[(port * vls + vl) * words..][..words];
+            node.iter_mut().zip(&real).for_each(|(w, r)| *w &= r);
+        }
+    }
+    masks
+}
+
+/// The dependencies of packets to these LIDs where each switch has up to two next hops (twice the same port: one), and
+/// the LIDs for which they may go round in a circle.
+pub(crate) fn of_lids(
+    topo: &Topology,
+    channels: &Channels,
+    lanes: &LanesOf<'_>,
+    lids: &[Destination],
+    next: impl Fn(usize, usize) -> [u8; 2] + Sync,
+) -> (Edges, Vec<Destination>) {
+    let blocks: Vec<&[Destination]> = lids.chunk_by(|a, b| block_of(a) == block_of(b)).collect();
+    // One record per worker, not per block: records are large.
+    let share = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
+    let ends: Vec<Vec<u8>> = topo
+        .switches()
+        .map(|s| topo.end_ports(s).iter().map(|e| e.port.raw()).collect())
+        .collect();
+    let none = || (Edges::none(channels, lanes.vls()), Vec::new());
+    blocks
+        .par_chunks(share)
+        .map(|blocks| {
+            let mut walk = Walk::new(channels, lanes, &ends);
+            let (mut edges, mut round) = none();
+            for d in blocks.iter().copied().flatten() {
+                if !walk.lid(d, &next, &mut edges) {
+                    round.push(*d);
+                }
+            }
+            (edges, round)
+        })
+        .reduce_with(|mut a, b| {
+            a.0.add(&b.0);
+            a.1.extend(b.1);
+            a.1.sort_unstable_by_key(|d| d.lid);
+            a
+        })
+        .unwrap_or_else(none)
+}
+
+fn block_of(d: &Destination) -> usize {
+    usize::from(d.lid.raw()) / BLOCK_LIDS
+}
+
+/// (SL, VL) pairs of the packets on a channel: one bit each.
+type Kinds = [u64; SLS * 16 / 64];
+
+/// Follows one LID after the other from everywhere at once, farthest switches first.
+struct Walk<'a> {
+    channels: &'a Channels,
+    lanes: &'a LanesOf<'a>,
+    ends: &'a [Vec<u8>],
+    ports: Vec<[u8; 2]>,
+    /// What leaves each switch by each of its two ports.
+    kinds: Vec<[Kinds; 2]>,
+    /// Next hops that lead to a switch and have not been followed.
+    waiting: Vec<u32>,
+    ready: Vec<usize>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(channels: &'a Channels, lanes: &'a LanesOf<'a>, ends: &'a [Vec<u8>]) -> Self {
+        let n = channels.switches();
+        Self {
+            channels,
+            lanes,
+            ends,
+            ports: vec![[NONE; 2]; n],
+            kinds: vec![[[0; 4]; 2]; n],
+            waiting: vec![0; n],
+            ready: Vec::new(),
+        }
+    }
+
+    /// Ports of a switch that lead on: none, one or both of its two.
+    fn ways(&self, v: usize) -> impl Iterator<Item = (usize, u8)> + use<> {
+        let [a, b] = self.ports[v];
+        [(0, a), (1, if a == b { NONE } else { b })]
+            .into_iter()
+            .filter(|&(_, p)| p != NONE)
+    }
+
+    /// Adds the dependencies of packets to one LID; whether none of them can go round in a circle.
+    fn lid(
+        &mut self,
+        d: &Destination,
+        next: &impl Fn(usize, usize) -> [u8; 2],
+        edges: &mut Edges,
+    ) -> bool {
+        let n = self.channels.switches();
+        let lid = usize::from(d.lid.raw());
+        let wide = self.lanes.of_lid(d).is_none();
+        self.waiting.fill(0);
+        for v in 0..n {
+            let mut ports = next(v, lid);
+            if v == d.switch.index() {
+                ports = [NONE; 2];
+            }
+            // A port that does not lead to a switch leads nowhere.
+            self.ports[v] = ports.map(|p| self.channels.peer(v, p).map_or(NONE, |_| p));
+            if self.ports[v][0] == NONE {
+                self.ports[v].swap(0, 1);
+            }
+            self.kinds[v] = [[0; 4]; 2];
+        }
+        for v in 0..n {
+            let real = d.port != PortNum::ZERO || !self.ends[v].is_empty();
+            let sl = if real && wide { self.lanes.sl(v, d) } else { 0 };
+            for (way, port) in self.ways(v) {
+                if let Some((peer, _)) = self.channels.peer(v, port) {
+                    self.waiting[peer] += 1;
+                }
+                if real {
+                    self.start(v, way, port, sl, d);
+                }
+            }
+        }
+        self.ready.clear();
+        self.ready.extend((0..n).filter(|&v| self.waiting[v] == 0));
+        let mut done = 0;
+        while let Some(u) = self.ready.pop() {
+            done += 1;
+            for (way, port) in self.ways(u) {
+                let Some((v, input)) = self.channels.peer(u, port) else {
+                    continue;
+                };
+                self.pass((u, way, port), (v, input), edges);
+                self.waiting[v] -= 1;
+                if self.waiting[v] == 0 {
+                    self.ready.push(v);
+                }
+            }
+        }
+        done == n
+    }
+
+    /// Packets of the switch itself and of its end ports.
+    fn start(&mut self, v: usize, way: usize, port: u8, sl: u8, d: &Destination) {
+        if let Some(vl) = self.lanes.of_lid(d) {
+            // One kind says it all: what it is called does not matter, as long as it keeps its VL.
+            put(&mut self.kinds[v][way], vl, vl);
+            return;
+        }
+        for &input in std::iter::once(&0).chain(&self.ends[v]) {
+            if let Some(vl) = self.lanes.vl(v, input, port, sl) {
+                put(&mut self.kinds[v][way], sl, vl);
+            }
+        }
+    }
+
+    /// Takes what is on a channel over the switch behind it.
+    fn pass(
+        &mut self,
+        (u, way, port): (usize, usize, u8),
+        (v, input): (usize, u8),
+        edges: &mut Edges,
+    ) {
+        let kinds = self.kinds[u][way];
+        let channel = self.channels.at(u, port);
+        for (way, out) in self.ways(v) {
+            for (word, &bits) in kinds.iter().enumerate() {
+                for bit in super::Ones(bits) {
+                    let kind = u8::try_from(word * 64 + bit).unwrap_or(u8::MAX);
+                    let (sl, vl) = (kind / 16, kind % 16);
+                    if let Some(then) = self.lanes.vl(v, input, out, sl) {
+                        edges.put(
+                            node_of(channel, vl, edges.vls),
+                            usize::from(out),
+                            usize::from(then),
+                        );
+                        put(&mut self.kinds[v][way], sl, then);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn put(kinds: &mut Kinds, sl: u8, vl: u8) {
+    let bit = usize::from(sl % 16) * 16 + usize::from(vl % 16);
+    kinds[bit / 64] |= 1 << (bit % 64);
+}

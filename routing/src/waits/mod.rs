@@ -1,0 +1,303 @@
+//! Who may wait for whose buffers: the channel dependency graph (Dally and Seitz) with a numbering that shows that it has
+//! no circle, kept while dependencies are added.
+//!
+//! A node is a channel on one VL; an edge is there where a packet may come in over one and leave over the other. The
+//! numbering is kept as Pearce and Kelly do ("A dynamic topological sort algorithm for directed acyclic graphs", 2006):
+//! an edge that agrees with it costs nothing, another one a look at what lies between its ends. Owned by one
+//! computation. The proof builds its own.
+
+mod build;
+mod spread;
+
+use std::ops::Range;
+
+use crate::channels::Channels;
+
+pub(crate) use build::{LanesOf, node_of, of_lids, of_tables};
+pub(crate) use spread::of_tree;
+
+/// Dependencies without a circle.
+#[derive(Debug)]
+pub(crate) struct Waits<'a> {
+    channels: &'a Channels,
+    edges: Edges,
+    /// Each node's number; every edge leads to a greater one.
+    number: Vec<u32>,
+    /// Scratch: the last search that came by.
+    seen: Vec<u32>,
+    search: u32,
+    /// Nodes that searches may still look at; without any left, edges are refused that would need one.
+    patience: usize,
+}
+
+/// How often each node may be looked at, on average, before patience ends.
+const LOOKS_PER_NODE: usize = 24;
+
+/// The edges of a dependency graph: for each node the (port, VL) pairs by which its packets leave the next switch.
+#[derive(Debug, Clone)]
+pub(crate) struct Edges {
+    pub(crate) vls: usize,
+    pub(crate) words: usize,
+    pub(crate) masks: Vec<u64>,
+}
+
+impl Edges {
+    /// None, for so many VLs.
+    pub(crate) fn none(channels: &Channels, vls: usize) -> Self {
+        let most = (0..channels.switches()).map(|v| channels.ports(v)).max();
+        let words = (most.unwrap_or(0) * vls).div_ceil(64).max(1);
+        Self {
+            vls,
+            words,
+            masks: vec![0; channels.len() * vls * words],
+        }
+    }
+
+    /// Nodes that there are.
+    pub(crate) fn nodes(&self) -> usize {
+        self.masks.len() / self.words
+    }
+
+    fn bits(&self, node: usize) -> Range<usize> {
+        node * self.words..(node + 1) * self.words
+    }
+
+    /// Adds the edge from `node` to what leaves the next switch by `port` on `vl`; whether it is new.
+    #[inline]
+    pub(crate) fn put(&mut self, node: usize, port: usize, vl: usize) -> bool {
+        let bit = port * self.vls + vl;
+        let word = &mut self.masks[node * self.words + bit / 64];
+        let new = *word >> (bit % 64) & 1 == 0;
+        *word |= 1 << (bit % 64);
+        new
+    }
+
+    fn has(&self, node: usize, bit: usize) -> bool {
+        self.masks[node * self.words + bit / 64] >> (bit % 64) & 1 == 1
+    }
+
+    /// Adds all edges of another graph over the same channels.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (a, b) in self.masks.iter_mut().zip(&other.masks) {
+            *a |= b;
+        }
+    }
+
+    /// Nodes that a node waits for.
+    pub(crate) fn after<'e>(
+        &'e self,
+        channels: &'e Channels,
+        node: usize,
+    ) -> impl Iterator<Item = usize> + 'e {
+        let first = channels
+            .far(node / self.vls)
+            .map_or(0, |(next, _)| channels.at(next, 0) * self.vls);
+        let masks = self.masks[self.bits(node)].iter().enumerate();
+        masks.flat_map(move |(w, &word)| Ones(word).map(move |bit| first + w * 64 + bit))
+    }
+
+    /// Takes away nodes that nobody waits for until none is left to take. Gives the nodes in the order in which they
+    /// went; fewer than there are, if there is a circle.
+    fn peel(&self, channels: &Channels) -> Vec<usize> {
+        let n = self.nodes();
+        let mut waiting = vec![0u32; n];
+        for node in 0..n {
+            self.after(channels, node)
+                .for_each(|next| waiting[next] += 1);
+        }
+        let mut gone: Vec<usize> = (0..n).filter(|&node| waiting[node] == 0).collect();
+        let mut at = 0;
+        while let Some(&node) = gone.get(at) {
+            at += 1;
+            for next in self.after(channels, node) {
+                waiting[next] -= 1;
+                if waiting[next] == 0 {
+                    gone.push(next);
+                }
+            }
+        }
+        gone
+    }
+
+    /// A short circle, as channels in the order in which they wait, or `None` if there is none.
+    pub(crate) fn circle(&self, channels: &Channels) -> Option<Vec<usize>> {
+        let n = self.nodes();
+        let gone = self.peel(channels);
+        if gone.len() == n {
+            return None;
+        }
+        let mut left = vec![true; n];
+        gone.iter().for_each(|&node| left[node] = false);
+        // Every node left has one before it that is left, so going back ends in a circle.
+        let mut before = vec![usize::MAX; n];
+        for node in (0..n).filter(|&node| left[node]) {
+            self.after(channels, node)
+                .for_each(|next| before[next] = node);
+        }
+        let mut node = (0..n).find(|&node| left[node])?;
+        for _ in 0..n {
+            node = before[node];
+        }
+        // Breadth first from there back to it: no shorter circle goes through this node.
+        let mut from = vec![usize::MAX; n];
+        let mut queue = vec![node];
+        let mut at = 0;
+        while let Some(&here) = queue.get(at) {
+            at += 1;
+            for next in self.after(channels, here).filter(|&next| left[next]) {
+                if next == node {
+                    let mut circle = vec![here];
+                    while let Some(&last) = circle.last().filter(|&&last| last != node) {
+                        circle.push(from[last]);
+                    }
+                    circle.reverse();
+                    return Some(circle.into_iter().map(|node| node / self.vls).collect());
+                }
+                if from[next] == usize::MAX {
+                    from[next] = here;
+                    queue.push(next);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// One edge: a node, and port and VL by which its packets leave the next switch.
+pub(crate) type Edge = (usize, u8, u8);
+
+impl<'a> Waits<'a> {
+    /// A graph to be added to; `None` if it has a circle already.
+    pub(crate) fn new(channels: &'a Channels, edges: Edges) -> Option<Self> {
+        let order = edges.peel(channels);
+        let n = edges.nodes();
+        let mut number = vec![0; n];
+        for (at, &node) in (0u32..).zip(&order) {
+            number[node] = at;
+        }
+        (order.len() == n).then_some(Self {
+            channels,
+            edges,
+            number,
+            seen: vec![0; n],
+            search: 0,
+            patience: 10_000 + LOOKS_PER_NODE * n,
+        })
+    }
+
+    /// Whether more was refused than had a circle.
+    pub(crate) const fn is_impatient(&self) -> bool {
+        self.patience == 0
+    }
+
+    /// What is known of the edges.
+    pub(crate) const fn edges(&self) -> &Edges {
+        &self.edges
+    }
+
+    /// Whether all edges are there.
+    pub(crate) fn has(&self, edges: &[Edge]) -> bool {
+        edges.iter().all(|&(node, port, vl)| {
+            let bit = usize::from(port) * self.edges.vls + usize::from(vl);
+            self.edges.has(node, bit) || self.channels.far(node / self.edges.vls).is_none()
+        })
+    }
+
+    /// Adds all edges, or none if they would close a circle; whether it did.
+    pub(crate) fn add(&mut self, edges: &[Edge]) -> bool {
+        let mut added: Vec<Edge> = Vec::new();
+        for &(node, port, vl) in edges {
+            let Some((next, _)) = self.channels.far(node / self.edges.vls) else {
+                continue;
+            };
+            if !self.edges.put(node, usize::from(port), usize::from(vl)) {
+                continue;
+            }
+            added.push((node, port, vl));
+            let to = self.channels.at(next, port) * self.edges.vls + usize::from(vl);
+            if !self.renumber(node, to) {
+                for (node, port, vl) in added {
+                    let bit = usize::from(port) * self.edges.vls + usize::from(vl);
+                    self.edges.masks[node * self.edges.words + bit / 64] &= !(1 << (bit % 64));
+                }
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Makes the numbering agree with a new edge; false if the edge closes a circle.
+    fn renumber(&mut self, from: usize, to: usize) -> bool {
+        let (low, high) = (self.number[to], self.number[from]);
+        if high < low {
+            return true;
+        }
+        self.search += 1;
+        let mut behind = vec![to];
+        self.seen[to] = self.search;
+        let mut at = 0;
+        while let Some(&node) = behind.get(at) {
+            at += 1;
+            if node == from || self.patience == 0 {
+                return false;
+            }
+            for next in self.edges.after(self.channels, node) {
+                if self.number[next] <= high && self.seen[next] != self.search {
+                    self.seen[next] = self.search;
+                    behind.push(next);
+                    self.patience = self.patience.saturating_sub(1);
+                }
+            }
+        }
+        let mut ahead = vec![from];
+        self.seen[from] = self.search;
+        at = 0;
+        while let Some(&node) = ahead.get(at) {
+            at += 1;
+            for prior in self.before(node) {
+                if self.number[prior] >= low && self.seen[prior] != self.search {
+                    self.seen[prior] = self.search;
+                    ahead.push(prior);
+                }
+            }
+        }
+        // What leads to `from` comes first now, both parts in the order that they had, on the same numbers.
+        self.patience = self.patience.saturating_sub(ahead.len());
+        ahead.sort_unstable_by_key(|&node| self.number[node]);
+        behind.sort_unstable_by_key(|&node| self.number[node]);
+        ahead.extend(behind);
+        let mut numbers: Vec<u32> = ahead.iter().map(|&node| self.number[node]).collect();
+        numbers.sort_unstable();
+        for (node, number) in ahead.into_iter().zip(numbers) {
+            self.number[node] = number;
+        }
+        true
+    }
+
+    /// Nodes that wait for a node.
+    fn before(&self, node: usize) -> Vec<usize> {
+        let vls = self.edges.vls;
+        let (v, port) = self.channels.locate(node / vls);
+        let bit = usize::from(port) * vls + node % vls;
+        let ports = u8::try_from(self.channels.ports(v) - 1).unwrap_or(u8::MAX);
+        let into = (1..=ports).filter_map(|p| self.channels.into(v, p));
+        into.flat_map(|c| c * vls..(c + 1) * vls)
+            .filter(|&prior| self.edges.has(prior, bit))
+            .collect()
+    }
+}
+
+/// Numbers of the set bits of a word, ascending.
+struct Ones(u64);
+
+impl Iterator for Ones {
+    type Item = usize;
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        let bit = self.0.trailing_zeros() as usize;
+        (self.0 != 0).then(|| {
+            self.0 &= self.0 - 1;
+            bit
+        })
+    }
+}

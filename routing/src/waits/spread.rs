@@ -1,0 +1,46 @@
+//! The dependencies of packets that spread over a multicast tree.
+
+use ferrosm_mad::ids::PortNum;
+
+use super::{Edge, LanesOf, node_of};
+use crate::channels::Channels;
+use crate::multicast::PortSet;
+use crate::topology::{SwitchIdx, Topology};
+
+/// Every packet may come in by any port of the tree and leaves by all others. `ports` are the ports of a switch that are
+/// in the tree, for each of `switches`; those that lead to end ports do not matter.
+pub(crate) fn of_tree(
+    topo: &Topology,
+    channels: &Channels,
+    lanes: &LanesOf<'_>,
+    sl: u8,
+    switches: impl Iterator<Item = usize>,
+    ports: impl Fn(usize) -> PortSet,
+) -> Vec<Edge> {
+    let mut edges = Vec::new();
+    for v in switches {
+        let cables: Vec<(u8, usize, u8)> = ports(v)
+            .iter()
+            .filter_map(|p| channels.peer(v, p.raw()).map(|(u, q)| (p.raw(), u, q)))
+            .collect();
+        for &(input, u, back) in &cables {
+            // VLs on which packets come: at the switch before, by whichever port they came there.
+            let mut vls = 0u16;
+            let ends = topo.end_ports(SwitchIdx::at(u)).iter().map(|e| e.port);
+            for from in ports(u).iter().chain(ends).chain([PortNum::ZERO]) {
+                if from.raw() != back {
+                    vls |= lanes.vl(u, from.raw(), back, sl).map_or(0, |vl| 1 << vl);
+                }
+            }
+            let channel = channels.at(u, back);
+            for &(out, ..) in cables.iter().filter(|c| c.0 != input) {
+                let Some(then) = lanes.vl(v, input, out, sl) else {
+                    continue;
+                };
+                let vls = (0u8..16).filter(|vl| vls >> vl & 1 == 1);
+                edges.extend(vls.map(|vl| (node_of(channel, vl, lanes.vls()), out, then)));
+            }
+        }
+    }
+    edges
+}

@@ -1,0 +1,357 @@
+//! What a repair promises: only those who used what is lost get another way, the rest of the tables stays to the letter,
+//! and the result is proven.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "test helpers"
+)]
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "common/oracle.rs"]
+mod oracle;
+
+use std::sync::Arc;
+
+use common::*;
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::repair::{Limits, repair, repair_within};
+use ferrosm_routing::{
+    ENGINE_NAMES, Previous, Request, Routing, SwitchIdx, Topology, TopologyBuilder, Trees,
+    engine_by_name, verify,
+};
+use proptest::prelude::*;
+
+/// Routes, if the engine can do this fabric and its tables are proven.
+fn proven(engine: &str, topo: &Topology) -> Option<Routing> {
+    let routing = engine_by_name(engine)
+        .unwrap()
+        .route(&Request::new(topo))
+        .ok()?;
+    verify(topo, &routing.tables, &routing.lanes).ok()?;
+    Some(routing)
+}
+
+/// Whatever it does to balance, and however much moves.
+const ANY: Limits = Limits {
+    max_load_growth: f64::INFINITY,
+    max_moved_share: 1.0,
+    moved_always: 0,
+};
+
+/// Whether the old way from a switch to a LID is still there in full.
+fn stands(old: &Topology, new: &Topology, routing: &Routing, from: SwitchIdx, lid: Lid) -> bool {
+    oracle::follow(old, &routing.tables, from, lid).is_ok_and(|crossed| {
+        crossed
+            .iter()
+            .all(|&(s, p)| new.neighbor(SwitchIdx(s), PortNum(p)).is_some())
+    })
+}
+
+/// Entries that changed though their way was still there; `None` if tables that did not change were copied.
+fn moved_for_nothing(
+    old: &Topology,
+    new: &Topology,
+    before: &Routing,
+    after: &Routing,
+) -> Option<usize> {
+    let mut count = 0;
+    for s in new.switches() {
+        let (was, is) = (&before.tables[s.index()], &after.tables[s.index()]);
+        if was == is && !Arc::ptr_eq(was, is) {
+            return None;
+        }
+        for d in new.destinations() {
+            let known = old.destinations().contains(d);
+            count += usize::from(
+                known && was.get(d.lid) != is.get(d.lid) && stands(old, new, before, s, d.lid),
+            );
+        }
+    }
+    Some(count)
+}
+
+/// Loses some cables that do not cut the fabric.
+fn lose(fabric: &Fabric, how_many: usize, dice: &mut Lcg) -> Fabric {
+    let mut less = fabric.clone();
+    for _ in 0..how_many {
+        if less.cables.is_empty() {
+            break;
+        }
+        let fewer = less.without_cable(dice.below(less.cables.len()));
+        if fewer.connected() {
+            less = fewer;
+        }
+    }
+    less
+}
+
+/// Repairs and checks everything that is promised. Whether there was a repair.
+fn check(engine: &str, fabric: &Fabric, less: &Fabric) -> Option<bool> {
+    let (old, new) = (Arc::new(fabric.build()), less.build());
+    let before = proven(engine, &old)?;
+    let previous = Previous::of(&old, &before);
+    let request = Request::new(&new).after(&previous);
+    let Some(after) = repair_within(&request, &ANY) else {
+        return Some(false);
+    };
+    assert_eq!(after.engine, before.engine);
+    verify(&new, &after.tables, &after.lanes).unwrap_or_else(|e| panic!("{engine}: {e}"));
+    assert_eq!(
+        oracle::judge(&new, &after.tables, &after.lanes),
+        oracle::Verdict::Good
+    );
+    assert_eq!(
+        moved_for_nothing(&old, &new, &before, &after),
+        Some(0),
+        "{engine}"
+    );
+    Some(true)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Any connected multigraph, one to four cables lost, every engine that can do it: the repair is proven and moves
+    /// nobody for nothing. Up/down is nearly always repaired.
+    #[test]
+    fn lost_cables_move_only_those_who_used_them(
+        n in 2usize..16, extra in 0usize..30, hosts in 0usize..20, lost in 1usize..5, seed: u64,
+    ) {
+        let fabric = random(n, extra, hosts, seed);
+        let less = lose(&fabric, lost, &mut Lcg(seed ^ 1));
+        for engine in ENGINE_NAMES {
+            check(engine, &fabric, &less);
+        }
+    }
+
+    /// Trees with up to three cables lost.
+    #[test]
+    fn trees_are_repaired(seed: u64, lost in 1usize..4, sharp: bool) {
+        let fabric = if sharp { three_level(3).with_sharp() } else { three_level(3) };
+        let less = lose(&fabric, lost, &mut Lcg(seed));
+        for engine in ENGINE_NAMES {
+            check(engine, &fabric, &less);
+        }
+    }
+}
+
+/// Cables of which the engine can do without can nearly all be repaired, one by one.
+#[test]
+fn nearly_every_single_cable_can_be_repaired() {
+    for (fabric, engines) in [
+        (three_level(4), &["updn", "minhop"][..]),
+        (two_level(12, 6, 6, 1).with_sharp(), &["updn", "minhop"]),
+        (two_level(6, 3, 4, 2), &["updn", "minhop"]),
+        (torus(&[4, 4], 2), &["updn"]),
+        (hypercube(4, 1), &["updn"]),
+        (random(24, 30, 48, 7), &["updn"]),
+    ] {
+        for engine in engines {
+            let (mut tried, mut done) = (0, 0);
+            for i in 0..fabric.cables.len() {
+                let less = fabric.without_cable(i);
+                if proven(engine, &less.build()).is_some() {
+                    tried += 1;
+                    done += usize::from(check(engine, &fabric, &less) == Some(true));
+                }
+            }
+            println!("{engine}: {done} of {tried}");
+            assert!(done * 100 >= tried * 90, "{engine}: {done} of {tried}");
+        }
+    }
+}
+
+/// A leaf of a full tree loses a cable: paths between end ports are as short as they were, the load of no channel
+/// grows by more than one LID comes down, and the default limits allow it.
+#[test]
+fn a_tree_stays_short_and_balanced() {
+    let fabric = three_level(4);
+    let old = Arc::new(fabric.build());
+    for engine in ["updn", "minhop"] {
+        let before = proven(engine, &old).unwrap();
+        let most = verify(&old, &before.tables, &before.lanes)
+            .unwrap()
+            .max_load;
+        for i in 0..fabric.cables.len() {
+            let new = fabric.without_cable(i).build();
+            let previous = Previous::of(&old, &before);
+            let Some(after) = repair(&Request::new(&new).after(&previous)) else {
+                continue;
+            };
+            assert_eq!(
+                oracle::detours(&new, &after.tables),
+                0,
+                "{engine}: cable {i}"
+            );
+            let proof = verify(&new, &after.tables, &after.lanes).unwrap();
+            assert!(
+                proof.max_load <= 2 * most,
+                "{engine}: cable {i}: {}",
+                proof.max_load
+            );
+        }
+    }
+}
+
+/// Cables go one after another, each repair starting from the one before, until a tenth is gone.
+#[test]
+fn repairs_follow_one_another() {
+    for (fabric, engine) in [(three_level(3), "updn"), (torus(&[4, 4], 2), "updn")] {
+        let mut dice = Lcg(11);
+        let mut now = fabric.clone();
+        let mut topo = Arc::new(now.build());
+        let mut routing = proven(engine, &topo).unwrap();
+        let mut repaired = 0;
+        for _ in 0..fabric.cables.len() / 10 {
+            let less = lose(&now, 1, &mut dice);
+            let next = Arc::new(less.build());
+            let previous = Previous::of(&topo, &routing);
+            let after = repair_within(&Request::new(&next).after(&previous), &ANY);
+            repaired += usize::from(after.is_some());
+            routing = after.unwrap_or_else(|| proven(engine, &next).unwrap());
+            verify(&next, &routing.tables, &routing.lanes).unwrap_or_else(|e| panic!("{e}"));
+            (now, topo) = (less, next);
+        }
+        assert!(repaired > 0);
+    }
+}
+
+/// Nothing changed: the very tables. A cable came back: nothing, the engine is asked.
+#[test]
+fn what_is_not_a_loss_is_not_repaired() {
+    let fabric = three_level(3);
+    let (full, less) = (
+        Arc::new(fabric.build()),
+        Arc::new(fabric.without_cable(40).build()),
+    );
+    let before = proven("updn", &full).unwrap();
+    let same = repair(&Request::new(&full).after(&Previous::of(&full, &before))).unwrap();
+    assert!(
+        same.tables
+            .iter()
+            .zip(&before.tables)
+            .all(|(a, b)| Arc::ptr_eq(a, b))
+    );
+    let fewer = proven("updn", &less).unwrap();
+    assert!(repair(&Request::new(&full).after(&Previous::of(&less, &fewer))).is_none());
+    assert!(repair(&Request::new(&full).after(&Previous::tables_of(&before))).is_none());
+    assert!(repair(&Request::new(&full)).is_none());
+}
+
+/// A fabric with these end ports: (switch, port, LID).
+fn with_ends(fabric: &Fabric, ends: &[(usize, u8, u16)]) -> Topology {
+    let mut b = TopologyBuilder::new();
+    for (i, &ports) in fabric.ports.iter().enumerate() {
+        b.switch(ports, Lid(i as u16 + 1));
+    }
+    let at = |s: usize, p: u8| (SwitchIdx(s as u32), PortNum(p));
+    for &((s, p), (t, q)) in &fabric.cables {
+        b.link(at(s, p), at(t, q));
+    }
+    for &(s, p, lid) in ends {
+        b.end_port(at(s, p), Lid(lid), 1);
+    }
+    b.build()
+}
+
+/// End ports go, come, and move to other switches, with and without a lost cable: proven, the LIDs that are gone are
+/// dropped everywhere, and nobody else moves.
+#[test]
+fn end_ports_come_and_go() {
+    let fabric = three_level(3);
+    let all: Vec<(usize, u8, u16)> = (0u16..)
+        .zip(&fabric.hosts)
+        .map(|(i, &(s, p, _))| (s, p, 100 + i))
+        .collect();
+    let mut moved = all.clone();
+    let here = (moved[3].0, moved[3].1);
+    (moved[3].0, moved[3].1) = (moved[50].0, moved[50].1);
+    (moved[50].0, moved[50].1) = here;
+    for engine in ["updn", "minhop"] {
+        let mut repaired = 0;
+        for cable in [None, Some(30), Some(60)] {
+            let cabled = cable.map_or_else(|| fabric.clone(), |c| fabric.without_cable(c));
+            for (from, to) in [
+                (&all[..], &all[1..]),
+                (&all[..], &all[..53]),
+                (&all[1..], &all[..]),
+                (&all[..53], &all[..]),
+                (&all[3..], &all[..50]),
+                (&all[..], &moved[..]),
+            ] {
+                let old = Arc::new(with_ends(&fabric, from));
+                let new = with_ends(&cabled, to);
+                let before = proven(engine, &old).unwrap();
+                let previous = Previous::of(&old, &before);
+                let after = repair_within(&Request::new(&new).after(&previous), &ANY);
+                // An order of switches may hang on one cable; without a loss there is always a way.
+                let Some(after) = after else {
+                    assert!(cable.is_some(), "{engine}");
+                    continue;
+                };
+                repaired += 1;
+                verify(&new, &after.tables, &after.lanes)
+                    .unwrap_or_else(|e| panic!("{engine}: {e}"));
+                assert_eq!(moved_for_nothing(&old, &new, &before, &after), Some(0));
+                for (_, _, lid) in all.iter().filter(|e| !to.contains(e)) {
+                    let drops = after
+                        .tables
+                        .iter()
+                        .all(|t| t.get(Lid(*lid)) == PortNum::DROP);
+                    assert!(drops || to.iter().any(|t| t.2 == *lid));
+                }
+            }
+        }
+        assert!(repaired >= 6, "{engine}: {repaired}");
+    }
+}
+
+/// The order in which switches hang on one another stays one order with one top.
+#[test]
+fn ordered_trees_stay_possible() {
+    for fabric in [three_level(3), random(20, 25, 30, 3), torus(&[4, 4], 1)] {
+        let old = Arc::new(fabric.build());
+        let before = proven("updn", &old).unwrap();
+        for i in 0..fabric.cables.len() {
+            let less = fabric.without_cable(i);
+            if !less.connected() {
+                continue;
+            }
+            let new = less.build();
+            let previous = Previous::of(&old, &before);
+            let Some(after) = repair_within(&Request::new(&new).after(&previous), &ANY) else {
+                continue;
+            };
+            let Trees::Ordered(order) = after.trees else {
+                panic!("no order any more");
+            };
+            let tops = new.switches().filter(|&s| {
+                let mut peers = new.links(s).iter().map(|l| l.peer);
+                !peers.any(|p| order[p.index()] < order[s.index()])
+            });
+            assert_eq!(tops.count(), 1);
+        }
+    }
+}
+
+/// One worker or five: the same repair.
+#[test]
+fn repairs_do_not_depend_on_the_number_of_threads() {
+    let fabric = three_level(4);
+    let old = Arc::new(fabric.build());
+    for engine in ["updn", "minhop"] {
+        let before = proven(engine, &old).unwrap();
+        let previous = Previous::of(&old, &before);
+        for cable in [0, 100, 200] {
+            let new = fabric.without_cable(cable).build();
+            let with = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                pool.unwrap()
+                    .install(|| repair(&Request::new(&new).after(&previous)).map(|r| r.tables))
+            };
+            assert_eq!(with(1), with(5));
+        }
+    }
+}
