@@ -29,7 +29,13 @@ use crate::tables::Tables;
 use crate::topology::Topology;
 use paths::Paths;
 
-/// How much is sampled.
+/// Most flows that are followed for one figure: of large fabrics fewer samples are taken than asked for.
+const FLOWS_MAX: usize = 2_000_000;
+
+/// Samples that are taken of any fabric, if they are asked for.
+const SAMPLES_MIN: usize = 20;
+
+/// How much is sampled: at most so many of each, and of fabrics with very many end ports fewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
     /// Random bisections.
@@ -54,6 +60,11 @@ impl Default for Effort {
 }
 
 impl Effort {
+    /// As many samples as were asked for, or as many as are worth while.
+    fn samples(asked: usize, hosts: usize) -> usize {
+        asked.min((FLOWS_MAX / hosts.max(1)).max(SAMPLES_MIN))
+    }
+
     /// A first look: a tenth of the default.
     #[must_use]
     pub fn quick() -> Self {

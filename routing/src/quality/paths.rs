@@ -1,10 +1,8 @@
 //! The paths of a routing, as the channels that packets of an end port cross. Read from the tables, one step at a time.
 
-use std::sync::Arc;
-
 use ferrosm_mad::ids::{Lid, PortNum};
 
-use crate::tables::{Lft, Tables};
+use crate::tables::Tables;
 use crate::topology::{SwitchIdx, Topology};
 
 const NOWHERE: u32 = u32::MAX;
@@ -19,7 +17,8 @@ pub(super) struct Host {
 
 /// The paths of a routing. A channel is the number of the port that it leaves by, ports of all switches in one row.
 pub(super) struct Paths<'a> {
-    tables: &'a [Arc<Lft>],
+    /// Table entries by LID, of each switch.
+    rows: Vec<&'a [u8]>,
     /// Number of each switch's port 0, and the total.
     base: Vec<usize>,
     /// Switch that a channel leads to.
@@ -55,7 +54,7 @@ impl<'a> Paths<'a> {
         base.push(peer.len());
         host_base.push(hosts.len());
         Self {
-            tables,
+            rows: tables.iter().map(|t| t.entries()).collect(),
             base,
             peer,
             hosts,
@@ -80,8 +79,8 @@ impl<'a> Paths<'a> {
     /// The channel by which a switch sends to a LID, and the switch at its end; `None` where it leads to no switch.
     #[inline(always)]
     pub(super) fn step(&self, switch: usize, lid: Lid) -> Option<(usize, usize)> {
-        let port = self.tables.get(switch)?.get(lid);
-        let channel = self.base[switch] + port.index();
+        let port = *self.rows.get(switch)?.get(usize::from(lid.raw()))?;
+        let channel = self.base[switch] + usize::from(port);
         let peer = *self.peer.get(channel)?;
         (channel < self.base[switch + 1] && peer != NOWHERE).then_some((channel, peer as usize))
     }

@@ -13,7 +13,7 @@ pub(super) fn bisections(paths: &Paths<'_>, effort: &Effort, both_ways: bool) ->
     if half == 0 {
         return Vec::new();
     }
-    (0..effort.bisections)
+    (0..Effort::samples(effort.bisections, paths.hosts.len()))
         .into_par_iter()
         .map_init(
             || Flows::new(paths),
@@ -35,7 +35,7 @@ pub(super) fn bisections(paths: &Paths<'_>, effort: &Effort, both_ways: bool) ->
 
 /// Flows over the busiest channel, for each of the random permutations.
 pub(super) fn permutations(paths: &Paths<'_>, effort: &Effort) -> Vec<u32> {
-    (0..effort.permutations)
+    (0..Effort::samples(effort.permutations, paths.hosts.len()))
         .into_par_iter()
         .map_init(
             || Flows::new(paths),
@@ -54,7 +54,7 @@ pub(super) fn permutations(paths: &Paths<'_>, effort: &Effort) -> Vec<u32> {
 /// stretches of equal length.
 pub(super) fn shifts(paths: &Paths<'_>, order: &[usize], effort: &Effort) -> Shift {
     let all = order.len().saturating_sub(1);
-    let stages = all.min(effort.shifts_max);
+    let stages = all.min(Effort::samples(effort.shifts_max, order.len()));
     let busiest: Vec<(u32, usize)> = (0..stages)
         .into_par_iter()
         .map_init(
