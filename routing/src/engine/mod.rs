@@ -5,6 +5,7 @@
 //! engine; what engines share is in `legs` (who may be the next hop), `order` (which end of a link
 //! is up) and `fill` (which next hop is taken).
 
+mod file;
 mod fill;
 pub(crate) mod graph;
 mod legs;
@@ -18,6 +19,7 @@ use std::sync::{Arc, LazyLock};
 
 use ferrosm_mad::ids::PortNum;
 
+pub use file::File;
 pub use minhop::MinHop;
 pub use nue::Nue;
 pub use sssp::Sssp;
@@ -229,7 +231,7 @@ pub enum RouteError {
 }
 
 /// All engines, by name.
-pub const ENGINE_NAMES: &[&str] = &["updn", "minhop", "sssp", "nue"];
+pub const ENGINE_NAMES: &[&str] = &["updn", "minhop", "sssp", "nue", "file"];
 
 /// The engine of this name.
 #[must_use]
@@ -239,6 +241,7 @@ pub fn engine_by_name(name: &str) -> Option<Box<dyn Engine>> {
         "minhop" => Some(Box::new(MinHop)),
         "sssp" => Some(Box::new(Sssp)),
         "nue" => Some(Box::new(Nue)),
+        "file" => Some(Box::new(File)),
         _ => None,
     }
 }

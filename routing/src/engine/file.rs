@@ -1,0 +1,301 @@
+//! `file`: tables that an operator gives, as they are.
+//!
+//! For tables that another program made, and to go on with what was dumped. It follows what changed since the dump only
+//! so far: a LID that hangs elsewhere now, or is new, goes the way of its switch. Whether tables are sound is not asked
+//! here; like all others they must pass the proof.
+
+use std::sync::Arc;
+
+use ferrosm_mad::ids::{Lid, PortNum};
+
+use super::graph::Graph;
+use super::{Engine, Request, RouteError, Routing, Trees};
+use crate::lanes::{Lanes, PathSl};
+use crate::tables::Lft;
+use crate::topology::{Destination, SwitchIdx, Topology};
+
+/// The engine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct File;
+
+impl Engine for File {
+    fn name(&self) -> &'static str {
+        "file"
+    }
+
+    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+        let topo = request.topo;
+        Graph::new(topo).connected()?;
+        let hint = |what: String| Err(RouteError::Hint(what));
+        let Some(file) = &request.hints.file else {
+            return hint(
+                "no tables are given: an lfts_file such as opensm-lfts.dump is needed".to_owned(),
+            );
+        };
+        let mut lanes = file.lanes.clone().unwrap_or_default();
+        if lanes.vls > request.lanes() {
+            return Err(RouteError::Lanes {
+                needed: lanes.vls.into(),
+                have: request.lanes(),
+            });
+        }
+        let mut tables = Vec::with_capacity(topo.num_switches());
+        for s in topo.switches() {
+            let Some(table) = file.lfts.get(s.index()).and_then(Option::as_ref) else {
+                return hint(format!("the file has no table for {}", name(topo, s)));
+            };
+            tables.push(checked(topo, s, table)?);
+        }
+
+        let lost: Vec<&Destination> = topo
+            .destinations()
+            .iter()
+            .filter(|d| !is_known(&tables, d))
+            .collect();
+        let mut notes = Vec::new();
+        for d in &lost {
+            let Some(like) = guide(topo, &tables, d) else {
+                return hint(format!(
+                    "the file knows no way to {}, where LID {} hangs",
+                    name(topo, d.switch),
+                    d.lid
+                ));
+            };
+            for (s, table) in topo.switches().zip(&mut tables) {
+                let port = if s == d.switch {
+                    d.port
+                } else {
+                    table.get(like)
+                };
+                table.set(d.lid, port);
+            }
+            same_sl(&mut lanes, d.lid, like);
+        }
+        if let Some(first) = lost.first() {
+            notes.push(format!(
+                "{} LIDs hang elsewhere than in the file or are not in it, and go the way of their switches (LID {} \
+                 is the first)",
+                lost.len(),
+                first.lid
+            ));
+        }
+        let tables = tables.into_iter().enumerate().map(|(i, table)| {
+            let old = request.previous.get(i).filter(|old| ***old == table);
+            old.map_or_else(|| Arc::new(table), Arc::clone)
+        });
+        Ok(Routing {
+            engine: self.name(),
+            tables: tables.collect(),
+            lanes,
+            order: None,
+            trees: Trees::Search,
+            notes,
+        })
+    }
+}
+
+/// A table of the right size, for LIDs that there are, with ports that there are.
+fn checked(topo: &Topology, s: SwitchIdx, given: &Lft) -> Result<Lft, RouteError> {
+    let mut table = Lft::drop_all(topo.top_lid());
+    for d in topo.destinations() {
+        let port = given.get(d.lid);
+        if port != PortNum::DROP && port.raw() > topo.num_ports(s) {
+            return Err(RouteError::Hint(format!(
+                "the file sends LID {} out of port {port} of {}, which has {} ports",
+                d.lid,
+                name(topo, s),
+                topo.num_ports(s)
+            )));
+        }
+        table.set(d.lid, port);
+    }
+    Ok(table)
+}
+
+/// Whether tables lead to where a LID is: its own switch's says so.
+fn is_known(tables: &[Lft], d: &Destination) -> bool {
+    tables[d.switch.index()].get(d.lid) == d.port
+}
+
+/// A LID on the same switch that the file knows: of an end port if possible, for there all switches have a way.
+fn guide(topo: &Topology, tables: &[Lft], lost: &Destination) -> Option<Lid> {
+    let known = |d: &&Destination| d.lid != lost.lid && is_known(tables, d);
+    let on = || topo.destinations_on(lost.switch).iter().filter(known);
+    on().find(|d| d.port != PortNum::ZERO)
+        .or_else(|| on().next())
+        .map(|d| d.lid)
+}
+
+/// Paths to `lid` get the SLs of paths to `like`.
+fn same_sl(lanes: &mut Lanes, lid: Lid, like: Lid) {
+    let copy = |row: &mut Arc<[u8]>| {
+        let sl = row.get(usize::from(like.raw())).copied().unwrap_or(0);
+        let mut new = row.to_vec();
+        if new.len() <= usize::from(lid.raw()) {
+            new.resize(usize::from(lid.raw()) + 1, 0);
+        }
+        new[usize::from(lid.raw())] = sl;
+        *row = new.into();
+    };
+    match &mut lanes.path_sl {
+        PathSl::Uniform(_) | PathSl::BySwitches(_) => {}
+        PathSl::ByLid(row) => copy(row),
+        PathSl::BySwitchAndLid(rows) => rows.iter_mut().for_each(copy),
+    }
+}
+
+fn name(topo: &Topology, s: SwitchIdx) -> String {
+    match topo.lid(s) {
+        Lid::NONE => format!(
+            "switch number {} of the fabric, which has no LID",
+            s.index() + 1
+        ),
+        lid => format!("the switch with LID {lid}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Previous, UpDown};
+    use crate::hints::{FileTables, Hints};
+    use crate::topology::TopologyBuilder;
+    use crate::verify::verify;
+
+    /// A ring of four switches (LIDs 1 to 4), ports 1 and 2 around, hosts (LIDs 11 to 14) on port 3; `extra` LIDs hang
+    /// on port 4 of the first switches.
+    fn ring(extra: &[u16]) -> Topology {
+        let mut b = TopologyBuilder::new();
+        let s: Vec<SwitchIdx> = (1..=4).map(|l| b.switch(4, Lid(l))).collect();
+        for i in 0..4 {
+            b.link((s[i], PortNum(1)), (s[(i + 1) % 4], PortNum(2)));
+            b.end_port((s[i], PortNum(3)), Lid(11 + u16::try_from(i).unwrap()), 1);
+        }
+        for (s, lid) in s.iter().zip(extra) {
+            b.end_port((*s, PortNum(4)), Lid(*lid), 1);
+        }
+        b.build()
+    }
+
+    fn hints(topo: &Topology) -> Hints {
+        let routing = UpDown.route(&Request::new(topo)).unwrap();
+        let file = FileTables {
+            lfts: routing.tables.into_iter().map(Some).collect(),
+            lanes: None,
+        };
+        Hints {
+            file: Some(Arc::new(file)),
+            ..Hints::default()
+        }
+    }
+
+    fn change(hints: &mut Hints, f: impl FnOnce(&mut FileTables)) {
+        f(Arc::make_mut(hints.file.as_mut().unwrap()));
+    }
+
+    fn refusal(topo: &Topology, hints: &Hints) -> String {
+        let e = File.route(&Request::new(topo).hinted(hints)).unwrap_err();
+        e.to_string()
+    }
+
+    #[test]
+    fn tables_are_taken_as_they_are() {
+        let topo = ring(&[]);
+        let hints = hints(&topo);
+        let routing = File.route(&Request::new(&topo).hinted(&hints)).unwrap();
+        let given = hints.file.as_ref().unwrap().lfts.iter().flatten();
+        assert!(routing.tables.iter().eq(given));
+        assert!(routing.notes.is_empty() && routing.lanes.is_single());
+        let previous = Previous::tables_of(&routing);
+        let again = File
+            .route(&Request::new(&topo).hinted(&hints).after(&previous))
+            .unwrap();
+        assert!(
+            again
+                .tables
+                .iter()
+                .zip(&routing.tables)
+                .all(|(a, b)| Arc::ptr_eq(a, b))
+        );
+    }
+
+    /// LID 20 is new, on the switch of LID 11: it goes where 11 goes, on the same SL.
+    #[test]
+    fn a_new_lid_goes_the_way_of_its_switch() {
+        let mut hints = hints(&ring(&[]));
+        let mut row = vec![0; 15];
+        row[11] = 1;
+        let lanes = Lanes::modulo(2, PathSl::BySwitchAndLid(vec![row.into(); 4]));
+        change(&mut hints, |f| f.lanes = Some(lanes));
+        let topo = ring(&[20]);
+        let routing = File.route(&Request::new(&topo).hinted(&hints)).unwrap();
+        assert_eq!(routing.tables[0].get(Lid(20)), PortNum(4));
+        for table in &routing.tables[1..] {
+            assert_eq!(table.get(Lid(20)), table.get(Lid(11)));
+        }
+        let to = topo
+            .destinations()
+            .iter()
+            .find(|d| d.lid == Lid(20))
+            .unwrap();
+        assert_eq!(routing.lanes.sl(SwitchIdx(2), to), 1);
+        assert_eq!(routing.notes.len(), 1);
+        verify(&topo, &routing.tables, &routing.lanes).unwrap();
+    }
+
+    /// The hosts of the first two switches changed places.
+    #[test]
+    fn a_lid_that_hangs_elsewhere_is_followed() {
+        let hints = hints(&ring(&[20, 21]));
+        let topo = ring(&[21, 20]);
+        let routing = File.route(&Request::new(&topo).hinted(&hints)).unwrap();
+        verify(&topo, &routing.tables, &routing.lanes).unwrap();
+        assert!(
+            routing.notes[0].starts_with("2 LIDs"),
+            "{:?}",
+            routing.notes
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_the_reason() {
+        let topo = ring(&[]);
+        assert!(refusal(&topo, &Hints::default()).starts_with("no tables are given"));
+        let good = hints(&topo);
+
+        let mut bad = good.clone();
+        change(&mut bad, |f| f.lfts[2] = None);
+        assert_eq!(
+            refusal(&topo, &bad),
+            "the file has no table for the switch with LID 3"
+        );
+
+        let mut bad = good.clone();
+        change(&mut bad, |f| {
+            Arc::make_mut(f.lfts[1].as_mut().unwrap()).set(Lid(11), PortNum(9))
+        });
+        assert_eq!(
+            refusal(&topo, &bad),
+            "the file sends LID 11 out of port 9 of the switch with LID 2, which has 4 ports"
+        );
+
+        let mut bad = good.clone();
+        change(&mut bad, |f| {
+            f.lfts[3] = Some(Arc::new(Lft::drop_all(Lid(20))))
+        });
+        assert_eq!(
+            refusal(&topo, &bad),
+            "the file knows no way to the switch with LID 4, where LID 4 hangs"
+        );
+
+        let mut bad = good;
+        change(&mut bad, |f| {
+            f.lanes = Some(Lanes::modulo(4, PathSl::Uniform(0)))
+        });
+        let few = Request::new(&topo).hinted(&bad).with_vls(2);
+        assert_eq!(
+            File.route(&few).unwrap_err(),
+            RouteError::Lanes { needed: 4, have: 2 }
+        );
+    }
+}
