@@ -3,11 +3,14 @@
 //! `auto` in the list stands for the engines that suit the fabric as it is recognised (`auto`). The list ends with the
 //! last resort, whether the operator named it or not: `nue`, and `updn` behind it, which route any connected graph without a
 //! credit loop, so that a fabric never falls back to tables that can deadlock. `no_fallback` in the list forbids that end.
+//!
+//! While the routing in force only has to get by with less, it is repaired instead of chosen anew.
 
 use std::fmt;
 
 use crate::auto;
 use crate::engine::{ENGINE_NAMES, Request, RouteError, Routing, engine_by_name};
+use crate::repair::repair;
 use crate::verify::{Failure, Proof, verify};
 
 /// The name that stands for the automatic choice.
@@ -91,6 +94,12 @@ struct Candidate<'a> {
 /// On a connected graph `chosen` is always there, unless the list has [`NO_FALLBACK`].
 #[must_use]
 pub fn route_with(engines: &[&str], request: &Request<'_>) -> Selection {
+    if let Some(chosen) = repaired(request) {
+        return Selection {
+            chosen: Some(chosen),
+            refused: Vec::new(),
+        };
+    }
     let mut refused: Vec<Refused> = Vec::new();
     for candidate in candidates(engines, request) {
         let engine = candidate.engine;
@@ -117,6 +126,18 @@ pub fn route_with(engines: &[&str], request: &Request<'_>) -> Selection {
         chosen: None,
         refused,
     }
+}
+
+/// The routing in force without what was lost, if that is all that happened and it still passes.
+fn repaired(request: &Request<'_>) -> Option<(Routing, Proof)> {
+    let last = request.previous.last.as_ref()?;
+    let mut routing = repair(request)?;
+    let proof = verify(request.topo, &routing.tables, &routing.lanes).ok()?;
+    // What the engine said of its work holds on; of repairs only the last is told.
+    let said = last.routing.notes.iter();
+    let said = said.filter(|note| !note.starts_with("repaired")).cloned();
+    routing.notes = said.chain(routing.notes).collect();
+    Some((routing, proof))
 }
 
 fn candidates<'a>(engines: &[&'a str], request: &Request<'_>) -> Vec<Candidate<'a>> {

@@ -153,7 +153,7 @@ impl Job {
             }
         }
         previous.last = last
-            .filter(|(run, of)| *of == nodes && is_installed(run, &previous))
+            .filter(|(_, of)| *of == nodes)
             .map(|(run, _)| Arc::clone(run));
         let (hints, remarks) = hints::resolve(&cfg.hints, &places);
         let installed = previous.lfts.clone();
@@ -216,16 +216,6 @@ impl Job {
     pub fn name(&self, switch: SwitchIdx) -> String {
         self.names.get(switch.index()).cloned().unwrap_or_default()
     }
-}
-
-/// Whether a run's tables are, one and all, what is in the switches.
-fn is_installed(run: &LastRun, previous: &Previous) -> bool {
-    let tables = &run.routing.tables;
-    tables.len() == previous.lfts.len()
-        && tables
-            .iter()
-            .zip(&previous.lfts)
-            .all(|(wanted, installed)| installed.as_ref().is_some_and(|i| Arc::ptr_eq(i, wanted)))
 }
 
 /// The blocks that turn the installed table into the wanted one; everything where the installed one is not known.
