@@ -9,11 +9,9 @@ use super::waits::Waits;
 /// From how many nodes a shorter circle is looked for than the first one found.
 const TRIES_MAX: usize = 64;
 
-/// The lanes of a short circle, in order, or `None` if there is none. `vls`: VLs that carry anything.
-pub(super) fn find(channels: &Channels, waits: &Waits, vls: u16) -> Option<Vec<ChannelLane>> {
-    let parts: Vec<usize> = (0..waits.parts())
-        .filter(|&part| waits.parts() == 1 || vls >> part & 1 == 1)
-        .collect();
+/// The lanes of a short circle, in order, or `None` if there is none.
+pub(super) fn find(channels: &Channels, waits: &Waits) -> Option<Vec<ChannelLane>> {
+    let parts: Vec<usize> = waits.parts().collect();
     let circles: Vec<Option<Vec<ChannelLane>>> = parts
         .par_iter()
         .map(|&part| {

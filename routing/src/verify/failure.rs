@@ -67,7 +67,72 @@ pub struct DroppedPackets {
     /// LIDs that some packets do not reach.
     pub lids: u64,
     /// The first of them by LID and switch, at most [`EXAMPLES_MAX`].
-    pub first: Vec<Dropped>,
+    pub first: Box<[Dropped]>,
+}
+
+/// A multicast tree that must not be installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrokenTree {
+    /// Which of those that were given.
+    pub tree: usize,
+    /// What is wrong with it.
+    pub fault: TreeFault,
+}
+
+/// What is wrong with a multicast tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TreeFault {
+    /// A port leads to nothing that belongs to the tree.
+    Nowhere {
+        /// The switch.
+        at: SwitchIdx,
+        /// Its port.
+        port: PortNum,
+    },
+    /// Packets that leave by this port come again.
+    Circle {
+        /// The switch.
+        at: SwitchIdx,
+        /// Its port.
+        port: PortNum,
+    },
+    /// Members at this switch are not connected with others.
+    Apart {
+        /// The switch.
+        at: SwitchIdx,
+    },
+    /// Packets are dropped because the VL that they should take does not exist.
+    Lane {
+        /// The switch.
+        at: SwitchIdx,
+        /// The port by which they should leave.
+        port: PortNum,
+        /// Their SL.
+        sl: u8,
+        /// The VL.
+        vl: u8,
+    },
+}
+
+impl TreeFault {
+    fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
+        match *self {
+            Self::Nowhere { at, port } => {
+                format!(
+                    "{} port {port} leads to nothing that belongs to it",
+                    label(at)
+                )
+            }
+            Self::Circle { at, port } => {
+                format!("packets that leave {} by port {port} come again", label(at))
+            }
+            Self::Apart { at } => format!("{} is apart from other members", label(at)),
+            Self::Lane { at, port, sl, vl } => {
+                let at = label(at);
+                format!("{at} drops packets with SL {sl} for port {port}: there is no VL {vl}")
+            }
+        }
+    }
 }
 
 /// A channel and a lane on it: the switch, the port by which packets leave it, the VL.
@@ -82,6 +147,8 @@ pub struct Failure {
     pub loops: LostPairs,
     /// Packets on lanes that do not exist.
     pub dropped: DroppedPackets,
+    /// The first multicast tree that is none, or whose packets are dropped.
+    pub tree: Option<Box<BrokenTree>>,
     /// A credit loop: lanes of channels, each waiting for the next, the last for the first.
     pub cycle: Option<Vec<ChannelLane>>,
 }
@@ -153,6 +220,10 @@ impl Failure {
                 "packets for {count} LIDs are dropped for their lane{}",
                 example.unwrap_or_default()
             ));
+        }
+        if let Some(broken) = &self.tree {
+            let (number, fault) = (broken.tree, broken.fault.describe(label));
+            parts.push(format!("multicast tree {number} is broken: {fault}"));
         }
         if let Some(cycle) = &self.cycle {
             let lanes: Vec<String> = cycle

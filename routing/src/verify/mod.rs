@@ -18,6 +18,7 @@
 //! | `inject` | SLs of packets where they enter |
 //! | `walk` | reachability, loads, dependencies where packets keep their VL |
 //! | `per_ports` | dependencies where packets change their VL |
+//! | `trees` | multicast trees, and the dependencies of their packets |
 //! | `waits`, `cycles` | the dependency graph, and circles in it |
 //! | `trace`, `failure` | what is told of a failure |
 
@@ -27,12 +28,19 @@ mod failure;
 mod inject;
 mod per_ports;
 mod trace;
+mod trees;
 mod waits;
 mod walk;
 
 use std::fmt;
 
-pub use failure::{ChannelLane, Dropped, DroppedPackets, EXAMPLES_MAX, Failure, Lost, LostPairs};
+use rayon::prelude::*;
+
+pub use failure::{
+    BrokenTree, ChannelLane, Dropped, DroppedPackets, EXAMPLES_MAX, Failure, Lost, LostPairs,
+    TreeFault,
+};
+pub use trees::TreePorts;
 
 use crate::lanes::Lanes;
 use crate::tables::Tables;
@@ -108,6 +116,20 @@ impl fmt::Display for Proof {
 /// Everything that is wrong with them: unreachable pairs and loops, or else (when all packets can arrive) packets dropped
 /// for their lane, or else a credit loop.
 pub fn verify(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Result<Proof, Failure> {
+    verify_with_trees(topo, tables, lanes, &[])
+}
+
+/// Proves tables together with multicast trees: each of them is a tree, and packets of all of them and of the tables do
+/// not wait for each other in a circle.
+///
+/// # Errors
+/// As [`verify()`]; a tree that is none, or whose packets are dropped, before credit loops.
+pub fn verify_with_trees(
+    topo: &Topology,
+    tables: &Tables,
+    lanes: &Lanes,
+    trees: &[TreePorts],
+) -> Result<Proof, Failure> {
     let channels = Channels::new(topo);
     let ground = Ground::new(topo, tables, lanes, &channels);
     let injection = Injection::new(topo, lanes);
@@ -116,7 +138,18 @@ pub fn verify(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Result<Proof, 
     if walked.unreachable.count > 0 || walked.loops.count > 0 || walked.dropped > 0 {
         return Err(losses(&ground, walked));
     }
-    if let Some(cycle) = cycles::find(&channels, &waits, walked.vls()) {
+    let broken = trees
+        .par_iter()
+        .enumerate()
+        .map(|(number, tree)| trees::enter(&ground, &waits, number, tree))
+        .find_first(Result::is_err);
+    if let Some(Err(tree)) = broken {
+        return Err(Failure {
+            tree: Some(Box::new(tree)),
+            ..Failure::default()
+        });
+    }
+    if let Some(cycle) = cycles::find(&channels, &waits) {
         return Err(Failure {
             cycle: Some(cycle),
             ..Failure::default()
@@ -126,7 +159,7 @@ pub fn verify(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Result<Proof, 
     // What the answers add is entered into the same graph.
     let reversible = injection.with_answers(topo).is_none_or(|both| {
         let walked = walk::walk(&ground, &both, &waits);
-        walked.dropped == 0 && cycles::find(&channels, &waits, walked.vls()).is_none()
+        walked.dropped == 0 && cycles::find(&channels, &waits).is_none()
     });
     let total: u64 = walked.load.iter().sum();
     let count = topo.num_channels();
@@ -172,7 +205,7 @@ fn losses(ground: &Ground<'_>, walked: Walked) -> Failure {
         return Failure {
             dropped: DroppedPackets {
                 lids: walked.dropped,
-                first: trace::dropped(ground, lids),
+                first: trace::dropped(ground, lids).into(),
             },
             ..Failure::default()
         };

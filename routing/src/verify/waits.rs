@@ -58,9 +58,15 @@ impl Waits {
             .sum()
     }
 
-    /// Graphs that are not connected with each other: a circle is within one of them.
-    pub(super) fn parts(&self) -> usize {
-        if self.across.is_some() { 1 } else { 16 }
+    /// Graphs that are not connected with each other, without empty ones: a circle is within one of them.
+    pub(super) fn parts(&self) -> impl Iterator<Item = usize> {
+        let vls = if self.across.is_some() {
+            1
+        } else {
+            let all = self.masks.iter();
+            all.fold(0, |all, m| all | m.load(Ordering::Relaxed))
+        };
+        ones(vls)
     }
 
     /// Nodes of one part: the lanes of all channels, or one lane of each.

@@ -116,11 +116,6 @@ impl Walked {
         self.dropped_first.truncate(EXAMPLES_MAX);
         self
     }
-
-    /// VLs that carry anything anywhere.
-    pub(super) fn vls(&self) -> u16 {
-        self.used.iter().fold(0, |all, vls| all | vls)
-    }
 }
 
 impl LostPairs {

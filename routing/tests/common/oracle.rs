@@ -117,12 +117,32 @@ pub fn reversible(topo: &Topology, tables: &Tables, lanes: &Lanes) -> bool {
     judge_with(topo, tables, both, lanes) == Verdict::Good
 }
 
+/// What waits for what, if every packet arrives.
+pub fn dependencies(topo: &Topology, tables: &Tables, lanes: &Lanes) -> DiGraphMap<Lane, ()> {
+    follow_all(topo, tables, |from, to| vec![lanes.sl(from, to)], lanes).0
+}
+
 fn judge_with(
     topo: &Topology,
     tables: &Tables,
     sls: impl Fn(SwitchIdx, &Destination) -> Vec<u8>,
     lanes: &Lanes,
 ) -> Verdict {
+    let (waits, verdict) = follow_all(topo, tables, sls, lanes);
+    if verdict == Verdict::Good && toposort(&waits, None).is_err() {
+        Verdict::CreditLoop
+    } else {
+        verdict
+    }
+}
+
+/// What waits for what, and what happens to packets.
+fn follow_all(
+    topo: &Topology,
+    tables: &Tables,
+    sls: impl Fn(SwitchIdx, &Destination) -> Vec<u8>,
+    lanes: &Lanes,
+) -> (DiGraphMap<Lane, ()>, Verdict) {
     let mut waits = DiGraphMap::<Lane, ()>::new();
     let (mut lost, mut loops, mut dropped) = (false, false, false);
     for d in topo.destinations() {
@@ -152,17 +172,16 @@ fn judge_with(
             }
         }
     }
-    if loops {
+    let verdict = if loops {
         Verdict::Loops
     } else if lost {
         Verdict::Unreachable
     } else if dropped {
         Verdict::Dropped
-    } else if toposort(&waits, None).is_err() {
-        Verdict::CreditLoop
     } else {
         Verdict::Good
-    }
+    };
+    (waits, verdict)
 }
 
 /// Hops between all ordered pairs of switches, breadth first over cables.
