@@ -12,6 +12,7 @@ mod classes;
 mod full;
 mod lattice;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use ferrosm_mad::ids::PortNum;
@@ -414,11 +415,12 @@ fn index(grid: &mut Grid) {
     }
 }
 
-/// Brings the dimensions into the order of the ports that lead along them (the median over all cables), as the cabling
-/// rule of dimension order routing has it; equal ones by the LIDs along them.
+/// Brings the dimensions into the order of the lowest ports that lead along them, as the cabling rule of dimension order
+/// routing has it, if nine of ten switches agree; else into an order by LIDs. Either outlasts a lost cable.
 fn sort_dims(topo: &Topology, hints: &Hints, grid: &mut Grid) {
     let width = grid.dims.len();
-    let mut tries: Vec<Vec<usize>> = vec![Vec::new(); width];
+    let mut votes: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
+    let mut voters = 0;
     for s in topo.switches() {
         let order = hints.port_order.iter().find(|(t, _)| *t == s);
         let rank = |port: PortNum| {
@@ -426,20 +428,24 @@ fn sort_dims(topo: &Topology, hints: &Hints, grid: &mut Grid) {
             let listed = ports.iter().position(|&p| p == port);
             listed.unwrap_or_else(|| ports.len() + port.index())
         };
+        let mut lowest: Vec<Option<usize>> = vec![None; width];
         for link in topo.links(s) {
             let (here, there) = (grid.coords(s), grid.coords(link.peer));
             if let Some(d) = (0..width).find(|&d| here[d] != there[d]) {
-                tries[d].push(rank(link.port));
+                let rank = rank(link.port);
+                lowest[d] = Some(lowest[d].map_or(rank, |low| low.min(rank)));
             }
         }
+        if lowest.iter().all(Option::is_some) {
+            let mut vote: Vec<usize> = (0..width).collect();
+            vote.sort_by_key(|&d| lowest[d]);
+            *votes.entry(vote).or_default() += 1;
+            voters += 1;
+        }
     }
-    let medians: Vec<usize> = tries
-        .iter_mut()
-        .map(|ports| {
-            ports.sort_unstable();
-            ports.get(ports.len() / 2).copied().unwrap_or(usize::MAX)
-        })
-        .collect();
+    let agreed = votes
+        .into_iter()
+        .find(|(_, count)| 10 * count >= 9 * voters);
     let plain = {
         let mut by_lid: Vec<SwitchIdx> = topo.switches().collect();
         by_lid.sort_by_key(|&s| (topo.lid(s), s));
@@ -450,8 +456,12 @@ fn sort_dims(topo: &Topology, hints: &Hints, grid: &mut Grid) {
             .iter()
             .position(|&s| grid.coords(s)[d] != grid.coords(plain[0])[d])
     };
-    let mut order: Vec<usize> = (0..width).collect();
-    order.sort_by_key(|&d| (medians[d], first_along(d), grid.dims[d].size));
+    let by_lid = || {
+        let mut order: Vec<usize> = (0..width).collect();
+        order.sort_by_key(|&d| (first_along(d), grid.dims[d].size));
+        order
+    };
+    let order = agreed.map_or_else(by_lid, |(vote, _)| vote);
     let coords = grid
         .coords
         .chunks(width.max(1))

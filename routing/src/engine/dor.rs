@@ -1,0 +1,291 @@
+//! Dimension order routing on tori, meshes, hypercubes and HyperX, with dimensions found from the structure.
+//!
+//! Packets go along one dimension after the other, in the order in which most switches number their ports. One lane is
+//! enough without rings. Rings take two lanes and an SL for each combination of datelines crossed; with one lane, no
+//! packet goes through the first switch of a ring, at the price of longer paths. In a grid of which something is
+//! missing, rings and full meshes are left as they can be; pairs of switches that dimension order fails take detours,
+//! on lane 0 where that closes no circle, on further lanes else.
+
+use std::sync::Arc;
+
+use ferrosm_mad::ids::PortNum;
+
+use super::graph::Graph;
+use super::grids::cables;
+use super::grids::check::{Check, LaneRule};
+use super::grids::detours::{self, NoLanes};
+use super::grids::frame::Frame;
+use super::grids::lines::{Lines, Rings, crosses};
+use super::grids::paths::{Gaps, Paths};
+use super::grids::spanning;
+use super::{Engine, Request, RouteError, Routing, Trees};
+use crate::lanes::{Lanes, PathSl, PortMaps, SLS, Sl2Vl};
+use crate::structure::grid::{DimKind, grid};
+use crate::tables::Tables;
+use crate::topology::{SwitchIdx, Topology};
+
+/// Rings that can have datelines: an SL has four bits.
+const RINGS_MAX: usize = 4;
+
+/// The `dor` engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Dor;
+
+impl Engine for Dor {
+    fn name(&self) -> &'static str {
+        "dor"
+    }
+
+    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+        let topo = request.topo;
+        let graph = Graph::new(topo);
+        graph.connected()?;
+        if graph.len() == 0 {
+            return Ok(result(
+                Tables::new(),
+                Lanes::single(),
+                Trees::Search,
+                Vec::new(),
+            ));
+        }
+        let grid = grid(topo, request.hints)
+            .map_err(|why| RouteError::Shape(format!("no dimensions are found: {why}")))?;
+        let frame = Frame::of(&grid, graph.len());
+        let mut notes = vec![format!("dimensions, in the order of routing: {grid}")];
+        let datelines = (1..=RINGS_MAX).contains(&grid.rings()) && request.lanes() >= 2;
+        let first = if datelines {
+            Rings::Datelines
+        } else {
+            Rings::Cut
+        };
+        let mut tried = with(request, &graph, &frame, first, &mut notes);
+        if datelines && matches!(tried, Err(RouteError::Lanes { .. })) {
+            tried = with(request, &graph, &frame, Rings::Cut, &mut notes).or(tried);
+        }
+        let (tables, lanes, trees) = tried?;
+        Ok(result(tables, lanes, trees, notes))
+    }
+}
+
+fn result(tables: Tables, lanes: Lanes, trees: Trees, notes: Vec<String>) -> Routing {
+    Routing {
+        engine: "dor",
+        tables,
+        lanes,
+        order: None,
+        trees,
+        notes,
+    }
+}
+
+/// Routes with one way of treating rings.
+fn with(
+    request: &Request<'_>,
+    graph: &Graph,
+    frame: &Frame,
+    rings: Rings,
+    notes: &mut Vec<String>,
+) -> Result<(Tables, Lanes, Trees), RouteError> {
+    let have = request.lanes();
+    let lines: Vec<Lines> = (0..frame.axes.len())
+        .map(|axis| Lines::new(graph, frame, axis, rings, false))
+        .collect();
+    let paths = Paths::new(graph, frame, &lines, Gaps::Detours);
+    let mut scheme = Scheme::new(frame, rings);
+    let further = (usize::from(have) - scheme.vls).min(SLS - scheme.sls);
+    let share = scheme.vls == 1;
+    let (given, used) = detours::lanes(graph, &paths, share, further).map_err(|why| match why {
+        NoLanes::More(more) => RouteError::Lanes {
+            needed: scheme.vls + more,
+            have,
+        },
+        NoLanes::Pairs(pairs) => RouteError::Shape(format!(
+            "so much of the grid is missing that {pairs} pairs of switches would take detours"
+        )),
+    })?;
+    scheme.give(graph, frame, &given, used);
+    let ring_count = frame
+        .axes
+        .iter()
+        .filter(|a| a.kind == DimKind::Ring)
+        .count();
+    if ring_count > 0 && rings == Rings::Datelines {
+        notes.push(format!(
+            "two lanes with datelines keep circles from closing in {ring_count} dimensions of rings"
+        ));
+    } else if ring_count > 0 {
+        notes.push(
+            "no packet goes through the first switch of a ring: paths are longer, lanes are saved"
+                .into(),
+        );
+    }
+    if !paths.detours.is_empty() {
+        notes.push(format!(
+            "{} of {} paths between switches take detours, {} pairs of switches on {used} further lanes",
+            paths.detours.len(),
+            graph.len() * graph.len().saturating_sub(1),
+            given.iter().filter(|g| g.2 > 0).count(),
+        ));
+    }
+    let trees = trees(graph, frame, &paths, &mut scheme, usize::from(have), notes);
+    let tables = cables::tables(request.topo, graph, &paths, &[], request.previous);
+    Ok((tables, scheme.lanes(request.topo, graph, frame), trees))
+}
+
+/// A tree on SL 0 if one goes with the routes, else on a lane of its own if there is one.
+fn trees(
+    graph: &Graph,
+    frame: &Frame,
+    paths: &Paths,
+    scheme: &mut Scheme,
+    have: usize,
+    notes: &mut Vec<String>,
+) -> Trees {
+    let check =
+        (!frame.whole).then(|| Check::new(graph, frame.axis_of_slots(graph), paths, &*scheme));
+    let with = check.as_ref().map(|check| (check, &*scheme));
+    if let Some(up) = spanning::within(graph, frame, paths, with) {
+        return spanning::trees(graph, &up, 0);
+    }
+    match spanning::any(graph, frame, paths) {
+        Some(up) if scheme.vls < have && scheme.sls < SLS => {
+            let sl = u8::try_from(scheme.sls).unwrap_or(0);
+            scheme.sls += 1;
+            scheme.vls += 1;
+            notes.push(format!("multicast has a lane of its own, SL {sl}"));
+            spanning::trees(graph, &up, sl)
+        }
+        _ => Trees::Search,
+    }
+}
+
+/// SLs and VLs: first the combinations of datelines crossed, then one SL and VL for each further lane.
+struct Scheme {
+    /// The bit of an SL for each axis that has a dateline.
+    bits: Vec<Option<u32>>,
+    /// SLs of combinations of datelines.
+    combinations: usize,
+    /// VLs that they take.
+    base: usize,
+    /// SLs and VLs in all.
+    sls: usize,
+    vls: usize,
+    /// SLs by switches; empty if all is SL 0.
+    rows: Vec<Arc<[u8]>>,
+}
+
+impl Scheme {
+    fn new(frame: &Frame, rings: Rings) -> Self {
+        let mut next = 0;
+        let bits: Vec<Option<u32>> = frame
+            .axes
+            .iter()
+            .map(|axis| {
+                let dated = axis.kind == DimKind::Ring && rings == Rings::Datelines;
+                next += u32::from(dated);
+                dated.then(|| next - 1)
+            })
+            .collect();
+        let base = if next > 0 { 2 } else { 1 };
+        Self {
+            bits,
+            combinations: 1 << next,
+            base,
+            sls: 1 << next,
+            vls: base,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Gives every pair its SL.
+    fn give(&mut self, graph: &Graph, frame: &Frame, given: &[(usize, usize, usize)], used: usize) {
+        self.sls += used;
+        self.vls += used;
+        if self.sls == 1 {
+            return;
+        }
+        let n = graph.len();
+        let mut rows: Vec<Vec<u8>> = (0..n)
+            .map(|s| (0..n).map(|d| self.crossed(frame, s, d)).collect())
+            .collect();
+        for &(a, b, lane) in given {
+            let sl = if lane == 0 {
+                0
+            } else {
+                self.combinations + lane - 1
+            };
+            let sl = u8::try_from(sl).unwrap_or(0);
+            rows[a][b] = sl;
+            rows[b][a] = sl;
+        }
+        self.rows = rows.into_iter().map(Arc::from).collect();
+    }
+
+    /// Datelines on the way, one bit each.
+    fn crossed(&self, frame: &Frame, s: usize, d: usize) -> u8 {
+        let bits = self.bits.iter().enumerate();
+        bits.filter_map(|(axis, bit)| {
+            let (a, b) = (frame.along(s, axis), frame.along(d, axis));
+            let crossed = crosses(frame.axes[axis].size, a, b);
+            bit.map(|bit| u8::from(crossed) << bit)
+        })
+        .sum()
+    }
+
+    fn lanes(&self, topo: &Topology, graph: &Graph, frame: &Frame) -> Lanes {
+        let vls = u8::try_from(self.vls).unwrap_or(1);
+        let path_sl = if self.rows.is_empty() {
+            PathSl::Uniform(0)
+        } else {
+            PathSl::BySwitches(self.rows.clone())
+        };
+        if self.base == 1 {
+            return Lanes::modulo(vls, path_sl);
+        }
+        let axis_of = frame.axis_of_slots(graph);
+        let map = |axis: usize| {
+            let mut map = [0; SLS];
+            for (sl, vl) in (0u8..).zip(map.iter_mut()) {
+                *vl = u8::try_from(self.vl(None, axis, sl)).unwrap_or(0);
+            }
+            map
+        };
+        let switches = (0..graph.len()).map(|v| {
+            let ports = topo.num_ports(SwitchIdx::at(v));
+            let mut maps = PortMaps::uniform(ports, [0; SLS]);
+            for (k, slot) in graph.slots(v).iter().enumerate() {
+                let map = map(axis_of[graph.first_slot(v) + k]);
+                for &output in graph.ports(*slot) {
+                    for input in 0..=ports {
+                        maps.set(PortNum(input), PortNum(output), map);
+                    }
+                }
+            }
+            maps
+        });
+        Lanes {
+            vls,
+            path_sl,
+            sl2vl: Sl2Vl::PerPorts(switches.collect()),
+        }
+    }
+}
+
+impl LaneRule for Scheme {
+    fn vls(&self) -> usize {
+        self.vls
+    }
+
+    fn sl(&self, from: usize, dest: usize) -> u8 {
+        self.rows.get(from).map_or(0, |row| row[dest])
+    }
+
+    fn vl(&self, _in_axis: Option<usize>, out_axis: usize, sl: u8) -> usize {
+        let sl = usize::from(sl) % self.sls;
+        match self.bits[out_axis] {
+            _ if sl >= self.combinations => self.base + sl - self.combinations,
+            Some(bit) => sl >> bit & 1,
+            None => 0,
+        }
+    }
+}

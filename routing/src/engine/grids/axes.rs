@@ -1,0 +1,290 @@
+//! The axes x, y and z of a torus, from the dimensions that were found and from `torus-2QoS.conf`.
+//!
+//! The search for dimensions takes a ring of four switches for two dimensions of two. Here it is a ring again. The
+//! file also says which dimension is x, which way is up, and where the dateline is: between the last place and the
+//! first, the first being so many switches from the seed.
+
+use crate::hints::{TorusHint, TorusSeed};
+use crate::structure::grid::{DimKind, Grid};
+use crate::topology::{SwitchIdx, Topology};
+
+use super::super::RouteError;
+use super::frame::{Axis, Frame};
+
+/// Most axes of a torus: an SL has three bits for datelines, one for the level.
+const AXES: usize = 3;
+
+const NAMES: [&str; AXES] = ["x", "y", "z"];
+
+/// Dimensions that make an axis, how they are turned, and where they begin.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    dims: Dims,
+    axis: Axis,
+    backwards: bool,
+    origin: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dims {
+    /// No dimension: one place.
+    None,
+    One(usize),
+    /// A ring of four: two dimensions of two.
+    Two(usize, usize),
+}
+
+impl Part {
+    fn new(grid: &Grid, dims: Dims) -> Result<Self, RouteError> {
+        let (kind, size) = match dims {
+            Dims::None => (DimKind::Path, 1),
+            Dims::Two(..) => (DimKind::Ring, 4),
+            Dims::One(d) => match (grid.dims[d].kind, grid.dims[d].size) {
+                (DimKind::Full, 3) => (DimKind::Ring, 3),
+                (DimKind::Full, size) => {
+                    return Err(RouteError::Shape(format!(
+                        "{size} switches are cabled each to each: this is no torus"
+                    )));
+                }
+                other => other,
+            },
+        };
+        Ok(Self {
+            dims,
+            axis: Axis { kind, size },
+            backwards: false,
+            origin: 0,
+        })
+    }
+
+    /// The coordinate as the grid has it.
+    fn raw(&self, coords: &[usize]) -> usize {
+        match self.dims {
+            Dims::None => 0,
+            Dims::One(d) => coords[d],
+            Dims::Two(d, e) => match (coords[d], coords[e]) {
+                (0, 0) => 0,
+                (_, 0) => 1,
+                (0, _) => 3,
+                (_, _) => 2,
+            },
+        }
+    }
+
+    fn along(&self, coords: &[usize]) -> usize {
+        let (x, size) = (self.raw(coords), self.axis.size);
+        match (self.axis.kind == DimKind::Ring, self.backwards) {
+            (true, false) => (x + size - self.origin) % size,
+            (true, true) => (self.origin + size - x) % size,
+            (false, false) => x,
+            (false, true) => size - 1 - x,
+        }
+    }
+}
+
+/// Places all switches along up to three axes.
+pub(crate) fn frame(
+    topo: &Topology,
+    grid: &Grid,
+    hint: Option<&TorusHint>,
+) -> Result<Frame, RouteError> {
+    let parts = match hint {
+        None => found(topo, grid)?,
+        Some(hint) => said(grid, hint)?,
+    };
+    let along = |s| {
+        parts
+            .iter()
+            .map(|p: &Part| p.along(grid.coords(s)))
+            .collect()
+    };
+    let axes = parts.iter().map(|p| p.axis).collect();
+    Ok(Frame::new(
+        axes,
+        topo.switches().map(along),
+        grid.is_whole(),
+    ))
+}
+
+/// Pairs of dimensions of two become rings of four: a ring outlasts a lost cable.
+fn found(topo: &Topology, grid: &Grid) -> Result<Vec<Part>, RouteError> {
+    let mut twos: Vec<usize> = (0..grid.dims.len())
+        .filter(|&d| grid.dims[d].size == 2)
+        .collect();
+    let ports: Vec<[usize; 256]> = if twos.len() > 2 {
+        ports_along(topo, grid)
+    } else {
+        vec![[0; 256]; grid.dims.len()]
+    };
+    let mut rings = Vec::new();
+    while twos.len() >= 2 {
+        let d = twos.remove(0);
+        // Both ports of a ring lead along both of its dimensions.
+        let shared =
+            |e: usize| -> usize { ports[d].iter().zip(&ports[e]).map(|(a, b)| a.min(b)).sum() };
+        let best = (0..twos.len()).max_by_key(|&i| (shared(twos[i]), std::cmp::Reverse(i)));
+        rings.push((d, twos.remove(best.unwrap_or(0))));
+    }
+    let mut parts = Vec::new();
+    for d in 0..grid.dims.len() {
+        let ring = rings.iter().find(|r| r.0 == d || r.1 == d);
+        match ring {
+            Some(&(first, second)) if first == d => parts.push(Dims::Two(first, second)),
+            Some(_) => {}
+            None => parts.push(Dims::One(d)),
+        }
+    }
+    if parts.len() > AXES {
+        return Err(RouteError::Shape(format!(
+            "a torus has at most {AXES} dimensions, this is a {grid}"
+        )));
+    }
+    parts.into_iter().map(|d| Part::new(grid, d)).collect()
+}
+
+/// How many cables of each port number lead along each dimension.
+fn ports_along(topo: &Topology, grid: &Grid) -> Vec<[usize; 256]> {
+    let mut count = vec![[0; 256]; grid.dims.len()];
+    for s in topo.switches() {
+        for link in topo.links(s) {
+            let (here, there) = (grid.coords(s), grid.coords(link.peer));
+            if let Some(d) = (0..here.len()).find(|&d| here[d] != there[d]) {
+                count[d][link.port.index()] += 1;
+            }
+        }
+    }
+    count
+}
+
+/// What the file says, as far as the fabric agrees.
+fn said(grid: &Grid, hint: &TorusHint) -> Result<Vec<Part>, RouteError> {
+    let seed = hint
+        .seeds
+        .iter()
+        .find(|s| s.links.iter().any(Option::is_some));
+    let mut free = vec![true; grid.dims.len()];
+    let mut parts = [Dims::None; AXES];
+    // Axes with seeds first: they say which dimension they mean.
+    for i in 0..AXES {
+        let (up, down) = (dim_of(grid, seed, 2 * i)?, dim_of(grid, seed, 2 * i + 1)?);
+        parts[i] = match (up, down) {
+            _ if hint.radix[i] <= 1 => Dims::None,
+            (Some(d), Some(e)) if d != e => Dims::Two(d, e),
+            (Some(d), _) | (None, Some(d)) => Dims::One(d),
+            (None, None) => Dims::None,
+        };
+        take(&mut free, parts[i])?;
+    }
+    for i in 0..AXES {
+        let radix = usize::from(hint.radix[i]);
+        let size = |d: usize| grid.dims[d].size;
+        let mut spare = (0..free.len()).filter(|&d| free[d]);
+        parts[i] = match parts[i] {
+            _ if radix <= 1 => Dims::None,
+            Dims::One(d) if radix == 4 && size(d) == 2 => match spare.find(|&e| size(e) == 2) {
+                Some(e) => {
+                    free[e] = false;
+                    Dims::Two(d, e)
+                }
+                None => Dims::One(d),
+            },
+            Dims::None => {
+                let spare: Vec<usize> = spare.collect();
+                let twos: Vec<usize> = spare.iter().copied().filter(|&d| size(d) == 2).collect();
+                let chosen = match (spare.iter().find(|&&d| size(d) == radix), &twos[..]) {
+                    (Some(&d), _) => Dims::One(d),
+                    (None, [d, e, ..]) if radix == 4 => Dims::Two(*d, *e),
+                    _ => return Err(differs(grid, hint)),
+                };
+                take(&mut free, chosen)?;
+                chosen
+            }
+            other => other,
+        };
+    }
+    if free.contains(&true) {
+        return Err(differs(grid, hint));
+    }
+    let mut made = Vec::with_capacity(AXES);
+    for (i, dims) in parts.into_iter().enumerate() {
+        let mut part = Part::new(grid, dims)?;
+        if part.axis.size != usize::from(hint.radix[i].max(1)) {
+            return Err(differs(grid, hint));
+        }
+        turn(grid, &mut part, seed, i)?;
+        made.push(part);
+    }
+    Ok(made)
+}
+
+fn differs(grid: &Grid, hint: &TorusHint) -> RouteError {
+    let [x, y, z] = hint.radix;
+    RouteError::Hint(format!(
+        "the file describes a torus of {x} x {y} x {z}, the fabric is a {grid}"
+    ))
+}
+
+fn take(free: &mut [bool], dims: Dims) -> Result<(), RouteError> {
+    let used: &[usize] = match &dims {
+        Dims::None => &[],
+        Dims::One(d) => &[*d],
+        Dims::Two(d, e) => &[*d, *e],
+    };
+    for &d in used {
+        if !std::mem::replace(&mut free[d], false) {
+            return Err(RouteError::Hint(
+                "links of the seed name one dimension twice".into(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The dimension along which a link of the seed leads.
+fn dim_of(grid: &Grid, seed: Option<&TorusSeed>, link: usize) -> Result<Option<usize>, RouteError> {
+    let Some((from, to)) = seed.and_then(|s| s.links[link]) else {
+        return Ok(None);
+    };
+    let (a, b) = (grid.coords(from), grid.coords(to));
+    let mut differ = (0..a.len()).filter(|&d| a[d] != b[d]);
+    match (differ.next(), differ.next()) {
+        (Some(d), None) => Ok(Some(d)),
+        _ => Err(RouteError::Hint(format!(
+            "the {} link of the seed does not join neighbours",
+            NAMES[link / 2]
+        ))),
+    }
+}
+
+/// Directs an axis as the seed says, and moves its origin.
+fn turn(
+    grid: &Grid,
+    part: &mut Part,
+    seed: Option<&TorusSeed>,
+    axis: usize,
+) -> Result<(), RouteError> {
+    let Some(seed) = seed else { return Ok(()) };
+    let size = part.axis.size;
+    let raw = |s: SwitchIdx| part.raw(grid.coords(s));
+    let ahead = |(from, to): (SwitchIdx, SwitchIdx)| raw(to) == (raw(from) + 1) % size;
+    let (up, down) = (seed.links[2 * axis], seed.links[2 * axis + 1]);
+    let backwards = match (up, down) {
+        (Some(up), _) => !ahead(up),
+        (None, Some(down)) => size > 2 && ahead(down),
+        (None, None) => false,
+    };
+    if let (Some(up), Some(down)) = (up, down)
+        && up.0 != down.0
+    {
+        return Err(RouteError::Hint(
+            "links of one seed begin at different switches".into(),
+        ));
+    }
+    let common = seed.links.iter().flatten().next().map(|l| l.0);
+    let ring = i64::try_from(size).unwrap_or(1);
+    let moved = i64::from(seed.dateline[axis]) * if backwards { -1 } else { 1 };
+    let start = common.and_then(|s| i64::try_from(raw(s)).ok()).unwrap_or(0);
+    part.origin = usize::try_from((start + moved).rem_euclid(ring)).unwrap_or(0);
+    part.backwards = backwards;
+    Ok(())
+}

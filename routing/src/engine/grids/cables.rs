@@ -1,0 +1,103 @@
+//! Tables from next hops: which of parallel cables each LID takes.
+//!
+//! LIDs of end ports take the cables of a slot in turn. An entry that is installed stays where its cable still leads to
+//! the same neighbour, unless a cable of that slot would idle.
+
+use std::sync::Arc;
+
+use ferrosm_mad::ids::PortNum;
+use rayon::prelude::*;
+
+use super::super::Previous;
+use super::super::graph::Graph;
+use super::paths::Paths;
+use crate::tables::{Lft, Tables};
+use crate::topology::{SwitchIdx, Topology};
+
+/// Tables of all switches. `port_order` says in which order ports of a destination switch are served and cables are
+/// taken; ports that it does not name come after, by number.
+pub(crate) fn tables(
+    topo: &Topology,
+    graph: &Graph,
+    paths: &Paths,
+    port_order: &[PortNum],
+    previous: &Previous,
+) -> Tables {
+    let rank = |port: u8| {
+        let listed = port_order.iter().position(|p| p.raw() == port);
+        (listed.unwrap_or(port_order.len()), port)
+    };
+    (0..graph.len())
+        .into_par_iter()
+        .map(|v| {
+            let mut slots: Vec<Vec<u8>> = graph
+                .slots(v)
+                .iter()
+                .map(|s| graph.ports(*s).to_vec())
+                .collect();
+            slots
+                .iter_mut()
+                .for_each(|ports| ports.sort_by_key(|&p| rank(p)));
+            let old = previous.get(v);
+            let mut lft = Lft::drop_all(topo.top_lid());
+            // Of LIDs behind each slot: the LID, and the port where it is installed now.
+            let mut behind: Vec<Vec<(PortNum, Option<u8>)>> = vec![Vec::new(); slots.len()];
+            let mut lids: Vec<Vec<ferrosm_mad::ids::Lid>> = vec![Vec::new(); slots.len()];
+            for &dest in &graph.by_lid {
+                let mut here: Vec<_> = topo.destinations_on(SwitchIdx::at(dest)).iter().collect();
+                here.sort_by_key(|d| (rank(d.port.raw()), d.lid));
+                for d in here {
+                    if dest == v {
+                        lft.set(d.lid, d.port);
+                    } else if let Some(k) = paths.slot(v, dest) {
+                        let was = old.map(|old| old.get(d.lid).raw());
+                        behind[k].push((d.port, was.filter(|p| slots[k].contains(p))));
+                        lids[k].push(d.lid);
+                    }
+                }
+            }
+            for ((ports, lids), behind) in slots.iter().zip(&lids).zip(&behind) {
+                for (lid, port) in lids.iter().zip(deal(ports, behind)) {
+                    lft.set(*lid, PortNum(port));
+                }
+            }
+            match old {
+                Some(old) if **old == lft => Arc::clone(old),
+                _ => Arc::new(lft),
+            }
+        })
+        .collect()
+}
+
+/// Ports for the LIDs behind one slot, in their order.
+fn deal(ports: &[u8], behind: &[(PortNum, Option<u8>)]) -> Vec<u8> {
+    let load_of = |port: u8| behind.iter().filter(|(_, was)| *was == Some(port)).count();
+    let idle = ports.iter().any(|&p| load_of(p) == 0);
+    let keep = !idle || behind.len() < ports.len();
+    let mut load: Vec<usize> = vec![0; ports.len()];
+    let count = |load: &mut Vec<usize>, port: u8| {
+        if let Some(i) = ports.iter().position(|&p| p == port) {
+            load[i] += 1;
+        }
+    };
+    if keep {
+        let kept = behind.iter().filter(|(to, _)| *to != PortNum::ZERO);
+        kept.filter_map(|(_, was)| *was)
+            .for_each(|p| count(&mut load, p));
+    }
+    behind
+        .iter()
+        .map(|&(to, was)| {
+            if let Some(was) = was.filter(|_| keep) {
+                return was;
+            }
+            let lightest = (0..ports.len()).min_by_key(|&i| (load[i], i)).unwrap_or(0);
+            let port = ports.get(lightest).copied().unwrap_or(PortNum::DROP.raw());
+            // Packets of management do not count.
+            if to != PortNum::ZERO {
+                count(&mut load, port);
+            }
+            port
+        })
+        .collect()
+}

@@ -1,0 +1,106 @@
+//! Lanes for the pairs of switches that take detours.
+//!
+//! A detour turns as dimension order does not. A pair with one, in either direction, gets a lane in which its paths
+//! close no circle, there and back on the same lane: lane 0 with all other packets where that can be, or one of the
+//! lanes after the first.
+
+use super::super::graph::Graph;
+use super::super::layers::{Lane, Wires};
+use super::paths::Paths;
+
+/// Most pairs that take detours: with more, dimension order is the wrong way to route.
+const PAIRS_MAX: usize = 2_000_000;
+
+/// Why there are no lanes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NoLanes {
+    /// So many more would be needed at least.
+    More(usize),
+    /// So many pairs would take detours.
+    Pairs(usize),
+}
+
+/// Gives (switch, switch, lane) for every pair with a detour that has packets, the lower index first, and how many
+/// further lanes are used. Lane 0 is only tried with `share`: without it, the packets of dimension order are on lanes
+/// of their own.
+pub(crate) fn lanes(
+    graph: &Graph,
+    paths: &Paths,
+    share: bool,
+    further: usize,
+) -> Result<(Vec<(usize, usize, usize)>, usize), NoLanes> {
+    if paths.detours.is_empty() {
+        return Ok((Vec::new(), 0));
+    }
+    if paths.detours.len() > PAIRS_MAX {
+        return Err(NoLanes::Pairs(paths.detours.len()));
+    }
+    let wires = Wires::new(graph);
+    // Index 0 is lane 0, whether it may be used or not.
+    let mut open: Vec<Option<Lane>> = vec![if share {
+        Lane::of(&wires, straight(graph, &wires, paths))
+    } else {
+        None
+    }];
+    let rank = |s: usize| graph.lid_rank[s];
+    let mut pairs: Vec<(usize, usize)> = paths
+        .detours
+        .iter()
+        .filter(|&&(s, d)| graph.hosts[s] > 0 || graph.hosts[d] > 0)
+        .map(|&(s, d)| (rank(s).min(rank(d)), rank(s).max(rank(d))))
+        .collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let mut given = Vec::with_capacity(pairs.len());
+    let mut wanted = Vec::new();
+    for (low, high) in pairs {
+        let (a, b) = (graph.by_lid[low], graph.by_lid[high]);
+        wanted.clear();
+        for (from, to) in [(a, b), (b, a)] {
+            let narrow = |c: usize| u32::try_from(c).unwrap_or(u32::MAX);
+            let channels: Vec<u32> = paths.channels(graph, from, to).map(narrow).collect();
+            wanted.extend(channels.windows(2).map(|w| (w[0], w[1])));
+        }
+        let mut admits = |lane: &mut Option<Lane>| {
+            lane.as_mut()
+                .is_some_and(|lane| lane.admit(&wires, &wanted))
+        };
+        let lane = match open.iter_mut().position(&mut admits) {
+            Some(lane) => lane,
+            None if open.len() <= further => {
+                let mut fresh = Some(Lane::new(&wires));
+                if !admits(&mut fresh) {
+                    return Err(NoLanes::More(further + 1));
+                }
+                open.push(fresh);
+                open.len() - 1
+            }
+            None => return Err(NoLanes::More(further + 1)),
+        };
+        given.push((a.min(b), a.max(b), lane));
+    }
+    Ok((given, open.len() - 1))
+}
+
+/// Dependencies of all packets in dimension order.
+fn straight(graph: &Graph, wires: &Wires, paths: &Paths) -> Vec<u64> {
+    let mut bits = vec![0u64; wires.words_after()];
+    let mut bent = vec![false; graph.len()];
+    let mut rest = paths.detours.as_slice();
+    for dest in 0..graph.len() {
+        let here = rest.partition_point(|&(_, d)| d == dest);
+        let failed = &rest[..here];
+        rest = &rest[here..];
+        failed.iter().for_each(|&(s, _)| bent[s] = true);
+        for s in (0..graph.len()).filter(|&s| s != dest && !bent[s]) {
+            let mut two = paths.channels(graph, s, dest);
+            if let (Some(x), Some(y)) = (two.next(), two.next()) {
+                let narrow = |c: usize| u32::try_from(c).unwrap_or(u32::MAX);
+                let (word, bit) = wires.bit_after(narrow(x), narrow(y));
+                bits[word] |= bit;
+            }
+        }
+        failed.iter().for_each(|&(s, _)| bent[s] = false);
+    }
+    bits
+}

@@ -1,0 +1,188 @@
+//! Next hops for all pairs of switches: along one axis after the other.
+//!
+//! All packets to one switch follow one tree, whoever sent them. Where dimension order leads into a gap, they either
+//! turn early (as `torus-2QoS` does beside a missing switch) or, if detours are asked for, go to the nearest switch from
+//! which dimension order leads on.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rayon::prelude::*;
+
+use super::super::graph::Graph;
+use super::frame::Frame;
+use super::lines::{Lines, NONE};
+
+/// What happens where dimension order fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gaps {
+    /// The next axis is turned to before a missing switch.
+    EarlyTurns,
+    /// A detour to where dimension order leads on.
+    Detours,
+}
+
+/// Slots by destination switch and switch.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    n: usize,
+    next: Vec<u8>,
+    /// (switch, destination) pairs that take a detour, by destination.
+    pub(crate) detours: Vec<(usize, usize)>,
+    /// A (switch, destination) pair without a path, if there is one.
+    pub(crate) lost: Option<(usize, usize)>,
+}
+
+impl Paths {
+    pub(crate) fn new(graph: &Graph, frame: &Frame, lines: &[Lines], gaps: Gaps) -> Self {
+        let n = graph.len();
+        let mut next = vec![NONE; n * n];
+        let found: Vec<(Vec<usize>, Option<usize>)> = next
+            .par_chunks_mut(n.max(1))
+            .enumerate()
+            .map_init(
+                || (Vec::new(), Vec::new()),
+                |(hops, stack), (dest, column)| {
+                    for (s, next) in column.iter_mut().enumerate() {
+                        *next = toward(frame, lines, gaps, s, dest);
+                    }
+                    if frame.whole {
+                        return (Vec::new(), None);
+                    }
+                    measure(graph, column, dest, hops, stack);
+                    let failed: Vec<usize> = (0..n).filter(|&s| hops[s] == FAR).collect();
+                    if gaps == Gaps::EarlyTurns {
+                        return (Vec::new(), failed.first().copied());
+                    }
+                    detour(graph, column, hops, &failed);
+                    let lost = failed.iter().copied().find(|&s| hops[s] == FAR);
+                    (failed, lost)
+                },
+            )
+            .collect();
+        let lost = found
+            .iter()
+            .enumerate()
+            .find_map(|(dest, (_, lost))| lost.map(|s| (s, dest)));
+        let detours = found
+            .into_iter()
+            .enumerate()
+            .flat_map(|(dest, (failed, _))| failed.into_iter().map(move |s| (s, dest)))
+            .collect();
+        Self {
+            n,
+            next,
+            detours,
+            lost,
+        }
+    }
+
+    /// Slots towards one switch, by switch.
+    pub(crate) fn column(&self, dest: usize) -> &[u8] {
+        &self.next[dest * self.n..][..self.n]
+    }
+
+    /// The slot by which a switch sends to another.
+    pub(crate) fn slot(&self, s: usize, dest: usize) -> Option<usize> {
+        let slot = self.next[dest * self.n + s];
+        (slot != NONE).then_some(usize::from(slot))
+    }
+
+    /// Channels (slots of the whole graph) that packets cross.
+    pub(crate) fn channels<'a>(
+        &'a self,
+        graph: &'a Graph,
+        from: usize,
+        dest: usize,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let mut v = from;
+        std::iter::from_fn(move || {
+            let k = self.slot(v, dest)?;
+            let channel = graph.first_slot(v) + k;
+            v = graph.slots(v)[k].peer;
+            Some(channel)
+        })
+    }
+}
+
+/// Not measured yet, on the way, leads nowhere.
+const OPEN: usize = usize::MAX;
+const BUSY: usize = usize::MAX - 1;
+const FAR: usize = usize::MAX - 2;
+
+/// The slot of dimension order.
+fn toward(frame: &Frame, lines: &[Lines], gaps: Gaps, s: usize, dest: usize) -> u8 {
+    for (axis, lines) in lines.iter().enumerate() {
+        let (a, b) = (frame.along(s, axis), frame.along(dest, axis));
+        if a == b {
+            continue;
+        }
+        let line = frame.line(s, axis);
+        let slot = lines.next(line, a, b);
+        let early = gaps == Gaps::EarlyTurns && frame.at(axis, line, b).is_none();
+        if slot != NONE || !early {
+            return slot;
+        }
+    }
+    NONE
+}
+
+/// Hops of each switch to the destination, [`FAR`] where the slots do not lead there.
+fn measure(
+    graph: &Graph,
+    column: &[u8],
+    dest: usize,
+    hops: &mut Vec<usize>,
+    stack: &mut Vec<usize>,
+) {
+    hops.clear();
+    hops.resize(column.len(), OPEN);
+    hops[dest] = 0;
+    for start in 0..column.len() {
+        let mut v = start;
+        while hops[v] == OPEN {
+            hops[v] = BUSY;
+            stack.push(v);
+            match graph.slots(v).get(usize::from(column[v])) {
+                Some(slot) => v = slot.peer,
+                None => break,
+            }
+        }
+        let mut reached = if hops[v] == BUSY { FAR } else { hops[v] };
+        while let Some(v) = stack.pop() {
+            reached = if reached == FAR { FAR } else { reached + 1 };
+            hops[v] = reached;
+        }
+    }
+}
+
+/// Leads the switches that dimension order fails to the nearest one that it does not.
+fn detour(graph: &Graph, column: &mut [u8], hops: &mut [usize], failed: &[usize]) {
+    if failed.is_empty() {
+        return;
+    }
+    let mut edge = BinaryHeap::new();
+    for &v in failed {
+        column[v] = NONE;
+        for slot in graph.slots(v).iter().filter(|s| hops[s.peer] != FAR) {
+            edge.push(Reverse((hops[slot.peer], graph.lid_rank[slot.peer])));
+        }
+    }
+    let mut last = None;
+    while let Some(Reverse((far, rank))) = edge.pop() {
+        if last.replace((far, rank)) == Some((far, rank)) {
+            continue;
+        }
+        let v = graph.by_lid[rank];
+        for slot in graph.slots(v) {
+            let u = slot.peer;
+            if hops[u] != FAR {
+                continue;
+            }
+            let back = graph.slots(u).iter().position(|s| s.peer == v);
+            column[u] = back.and_then(|k| u8::try_from(k).ok()).unwrap_or(NONE);
+            hops[u] = far + 1;
+            edge.push(Reverse((far + 1, graph.lid_rank[u])));
+        }
+    }
+}

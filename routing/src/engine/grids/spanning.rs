@@ -1,0 +1,74 @@
+//! The multicast tree of a grid: every switch hangs on the next one on its way to the root, in dimension order.
+//!
+//! Upwards such a tree turns as unicast packets do. Downwards it turns the other way, but only in the lines through the
+//! root; a circle needs such turns elsewhere too. From a root in the middle of the grid no branch of a ring crosses the
+//! dateline. That is so in whole grids; in others each tree is checked together with the routes.
+
+use ferrosm_mad::ids::PortNum;
+
+use super::super::Trees;
+use super::super::graph::Graph;
+use super::check::{Check, LaneRule, Tree};
+use super::frame::Frame;
+use super::paths::Paths;
+
+/// Roots that are tried.
+const ROOTS_MAX: usize = 12;
+
+/// Slots towards a root, by switch.
+pub(crate) type Up = Vec<Option<usize>>;
+
+/// A tree on SL 0 that goes with the routes. `check` is asked for nothing in a whole grid.
+pub(crate) fn within<R: LaneRule>(
+    graph: &Graph,
+    frame: &Frame,
+    paths: &Paths,
+    check: Option<(&Check<'_>, &R)>,
+) -> Option<Up> {
+    let roots = roots(graph, frame);
+    let safe = |up: &Up| check.is_none_or(|(check, rule)| check.with(Tree { up, sl: 0 }, rule));
+    roots
+        .into_iter()
+        .take(ROOTS_MAX)
+        .map(|root| toward(graph, paths, root))
+        .find(safe)
+}
+
+/// The tree of the switch in the middle, for a lane of its own.
+pub(crate) fn any(graph: &Graph, frame: &Frame, paths: &Paths) -> Option<Up> {
+    let root = roots(graph, frame).into_iter().next()?;
+    Some(toward(graph, paths, root))
+}
+
+/// What the subnet manager is told.
+pub(crate) fn trees(graph: &Graph, up: &Up, sl: u8) -> Trees {
+    let port = |(v, k): (usize, &Option<usize>)| {
+        let slot = graph.slots(v).get((*k)?)?;
+        graph.ports(*slot).first().copied().map(PortNum)
+    };
+    Trees::Within {
+        up: up.iter().enumerate().map(port).collect(),
+        sl,
+    }
+}
+
+fn toward(graph: &Graph, paths: &Paths, root: usize) -> Up {
+    (0..graph.len())
+        .map(|v| paths.slot(v, root).filter(|_| v != root))
+        .collect()
+}
+
+/// Switches by their distance from the middle of the grid.
+fn roots(graph: &Graph, frame: &Frame) -> Vec<usize> {
+    let mut roots: Vec<usize> = (0..graph.len()).collect();
+    roots.sort_by_key(|&s| {
+        let off: usize = frame
+            .axes
+            .iter()
+            .enumerate()
+            .map(|(i, axis)| (2 * frame.along(s, i)).abs_diff(axis.size - axis.size % 2))
+            .sum();
+        (off, graph.lid_rank[s])
+    });
+    roots
+}

@@ -1,0 +1,227 @@
+//! Torus-2QoS: dimension order on tori and meshes of up to three dimensions, two levels of service on eight lanes, and
+//! SLs that no failure changes.
+//!
+//! Bits 0 to 2 of an SL say at which datelines a path would cross in a whole torus, bit 3 is the level of service. On
+//! the way, bit 0 of a VL is the dateline bit of the dimension along which the packet leaves, bit 1 says that it turned
+//! from a later dimension to an earlier one, bit 2 is the level. So a level takes four VLs, and two on cables to end
+//! ports. Around a lost link packets go the long way round its ring. A lost switch is avoided by turning one switch
+//! early; the turn back into the ring is what bit 1 is for. Where that is not enough, the engine refuses.
+//!
+//! Behaviour and the meaning of SLs and VLs are those of OpenSM's engine (torus-2QoS(8)).
+
+use std::sync::Arc;
+
+use ferrosm_mad::ids::PortNum;
+
+use super::graph::Graph;
+use super::grids::axes;
+use super::grids::cables;
+use super::grids::check::{Check, LaneRule};
+use super::grids::frame::Frame;
+use super::grids::lines::{Lines, Rings, crosses};
+use super::grids::paths::{Gaps, Paths};
+use super::grids::spanning;
+use super::{Engine, Request, RouteError, Routing, Trees};
+use crate::hints::TorusHint;
+use crate::lanes::{Lanes, PathSl, PortMaps, SLS, Sl2Vl};
+use crate::structure::grid::{DimKind, grid};
+use crate::topology::{SwitchIdx, Topology};
+
+/// VLs of one level of service.
+const LEVEL_VLS: u8 = 4;
+
+/// The `torus-2QoS` engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Torus2Qos;
+
+impl Engine for Torus2Qos {
+    fn name(&self) -> &'static str {
+        "torus-2QoS"
+    }
+
+    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+        let (topo, hint) = (request.topo, request.hints.torus.as_ref());
+        let graph = Graph::new(topo);
+        graph.connected()?;
+        if graph.len() == 0 {
+            return Err(RouteError::Shape("there are no switches".into()));
+        }
+        let have = request.lanes();
+        if have < LEVEL_VLS {
+            return Err(RouteError::Lanes {
+                needed: usize::from(LEVEL_VLS),
+                have,
+            });
+        }
+        limits(topo, &graph, hint)?;
+        let grid = grid(topo, request.hints)
+            .map_err(|why| RouteError::Shape(format!("no torus is found: {why}")))?;
+        let frame = axes::frame(topo, &grid, hint)?;
+        let mut notes = vec![format!(
+            "axes, in the order of routing: {}",
+            described(&frame)
+        )];
+        let levels = if have >= 2 * LEVEL_VLS { 2 } else { 1 };
+        if levels == 1 {
+            notes.push(format!(
+                "one level of service: two need {} data VLs, {have} can be used",
+                2 * LEVEL_VLS
+            ));
+        }
+        let lines: Vec<Lines> = (0..frame.axes.len())
+            .map(|axis| Lines::new(&graph, &frame, axis, Rings::Datelines, true))
+            .collect();
+        let paths = Paths::new(&graph, &frame, &lines, Gaps::EarlyTurns);
+        if let Some((s, dest)) = paths.lost {
+            let lid = |s| topo.lid(SwitchIdx::at(s));
+            return Err(RouteError::Shape(format!(
+                "so much is lost that rings fall into parts: no way from the switch with LID {} to the one with LID {}",
+                lid(s),
+                lid(dest)
+            )));
+        }
+        let rule = Rule::new(&frame);
+        let check =
+            (!frame.whole).then(|| Check::new(&graph, frame.axis_of_slots(&graph), &paths, &rule));
+        if check.as_ref().is_some_and(|check| !check.unicast()) {
+            return Err(RouteError::Shape(
+                "what is lost cannot be gone around without a credit loop".into(),
+            ));
+        }
+        let with = check.as_ref().map(|check| (check, &rule));
+        let trees = match spanning::within(&graph, &frame, &paths, with) {
+            Some(up) => spanning::trees(&graph, &up, 0),
+            None => {
+                notes.push("no spanning tree in dimension order goes with the routes".into());
+                Trees::Search
+            }
+        };
+        let order = hint.map_or(&[][..], |hint| &hint.port_order);
+        Ok(Routing {
+            engine: "torus-2QoS",
+            tables: cables::tables(topo, &graph, &paths, order, request.previous),
+            lanes: rule.lanes(topo, &graph, &frame, levels),
+            order: None,
+            trees,
+            notes,
+        })
+    }
+}
+
+/// The limits that the file sets: parallel cables, and end ports of a switch together with its port 0.
+fn limits(topo: &Topology, graph: &Graph, hint: Option<&TorusHint>) -> Result<(), RouteError> {
+    let Some(most) = hint.map(|h| usize::from(h.portgroup_max_ports)) else {
+        return Ok(());
+    };
+    for &s in &graph.by_lid {
+        let ends = topo.end_ports(SwitchIdx::at(s)).len() + 1;
+        let cables = graph
+            .slots(s)
+            .iter()
+            .map(|&slot| graph.ports(slot).len())
+            .max();
+        let ports = ends.max(cables.unwrap_or(0));
+        if ports > most {
+            return Err(RouteError::Hint(format!(
+                "the switch with LID {} has groups of {ports} ports, portgroup_max_ports is {most}",
+                topo.lid(SwitchIdx::at(s))
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn described(frame: &Frame) -> String {
+    let kind = |kind| {
+        if kind == DimKind::Ring {
+            "ring"
+        } else {
+            "path"
+        }
+    };
+    let axes = frame.axes.iter().filter(|a| a.size > 1);
+    let axes: Vec<String> = axes
+        .map(|a| format!("{} of {}", kind(a.kind), a.size))
+        .collect();
+    axes.join(", ")
+}
+
+/// SLs and VLs of the lower level of service.
+struct Rule {
+    /// By axis: whether it has a dateline.
+    dated: Vec<bool>,
+    rows: Vec<Arc<[u8]>>,
+}
+
+impl Rule {
+    fn new(frame: &Frame) -> Self {
+        let dated: Vec<bool> = frame.axes.iter().map(|a| a.kind == DimKind::Ring).collect();
+        let sl = |s: usize, d: usize| {
+            let crossed = |&(axis, dated): &(usize, &bool)| {
+                let (a, b) = (frame.along(s, axis), frame.along(d, axis));
+                *dated && crosses(frame.axes[axis].size, a, b)
+            };
+            let axes = dated.iter().enumerate().filter(crossed);
+            axes.fold(0u8, |sl, (axis, _)| sl | 1 << axis)
+        };
+        let n = frame.switches();
+        let rows = (0..n).map(|s| (0..n).map(|d| sl(s, d)).collect()).collect();
+        Self { dated, rows }
+    }
+
+    fn lanes(&self, topo: &Topology, graph: &Graph, frame: &Frame, levels: u8) -> Lanes {
+        let axis_of = frame.axis_of_slots(graph);
+        let between = |input: Option<usize>, output: usize| {
+            let mut map = [0; SLS];
+            for (sl, vl) in (0u8..).zip(map.iter_mut()) {
+                let level = if levels > 1 { sl >> 3 } else { 0 };
+                let low = u8::try_from(self.vl(input, output, sl & 7)).unwrap_or(0);
+                *vl = level * LEVEL_VLS + low;
+            }
+            map
+        };
+        let mut ends = [0; SLS];
+        ends[8..].fill(levels - 1);
+        let switches = (0..graph.len()).map(|v| {
+            let ports = topo.num_ports(SwitchIdx::at(v));
+            let mut axis_of_port: Vec<Option<usize>> = vec![None; usize::from(ports) + 1];
+            for (k, slot) in graph.slots(v).iter().enumerate() {
+                for &port in graph.ports(*slot) {
+                    axis_of_port[usize::from(port)] = Some(axis_of[graph.first_slot(v) + k]);
+                }
+            }
+            let mut maps = PortMaps::uniform(ports, ends);
+            for output in 0..=ports {
+                let Some(out_axis) = axis_of_port[usize::from(output)] else {
+                    continue;
+                };
+                for input in 0..=ports {
+                    let map = between(axis_of_port[usize::from(input)], out_axis);
+                    maps.set(PortNum(input), PortNum(output), map);
+                }
+            }
+            maps
+        });
+        Lanes {
+            vls: levels * LEVEL_VLS,
+            path_sl: PathSl::BySwitches(self.rows.clone()),
+            sl2vl: Sl2Vl::PerPorts(switches.collect()),
+        }
+    }
+}
+
+impl LaneRule for Rule {
+    fn vls(&self) -> usize {
+        usize::from(LEVEL_VLS)
+    }
+
+    fn sl(&self, from: usize, dest: usize) -> u8 {
+        self.rows[from][dest]
+    }
+
+    fn vl(&self, in_axis: Option<usize>, out_axis: usize, sl: u8) -> usize {
+        let date = usize::from(self.dated[out_axis]) & usize::from(sl >> out_axis & 1);
+        let turned = usize::from(in_axis.is_some_and(|axis| axis > out_axis));
+        2 * turned + date
+    }
+}
