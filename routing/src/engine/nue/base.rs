@@ -35,9 +35,9 @@ impl Base {
         Self { place, up }
     }
 
-    /// A dependency graph in which the escape tree is used. First in its order are the channels that lead up, the
-    /// lowest switches' first, then those that lead down, the highest switches' first.
-    pub(super) fn cdg<'a>(&self, net: &'a Net, budget: u64) -> Cdg<'a> {
+    /// A dependency graph in which nothing is used. First in its order are the channels that lead up, the lowest
+    /// switches' first, then those that lead down, the highest switches' first.
+    pub(super) fn cdg_without_tree<'a>(&self, net: &'a Net, budget: u64) -> Cdg<'a> {
         let mut at: Vec<u32> = (0..small(net.channels())).collect();
         at.sort_by_key(|&c| {
             let tail = self.place[net.tail[c as usize] as usize];
@@ -48,7 +48,12 @@ impl Base {
                 (1, tail, c)
             }
         });
-        let mut cdg = Cdg::new(net, at, budget);
+        Cdg::new(net, at, budget)
+    }
+
+    /// The same, and the escape tree is used.
+    pub(super) fn cdg<'a>(&self, net: &'a Net, budget: u64) -> Cdg<'a> {
+        let mut cdg = self.cdg_without_tree(net, budget);
         for v in 0..net.n {
             let own = self.up[v];
             let children = net

@@ -2,40 +2,52 @@
 //!
 //! After Domke, Hoefler and Matsuoka, "Routing on the Dependency Graph" (HPDC'16), and Domke's thesis (TU Dresden 2017):
 //! paths are searched in the graph of channels and their dependencies, and a dependency that would close a circle is not
-//! there. What differs from the paper is said where it is done.
+//! there. What differs from the paper is said where it is done. It never refuses a connected graph.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | `net` | switches and channels, numbered by LID |
 //! | `base` | the order to start from, the escape tree |
-//! | `cdg` | the dependency graph |
-//! | `search` | the paths to one switch |
-//! | `spread` | the paths to its LIDs, for balance |
+//! | `cdg` | the dependency graph of a lane |
+//! | `search` | the paths to one switch, on one lane |
+//! | `pairs` | with more lanes: shorter paths, a lane for each pair of switches |
+//! | `spread` | the paths to each LID, for balance |
+//! | `polish` | single routes taken off busy cables |
 
 mod base;
 mod cdg;
 mod net;
+mod pairs;
+mod polish;
 mod search;
 mod spread;
 
 use std::sync::Arc;
 
+use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
 use super::graph::Graph;
 use super::legs::{Cell, CellOverflow, Legs};
 use super::order::{Closeness, Strategy};
 use super::{Engine, Request, RouteError, Routing, Trees};
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, PathSl};
 use crate::tables::{Lft, Tables};
 use crate::topology::SwitchIdx;
 
 use base::Base;
+use cdg::Cdg;
 use net::{NO_SLOT, Net};
+use pairs::{Pairs, flows};
+use polish::is_fine;
 use search::{Effort, Search};
+use spread::{Within, by_depth, depths};
 
-/// Channels that all searches for circles together may visit: bounds the time on very large fabrics that are no trees.
+/// Channels that all searches for circles in one lane may visit: bounds the time on very large fabrics that are no trees.
 const SEARCH_BUDGET: u64 = 400_000_000;
+
+/// With more lanes at hand, a routing whose busiest cable has more than so many hundredths of the mean is worked on.
+const BALANCED: u64 = 125;
 
 /// The `nue` engine: the last resort.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +68,7 @@ impl Engine for Nue {
     }
 }
 
-/// The switches from the top, by LID rank: of the ways to order, the one with the shortest up/down paths.
+/// The switches from the top, by LID rank.
 fn order<C: Cell>(graph: &Graph, request: &Request<'_>) -> Result<Vec<usize>, CellOverflow> {
     let before = &request.previous.order;
     let closeness = Closeness::new(graph, &Legs::<C>::shortest(graph)?);
@@ -70,70 +82,208 @@ fn order<C: Cell>(graph: &Graph, request: &Request<'_>) -> Result<Vec<usize>, Ce
 }
 
 fn route_in(request: &Request<'_>, graph: &Graph, order: &[usize]) -> Routing {
-    let topo = request.topo;
-    let net = Net::new(topo, graph);
+    let net = Net::new(request.topo, graph);
     let base = Base::new(&net, order);
     let mut cdg = base.cdg(&net, SEARCH_BUDGET);
-    let mut search = Search::new(&net);
-    let mut trees = vec![NO_SLOT; net.n * net.n];
-    let mut dests: Vec<usize> = (0..net.n).collect();
-    dests.sort_by_key(|&v| std::cmp::Reverse(net.host_lids(v)));
-    let mut near = Vec::new();
-    let mut hops = Vec::new();
-    for &dest in dests
-        .iter()
-        .filter(|&&d| net.lid_base[d] < net.lid_base[d + 1])
-    {
-        let lids = net.host_lids(dest);
-        let effort = if lids > 0 {
-            Effort::Turn
-        } else {
-            Effort::Agree
-        };
-        let tree = search.tree(&mut cdg, dest, effort);
-        spread::depths(&net, &tree, dest, &mut hops);
-        spread::by_depth(&hops, &mut near);
-        let mut flow: Vec<u64> = net.hosts.iter().map(|&h| u64::from(h)).collect();
-        for &v in near.iter().skip(1).rev() {
-            let v = v as usize;
-            let c = net.channel(v, tree[v]);
-            search.load[c] += flow[v] * lids as u64;
-            flow[net.head[c] as usize] += flow[v];
+    let mut trees = one_lane(&net, &mut cdg, order);
+    let asked = asked_order(request, &net);
+    let least = least_hops(&net);
+    let mut hops = all_hops(&net, &trees);
+    let mut notes = Vec::new();
+
+    let within = Within {
+        net: &net,
+        cdgs: std::slice::from_ref(&cdg),
+        lane: &[],
+        trees: &trees,
+    };
+    let (mut cells, load) = spread(&within, &asked);
+    let mut lanes = Lanes::single();
+    if request.lanes() > 1 && (hops > least || !is_fine(&load, BALANCED)) {
+        let mut cdgs = vec![cdg.clone()];
+        cdgs.resize_with(usize::from(request.lanes()), || {
+            base.cdg_without_tree(&net, SEARCH_BUDGET)
+        });
+        let mut pairs = Pairs::new(&net, cdgs);
+        let dests: Vec<usize> = (0..net.n).filter(|&d| net.host_lids(d) > 0).collect();
+        for &dest in &dests {
+            pairs.shorten(&mut trees, dest, &nearest(&net, dest));
         }
-        trees[dest * net.n..][..net.n].copy_from_slice(&tree);
+        pairs.balance(&mut trees, &dests);
+        hops = all_hops(&net, &trees);
+        let within = Within {
+            net: &net,
+            cdgs: &pairs.cdgs,
+            lane: &pairs.lane,
+            trees: &trees,
+        };
+        (cells, _) = spread(&within, &asked);
+        lanes = lanes_of(&net, &pairs.lane);
+        notes.push(format!(
+            "{} lanes, the same for both directions between two switches",
+            lanes.vls
+        ));
     }
-    let choice = spread::spread(&net, &cdg, &trees, &dests, None);
-    let ports = spread::cables(&net, &choice);
+    if hops > least {
+        notes.push(format!(
+            "paths between end ports are {:.2} % longer than the shortest with {} lanes",
+            (hops - least) as f64 * 100.0 / least as f64,
+            lanes.vls
+        ));
+    }
     Routing {
         engine: "nue",
-        tables: tables(request, &net, &ports),
-        lanes: Lanes::single(),
+        tables: tables(request, &net, &cells),
+        lanes,
         order: Some(base.places(&net)),
         trees: Trees::Within {
             up: base.ports_up(&net),
             sl: 0,
         },
-        notes: Vec::new(),
+        notes,
     }
 }
 
-fn tables(request: &Request<'_>, net: &Net, ports: &[u8]) -> Tables {
+/// Paths to all switches that have LIDs, on one lane: a row per destination, a cell per switch. Switches far from the top
+/// come first; those where no end port hangs come last, and may not change the order any more.
+fn one_lane(net: &Net, cdg: &mut Cdg<'_>, order: &[usize]) -> Vec<u8> {
+    let mut search = Search::new(net);
+    let mut trees = vec![NO_SLOT; net.n * net.n];
+    let (mut hops, mut near) = (Vec::new(), Vec::new());
+    let (loud, quiet): (Vec<usize>, Vec<usize>) =
+        order.iter().rev().partition(|&&d| net.host_lids(d) > 0);
+    let quiet = quiet
+        .into_iter()
+        .filter(|&d| net.lid_base[d] < net.lid_base[d + 1]);
+    for dest in loud.into_iter().chain(quiet) {
+        let lids = net.host_lids(dest) as u64;
+        let effort = if lids > 0 {
+            Effort::Turn
+        } else {
+            Effort::Agree
+        };
+        let tree = search.tree(cdg, dest, effort);
+        depths(net, &tree, dest, &mut hops);
+        by_depth(&hops, &mut near);
+        let flow = flows(net, &tree, &near);
+        for v in near.iter().skip(1).map(|&v| v as usize) {
+            search.load[net.channel(v, tree[v])] += flow[v] * lids;
+        }
+        trees[dest * net.n..][..net.n].copy_from_slice(&tree);
+    }
+    trees
+}
+
+/// Ports for all LIDs, and the routes on each cable.
+fn spread(within: &Within<'_>, dests: &[usize]) -> (Vec<u8>, Vec<u64>) {
+    let mut cells = within.spread(dests, None);
+    spread::cables(within.net, &mut cells);
+    let load = within.polish(&mut cells);
+    (cells, load)
+}
+
+/// All switches; those with LIDs that the operator wants to be routed first, first.
+fn asked_order(request: &Request<'_>, net: &Net) -> Vec<usize> {
+    let mut turn = vec![usize::MAX; net.n];
+    for (i, lid) in request.hints.routing_order.iter().enumerate() {
+        let at = net.lids.iter().position(|(l, _)| l == lid);
+        if let Some(at) = at {
+            let v = net.lid_base.partition_point(|&b| b <= at) - 1;
+            turn[v] = turn[v].min(i);
+        }
+    }
+    let mut dests: Vec<usize> = (0..net.n).collect();
+    dests.sort_by_key(|&v| turn[v]);
+    dests
+}
+
+/// Hops of all routes between end ports.
+fn all_hops(net: &Net, trees: &[u8]) -> u64 {
+    let hops_to = |dest: usize| {
+        let mut hops = Vec::new();
+        depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
+        weigh(net, dest, &hops)
+    };
+    (0..net.n).into_par_iter().map(hops_to).sum()
+}
+
+/// The same, if all paths were as short as they can be.
+fn least_hops(net: &Net) -> u64 {
+    let hops_to = |dest: usize| weigh(net, dest, &nearest(net, dest));
+    (0..net.n).into_par_iter().map(hops_to).sum()
+}
+
+fn weigh(net: &Net, dest: usize, hops: &[u32]) -> u64 {
+    let lids = net.host_lids(dest) as u64;
+    if lids == 0 {
+        return 0;
+    }
+    let routes = hops
+        .iter()
+        .zip(&net.hosts)
+        .map(|(&far, &hosts)| u64::from(far) * u64::from(hosts));
+    routes.sum::<u64>() * lids
+}
+
+/// Fewest hops from every switch.
+fn nearest(net: &Net, dest: usize) -> Vec<u32> {
+    let mut hops = vec![u32::MAX; net.n];
+    hops[dest] = 0;
+    let mut found = vec![dest];
+    let mut next = 0;
+    while let Some(&v) = found.get(next) {
+        next += 1;
+        for c in net.out(v) {
+            let u = net.head[c as usize] as usize;
+            if hops[u] == u32::MAX {
+                hops[u] = hops[v] + 1;
+                found.push(u);
+            }
+        }
+    }
+    hops
+}
+
+/// Lanes of pairs, by the topology's numbers of switches.
+fn lanes_of(net: &Net, lane: &[u8]) -> Lanes {
+    let rank = ranks(net);
+    let vls = lane.iter().max().map_or(1, |&l| l + 1);
+    let row = |&a: &usize| rank.iter().map(|&b| lane[a * net.n + b]).collect();
+    if vls == 1 {
+        Lanes::single()
+    } else {
+        Lanes::modulo(vls, PathSl::BySwitches(rank.iter().map(row).collect()))
+    }
+}
+
+/// Our number of each switch of the topology.
+fn ranks(net: &Net) -> Vec<usize> {
     let mut rank = vec![0; net.n];
     for (v, s) in net.switch.iter().enumerate() {
         rank[s.index()] = v;
     }
-    (0..net.n)
-        .into_par_iter()
-        .map(|s| {
-            let v = rank[s];
-            let mut lft = Lft::drop_all(request.topo.top_lid());
-            for (lid, row) in net.lids.iter().zip(ports.chunks_exact(net.n)) {
-                lft.set(lid.0, ferrosm_mad::ids::PortNum(row[v]));
-            }
-            match request.previous.get(SwitchIdx::at(s).index()) {
-                Some(old) if **old == lft => Arc::clone(old),
-                Some(_) | None => Arc::new(lft),
-            }
-        })
-        .collect()
+    rank
+}
+
+fn tables(request: &Request<'_>, net: &Net, cells: &[u8]) -> Tables {
+    let row = |(s, v): (usize, usize)| {
+        let mut lft = Lft::drop_all(request.topo.top_lid());
+        for (at, &(lid, port)) in net.lids.iter().enumerate() {
+            let cell = cells[at * net.n + v];
+            let here = (net.lid_base[v]..net.lid_base[v + 1]).contains(&at);
+            let port = if here {
+                port
+            } else if cell == NO_SLOT {
+                PortNum::DROP
+            } else {
+                net.port(net.first_port(v) + usize::from(cell))
+            };
+            lft.set(lid, port);
+        }
+        match request.previous.get(SwitchIdx::at(s).index()) {
+            Some(old) if **old == lft => Arc::clone(old),
+            Some(_) | None => Arc::new(lft),
+        }
+    };
+    ranks(net).into_par_iter().enumerate().map(row).collect()
 }

@@ -27,6 +27,7 @@ pub(super) struct Net {
     /// Ports of each channel, ascending.
     ports: Vec<u8>,
     port_base: Vec<u32>,
+    of_port: Vec<u32>,
     /// End ports on each switch.
     pub(super) hosts: Vec<u32>,
     /// The topology's number of each switch.
@@ -48,6 +49,7 @@ impl Net {
             back: Vec::new(),
             ports: Vec::new(),
             port_base: vec![0],
+            of_port: Vec::new(),
             hosts: Vec::with_capacity(n),
             switch: Vec::with_capacity(n),
             lids: Vec::new(),
@@ -58,6 +60,8 @@ impl Net {
                 net.head.push(small(graph.lid_rank[slot.peer]));
                 net.tail.push(small(rank));
                 net.ports.extend_from_slice(graph.ports(slot));
+                net.of_port
+                    .resize(net.ports.len(), small(net.head.len() - 1));
                 net.port_base.push(small(net.ports.len()));
             }
             net.base.push(small(net.head.len()));
@@ -111,9 +115,26 @@ impl Net {
         self.port_base[channel] as usize..self.port_base[channel + 1] as usize
     }
 
-    /// Ports of all channels.
+    /// How many ports all channels have.
     pub(super) fn num_ports(&self) -> usize {
         self.ports.len()
+    }
+
+    /// The channel of a place in the row of ports.
+    #[inline(always)]
+    pub(super) fn channel_of(&self, place: usize) -> usize {
+        self.of_port[place] as usize
+    }
+
+    /// Place of a switch's first port in the row of ports.
+    #[inline(always)]
+    pub(super) fn first_port(&self, v: usize) -> usize {
+        self.port_base[self.base[v] as usize] as usize
+    }
+
+    /// The port at a place in the row of ports.
+    pub(super) fn port(&self, place: usize) -> PortNum {
+        PortNum(self.ports[place])
     }
 
     /// Most neighbours of any switch.

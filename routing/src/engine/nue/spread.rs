@@ -12,14 +12,6 @@ use super::net::{NO_SLOT, Net, small};
 /// Loads are compared in these parts of a route, so that they can be divided by the number of parallel cables.
 const PARTS: u64 = 5040;
 
-/// The slot that each switch takes to each LID: a row per LID (as in [`Net::lids`]), a cell per switch.
-#[derive(Debug, Clone)]
-pub(super) struct Choice {
-    pub(super) slots: Vec<u8>,
-    /// Routes on each channel.
-    pub(super) load: Vec<u64>,
-}
-
 /// Hops from each switch to the root of a tree, `u32::MAX` where the tree does not reach.
 pub(super) fn depths(net: &Net, tree: &[u8], dest: usize, hops: &mut Vec<u32>) {
     hops.clear();
@@ -65,147 +57,195 @@ pub(super) fn by_depth(hops: &[u32], order: &mut Vec<u32>) {
 /// What is installed: the slots that a switch may keep, by LID and switch.
 pub(super) type Kept<'k> = &'k dyn Fn(usize, usize) -> Option<u8>;
 
-/// Spreads the LIDs of all switches in this order of switches. `trees` has a row per switch, a cell per switch.
-pub(super) fn spread(
-    net: &Net,
-    cdg: &Cdg<'_>,
-    trees: &[u8],
-    dests: &[usize],
-    kept: Option<Kept<'_>>,
-) -> Choice {
-    let mut choice = Choice {
-        slots: vec![NO_SLOT; net.lids.len() * net.n],
-        load: vec![0; net.channels()],
-    };
-    let share: Vec<u64> = (0..net.channels())
-        .map(|c| PARTS / (net.ports(c).len() as u64).max(1))
-        .collect();
-    let mut weight = vec![0u64; net.channels()];
-    let (mut hops, mut near) = (Vec::new(), Vec::new());
-    let mut options = Options::default();
-    let (mut cost, mut flow) = (vec![0u64; net.n], vec![0u64; net.n]);
-    for &dest in dests {
-        let tree = &trees[dest * net.n..][..net.n];
-        depths(net, tree, dest, &mut hops);
-        by_depth(&hops, &mut near);
-        options.find(net, cdg, tree, dest, &hops, &near);
-        for lid in net.lid_base[dest]..net.lid_base[dest + 1] {
-            let row = &mut choice.slots[lid * net.n..][..net.n];
-            if net.lids[lid].1 == PortNum::ZERO {
-                // Management packets are no load.
-                row.copy_from_slice(tree);
-                continue;
-            }
-            for &v in near.iter().skip(1) {
-                let v = v as usize;
-                let may = options.of(v);
-                let total = |c: u32| cost[net.head[c as usize] as usize] + weight[c as usize];
-                let old = kept
-                    .and_then(|kept| kept(lid, v))
-                    .map(|slot| small(net.channel(v, slot)));
-                let best = match old.filter(|old| may.contains(old)) {
-                    Some(old) => Some(old),
-                    None => may.iter().copied().min_by_key(|&c| total(c)),
-                };
-                if let Some(c) = best {
-                    cost[v] = total(c);
-                    row[v] = net.slot(c as usize);
-                }
-            }
-            flow.iter_mut()
-                .zip(&net.hosts)
-                .for_each(|(f, &h)| *f = u64::from(h));
-            for &v in near.iter().skip(1).rev() {
-                let v = v as usize;
-                let c = net.channel(v, row[v]);
-                choice.load[c] += flow[v];
-                weight[c] += flow[v] * share[c];
-                flow[net.head[c] as usize] += flow[v];
-            }
-        }
-    }
-    choice
+/// What the LIDs are spread within.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Within<'a> {
+    /// The graph.
+    pub(super) net: &'a Net,
+    /// Dependencies of each lane, in their final order.
+    pub(super) cdgs: &'a [Cdg<'a>],
+    /// The lane of each pair of switches; nothing if there is only one.
+    pub(super) lane: &'a [u8],
+    /// Paths that are allowed: a row per destination switch, a cell per switch.
+    pub(super) trees: &'a [u8],
 }
 
-/// Next hops of all switches to one destination, of which every combination agrees with the order.
+impl Within<'_> {
+    /// The lane between two switches.
+    #[inline(always)]
+    pub(super) fn lane_of(&self, a: usize, b: usize) -> usize {
+        if self.lane.is_empty() {
+            0
+        } else {
+            usize::from(self.lane[a * self.net.n + b])
+        }
+    }
+
+    /// The slot that each switch takes to each LID: a row per LID (as in [`Net::lids`]), a cell per switch. The LIDs of
+    /// the switches in `dests` are placed in this order.
+    pub(super) fn spread(&self, dests: &[usize], kept: Option<Kept<'_>>) -> Vec<u8> {
+        let net = self.net;
+        let mut slots = vec![NO_SLOT; net.lids.len() * net.n];
+        let share: Vec<u64> = (0..net.channels())
+            .map(|c| PARTS / (net.ports(c).len() as u64).max(1))
+            .collect();
+        let mut weight = vec![0u64; net.channels()];
+        let (mut hops, mut near) = (Vec::new(), Vec::new());
+        let mut options = Options::default();
+        let (mut cost, mut flow) = (vec![0u64; net.n], vec![0u64; net.n]);
+        let mut lanes = vec![0u16; net.n];
+        for &dest in dests {
+            let tree = &self.trees[dest * net.n..][..net.n];
+            depths(net, tree, dest, &mut hops);
+            by_depth(&hops, &mut near);
+            options.find(self, dest, &hops, &near);
+            for lid in net.lid_base[dest]..net.lid_base[dest + 1] {
+                let row = &mut slots[lid * net.n..][..net.n];
+                row.copy_from_slice(tree);
+                if net.lids[lid].1 == PortNum::ZERO {
+                    // Management packets are no load.
+                    continue;
+                }
+                lanes[dest] = u16::MAX;
+                for &v in near.iter().skip(1) {
+                    let v = v as usize;
+                    let total = |c: u32| cost[net.head[c as usize] as usize] + weight[c as usize];
+                    let old = kept
+                        .and_then(|kept| kept(lid, v))
+                        .map(|s| small(net.channel(v, s)));
+                    let may = options.of(v);
+                    let best = if self.cdgs.len() == 1 {
+                        let old = old.filter(|old| may.contains(old));
+                        old.or_else(|| may.iter().copied().min_by_key(|&c| total(c)))
+                    } else {
+                        let fits = may
+                            .iter()
+                            .copied()
+                            .filter(|&c| self.fits(dest, v, c, row, &lanes));
+                        fits.min_by_key(|&c| total(c))
+                    };
+                    let Some(c) = best else {
+                        // The paths of the others leave no way: all go as the tree says.
+                        row.copy_from_slice(tree);
+                        break;
+                    };
+                    cost[v] = total(c);
+                    row[v] = net.slot(c as usize);
+                    if self.cdgs.len() > 1 {
+                        lanes[v] = self.lanes_along(dest, c, row, &lanes);
+                    }
+                }
+                flow.iter_mut()
+                    .zip(&net.hosts)
+                    .for_each(|(f, &h)| *f = u64::from(h));
+                for &v in near.iter().skip(1).rev() {
+                    let v = v as usize;
+                    let c = net.channel(v, row[v]);
+                    weight[c] += flow[v] * share[c];
+                    flow[net.head[c] as usize] += flow[v];
+                }
+            }
+        }
+        slots
+    }
+
+    /// Whether the path of `v` over `c` agrees with the order of its lane. `lanes` are those with which the paths of nearer
+    /// switches agree, one bit each.
+    fn fits(&self, dest: usize, v: usize, c: u32, row: &[u8], lanes: &[u16]) -> bool {
+        let w = self.net.head[c as usize] as usize;
+        let lane = self.lane_of(v, dest);
+        let cdg = &self.cdgs[lane];
+        w == dest
+            || (lanes[w] >> lane & 1 == 1
+                && cdg.place(c as usize) < cdg.place(self.net.channel(w, row[w])))
+    }
+
+    /// The lanes with which the path over `c` agrees.
+    fn lanes_along(&self, dest: usize, c: u32, row: &[u8], lanes: &[u16]) -> u16 {
+        let w = self.net.head[c as usize] as usize;
+        if w == dest {
+            return u16::MAX;
+        }
+        let next = self.net.channel(w, row[w]);
+        let agree = self
+            .cdgs
+            .iter()
+            .enumerate()
+            .filter(|(_, cdg)| cdg.place(c as usize) < cdg.place(next));
+        agree.fold(0, |mask, (lane, _)| mask | 1 << lane) & lanes[w]
+    }
+}
+
+/// Next hops of all switches to one destination that keep the number of hops. With one lane every combination of them
+/// agrees with its order.
 #[derive(Debug, Default)]
 struct Options {
-    base: Vec<u32>,
     channels: Vec<u32>,
     /// The channel that comes first in the order, of each switch's.
     first: Vec<u32>,
-    /// The place of the last channel of the tree that leads to each switch.
+    /// The place of the last channel of the tree that leads to each switch, and 1.
     floor: Vec<u32>,
-    start: Vec<(u32, u32)>,
+    range: Vec<(u32, u32)>,
 }
 
 impl Options {
-    fn find(
-        &mut self,
-        net: &Net,
-        cdg: &Cdg<'_>,
-        tree: &[u8],
-        dest: usize,
-        hops: &[u32],
-        near: &[u32],
-    ) {
+    fn find(&mut self, within: &Within<'_>, dest: usize, hops: &[u32], near: &[u32]) {
+        let net = within.net;
+        let tree = &within.trees[dest * net.n..][..net.n];
+        let single = within.cdgs.len() == 1;
+        let place = |c: usize| within.cdgs.first().map_or(0, |cdg| cdg.place(c));
         self.channels.clear();
         self.first.clear();
         self.first.resize(net.n, u32::MAX);
         self.floor.clear();
         self.floor.resize(net.n, 0);
-        self.start.clear();
-        self.start.resize(net.n, (0, 0));
+        self.range.clear();
+        self.range.resize(net.n, (0, 0));
         for (v, &slot) in tree.iter().enumerate().filter(|(_, s)| **s != NO_SLOT) {
             let c = net.channel(v, slot);
             let w = net.head[c] as usize;
-            // Places count from 1 here: 0 is for switches that nobody sends to.
-            self.floor[w] = self.floor[w].max(cdg.place(c) + 1);
+            self.floor[w] = self.floor[w].max(place(c) + 1);
         }
-        for &v in near.iter().filter(|&&v| v as usize != dest) {
-            let v = v as usize;
+        for v in near.iter().map(|&v| v as usize).filter(|&v| v != dest) {
             let from = small(self.channels.len());
             let own = net.channel(v, tree[v]);
             for c in net.out(v) {
                 let i = c as usize;
                 let w = net.head[i] as usize;
-                let place = cdg.place(i);
-                let nearer = hops[w] != u32::MAX && hops[w] + 1 == hops[v];
-                let agrees = place >= self.floor[v] && place < self.first[w];
+                let nearer = hops[w].saturating_add(1) == hops[v];
+                let at = place(i);
+                let agrees = !single || (at >= self.floor[v] && at < self.first[w]);
                 if i == own || (nearer && agrees) {
                     self.channels.push(c);
-                    self.first[v] = self.first[v].min(place);
+                    self.first[v] = self.first[v].min(at);
                 }
             }
-            self.start[v] = (from, small(self.channels.len()));
+            self.range[v] = (from, small(self.channels.len()));
         }
-        self.base.clear();
     }
 
     fn of(&self, v: usize) -> &[u32] {
-        let (from, to) = self.start[v];
+        let (from, to) = self.range[v];
         &self.channels[from as usize..to as usize]
     }
 }
 
-/// The port of each switch to each LID, by LID and switch: of parallel cables the one with the fewest routes.
-pub(super) fn cables(net: &Net, choice: &Choice) -> Vec<u8> {
-    let mut ports = vec![PortNum::DROP.raw(); choice.slots.len()];
+/// Turns slots into cables, in place: the place of the port among all that lead from the switch to others. Of parallel
+/// cables it is the one with the fewest routes.
+pub(super) fn cables(net: &Net, slots: &mut [u8]) {
     let mut load = vec![0u64; net.num_ports()];
-    let mut order = Vec::new();
+    let mut near = Vec::new();
     let (mut hops, mut flow) = (Vec::new(), vec![0u64; net.n]);
     for dest in 0..net.n {
         for lid in net.lid_base[dest]..net.lid_base[dest + 1] {
-            let row = &choice.slots[lid * net.n..][..net.n];
-            let out = &mut ports[lid * net.n..][..net.n];
-            out[dest] = net.lids[lid].1.raw();
+            let row = &mut slots[lid * net.n..][..net.n];
             depths(net, row, dest, &mut hops);
-            by_depth(&hops, &mut order);
+            by_depth(&hops, &mut near);
             let counts = net.lids[lid].1 != PortNum::ZERO;
             flow.iter_mut()
                 .zip(&net.hosts)
                 .for_each(|(f, &h)| *f = u64::from(h));
-            for &v in order.iter().skip(1).rev() {
+            for &v in near.iter().skip(1).rev() {
                 let v = v as usize;
                 let c = net.channel(v, row[v]);
                 let range = net.port_range(c);
@@ -213,7 +253,7 @@ pub(super) fn cables(net: &Net, choice: &Choice) -> Vec<u8> {
                     .clone()
                     .min_by_key(|&p| load[p])
                     .unwrap_or(range.start);
-                out[v] = net.ports(c)[lightest - range.start];
+                row[v] = u8::try_from(lightest - net.first_port(v)).unwrap_or(NO_SLOT);
                 if counts {
                     load[lightest] += flow[v];
                 }
@@ -221,5 +261,4 @@ pub(super) fn cables(net: &Net, choice: &Choice) -> Vec<u8> {
             }
         }
     }
-    ports
 }

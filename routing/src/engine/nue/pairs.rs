@@ -1,0 +1,268 @@
+//! More lanes: shorter paths for those pairs of switches that one lane sends a long way round, and away from busy cables.
+//!
+//! It starts with a routing that needs one lane. Then switches are moved, one by one and destination by destination, to a
+//! next hop nearer to the destination, or one as near with less to carry. A move changes the paths of all who send through that switch; each of them must
+//! find a lane in which its new path closes no circle, or the move is not made. The lane belongs to a pair of switches,
+//! not to a direction, since answers use the SL of their request: the path back must fit it as well.
+//! (The paper gives each lane to a set of destinations; answers could then deadlock.)
+
+use super::cdg::{Added, Cdg};
+use super::net::{NO_SLOT, Net, small};
+use super::spread::{by_depth, depths};
+
+/// How often all switches of a destination are looked at.
+const ROUNDS: usize = 4;
+
+/// Pairs of switches for which a lane is looked for in all, for balance: bounds the time on large fabrics.
+const TRIES_MAX: usize = 4_000_000;
+
+/// Loads are compared in these parts of a route, so that they can be divided by the number of parallel cables.
+const PARTS: u64 = 5040;
+
+/// The lanes, and the lane of each pair of switches.
+#[derive(Debug)]
+pub(super) struct Pairs<'a> {
+    net: &'a Net,
+    /// Dependencies of each lane.
+    pub(super) cdgs: Vec<Cdg<'a>>,
+    /// A row and a cell per switch, the same both ways.
+    pub(super) lane: Vec<u8>,
+    log: Vec<(usize, Added)>,
+    fresh: Vec<Added>,
+    /// Routes on each channel, divided by its cables.
+    load: Vec<u64>,
+    tries_left: usize,
+}
+
+impl<'a> Pairs<'a> {
+    /// All pairs are on the first lane.
+    pub(super) fn new(net: &'a Net, cdgs: Vec<Cdg<'a>>) -> Self {
+        Self {
+            net,
+            cdgs,
+            lane: vec![0; net.n * net.n],
+            log: Vec::new(),
+            fresh: Vec::new(),
+            load: vec![0; net.channels()],
+            tries_left: TRIES_MAX,
+        }
+    }
+
+    /// Shortens the paths to `dest`, where `nearest` are the fewest hops that there can be.
+    pub(super) fn shorten(&mut self, trees: &mut [u8], dest: usize, nearest: &[u32]) {
+        let net = self.net;
+        let mut order: Vec<u32> = (0..small(net.n)).filter(|&v| v as usize != dest).collect();
+        order.sort_by_key(|&v| (nearest[v as usize], v));
+        let mut hops = Vec::new();
+        depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
+        for _ in 0..ROUNDS {
+            let mut moved = false;
+            for &u in &order {
+                let u = u as usize;
+                if hops[u] <= nearest[u] {
+                    continue;
+                }
+                let mut options: Vec<(u32, u32)> = net
+                    .out(u)
+                    .map(|c| (hops[net.head[c as usize] as usize].saturating_add(1), c))
+                    .filter(|&(far, _)| far < hops[u])
+                    .collect();
+                options.sort_unstable();
+                if options
+                    .iter()
+                    .any(|&(_, c)| self.turn_to(trees, dest, u, c as usize))
+                {
+                    moved = true;
+                    depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
+                }
+            }
+            if !moved {
+                break;
+            }
+        }
+    }
+
+    /// Moves switches to next hops that are as near, so that the sum of the squares of all loads falls.
+    pub(super) fn balance(&mut self, trees: &mut [u8], dests: &[usize]) {
+        let net = self.net;
+        let (mut hops, mut near) = (Vec::new(), Vec::new());
+        self.load.fill(0);
+        for &dest in dests {
+            let tree = &trees[dest * net.n..][..net.n];
+            depths(net, tree, dest, &mut hops);
+            by_depth(&hops, &mut near);
+            let flow = flows(net, tree, &near);
+            for v in near.iter().skip(1).map(|&v| v as usize) {
+                let c = net.channel(v, tree[v]);
+                self.load[c] += self.part(c, flow[v] * net.host_lids(dest) as u64);
+            }
+        }
+        for _ in 0..ROUNDS {
+            let mut moved = false;
+            for &dest in dests {
+                moved |= self.balance_one(trees, dest);
+            }
+            if !moved || self.tries_left == 0 {
+                break;
+            }
+        }
+    }
+
+    fn balance_one(&mut self, trees: &mut [u8], dest: usize) -> bool {
+        let net = self.net;
+        let (mut hops, mut near) = (Vec::new(), Vec::new());
+        depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
+        by_depth(&hops, &mut near);
+        let mut flow = flows(net, &trees[dest * net.n..][..net.n], &near);
+        let lids = net.host_lids(dest) as u64;
+        let mut moved = false;
+        for u in near.iter().skip(1).map(|&v| v as usize) {
+            if self.tries_left == 0 {
+                break;
+            }
+            let tree = &trees[dest * net.n..][..net.n];
+            let routes = flow[u] * lids;
+            let mut options: Vec<(i128, u32)> = net
+                .out(u)
+                .filter(|&c| hops[net.head[c as usize] as usize].saturating_add(1) == hops[u])
+                .map(|c| (-self.gain(tree, u, c as usize, routes), c))
+                .filter(|&(loss, _)| loss < 0)
+                .collect();
+            options.sort_unstable();
+            for (_, c) in options {
+                let old = path(net, &trees[dest * net.n..][..net.n], u);
+                if self.turn_to(trees, dest, u, c as usize) {
+                    let tree = &trees[dest * net.n..][..net.n];
+                    for &c in &old {
+                        self.load[c as usize] -= self.part(c as usize, routes);
+                    }
+                    for c in path(net, tree, u) {
+                        self.load[c as usize] += self.part(c as usize, routes);
+                    }
+                    flow = flows(net, tree, &near);
+                    moved = true;
+                    break;
+                }
+            }
+        }
+        moved
+    }
+
+    fn part(&self, channel: usize, routes: u64) -> u64 {
+        routes * (PARTS / (self.net.ports(channel).len() as u64).max(1))
+    }
+
+    /// By how much the sum of the squares of the loads falls if `u` takes another channel, to a switch as near.
+    fn gain(&self, tree: &[u8], u: usize, channel: usize, routes: u64) -> i128 {
+        let net = self.net;
+        let (mut old, mut new) = (net.channel(u, tree[u]), channel);
+        let mut gain = 0;
+        while old != new {
+            let (a, b) = (i128::from(self.load[old]), i128::from(self.load[new]));
+            let (less, more) = (
+                i128::from(self.part(old, routes)),
+                i128::from(self.part(new, routes)),
+            );
+            gain += less * (2 * a - less) - more * (2 * b + more);
+            let (v, w) = (net.head[old] as usize, net.head[new] as usize);
+            if v == w || tree[v] == NO_SLOT || tree[w] == NO_SLOT {
+                break;
+            }
+            (old, new) = (net.channel(v, tree[v]), net.channel(w, tree[w]));
+        }
+        gain
+    }
+
+    /// Lets `u` send packets for `dest` over `channel`, whose other end is nearer, if all who send through `u` find a lane.
+    fn turn_to(&mut self, trees: &mut [u8], dest: usize, u: usize, channel: usize) -> bool {
+        let net = self.net;
+        let row = dest * net.n;
+        let before = std::mem::replace(&mut trees[row + u], net.slot(channel));
+        let through = senders(net, &trees[row..][..net.n], u);
+        self.tries_left = self.tries_left.saturating_sub(through.len());
+        self.log.clear();
+        let mut lanes = Vec::with_capacity(through.len());
+        for &x in &through {
+            let x = x as usize;
+            let Some(lane) = self.lane_for(trees, x, dest) else {
+                trees[row + u] = before;
+                for (lane, added) in self.log.drain(..) {
+                    self.cdgs[lane].unmark(added);
+                }
+                return false;
+            };
+            lanes.push((x, lane));
+        }
+        for (x, lane) in lanes {
+            let lane = u8::try_from(lane).unwrap_or(0);
+            self.lane[x * net.n + dest] = lane;
+            self.lane[dest * net.n + x] = lane;
+        }
+        true
+    }
+
+    /// A lane for the paths between two switches, the present one if it will do. Their dependencies are used there.
+    fn lane_for(&mut self, trees: &[u8], x: usize, dest: usize) -> Option<usize> {
+        let net = self.net;
+        if net.hosts[x] == 0 && net.hosts[dest] == 0 {
+            return Some(0);
+        }
+        let there = path(net, &trees[dest * net.n..][..net.n], x);
+        let back = path(net, &trees[x * net.n..][..net.n], dest);
+        let own = usize::from(self.lane[x * net.n + dest]);
+        let others = (0..self.cdgs.len()).filter(|&l| l != own);
+        std::iter::once(own).chain(others).find(|&lane| {
+            let cdg = &mut self.cdgs[lane];
+            self.fresh.clear();
+            let fits = [&there, &back].iter().all(|path| {
+                path.windows(2)
+                    .all(|w| cdg.admit(w[0] as usize, w[1] as usize, &mut self.fresh))
+            });
+            if fits {
+                self.log
+                    .extend(self.fresh.drain(..).map(|added| (lane, added)));
+            } else {
+                self.fresh.drain(..).for_each(|added| cdg.unmark(added));
+            }
+            fits
+        })
+    }
+}
+
+/// End ports that send through each switch; `near` holds the switches by hops.
+pub(super) fn flows(net: &Net, tree: &[u8], near: &[u32]) -> Vec<u64> {
+    let mut flow: Vec<u64> = net.hosts.iter().map(|&h| u64::from(h)).collect();
+    for v in near.iter().skip(1).rev().map(|&v| v as usize) {
+        flow[net.head[net.channel(v, tree[v])] as usize] += flow[v];
+    }
+    flow
+}
+
+/// The channels from a switch to the root of a tree.
+fn path(net: &Net, tree: &[u8], from: usize) -> Vec<u32> {
+    let mut at = from;
+    let mut path = Vec::new();
+    while tree[at] != NO_SLOT && path.len() <= net.n {
+        let c = net.channel(at, tree[at]);
+        path.push(small(c));
+        at = net.head[c] as usize;
+    }
+    path
+}
+
+/// A switch and all whose packets pass it on a tree.
+fn senders(net: &Net, tree: &[u8], u: usize) -> Vec<u32> {
+    let mut found = vec![small(u)];
+    let mut next = 0;
+    while let Some(&w) = found.get(next) {
+        next += 1;
+        for c in net.out(w as usize) {
+            let into = net.back[c as usize] as usize;
+            let v = net.tail[into] as usize;
+            if tree[v] != NO_SLOT && net.channel(v, tree[v]) == into {
+                found.push(small(v));
+            }
+        }
+    }
+    found
+}

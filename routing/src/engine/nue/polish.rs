@@ -1,0 +1,250 @@
+//! Takes routes off busy cables, one switch and LID at a time.
+//!
+//! A switch is sent over another cable, to a neighbour as near to the LID, if that makes the sum of a power of all loads
+//! smaller, and if the paths of all who send through it still agree with the order of channels in their lanes. So a
+//! routing stays proven at every step, and no path gets longer. The orders themselves do not change any more.
+
+use ferrosm_mad::ids::PortNum;
+
+use super::cdg::Cdg;
+use super::net::{NO_SLOT, small};
+use super::spread::{Within, by_depth, depths};
+
+/// Channels that may be looked at in all: bounds the time on large fabrics.
+const LOOKS_MAX: u64 = 400_000_000;
+
+/// Most passes over all LIDs for each power.
+const PASSES: usize = 12;
+
+/// A fabric whose busiest cable has so many hundredths of the mean load, or less, is left as it is.
+const FINE: u64 = 105;
+
+/// Whether the greatest of these loads is at most so many hundredths of the mean.
+pub(super) fn is_fine(load: &[u64], percent: u64) -> bool {
+    let most = u128::from(load.iter().copied().max().unwrap_or(0));
+    let sum: u128 = load.iter().map(|&l| u128::from(l)).sum();
+    most * 100 * load.len() as u128 <= sum * u128::from(percent)
+}
+
+/// The tree of one LID while it is worked on.
+struct Tree<'r> {
+    dest: usize,
+    row: &'r mut [u8],
+    hops: Vec<u32>,
+    /// End ports that send through each switch.
+    flow: Vec<u64>,
+}
+
+impl Within<'_> {
+    /// Works on all trees: a row per LID, a cell per switch with the place of a port among its ports. Gives the routes
+    /// on each cable.
+    pub(super) fn polish(&self, cells: &mut [u8]) -> Vec<u64> {
+        let net = self.net;
+        let mut load = vec![0u64; net.num_ports()];
+        let mut near = Vec::new();
+        self.each(cells, |tree| {
+            by_depth(&tree.hops, &mut near);
+            for &v in near.iter().skip(1) {
+                load[self.cable(tree.row, v as usize)] += tree.flow[v as usize];
+            }
+        });
+        let mut left = LOOKS_MAX;
+        for power in [2, 4] {
+            for _ in 0..PASSES {
+                let mut moves = 0u64;
+                if is_fine(&load, FINE) {
+                    return load;
+                }
+                self.each(cells, |tree| {
+                    if left > 0 {
+                        moves += self.improve(tree, &mut load, power, &mut left);
+                    }
+                });
+                if moves == 0 || left == 0 {
+                    break;
+                }
+            }
+        }
+        load
+    }
+
+    /// Does something with the tree of each LID of an end port.
+    fn each(&self, cells: &mut [u8], mut work: impl FnMut(&mut Tree<'_>)) {
+        let net = self.net;
+        let mut near = Vec::new();
+        let mut tree_slots = vec![NO_SLOT; net.n];
+        for dest in 0..net.n {
+            for lid in net.lid_base[dest]..net.lid_base[dest + 1] {
+                if net.lids[lid].1 == PortNum::ZERO {
+                    continue;
+                }
+                let row = &mut cells[lid * net.n..][..net.n];
+                for (v, slot) in tree_slots.iter_mut().enumerate() {
+                    *slot = if row[v] == NO_SLOT {
+                        NO_SLOT
+                    } else {
+                        net.slot(net.channel_of(self.cable(row, v)))
+                    };
+                }
+                let mut hops = Vec::new();
+                depths(net, &tree_slots, dest, &mut hops);
+                by_depth(&hops, &mut near);
+                let mut flow: Vec<u64> = net.hosts.iter().map(|&h| u64::from(h)).collect();
+                for &v in near.iter().skip(1).rev() {
+                    let v = v as usize;
+                    let w = net.head[net.channel_of(self.cable(row, v))] as usize;
+                    flow[w] += flow[v];
+                }
+                work(&mut Tree {
+                    dest,
+                    row,
+                    hops,
+                    flow,
+                });
+            }
+        }
+    }
+
+    /// Place of the cable that a switch takes in the row of all ports.
+    #[inline(always)]
+    fn cable(&self, row: &[u8], v: usize) -> usize {
+        self.net.first_port(v) + usize::from(row[v])
+    }
+
+    /// Moves what may move and is better for it. Says how many did.
+    fn improve(&self, tree: &mut Tree<'_>, load: &mut [u64], power: u32, left: &mut u64) -> u64 {
+        let net = self.net;
+        let mut moves = 0;
+        for u in 0..net.n {
+            let flow = tree.flow[u];
+            if u == tree.dest || flow == 0 || tree.row[u] == NO_SLOT {
+                continue;
+            }
+            let own = self.cable(tree.row, u);
+            let mut best: Option<(i128, usize)> = None;
+            for c in net.out(u) {
+                if tree.hops[net.head[c as usize] as usize].saturating_add(1) != tree.hops[u] {
+                    continue;
+                }
+                for cable in net.port_range(c as usize).filter(|&p| p != own) {
+                    let gain = self.gain(tree, load, u, cable, power, left);
+                    if gain > 0
+                        && best.is_none_or(|(g, _)| gain > g)
+                        && self.agrees(tree, u, c as usize)
+                    {
+                        best = Some((gain, cable));
+                    }
+                }
+            }
+            if let Some((_, cable)) = best {
+                self.shift(tree, load, u, cable);
+                moves += 1;
+            }
+        }
+        moves
+    }
+
+    /// By how much the sum of the powers of loads falls if `u` takes another cable.
+    fn gain(
+        &self,
+        tree: &Tree<'_>,
+        load: &[u64],
+        u: usize,
+        cable: usize,
+        power: u32,
+        left: &mut u64,
+    ) -> i128 {
+        let flow = i128::from(tree.flow[u]);
+        let term = |l: i128| l.pow(power);
+        let (mut old, mut new) = (self.cable(tree.row, u), cable);
+        let mut gain = 0;
+        loop {
+            *left = left.saturating_sub(1);
+            let (a, b) = (i128::from(load[old]), i128::from(load[new]));
+            gain += term(a) - term(a - flow) + term(b) - term(b + flow);
+            let (v, w) = (self.head(old), self.head(new));
+            if v == w || v == tree.dest || w == tree.dest {
+                return gain;
+            }
+            (old, new) = (self.cable(tree.row, v), self.cable(tree.row, w));
+        }
+    }
+
+    fn head(&self, cable: usize) -> usize {
+        self.net.head[self.net.channel_of(cable)] as usize
+    }
+
+    /// Whether all who send through `u` may go on over `channel`.
+    fn agrees(&self, tree: &Tree<'_>, u: usize, channel: usize) -> bool {
+        let net = self.net;
+        // Those who send through each neighbour, and the channel by which they come.
+        let mut from: Vec<(usize, u32)> = vec![(u, u32::MAX)];
+        let mut next = 0;
+        let mut checked = 0u32;
+        while let Some(&(x, via)) = from.get(next) {
+            next += 1;
+            let lane = self.lane_of(x, tree.dest);
+            let cdg = &self.cdgs[lane];
+            if via != u32::MAX && cdg.place(via as usize) >= cdg.place(channel) {
+                return false;
+            }
+            if checked >> lane & 1 == 0 {
+                checked |= 1 << lane;
+                if !self.grows(cdg, tree, channel) {
+                    return false;
+                }
+            }
+            for c in net.out(x) {
+                let into = net.back[c as usize] as usize;
+                let y = net.tail[into] as usize;
+                if tree.row[y] != NO_SLOT && net.channel_of(self.cable(tree.row, y)) == into {
+                    from.push((y, if x == u { small(into) } else { via }));
+                }
+            }
+        }
+        true
+    }
+
+    /// Whether the path that goes on over `channel` agrees with the order of a lane.
+    fn grows(&self, cdg: &Cdg<'_>, tree: &Tree<'_>, channel: usize) -> bool {
+        let net = self.net;
+        let mut at = channel;
+        loop {
+            let v = net.head[at] as usize;
+            if v == tree.dest {
+                return true;
+            }
+            let next = net.channel_of(self.cable(tree.row, v));
+            if cdg.place(at) >= cdg.place(next) {
+                return false;
+            }
+            at = next;
+        }
+    }
+
+    /// Sends `u` over another cable.
+    fn shift(&self, tree: &mut Tree<'_>, load: &mut [u64], u: usize, cable: usize) {
+        let flow = tree.flow[u];
+        let mut at = self.cable(tree.row, u);
+        loop {
+            load[at] -= flow;
+            let v = self.head(at);
+            tree.flow[v] -= flow;
+            if v == tree.dest {
+                break;
+            }
+            at = self.cable(tree.row, v);
+        }
+        tree.row[u] = u8::try_from(cable - self.net.first_port(u)).unwrap_or(NO_SLOT);
+        at = cable;
+        loop {
+            load[at] += flow;
+            let v = self.head(at);
+            tree.flow[v] += flow;
+            if v == tree.dest {
+                break;
+            }
+            at = self.cable(tree.row, v);
+        }
+    }
+}
