@@ -1,120 +1,53 @@
 //! Which of the possible next hops is taken: the part that balances load. Shared by engines that
 //! route by [`Legs`].
 //!
-//! Counting routes per switch is not enough: in a tree of three levels a middle switch is only
-//! handed the destinations that the leaves below chose to send through it, and a balance over all
-//! destinations says nothing about those. So each LID of an end port gets a *trunk*, a chain of
-//! switches that grows from the LID's own switch towards the centre of the fabric, over the
-//! channels that carry the fewest trunks so far. Every other switch then prefers, among its
-//! shortest legal next hops, one that meets the trunk as far out as possible. All sources thus
-//! agree on the way down to a LID, and neighbouring LIDs come down by different ways, as with
-//! d-mod-k in a full tree, but on any graph. Where no next hop leads to the trunk, the port with
-//! the fewest routes is taken.
+//! On trees the destinations are dealt among the columns ([`Deal`]): a closed form, a row at a time, in parallel. On
+//! other graphs, or where the operator says how load is to be counted, paths are spread by the load that is
+//! there already ([`super::spread`]); so are the LIDs that cross the busiest cables of a tree that is not whole. Either way an entry is a legal next hop of [`Legs`], and fresh tables depend on nothing
+//! but the graph; [`settle`] then keeps what is installed where that is as good.
 
 use std::sync::Arc;
 
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
-use super::Previous;
+use super::deal::Deal;
 use super::graph::Graph;
 use super::legs::{Bits, Cell, Legs};
+use super::{Previous, Request, spread};
 use crate::tables::{Lft, Tables};
-use crate::topology::{SwitchIdx, Topology};
+use crate::topology::{Destination, SwitchIdx, Topology};
 
-/// Longest trunk. Trees need one node per level above the leaves; more only costs time.
-const TRUNK_MAX: usize = 6;
+/// In tables of more entries than this, overloaded cables are not looked for: it would take seconds.
+const RELIEVED_ENTRIES: usize = 60_000_000;
 
 /// A choice among the slots of a switch: one bit each.
 type Mask<const W: usize> = [u64; W];
 
-/// Tables for all switches.
+/// Tables for all switches: dealt, or spread if there is no deal.
 pub(crate) fn fill<C: Cell>(
-    topo: &Topology,
+    request: &Request<'_>,
     graph: &Graph,
     legs: &Legs<C>,
-    class: &[u32],
-    previous: &Previous,
+    deal: Option<&Deal>,
 ) -> Tables {
-    let trunks = Trunks::grow(topo, graph, legs, class);
-    let most_slots = (0..graph.len())
-        .map(|v| graph.slots(v).len())
-        .max()
-        .unwrap_or(0);
-    let fresh = if most_slots <= 64 {
-        rows::<C, 1>(topo, graph, legs, &trunks)
-    } else {
-        rows::<C, 4>(topo, graph, legs, &trunks)
-    };
-    drop(trunks);
-    settle(topo, graph, legs, fresh, previous)
-}
-
-/// The trunk of each end port LID, by place in the list of all LIDs by switch.
-struct Trunks {
-    first: Vec<usize>,
-    nodes: Vec<u32>,
-    /// Place of each switch's first LID.
-    base: Vec<usize>,
-}
-
-impl Trunks {
-    fn grow<C: Cell>(topo: &Topology, graph: &Graph, legs: &Legs<C>, class: &[u32]) -> Self {
-        let n = graph.len();
-        let mut base = Vec::with_capacity(n);
-        let mut lids = 0;
-        for s in topo.switches() {
-            base.push(lids);
-            lids += topo.destinations_on(s).len();
-        }
-        // Trunks through each channel (by slot of its lower end) and each switch.
-        let mut on_channel = vec![0u64; graph.num_slots()];
-        let mut on_switch = vec![0u64; n];
-        let mut grown: Vec<(usize, Vec<u32>)> = Vec::with_capacity(lids);
-        for &dest in &graph.by_lid {
-            for (i, d) in topo.destinations_on(SwitchIdx::at(dest)).iter().enumerate() {
-                let mut trunk = Vec::new();
-                let mut tip = dest;
-                while d.port != PortNum::ZERO && trunk.len() < TRUNK_MAX {
-                    let hops = trunk.len() + 1;
-                    let best = graph
-                        .slots(tip)
-                        .iter()
-                        .enumerate()
-                        .filter(|(_, s)| {
-                            class[s.peer] <= class[tip]
-                                && legs.cell(s.peer, dest).hops() == hops
-                                && legs.may_go(s.peer, tip, dest)
-                        })
-                        .min_by_key(|&(k, s)| {
-                            let channel = on_channel[graph.first_slot(tip) + k];
-                            // In 1/256 of a trunk per cable.
-                            let load = channel * 256 / graph.ports(*s).len() as u64;
-                            (load, on_switch[s.peer], class[s.peer], k)
-                        });
-                    let Some((k, slot)) = best else { break };
-                    on_channel[graph.first_slot(tip) + k] += 1;
-                    on_switch[slot.peer] += 1;
-                    tip = slot.peer;
-                    trunk.push(SwitchIdx::at(tip).0);
-                }
-                grown.push((base[dest] + i, trunk));
+    let (topo, hints) = (request.topo, request.hints);
+    let fresh = match deal {
+        Some(deal) => {
+            let mut fresh = if graph.most_slots() <= 64 {
+                rows::<C, 1>(topo, graph, legs, deal)
+            } else {
+                rows::<C, 4>(topo, graph, legs, deal)
+            };
+            let small = graph.len() * topo.destinations().len() <= RELIEVED_ENTRIES;
+            if small && !deal.is_full() {
+                spread::relieve(topo, graph, legs, hints, &mut fresh);
             }
+            fresh
         }
-        grown.sort_unstable_by_key(|&(place, _)| place);
-        let (mut first, mut nodes) = (vec![0], Vec::new());
-        for (_, trunk) in grown {
-            nodes.extend(trunk);
-            first.push(nodes.len());
-        }
-        Self { first, nodes, base }
-    }
-
-    /// The trunk of the `i`th LID on a switch, from the switch outwards.
-    fn of(&self, dest: usize, i: usize) -> &[u32] {
-        let place = self.base[dest] + i;
-        &self.nodes[self.first[place]..self.first[place + 1]]
-    }
+        None => spread::tables(topo, graph, legs, hints),
+    };
+    settle(topo, graph, legs, fresh, request.previous)
 }
 
 /// Tables from nothing but the graph.
@@ -122,7 +55,7 @@ fn rows<C: Cell, const W: usize>(
     topo: &Topology,
     graph: &Graph,
     legs: &Legs<C>,
-    trunks: &Trunks,
+    deal: &Deal,
 ) -> Vec<Lft> {
     (0..graph.len())
         .into_par_iter()
@@ -134,7 +67,7 @@ fn rows<C: Cell, const W: usize>(
                     let (word, bit) = (k / 64, k % 64);
                     legs.next_hops(v, slot, |d, may| next[d][word] |= u64::from(may) << bit);
                 }
-                row(topo, graph, legs, trunks, v, next)
+                row(topo, graph, legs, deal, v, next)
             },
         )
         .collect()
@@ -145,137 +78,89 @@ fn row<C: Cell, const W: usize>(
     topo: &Topology,
     graph: &Graph,
     legs: &Legs<C>,
-    trunks: &Trunks,
+    deal: &Deal,
     v: usize,
     next: &[Mask<W>],
 ) -> Lft {
     let mut entries = Lft::drop_all(topo.top_lid()).into_entries();
     let cells = legs.row(v);
-    let mut load = Load::new(graph, v);
+    let ports: Vec<(usize, &[u8])> = graph
+        .slots(v)
+        .iter()
+        .map(|&slot| (slot.peer, graph.ports(slot)))
+        .collect();
     for (rank, &dest) in graph.by_lid.iter().enumerate() {
         let lids = topo.destinations_on(SwitchIdx::at(dest));
         if dest == v {
-            lids.iter()
-                .for_each(|d| entries[usize::from(d.lid.raw())] = d.port.raw());
+            local(lids, &mut entries);
             continue;
         }
-        let all = next[dest];
+        let all = &next[dest];
+        let ways = count(all);
+        if ways == 1
+            && let Some((_, [port])) = nth(all, 0).map(|k| ports[k])
+        {
+            lids.iter()
+                .for_each(|d| entries[usize::from(d.lid.raw())] = *port);
+            continue;
+        }
         let hops = cells[dest].hops();
-        let mut balance = Balance {
-            all,
-            lowest: [0; W],
-        };
         for (i, d) in lids.iter().enumerate() {
             let entry = &mut entries[usize::from(d.lid.raw())];
             if d.port == PortNum::ZERO {
-                // Management packets do not count as load: any next hop, the same from everywhere.
-                *entry = load.port_of(after(all, rank));
+                // Management packets do not count as load: any next hop.
+                let turn = u32::try_from(rank).unwrap_or(0);
+                let slot = nth(all, turn % ways.max(1));
+                *entry = slot.map_or(PortNum::DROP.raw(), |k| ports[k].1[rank % ports[k].1.len()]);
                 continue;
             }
-            let trunk = trunks.of(dest, i);
-            let met = (0..trunk.len()).rev().find_map(|i| {
-                let node = trunk[i] as usize;
+            let share = deal.share(dest, i);
+            let met = (0..share.trunk.len()).rev().find_map(|i| {
+                let node = share.trunk[i] as usize;
                 if cells[node].hops() + i + 1 != hops {
                     return None;
                 }
                 let choice: Mask<W> = std::array::from_fn(|w| all[w] & next[node][w]);
-                load.lightest(&choice)
+                let ways = count(&choice);
+                if ways < 2 {
+                    return nth(&choice, 0);
+                }
+                let meant = deal.meant(v, &share).filter(|&k| has(&choice, k));
+                meant.or_else(|| nth(&choice, deal.instead(v, &share, ways)))
             });
-            let slot = met.or_else(|| balance.pick(&load));
-            if let Some(slot) = slot {
-                balance.lowest[slot / 64] &= !(1 << (slot % 64));
-            }
-            *entry = load.port_of(slot);
-            load.add(slot);
+            let slot = met.or_else(|| nth(all, deal.instead(v, &share, ways)));
+            // Dropping the packet is what is left when there is no slot, which a connected graph excludes.
+            *entry = slot.map_or(PortNum::DROP.raw(), |k| {
+                let (peer, ports) = ports[k];
+                ports[deal.cable(v, peer, &share, ports.len())]
+            });
         }
     }
     Lft::from_entries(entries)
 }
 
-/// Routes that a switch sends over each neighbour, and which cable is next where there are several.
-struct Load<'a> {
-    ports: Vec<&'a [u8]>,
-    routes: Vec<usize>,
+/// The entries for a switch's own LIDs.
+pub(crate) fn local(lids: &[Destination], entries: &mut [u8]) {
+    lids.iter()
+        .for_each(|d| entries[usize::from(d.lid.raw())] = d.port.raw());
 }
 
-impl<'a> Load<'a> {
-    fn new(graph: &'a Graph, v: usize) -> Self {
-        let ports: Vec<&[u8]> = graph
-            .slots(v)
-            .iter()
-            .map(|&slot| graph.ports(slot))
-            .collect();
-        Self {
-            routes: vec![0; ports.len()],
-            ports,
-        }
-    }
-
-    /// The port that takes the next route to a slot. Dropping the packet is what is left when there
-    /// is no slot, which a connected graph excludes.
-    fn port_of(&self, slot: Option<usize>) -> u8 {
-        slot.map_or(PortNum::DROP.raw(), |k| {
-            self.ports[k][self.routes[k] % self.ports[k].len()]
-        })
-    }
-
-    fn add(&mut self, slot: Option<usize>) {
-        if let Some(k) = slot {
-            self.routes[k] += 1;
-        }
-    }
-
-    /// Routes per cable, rounded down.
-    fn per_cable(&self, slot: usize) -> usize {
-        match self.ports[slot].len() {
-            1 => self.routes[slot],
-            cables => self.routes[slot] / cables,
-        }
-    }
-
-    /// The slot with the fewest routes per cable, the first of several.
-    fn lightest<const W: usize>(&self, choice: &Mask<W>) -> Option<usize> {
-        let mut slots = slots_in(choice);
-        let first = slots.next()?;
-        match slots.next() {
-            None => Some(first),
-            Some(_) => slots_in(choice).min_by_key(|&k| self.per_cable(k)),
-        }
-    }
+fn count<const W: usize>(mask: &Mask<W>) -> u32 {
+    mask.iter().map(|word| word.count_ones()).sum()
 }
 
-/// Finds the lightest of the same slots again and again without looking at all of them each time.
-struct Balance<const W: usize> {
-    all: Mask<W>,
-    /// Slots that are known to be as light as any.
-    lowest: Mask<W>,
+fn has<const W: usize>(mask: &Mask<W>, slot: usize) -> bool {
+    mask[slot / 64] >> (slot % 64) & 1 == 1
 }
 
-impl<const W: usize> Balance<W> {
-    fn pick(&mut self, load: &Load<'_>) -> Option<usize> {
-        if let Some(slot) = slots_in(&self.lowest).next() {
-            return Some(slot);
-        }
-        let least = slots_in(&self.all).map(|k| load.per_cable(k)).min()?;
-        for k in slots_in(&self.all).filter(|&k| load.per_cable(k) == least) {
-            self.lowest[k / 64] |= 1 << (k % 64);
-        }
-        slots_in(&self.lowest).next()
-    }
-}
-
-/// Slots of a mask, ascending.
+/// The slot with so many of the mask before it.
 #[inline(always)]
-fn slots_in<const W: usize>(mask: &Mask<W>) -> impl Iterator<Item = usize> + '_ {
-    mask.iter()
+fn nth<const W: usize>(mask: &Mask<W>, n: u32) -> Option<usize> {
+    let slots = mask
+        .iter()
         .enumerate()
-        .flat_map(|(w, &word)| Bits(word).map(move |bit| w * 64 + bit))
-}
-
-/// One slot of a mask, another for another `turn`.
-fn after<const W: usize>(mask: Mask<W>, turn: usize) -> Option<usize> {
-    let count: u32 = mask.iter().map(|word| word.count_ones()).sum();
-    slots_in(&mask).nth(turn % (count as usize).max(1))
+        .flat_map(|(w, &word)| Bits(word).map(move |bit| w * 64 + bit));
+    slots.take(n as usize + 1).last()
 }
 
 /// Keeps what is installed where it is still right.
@@ -342,12 +227,11 @@ fn gained(topo: &Topology, graph: &Graph, fresh: &[Lft], previous: &Previous) ->
             )
         })
         .collect();
-    let has = |mask: &Mask<4>, p: PortNum| mask[p.index() / 64] >> (p.index() % 64) & 1 == 1;
     (0..graph.len()).any(|v| {
         topo.links(SwitchIdx::at(v)).iter().any(|l| {
-            has(&used[v].0, l.port)
-                && !has(&used[v].1, l.port)
-                && !has(&used[l.peer.index()].1, l.peer_port)
+            has(&used[v].0, l.port.index())
+                && !has(&used[v].1, l.port.index())
+                && !has(&used[l.peer.index()].1, l.peer_port.index())
         })
     })
 }

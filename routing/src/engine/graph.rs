@@ -109,6 +109,15 @@ impl Graph {
         self.slots.len()
     }
 
+    /// Neighbours of the switch that has most.
+    pub(crate) fn most_slots(&self) -> usize {
+        self.slot_base
+            .windows(2)
+            .map(|w| w[1] - w[0])
+            .max()
+            .unwrap_or(0)
+    }
+
     /// Ports of a slot, ascending.
     pub(crate) fn ports(&self, slot: Slot) -> &[u8] {
         &self.ports[slot.ports_from..slot.ports_to]

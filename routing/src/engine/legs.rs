@@ -8,11 +8,12 @@
 //!
 //! Up/down routing with one next hop per (switch, destination) must not let a packet climb after it
 //! went down, whoever sent it. The rule: a switch that has a way down, and to which a switch above
-//! may send packets for this destination, goes down. Any other switch may climb where that is no
-//! longer than going down.
+//! must send packets for this destination, goes down. Any other switch may climb where that is no
+//! longer than going down; where it may, no switch above sends it such packets.
 
 use rayon::prelude::*;
 
+use super::RouteError;
 use super::graph::{Graph, Slot};
 
 /// The number type of a cell.
@@ -61,6 +62,16 @@ cell!(u16);
 /// Distances did not fit the cell type: take a larger one.
 #[derive(Debug)]
 pub(crate) struct CellOverflow;
+
+/// Runs the same with cells of one byte and, if hops do not fit, of two.
+pub(crate) fn smallest_cells<T>(
+    narrow: impl FnOnce() -> Result<T, CellOverflow>,
+    wide: impl FnOnce() -> Result<T, CellOverflow>,
+) -> Result<T, RouteError> {
+    narrow()
+        .or_else(|CellOverflow| wide())
+        .map_err(|CellOverflow| RouteError::TooDeep)
+}
 
 /// The matrix of cells.
 #[derive(Debug)]
@@ -144,7 +155,7 @@ impl<C: Cell> Legs<C> {
                 let sums = climb.iter_mut().zip(&mut wanted);
                 for ((own, &a), (up, wanted)) in row.iter().zip(above).zip(sums) {
                     *up = (*up).min(a.climb());
-                    *wanted |= a.down() == own.farther();
+                    *wanted |= a == own.farther();
                 }
             }
             let sums = climb.iter().zip(&wanted);

@@ -1,13 +1,13 @@
 //! Shortest paths, balanced, with nothing against credit loops: fine on trees, refused by the proof
 //! on rings and tori.
 
+use super::deal::Deal;
 use super::fill::fill;
 use super::graph::Graph;
-use super::legs::{Cell, CellOverflow, Legs};
-use super::order::Closeness;
-use super::{Engine, Previous, Request, RouteError, Routing, Trees};
+use super::legs::{Cell, CellOverflow, Legs, smallest_cells};
+use super::{Engine, Request, RouteError, Routing, Trees, ordered};
 use crate::lanes::Lanes;
-use crate::topology::Topology;
+use crate::structure::tree::{Tree, tree_in};
 
 /// The `minhop` engine.
 #[derive(Debug, Clone, Copy)]
@@ -19,26 +19,29 @@ impl Engine for MinHop {
     }
 
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
-        let (topo, previous) = (request.topo, request.previous);
-        let graph = Graph::new(topo);
+        let (topo, hints) = (request.topo, request.hints);
+        let graph = Graph::with_ids(topo, &hints.ids);
         graph.connected()?;
-        route_in::<u8>(topo, &graph, previous)
-            .or_else(|CellOverflow| route_in::<u16>(topo, &graph, previous))
-            .map_err(|CellOverflow| RouteError::TooDeep)
+        let tree = tree_in(topo, &graph, hints)
+            .ok()
+            .filter(|_| !ordered::balance_is_given(hints));
+        smallest_cells(
+            || route_in::<u8>(request, &graph, tree.as_ref()),
+            || route_in::<u16>(request, &graph, tree.as_ref()),
+        )
     }
 }
 
 fn route_in<C: Cell>(
-    topo: &Topology,
+    request: &Request<'_>,
     graph: &Graph,
-    previous: &Previous,
+    tree: Option<&Tree>,
 ) -> Result<Routing, CellOverflow> {
     let legs = Legs::<C>::shortest(graph)?;
-    let closeness = Closeness::new(graph, &legs);
-    let tables = fill(topo, graph, &legs, &closeness.class, previous);
+    let deal = tree.map(|tree| Deal::new(request.topo, graph, tree, request.hints, &legs));
     Ok(Routing {
         engine: "minhop",
-        tables,
+        tables: fill(request, graph, &legs, deal.as_ref()),
         lanes: Lanes::single(),
         order: None,
         trees: Trees::Search,

@@ -5,14 +5,20 @@
 //! engine; what engines share is in `legs` (who may be the next hop), `order` (which end of a link
 //! is up) and `fill` (which next hop is taken).
 
+mod deal;
+mod dmodc;
+mod dnup;
 mod file;
 mod fill;
+mod ftree;
 pub(crate) mod graph;
 mod legs;
 mod minhop;
 mod nue;
 mod order;
+mod ordered;
 mod sssp;
+mod spread;
 mod updn;
 
 use std::sync::{Arc, LazyLock};
@@ -20,6 +26,9 @@ use std::sync::{Arc, LazyLock};
 use ferrosm_mad::ids::PortNum;
 
 pub use file::File;
+pub use dmodc::Dmodc;
+pub use dnup::DownUp;
+pub use ftree::FatTree;
 pub use minhop::MinHop;
 pub use nue::Nue;
 pub use sssp::Sssp;
@@ -231,12 +240,15 @@ pub enum RouteError {
 }
 
 /// All engines, by name.
-pub const ENGINE_NAMES: &[&str] = &["updn", "minhop", "sssp", "nue", "file"];
+pub const ENGINE_NAMES: &[&str] = &["dmodc", "dnup", "ftree", "updn", "minhop", "sssp", "nue", "file"];
 
 /// The engine of this name.
 #[must_use]
 pub fn engine_by_name(name: &str) -> Option<Box<dyn Engine>> {
     match name {
+        "dmodc" => Some(Box::new(Dmodc)),
+        "dnup" => Some(Box::new(DownUp)),
+        "ftree" => Some(Box::new(FatTree)),
         "updn" => Some(Box::new(UpDown)),
         "minhop" => Some(Box::new(MinHop)),
         "sssp" => Some(Box::new(Sssp)),

@@ -16,6 +16,7 @@ use std::collections::BinaryHeap;
 
 use super::graph::Graph;
 use super::legs::{Cell, Legs};
+use crate::structure::tree::{Tree, distances};
 
 /// Steps of rounded closeness per hop.
 const STEPS_PER_HOP: u64 = 4;
@@ -29,6 +30,10 @@ pub(crate) enum Strategy {
     CentreFirstExact,
     /// Breadth first from the switch that is closest to the end ports.
     BreadthFirst,
+    /// The levels of a tree.
+    Levels,
+    /// From the roots that the operator gave.
+    Roots,
     /// As in the run before, as far as its switches are still there and connected; new ones come last.
     Kept,
 }
@@ -47,6 +52,8 @@ impl Strategy {
             Self::CentreFirst => "centre first",
             Self::CentreFirstExact => "centre first, exact",
             Self::BreadthFirst => "breadth first",
+            Self::Levels => "by levels",
+            Self::Roots => "from the given roots",
             Self::Kept => "as before",
         }
     }
@@ -58,7 +65,7 @@ pub(crate) struct Closeness {
     /// Sum of hops to all end ports (to all switches, where there are no end ports).
     sum: Vec<u64>,
     /// The mean, rounded to quarters of a hop.
-    pub(crate) class: Vec<u32>,
+    class: Vec<u32>,
     /// Whether many end ports hang here, for this fabric: among equals, those are below.
     crowded: Vec<bool>,
 }
@@ -113,30 +120,62 @@ impl Closeness {
                     .copied()
                     .flatten()
                     .map_or(usize::MAX, |place| place as usize),
-                Strategy::CentreFirst | Strategy::CentreFirstExact => 0,
+                _ => 0,
             };
             let close = match strategy {
-                Strategy::CentreFirst | Strategy::Kept => u64::from(self.class[v]),
                 Strategy::CentreFirstExact | Strategy::BreadthFirst => self.sum[v],
+                _ => u64::from(self.class[v]),
             };
-            Reverse((first, close, self.crowded[v], depth, graph.lid_rank[v]))
+            (first, close, self.crowded[v])
         };
-        let mut placed = vec![false; graph.len()];
-        let mut order = Vec::with_capacity(graph.len());
-        let mut frontier = BinaryHeap::new();
-        if let Some(top) = (0..graph.len()).max_by_key(|&v| key(v, 0)) {
-            frontier.push(key(top, 0));
-            placed[top] = true;
+        grown(graph, key)
+    }
+}
+
+/// The levels of a tree, the highest first; what hangs behind a leaf comes after it. The few leaves that come before
+/// spines, so that all of these hang together, are those with most neighbours.
+pub(crate) fn by_levels(graph: &Graph, tree: &Tree) -> Vec<usize> {
+    grown(graph, |v, _| {
+        let neighbours = Reverse(graph.slots(v).len());
+        (Reverse(tree.rank[v]), tree.hanging[v], neighbours)
+    })
+}
+
+/// The farthest from some switches first, or the nearest.
+pub(crate) fn by_distance(
+    graph: &Graph,
+    from: impl Iterator<Item = usize>,
+    farthest_first: bool,
+) -> Vec<usize> {
+    let hops = distances(graph, from);
+    grown(graph, |v, _| {
+        if farthest_first {
+            u32::MAX - hops[v]
+        } else {
+            hops[v]
         }
-        while let Some(Reverse((.., depth, rank))) = frontier.pop() {
-            let v = graph.by_lid[rank];
-            order.push(v);
-            for slot in graph.slots(v) {
-                if !std::mem::replace(&mut placed[slot.peer], true) {
-                    frontier.push(key(slot.peer, depth + 1));
-                }
+    })
+}
+
+/// All switches from one top switch, small keys first as far as every one hangs on one before it. Keys are made of a
+/// switch and its depth.
+fn grown<K: Ord>(graph: &Graph, key: impl Fn(usize, usize) -> K) -> Vec<usize> {
+    let entry = |v: usize, depth: usize| Reverse((key(v, depth), depth, graph.lid_rank[v]));
+    let mut placed = vec![false; graph.len()];
+    let mut order = Vec::with_capacity(graph.len());
+    let mut frontier = BinaryHeap::new();
+    if let Some(top) = (0..graph.len()).max_by_key(|&v| entry(v, 0)) {
+        frontier.push(entry(top, 0));
+        placed[top] = true;
+    }
+    while let Some(Reverse((_, depth, rank))) = frontier.pop() {
+        let v = graph.by_lid[rank];
+        order.push(v);
+        for slot in graph.slots(v) {
+            if !std::mem::replace(&mut placed[slot.peer], true) {
+                frontier.push(entry(slot.peer, depth + 1));
             }
         }
-        order
     }
+    order
 }

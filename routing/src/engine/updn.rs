@@ -5,13 +5,14 @@
 //! never climbs again. Several ways to order are tried and the one with the shortest paths between
 //! end ports is taken, so trees keep all their shortest paths, and tori and random graphs lose few.
 
+use super::deal::Deal;
 use super::fill::fill;
 use super::graph::Graph;
-use super::legs::{Cell, CellOverflow, Legs};
-use super::order::{Closeness, Strategy};
-use super::{Engine, Previous, Request, RouteError, Routing, Trees};
-use crate::lanes::Lanes;
-use crate::topology::{SwitchIdx, Topology};
+use super::legs::{Cell, CellOverflow, Legs, smallest_cells};
+use super::order::{Closeness, Strategy, by_distance, by_levels};
+use super::{Engine, Request, RouteError, Routing, ordered};
+use crate::structure::tree::{Tree, tree_in};
+use crate::topology::SwitchIdx;
 
 /// The `updn` engine: the default, and the last resort.
 #[derive(Debug, Clone, Copy)]
@@ -23,12 +24,13 @@ impl Engine for UpDown {
     }
 
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
-        let (topo, previous) = (request.topo, request.previous);
-        let graph = Graph::new(topo);
+        let graph = Graph::with_ids(request.topo, &request.hints.ids);
         graph.connected()?;
-        route_in::<u8>(topo, &graph, previous)
-            .or_else(|CellOverflow| route_in::<u16>(topo, &graph, previous))
-            .map_err(|CellOverflow| RouteError::TooDeep)
+        let tree = tree_in(request.topo, &graph, request.hints).ok();
+        smallest_cells(
+            || route_in::<u8>(request, &graph, tree.as_ref()),
+            || route_in::<u16>(request, &graph, tree.as_ref()),
+        )
     }
 }
 
@@ -42,21 +44,28 @@ struct Candidate<C> {
 }
 
 fn route_in<C: Cell>(
-    topo: &Topology,
+    request: &Request<'_>,
     graph: &Graph,
-    previous: &Previous,
+    tree: Option<&Tree>,
 ) -> Result<Routing, CellOverflow> {
+    let (topo, previous, hints) = (request.topo, request.previous, request.hints);
     let (closeness, least) = {
         let shortest = Legs::<C>::shortest(graph)?;
         (Closeness::new(graph, &shortest), shortest.host_hops(graph))
     };
+    let kept = previous.order.iter().any(Option::is_some);
+    let strategies = if hints.roots.is_empty() {
+        let kept = kept.then_some(Strategy::Kept);
+        let levels = tree.map(|_| Strategy::Levels);
+        kept.into_iter()
+            .chain(levels)
+            .chain(Strategy::FRESH)
+            .collect()
+    } else {
+        vec![Strategy::Roots]
+    };
     let mut best: Option<Candidate<C>> = None;
-    let kept = previous
-        .order
-        .iter()
-        .any(Option::is_some)
-        .then_some(Strategy::Kept);
-    for strategy in kept.into_iter().chain(Strategy::FRESH) {
+    for strategy in strategies {
         // A later strategy must win clearly: small changes of the fabric must not change the
         // order, because nearly every route depends on it.
         if best
@@ -65,7 +74,13 @@ fn route_in<C: Cell>(
         {
             break;
         }
-        let order = closeness.order(graph, strategy, &previous.order);
+        let order = match (strategy, tree) {
+            (Strategy::Levels, Some(tree)) => by_levels(graph, tree),
+            (Strategy::Roots, _) => {
+                by_distance(graph, hints.roots.iter().map(|r| r.index()), false)
+            }
+            _ => closeness.order(graph, strategy, &previous.order),
+        };
         let legs = Legs::up_down(graph, &order)?;
         let hops = legs.host_hops(graph);
         if best
@@ -87,33 +102,27 @@ fn route_in<C: Cell>(
         hops,
     }) = best
     else {
-        return Ok(Routing {
-            engine: "updn",
-            tables: Vec::new(),
-            lanes: Lanes::single(),
-            order: None,
-            trees: Trees::Search,
-            notes: Vec::new(),
-        });
+        return Ok(ordered::routing(
+            "updn",
+            Vec::new(),
+            &[],
+            Vec::new(),
+            Vec::new(),
+        ));
     };
-    let tables = fill(topo, graph, &legs, &closeness.class, previous);
-    let top = order.first().copied().unwrap_or(0);
-    let places = places(
-        &order,
-        if strategy == Strategy::Kept {
-            &previous.order
-        } else {
-            &[]
-        },
-    );
-    let mut order_places = vec![0; order.len()];
-    for (place, &v) in (0u32..).zip(&order) {
-        order_places[v] = place;
-    }
+    let deal = tree
+        .filter(|_| !ordered::balance_is_given(hints))
+        .map(|tree| Deal::new(topo, graph, tree, hints, &legs));
+    let tables = fill(request, graph, &legs, deal.as_ref());
+    let before: &[Option<u32>] = if strategy == Strategy::Kept {
+        &previous.order
+    } else {
+        &[]
+    };
     let mut notes = Vec::new();
-    if graph.len() > 0 {
+    if let Some(&top) = order.first() {
         notes.push(format!(
-            "top of the order is the switch with LID {}, the closest to the end ports; order: {}",
+            "top of the order is the switch with LID {}; order: {}",
             topo.lid(SwitchIdx::at(top)),
             strategy.describe()
         ));
@@ -124,14 +133,8 @@ fn route_in<C: Cell>(
             (hops - least) as f64 * 100.0 / least as f64
         ));
     }
-    Ok(Routing {
-        engine: "updn",
-        tables,
-        lanes: Lanes::single(),
-        trees: Trees::Ordered(order_places),
-        order: Some(places),
-        notes,
-    })
+    let kept = places(&order, before);
+    Ok(ordered::routing("updn", tables, &order, kept, notes))
 }
 
 /// Each switch's place, to be remembered. A switch that had one keeps it, also where a lost cable made another go before

@@ -16,6 +16,7 @@ use petgraph::unionfind::UnionFind;
 use ferrosm_mad::ids::PortNum;
 
 pub use columns::NONE as NO_COLUMN;
+pub(crate) use ranks::distances;
 
 use crate::engine::graph::Graph;
 use crate::hints::Hints;
@@ -136,6 +137,12 @@ pub(crate) fn tree_in(topo: &Topology, graph: &Graph, hints: &Hints) -> Result<T
         service_ports,
         rank,
     })
+}
+
+/// Switches with end ports, aggregation nodes aside.
+pub(crate) fn with_hosts(topo: &Topology) -> Vec<usize> {
+    let weight = weights(topo, &Hints::default(), &service_ports(topo));
+    (0..weight.len()).filter(|&v| weight[v] > 0).collect()
 }
 
 /// The port, if there is one, on which more than half of all switches without a crowd have an end port: by number of

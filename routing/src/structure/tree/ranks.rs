@@ -81,7 +81,7 @@ pub(super) fn below_roots(graph: &Graph, roots: &[usize]) -> Ranks {
 }
 
 /// Hops to the nearest of some switches.
-pub(super) fn distances(graph: &Graph, from: impl Iterator<Item = usize>) -> Vec<u32> {
+pub(crate) fn distances(graph: &Graph, from: impl Iterator<Item = usize>) -> Vec<u32> {
     let mut hops = vec![FAR; graph.len()];
     let mut queue: VecDeque<usize> = from.collect();
     queue.iter().for_each(|&v| hops[v] = 0);

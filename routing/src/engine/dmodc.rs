@@ -1,0 +1,57 @@
+//! Fat-tree routing that goes on working on what is left of a tree: any PGFT, with whatever is lost, missing, extra or
+//! hung behind it.
+//!
+//! The levels give an order of all switches; up and down this order is free of credit loops and connects every pair,
+//! also where only a way over a leaf is left. Among the legal next hops destinations are dealt by their number in the
+//! order of leaves (see `deal`). After Gliksberg and others (Dmodc, 2020).
+
+use super::graph::Graph;
+use super::order::by_levels;
+use super::{Engine, Request, RouteError, Routing, ordered};
+use crate::structure::tree::{Tree, tree_in};
+
+/// The `dmodc` engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Dmodc;
+
+impl Engine for Dmodc {
+    fn name(&self) -> &'static str {
+        "dmodc"
+    }
+
+    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+        let graph = Graph::with_ids(request.topo, &request.hints.ids);
+        graph.connected()?;
+        let tree = tree_in(request.topo, &graph, request.hints).map_err(RouteError::Shape)?;
+        let notes = vec![describe(&tree)];
+        let order = by_levels(&graph, &tree);
+        ordered::route(self.name(), request, &graph, &order, Some(&tree), notes)
+    }
+}
+
+/// One sentence about a tree.
+pub(crate) fn describe(tree: &Tree) -> String {
+    let arities: Vec<String> = tree.arity[..tree.levels().saturating_sub(1)]
+        .iter()
+        .map(u32::to_string)
+        .collect();
+    let mut text = format!(
+        "a tree of {} levels with {} leaves and {} roots",
+        tree.levels(),
+        tree.leaves.len(),
+        tree.roots.len()
+    );
+    if !arities.is_empty() {
+        text += &format!("; columns above each level: {}", arities.join(", "));
+    }
+    if tree.level_cables > 0 {
+        text += &format!("; {} cables join switches of one level", tree.level_cables);
+    }
+    if tree.pairs.1 < tree.pairs.0 {
+        text += &format!(
+            "; {} pairs of end ports have no way up and down it",
+            tree.pairs.0 - tree.pairs.1
+        );
+    }
+    text
+}
