@@ -4,7 +4,7 @@
 //! They share nothing with what writes them, and refuse rows that they cannot read: a silent gap would make the judge too
 //! kind. They decide nothing; [`crate::routing_judge`] does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -30,16 +30,17 @@ pub struct Node {
 pub struct Dumps {
     /// By node GUID.
     pub nodes: BTreeMap<u64, Node>,
-    /// Node GUIDs by node GUID and by port GUID.
-    pub owners: BTreeMap<u64, u64>,
+    /// Ports by their GUID; a switch's by port 0.
+    pub owners: BTreeMap<u64, End>,
     /// Each cable twice.
     pub cables: BTreeMap<End, End>,
     /// Tables by node GUID: a byte for each LID from 0, [`NOWHERE`] where there is no row.
     pub tables: BTreeMap<u64, Vec<u8>>,
     /// VLs of the 16 SLs by node GUID, port in, port out; `None` without a file: VL = SL.
     pub vls: Option<BTreeMap<(u64, u8, u8), [u8; SLS]>>,
-    /// SLs of paths by the sender's node GUID and the LID that it sends to; `None` without a file: SL 0.
-    pub sls: Option<BTreeMap<u64, Vec<u8>>>,
+    /// SLs of paths by the sender's port (0: any port of the node) and the LID that it sends to; `None` without a file:
+    /// SL 0.
+    pub sls: Option<BTreeMap<End, Vec<u8>>>,
 }
 
 /// Where the files of a run are.
@@ -74,11 +75,27 @@ impl Dumps {
         Ok(dumps)
     }
 
-    /// Highest LID of any port.
+    /// The SL of packets from a port to a LID; `None` where a file has none for it.
     #[must_use]
-    pub fn top_lid(&self) -> u16 {
-        let lids = self.nodes.values().flat_map(|node| node.lids.values());
-        lids.copied().max().unwrap_or(0)
+    pub fn sl(&self, from: End, lid: u16) -> Option<u8> {
+        let Some(sls) = &self.sls else {
+            return Some(0);
+        };
+        let row = sls.get(&from).or_else(|| sls.get(&(from.0, 0)))?;
+        row.get(usize::from(lid))
+            .copied()
+            .filter(|&sl| sl != NOWHERE)
+    }
+
+    /// End nodes with ports on several switches, for which `ibdmchk` cannot keep SLs apart.
+    #[must_use]
+    pub fn end_nodes_on_several_switches(&self) -> usize {
+        let ends = self.nodes.iter().filter(|(_, node)| !node.switch);
+        let homes = ends.map(|(&guid, _)| {
+            let ports = self.cables.range((guid, 0)..=(guid, u8::MAX));
+            ports.map(|(_, there)| there.0).collect::<BTreeSet<u64>>()
+        });
+        homes.filter(|homes| homes.len() > 1).count()
     }
 
     /// `{ half } { half } PHY=.. LOG=.. SPD=..`
@@ -95,8 +112,7 @@ impl Dumps {
                 node.switch = end.switch;
                 let port = if end.switch { 0 } else { end.port };
                 node.lids.insert(port, end.lid);
-                self.owners.insert(end.port_guid, end.guid);
-                self.owners.insert(end.guid, end.guid);
+                self.owners.insert(end.port_guid, (end.guid, port));
             }
             let (from, to) = ((here.guid, here.port), (there.guid, there.port));
             if self.cables.insert(from, to).is_some() {
@@ -152,7 +168,7 @@ impl Dumps {
         for line in text.lines() {
             let bad = || bad(names::SL2VL, line);
             if let Some(guid) = heading(line) {
-                current = Some(self.node_of(guid.ok_or_else(bad)?).ok_or_else(bad)?);
+                current = Some(self.port_of(guid.ok_or_else(bad)?).ok_or_else(bad)?.0);
             } else if line.starts_with("0x") {
                 let (at, map) = packed_row(line).ok_or_else(bad)?;
                 vls.insert(at, map);
@@ -170,12 +186,12 @@ impl Dumps {
 
     /// `0xnodeguid dlid sl`; or a heading `Channel Adapter 0xportguid, ..` and rows `0xDLID : sl`.
     fn read_path_sls(&mut self, text: &str) -> Result<(), String> {
-        let mut sls: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+        let mut sls: BTreeMap<End, Vec<u8>> = BTreeMap::new();
         let mut current = None;
         for line in text.lines() {
             let bad = || bad(names::PATH_SL, line);
             if let Some(guid) = heading(line) {
-                current = Some(self.node_of(guid.ok_or_else(bad)?).ok_or_else(bad)?);
+                current = Some(self.port_of(guid.ok_or_else(bad)?).ok_or_else(bad)?);
                 continue;
             }
             if line.trim().is_empty() || line.starts_with('#') {
@@ -184,20 +200,25 @@ impl Dumps {
             let words: Vec<&str> = line.split_whitespace().collect();
             let row = match words.as_slice() {
                 [lid, ":", sl] => (current, hex64(lid), sl.parse().ok()),
-                [guid, lid, sl] => (hex64(guid), lid.parse().ok(), sl.parse().ok()),
+                [guid, lid, sl] => (
+                    hex64(guid).map(|guid| (guid, 0)),
+                    lid.parse().ok(),
+                    sl.parse().ok(),
+                ),
                 _ => (None, None, None),
             };
-            let (Some(guid), Some(lid), Some(sl)) = row else {
+            let (Some(from), Some(lid), Some(sl)) = row else {
                 return Err(bad());
             };
             let lid = u16::try_from(lid).map_err(|_| bad())?;
-            put(sls.entry(guid).or_default(), lid, sl);
+            put(sls.entry(from).or_default(), lid, sl);
         }
         self.sls = Some(sls);
         Ok(())
     }
 
-    fn node_of(&self, guid: u64) -> Option<u64> {
+    /// The port that has this GUID.
+    fn port_of(&self, guid: u64) -> Option<End> {
         self.owners.get(&guid).copied()
     }
 }
@@ -370,11 +391,12 @@ mod tests {
             identity
         );
         dumps.read_path_sls("0x0000000000000010 7 3\n").unwrap();
-        assert_eq!(dumps.sls.as_ref().unwrap()[&0x10][7], 3);
+        assert_eq!(dumps.sl((0x10, 1), 7), Some(3));
         dumps
             .read_path_sls("Channel Adapter 0x0000000000000011, base LID 7, \"n1\"\n0x0007 : 4\n")
             .unwrap();
-        assert_eq!(dumps.sls.as_ref().unwrap()[&0x10][7], 4);
+        assert_eq!(dumps.sl((0x10, 1), 7), Some(4));
+        assert_eq!(dumps.sl((0x10, 1), 6), None);
         assert!(dumps.read_path_sls("0x10 7").is_err());
     }
 }

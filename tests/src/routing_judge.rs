@@ -118,8 +118,8 @@ struct Plan<'a> {
     tables: Vec<&'a [u8]>,
     /// What is behind each port of each switch: a switch and its port.
     next: Vec<HashMap<u8, (usize, u8)>>,
-    /// End nodes at each switch: the switch's port and the node's GUID.
-    senders: Vec<Vec<(u8, u64)>>,
+    /// Ports of end nodes at each switch, with the switch's port.
+    senders: Vec<Vec<(u8, End)>>,
     owners: Vec<(u16, End)>,
     index: HashMap<u64, usize>,
     cables: &'a BTreeMap<End, End>,
@@ -158,7 +158,7 @@ impl<'a> Plan<'a> {
                 Some(&there) => {
                     next[switch].insert(port, (there, peer_port));
                 }
-                None => senders[switch].push((port, peer)),
+                None => senders[switch].push((port, (peer, peer_port))),
             }
         }
         let owned = |(&guid, node): (&u64, &crate::routing_dumps::Node)| {
@@ -296,20 +296,14 @@ fn follow(
         if (from, entry) == (to.switch, to.port) {
             continue;
         }
-        let sl = match &dumps.sls {
-            None => 0,
-            Some(sls) => match sls
-                .get(&sender)
-                .and_then(|row| row.get(usize::from(to.lid)))
-            {
-                Some(&sl) if sl != NOWHERE => sl,
-                // Paths to a switch's own LID are management's, and files may leave them out.
-                _ if to.port == 0 => continue,
-                _ => {
-                    verdict.fault(|| format!("no SL from node {sender:016x} to LID {}", to.lid));
-                    continue;
-                }
-            },
+        let sl = match dumps.sl(sender, to.lid) {
+            Some(sl) => sl,
+            // Paths to a switch's own LID are management's, and files may leave them out.
+            None if to.port == 0 => continue,
+            None => {
+                verdict.fault(|| format!("no SL from {sender:x?} to LID {}", to.lid));
+                continue;
+            }
         };
         let (mut at, mut input, mut before) = (from, entry, None);
         loop {
