@@ -2,6 +2,7 @@
 //!
 //! Only what the command line looks like: what commands do is in [`crate::commands`].
 
+mod routing;
 mod simulation;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use ferrosm_mad::ids::PortGuid;
 
 use crate::config::value::{Bounded, Engine, Hex64};
 use crate::config::{LogFormat, RawConfig};
+pub use routing::{ExplainArgs, FileArgs, HintArgs, RouteArgs};
 pub use simulation::{AttachArgs, SimArgs, SimCtlArgs, SocketArgs};
 
 /// An InfiniBand subnet manager.
@@ -48,6 +50,8 @@ pub enum Command {
     Topology(TopologyArgs),
     /// Route a fabric on paper and prove it: reachability, loops, credit loops, balance.
     Route(RouteArgs),
+    /// Why a fabric on paper is routed as it is, and which way packets go from one place to another.
+    Explain(ExplainArgs),
     /// Check or print configuration.
     Config(ConfigArgs),
     /// Completions for a shell, on standard output.
@@ -84,9 +88,13 @@ pub struct SmArgs {
     /// Print the report of each sweep as JSON on standard output, one line each.
     #[arg(long)]
     pub json: bool,
-    /// Routing engines in the order in which they are tried.
+    /// Routing engines in the order in which they are tried; `auto` recognises the fabric, `no_fallback` forbids the
+    /// last resort.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub engine: Option<Vec<Engine>>,
+    /// Data lanes that routing may use; all that cables have if not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=15))]
+    pub vls: Option<u8>,
     /// 2^N LIDs per channel adapter port.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=7))]
     pub lmc: Option<u8>,
@@ -96,7 +104,7 @@ pub struct SmArgs {
     /// Keep LIDs over restarts in this directory.
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// Write opensm-subnet.lst, opensm.fdbs and opensm-lfts.dump there after each clean sweep.
+    /// Write the fabric and its tables there in OpenSM's forms after each clean sweep.
     #[arg(long, value_name = "DIR")]
     pub dump_dir: Option<PathBuf>,
     /// Record every MAD for Wireshark.
@@ -182,31 +190,6 @@ pub enum TopologyFormat {
     Table,
 }
 
-/// Flags of `route`.
-#[derive(Debug, Clone, Args)]
-pub struct RouteArgs {
-    /// A file in ibnetdiscover's form, or a shape such as fat-tree:8.
-    #[arg(long, value_name = "FILE|SPEC")]
-    pub from: String,
-    /// Routing engines in the order in which they are tried.
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "updn"
-    )]
-    pub engine: Vec<Engine>,
-    /// Virtual lanes that an engine may use.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=15))]
-    pub vls: u8,
-    /// Write opensm-subnet.lst, opensm.fdbs and opensm-lfts.dump there.
-    #[arg(long, value_name = "DIR")]
-    pub dump_dir: Option<PathBuf>,
-    /// As JSON.
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// Flags of `config`.
 #[derive(Debug, Clone, Args)]
 pub struct ConfigArgs {
@@ -255,6 +238,9 @@ impl SmArgs {
         if let Some(engines) = &self.engine {
             raw.routing.engines.clone_from(engines);
         }
+        if let Some(vls) = self.vls {
+            raw.routing.vls = Bounded::clamped(vls.into());
+        }
         if let Some(lmc) = self.lmc {
             raw.lids.lmc = Bounded::clamped(lmc.into());
         }
@@ -297,7 +283,7 @@ mod tests {
     #[test]
     fn flags_of_run_land_in_the_configuration() {
         let cli = parse(
-            "ferrosm run --once --ca mlx5_0 --port 1 --engine updn,minhop --lmc 2 --priority 14 --state-dir s \
+            "ferrosm run --once --ca mlx5_0 --port 1 --engine updn,no_fallback --vls 4 --lmc 2 --priority 14 --state-dir s \
              --dump-dir d --capture c.pcapng --log-format json --log-level debug",
         );
         let Command::Run(args) = cli.unwrap().command else {
@@ -309,7 +295,8 @@ mod tests {
         assert!(args.sm.once);
         assert_eq!((raw.port.ca.as_str(), raw.port.number.get()), ("mlx5_0", 1));
         let engines: Vec<&str> = raw.routing.engines.iter().map(Engine::name).collect();
-        assert_eq!(engines, ["updn", "minhop"]);
+        assert_eq!(engines, ["updn", "no_fallback"]);
+        assert_eq!(raw.routing.vls.get(), 4);
         assert_eq!((raw.lids.lmc.get(), raw.sm.priority.get()), (2, 14));
         assert_eq!(raw.files.state_dir, "s");
         assert_eq!(
@@ -341,6 +328,10 @@ mod tests {
             "ferrosm run --ca a --port-guid 0x1",
             "ferrosm run --lmc 8",
             "ferrosm run --engine zigzag",
+            "ferrosm run --vls 16",
+            "ferrosm route --from x --vls 0",
+            "ferrosm route --from x --sl2vl-file y",
+            "ferrosm explain --from x n1",
             "ferrosm topology --from x --ca a",
             "ferrosm route",
             "ferrosm config print --default --effective",

@@ -10,8 +10,10 @@
 //! | [`commands`] | one module per command |
 //! | [`config`] | the configuration file: reading, checking, printing, reloading |
 //! | [`driver`] | the loop that owns a `SubnetManager` |
+//! | [`paper`] | a fabric on paper, routed |
 //! | [`port`] | what the driver sends and receives by |
 //! | [`simulator`] | the server of a simulated fabric |
+//! | [`side_files`] | what OpenSM's side files say |
 //! | [`state`] | what is kept over restarts |
 //! | [`output`] | renderers: tables, ibnet, json, dot, svg, reports |
 //! | `verbs` | device attributes and asynchronous events (with the feature of that name) |
@@ -27,7 +29,9 @@ pub mod driver;
 pub mod dump;
 pub mod failure;
 pub mod output;
+pub mod paper;
 pub mod port;
+pub mod side_files;
 pub mod simulator;
 pub mod state;
 #[cfg(test)]

@@ -271,6 +271,81 @@ fn what_topology_writes_topology_reads() {
     assert_eq!((code, first), (Some(0), second), "{err}");
 }
 
+/// What route says as JSON, and the files that it leaves, which the engine `file` takes again.
+#[test]
+fn routes_on_paper_are_measured_dumped_and_read_back() {
+    let dir = Scratch::new("route");
+    let dumps = dir.0.join("dumps").display().to_string();
+    let args = [
+        "route",
+        "--from",
+        "fat-tree:4",
+        "--engine",
+        "minhop,updn",
+        "--json",
+    ];
+    let (code, out, err) = told(&[&args[..], &["--dump-dir", &dumps]].concat());
+    assert_eq!(code, Some(0), "{err}");
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(document["quality"]["pairs"], 240);
+    assert_eq!(document["proof"]["max_hops"], 4);
+    assert_eq!(
+        (&document["lanes"]["used"], &document["vls_allowed"]),
+        (&1.into(), &8.into())
+    );
+    let lfts = format!("{dumps}/opensm-lfts.dump");
+    let file = [
+        "route",
+        "--from",
+        "fat-tree:4",
+        "--engine",
+        "file,no_fallback",
+    ];
+    let (code, out, err) = told(&[&file[..], &["--lfts-file", &lfts]].concat());
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("file"), "{out}");
+    let (code, _, err) = told(&file);
+    assert_eq!(code, Some(1));
+    assert!(
+        err.contains("an lfts_file such as opensm-lfts.dump is needed"),
+        "{err}"
+    );
+}
+
+/// A wrong side file is wrong configuration: status 78, with line and column.
+#[test]
+fn wrong_side_files_are_told_with_their_places() {
+    let dir = Scratch::new("side-file");
+    let roots = dir.file("roots", "0x1\nspine1\n");
+    let (code, out, err) = told(&["route", "--from", "fat-tree:4", "--root-guid-file", &roots]);
+    assert_eq!((code, out.as_str()), (Some(78), ""), "{err}");
+    assert!(err.contains("roots:2:1: `spine1` is no GUID"), "{err}");
+    let config = dir.file("f.toml", "[routing]\nroot-guid-file = \"roots\"\n");
+    let (code, _, err) = told(&["config", "check", &config]);
+    assert_eq!(code, Some(78), "{err}");
+    assert!(err.contains("roots:2:1: "), "{err}");
+}
+
+/// Why, and which way.
+#[test]
+fn ways_are_explained() {
+    let ask = |more: &[&str]| told(&[&["explain", "--from", "ring:5,1"][..], more].concat());
+    let (code, out, err) = ask(&[]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("Routed by "), "{out}");
+    let (code, out, err) = ask(&["--engine", "updn", "--json", "6", "7"]);
+    assert_eq!(code, Some(0), "{err}");
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(document["ways"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        document["ways"][0]["hops"][0]["in_port"],
+        serde_json::Value::Null
+    );
+    let (code, _, err) = ask(&["6", "nobody"]);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("is named `nobody`"), "{err}");
+}
+
 #[test]
 fn islands_are_told() {
     let (code, out, err) = told(&["demo", "ring:3,2;islands=2", "--once"]);

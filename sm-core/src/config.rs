@@ -94,7 +94,7 @@ impl Default for SmConfig {
             max_operational_vls: 5,
             local_phy_errors: 8,
             overrun_errors: 8,
-            engines: vec!["updn".to_owned()],
+            engines: vec![ferrosm_routing::select::AUTO.to_owned()],
             hints: Arc::default(),
             routing_vls: ferrosm_routing::DATA_VLS_MAX,
             sweep_interval: Duration::from_secs(10),

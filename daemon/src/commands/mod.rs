@@ -3,6 +3,7 @@
 pub mod attach;
 pub mod config;
 pub mod demo;
+pub mod explain;
 pub mod fabric;
 pub mod ports;
 pub mod route;
@@ -32,6 +33,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Command::Ports(args) => ports::run(&args),
         Command::Topology(args) => topology::run(&args),
         Command::Route(args) => route::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Completions { shell } => {
             let mut text = Vec::new();

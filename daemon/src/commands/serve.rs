@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ferrosm_core::plan::hints::GuidHints;
 use ferrosm_core::{
     Event, Input, LidMap, Progress, Restored, SmConfig, SubnetManager, SweepReport,
 };
@@ -102,6 +103,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         source,
         overlay,
         running: settings.raw.clone(),
+        hints: Arc::clone(&settings.sm.hints),
         bar: terminal.bar(),
         log,
     };
@@ -158,6 +160,8 @@ struct Operator {
     overlay: Overlay,
     /// The keys that are in force.
     running: RawConfig,
+    /// What side files said.
+    hints: Arc<GuidHints>,
     bar: Bar,
     log: log::Handle,
 }
@@ -238,7 +242,8 @@ impl Shell for Operator {
             Err(errors) => {
                 for e in errors.errors() {
                     let (line, column) = e.at.unzip();
-                    error!(file = %path.display(), line, column, what = e.what, "error in the configuration");
+                    let file = e.file.as_deref().unwrap_or(&path);
+                    error!(file = %file.display(), line, column, what = e.what, "error in the configuration");
                 }
                 error!(file = %path.display(), "configuration not reloaded, the last good one stays");
                 return None;
@@ -270,7 +275,12 @@ impl Operator {
     /// Takes new settings over, and tells what that means.
     fn adopt(&mut self, settings: Settings) -> Option<Input> {
         let changes = config::changes(&self.running, &settings.raw);
-        if changes.live.is_empty() && changes.restart.is_empty() {
+        let other_hints = settings.sm.hints != self.hints;
+        if other_hints {
+            info!("side files of routing say something else");
+            self.hints = Arc::clone(&settings.sm.hints);
+        }
+        if changes.live.is_empty() && changes.restart.is_empty() && !other_hints {
             info!("configuration read again, nothing changed, sweeping");
             return Some(Input::Resweep);
         }
@@ -318,13 +328,13 @@ impl Operator {
     /// Writes the dumps: with `once` here and now, otherwise beside the subnet manager.
     fn dump(&self, sm: &SubnetManager, dir: PathBuf) -> Result<(), Failure> {
         if self.options.once {
-            return dump::write(&View::of_subnet(sm.subnet()), &dir);
+            return dump::write(&View::of_manager(sm), &dir);
         }
         if self.dumping.swap(true, Ordering::AcqRel) {
             warn!("the last dump is still being written, this sweep is not dumped");
             return Ok(());
         }
-        let view = View::of_subnet(sm.subnet());
+        let view = View::of_manager(sm);
         let dumping = Arc::clone(&self.dumping);
         tokio::task::spawn_blocking(move || {
             if let Err(e) = dump::write(&view, &dir) {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
+    /// The file; `None` for the command line.
+    pub file: Option<PathBuf>,
     /// Line and column, both from 1; `None` where the error has no place in the file.
     pub at: Option<(usize, usize)>,
     /// What is wrong, and what would be right.
@@ -16,7 +18,6 @@ pub struct ConfigError {
 /// Everything that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigErrors {
-    path: Option<PathBuf>,
     errors: Vec<ConfigError>,
 }
 
@@ -24,10 +25,34 @@ impl ConfigErrors {
     /// One error about a file as a whole.
     #[must_use]
     pub fn single(path: &Path, what: String) -> Self {
-        Self {
-            path: Some(path.to_owned()),
-            errors: vec![ConfigError { at: None, what }],
-        }
+        let mut errors = Self::none();
+        errors.add(path, None, what);
+        errors
+    }
+
+    /// Nothing is wrong, so far.
+    pub(crate) const fn none() -> Self {
+        Self { errors: Vec::new() }
+    }
+
+    /// Whether nothing is wrong.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// Adds what is wrong with a file, at a line and column if it has a place.
+    pub(crate) fn add(&mut self, file: &Path, at: Option<(usize, usize)>, what: String) {
+        self.errors.push(ConfigError {
+            file: Some(file.to_owned()),
+            at,
+            what,
+        });
+    }
+
+    /// These errors, then others.
+    pub(crate) fn and(mut self, others: Self) -> Self {
+        self.errors.extend(others.errors);
+        self
     }
 
     /// Errors at byte ranges of a text, in the order of the text.
@@ -39,19 +64,17 @@ impl ConfigErrors {
         let mut errors: Vec<ConfigError> = found
             .into_iter()
             .map(|(span, what)| ConfigError {
+                file: path.map(Path::to_owned),
                 at: span.map(|s| line_column(text, s.start)),
                 what,
             })
             .collect();
         errors.sort_by(|a, b| (a.at, &a.what).cmp(&(b.at, &b.what)));
         errors.dedup();
-        Self {
-            path: path.map(Path::to_owned),
-            errors,
-        }
+        Self { errors }
     }
 
-    /// The errors in the order of the file.
+    /// The errors, each file's in its order.
     #[must_use]
     pub fn errors(&self) -> &[ConfigError] {
         &self.errors
@@ -64,7 +87,7 @@ impl fmt::Display for ConfigErrors {
             if i > 0 {
                 f.write_str("\n")?;
             }
-            match &self.path {
+            match &error.file {
                 Some(path) => write!(f, "{}", path.display())?,
                 None => f.write_str("command line")?,
             }
@@ -90,7 +113,7 @@ fn line_column(text: &str, offset: usize) -> (usize, usize) {
 }
 
 /// The known word that is nearest to what was typed, if one is near.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     typed: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

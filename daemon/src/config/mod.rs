@@ -13,7 +13,9 @@ mod settings;
 pub mod value;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+pub(crate) use error::nearest;
 pub use error::{ConfigError, ConfigErrors};
 pub use parse::parse;
 pub use print::{DEFAULT_FILE, effective};
@@ -21,11 +23,10 @@ pub use raw::{Files, LidRules, Links, Log, Port, RawConfig, Routing, Sm, SubnetK
 pub use reload::{Changes, changes};
 pub use settings::{LogFormat, LogSettings, PortChoice, Settings};
 
+use crate::side_files;
+
 /// Read by `ferrosm run` where no other file is named and this one exists.
 pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";
-
-/// Engines that a configuration may name.
-pub const KNOWN_ENGINES: &[&str] = ferrosm_routing::ENGINE_NAMES;
 
 /// Reads and checks a configuration file.
 ///
@@ -76,14 +77,17 @@ impl Source {
         self.path.as_deref()
     }
 
-    /// Lays flags over the file and checks what keys say together.
+    /// Lays flags over the file, checks what keys say together, and reads the side files.
     ///
     /// # Errors
-    /// Everything that is wrong, with the place of the key where the file has it.
+    /// Everything that is wrong, with the place of the key where the file has it, or the place in the side file.
     pub fn settle(&self, flags: impl FnOnce(&mut RawConfig)) -> Result<Settings, ConfigErrors> {
         let mut raw = self.raw.clone();
         flags(&mut raw);
-        settings::settle(raw).map_err(|found| {
+        let beside = self.path.as_deref().and_then(Path::parent);
+        let files = settings::side_files(&raw.routing, beside.unwrap_or(Path::new("")));
+        let hints = side_files::read(&files);
+        let settled = settings::settle(raw).map_err(|found| {
             ConfigErrors::new(
                 self.path.as_deref(),
                 &self.text,
@@ -91,6 +95,14 @@ impl Source {
                     (parse::position(&self.text, key), format!("{key}: {what}"))
                 }),
             )
-        })
+        });
+        match (settled, hints) {
+            (Ok(mut settings), Ok(hints)) => {
+                settings.sm.hints = Arc::new(hints);
+                Ok(settings)
+            }
+            (Err(keys), Err(files)) => Err(keys.and(files)),
+            (Err(errors), Ok(_)) | (Ok(_), Err(errors)) => Err(errors),
+        }
     }
 }

@@ -97,6 +97,32 @@ pub struct LidRules {
 pub struct Routing {
     /// In the order in which they are tried.
     pub engines: Vec<Engine>,
+    /// Data VLs that may be used; 0 for all that there are.
+    pub vls: Bounded<0, 15>,
+    /// Root switches; empty for none.
+    pub root_guid_file: String,
+    /// Ports of compute nodes; empty for none.
+    pub cn_guid_file: String,
+    /// Ports of I/O nodes; empty for none.
+    pub io_guid_file: String,
+    /// What tells switches of equal rank apart; empty for none.
+    pub ids_guid_file: String,
+    /// End ports that are routed first; empty for none.
+    pub guid_routing_order_file: String,
+    /// Hops that switch ports count as; empty for none.
+    pub hop_weights_file: String,
+    /// The order in which ports of a switch are tried; empty for none.
+    pub port_search_ordering_file: String,
+    /// Switch ports whose load does not count; empty for none.
+    pub port_prof_ignore_file: String,
+    /// The shape of a torus: torus-2QoS.conf; empty for none.
+    pub torus_config: String,
+    /// Forwarding tables for the engine `file`: opensm-lfts.dump; empty for none.
+    pub lfts_file: String,
+    /// VLs of SLs that go with them: opensm-sl2vl.dump; empty for none.
+    pub sl2vl_file: String,
+    /// SLs of paths that go with them: opensm-path-sl.dump; empty for none.
+    pub path_sl_file: String,
 }
 
 /// `[links]`.
@@ -217,6 +243,19 @@ impl Default for Routing {
                 .iter()
                 .filter_map(|name| name.parse().ok())
                 .collect(),
+            vls: Bounded::clamped(0),
+            root_guid_file: String::new(),
+            cn_guid_file: String::new(),
+            io_guid_file: String::new(),
+            ids_guid_file: String::new(),
+            guid_routing_order_file: String::new(),
+            hop_weights_file: String::new(),
+            port_search_ordering_file: String::new(),
+            port_prof_ignore_file: String::new(),
+            torus_config: String::new(),
+            lfts_file: String::new(),
+            sl2vl_file: String::new(),
+            path_sl_file: String::new(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the program acts on: checked values, grouped by who uses them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use core::time::Duration;
 
@@ -8,7 +9,9 @@ use ferrosm_core::config::SmConfig;
 use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid, PortNum};
 use serde::{Deserialize, Serialize};
 
-use super::raw::RawConfig;
+use super::raw::{RawConfig, Routing};
+use super::value::Engine;
+use crate::side_files::SideFiles;
 
 /// Everything that was decided, by default, file and flags.
 #[derive(Debug, Clone)]
@@ -117,10 +120,10 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
     ) {
         wrong("sm.poll-interval", "must be from \"100ms\" to \"1h\"");
     }
-    if raw.routing.engines.is_empty() {
+    if raw.routing.engines.iter().all(Engine::is_no_fallback) {
         wrong(
             "routing.engines",
-            "names no engine: at least one is needed, such as [\"updn\"]",
+            "names no engine: at least one is needed, such as [\"auto\"]",
         );
     }
     if raw.port.guid.0 != 0 && (!raw.port.ca.is_empty() || raw.port.number.get() != 0) {
@@ -164,6 +167,25 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
     })
 }
 
+/// The side files of a configuration; their names count from the directory `beside`.
+pub(super) fn side_files(keys: &Routing, beside: &Path) -> SideFiles {
+    let path = |name: &str| some_text(name).map(|name| beside.join(name));
+    SideFiles {
+        root_guid_file: path(&keys.root_guid_file),
+        cn_guid_file: path(&keys.cn_guid_file),
+        io_guid_file: path(&keys.io_guid_file),
+        ids_guid_file: path(&keys.ids_guid_file),
+        guid_routing_order_file: path(&keys.guid_routing_order_file),
+        hop_weights_file: path(&keys.hop_weights_file),
+        port_search_ordering_file: path(&keys.port_search_ordering_file),
+        port_prof_ignore_file: path(&keys.port_prof_ignore_file),
+        torus_config: path(&keys.torus_config),
+        lfts_file: path(&keys.lfts_file),
+        sl2vl_file: path(&keys.sl2vl_file),
+        path_sl_file: path(&keys.path_sl_file),
+    }
+}
+
 fn in_range(d: Duration, low: Duration, high: Duration) -> bool {
     (low..=high).contains(&d)
 }
@@ -194,8 +216,11 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
         max_operational_vls: raw.links.max_operational_vls.to(),
         local_phy_errors: raw.links.local_phy_errors.to(),
         overrun_errors: raw.links.overrun_errors.to(),
-        hints: std::sync::Arc::default(),
-        routing_vls: ferrosm_routing::DATA_VLS_MAX,
+        hints: Arc::default(),
+        routing_vls: match raw.routing.vls.to() {
+            0 => ferrosm_routing::DATA_VLS_MAX,
+            vls => vls,
+        },
         engines: raw
             .routing
             .engines
@@ -236,6 +261,34 @@ mod tests {
             "f.toml:2:22: subnet.m-key-protect-bits: protects nothing without subnet.m-key: set that too, or this to 0\n\
              f.toml:5:28: sweep.max-outstanding-per-node: is more than sweep.max-outstanding allows for all nodes together"
         );
+    }
+
+    /// Names count from the directory of the file; errors of keys and of side files are told together.
+    #[test]
+    fn side_files_are_read_with_the_file() {
+        let dir = crate::testing::TempDir::new("config-side-files");
+        let path = dir.path().join("f.toml");
+        let settle = |text: &str| {
+            Source::parse(&path, text.to_owned())
+                .unwrap()
+                .settle(|_| {})
+        };
+        std::fs::write(dir.path().join("roots"), "0x10\n").unwrap();
+        let text = "[routing]\nvls = 4\nroot-guid-file = \"roots\"\n";
+        let sm = settle(text).unwrap().sm;
+        assert_eq!(sm.hints.roots, [ferrosm_mad::ids::NodeGuid(0x10)]);
+        assert_eq!(sm.routing_vls, 4);
+
+        std::fs::write(dir.path().join("roots"), "0x10\nspine\n").unwrap();
+        let text = "[routing]\nengines = [\"no_fallback\"]\nroot-guid-file = \"roots\"\n";
+        let told = settle(text).unwrap_err().to_string();
+        let lines: Vec<&str> = told.lines().collect();
+        assert!(
+            lines[0].contains("f.toml:2:11: routing.engines: names no engine"),
+            "{told}"
+        );
+        assert!(lines[1].contains("roots:2:1: `spine` is no GUID"), "{told}");
+        assert_eq!(lines.len(), 2);
     }
 
     #[test]

@@ -163,7 +163,7 @@ impl<'de> Deserialize<'de> for Hex64 {
     }
 }
 
-/// The name of a routing engine that exists.
+/// What may stand in a list of routing engines: the name of one that exists, `auto`, `no_fallback`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Engine(String);
 
@@ -174,9 +174,15 @@ impl Engine {
         &self.0
     }
 
-    /// The names of all engines.
+    /// Everything that may stand in a list of engines.
     pub fn known() -> impl Iterator<Item = &'static str> {
-        super::KNOWN_ENGINES.iter().copied()
+        ferrosm_routing::select::names()
+    }
+
+    /// Whether it is no engine, but the word that forbids the last resort.
+    #[must_use]
+    pub fn is_no_fallback(&self) -> bool {
+        self.0 == ferrosm_routing::select::NO_FALLBACK
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 
-use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;
 
-use super::{Owners, entry};
+use super::{Owners, entry, kind};
 use crate::output::view::View;
 
 pub(super) fn render(view: &View, owners: &Owners, out: &mut dyn Write) -> io::Result<()> {
@@ -14,11 +13,7 @@ pub(super) fn render(view: &View, owners: &Owners, out: &mut dyn Write) -> io::R
         .iter()
         .map(|(lid, at)| {
             let node = &view.nodes[at.node];
-            let kind = match node.kind {
-                NodeType::Switch => "Switch",
-                NodeType::Router => "Router",
-                _ => "Channel Adapter",
-            };
+            let kind = kind(node);
             let guid = node.end_port(at.port).guid;
             (lid, format!("# {kind} portguid {guid}: '{}'", node.name()))
         })

@@ -1,21 +1,26 @@
-//! Files that OpenSM's tools and site scripts read: `opensm-subnet.lst`, `opensm.fdbs`, `opensm-lfts.dump`.
+//! Files that OpenSM's tools and site scripts read: `opensm-subnet.lst`, `opensm.fdbs`, `opensm-lfts.dump`, and where
+//! more than one lane is used `opensm-sl2vl.dump` and `opensm-path-sl.dump`.
 //!
 //! Each is written beside its place and moved there, so a reader sees a whole file. The forms are OpenSM's, also where
-//! they are odd; ibdmchk reads the first two.
+//! they are odd; ibdmchk reads all but `opensm-lfts.dump`.
 
 mod fdbs;
 mod lfts;
+mod path_sl;
+mod sl2vl;
 mod subnet_lst;
 
 use std::path::Path;
 
+use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::{Lid, PortNum};
 
 use crate::atomic;
 use crate::failure::Failure;
 use crate::output::view::{At, Node, View};
 
-/// Writes all three into a directory, which is made where it is missing.
+/// Writes all of them into a directory, which is made where it is missing. Lanes of tables that were there before, and
+/// are not these, are removed where these need none.
 ///
 /// # Errors
 /// If a file cannot be written; the one that was there before stays.
@@ -28,6 +33,21 @@ pub fn write(view: &View, dir: &Path) -> Result<(), Failure> {
     for (name, render) in FILES {
         atomic::write(&dir.join(name), |out| render(view, &owners, out))
             .map_err(|e| refuse(name, e))?;
+    }
+    let single = view
+        .lanes
+        .as_ref()
+        .is_none_or(|of| of.run.routing.lanes.is_single());
+    for (name, render) in LANE_FILES {
+        let path = dir.join(name);
+        if single {
+            match std::fs::remove_file(&path) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(refuse(name, e)),
+                Ok(()) | Err(_) => {}
+            }
+        } else {
+            atomic::write(&path, |out| render(view, &owners, out)).map_err(|e| refuse(name, e))?;
+        }
     }
     Ok(())
 }
@@ -52,6 +72,21 @@ const FILES: [(&str, Render); 3] = [
     ("opensm.fdbs", fdbs::render),
     ("opensm-lfts.dump", lfts::render),
 ];
+
+/// Only where there is more than one lane.
+const LANE_FILES: [(&str, Render); 2] = [
+    ("opensm-sl2vl.dump", sl2vl::render),
+    ("opensm-path-sl.dump", path_sl::render),
+];
+
+/// OpenSM's words for kinds of nodes.
+fn kind(node: &Node) -> &'static str {
+    match node.kind {
+        NodeType::Switch => "Switch",
+        NodeType::Router => "Router",
+        _ => "Channel Adapter",
+    }
+}
 
 /// Who owns which LID.
 struct Owners {
@@ -103,9 +138,8 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    use ferrosm_mad::attr::NodeType;
     use ferrosm_mad::ids::Lmc;
-    use ferrosm_routing::Lft;
+    use ferrosm_routing::{Lanes, LastRun, Lft, PathSl, Routing, TopologyBuilder, Trees};
 
     /// Host 1 and host 2 on one switch, LIDs 7, 9 and 2.
     pub(super) fn star() -> View {
@@ -142,6 +176,37 @@ mod tests {
         view
     }
 
+    /// The same with lanes: LID 7 is on SL 1, all others on SL 0; SL n is on VL n mod `vls`.
+    pub(super) fn laned(vls: u8) -> View {
+        let mut view = star();
+        let mut b = TopologyBuilder::new();
+        let s = b.switch(view.nodes[2].num_ports, Lid(2));
+        for link in &view.links {
+            let (at, host) = if link.a.node == 2 {
+                (link.a, link.b)
+            } else {
+                (link.b, link.a)
+            };
+            b.end_port((s, at.port), view.nodes[host.node].end_ports[0].lid, 1);
+        }
+        let mut sls = [0u8; 10];
+        sls[7] = 1;
+        let routing = Routing {
+            engine: "file",
+            tables: view.nodes[2].lft.iter().cloned().collect(),
+            lanes: Lanes::modulo(vls, PathSl::ByLid(Arc::from(sls.as_slice()))),
+            order: None,
+            trees: Trees::Search,
+            notes: Vec::new(),
+        };
+        let run = LastRun {
+            topo: Arc::new(b.build()),
+            routing,
+        };
+        view.lanes = Some(crate::output::view::Lanes::new(Arc::new(run), &[2]));
+        view
+    }
+
     pub(super) fn text(render: Render, view: &View) -> String {
         let mut out = Vec::new();
         render(view, &Owners::new(view), &mut out).unwrap();
@@ -151,15 +216,24 @@ mod tests {
     #[test]
     fn all_files_are_written() {
         let dir = crate::testing::TempDir::new("dump");
-        write(&star(), &dir.path().join("made")).unwrap();
-        let mut names: Vec<String> = std::fs::read_dir(dir.path().join("made"))
-            .unwrap()
-            .map(|e| e.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
+        let names = |view: &View| {
+            write(view, &dir.path().join("made")).unwrap();
+            let mut names: Vec<String> = std::fs::read_dir(dir.path().join("made"))
+                .unwrap()
+                .map(|e| e.unwrap().file_name().into_string().unwrap())
+                .collect();
+            names.sort();
+            names
+        };
+        let always = ["opensm-lfts.dump", "opensm-subnet.lst", "opensm.fdbs"];
+        assert_eq!(names(&star()), always);
+        let lanes = names(&laned(2));
+        assert_eq!(lanes.len(), 5);
+        assert!(lanes.contains(&"opensm-sl2vl.dump".to_owned()), "{lanes:?}");
         assert_eq!(
-            names,
-            ["opensm-lfts.dump", "opensm-subnet.lst", "opensm.fdbs"]
+            names(&laned(1)),
+            always,
+            "no lanes of other tables are left"
         );
     }
 }

@@ -7,11 +7,12 @@
 //! | [`view`] | the fabric as renderers see it, from a live subnet or from a file |
 //! | [`ibnet`], [`json`], [`dot`], [`svg`], [`table`] | its forms |
 //! | [`report`] | the summary of a sweep |
-//! | [`proof`] | the result of offline routing |
+//! | [`proof`], [`explain`] | the result of offline routing, and why it is so |
 //! | [`log`] | log lines and events |
 //! | [`progress`] | the progress bar |
 
 pub mod dot;
+pub mod explain;
 pub mod ibnet;
 pub mod json;
 pub mod log;

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use ferrosm_core::Subnet;
+use ferrosm_core::{Subnet, SubnetManager};
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType, PortState};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, PortNum, SystemImageGuid};
-use ferrosm_routing::Lft;
+use ferrosm_routing::{LastRun, Lft, SwitchIdx};
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 
 /// Nodes and the cables between them.
@@ -20,6 +20,17 @@ pub struct View {
     pub links: Vec<Link>,
     /// The port that the subnet manager uses.
     pub sm: Option<At>,
+    /// The routing in force, where known.
+    pub lanes: Option<Lanes>,
+}
+
+/// A routing, and which switch of it each node is.
+#[derive(Debug, Clone)]
+pub struct Lanes {
+    /// The graph and the routing.
+    pub run: Arc<LastRun>,
+    /// By node.
+    switches: Vec<Option<SwitchIdx>>,
 }
 
 /// A port: index into [`View::nodes`] and port number.
@@ -84,6 +95,8 @@ pub struct Link {
     pub speed: Option<LinkSpeed>,
     /// State of the link layer at end `a`; `None` on paper.
     pub state: Option<PortState>,
+    /// Data VLs that both ends have, where known.
+    pub vls: Option<u8>,
 }
 
 /// One end of a cable, seen from a port.
@@ -144,6 +157,27 @@ impl Node {
     }
 }
 
+impl Lanes {
+    /// From the node of each switch of the graph.
+    #[must_use]
+    pub fn new(run: Arc<LastRun>, nodes: &[usize]) -> Self {
+        let mut switches = Vec::new();
+        for (s, node) in run.topo.switches().zip(nodes) {
+            if switches.len() <= *node {
+                switches.resize(node + 1, None);
+            }
+            switches[*node] = Some(s);
+        }
+        Self { run, switches }
+    }
+
+    /// The switch that a node is.
+    #[must_use]
+    pub fn switch(&self, node: usize) -> Option<SwitchIdx> {
+        self.switches.get(node).copied().flatten()
+    }
+}
+
 impl Link {
     /// `4xHDR`, with `?` for what is not known.
     #[must_use]
@@ -156,7 +190,28 @@ impl Link {
 }
 
 impl View {
-    /// From what a subnet manager knows.
+    /// From what a subnet manager knows, with the routing in force.
+    #[must_use]
+    pub fn of_manager(sm: &SubnetManager) -> Self {
+        let subnet = sm.subnet();
+        let mut view = Self::of_subnet(subnet);
+        view.lanes = sm.routing().and_then(|(run, nodes)| {
+            let mut place = Vec::new();
+            // Nodes of a view are in the order of the subnet.
+            for (at, (idx, _)) in subnet.nodes().enumerate() {
+                place.resize(place.len().max(idx.index() + 1), None);
+                place[idx.index()] = Some(at);
+            }
+            let nodes = nodes
+                .iter()
+                .map(|n| place.get(n.index()).copied().flatten());
+            let nodes: Option<Vec<usize>> = nodes.collect();
+            Some(Lanes::new(Arc::clone(run), &nodes?))
+        });
+        view
+    }
+
+    /// From what a subnet manager has found.
     #[must_use]
     pub fn of_subnet(subnet: &Subnet) -> Self {
         let mut index = Vec::new();
@@ -196,18 +251,21 @@ impl View {
             let known = [l.a, l.b].map(|p| subnet.port(p).filter(|p| p.known));
             let port = known.into_iter().flatten().next();
             let info = port.map(ferrosm_core::Port::info);
+            let codes = known.iter().flatten().map(|p| p.info().operational_vls);
             Link {
                 a: at(l.a),
                 b: at(l.b),
                 width: info.and_then(|i| i.width()),
                 speed: port.and_then(ferrosm_core::Port::speed),
                 state: info.map(|i| i.port_state),
+                vls: codes.filter_map(data_vls).min(),
             }
         });
         Self {
             nodes,
             links: links.collect(),
             sm: subnet.local().map(at),
+            lanes: None,
         }
     }
 
@@ -250,11 +308,16 @@ impl View {
             width: Some(l.width),
             speed: Some(l.speed),
             state: None,
+            vls: [l.a, l.b]
+                .iter()
+                .filter_map(|end| data_vls(spec.nodes[end.node].caps().vl_cap))
+                .min(),
         });
         Self {
             nodes: nodes.collect(),
             links: links.collect(),
             sm: None,
+            lanes: None,
         }
     }
 
@@ -337,7 +400,17 @@ impl View {
             nodes: keep.iter().map(|i| self.nodes[*i].clone()).collect(),
             links: links.collect(),
             sm: self.sm.and_then(at),
+            lanes: None,
         }
+    }
+}
+
+/// Data VLs of a VL code (PortInfo.VLCap); `None` for codes that there are not.
+fn data_vls(code: u8) -> Option<u8> {
+    match code {
+        1..=4 => Some(1 << (code - 1)),
+        5 => Some(15),
+        _ => None,
     }
 }
 

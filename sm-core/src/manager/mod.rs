@@ -242,6 +242,13 @@ impl SubnetManager {
         self.role
     }
 
+    /// The routing in force, and the node of each of its switches.
+    #[must_use]
+    pub fn routing(&self) -> Option<(&Arc<LastRun>, &[NodeIdx])> {
+        let (run, nodes) = self.last_run.as_ref()?;
+        Some((run, nodes))
+    }
+
     /// The report of the last complete sweep.
     #[must_use]
     pub const fn last_report(&self) -> Option<&SweepReport> {

@@ -9,8 +9,10 @@
 //! | topology | `ferrosm topology --format json` | [`topology`] |
 //! | sweep report | `ferrosm run --json`, `ferrosm demo --json` | [`sweep`] |
 //! | routing proof | `ferrosm route --json` | [`routing`] |
+//! | explanation | `ferrosm explain --json` | [`explain`] |
 //! | local ports | `ferrosm ports --json` | [`ports`] |
 
+pub mod explain;
 pub mod ports;
 pub mod routing;
 pub mod sweep;

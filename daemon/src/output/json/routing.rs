@@ -2,48 +2,167 @@
 //!
 //! ```json
 //! {
-//!   "schema": 1, "engine": "updn", "vls": 1,
+//!   "schema": 1, "engine": "updn", "vls": 1, "vls_allowed": 8,
 //!   "switches": 20, "cas": 16, "routers": 0, "links": 48, "lids": 36, "left_out_nodes": 0,
-//!   "refused": [ "minhop: …" ], "notes": [ "…" ],
+//!   "refused": [ "minhop: …" ], "notes": [ "…" ], "remarks": [ "…" ],
 //!   "proof": { "pairs": 640, "…": "as in the sweep report" },
-//!   "compute_ms": 1.9
+//!   "lanes": { "used": 1, "channels": [64], "reversible": true, "sl_pairs": [240] },
+//!   "quality": {
+//!     "hosts": 16, "channels": 64, "pairs": 240, "max_load": 16, "mean_load": 12.0, "least_load": 12.0,
+//!     "hop_histogram": [0, 0, 48, 0, 192],
+//!     "bisection": { "mean": 0.71, "min": 0.5, "max": 1.0 },
+//!     "all_to_all": 4, "random_permutation": 2,
+//!     "shift": { "stages": 15, "worst": 2, "worst_by": 3, "mean": 1.2 },
+//!     "shift_by_leaf": { "stages": 15, "worst": 1, "worst_by": 1, "mean": 1.0 }
+//!   },
+//!   "compute_ms": 1.9, "proof_ms": 0.2, "quality_ms": 0.9, "peak_memory_bytes": 12345678
 //! }
 //! ```
 //!
-//! `left_out_nodes` are on other islands of the file. Where no engine's tables pass the proof nothing is printed, the
-//! reason is on standard error, and the exit status is 1. `proof` is `null` where there is no switch.
+//! `vls` is what SLtoVL tables were made for, `lanes.used` the VLs that really carry something between switches,
+//! `vls_allowed` what could have been used: what `--vls` says, at most what the cables have. `refused` has the engines that
+//! were tried before, `remarks` what side files name and the fabric has not got. `left_out_nodes` are on other islands of
+//! the file. `bisection` is a share of a link's bandwidth (ORCS' method), `shift` the flows over the busiest channel while
+//! everybody sends to the one so many LIDs further, `shift_by_leaf` the same by place. `compute_ms` is the time of all
+//! engines that were tried with their proofs, `proof_ms` that of one proof of the tables that serve.
+//!
+//! Where no engine's tables pass the proof nothing is printed, the reason is on standard error, and the exit status is 1.
+//! `proof`, `lanes` and `quality` are `null` where there is no switch, `peak_memory_bytes` where the system does not tell.
 
+use core::time::Duration;
+
+use ferrosm_mad::attr::NodeType;
+use ferrosm_routing::quality::{self, Quality};
 use serde::Serialize;
 
-use super::sweep::ProofOf;
+use super::sweep::{ProofOf, ms};
+use crate::paper::{Chosen, Routed};
 
 /// The document.
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
-    /// Version of the form.
-    pub schema: u32,
-    /// The engine whose tables passed; empty without switches.
-    pub engine: &'static str,
-    /// Lanes that the tables need.
-    pub vls: u8,
-    /// Switches routed.
-    pub switches: usize,
-    /// Channel adapters.
-    pub cas: usize,
-    /// Routers.
-    pub routers: usize,
-    /// Cables.
-    pub links: usize,
-    /// LIDs routed.
-    pub lids: usize,
-    /// Nodes on other islands.
-    pub left_out_nodes: usize,
-    /// Engines that were tried before, with the reasons.
-    pub refused: Vec<String>,
-    /// What the engine says of its work.
-    pub notes: &'a [String],
-    /// The proof.
-    pub proof: Option<ProofOf<'a>>,
-    /// Time of all engines and proofs.
-    pub compute_ms: f64,
+    schema: u32,
+    engine: &'static str,
+    vls: u8,
+    vls_allowed: u8,
+    switches: usize,
+    cas: usize,
+    routers: usize,
+    links: usize,
+    lids: usize,
+    left_out_nodes: usize,
+    refused: &'a [String],
+    notes: &'a [String],
+    remarks: &'a [String],
+    proof: Option<ProofOf<'a>>,
+    lanes: Option<Lanes<'a>>,
+    quality: Option<QualityOf<'a>>,
+    compute_ms: f64,
+    proof_ms: Option<f64>,
+    quality_ms: Option<f64>,
+    peak_memory_bytes: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Lanes<'a> {
+    used: u8,
+    channels: &'a [usize],
+    reversible: bool,
+    sl_pairs: &'a [u64],
+}
+
+#[derive(Debug, Serialize)]
+struct QualityOf<'a> {
+    hosts: usize,
+    channels: usize,
+    pairs: u64,
+    max_load: u64,
+    mean_load: f64,
+    least_load: f64,
+    hop_histogram: &'a [u64],
+    bisection: Option<Spread>,
+    all_to_all: u64,
+    random_permutation: u32,
+    shift: Shift,
+    shift_by_leaf: Shift,
+}
+
+#[derive(Debug, Serialize)]
+struct Spread {
+    mean: f64,
+    min: f64,
+    max: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Shift {
+    stages: usize,
+    worst: u32,
+    worst_by: usize,
+    mean: f64,
+}
+
+/// Makes the document.
+#[must_use]
+pub fn document<'a>(routed: &'a Routed, quality: Option<&'a (Quality, Duration)>) -> Document<'a> {
+    let chosen = routed.chosen.as_ref();
+    let view = &routed.view;
+    Document {
+        schema: super::SCHEMA,
+        engine: chosen.map_or("", |c| c.routing().engine),
+        vls: chosen.map_or(1, |c| c.routing().lanes.vls),
+        vls_allowed: routed.vls_allowed,
+        switches: view.count(NodeType::Switch),
+        cas: view.count(NodeType::Ca),
+        routers: view.count(NodeType::Router),
+        links: view.links.len(),
+        lids: routed.lids,
+        left_out_nodes: routed.left_out,
+        refused: &routed.refused,
+        notes: chosen.map_or(&[], |c| c.routing().notes.as_slice()),
+        remarks: &routed.remarks,
+        proof: chosen.map(|c| ProofOf::new(&c.proof)),
+        lanes: chosen.map(|c| lanes(c, quality)),
+        quality: quality.map(|(q, _)| quality_of(q)),
+        compute_ms: ms(routed.took),
+        proof_ms: chosen.map(|c| ms(c.proof_took)),
+        quality_ms: quality.map(|(_, took)| ms(*took)),
+        peak_memory_bytes: crate::paper::peak_memory_bytes(),
+    }
+}
+
+fn lanes<'a>(chosen: &'a Chosen, quality: Option<&'a (Quality, Duration)>) -> Lanes<'a> {
+    Lanes {
+        used: chosen.proof.lanes_used,
+        channels: &chosen.proof.lane_channels,
+        reversible: chosen.proof.reversible,
+        sl_pairs: quality.map_or(&[], |(q, _)| q.sl_pairs.as_slice()),
+    }
+}
+
+fn quality_of(q: &Quality) -> QualityOf<'_> {
+    let shift = |s: quality::Shift| Shift {
+        stages: s.stages,
+        worst: s.worst,
+        worst_by: s.worst_by,
+        mean: s.mean,
+    };
+    QualityOf {
+        hosts: q.hosts,
+        channels: q.channels,
+        pairs: q.pairs,
+        max_load: q.max_load,
+        mean_load: q.mean_load,
+        least_load: q.least_load,
+        hop_histogram: &q.hop_histogram,
+        bisection: q.bisection.map(|b| Spread {
+            mean: b.mean,
+            min: b.min,
+            max: b.max,
+        }),
+        all_to_all: q.all_to_all,
+        random_permutation: q.random_permutation,
+        shift: shift(q.shift),
+        shift_by_leaf: shift(q.shift_by_leaf),
+    }
 }
