@@ -49,6 +49,9 @@ const SEARCH_BUDGET: u64 = 400_000_000;
 /// With more lanes at hand, a routing whose busiest cable has more than so many hundredths of the mean is worked on.
 const BALANCED: u64 = 125;
 
+/// Switches times channels up to which several attempts at one lane are made.
+const ATTEMPTS_BELOW: usize = 20_000_000;
+
 /// The `nue` engine: the last resort.
 #[derive(Debug, Clone, Copy)]
 pub struct Nue;
@@ -61,38 +64,47 @@ impl Engine for Nue {
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::new(request.topo);
         graph.connected()?;
-        let order = order::<u8>(&graph, request)
-            .or_else(|CellOverflow| order::<u16>(&graph, request))
+        let orders = orders::<u8>(&graph, request)
+            .or_else(|CellOverflow| orders::<u16>(&graph, request))
             .map_err(|CellOverflow| RouteError::TooDeep)?;
-        Ok(route_in(request, &graph, &order))
+        let net = Net::new(request.topo, &graph);
+        Ok(route_in(request, &net, &orders))
     }
 }
 
-/// The switches from the top, by LID rank.
-fn order<C: Cell>(graph: &Graph, request: &Request<'_>) -> Result<Vec<usize>, CellOverflow> {
+/// Orders of the switches from the top, by LID rank: the one that there was, or else each that `updn` would try.
+fn orders<C: Cell>(graph: &Graph, request: &Request<'_>) -> Result<Vec<Vec<usize>>, CellOverflow> {
     let before = &request.previous.order;
     let closeness = Closeness::new(graph, &Legs::<C>::shortest(graph)?);
-    let strategy = if before.iter().any(Option::is_some) {
-        Strategy::Kept
+    let strategies = if before.iter().any(Option::is_some) {
+        &[Strategy::Kept][..]
     } else {
-        Strategy::CentreFirst
+        &Strategy::FRESH
     };
-    let order = closeness.order(graph, strategy, before);
-    Ok(order.into_iter().map(|s| graph.lid_rank[s]).collect())
+    let order = |&strategy| {
+        let order = closeness.order(graph, strategy, before);
+        order.into_iter().map(|s| graph.lid_rank[s]).collect()
+    };
+    Ok(strategies.iter().map(order).collect())
 }
 
-fn route_in(request: &Request<'_>, graph: &Graph, order: &[usize]) -> Routing {
-    let net = Net::new(request.topo, graph);
-    let base = Base::new(&net, order);
-    let mut cdg = base.cdg(&net, SEARCH_BUDGET);
-    let mut trees = one_lane(&net, &mut cdg, order);
-    let asked = asked_order(request, &net);
-    let least = least_hops(&net);
-    let mut hops = all_hops(&net, &trees);
+fn route_in(request: &Request<'_>, net: &Net, orders: &[Vec<usize>]) -> Routing {
+    let least = least_hops(net);
+    let Some(OneLane {
+        base,
+        cdg,
+        mut trees,
+        mut hops,
+        ..
+    }) = best_lane(net, orders, least)
+    else {
+        return nothing();
+    };
+    let asked = asked_order(request, net);
     let mut notes = Vec::new();
 
     let within = Within {
-        net: &net,
+        net,
         cdgs: std::slice::from_ref(&cdg),
         lane: &[],
         trees: &trees,
@@ -102,23 +114,23 @@ fn route_in(request: &Request<'_>, graph: &Graph, order: &[usize]) -> Routing {
     if request.lanes() > 1 && (hops > least || !is_fine(&load, BALANCED)) {
         let mut cdgs = vec![cdg.clone()];
         cdgs.resize_with(usize::from(request.lanes()), || {
-            base.cdg_without_tree(&net, SEARCH_BUDGET)
+            base.cdg_without_tree(net, SEARCH_BUDGET)
         });
-        let mut pairs = Pairs::new(&net, cdgs);
+        let mut pairs = Pairs::new(net, cdgs);
         let dests: Vec<usize> = (0..net.n).filter(|&d| net.host_lids(d) > 0).collect();
         for &dest in &dests {
-            pairs.shorten(&mut trees, dest, &nearest(&net, dest));
+            pairs.shorten(&mut trees, dest, &nearest(net, dest));
         }
         pairs.balance(&mut trees, &dests);
-        hops = all_hops(&net, &trees);
+        hops = all_hops(net, &trees);
         let within = Within {
-            net: &net,
+            net,
             cdgs: &pairs.cdgs,
             lane: &pairs.lane,
             trees: &trees,
         };
         (cells, _) = spread(&within, &asked);
-        lanes = lanes_of(&net, &pairs.lane);
+        lanes = lanes_of(net, &pairs.lane);
         notes.push(format!(
             "{} lanes, the same for both directions between two switches",
             lanes.vls
@@ -133,45 +145,122 @@ fn route_in(request: &Request<'_>, graph: &Graph, order: &[usize]) -> Routing {
     }
     Routing {
         engine: "nue",
-        tables: tables(request, &net, &cells),
+        tables: tables(request, net, &cells),
         lanes,
-        order: Some(base.places(&net)),
+        order: Some(base.places(net)),
         trees: Trees::Within {
-            up: base.ports_up(&net),
+            up: base.ports_up(net),
             sl: 0,
         },
         notes,
     }
 }
 
-/// Paths to all switches that have LIDs, on one lane: a row per destination, a cell per switch. Switches far from the top
-/// come first; those where no end port hangs come last, and may not change the order any more.
-fn one_lane(net: &Net, cdg: &mut Cdg<'_>, order: &[usize]) -> Vec<u8> {
+/// A routing on one lane.
+struct OneLane<'a> {
+    base: Base,
+    cdg: Cdg<'a>,
+    /// A row per destination, a cell per switch.
+    trees: Vec<u8>,
+    /// Hops of all routes between end ports.
+    hops: u64,
+    /// Sum of the squares of the loads.
+    squares: u128,
+}
+
+/// In which order destinations choose, and what they may change.
+#[derive(Debug, Clone, Copy)]
+enum Turn {
+    /// Far from the top first.
+    FarFirst,
+    /// By LID.
+    ByLid,
+    /// Near the top first.
+    NearFirst,
+    /// Far from the top first, within the order as it is.
+    AsItIs,
+}
+
+impl Turn {
+    const ALL: [Self; 4] = [Self::FarFirst, Self::ByLid, Self::NearFirst, Self::AsItIs];
+}
+
+/// The shortest paths on one lane that a few attempts give. Where the first gives the shortest that there are, as on
+/// trees, or where the fabric is very large, it is the only one.
+fn best_lane<'a>(net: &'a Net, orders: &[Vec<usize>], least: u64) -> Option<OneLane<'a>> {
+    let first = one_lane(net, orders.first()?, Turn::FarFirst);
+    if first.hops == least || net.n * net.channels() > ATTEMPTS_BELOW {
+        return Some(first);
+    }
+    let attempts = orders
+        .iter()
+        .flat_map(|order| Turn::ALL.map(|turn| (order, turn)));
+    let attempts: Vec<(&Vec<usize>, Turn)> = attempts.skip(1).collect();
+    let others: Vec<OneLane<'_>> = attempts
+        .into_par_iter()
+        .map(|(order, turn)| one_lane(net, order, turn))
+        .collect();
+    std::iter::once(first)
+        .chain(others)
+        .min_by_key(|lane| (lane.hops, lane.squares))
+}
+
+/// Paths to all switches that have LIDs, on one lane. Those where no end port hangs come last, and may not change the order of
+/// channels any more.
+fn one_lane<'a>(net: &'a Net, order: &[usize], turn: Turn) -> OneLane<'a> {
+    let base = Base::new(net, order);
+    let mut cdg = base.cdg(net, SEARCH_BUDGET);
     let mut search = Search::new(net);
     let mut trees = vec![NO_SLOT; net.n * net.n];
-    let (mut hops, mut near) = (Vec::new(), Vec::new());
-    let (loud, quiet): (Vec<usize>, Vec<usize>) =
-        order.iter().rev().partition(|&&d| net.host_lids(d) > 0);
-    let quiet = quiet
-        .into_iter()
-        .filter(|&d| net.lid_base[d] < net.lid_base[d + 1]);
-    for dest in loud.into_iter().chain(quiet) {
+    let (mut depth, mut near) = (Vec::new(), Vec::new());
+    let mut dests: Vec<usize> = match turn {
+        Turn::FarFirst | Turn::AsItIs => order.iter().rev().copied().collect(),
+        Turn::ByLid => (0..net.n).collect(),
+        Turn::NearFirst => order.to_vec(),
+    };
+    dests.retain(|&d| net.lid_base[d] < net.lid_base[d + 1]);
+    dests.sort_by_key(|&d| net.host_lids(d) == 0);
+    let mut hops = 0;
+    for dest in dests {
         let lids = net.host_lids(dest) as u64;
-        let effort = if lids > 0 {
-            Effort::Turn
-        } else {
-            Effort::Agree
+        let effort = match turn {
+            Turn::FarFirst | Turn::ByLid | Turn::NearFirst if lids > 0 => Effort::Turn,
+            Turn::FarFirst | Turn::ByLid | Turn::NearFirst | Turn::AsItIs => Effort::Agree,
         };
-        let tree = search.tree(cdg, dest, effort);
-        depths(net, &tree, dest, &mut hops);
-        by_depth(&hops, &mut near);
+        let tree = search.tree(&mut cdg, dest, effort);
+        depths(net, &tree, dest, &mut depth);
+        by_depth(&depth, &mut near);
+        hops += weigh(net, dest, &depth);
         let flow = flows(net, &tree, &near);
         for v in near.iter().skip(1).map(|&v| v as usize) {
             search.load[net.channel(v, tree[v])] += flow[v] * lids;
         }
         trees[dest * net.n..][..net.n].copy_from_slice(&tree);
     }
-    trees
+    let squares = search
+        .load
+        .iter()
+        .map(|&l| u128::from(l) * u128::from(l))
+        .sum();
+    OneLane {
+        base,
+        cdg,
+        trees,
+        hops,
+        squares,
+    }
+}
+
+/// The routing of no switches.
+fn nothing() -> Routing {
+    Routing {
+        engine: "nue",
+        tables: Vec::new(),
+        lanes: Lanes::single(),
+        order: None,
+        trees: Trees::Search,
+        notes: Vec::new(),
+    }
 }
 
 /// Ports for all LIDs, and the routes on each cable.

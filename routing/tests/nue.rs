@@ -1,0 +1,346 @@
+//! What `nue` promises: every connected graph, any number of lanes, never a credit loop, also where answers travel on the
+//! SL of their request; and how good it is beside up/down.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "test helpers"
+)]
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "common/oracle.rs"]
+mod oracle;
+
+use std::sync::Arc;
+
+use common::*;
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::{
+    Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
+    Trees, engine_by_name, verify,
+};
+use oracle::{Verdict, detours, judge, reversible};
+use proptest::prelude::*;
+
+fn route_with(engine: &str, topo: &Topology, vls: u8) -> Routing {
+    let engine = engine_by_name(engine).unwrap();
+    engine.route(&Request::new(topo).with_vls(vls)).unwrap()
+}
+
+fn route(topo: &Topology, vls: u8) -> Routing {
+    route_with("nue", topo, vls)
+}
+
+/// Routes and proves, answers included.
+fn proven(topo: &Topology, vls: u8) -> (Routing, Proof) {
+    let routing = route(topo, vls);
+    assert!(routing.lanes.vls <= vls);
+    let proof = verify(topo, &routing.tables, &routing.lanes).unwrap_or_else(|e| panic!("{e}"));
+    assert!(proof.reversible, "answers may use the SL of their request");
+    (routing, proof)
+}
+
+/// The same, and asks the slow judge.
+fn judged(topo: &Topology, vls: u8) -> (Routing, Proof) {
+    let (routing, proof) = proven(topo, vls);
+    assert_eq!(judge(topo, &routing.tables, &routing.lanes), Verdict::Good);
+    assert!(reversible(topo, &routing.tables, &routing.lanes));
+    (routing, proof)
+}
+
+/// Loses about so many hundredths of the cables, and stays in one piece.
+fn degraded(mut fabric: Fabric, percent: usize, seed: u64) -> Fabric {
+    let mut dice = Lcg(seed);
+    for _ in 0..(fabric.cables.len() * percent).div_ceil(100) {
+        let less = fabric.without_cable(dice.below(fabric.cables.len()));
+        if less.connected() {
+            fabric = less;
+        }
+    }
+    fabric
+}
+
+/// One of the shapes of fabrics, small.
+fn shape(kind: usize, seed: u64) -> Fabric {
+    match kind {
+        0 => three_level(3),
+        1 => two_level(6, 3, 2, 2),
+        2 => torus(&[4, 5], 2),
+        3 => torus(&[3, 3, 3], 1),
+        4 => hypercube(4, 1),
+        5 => dragonfly(5, 4, 2),
+        6 => ring(9, 2),
+        _ => random(24, 30, 30, seed),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Any connected multigraph with loopback plugs, hosts anywhere and LMC 0 to 2, on 1 to 15 lanes.
+    #[test]
+    fn any_connected_graph_on_any_number_of_lanes(
+        n in 1usize..24, extra in 0usize..40, hosts in 0usize..30, vls in 1u8..=15, seed: u64,
+    ) {
+        judged(&random(n, extra, hosts, seed).build(), vls);
+    }
+
+    /// Every shape with 0 to 20 % of its cables pulled, with and without an aggregation node in every switch.
+    #[test]
+    fn every_shape_with_cables_lost(
+        kind in 0usize..8, percent in 0usize..=20, sharp: bool, vls in 1u8..=15, seed: u64,
+    ) {
+        let fabric = degraded(shape(kind, seed), percent, seed);
+        let fabric = if sharp { fabric.with_sharp() } else { fabric };
+        judged(&fabric.build(), vls);
+    }
+
+    /// The same tables and lanes on one thread and on four.
+    #[test]
+    fn threads_change_nothing(kind in 0usize..8, vls in 1u8..=8, seed: u64) {
+        let topo = degraded(shape(kind, seed), 10, seed).build();
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| route(&topo, vls))
+        };
+        let (one, four) = (on(1), on(4));
+        prop_assert_eq!(one.tables, four.tables);
+        prop_assert_eq!(one.lanes, four.lanes);
+    }
+
+    /// Switches discovered in another order: the same table in every switch, the same SL for every path, the same tree.
+    #[test]
+    fn the_order_of_discovery_changes_nothing(
+        kind in 0usize..8, vls in 1u8..=6, seed: u64, turn in 1usize..9,
+    ) {
+        let fabric = degraded(shape(kind, seed), 10, seed);
+        let topo = fabric.build();
+        let n = topo.num_switches();
+        let moved = |s: SwitchIdx| SwitchIdx(((s.index() + turn) % n) as u32);
+        let mut b = TopologyBuilder::new();
+        for place in 0..n {
+            let s = (place + n - turn % n) % n;
+            b.switch(fabric.ports[s], topo.lid(SwitchIdx(s as u32)));
+        }
+        for s in topo.switches() {
+            for l in topo.links(s) {
+                b.link((moved(s), l.port), (moved(l.peer), l.peer_port));
+            }
+            for e in topo.end_ports(s) {
+                b.end_port((moved(s), e.port), e.lid, e.count);
+            }
+        }
+        let turned = b.build();
+        let (here, there) = (route(&topo, vls), route(&turned, vls));
+        let up = |r: &Routing, s: SwitchIdx| match &r.trees {
+            Trees::Within { up, .. } => up[s.index()],
+            Trees::Search | Trees::Ordered(_) => panic!("nue has an escape tree"),
+        };
+        for s in topo.switches() {
+            prop_assert_eq!(&here.tables[s.index()], &there.tables[moved(s).index()]);
+            prop_assert_eq!(up(&here, s), up(&there, moved(s)));
+            for d in topo.destinations() {
+                let to = turned.destinations().iter().find(|t| t.lid == d.lid).unwrap();
+                prop_assert_eq!(here.lanes.sl(s, d), there.lanes.sl(moved(s), to));
+            }
+        }
+    }
+
+    /// Multicast along the escape tree adds no credit loop: with every turn of the tree on the lane of SL 0, what waits
+    /// for what still has no circle.
+    #[test]
+    fn the_escape_tree_goes_together_with_the_routes(kind in 0usize..8, vls in 1u8..=4, seed: u64) {
+        let topo = degraded(shape(kind, seed), 10, seed).build();
+        let routing = route(&topo, vls);
+        let Trees::Within { up, sl } = &routing.trees else { panic!("nue has an escape tree") };
+        let mut waits = oracle::dependencies(&topo, &routing.tables, &routing.lanes);
+        prop_assert_eq!(*sl, 0);
+        for v in topo.switches() {
+            // Ports of the tree, and the channels that come in there.
+            let below = topo.links(v).iter().filter(|l| up[l.peer.index()] == Some(l.peer_port));
+            let ends: Vec<_> = below
+                .chain(topo.links(v).iter().filter(|l| up[v.index()] == Some(l.port)))
+                .collect();
+            for input in &ends {
+                for output in ends.iter().filter(|o| o.port != input.port) {
+                    let into = (input.peer.0, input.peer_port.raw(), 0);
+                    waits.add_edge(into, (v.0, output.port.raw(), 0), ());
+                }
+            }
+        }
+        prop_assert!(petgraph::algo::toposort(&waits, None).is_ok());
+        // It spans: from every switch the tree leads to the one without a way up.
+        prop_assert_eq!(up.iter().filter(|p| p.is_none()).count(), 1);
+        for mut v in topo.switches() {
+            let mut steps = 0;
+            while let Some(port) = up[v.index()] {
+                v = topo.neighbor(v, port).unwrap().0;
+                steps += 1;
+                prop_assert!(steps <= topo.num_switches());
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    /// Up to 200 switches: the proof alone, following every packet would take too long.
+    #[test]
+    fn large_graphs(n in 100usize..=200, extra in 0usize..300, vls in 1u8..=15, seed: u64) {
+        proven(&degraded(random(n, extra, 100, seed), 5, seed).build(), vls);
+    }
+}
+
+/// Healthy trees: only shortest paths, one lane however many there are, and no cable busier than it must be.
+#[test]
+fn trees_need_one_lane_and_are_balanced() {
+    for fabric in [
+        three_level(4),
+        three_level(6),
+        two_level(12, 6, 6, 1),
+        two_level(18, 9, 9, 1),
+    ] {
+        let topo = fabric.build();
+        for vls in [1, 8] {
+            let (routing, proof) = proven(&topo, vls);
+            assert_eq!(routing.lanes.vls, 1);
+            assert_eq!(detours(&topo, &routing.tables), 0);
+            let leaf = topo.end_ports(SwitchIdx(0)).len() as u64;
+            let hosts = fabric.hosts.len() as u64;
+            assert_eq!(
+                proof.max_load,
+                hosts - leaf,
+                "one LID of each other leaf per cable"
+            );
+        }
+    }
+}
+
+/// Where up/down sends packets round: no longer paths than up/down's on one lane, a busiest channel with less to carry,
+/// and the more lanes, the shorter the paths, until they are the shortest.
+#[test]
+fn better_than_up_down_and_better_with_more_lanes() {
+    for (name, fabric, enough) in [
+        ("torus 5x5", torus(&[5, 5], 2), 4),
+        ("torus 4x4x4", torus(&[4, 4, 4], 1), 4),
+        ("hypercube", hypercube(5, 1), 4),
+        ("dragonfly", dragonfly(9, 4, 2), 4),
+        ("ring", ring(12, 2), 4),
+    ] {
+        let topo = fabric.build();
+        let updn = route_with("updn", &topo, 1);
+        let updn = verify(&topo, &updn.tables, &updn.lanes).unwrap();
+        let mut last: Option<Proof> = None;
+        for vls in [1, 2, enough] {
+            let (_, proof) = proven(&topo, vls);
+            let (ours, theirs) = (proof.mean_hops(), updn.mean_hops());
+            assert!(
+                ours <= theirs,
+                "{name} on {vls}: {ours} hops, up/down {theirs}"
+            );
+            let (ours, theirs) = (proof.max_load, updn.max_load);
+            assert!(
+                ours <= theirs,
+                "{name} on {vls}: load {ours}, up/down {theirs}"
+            );
+            if let Some(last) = last {
+                assert!(proof.mean_hops() <= last.mean_hops(), "{name} on {vls}");
+                assert!(proof.max_load <= last.max_load, "{name} on {vls}");
+            }
+            last = Some(proof);
+        }
+        assert_eq!(detours(&topo, &route(&topo, enough).tables), 0);
+    }
+}
+
+/// Cables between switches that operate fewer VLs than asked for: no more are used.
+#[test]
+fn the_narrowest_cable_decides_how_many_lanes_there_are() {
+    let fabric = torus(&[5, 5], 1);
+    let topo = fabric.build();
+    assert!(route(&topo, 8).lanes.vls > 2, "would use more");
+    let mut b = TopologyBuilder::new();
+    for s in topo.switches() {
+        b.switch(topo.num_ports(s), topo.lid(s));
+    }
+    for s in topo.switches() {
+        for l in topo.links(s) {
+            b.link((s, l.port), (l.peer, l.peer_port));
+        }
+        for e in topo.end_ports(s) {
+            b.end_port((s, e.port), e.lid, e.count);
+        }
+    }
+    let first = topo.links(SwitchIdx(0))[0];
+    b.vls((SwitchIdx(0), first.port), 2);
+    let narrow = b.build();
+    let (routing, _) = judged(&narrow, 8);
+    assert!(routing.lanes.vls <= 2);
+}
+
+/// Nothing changed: not an entry moves, and every table is the same allocation.
+#[test]
+fn an_unchanged_fabric_keeps_its_very_tables() {
+    for kind in 0..8 {
+        let topo = degraded(shape(kind, 5), 10, 5).build();
+        let nue = engine_by_name("nue").unwrap();
+        let before = route(&topo, 4);
+        let previous = Previous::tables_of(&before);
+        let request = Request::new(&topo).after(&previous).with_vls(4);
+        let after = nue.route(&request).unwrap();
+        assert!(
+            before
+                .tables
+                .iter()
+                .zip(&after.tables)
+                .all(|(a, b)| Arc::ptr_eq(a, b))
+        );
+        assert_eq!(before.lanes, after.lanes);
+        assert_eq!(before.order, after.order);
+    }
+}
+
+/// The operator's order of LIDs changes who gets the first choice, never the proof.
+#[test]
+fn a_routing_order_changes_who_is_first() {
+    let topo = two_level(6, 4, 3, 1).build();
+    let last = topo.destinations_on(SwitchIdx(5))[1].lid;
+    let hints = Hints {
+        routing_order: vec![last, Lid(0xBFFF)],
+        ..Hints::default()
+    };
+    let nue = engine_by_name("nue").unwrap();
+    let request = Request::new(&topo).with_vls(1);
+    let asked = nue.route(&request.hinted(&hints)).unwrap();
+    verify(&topo, &asked.tables, &asked.lanes).unwrap();
+    assert_ne!(asked.tables, route(&topo, 1).tables);
+}
+
+/// No switches, one switch, switches without LIDs, without hosts: all of them are routed; islands are not.
+#[test]
+fn small_and_odd_fabrics() {
+    assert!(route(&TopologyBuilder::new().build(), 4).tables.is_empty());
+    let mut one = Fabric::switches(1, 8);
+    one.hosts_on([0], 3);
+    judged(&one.build(), 3);
+    judged(&ring(5, 0).build(), 3);
+    let mut b = TopologyBuilder::new();
+    let (x, y, z) = (
+        b.switch(4, Lid(1)),
+        b.switch(4, Lid::NONE),
+        b.switch(4, Lid::NONE),
+    );
+    b.link((x, PortNum(1)), (y, PortNum(1)));
+    b.link((y, PortNum(2)), (z, PortNum(2)));
+    b.link((z, PortNum(1)), (x, PortNum(2)));
+    b.end_port((z, PortNum(3)), Lid(9), 4);
+    judged(&b.build(), 2);
+    let islands = Fabric::switches(2, 4).build();
+    let nue = engine_by_name("nue").unwrap();
+    assert_eq!(
+        nue.route(&Request::new(&islands)).unwrap_err(),
+        RouteError::Disconnected { islands: 2 }
+    );
+}
