@@ -137,6 +137,25 @@ impl Channels {
         )
     }
 
+    /// Channels that lead from a switch to others.
+    pub(super) fn out_of(&self, switch: usize) -> impl Iterator<Item = usize> + '_ {
+        let here = self.link_base[switch]..self.link_base[switch + 1];
+        self.links[here].iter().map(|l| l.channel as usize)
+    }
+
+    /// Channels that lead to the switch that a channel leaves, with the ports where they end.
+    pub(super) fn arriving_before(
+        &self,
+        channel: usize,
+    ) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let switch = self.base.partition_point(|&b| b <= channel) - 1;
+        let here = self.link_base[switch]..self.link_base[switch + 1];
+        self.links[here].iter().map(move |l| {
+            let port = l.channel as usize - self.base[switch];
+            (port, self.links[l.back as usize].channel as usize)
+        })
+    }
+
     /// Switch and port of a channel.
     pub(super) fn locate(&self, channel: usize) -> (SwitchIdx, PortNum) {
         let switch = self.base.partition_point(|&b| b <= channel) - 1;

@@ -19,6 +19,7 @@
 //! | `walk` | reachability, loads, dependencies where packets keep their VL |
 //! | `per_ports` | dependencies where packets change their VL |
 //! | `trees` | multicast trees, and the dependencies of their packets |
+//! | `ledger`, `order` | the proof of tables that differ little from those proven last |
 //! | `waits`, `cycles` | the dependency graph, and circles in it |
 //! | `trace`, `failure` | what is told of a failure |
 
@@ -26,6 +27,8 @@ mod channels;
 mod cycles;
 mod failure;
 mod inject;
+mod ledger;
+mod order;
 mod per_ports;
 mod trace;
 mod trees;
@@ -40,6 +43,7 @@ pub use failure::{
     BrokenTree, ChannelLane, Dropped, DroppedPackets, EXAMPLES_MAX, Failure, Lost, LostPairs,
     TreeFault,
 };
+pub use ledger::Ledger;
 pub use trees::TreePorts;
 
 use crate::lanes::Lanes;
@@ -134,7 +138,7 @@ pub fn verify_with_trees(
     let ground = Ground::new(topo, tables, lanes, &channels);
     let injection = Injection::new(topo, lanes);
     let waits = Waits::new(&channels, lanes);
-    let walked = walk::walk(&ground, &injection, &waits);
+    let (walked, _) = walk::walk(&ground, &injection, topo.destinations(), &&waits);
     if walked.unreachable.count > 0 || walked.loops.count > 0 || walked.dropped > 0 {
         return Err(losses(&ground, walked));
     }
@@ -158,23 +162,33 @@ pub fn verify_with_trees(
     let dependencies = waits.count();
     // What the answers add is entered into the same graph.
     let reversible = injection.with_answers(topo).is_none_or(|both| {
-        let walked = walk::walk(&ground, &both, &waits);
+        let (walked, _) = walk::walk(&ground, &both, topo.destinations(), &&waits);
         walked.dropped == 0 && cycles::find(&channels, &waits).is_none()
     });
+    let used = (0..16).map(|vl| walked.used.iter().filter(|&u| u >> vl & 1 == 1).count());
+    let used = used.collect();
+    Ok(proof(topo, walked, used, dependencies, reversible))
+}
+
+/// What is told of tables that passed.
+fn proof(
+    topo: &Topology,
+    walked: Walked,
+    used: Vec<usize>,
+    dependencies: u64,
+    reversible: bool,
+) -> Proof {
     let total: u64 = walked.load.iter().sum();
     let count = topo.num_channels();
-    let mut hop_histogram = walked.hop_histogram;
+    let (mut hop_histogram, mut lane_channels) = (walked.hop_histogram, used);
     while hop_histogram.last() == Some(&0) {
         hop_histogram.pop();
     }
-    let mut lane_channels: Vec<usize> = (0..16)
-        .map(|vl| walked.used.iter().filter(|&u| u >> vl & 1 == 1).count())
-        .collect();
     while lane_channels.last() == Some(&0) {
         lane_channels.pop();
     }
     let lanes_used = lane_channels.iter().map(|&n| u8::from(n > 0)).sum();
-    Ok(Proof {
+    Proof {
         pairs: walked.pairs,
         idle_unreachable: walked.idle_unreachable,
         max_hops: u32::try_from(hop_histogram.len().saturating_sub(1)).unwrap_or(u32::MAX),
@@ -190,7 +204,7 @@ pub fn verify_with_trees(
         lanes_used,
         lane_channels,
         reversible,
-    })
+    }
 }
 
 /// What is told of packets that do not arrive.

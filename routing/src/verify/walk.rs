@@ -60,6 +60,7 @@ impl<'a> Ground<'a> {
 }
 
 /// What the walk found.
+#[derive(Clone)]
 pub(super) struct Walked {
     pub(super) pairs: u64,
     pub(super) idle_unreachable: u64,
@@ -88,6 +89,25 @@ impl Walked {
             dropped: 0,
             dropped_first: Vec::new(),
         }
+    }
+
+    /// Takes away what some LIDs did, and adds what they do. `used` says nothing then.
+    pub(super) fn replace(&mut self, gone: &Self, come: &Self) {
+        self.pairs = self.pairs - gone.pairs + come.pairs;
+        self.idle_unreachable =
+            self.idle_unreachable - gone.idle_unreachable + come.idle_unreachable;
+        let hops = self.hop_histogram.len().max(come.hop_histogram.len());
+        self.hop_histogram.resize(hops, 0);
+        let all = |a: &mut [u64], gone: &[u64], come: &[u64]| {
+            a.iter_mut().zip(come).for_each(|(a, b)| *a += b);
+            a.iter_mut().zip(gone).for_each(|(a, b)| *a -= b);
+        };
+        all(
+            &mut self.hop_histogram,
+            &gone.hop_histogram,
+            &come.hop_histogram,
+        );
+        all(&mut self.load, &gone.load, &come.load);
     }
 
     fn add(mut self, other: &Self) -> Self {
@@ -134,9 +154,40 @@ impl LostPairs {
     }
 }
 
-/// Walks all LIDs, and enters into `waits` what packets with these SLs wait for.
-pub(super) fn walk(ground: &Ground<'_>, injection: &Injection<'_>, waits: &Waits) -> Walked {
-    let destinations = ground.topo.destinations();
+/// Takes what packets wait for. Each worker has one of its own.
+pub(super) trait Sink: Clone + Send + Sync {
+    /// Packets on these VLs of a channel wait for the same VLs of another one.
+    fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16);
+
+    /// Packets are on these VLs of a channel.
+    fn on(&mut self, channel: usize, vls: u16);
+
+    /// Where packets may change their VL: the graph that takes it. Other sinks are not for such lanes.
+    fn across(&self) -> Option<&Waits>;
+}
+
+impl Sink for &Waits {
+    #[inline(always)]
+    fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16) {
+        Waits::keep(self, channels.pair(first, second), vls);
+    }
+
+    #[inline(always)]
+    fn on(&mut self, _: usize, _: u16) {}
+
+    fn across(&self) -> Option<&Waits> {
+        Some(self)
+    }
+}
+
+/// Walks these LIDs (ascending), and enters into the sinks what packets with these SLs wait for. Gives the sinks back, in no
+/// order.
+pub(super) fn walk<S: Sink>(
+    ground: &Ground<'_>,
+    injection: &Injection<'_>,
+    destinations: &[Destination],
+    sink: &S,
+) -> (Walked, Vec<S>) {
     let blocks: Vec<&[Destination]> = destinations
         .chunk_by(|a, b| block_of(a.lid) == block_of(b.lid))
         .collect();
@@ -148,12 +199,15 @@ pub(super) fn walk(ground: &Ground<'_>, injection: &Injection<'_>, waits: &Waits
     blocks
         .par_chunks(share)
         .map(|blocks| {
-            let mut walker = Walker::new(ground, injection, waits);
+            let mut walker = Walker::new(ground, injection, sink.clone());
             blocks.iter().for_each(|block| walker.block(block));
-            walker.found
+            (walker.found, vec![walker.sink])
         })
-        .reduce_with(|a, b| a.add(&b))
-        .unwrap_or_else(|| Walked::new(ground.channels))
+        .reduce_with(|(a, mut sinks), (b, more)| {
+            sinks.extend(more);
+            (a.add(&b), sinks)
+        })
+        .unwrap_or_else(|| (Walked::new(ground.channels), Vec::new()))
 }
 
 /// Parts of the work per worker: a few, so that one who is slow does not hold up the others.
@@ -161,6 +215,10 @@ const SHARES: usize = 3;
 
 fn block_of(lid: Lid) -> usize {
     usize::from(lid.raw()) / BLOCK_LIDS
+}
+
+fn place_of(lid: Lid) -> usize {
+    usize::from(lid.raw()) % BLOCK_LIDS
 }
 
 /// Hops of a switch that has not been visited for this LID.
@@ -172,11 +230,11 @@ const LOST: u32 = u32::MAX - 2;
 /// Hops of a switch whose path never ends.
 const LOOPS: u32 = u32::MAX - 3;
 
-struct Walker<'a> {
+struct Walker<'a, S> {
     ground: &'a Ground<'a>,
     channels: &'a Channels,
     injection: &'a Injection<'a>,
-    waits: &'a Waits,
+    sink: S,
     hosts: Vec<u64>,
     /// Entries of one block, by LID in the block, then switch.
     columns: Vec<u8>,
@@ -194,15 +252,15 @@ struct Walker<'a> {
     found: Walked,
 }
 
-impl<'a> Walker<'a> {
-    fn new(ground: &'a Ground<'a>, injection: &'a Injection<'a>, waits: &'a Waits) -> Self {
+impl<'a, S: Sink> Walker<'a, S> {
+    fn new(ground: &'a Ground<'a>, injection: &'a Injection<'a>, sink: S) -> Self {
         let n = ground.topo.num_switches();
         let hosts = |s| ground.topo.end_ports(s).len() as u64;
         Self {
             ground,
             channels: ground.channels,
             injection,
-            waits,
+            sink,
             hosts: ground.topo.switches().map(hosts).collect(),
             columns: vec![PortNum::DROP.raw(); BLOCK_LIDS * n],
             sls: Vec::new(),
@@ -225,13 +283,18 @@ impl<'a> Walker<'a> {
             let from = block * BLOCK_LIDS;
             let table = self.ground.tables.get(v);
             let row = table.and_then(|t| t.entries().get(from..)).unwrap_or(&[]);
-            for i in 0..BLOCK_LIDS {
+            let mut take = |i: usize| {
                 self.columns[i * n + v] = row.get(i).copied().unwrap_or(PortNum::DROP.raw());
+            };
+            if lids.len() < BLOCK_LIDS / 4 {
+                lids.iter().for_each(|d| take(place_of(d.lid)));
+            } else {
+                (0..BLOCK_LIDS).for_each(take);
             }
         }
         self.injection.columns(lids, &mut self.sls);
         for dest in lids {
-            let i = usize::from(dest.lid.raw()) % BLOCK_LIDS;
+            let i = place_of(dest.lid);
             let columns = std::mem::take(&mut self.columns);
             let column = &columns[i * n..][..n];
             self.arrivals(dest, column);
@@ -377,12 +440,13 @@ impl<'a> Walker<'a> {
             self.flow[next] += flow;
             self.passing[next] |= vls;
             self.found.used[channel] |= vls;
+            self.sink.on(channel, vls);
             if !TO_SWITCH {
                 self.found.load[channel] += flow;
             }
             if next != owner {
                 let out = channels.base[next] + usize::from(column[next]);
-                self.waits.keep(channels.pair(channel, out), vls);
+                self.sink.keep(channels, channel, out, vls);
             }
         }
         dropped
@@ -390,7 +454,7 @@ impl<'a> Walker<'a> {
 
     /// From the farthest switches inwards, where packets may change their VL.
     fn follow<const TO_SWITCH: bool>(&mut self, dest: &Destination, column: &[u8]) -> bool {
-        let Some(entries) = &self.ground.entries else {
+        let (Some(entries), Some(waits)) = (&self.ground.entries, self.sink.across()) else {
             return false;
         };
         if !TO_SWITCH {
@@ -416,7 +480,7 @@ impl<'a> Walker<'a> {
             entries,
             &tree,
             inwards.filter(|&v| hops[v] < LOOPS),
-            self.waits,
+            waits,
             &mut self.found.used,
         )
     }
