@@ -6,12 +6,15 @@
 //! is up) and `fill` (which next hop is taken).
 
 mod deal;
+mod dfsssp;
 mod dmodc;
 mod dnup;
 mod file;
 mod fill;
 mod ftree;
 pub(crate) mod graph;
+mod lash;
+mod layers;
 mod legs;
 mod minhop;
 mod nue;
@@ -26,9 +29,11 @@ use std::sync::{Arc, LazyLock};
 use ferrosm_mad::ids::PortNum;
 
 pub use file::File;
+pub use dfsssp::DfSssp;
 pub use dmodc::Dmodc;
 pub use dnup::DownUp;
 pub use ftree::FatTree;
+pub use lash::Lash;
 pub use minhop::MinHop;
 pub use nue::Nue;
 pub use sssp::Sssp;
@@ -115,7 +120,7 @@ pub struct Previous {
     /// Each switch's place in the order that the tables were made with ([`Routing::order`]); `None`, or nothing at
     /// all, where it had none.
     pub order: Vec<Option<u32>>,
-    /// The run before, if its result is what is installed and the same switches had the same indices.
+    /// The run before, if its result is what should be installed now and the same switches had the same indices.
     pub last: Option<Arc<LastRun>>,
 }
 
@@ -240,7 +245,7 @@ pub enum RouteError {
 }
 
 /// All engines, by name.
-pub const ENGINE_NAMES: &[&str] = &["dmodc", "dnup", "ftree", "updn", "minhop", "sssp", "nue", "file"];
+pub const ENGINE_NAMES: &[&str] = &["dmodc", "dnup", "ftree", "updn", "minhop", "sssp", "dfsssp", "lash", "nue", "file"];
 
 /// The engine of this name.
 #[must_use]
@@ -252,6 +257,8 @@ pub fn engine_by_name(name: &str) -> Option<Box<dyn Engine>> {
         "updn" => Some(Box::new(UpDown)),
         "minhop" => Some(Box::new(MinHop)),
         "sssp" => Some(Box::new(Sssp)),
+        "dfsssp" => Some(Box::new(DfSssp)),
+        "lash" => Some(Box::new(Lash)),
         "nue" => Some(Box::new(Nue)),
         "file" => Some(Box::new(File)),
         _ => None,

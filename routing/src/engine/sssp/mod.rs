@@ -5,9 +5,11 @@
 mod ways;
 mod weigh;
 
-use weigh::{Spread, weigh};
+pub(crate) use ways::Ways;
+pub(crate) use weigh::{Spread, Taste, weigh};
 
 use super::graph::Graph;
+use super::layers::Wires;
 use super::legs::{Cell, CellOverflow, Legs};
 use super::{Engine, Request, RouteError, Routing, Trees};
 use crate::lanes::Lanes;
@@ -32,7 +34,14 @@ impl Engine for Sssp {
 
 fn route_in<C: Cell>(request: &Request<'_>, graph: &Graph) -> Result<Routing, CellOverflow> {
     let legs = Legs::<C>::shortest(graph)?;
-    let ways = weigh(request, graph, &legs, Spread::ByLid);
+    let ways = weigh(
+        request,
+        graph,
+        &legs,
+        &Wires::new(graph),
+        Spread::ByLid,
+        Taste::Light,
+    );
     Ok(Routing {
         engine: "sssp",
         tables: ways.tables(request.topo, request.previous),

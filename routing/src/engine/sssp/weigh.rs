@@ -8,6 +8,7 @@
 use rayon::prelude::*;
 
 use super::super::graph::Graph;
+use super::super::layers::{Orders, Rest, Wires};
 use super::super::legs::{Cell, Legs};
 use super::super::{Previous, Request};
 use super::ways::Ways;
@@ -27,16 +28,32 @@ pub(crate) enum Spread {
     BySwitch,
 }
 
+/// What is preferred among shortest ways.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Taste<'a> {
+    /// The least weight.
+    Light,
+    /// The fewest channel dependencies that no way had before; then the least weight.
+    FewTurns,
+    /// The first port: ways that agree where cabling is regular.
+    FirstPort,
+    /// The first of these orders that the way can keep to; then the least weight.
+    Orders(&'a Orders),
+}
+
 /// Ways for all LIDs. What is installed is kept where it still is as short as can be, unless a cable was gained.
 pub(crate) fn weigh<C: Cell>(
     request: &Request<'_>,
     graph: &Graph,
     legs: &Legs<C>,
+    wires: &Wires,
     spread: Spread,
+    taste: Taste<'_>,
 ) -> Ways {
     let topo = request.topo;
-    let cables = Cables::new(request);
-    let fresh = || Scale::new(topo, graph, legs, &cables, spread).weigh_all(request, None);
+    let cables = Cables::new(request, wires);
+    let scale = || Scale::new(topo, graph, legs, wires, &cables, spread, taste);
+    let fresh = || scale().weigh_all(request, None);
     let previous = request.previous;
     if previous.lfts.iter().all(Option::is_none) {
         return fresh();
@@ -49,7 +66,7 @@ pub(crate) fn weigh<C: Cell>(
             return ways;
         }
     }
-    Scale::new(topo, graph, legs, &cables, spread).weigh_all(request, Some(previous))
+    scale().weigh_all(request, Some(previous))
 }
 
 /// Cables by switch, in the order in which they are tried.
@@ -57,6 +74,8 @@ struct Cables {
     first: Vec<usize>,
     peer: Vec<u32>,
     port: Vec<u8>,
+    /// The channel that the cable is part of.
+    channel: Vec<u32>,
     /// What a route over the cable counts for: 0 or 1.
     counts: Vec<u64>,
     /// Cable by switch and port.
@@ -66,12 +85,13 @@ struct Cables {
 impl Cables {
     const NONE: u32 = u32::MAX;
 
-    fn new(request: &Request<'_>) -> Self {
+    fn new(request: &Request<'_>, wires: &Wires) -> Self {
         let (topo, hints) = (request.topo, request.hints);
         let mut cables = Self {
             first: vec![0],
             peer: Vec::new(),
             port: Vec::new(),
+            channel: Vec::new(),
             counts: Vec::new(),
             behind: vec![Self::NONE; topo.num_switches() * 256],
         };
@@ -91,6 +111,9 @@ impl Cables {
                     u32::try_from(cables.peer.len()).unwrap_or(Self::NONE);
                 cables.peer.push(link.peer.0);
                 cables.port.push(link.port.raw());
+                cables
+                    .channel
+                    .push(wires.behind(s.index(), link.port.raw()));
                 let ignored = hints.not_counted.contains(&(s, link.port));
                 cables.counts.push(u64::from(!ignored));
             }
@@ -203,8 +226,10 @@ struct Scale<'a, C> {
     topo: &'a Topology,
     graph: &'a Graph,
     legs: &'a Legs<C>,
+    wires: &'a Wires,
     cables: &'a Cables,
     spread: Spread,
+    taste: Taste<'a>,
     ways: Ways,
     lids: Vec<Destination>,
     /// Routes between end ports over each cable.
@@ -215,6 +240,12 @@ struct Scale<'a, C> {
     weight: Vec<u64>,
     cable: Vec<u32>,
     routes: Vec<u64>,
+    /// The same: dependencies that no way had before.
+    news: Vec<u64>,
+    /// The same: orders kept to.
+    rest: Vec<Rest>,
+    /// Dependencies of all ways so far, by bits as in [`Wires::bit_after`].
+    turns: Vec<u64>,
 }
 
 impl<'a, C: Cell> Scale<'a, C> {
@@ -222,8 +253,10 @@ impl<'a, C: Cell> Scale<'a, C> {
         topo: &'a Topology,
         graph: &'a Graph,
         legs: &'a Legs<C>,
+        wires: &'a Wires,
         cables: &'a Cables,
         spread: Spread,
+        taste: Taste<'a>,
     ) -> Self {
         let n = topo.num_switches();
         let ways = Ways::new(topo);
@@ -232,14 +265,22 @@ impl<'a, C: Cell> Scale<'a, C> {
             topo,
             graph,
             legs,
+            wires,
             cables,
             spread,
+            taste,
             ways,
             load: vec![0; cables.peer.len()],
             idle_load: vec![0; cables.peer.len()],
             weight: vec![0; n],
             cable: vec![Cables::NONE; n],
             routes: vec![0; n],
+            news: vec![0; n],
+            rest: vec![(Orders::ALL, 0); n],
+            turns: match taste {
+                Taste::FewTurns => vec![0; wires.words_after()],
+                Taste::Light | Taste::FirstPort | Taste::Orders(_) => Vec::new(),
+            },
         }
     }
 
@@ -395,14 +436,15 @@ impl<'a, C: Cell> Scale<'a, C> {
         model: Option<usize>,
         keep: Option<&Previous>,
     ) {
-        let load = if job.idle {
-            &self.idle_load
-        } else {
-            &self.load
-        };
         let lid = self.lids[column].lid;
         self.weight[job.dest] = 0;
+        self.rest[job.dest] = (Orders::ALL, 0);
         for (v, cables) in nearer.each() {
+            let load = if job.idle {
+                &self.idle_load
+            } else {
+                &self.load
+            };
             let lightest = |cables: &mut dyn Iterator<Item = &(u32, u32)>| {
                 let weigh = |&(c, peer): &(u32, u32)| self.weight[peer as usize] + load[c as usize];
                 cables
@@ -418,24 +460,93 @@ impl<'a, C: Cell> Scale<'a, C> {
                 let peer = self.cables.at(v, port).map(|c| self.cables.peer[c]);
                 lightest(&mut cables.iter().filter(|c| Some(c.1) == peer))
             } else {
-                let mut best = (u64::MAX, Cables::NONE);
-                for &(cable, peer) in cables {
-                    let weight = self.weight[peer as usize] + load[cable as usize];
-                    if weight < best.0 {
-                        best = (weight, cable);
-                    }
-                }
-                Some(best)
+                Some(self.taste_best(job.dest, cables, load))
             };
             // On a connected graph there always is one.
             let (weight, cable) =
                 found.unwrap_or_else(|| (0, cables.first().map_or(Cables::NONE, |c| c.0)));
             self.weight[v] = weight;
             self.cable[v] = cable;
+            self.taste_taken(v, job.dest);
         }
+        self.remember(nearer, job.dest);
         let chosen = self.ways.column_mut(column);
         for &v in &nearer.order {
             chosen[v as usize] = self.cables.port[self.cable[v as usize] as usize];
+        }
+    }
+
+    /// The cable that the taste prefers, with the weight of its way.
+    #[inline(always)]
+    fn taste_best(&self, dest: usize, cables: &[(u32, u32)], load: &[u64]) -> (u64, u32) {
+        let weigh = |&(cable, peer): &(u32, u32)| self.weight[peer as usize] + load[cable as usize];
+        let least = |key: &dyn Fn(&(u32, u32)) -> u64| {
+            let keyed = cables.iter().map(|c| ((key(c), weigh(c)), c.0));
+            let best = keyed.min_by_key(|&(key, _)| key);
+            best.map_or((0, Cables::NONE), |((_, weight), cable)| (weight, cable))
+        };
+        match self.taste {
+            Taste::Light => {
+                let mut best = (u64::MAX, Cables::NONE);
+                for c in cables {
+                    let weight = weigh(c);
+                    if weight < best.0 {
+                        best = (weight, c.0);
+                    }
+                }
+                best
+            }
+            Taste::FewTurns => least(&|&(cable, peer)| self.news_by(dest, cable, peer as usize)),
+            Taste::FirstPort => cables
+                .first()
+                .map_or((0, Cables::NONE), |c| (weigh(c), c.0)),
+            Taste::Orders(orders) => least(&|&(cable, peer)| {
+                let rest = self.rest[peer as usize];
+                let (kept, _) = orders.before(self.cables.channel[cable as usize], rest);
+                u64::from(kept.trailing_zeros())
+            }),
+        }
+    }
+
+    /// Dependencies of the way over this cable that no way had before.
+    fn news_by(&self, dest: usize, cable: u32, peer: usize) -> u64 {
+        if peer == dest {
+            return 0;
+        }
+        let (x, y) = (cable as usize, self.cable[peer] as usize);
+        let (word, bit) = self
+            .wires
+            .bit_after(self.cables.channel[x], self.cables.channel[y]);
+        self.news[peer] + u64::from(self.turns[word] & bit == 0)
+    }
+
+    /// Notes what the taste has to know of the cable that was taken.
+    fn taste_taken(&mut self, v: usize, dest: usize) {
+        let cable = self.cable[v];
+        let peer = self.cables.peer[cable as usize] as usize;
+        match self.taste {
+            Taste::Light | Taste::FirstPort => {}
+            Taste::FewTurns => self.news[v] = self.news_by(dest, cable, peer),
+            Taste::Orders(orders) => {
+                self.rest[v] = orders.before(self.cables.channel[cable as usize], self.rest[peer]);
+            }
+        }
+    }
+
+    /// The dependencies of the LID at hand are there from now on.
+    fn remember(&mut self, nearer: &Nearer, dest: usize) {
+        if !matches!(self.taste, Taste::FewTurns) {
+            return;
+        }
+        for &v in &nearer.order {
+            let x = self.cable[v as usize] as usize;
+            let peer = self.cables.peer[x] as usize;
+            if peer != dest {
+                let y = self.cable[peer] as usize;
+                let channel = &self.cables.channel;
+                let (word, bit) = self.wires.bit_after(channel[x], channel[y]);
+                self.turns[word] |= bit;
+            }
         }
     }
 

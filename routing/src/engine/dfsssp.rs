@@ -1,0 +1,26 @@
+//! The `dfsssp` engine: ways of `sssp`, on as many lanes as it takes to be free of credit loops (Domke, Hoefler, Nagel:
+//! Deadlock-Free Oblivious Routing for Arbitrary Topologies, IPDPS 2011). Balance comes first; where lanes are short,
+//! ways with fewer turns are taken.
+
+use super::graph::Graph;
+use super::layers::{Aim, route};
+use super::legs::CellOverflow;
+use super::{Engine, Request, RouteError, Routing};
+
+/// The `dfsssp` engine.
+#[derive(Debug, Clone, Copy)]
+pub struct DfSssp;
+
+impl Engine for DfSssp {
+    fn name(&self) -> &'static str {
+        "dfsssp"
+    }
+
+    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+        let graph = Graph::new(request.topo);
+        graph.connected()?;
+        route::<u8>(self.name(), request, &graph, Aim::Balance)
+            .or_else(|CellOverflow| route::<u16>(self.name(), request, &graph, Aim::Balance))
+            .map_err(|CellOverflow| RouteError::TooDeep)?
+    }
+}

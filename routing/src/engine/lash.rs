@@ -1,0 +1,26 @@
+//! The `lash` engine: shortest paths, each pair of switches on the first lane where its paths close no circle (Skeie,
+//! Lysne, Theiss: Layered Shortest Path Routing in Irregular System Area Networks, IPDPS 2002). Few lanes come first;
+//! where one lane is enough for the best balance, that is taken.
+
+use super::graph::Graph;
+use super::layers::{Aim, route};
+use super::legs::CellOverflow;
+use super::{Engine, Request, RouteError, Routing};
+
+/// The `lash` engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Lash;
+
+impl Engine for Lash {
+    fn name(&self) -> &'static str {
+        "lash"
+    }
+
+    fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
+        let graph = Graph::new(request.topo);
+        graph.connected()?;
+        route::<u8>(self.name(), request, &graph, Aim::FewLanes)
+            .or_else(|CellOverflow| route::<u16>(self.name(), request, &graph, Aim::FewLanes))
+            .map_err(|CellOverflow| RouteError::TooDeep)?
+    }
+}

@@ -1,0 +1,26 @@
+//! Lanes without circles of dependencies: what `dfsssp` and `lash` share.
+//!
+//! Packets deadlock only where channels wait for each other in a circle (Dally and Seitz). Paths that would close one
+//! are put on different lanes. It shares nothing with the proof in [`crate::verify()`], which judges the result.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `wires` | numbers for channels and dependencies |
+//! | `lane` | one lane: dependencies without a circle, growing |
+//! | `orders` | orders of the switches that paths may keep to |
+//! | `paths` | which dependencies a path has |
+//! | `split` | pairs of switches to lanes |
+//! | `tree` | a multicast tree beside them |
+//! | `plan` | several ways to route, and which is taken |
+
+mod lane;
+mod orders;
+mod paths;
+mod plan;
+mod split;
+mod tree;
+mod wires;
+
+pub(crate) use orders::{Orders, Rest};
+pub(crate) use plan::{Aim, route};
+pub(crate) use wires::Wires;

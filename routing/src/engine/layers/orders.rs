@@ -1,0 +1,66 @@
+//! A few orders of the switches, each by distance from a root of its own, the roots far from each other.
+//!
+//! Paths that climb such an order and then descend never form a circle (up/down routing). Ways that keep to one of a
+//! few orders, and pairs put on one lane by the order that both their paths keep to, need few lanes.
+
+use super::super::graph::Graph;
+use super::super::legs::{Cell, Legs};
+use super::lane::Dependency;
+use super::wires::Wires;
+
+/// How many orders.
+const ORDERS: usize = 4;
+
+/// Which channels climb in which order.
+#[derive(Debug)]
+pub(crate) struct Orders {
+    /// One bit for each order, by channel.
+    up: Vec<u8>,
+}
+
+/// What is known of a path's rest: the orders that it keeps to, and those in which it climbs at all.
+pub(crate) type Rest = (u8, u8);
+
+impl Orders {
+    /// Every order.
+    pub(crate) const ALL: u8 = (1 << ORDERS) - 1;
+
+    pub(crate) fn new<C: Cell>(graph: &Graph, legs: &Legs<C>, wires: &Wires) -> Self {
+        let n = graph.len();
+        let reach = |v: usize| legs.row(v).iter().map(|c| c.hops()).sum::<usize>();
+        let mut roots: Vec<usize> = Vec::new();
+        roots.extend((0..n).min_by_key(|&v| (reach(v), graph.lid_rank[v])));
+        while roots.len() < ORDERS && !roots.is_empty() {
+            let apart = |v: usize| {
+                let mut hops: Vec<usize> = roots.iter().map(|&r| legs.cell(r, v).hops()).collect();
+                hops.sort_unstable();
+                (hops, n - graph.lid_rank[v])
+            };
+            roots.extend((0..n).max_by_key(|&v| apart(v)));
+        }
+        let mut up = vec![0; wires.len()];
+        for (k, &root) in roots.iter().enumerate() {
+            let place = |v: u32| (legs.cell(root, v as usize), graph.lid_rank[v as usize]);
+            for (x, up) in up.iter_mut().enumerate() {
+                *up |= u8::from(place(wires.head[x]) < place(wires.tail[x])) << k;
+            }
+        }
+        Self { up }
+    }
+
+    /// What is known of a path that begins with this channel, from what is known of its rest.
+    #[inline(always)]
+    pub(crate) fn before(&self, x: u32, (kept, climbs): Rest) -> Rest {
+        let up = self.up[x as usize];
+        (kept & (up | !climbs), up | climbs)
+    }
+
+    /// The orders that all these dependencies keep to.
+    pub(crate) fn kept_by(&self, dependencies: &[Dependency]) -> u8 {
+        let kept = |&(x, y): &Dependency| self.up[x as usize] | !self.up[y as usize];
+        dependencies
+            .iter()
+            .map(kept)
+            .fold(Self::ALL, |all, kept| all & kept)
+    }
+}

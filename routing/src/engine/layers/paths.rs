@@ -1,0 +1,133 @@
+//! The dependencies of paths: what has to go into a lane when the packets of a path do.
+//!
+//! Only real packets count: to end ports from every switch, to switches themselves from switches with end ports. LIDs
+//! on one switch that are reached by the same channels are looked at once.
+
+use ferrosm_mad::ids::PortNum;
+use rayon::prelude::*;
+
+use super::super::graph::Graph;
+use super::super::sssp::Ways;
+use super::lane::Dependency;
+use super::wires::Wires;
+use crate::topology::{Destination, Topology};
+
+/// Paths of all packets, by their ends.
+#[derive(Debug)]
+pub(crate) struct Paths<'a> {
+    pub(crate) wires: &'a Wires,
+    pub(crate) graph: &'a Graph,
+    ways: &'a Ways,
+    /// Number of each switch's first column in `columns`, and the total.
+    first: Vec<usize>,
+    /// Columns of which no two on one switch go by the same channels, and whether only packets of management do.
+    columns: Vec<(usize, bool)>,
+}
+
+impl<'a> Paths<'a> {
+    pub(crate) fn new(topo: &Topology, graph: &'a Graph, wires: &'a Wires, ways: &'a Ways) -> Self {
+        let lids: Vec<Destination> = ways.destinations(topo).copied().collect();
+        let of_switch = |dest: usize| {
+            let mut all: Vec<usize> = ways.columns_on(dest).collect();
+            all.sort_by_key(|&c| (lids[c].port == PortNum::ZERO, c));
+            let mut different: Vec<(usize, bool)> = Vec::new();
+            for column in all {
+                let same = |&(other, _): &(usize, bool)| {
+                    let both = ways.column(other).iter().zip(ways.column(column));
+                    both.enumerate().all(|(v, (&p, &q))| {
+                        p == q || v == dest || wires.behind(v, p) == wires.behind(v, q)
+                    })
+                };
+                if !different.iter().any(same) {
+                    different.push((column, lids[column].port == PortNum::ZERO));
+                }
+            }
+            different
+        };
+        let found: Vec<Vec<(usize, bool)>> =
+            (0..graph.len()).into_par_iter().map(of_switch).collect();
+        let (mut first, mut columns) = (vec![0], Vec::new());
+        for of_one in found {
+            columns.extend(of_one);
+            first.push(columns.len());
+        }
+        Self {
+            wires,
+            graph,
+            ways,
+            first,
+            columns,
+        }
+    }
+
+    fn columns_on(&self, dest: usize) -> &[(usize, bool)] {
+        &self.columns[self.first[dest]..self.first[dest + 1]]
+    }
+
+    /// Whether packets from one switch to a LID that may be for management only are real.
+    fn real(&self, from: usize, management: bool) -> bool {
+        !management || self.graph.hosts[from] > 0
+    }
+
+    /// Dependencies of all packets from one switch to the LIDs on another.
+    pub(crate) fn between(&self, from: usize, dest: usize, found: &mut Vec<Dependency>) {
+        for &(column, management) in self.columns_on(dest) {
+            if self.real(from, management) {
+                self.walk(from, dest, column, found);
+            }
+        }
+    }
+
+    fn walk(&self, from: usize, dest: usize, column: usize, found: &mut Vec<Dependency>) {
+        let ports = self.ways.column(column);
+        let mut x = self.wires.behind(from, ports[from]);
+        let mut v = self.wires.head[x as usize] as usize;
+        while v != dest {
+            let y = self.wires.behind(v, ports[v]);
+            found.push((x, y));
+            x = y;
+            v = self.wires.head[y as usize] as usize;
+        }
+    }
+
+    /// All dependencies, by bits as in [`Wires::bit_after`].
+    pub(crate) fn all(&self) -> Vec<u64> {
+        let none = || vec![0u64; self.wires.words_after()];
+        let add = |mut bits: Vec<u64>, dest: usize| {
+            let mut found = Vec::new();
+            for &(column, management) in self.columns_on(dest) {
+                if management {
+                    for from in (0..self.graph.len()).filter(|&v| v != dest && self.real(v, true)) {
+                        self.walk(from, dest, column, &mut found);
+                    }
+                    continue;
+                }
+                let ports = self.ways.column(column).iter().enumerate();
+                let channels: Vec<u32> = ports.map(|(v, &p)| self.wires.behind(v, p)).collect();
+                for (v, &x) in channels.iter().enumerate() {
+                    if v == dest {
+                        continue;
+                    }
+                    let next = self.wires.head[x as usize] as usize;
+                    if next != dest {
+                        let (word, bit) = self.wires.bit_after(x, channels[next]);
+                        bits[word] |= bit;
+                    }
+                }
+            }
+            for (x, y) in found {
+                let (word, bit) = self.wires.bit_after(x, y);
+                bits[word] |= bit;
+            }
+            bits
+        };
+        let either = |mut a: Vec<u64>, b: Vec<u64>| {
+            a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
+            a
+        };
+        (0..self.graph.len())
+            .into_par_iter()
+            .fold(none, add)
+            .reduce(none, either)
+    }
+}

@@ -1,0 +1,207 @@
+//! Shares pairs of switches out to lanes so that no lane has a circle of dependencies.
+//!
+//! A pair is unordered if it can be: everything that two switches send each other is on one lane, because answers
+//! travel on the SL of their request. Each pair goes into the first lane that stays without a circle (Skeie, Lysne,
+//! Theiss: Layered Shortest Path Routing in Irregular System Area Networks, IPDPS 2002). Pairs come by distance, the
+//! farthest first: their paths hold those of nearer pairs, which then find nearly all their dependencies there. Where
+//! paths keep to few orders of the switches, each lane begins with the pairs that keep to one of them.
+
+use super::super::legs::{Cell, Legs};
+use super::lane::{Dependency, Lane};
+use super::orders::Orders;
+use super::paths::Paths;
+
+/// Whether both directions of a pair are on one lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Directions {
+    /// They are.
+    Together,
+    /// Each is by itself.
+    Apart,
+}
+
+/// Pairs of switches by lane.
+#[derive(Debug)]
+pub(crate) struct Split {
+    /// The lanes.
+    pub(crate) lanes: Vec<Lane>,
+    /// By switch and switch.
+    pub(crate) lane_of: Vec<u8>,
+    directions: Directions,
+}
+
+/// Switches of which the first sends to the second; the other way too, if directions are together.
+pub(crate) type Pair = (u32, u32);
+
+/// Most lanes that are ever counted.
+const LANES_MAX: usize = 64;
+
+/// All pairs that send each other anything, the farthest first; among equals by LID.
+pub(crate) fn pairs<C: Cell>(
+    paths: &Paths<'_>,
+    legs: &Legs<C>,
+    directions: Directions,
+) -> Vec<Pair> {
+    let graph = paths.graph;
+    let mut by_distance: Vec<Vec<Pair>> = Vec::new();
+    let narrow = |v: usize| u32::try_from(v).unwrap_or(u32::MAX);
+    for (i, &a) in graph.by_lid.iter().enumerate() {
+        let row = legs.row(a);
+        for &b in &graph.by_lid[..i] {
+            let hops = row[b].hops();
+            if graph.hosts[a] + graph.hosts[b] > 0 {
+                if by_distance.len() <= hops {
+                    by_distance.resize_with(hops + 1, Vec::new);
+                }
+                by_distance[hops].push((narrow(a), narrow(b)));
+                if directions == Directions::Apart {
+                    by_distance[hops].push((narrow(b), narrow(a)));
+                }
+            }
+        }
+    }
+    by_distance.into_iter().rev().flatten().collect()
+}
+
+/// Shares pairs out to as many lanes as it takes; to no more than [`LANES_MAX`], or nothing comes of it.
+pub(crate) fn split(
+    paths: &Paths<'_>,
+    pairs: &[Pair],
+    directions: Directions,
+    orders: Option<&Orders>,
+) -> Option<Split> {
+    let n = paths.graph.len();
+    let mut split = Split {
+        lanes: Vec::new(),
+        lane_of: vec![0; n * n],
+        directions,
+    };
+    let mut wanted = Vec::new();
+    let rest = match orders {
+        Some(orders) => split.by_orders(paths, pairs, orders),
+        None => pairs.to_vec(),
+    };
+    for pair in rest {
+        dependencies(paths, pair, directions, &mut wanted);
+        let fits = split
+            .lanes
+            .iter_mut()
+            .position(|lane| lane.admit(paths.wires, &wanted));
+        let lane = match fits {
+            Some(lane) => lane,
+            None if split.lanes.len() == LANES_MAX => return None,
+            None => {
+                // Shortest paths between two switches never turn back on themselves: this cannot fail.
+                let mut fresh = Lane::new(paths.wires);
+                fresh.admit(paths.wires, &wanted);
+                split.lanes.push(fresh);
+                split.lanes.len() - 1
+            }
+        };
+        split.put(n, pair, lane);
+    }
+    Some(split)
+}
+
+/// What the packets of a pair ask of a lane.
+fn dependencies(
+    paths: &Paths<'_>,
+    (a, b): Pair,
+    directions: Directions,
+    wanted: &mut Vec<Dependency>,
+) {
+    wanted.clear();
+    paths.between(a as usize, b as usize, wanted);
+    if directions == Directions::Together {
+        paths.between(b as usize, a as usize, wanted);
+    }
+}
+
+impl Split {
+    fn put(&mut self, n: usize, (a, b): Pair, lane: usize) {
+        let lane = u8::try_from(lane).unwrap_or(u8::MAX);
+        self.lane_of[a as usize * n + b as usize] = lane;
+        if self.directions == Directions::Together {
+            self.lane_of[b as usize * n + a as usize] = lane;
+        }
+    }
+
+    /// One lane for each order, the order that most pairs keep to first; then whatever else fits. The rest is returned.
+    fn by_orders(&mut self, paths: &Paths<'_>, pairs: &[Pair], orders: &Orders) -> Vec<Pair> {
+        let n = paths.graph.len();
+        let mut wanted = Vec::new();
+        let mut rest: Vec<(Pair, u8)> = Vec::with_capacity(pairs.len());
+        for &pair in pairs {
+            dependencies(paths, pair, self.directions, &mut wanted);
+            rest.push((pair, orders.kept_by(&wanted)));
+        }
+        loop {
+            let keep_to = |k: &u32| rest.iter().filter(|(_, kept)| kept >> k & 1 == 1).count();
+            let counts = (0..u8::BITS).map(|k| (keep_to(&k), std::cmp::Reverse(k)));
+            let Some((1.., std::cmp::Reverse(order))) = counts.max() else {
+                break;
+            };
+            let mut lane = Lane::new(paths.wires);
+            let number = self.lanes.len();
+            for others in [false, true] {
+                rest.retain(|&(pair, kept)| {
+                    if !others && kept >> order & 1 == 0 {
+                        return true;
+                    }
+                    dependencies(paths, pair, self.directions, &mut wanted);
+                    let fits = lane.admit(paths.wires, &wanted);
+                    if fits {
+                        self.put(n, pair, number);
+                    }
+                    !fits
+                });
+            }
+            self.lanes.push(lane);
+        }
+        rest.into_iter().map(|(pair, _)| pair).collect()
+    }
+
+    /// Gives lane `lane` the number 0, and the one that had it the other's.
+    pub(crate) fn make_first(&mut self, lane: usize) {
+        self.lanes.swap(0, lane);
+        for l in &mut self.lane_of {
+            if usize::from(*l) == lane {
+                *l = 0;
+            } else if *l == 0 {
+                *l = u8::try_from(lane).unwrap_or(u8::MAX);
+            }
+        }
+    }
+
+    /// Moves pairs, the nearest first, from lanes with many routes to lanes with few, as long as no circle closes.
+    pub(crate) fn balance(&mut self, paths: &Paths<'_>, pairs: &[Pair]) {
+        let n = paths.graph.len();
+        let hosts = &paths.graph.hosts;
+        let routes = |(a, b): Pair| u64::from(hosts[a as usize]) * u64::from(hosts[b as usize]);
+        let lane_of = |all: &[u8], (a, b): Pair| usize::from(all[a as usize * n + b as usize]);
+        let mut load = vec![0u64; self.lanes.len()];
+        for &pair in pairs {
+            load[lane_of(&self.lane_of, pair)] += routes(pair);
+        }
+        let fair = load.iter().sum::<u64>() / load.len().max(1) as u64;
+        let mut wanted = Vec::new();
+        for &pair in pairs.iter().rev() {
+            let (from, count) = (lane_of(&self.lane_of, pair), routes(pair));
+            if count == 0 || load[from] <= fair {
+                continue;
+            }
+            dependencies(paths, pair, self.directions, &mut wanted);
+            let mut by_load: Vec<usize> = (0..load.len()).collect();
+            by_load.sort_by_key(|&l| (load[l], l));
+            let room = by_load.into_iter().take_while(|&l| load[l] + count <= fair);
+            let found = room
+                .into_iter()
+                .find(|&l| self.lanes[l].admit(paths.wires, &wanted));
+            if let Some(to) = found {
+                load[from] -= count;
+                load[to] += count;
+                self.put(n, pair, to);
+            }
+        }
+    }
+}

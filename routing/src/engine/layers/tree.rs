@@ -1,0 +1,73 @@
+//! A spanning tree for multicast whose dependencies fit into a lane beside the packets that are on it.
+//!
+//! Packets of any group on a part of the tree go from any of its cables to any other at each switch. A tree by itself
+//! has no circle; with the lane's other packets it might, so it grows cable by cable.
+
+use ferrosm_mad::ids::PortNum;
+
+use super::super::graph::Graph;
+use super::lane::{Dependency, Lane};
+use super::wires::Wires;
+
+/// For each switch the port towards the root, `None` for the root; nothing if no tree was found that fits. The tree's
+/// dependencies are in the lane afterwards (some of them also if there is no tree). Switches join in the order given,
+/// each at the first possible switch in that order.
+pub(crate) fn grow(
+    graph: &Graph,
+    wires: &Wires,
+    lane: &mut Lane,
+    order: &[usize],
+) -> Option<Vec<Option<PortNum>>> {
+    let mut place = vec![0; graph.len()];
+    for (i, &v) in order.iter().enumerate() {
+        place[v] = i;
+    }
+    let mut up = vec![None; graph.len()];
+    let mut inside = vec![false; graph.len()];
+    // Channels of the tree that leave each switch.
+    let mut leaving: Vec<Vec<u32>> = vec![Vec::new(); graph.len()];
+    let mut left: Vec<usize> = order.to_vec();
+    if let Some(&root) = order.first() {
+        inside[root] = true;
+        left.remove(0);
+    }
+    let mut wanted: Vec<Dependency> = Vec::new();
+    while !left.is_empty() {
+        let before = left.len();
+        left.retain(|&v| {
+            let mut parents: Vec<usize> = (0..graph.slots(v).len())
+                .filter(|&k| inside[graph.slots(v)[k].peer])
+                .collect();
+            parents.sort_by_key(|&k| place[graph.slots(v)[k].peer]);
+            let found = parents.into_iter().find(|&k| {
+                let parent = graph.slots(v)[k].peer;
+                let (to, from) = (
+                    wires.first[v] + narrow(k),
+                    wires.back[graph.first_slot(v) + k],
+                );
+                wanted.clear();
+                for &next in &leaving[parent] {
+                    wanted.push((to, next));
+                    wanted.push((wires.back[next as usize], from));
+                }
+                lane.admit(wires, &wanted)
+            });
+            let Some(k) = found else { return true };
+            let slot = graph.slots(v)[k];
+            up[v] = graph.ports(slot).first().map(|&p| PortNum(p));
+            inside[v] = true;
+            let to = wires.first[v] + narrow(k);
+            leaving[v].push(to);
+            leaving[slot.peer].push(wires.back[to as usize]);
+            false
+        });
+        if left.len() == before {
+            return None;
+        }
+    }
+    Some(up)
+}
+
+fn narrow(i: usize) -> u32 {
+    u32::try_from(i).unwrap_or(u32::MAX)
+}
