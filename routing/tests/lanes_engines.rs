@@ -1,0 +1,357 @@
+//! What `sssp`, `dfsssp` and `lash` promise: shortest paths, no credit loop on the lanes at hand or the number of lanes
+//! that it takes, answers on the SL of their request, room for a multicast tree.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "test helpers"
+)]
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "common/oracle.rs"]
+mod oracle;
+
+use std::sync::Arc;
+
+use common::*;
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::{
+    Hints, Lanes, PathSl, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology,
+    TopologyBuilder, Trees, engine_by_name, verify,
+};
+use oracle::{Verdict, dependencies, detours, judge, reversible};
+use petgraph::algo::toposort;
+use petgraph::graphmap::DiGraphMap;
+use proptest::prelude::*;
+
+const WITH_LANES: [&str; 2] = ["dfsssp", "lash"];
+
+fn route(engine: &str, topo: &Topology, vls: u8) -> Result<Routing, RouteError> {
+    let request = Request::new(topo).with_vls(vls);
+    engine_by_name(engine).unwrap().route(&request)
+}
+
+fn proven(engine: &str, topo: &Topology, vls: u8) -> (Routing, Proof) {
+    let routing = route(engine, topo, vls).unwrap_or_else(|e| panic!("{engine}: {e}"));
+    let proof = verify(topo, &routing.tables, &routing.lanes).unwrap_or_else(|e| panic!("{e}"));
+    (routing, proof)
+}
+
+/// Everything that a routing on lanes promises, judged packet by packet.
+fn check(topo: &Topology, routing: &Routing, vls: u8) {
+    assert!(routing.lanes.vls <= vls);
+    assert_eq!(judge(topo, &routing.tables, &routing.lanes), Verdict::Good);
+    assert!(verify(topo, &routing.tables, &routing.lanes).is_ok());
+    assert_eq!(detours(topo, &routing.tables), 0);
+    let says = routing.notes.iter().any(|n| n.contains("both paths"));
+    assert_eq!(
+        reversible(topo, &routing.tables, &routing.lanes),
+        !says,
+        "answers on the SL of their request"
+    );
+    match &routing.trees {
+        Trees::Within { up, sl } => check_tree(topo, routing, up, *sl),
+        Trees::Search => {}
+        Trees::Ordered(_) => panic!("there is no order"),
+    }
+}
+
+/// One tree over all switches, and no circle of its turns and the packets on its lane.
+fn check_tree(topo: &Topology, routing: &Routing, up: &[Option<PortNum>], sl: u8) {
+    assert_eq!(up.iter().filter(|p| p.is_none()).count(), 1);
+    for start in topo.switches() {
+        let (mut at, mut steps) = (start, 0);
+        while let Some(port) = up[at.index()] {
+            at = topo.neighbor(at, port).unwrap().0;
+            steps += 1;
+            assert!(steps <= topo.num_switches(), "the tree has a circle");
+        }
+    }
+    let vl = sl % routing.lanes.vls;
+    let mut waits = DiGraphMap::<(u32, u8), ()>::new();
+    for (x, y, ()) in dependencies(topo, &routing.tables, &routing.lanes).all_edges() {
+        if x.2 == vl && y.2 == vl {
+            waits.add_edge((x.0, x.1), (y.0, y.1), ());
+        }
+    }
+    let mut cables = vec![Vec::new(); topo.num_switches()];
+    for s in topo.switches() {
+        if let Some(port) = up[s.index()] {
+            let (parent, there) = topo.neighbor(s, port).unwrap();
+            cables[s.index()].push((port, parent, there));
+            cables[parent.index()].push((there, s, port));
+        }
+    }
+    for s in topo.switches() {
+        for &(input, from, out_there) in &cables[s.index()] {
+            for &(output, ..) in cables[s.index()].iter().filter(|c| c.0 != input) {
+                waits.add_edge((from.0, out_there.raw()), (s.0, output.raw()), ());
+            }
+        }
+    }
+    assert!(toposort(&waits, None).is_ok(), "tree and packets");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Any connected multigraph, any number of lanes: routed soundly on no more than these, or refused with a number of
+    /// lanes that is larger, and with which it works.
+    #[test]
+    fn any_graph_is_routed_or_the_lanes_are_named_that_it_takes(
+        n in 2usize..30, extra in 0usize..50, hosts in 1usize..50, vls in 1u8..16, seed: u64,
+    ) {
+        let topo = random(n, extra, hosts, seed).build();
+        for engine in WITH_LANES {
+            match route(engine, &topo, vls) {
+                Ok(routing) => check(&topo, &routing, vls),
+                Err(RouteError::Lanes { needed, have }) => {
+                    prop_assert_eq!(have, vls);
+                    prop_assert!(needed > usize::from(vls));
+                    if needed <= 15 {
+                        let enough = route(engine, &topo, needed as u8).unwrap();
+                        check(&topo, &enough, needed as u8);
+                    }
+                }
+                Err(other) => prop_assert!(false, "{}: {}", engine, other),
+            }
+        }
+        let sssp = route("sssp", &topo, 1).unwrap();
+        prop_assert_eq!(detours(&topo, &sssp.tables), 0);
+        let verdict = judge(&topo, &sssp.tables, &sssp.lanes);
+        prop_assert!(matches!(verdict, Verdict::Good | Verdict::CreditLoop));
+    }
+
+    /// One worker or three, switches discovered in another order: the same table in every switch, the same SL for every
+    /// path.
+    #[test]
+    fn neither_threads_nor_the_order_of_discovery_matter(
+        n in 2usize..16, extra in 0usize..30, hosts in 1usize..30, seed: u64, turn in 1usize..15,
+    ) {
+        let fabric = random(n, extra, hosts, seed);
+        let topo = fabric.build();
+        let moved = |s: usize| (s + turn) % n;
+        let mut b = TopologyBuilder::new();
+        for place in 0..n {
+            let s = (place + n - turn % n) % n;
+            b.switch(fabric.ports[s], topo.lid(SwitchIdx(s as u32)));
+        }
+        for &((s, p), (t, q)) in fabric.cables.iter().rev() {
+            let end = |s, p| (SwitchIdx(moved(s) as u32), PortNum(p));
+            b.link(end(t, q), end(s, p));
+        }
+        for s in topo.switches() {
+            for e in topo.end_ports(s) {
+                b.end_port((SwitchIdx(moved(s.index()) as u32), e.port), e.lid, e.count);
+            }
+        }
+        let turned = b.build();
+        for engine in ["sssp", "dfsssp", "lash"] {
+            let on = |threads: usize, topo: &Topology| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| route(engine, topo, 15))
+            };
+            let (one, three, there) = (on(1, &topo), on(3, &topo), on(2, &turned));
+            match (one, three, there) {
+                (Ok(one), Ok(three), Ok(there)) => {
+                    prop_assert_eq!(&one.tables, &three.tables);
+                    prop_assert_eq!(&one.lanes, &three.lanes);
+                    prop_assert_eq!(&one.trees, &three.trees);
+                    for s in 0..n {
+                        prop_assert_eq!(&one.tables[s], &there.tables[moved(s)]);
+                        for (d, e) in topo.destinations().iter().zip(turned.destinations()) {
+                            let (a, b) = (SwitchIdx(s as u32), SwitchIdx(moved(s) as u32));
+                            prop_assert_eq!(one.lanes.sl(a, d), there.lanes.sl(b, e));
+                        }
+                    }
+                }
+                (one, three, there) => {
+                    prop_assert_eq!(one.as_ref().err(), three.as_ref().err());
+                    prop_assert_eq!(one.err(), there.err());
+                }
+            }
+        }
+    }
+}
+
+/// Rings, tori, hypercubes, dragonflies, meshes, with eight lanes as switches have: all are routed, healthy and with one
+/// cable lost, and answers may use the SL of their request. The lanes that it takes.
+#[test]
+fn regular_fabrics_need_few_lanes() {
+    let mesh = |n: usize| {
+        let mut f = torus(&[n, n], 2);
+        f.cables.retain(|&((a, _), (b, _))| {
+            let (x, y) = (a % n, b % n);
+            x.abs_diff(y) <= 1 && (a / n).abs_diff(b / n) <= 1
+        });
+        f
+    };
+    let cases = [
+        ("ring of 12", ring(12, 2), 2, 2),
+        ("torus of 4x4x4", torus(&[4, 4, 4], 1), 8, 1),
+        ("torus of 5x5", torus(&[5, 5], 1), 4, 4),
+        ("hypercube of 5 dimensions", hypercube(5, 2), 1, 1),
+        ("dragonfly", dragonfly(9, 4, 2), 3, 3),
+        ("mesh of 5x5", mesh(5), 4, 1),
+    ];
+    for (name, fabric, dfsssp, lash) in cases {
+        let mut less = fabric.without_cable(fabric.cables.len() / 2);
+        if !less.connected() {
+            less = fabric.clone();
+        }
+        for (engine, most) in [("dfsssp", dfsssp), ("lash", lash)] {
+            let topo = fabric.build();
+            let (routing, _) = proven(engine, &topo, 8);
+            check(&topo, &routing, 8);
+            assert!(
+                routing.lanes.vls <= most,
+                "{engine}, {name}: {} lanes",
+                routing.lanes.vls
+            );
+            assert!(
+                matches!(routing.trees, Trees::Within { sl: 0, .. }),
+                "{name}"
+            );
+            let topo = less.build();
+            let (routing, _) = proven(engine, &topo, 8);
+            check(&topo, &routing, 8);
+        }
+    }
+}
+
+/// A torus of 6x6x6, where OpenSM's dfsssp asks for nine lanes: eight are enough, both ways on one.
+#[test]
+fn a_torus_of_six_fits_into_eight_lanes() {
+    let topo = torus(&[6, 6, 6], 1).build();
+    for engine in WITH_LANES {
+        let (routing, proof) = proven(engine, &topo, 8);
+        assert!(proof.reversible, "{engine}");
+        assert!(matches!(routing.trees, Trees::Within { .. }));
+    }
+}
+
+/// Full trees: one lane, perfect balance, a tree for multicast.
+#[test]
+fn trees_need_one_lane_and_are_balanced_perfectly() {
+    for (fabric, best) in [
+        (two_level(12, 6, 6, 1), 66),
+        (three_level(4), 124),
+        (three_level(6), 426),
+    ] {
+        let topo = fabric.build();
+        for engine in ["sssp", "dfsssp", "lash"] {
+            let (routing, proof) = proven(engine, &topo, 15);
+            assert_eq!(proof.max_load, best, "{engine}");
+            assert!(routing.lanes.is_single());
+            if engine != "sssp" {
+                check(&topo, &routing, 1);
+                assert!(matches!(routing.trees, Trees::Within { .. }));
+            }
+        }
+    }
+}
+
+/// A ring of five switches with one lane: no shortest paths without a credit loop, and two lanes are what it takes.
+#[test]
+fn too_few_lanes_are_refused_with_the_number_that_it_takes() {
+    let topo = ring(5, 1).build();
+    for engine in WITH_LANES {
+        let refused = route(engine, &topo, 1).unwrap_err();
+        assert_eq!(refused, RouteError::Lanes { needed: 2, have: 1 });
+        assert_eq!(proven(engine, &topo, 2).0.lanes.vls, 2);
+    }
+}
+
+/// Routes go over all lanes about as often where that is possible: on a ring of 16 no lane has three quarters.
+#[test]
+fn lanes_are_shared_out() {
+    let topo = ring(16, 1).build();
+    let (routing, _) = proven("lash", &topo, 8);
+    let Lanes {
+        path_sl: PathSl::BySwitches(rows),
+        vls,
+        ..
+    } = &routing.lanes
+    else {
+        panic!("lanes by pairs of switches");
+    };
+    let all = rows.iter().flat_map(|row| row.iter());
+    let mut count = vec![0; usize::from(*vls)];
+    all.for_each(|sl| count[usize::from(*sl)] += 1);
+    assert!(count.iter().all(|&c| c < 256 * 3 / 4), "{count:?}");
+}
+
+/// A port behind which routes are not counted attracts them all; the first of the ports that the operator names is
+/// taken where weights are equal.
+#[test]
+fn hints_change_weights_and_the_order_of_ports() {
+    let fabric = two_level(3, 3, 4, 1);
+    let topo = fabric.build();
+    let leaf = SwitchIdx(0);
+    let spine_ports: Vec<PortNum> = topo.links(leaf).iter().map(|l| l.port).collect();
+    let hints = Hints {
+        port_order: vec![(leaf, vec![spine_ports[2]])],
+        ..Hints::default()
+    };
+    let engine = engine_by_name("sssp").unwrap();
+    let routing = engine.route(&Request::new(&topo).hinted(&hints)).unwrap();
+    // The first LID on another leaf that is weighed finds no weight anywhere.
+    let first = topo.destinations_on(SwitchIdx(1))[1].lid;
+    let plain = engine.route(&Request::new(&topo)).unwrap();
+    let at_leaf = |r: &Routing, lid: Lid| r.tables[0].get(lid);
+    assert_ne!(at_leaf(&plain, first), spine_ports[2]);
+    let others = topo.destinations_on(SwitchIdx(1)).iter().skip(1);
+    assert!(
+        others
+            .clone()
+            .any(|d| at_leaf(&routing, d.lid) != at_leaf(&plain, d.lid))
+    );
+}
+
+/// Nothing changed: the very tables. A cable lost: only LIDs that used it move; repaired: as before.
+#[test]
+fn what_still_is_shortest_stays() {
+    for fabric in [three_level(4), random(24, 30, 60, 11), torus(&[4, 4], 2)] {
+        let topo = Arc::new(fabric.build());
+        let engine = engine_by_name("sssp").unwrap();
+        let first = engine.route(&Request::new(&topo)).unwrap();
+        let before = Previous::of(&topo, &first);
+        let again = engine.route(&Request::new(&topo).after(&before)).unwrap();
+        assert!(
+            first
+                .tables
+                .iter()
+                .zip(&again.tables)
+                .all(|(x, y)| Arc::ptr_eq(x, y))
+        );
+        let cable = fabric.cables.len() / 2;
+        let degraded = fabric.without_cable(cable);
+        if !degraded.connected() {
+            continue;
+        }
+        let less = degraded.build();
+        let old = Previous::tables_of(&first);
+        let after = engine.route(&Request::new(&less).after(&old)).unwrap();
+        assert_eq!(detours(&less, &after.tables), 0);
+        let hops = (oracle::distances(&topo), oracle::distances(&less));
+        for s in topo.switches() {
+            for d in topo.destinations() {
+                let (was, is) = (
+                    first.tables[s.index()].get(d.lid),
+                    after.tables[s.index()].get(d.lid),
+                );
+                let Some((peer, _)) = less.neighbor(s, was) else {
+                    continue;
+                };
+                let to = d.switch.index();
+                let still = hops.1[peer.index()][to] + 1 == hops.1[s.index()][to];
+                assert!(!still || was == is, "a route moved for nothing");
+            }
+        }
+        let repaired = engine
+            .route(&Request::new(&topo).after(&Previous::tables_of(&after)))
+            .unwrap();
+        assert_eq!(repaired.tables, first.tables);
+    }
+}
