@@ -99,7 +99,7 @@ fn follow(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     /// Random fabrics, tables of either engine, up to three random trees on two lanes: safe or not as the judge says.
     #[test]
