@@ -16,6 +16,7 @@
 //! | [`quality`] | figures of how good routes are |
 //! | [`structure`] | trees, grids, dragonflies, found from the graph |
 //! | [`mod@repair`] | another way for those who lost theirs, all others stay |
+//! | [`transition`] | whether tables can be replaced while packets are on their way |
 //! | [`multicast`] | trees for groups that go together with the routes |
 //! | [`auto`] | which engines suit a fabric |
 //! | [`select`] | first engine in the list whose tables pass the proof |
@@ -34,6 +35,7 @@ pub mod select;
 pub mod structure;
 pub mod tables;
 pub mod topology;
+pub mod transition;
 pub mod verify;
 mod waits;
 

@@ -111,7 +111,7 @@ fn check(engine: &str, fabric: &Fabric, less: &Fabric) -> Option<bool> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
 
     /// Any connected multigraph, one to four cables lost, every engine that can do it: the repair is proven and moves
     /// nobody for nothing. Up/down is nearly always repaired.
@@ -137,9 +137,9 @@ proptest! {
     }
 }
 
-/// Cables of which the engine can do without can nearly all be repaired, one by one.
+/// Single cables that the engine can do without can nearly all be repaired.
 #[test]
-fn nearly_every_single_cable_can_be_repaired() {
+fn nearly_every_cable_can_be_repaired() {
     for (fabric, engines) in [
         (three_level(4), &["updn", "minhop"][..]),
         (two_level(12, 6, 6, 1).with_sharp(), &["updn", "minhop"]),
@@ -150,7 +150,7 @@ fn nearly_every_single_cable_can_be_repaired() {
     ] {
         for engine in engines {
             let (mut tried, mut done) = (0, 0);
-            for i in 0..fabric.cables.len() {
+            for i in (0..fabric.cables.len()).step_by(1 + fabric.cables.len() / 40) {
                 let less = fabric.without_cable(i);
                 if proven(engine, &less.build()).is_some() {
                     tried += 1;
@@ -174,7 +174,7 @@ fn a_tree_stays_short_and_balanced() {
         let most = verify(&old, &before.tables, &before.lanes)
             .unwrap()
             .max_load;
-        for i in 0..fabric.cables.len() {
+        for i in (0..fabric.cables.len()).step_by(7) {
             let new = fabric.without_cable(i).build();
             let previous = Previous::of(&old, &before);
             let Some(after) = repair(&Request::new(&new).after(&previous)) else {

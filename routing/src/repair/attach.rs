@@ -23,6 +23,22 @@ pub(super) struct Attach<'a> {
     pub(super) loads: Loads,
     /// Each switch's place by LID.
     pub(super) rank: Vec<usize>,
+    /// Whether the order is another one than the old ways were made for.
+    pub(super) turned: bool,
+    /// Scratch.
+    pub(super) heads: Vec<usize>,
+    /// For which LID (the how many-th), when and with how many hops each switch was tried last.
+    pub(super) tried: Vec<(u32, Stage, u32)>,
+}
+
+/// Who lost the cable that its packets to a LID went over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tail {
+    pub(super) at: usize,
+    /// Where the cable led.
+    pub(super) to: usize,
+    /// End ports whose packets went there, an estimate.
+    pub(super) load: u64,
 }
 
 /// A possible next hop, the best first.
@@ -38,6 +54,36 @@ struct Candidate {
 }
 
 impl Attach<'_> {
+    /// Gives only those who lost a cable (switch, port, load per LID) another next hop, if their way gets no longer and
+    /// climbs no more than before: then nobody who comes over them needs to know. False if that cannot be.
+    pub(super) fn tails(&mut self, d: &Destination, tails: &[Tail]) -> bool {
+        if !matches!(self.guard, Guard::Order) {
+            return false;
+        }
+        self.heads.clear();
+        self.heads.extend(tails.iter().map(|t| t.at));
+        self.column.begin(*d, &self.heads);
+        for tail in tails {
+            let Place::Arrives(hops) = self.column.place(tail.to) else {
+                return false;
+            };
+            let went_down = self.column.is_down(tail.at, tail.to) && self.column.goes_down(tail.to);
+            // In another order than before nobody knows who came from above.
+            let stage = if went_down || self.turned {
+                Stage::DownOnly
+            } else {
+                Stage::Any
+            };
+            if !self.one(d, tail.at, hops + 1, stage) {
+                return false;
+            }
+        }
+        for tail in tails {
+            self.count(d, tail.at, tail.load);
+        }
+        true
+    }
+
     /// Routes a LID anew from its orphans. False if some cannot be.
     pub(super) fn lid(&mut self, d: &Destination, orphans: &[usize]) -> bool {
         self.column.begin(*d, orphans);
@@ -57,7 +103,9 @@ impl Attach<'_> {
             self.column.forget(orphans);
             stages = &[Stage::DownOnly, Stage::Any];
         }
-        self.count(d, orphans);
+        for &v in orphans {
+            self.count(d, v, self.weight(d, v));
+        }
         true
     }
 
@@ -81,7 +129,14 @@ impl Attach<'_> {
             }
         }
         while let Some(Reverse((hops, _, v))) = heap.pop() {
-            if self.column.place(v) != Place::Orphan || !self.one(d, v, hops, stage) {
+            // All that can be reached with so many hops is known by now: one try is enough.
+            if self.tried[v] == (self.column.turn(), stage, hops)
+                || self.column.place(v) != Place::Orphan
+            {
+                continue;
+            }
+            self.tried[v] = (self.column.turn(), stage, hops);
+            if !self.one(d, v, hops, stage) {
                 continue;
             }
             left -= 1;
@@ -101,7 +156,9 @@ impl Attach<'_> {
         let mut candidates: Vec<Candidate> = Vec::new();
         for link in self.topo.links(SwitchIdx::at(v)) {
             let next = link.peer.index();
-            if self.column.place(next) == Place::Arrives(hops - 1) {
+            if self.column.place(next) == Place::Arrives(hops - 1)
+                && self.guard.may(&self.column, v, next, stage)
+            {
                 candidates.push(Candidate {
                     moves: link.port.raw() != old,
                     flow: Reverse(0),
@@ -153,15 +210,15 @@ impl Attach<'_> {
         }
     }
 
-    /// Counts the new routes to a LID.
-    fn count(&mut self, d: &Destination, orphans: &[usize]) {
-        for &v in orphans {
-            let weight = self.weight(d, v);
-            let mut at = v;
-            while let Some((next, port)) = self.column.hop(at).filter(|_| weight > 0) {
-                self.loads.gain(self.channels.at(at, port), weight);
-                at = next;
+    /// Counts new routes to a LID.
+    fn count(&mut self, d: &Destination, from: usize, weight: u64) {
+        let mut at = from;
+        while let Some((next, port)) = self.column.hop(at) {
+            if weight == 0 || d.port == PortNum::ZERO {
+                break;
             }
+            self.loads.gain(self.channels.at(at, port), weight);
+            at = next;
         }
     }
 }

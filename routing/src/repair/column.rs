@@ -72,6 +72,11 @@ impl<'a> Column<'a> {
         }
     }
 
+    /// The how many-th LID this is.
+    pub(super) const fn turn(&self) -> u32 {
+        self.turn
+    }
+
     fn set(&mut self, v: usize, place: Place, down: bool) {
         self.known[v] = self.turn;
         self.place[v] = place;
@@ -169,7 +174,7 @@ impl<'a> Column<'a> {
         if self.is_known(v) { self.flow[v] } else { 0 }
     }
 
-    /// Takes the way from a switch again.
+    /// Begins with the same LID again.
     pub(super) fn forget(&mut self, orphans: &[usize]) {
         if let Some(dest) = self.dest {
             self.begin(dest, orphans);

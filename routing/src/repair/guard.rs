@@ -30,6 +30,14 @@ pub(super) enum Stage {
 }
 
 impl Guard<'_> {
+    /// What can be said at once of whether `v` may send to `next`: all, with an order.
+    pub(super) fn may(&self, column: &Column<'_>, v: usize, next: usize, stage: Stage) -> bool {
+        match self {
+            Self::Order => by_order(column, v, next, stage),
+            Self::Graph { .. } => true,
+        }
+    }
+
     /// Whether `v` may send packets for `d` to `next` by `port` without a dependency that was not there.
     pub(super) fn knows(
         &self,

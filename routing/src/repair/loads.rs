@@ -20,7 +20,9 @@ pub(super) struct Loads {
     pub(super) now: Vec<u64>,
     /// Whether a route came.
     pub(super) gained: Vec<bool>,
-    /// The most that a channel carried before, those that are lost included.
+    /// What each channel carried before, those that are lost included.
+    pub(super) before: Vec<u64>,
+    /// The most of them.
     pub(super) most_before: u64,
 }
 
@@ -92,7 +94,8 @@ impl Loads {
         Self {
             gained: vec![false; kept.len()],
             now: kept,
-            most_before: was.into_iter().max().unwrap_or(0),
+            most_before: was.iter().copied().max().unwrap_or(0),
+            before: was,
         }
     }
 

@@ -33,10 +33,10 @@ use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::waits::{self, LanesOf, Waits};
 
-use attach::Attach;
+use attach::{Attach, Tail};
 use column::{Column, Place};
 use delta::Delta;
-use guard::Guard;
+use guard::{Guard, Stage};
 use loads::Loads;
 
 /// When a repair is not worth having.
@@ -93,7 +93,7 @@ pub fn repair_within(request: &Request<'_>, limits: &Limits) -> Option<Routing> 
         limits,
         delta: &delta,
     };
-    let jobs = parts.jobs()?;
+    let jobs = parts.jobs();
     let (changes, trees) = parts.solve(&jobs)?;
     let (tables, entries) = parts.apply(&changes);
     let lids = jobs.len();
@@ -113,10 +113,11 @@ pub fn repair_within(request: &Request<'_>, limits: &Limits) -> Option<Routing> 
     })
 }
 
-/// A LID and those who have lost the way to it.
+/// A LID and who lost the cable by which packets for it left: everybody if the LID is new.
 struct Job {
     dest: Destination,
-    orphans: Vec<usize>,
+    tails: Vec<(usize, u8)>,
+    new: bool,
 }
 
 /// An entry that changes: switch, LID, port.
@@ -138,12 +139,8 @@ impl Parts<'_> {
         self.topo.num_switches() > 1 && self.topo.links(SwitchIdx::at(v)).is_empty()
     }
 
-    /// What is to be routed, by LID. `None` if that is too much.
-    fn jobs(&self) -> Option<Vec<Job>> {
-        let n = self.topo.num_switches();
-        let all = n as f64 * self.topo.destinations().len() as f64;
-        let share = all * self.limits.max_moved_share;
-        let too_many = |moved: usize| moved > self.limits.moved_always && moved as f64 > share;
+    /// What is to be routed, by LID.
+    fn jobs(&self) -> Vec<Job> {
         let mut owner: Vec<Option<Destination>> =
             vec![None; usize::from(self.topo.top_lid().raw()) + 1];
         for d in self.topo.destinations() {
@@ -161,48 +158,54 @@ impl Parts<'_> {
             }));
         }
         hit.sort_unstable();
-        let (mut seen, mut turn) = (vec![0u32; n], 0);
-        let (mut jobs, mut moved) = (Vec::new(), 0);
-        for tails in hit.chunk_by(|a, b| a.0 == b.0) {
-            let Some(dest) = owner[usize::from(tails[0].0.raw())] else {
-                continue;
-            };
-            turn += 1;
-            let mut orphans: Vec<usize> = Vec::new();
-            for &(_, v) in tails {
-                seen[v] = turn;
-                orphans.push(v);
-            }
-            let mut at = 0;
-            while let Some(&v) = orphans.get(at) {
-                at += 1;
-                for link in self.topo.links(SwitchIdx::at(v)) {
-                    let u = link.peer.index();
-                    if seen[u] != turn && self.tables[u].get(dest.lid) == link.peer_port {
-                        seen[u] = turn;
-                        orphans.push(u);
-                    }
+        let lost = hit.chunk_by(|a, b| a.0 == b.0).filter_map(|tails| {
+            let dest = owner[usize::from(tails[0].0.raw())]?;
+            let tails = tails
+                .iter()
+                .map(|t| (t.1, self.tables[t.1].get(dest.lid).raw()));
+            Some(Job {
+                dest,
+                tails: tails.collect(),
+                new: false,
+            })
+        });
+        let come = self.delta.come.iter().map(|&dest| Job {
+            dest,
+            tails: Vec::new(),
+            new: true,
+        });
+        let mut jobs: Vec<Job> = lost.chain(come).collect();
+        jobs.sort_by_key(|job| job.dest.lid);
+        jobs
+    }
+
+    /// Who lost the way to a LID. `seen` is scratch: the last LID for which a switch was met.
+    fn orphans(&self, job: &Job, seen: &mut [Lid]) -> Vec<usize> {
+        let lid = job.dest.lid;
+        if job.new {
+            let here = job.dest.switch.index();
+            return (0..self.tables.len()).filter(|&v| v != here).collect();
+        }
+        let mut orphans: Vec<usize> = job.tails.iter().map(|t| t.0).collect();
+        orphans.iter().for_each(|&v| seen[v] = lid);
+        let mut at = 0;
+        while let Some(&v) = orphans.get(at) {
+            at += 1;
+            for link in self.topo.links(SwitchIdx::at(v)) {
+                let u = link.peer.index();
+                if seen[u] != lid && self.tables[u].get(lid) == link.peer_port {
+                    seen[u] = lid;
+                    orphans.push(u);
                 }
             }
-            moved += orphans.len();
-            if too_many(moved) {
-                return None;
-            }
-            jobs.push(Job { dest, orphans });
         }
-        for &dest in &self.delta.come {
-            let here = dest.switch.index();
-            moved += n;
-            if too_many(moved) {
-                return None;
-            }
-            jobs.push(Job {
-                dest,
-                orphans: (0..n).filter(|&v| v != here).collect(),
-            });
-        }
-        jobs.sort_by_key(|job| job.dest.lid);
-        Some(jobs)
+        orphans
+    }
+
+    /// Whether so many entries are more than may move.
+    fn too_many(&self, moved: usize) -> bool {
+        let all = self.tables.len() as f64 * self.topo.destinations().len() as f64;
+        moved > self.limits.moved_always && moved as f64 > all * self.limits.max_moved_share
     }
 
     /// New entries for all jobs, and what is to be said of trees.
@@ -221,8 +224,9 @@ impl Parts<'_> {
         // those after alone.
         self.in_graph(jobs, &self.tables).or_else(|| {
             let mut without: Tables = routing.tables.clone();
+            let mut seen = vec![Lid::NONE; without.len()];
             for job in jobs {
-                for &v in &job.orphans {
+                for v in self.orphans(job, &mut seen) {
                     Arc::make_mut(&mut without[v]).set(job.dest.lid, PortNum::DROP);
                 }
             }
@@ -234,7 +238,13 @@ impl Parts<'_> {
     /// The same, starting from the dependencies of these tables.
     fn in_graph(&self, jobs: &[Job], rows: &[&Lft]) -> Option<(Vec<Change>, Trees)> {
         let lanes = LanesOf::new(self.lanes);
-        let edges = waits::of_tables(self.topo, &self.channels, rows, &lanes);
+        let edges = waits::of_tables(
+            self.topo,
+            &self.channels,
+            rows,
+            &lanes,
+            self.topo.destinations(),
+        );
         let mut waits = Waits::new(&self.channels, edges)?;
         let promise = &self.last.routing.trees;
         if let Trees::Within { up, sl } = promise {
@@ -287,9 +297,38 @@ impl Parts<'_> {
             guard,
             loads,
             rank,
+            turned: order.is_some_and(
+                |order| !matches!(&self.last.routing.trees, Trees::Ordered(was) if was == order),
+            ),
+            heads: Vec::new(),
+            tried: vec![(0, Stage::Any, 0); n],
         };
-        let mut changes = Vec::new();
-        for Job { dest, orphans } in jobs {
+        let old = Channels::new(&self.last.topo);
+        let mut lids_over = vec![0u64; old.len()];
+        for &(v, port) in jobs.iter().flat_map(|job| &job.tails) {
+            lids_over[old.at(v, port)] += 1;
+        }
+        let (mut changes, mut seen, mut moved) = (Vec::new(), vec![Lid::NONE; n], 0);
+        let mut tails: Vec<Tail> = Vec::new();
+        for job in jobs {
+            let dest = &job.dest;
+            tails.clear();
+            tails.extend(job.tails.iter().filter_map(|&(at, port)| {
+                let (to, _) = old.peer(at, port)?;
+                let c = old.at(at, port);
+                let load = work.loads.before[c].div_ceil(lids_over[c].max(1));
+                Some(Tail { at, to, load })
+            }));
+            if !job.new && work.tails(dest, &tails) {
+                let port = |v: usize| PortNum(work.column.next_port(v));
+                changes.extend(tails.iter().map(|t| (t.at, dest.lid, port(t.at))));
+                continue;
+            }
+            let orphans = self.orphans(job, &mut seen);
+            moved += orphans.len();
+            if self.too_many(moved + changes.len()) {
+                return None;
+            }
             let unreachable = |v: usize| self.is_dark(v) || self.is_dark(dest.switch.index());
             let (dark, lit): (Vec<usize>, Vec<usize>) =
                 orphans.iter().partition(|&&v| unreachable(v));

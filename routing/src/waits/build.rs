@@ -67,17 +67,18 @@ impl<'a> LanesOf<'a> {
     }
 }
 
-/// The dependencies of all packets that follow these tables (by switch).
+/// The dependencies of all packets to these LIDs that follow these tables (by switch).
 pub(crate) fn of_tables(
     topo: &Topology,
     channels: &Channels,
     tables: &[&Lft],
     lanes: &LanesOf<'_>,
+    lids: &[Destination],
 ) -> Edges {
     let rows: Vec<&[u8]> = tables.iter().map(|t| t.entries()).collect();
     let mut plain: Vec<(usize, u8)> = Vec::new();
     let mut others: Vec<Destination> = Vec::new();
-    for d in topo.destinations() {
+    for d in lids {
         match lanes.of_lid(d) {
             // Every switch may send to an end port, so whatever the tables say is said of some packet.
             Some(vl) if d.port != PortNum::ZERO => plain.push((usize::from(d.lid.raw()), vl)),

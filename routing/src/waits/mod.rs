@@ -31,7 +31,7 @@ pub(crate) struct Waits<'a> {
 }
 
 /// How often each node may be looked at, on average, before patience ends.
-const LOOKS_PER_NODE: usize = 24;
+const LOOKS_PER_NODE: usize = 8;
 
 /// The edges of a dependency graph: for each node the (port, VL) pairs by which its packets leave the next switch.
 #[derive(Debug, Clone)]
@@ -183,16 +183,6 @@ impl<'a> Waits<'a> {
             search: 0,
             patience: 10_000 + LOOKS_PER_NODE * n,
         })
-    }
-
-    /// Whether more was refused than had a circle.
-    pub(crate) const fn is_impatient(&self) -> bool {
-        self.patience == 0
-    }
-
-    /// What is known of the edges.
-    pub(crate) const fn edges(&self) -> &Edges {
-        &self.edges
     }
 
     /// Whether all edges are there.

@@ -1,0 +1,285 @@
+//! Whether tables can be replaced by others while packets are on their way, and in which order.
+//!
+//! While blocks of tables are written each switch forwards by its old entry or by its new one, and nobody knows which of
+//! them first. What can go wrong in between: packets for a LID go round by old entries here and new ones there; or
+//! packets wait for each other in a circle of channels that neither the old nor the new tables have alone. Both are
+//! looked for in the union: for each changed LID every switch has both its next hops, and the dependency graph has all
+//! pairs of (channel in, channel out) that this allows, on each VL.
+//!
+//! It computes only. Who writes waits between stages until all writes of a stage are answered; between the two halves of
+//! a [`Transition::Drain`] also for as long as a packet may live in a switch.
+//!
+//! The lanes are those of both runs. Where they change, old packets travel on new lanes: that is no question of tables,
+//! and the caller has to bring traffic to rest anyway.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ferrosm_mad::ids::{Lid, PortNum};
+
+use crate::channels::Channels;
+use crate::lanes::Lanes;
+use crate::tables::{BLOCK_LIDS, Lft, Tables, changed_blocks};
+use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::waits::{Edges, LanesOf, of_lids, of_tables};
+
+/// Stages that are tried at most; with more, traffic is brought to rest instead.
+const STAGES_MAX: usize = 24;
+
+/// How to get from installed tables to new ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transition {
+    /// All blocks may be written at once.
+    AnyOrder,
+    /// These blocks (switch, block of 64 LIDs) stage by stage, those of one stage at once. Blocks that differ and are not
+    /// named may be written at any time.
+    Stages(Vec<Vec<(SwitchIdx, u16)>>),
+    /// No order is known to be safe: first these tables, which drop packets where their way changes, then the new ones.
+    Drain {
+        /// A table for each switch: as installed, where nothing dangerous changes.
+        first: Tables,
+        /// What would happen otherwise.
+        conflict: Conflict,
+    },
+}
+
+/// What may happen when old and new entries are in force together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Conflict {
+    /// Packets for this LID may go round and round.
+    Loop(Lid),
+    /// Packets may wait for each other over these channels (switch, port), each for the next, the last for the first.
+    Circle(Vec<(SwitchIdx, PortNum)>),
+}
+
+/// Plans the way from `old` to `new`.
+///
+/// `None` in `old` is a switch whose content is unknown: it has just come, nothing can be said of what it does now, and
+/// it is taken to have the new table. Old entries over cables that are gone drop packets. Both tables are taken to be
+/// proven for themselves; LIDs that nobody has do not matter.
+#[must_use]
+pub fn plan(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables, lanes: &Lanes) -> Transition {
+    let old: Vec<&Lft> = new
+        .iter()
+        .enumerate()
+        .map(|(v, lft)| old.get(v).and_then(Option::as_deref).unwrap_or(lft))
+        .collect();
+    let (changed, same): (Vec<Destination>, Vec<Destination>) =
+        topo.destinations().iter().copied().partition(|d| {
+            let differs = |(was, is): (&&Lft, &Arc<Lft>)| was.get(d.lid) != is.get(d.lid);
+            old.iter().zip(new).any(differs)
+        });
+    if changed.is_empty() {
+        return Transition::AnyOrder;
+    }
+    let new: Vec<&Lft> = new.iter().map(Arc::as_ref).collect();
+    let channels = Channels::new(topo);
+    let lanes = LanesOf::new(lanes);
+    let mut fixed = of_tables(topo, &channels, &new, &lanes, &same);
+    let work = Work {
+        topo,
+        channels: &channels,
+        lanes,
+        old,
+        new,
+        changed,
+    };
+    let (both, round) = work.mixed(&work.changed, |_, _| Phase::Now);
+    let mut all = fixed.clone();
+    all.add(&both);
+    let circle = all.circle(&channels);
+    let conflict = match (round.first(), circle) {
+        (None, None) => return Transition::AnyOrder,
+        (Some(d), _) => Conflict::Loop(d.lid),
+        (None, Some(circle)) => {
+            Conflict::Circle(circle.into_iter().map(|c| channels.name(c)).collect())
+        }
+    };
+    // Where only loops threaten, only their LIDs need an order.
+    let others: Vec<Destination> = work.without(&round);
+    let (free, _) = work.mixed(&others, |_, _| Phase::Now);
+    let mut rest = fixed.clone();
+    rest.add(&free);
+    let delicate = if rest.circle(&channels).is_none() {
+        fixed = rest;
+        round
+    } else {
+        work.changed.clone()
+    };
+    work.stages(&delicate, &fixed)
+        .map_or_else(|| work.drain(&delicate, conflict), Transition::Stages)
+}
+
+/// Where the writing of a block stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Done,
+    Now,
+    Later,
+}
+
+struct Work<'a> {
+    topo: &'a Topology,
+    channels: &'a Channels,
+    lanes: LanesOf<'a>,
+    old: Vec<&'a Lft>,
+    new: Vec<&'a Lft>,
+    changed: Vec<Destination>,
+}
+
+fn block_of(lid: Lid) -> usize {
+    usize::from(lid.raw()) / BLOCK_LIDS
+}
+
+impl Work<'_> {
+    /// Changed LIDs but these (by LID).
+    fn without(&self, not: &[Destination]) -> Vec<Destination> {
+        let here = |d: &&Destination| not.binary_search_by_key(&d.lid, |n| n.lid).is_err();
+        self.changed.iter().filter(here).copied().collect()
+    }
+
+    /// Dependencies of packets to some LIDs while blocks are in these phases, and LIDs for which packets may go round.
+    fn mixed(
+        &self,
+        lids: &[Destination],
+        phase: impl Fn(usize, usize) -> Phase + Sync,
+    ) -> (Edges, Vec<Destination>) {
+        of_lids(self.topo, self.channels, &self.lanes, lids, |v, lid| {
+            let lid = Lid(u16::try_from(lid).unwrap_or(u16::MAX));
+            let (was, is) = (self.old[v].get(lid).raw(), self.new[v].get(lid).raw());
+            match phase(v, block_of(lid)) {
+                Phase::Done => [is, is],
+                Phase::Now => [was, is],
+                Phase::Later => [was, was],
+            }
+        })
+    }
+
+    /// An order of the blocks of these LIDs in which nothing happens, if one is found.
+    fn stages(&self, lids: &[Destination], fixed: &Edges) -> Option<Vec<Vec<(SwitchIdx, u16)>>> {
+        let near = self.nearest_first(lids);
+        let by_block = || {
+            let mut groups: BTreeMap<usize, BTreeSet<(usize, usize)>> = BTreeMap::new();
+            for (v, block) in self.blocks(lids) {
+                groups.entry(block).or_default().insert((v, block));
+            }
+            groups.into_values().collect::<Vec<_>>()
+        };
+        let found = near
+            .filter(|stages| self.is_safe(lids, stages, fixed))
+            .or_else(|| Some(by_block()).filter(|stages| self.is_safe(lids, stages, fixed)))?;
+        let name = |(v, block)| (SwitchIdx::at(v), u16::try_from(block).unwrap_or(u16::MAX));
+        let stage = |stage: BTreeSet<(usize, usize)>| stage.into_iter().map(name).collect();
+        Some(found.into_iter().map(stage).collect())
+    }
+
+    /// Blocks in which entries of these LIDs change.
+    fn blocks(&self, lids: &[Destination]) -> BTreeSet<(usize, usize)> {
+        let mut blocks = BTreeSet::new();
+        for d in lids {
+            for (v, (was, is)) in self.old.iter().zip(&self.new).enumerate() {
+                if was.get(d.lid) != is.get(d.lid) {
+                    blocks.insert((v, block_of(d.lid)));
+                }
+            }
+        }
+        blocks
+    }
+
+    /// Each block after those that the new ways from its switch go on to: who has the new entry then has all of the new
+    /// way, and who has the old one comes to that or arrives. `None` if LIDs of one block disagree.
+    fn nearest_first(&self, lids: &[Destination]) -> Option<Vec<BTreeSet<(usize, usize)>>> {
+        let blocks: Vec<(usize, usize)> = self.blocks(lids).into_iter().collect();
+        let place = |v: usize, block: usize| blocks.binary_search(&(v, block)).ok();
+        let n = self.new.len();
+        // For each block those that must be written before.
+        let mut after: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); blocks.len()];
+        for d in lids {
+            let block = block_of(d.lid);
+            for v in 0..n {
+                let Some(own) = place(v, block) else { continue };
+                if self.old[v].get(d.lid) == self.new[v].get(d.lid) {
+                    continue;
+                }
+                let mut at = v;
+                for _ in 0..n {
+                    let port = self.new[at].get(d.lid).raw();
+                    let next = self.channels.peer(at, port);
+                    let Some((next, _)) = next.filter(|_| at != d.switch.index()) else {
+                        break;
+                    };
+                    at = next;
+                    if self.old[at].get(d.lid) != self.new[at].get(d.lid) {
+                        after[own].extend(place(at, block));
+                        break;
+                    }
+                }
+            }
+        }
+        let mut level = vec![None; blocks.len()];
+        for stage in 0..STAGES_MAX {
+            let ready: Vec<usize> = (0..blocks.len())
+                .filter(|&b| level[b].is_none() && after[b].iter().all(|&a| level[a].is_some()))
+                .collect();
+            ready.iter().for_each(|&b| level[b] = Some(stage));
+        }
+        let mut stages: Vec<BTreeSet<(usize, usize)>> = vec![BTreeSet::new(); STAGES_MAX];
+        for (b, level) in level.into_iter().enumerate() {
+            stages[level?].insert(blocks[b]);
+        }
+        stages.retain(|stage| !stage.is_empty());
+        Some(stages)
+    }
+
+    /// Whether nothing can happen in any stage.
+    fn is_safe(
+        &self,
+        lids: &[Destination],
+        stages: &[BTreeSet<(usize, usize)>],
+        fixed: &Edges,
+    ) -> bool {
+        let stage_of: BTreeMap<(usize, usize), usize> = stages
+            .iter()
+            .enumerate()
+            .flat_map(|(i, stage)| stage.iter().map(move |&b| (b, i)))
+            .collect();
+        stages.len() <= STAGES_MAX
+            && (0..stages.len()).all(|now| {
+                let (edges, round) = self.mixed(lids, |v, block| {
+                    match stage_of.get(&(v, block)).map(|stage| stage.cmp(&now)) {
+                        Some(std::cmp::Ordering::Less) => Phase::Done,
+                        Some(std::cmp::Ordering::Equal) => Phase::Now,
+                        Some(std::cmp::Ordering::Greater) | None => Phase::Later,
+                    }
+                });
+                let mut all = fixed.clone();
+                all.add(&edges);
+                round.is_empty() && all.circle(self.channels).is_none()
+            })
+    }
+
+    /// The installed tables without the entries of these LIDs that change: what is left are entries of the old tables,
+    /// and then entries of the new ones, never both.
+    fn drain(&self, lids: &[Destination], conflict: Conflict) -> Transition {
+        let table = |(was, is): (&&Lft, &&Lft)| {
+            let mut lft = Lft::clone(was);
+            for d in lids.iter().filter(|d| was.get(d.lid) != is.get(d.lid)) {
+                lft.set(d.lid, PortNum::DROP);
+            }
+            Arc::new(lft)
+        };
+        Transition::Drain {
+            first: self.old.iter().zip(&self.new).map(table).collect(),
+            conflict,
+        }
+    }
+}
+
+/// How many blocks differ in all: what a transition in any order writes.
+#[must_use]
+pub fn blocks_to_write(old: &[Option<Arc<Lft>>], new: &Tables) -> usize {
+    let blocks = |(v, lft): (usize, &Arc<Lft>)| {
+        changed_blocks(old.get(v).and_then(Option::as_deref), lft).count()
+    };
+    new.iter().enumerate().map(blocks).sum()
+}

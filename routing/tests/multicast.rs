@@ -1,0 +1,282 @@
+//! What trees promise: they connect the members and nobody else, and any number of them is free of credit loops together
+//! with the routes.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "test helpers"
+)]
+
+#[path = "common/mod.rs"]
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::*;
+use ferrosm_mad::ids::PortNum;
+use ferrosm_routing::multicast::{Forest, Member, PortSet, Tree};
+use ferrosm_routing::{
+    ENGINE_NAMES, Request, Routing, SwitchIdx, Topology, Trees, engine_by_name, verify,
+};
+use petgraph::algo::toposort;
+use petgraph::graphmap::DiGraphMap;
+use proptest::prelude::*;
+
+fn proven(engine: &str, topo: &Topology) -> Option<Routing> {
+    let engine = engine_by_name(engine).unwrap();
+    let routing = engine.route(&Request::new(topo)).ok()?;
+    verify(topo, &routing.tables, &routing.lanes).ok()?;
+    Some(routing)
+}
+
+/// Some end ports and switches.
+fn some_members(topo: &Topology, dice: &mut Lcg) -> Vec<Member> {
+    let mut all: BTreeMap<(SwitchIdx, PortNum), bool> = BTreeMap::new();
+    for _ in 0..1 + dice.below(8) {
+        let switch = SwitchIdx(dice.below(topo.num_switches()) as u32);
+        let ends = topo.end_ports(switch);
+        let port = if ends.is_empty() {
+            PortNum::ZERO
+        } else {
+            ends[dice.below(ends.len())].port
+        };
+        all.insert((switch, port), dice.below(4) > 0);
+    }
+    let member = |((switch, port), receives)| Member {
+        switch,
+        port,
+        receives,
+    };
+    all.into_iter().map(member).collect()
+}
+
+/// Checks that a tree is one, and reaches these members and ends at nobody else's switch.
+fn is_tree_of(topo: &Topology, tree: &Tree, members: &[Member]) {
+    let ports: BTreeMap<SwitchIdx, PortSet> = tree.ports().collect();
+    let mut cables = 0;
+    let mut joined = petgraph::unionfind::UnionFind::<usize>::new(topo.num_switches());
+    for (&s, set) in &ports {
+        let mut here = 0;
+        for port in set.iter() {
+            if let Some((peer, far)) = topo.neighbor(s, port) {
+                assert!(ports[&peer].contains(far), "a cable with one end");
+                here += 1;
+                if (s, port) < (peer, far) {
+                    cables += 1;
+                    assert!(joined.union(s.index(), peer.index()), "a loop");
+                }
+            } else {
+                assert!(
+                    members
+                        .iter()
+                        .any(|m| (m.switch, m.port, m.receives) == (s, port, true))
+                );
+            }
+        }
+        let inhabited = members.iter().any(|m| m.switch == s);
+        assert!(inhabited || here > 1, "a dead end without members");
+    }
+    assert_eq!(cables, tree.cables());
+    assert!(tree.unreachable.is_empty());
+    for m in members {
+        assert!(ports.contains_key(&m.switch));
+        assert_eq!(tree.ports_of(m.switch).contains(m.port), m.receives);
+        assert!(
+            joined.equiv(members[0].switch.index(), m.switch.index()),
+            "in two parts"
+        );
+    }
+}
+
+type Node = (u32, u8, u8);
+
+/// All dependencies of the routes, packet by packet, on their VLs.
+fn unicast(topo: &Topology, routing: &Routing) -> DiGraphMap<Node, ()> {
+    let mut waits = DiGraphMap::new();
+    for d in topo.destinations() {
+        for from in topo.switches() {
+            let ends = topo.end_ports(from);
+            if d.port == PortNum::ZERO && ends.is_empty() {
+                continue;
+            }
+            let sl = routing.lanes.sl(from, d);
+            for input in std::iter::once(PortNum::ZERO).chain(ends.iter().map(|e| e.port)) {
+                let (mut at, mut input, mut before) = (from, input, None);
+                while at != d.switch {
+                    let port = routing.tables[at.index()].get(d.lid);
+                    let vl = routing.lanes.vl(at, input, port, sl);
+                    let node = (at.0, port.raw(), vl);
+                    if let Some(before) = before.replace(node) {
+                        waits.add_edge(before, node, ());
+                    }
+                    (at, input) = topo.neighbor(at, port).unwrap();
+                }
+            }
+        }
+    }
+    waits
+}
+
+/// All dependencies of packets on a tree: in by any port, out by all others.
+fn multicast(
+    topo: &Topology,
+    routing: &Routing,
+    tree: &Tree,
+    sl: u8,
+    waits: &mut DiGraphMap<Node, ()>,
+) {
+    for (s, set) in tree.ports() {
+        for input in set.iter() {
+            let Some((u, back)) = topo.neighbor(s, input) else {
+                continue;
+            };
+            let inner = tree.ports_of(u).iter().filter(|&p| p != back);
+            let outer = topo
+                .end_ports(u)
+                .iter()
+                .map(|e| e.port)
+                .chain([PortNum::ZERO]);
+            let vls: BTreeSet<u8> = inner
+                .chain(outer)
+                .map(|from| routing.lanes.vl(u, from, back, sl))
+                .collect();
+            for out in set
+                .iter()
+                .filter(|&o| o != input && topo.neighbor(s, o).is_some())
+            {
+                for &vl in &vls {
+                    let then = routing.lanes.vl(s, input, out, sl);
+                    waits.add_edge((u.0, back.raw(), vl), (s.0, out.raw(), then), ());
+                }
+            }
+        }
+    }
+}
+
+/// Ten groups, some of whose members come and go: trees all along, and safe together in the end.
+fn groups_are_safe(engine: &str, topo: &Topology, seed: u64) -> bool {
+    let Some(routing) = proven(engine, topo) else {
+        return false;
+    };
+    let Ok(forest) = Forest::new(topo, &routing) else {
+        assert_eq!(
+            routing.trees,
+            Trees::Search,
+            "{engine}: a promise without trees"
+        );
+        return false;
+    };
+    let mut dice = Lcg(seed);
+    let mut waits = unicast(topo, &routing);
+    for group in 0..10 {
+        let mut members = some_members(topo, &mut dice);
+        let mut tree = forest.tree(&members, group);
+        is_tree_of(topo, &tree, &members);
+        multicast(topo, &routing, &tree, forest.sl, &mut waits);
+        for _ in 0..4 {
+            if members.len() > 1 && dice.below(2) == 0 {
+                let gone = members.swap_remove(dice.below(members.len()));
+                forest.leave(&mut tree, gone.switch, gone.port);
+            } else {
+                let come = some_members(topo, &mut dice)[0];
+                members.retain(|m| (m.switch, m.port) != (come.switch, come.port));
+                members.push(come);
+                let before = tree.clone();
+                forest.join(&mut tree, &come, group);
+                for (s, ports) in before.ports() {
+                    let kept = ports.iter().all(|p| {
+                        tree.ports_of(s).contains(p) || (s, p) == (come.switch, come.port)
+                    });
+                    assert!(kept, "the tree that was there changed");
+                }
+            }
+            is_tree_of(topo, &tree, &members);
+            multicast(topo, &routing, &tree, forest.sl, &mut waits);
+        }
+    }
+    assert!(toposort(&waits, None).is_ok(), "{engine}: a credit loop");
+    true
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Any connected graph, every engine whose routes are proven there.
+    #[test]
+    fn any_groups_are_safe_with_the_routes(
+        n in 1usize..14, extra in 0usize..20, hosts in 0usize..20, seed: u64,
+    ) {
+        let topo = random(n, extra, hosts, seed).build();
+        for engine in ENGINE_NAMES {
+            let done = groups_are_safe(engine, &topo, seed);
+            prop_assert!(done || *engine != "updn");
+        }
+    }
+}
+
+/// Trees and tori, every engine; on trees all proven routes have their trees.
+#[test]
+fn groups_on_regular_fabrics() {
+    for (fabric, all) in [
+        (two_level(4, 2, 2, 1), true),
+        (three_level(2), true),
+        (two_level(4, 3, 2, 2).with_sharp(), false),
+        (torus(&[3, 3], 1), false),
+        (ring(5, 1), false),
+    ] {
+        let topo = fabric.build();
+        for engine in ENGINE_NAMES {
+            let done = groups_are_safe(engine, &topo, 9);
+            assert!(done || !all || proven(engine, &topo).is_none(), "{engine}");
+        }
+    }
+}
+
+/// Two leaves of a two-level tree: one spine between them, another one for another group.
+#[test]
+fn roots_are_in_the_middle_and_take_turns() {
+    let topo = two_level(6, 3, 3, 1).build();
+    let routing = proven("updn", &topo).unwrap();
+    let forest = Forest::new(&topo, &routing).unwrap();
+    let on = |s: u32, p: u8| Member {
+        switch: SwitchIdx(s),
+        port: PortNum(p),
+        receives: true,
+    };
+    let members = [on(1, 1), on(4, 2), on(5, 1)];
+    let roots: BTreeSet<SwitchIdx> = (0..3)
+        .map(|group| {
+            let tree = forest.tree(&members, group);
+            assert_eq!(tree.cables(), 3);
+            tree.root().unwrap()
+        })
+        .collect();
+    assert_eq!(roots.len(), 3);
+}
+
+/// One switch: no cable, its members' ports. One member, a sender only, a place that there is not.
+#[test]
+fn small_groups_and_places_that_are_not_there() {
+    let topo = three_level(2).build();
+    let routing = proven("updn", &topo).unwrap();
+    let forest = Forest::new(&topo, &routing).unwrap();
+    let on = |s: u32, p: u8, receives| Member {
+        switch: SwitchIdx(s),
+        port: PortNum(p),
+        receives,
+    };
+    let tree = forest.tree(&[on(2, 1, true), on(2, 2, true)], 7);
+    assert_eq!((tree.cables(), tree.ports_of(SwitchIdx(2)).len()), (0, 2));
+    assert_eq!(forest.tree(&[on(3, 1, true)], 7).ports().count(), 1);
+    let sender = forest.tree(&[on(0, 1, true), on(7, 1, false)], 7);
+    assert!(sender.cables() > 0 && !sender.ports_of(SwitchIdx(7)).contains(PortNum(1)));
+    let lost = forest.tree(&[on(0, 1, true), on(999, 1, true), on(1, 200, true)], 7);
+    assert_eq!((lost.unreachable.len(), lost.cables()), (2, 0));
+    assert_eq!(forest.tree(&[], 7).ports().count(), 0);
+    // The second group leaves again: the first member alone, and then nobody.
+    let mut tree = sender;
+    forest.leave(&mut tree, SwitchIdx(7), PortNum(1));
+    assert_eq!(tree.ports().count(), 1);
+    forest.leave(&mut tree, SwitchIdx(0), PortNum(1));
+    assert_eq!(tree.ports().count(), 0);
+}

@@ -1,0 +1,204 @@
+//! What a plan from old to new tables promises: whatever is written first within it, no packet goes round, none wait for
+//! each other in a circle.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "test helpers"
+)]
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "common/oracle.rs"]
+mod oracle;
+
+use std::sync::Arc;
+
+use common::*;
+use ferrosm_mad::ids::PortNum;
+use ferrosm_routing::transition::{Conflict, Transition, plan};
+use ferrosm_routing::{
+    Lanes, Lft, Request, SwitchIdx, Tables, Topology, changed_blocks, engine_by_name, verify,
+};
+use oracle::{Verdict, judge};
+use proptest::prelude::*;
+
+/// All packets over one random spanning tree: no loop, no circle, and little in common with any other.
+fn by_tree(topo: &Topology, seed: u64) -> Tables {
+    let mut dice = Lcg(seed);
+    let n = topo.num_switches();
+    let mut up: Vec<Option<PortNum>> = vec![None; n];
+    let mut inside = vec![dice.below(n)];
+    while inside.len() < n {
+        let s = SwitchIdx(inside[dice.below(inside.len())] as u32);
+        let links = topo.links(s);
+        let link = links[dice.below(links.len())];
+        if !inside.contains(&link.peer.index()) {
+            up[link.peer.index()] = Some(link.peer_port);
+            inside.push(link.peer.index());
+        }
+    }
+    let mut tables: Vec<Lft> = vec![Lft::drop_all(topo.top_lid()); n];
+    for d in topo.destinations() {
+        for s in topo.switches() {
+            if let Some(port) = up[s.index()] {
+                tables[s.index()].set(d.lid, port);
+            }
+        }
+        // Down to the destination: from each switch above it to the one that it comes from.
+        tables[d.switch.index()].set(d.lid, d.port);
+        let mut at = d.switch;
+        while let Some(port) = up[at.index()] {
+            let (parent, back) = topo.neighbor(at, port).unwrap();
+            tables[parent.index()].set(d.lid, back);
+            at = parent;
+        }
+    }
+    tables.into_iter().map(Arc::new).collect()
+}
+
+/// Tables of one kind or another, proven on one lane.
+fn some_tables(topo: &Topology, kind: usize, seed: u64) -> Tables {
+    let engine = ["updn", "minhop", "tree"][kind];
+    if let Some(engine) = engine_by_name(engine) {
+        let tables = engine.route(&Request::new(topo)).unwrap().tables;
+        if verify(topo, &tables, &Lanes::single()).is_ok() {
+            return tables;
+        }
+    }
+    by_tree(topo, seed)
+}
+
+/// Writes blocks in random order; says what could go wrong at each moment.
+fn write(
+    topo: &Topology,
+    state: &mut Tables,
+    to: &Tables,
+    mut blocks: Vec<(usize, u16)>,
+    dice: &mut Lcg,
+) -> Option<Verdict> {
+    while !blocks.is_empty() {
+        let (s, block) = blocks.swap_remove(dice.below(blocks.len()));
+        let mut entries = state[s].entries().to_vec();
+        let from = usize::from(block) * 64;
+        for (i, &port) in to[s].block(block).iter().enumerate() {
+            if let Some(entry) = entries.get_mut(from + i) {
+                *entry = port;
+            }
+        }
+        state[s] = Arc::new(Lft::from_entries(entries));
+        let verdict = judge(topo, state, &Lanes::single());
+        if matches!(verdict, Verdict::Loops | Verdict::CreditLoop) {
+            return Some(verdict);
+        }
+    }
+    None
+}
+
+fn differing(state: &Tables, to: &Tables) -> Vec<(usize, u16)> {
+    let blocks = |(s, lft): (usize, &Arc<Lft>)| {
+        changed_blocks(Some(&state[s]), lft)
+            .map(|b| (s, b))
+            .collect::<Vec<_>>()
+    };
+    to.iter().enumerate().flat_map(blocks).collect()
+}
+
+/// Follows a plan with random orders inside it.
+fn follow(topo: &Topology, old: &Tables, new: &Tables, plan: &Transition, seed: u64) {
+    let mut dice = Lcg(seed);
+    let mut state = old.clone();
+    match plan {
+        Transition::AnyOrder => {
+            let blocks = differing(&state, new);
+            assert_eq!(write(topo, &mut state, new, blocks, &mut dice), None);
+        }
+        Transition::Stages(stages) => {
+            for stage in stages {
+                let blocks = stage.iter().map(|&(s, b)| (s.index(), b)).collect();
+                assert_eq!(write(topo, &mut state, new, blocks, &mut dice), None);
+            }
+            let rest = differing(&state, new);
+            assert_eq!(write(topo, &mut state, new, rest, &mut dice), None);
+        }
+        Transition::Drain { first, .. } => {
+            for to in [first, new] {
+                let blocks = differing(&state, to);
+                assert_eq!(write(topo, &mut state, to, blocks, &mut dice), None);
+            }
+        }
+    }
+    assert!(differing(&state, new).is_empty());
+}
+
+fn known(tables: &Tables) -> Vec<Option<Arc<Lft>>> {
+    tables.iter().cloned().map(Some).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Any two proven sets of tables on any graph: the plan keeps its word, three times over.
+    #[test]
+    fn plans_are_safe_in_every_order_that_they_allow(
+        n in 2usize..10, extra in 0usize..14, hosts in 1usize..12, seed: u64,
+        from in 0usize..3, to in 0usize..3,
+    ) {
+        let topo = random(n, extra, hosts, seed).build();
+        let old = some_tables(&topo, from, seed ^ 1);
+        let new = some_tables(&topo, to, seed ^ 2);
+        let plan = plan(&topo, &known(&old), &new, &Lanes::single());
+        for order in 0..3 {
+            follow(&topo, &old, &new, &plan, seed ^ order);
+        }
+    }
+
+    /// Rings, where nearly every change of the order is dangerous.
+    #[test]
+    fn rings_too(n in 3usize..9, seed: u64) {
+        let topo = ring(n, 1).build();
+        let (old, new) = (by_tree(&topo, seed), by_tree(&topo, seed ^ 5));
+        let plan = plan(&topo, &known(&old), &new, &Lanes::single());
+        for order in 0..3 {
+            follow(&topo, &old, &new, &plan, seed ^ order);
+        }
+    }
+}
+
+/// All three kinds of plans occur, and drains name what they are for.
+#[test]
+fn every_kind_of_plan_occurs() {
+    let (mut any, mut stages, mut drains, mut circles) = (0, 0, 0, 0);
+    for seed in 0..60 {
+        let topo = if seed % 2 == 0 {
+            ring(4 + seed as usize % 4, 1)
+        } else {
+            random(6, 4, 6, seed)
+        };
+        let topo = topo.build();
+        let (old, new) = (by_tree(&topo, seed), by_tree(&topo, seed + 100));
+        match plan(&topo, &known(&old), &new, &Lanes::single()) {
+            Transition::AnyOrder => any += 1,
+            Transition::Stages(_) => stages += 1,
+            Transition::Drain { conflict, .. } => {
+                drains += 1;
+                circles += usize::from(matches!(conflict, Conflict::Circle(_)));
+            }
+        }
+    }
+    println!("{any} in any order, {stages} in stages, {drains} drained ({circles} for circles)");
+    assert!(any > 0 && stages > 0 && drains > 0);
+}
+
+/// Nothing changed, or nothing known: no order is asked for.
+#[test]
+fn what_does_not_change_needs_no_order() {
+    let topo = three_level(2).build();
+    let tables = some_tables(&topo, 0, 0);
+    let lanes = Lanes::single();
+    assert_eq!(
+        plan(&topo, &known(&tables), &tables, &lanes),
+        Transition::AnyOrder
+    );
+    assert_eq!(plan(&topo, &[], &tables, &lanes), Transition::AnyOrder);
+}
