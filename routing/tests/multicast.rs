@@ -3,6 +3,7 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::unwrap_in_result,
     clippy::cast_possible_truncation,
     reason = "test helpers"
 )]

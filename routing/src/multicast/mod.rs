@@ -40,6 +40,9 @@ pub struct Tree {
     pub unreachable: Vec<Member>,
 }
 
+/// A cable from a switch up to another: switch and port, twice.
+type Cable = (usize, PortNum, usize, PortNum);
+
 /// One switch of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Node {
@@ -225,7 +228,7 @@ impl Forest<'_> {
     fn root(&self, order: &[u32], members: &[usize], group: u64) -> Option<usize> {
         let n = self.topo.num_switches();
         let (mut far, mut sum, mut reached) = (vec![0u32; n], vec![0u64; n], vec![0usize; n]);
-        let count = members.len().min(MEASURED_MAX).max(1);
+        let count = members.len().clamp(1, MEASURED_MAX);
         for i in 0..count {
             let from = *members.get(i * members.len() / count)?;
             let mut hops = vec![u32::MAX; n];
@@ -293,7 +296,7 @@ impl Forest<'_> {
             return false;
         };
         let to_tree = self.upwards(order, v, group, |u| tree.nodes.contains_key(&u));
-        if let Some((_, path)) = to_tree {
+        if let Some(path) = to_tree {
             path.iter()
                 .for_each(|&(at, port, on, back)| tree.hang(at, port, on, back));
             return true;
@@ -304,14 +307,14 @@ impl Forest<'_> {
             over[u] = true;
             false
         });
-        let Some((_, path)) = self.upwards(order, root, group, |u| over[u]) else {
+        let Some(path) = self.upwards(order, root, group, |u| over[u]) else {
             return false;
         };
         path.iter()
             .for_each(|&(at, port, on, back)| tree.hang(at, port, on, back));
         let path = self.upwards(order, v, group, |u| tree.nodes.contains_key(&u));
         path.into_iter()
-            .flat_map(|(_, path)| path)
+            .flatten()
             .for_each(|(at, port, on, back)| tree.hang(at, port, on, back));
         true
     }
@@ -323,7 +326,7 @@ impl Forest<'_> {
         from: usize,
         group: u64,
         mut wanted: impl FnMut(usize) -> bool,
-    ) -> Option<(usize, Vec<(usize, PortNum, usize, PortNum)>)> {
+    ) -> Option<Vec<Cable>> {
         let mut back: BTreeMap<usize, (usize, PortNum, PortNum)> = BTreeMap::new();
         let mut queue = vec![from];
         let mut at = 0;
@@ -335,7 +338,7 @@ impl Forest<'_> {
                     path.push((below, port, here, far));
                     here = below;
                 }
-                return Some((v, path));
+                return Some(path);
             }
             for link in self.turned(v, group) {
                 let u = link.peer.index();
