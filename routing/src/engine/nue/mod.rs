@@ -44,13 +44,13 @@ use search::{Effort, Search};
 use spread::{Within, by_depth, depths};
 
 /// Channels that all searches for circles in one lane may visit: bounds the time on very large fabrics that are no trees.
-const SEARCH_BUDGET: u64 = 400_000_000;
+const SEARCH_BUDGET: u64 = 20_000_000;
 
 /// With more lanes at hand, a routing whose busiest cable has more than so many hundredths of the mean is worked on.
 const BALANCED: u64 = 125;
 
 /// Switches times channels up to which several attempts at one lane are made.
-const ATTEMPTS_BELOW: usize = 20_000_000;
+const ATTEMPTS_BELOW: usize = 1_000_000;
 
 /// The `nue` engine: the last resort.
 #[derive(Debug, Clone, Copy)]

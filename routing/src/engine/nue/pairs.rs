@@ -14,7 +14,7 @@ use super::spread::{by_depth, depths};
 const ROUNDS: usize = 4;
 
 /// Pairs of switches for which a lane is looked for in all, for balance: bounds the time on large fabrics.
-const TRIES_MAX: usize = 4_000_000;
+const TRIES_MAX: usize = 1_500_000;
 
 /// Loads are compared in these parts of a route, so that they can be divided by the number of parallel cables.
 const PARTS: u64 = 5040;

@@ -11,7 +11,7 @@ use super::net::{NO_SLOT, small};
 use super::spread::{Within, by_depth, depths};
 
 /// Channels that may be looked at in all: bounds the time on large fabrics.
-const LOOKS_MAX: u64 = 400_000_000;
+const LOOKS_MAX: u64 = 150_000_000;
 
 /// Most passes over all LIDs for each power.
 const PASSES: usize = 12;
