@@ -312,6 +312,42 @@ fn routes_on_paper_are_measured_dumped_and_read_back() {
     );
 }
 
+/// Two lanes on a torus: the engine `file` takes the dumps and leaves the same; with the SLs spoiled it is refused.
+#[test]
+fn lanes_are_dumped_and_read_back() {
+    let dir = Scratch::new("lanes");
+    let (one, two) = (dir.path("one"), dir.path("two"));
+    let from = ["route", "--from", "torus:4,4,1,1", "--vls", "2", "--engine"];
+    let (code, _, err) = told(&[&from[..], &["nue,no_fallback", "--dump-dir", &one]].concat());
+    assert_eq!(code, Some(0), "{err}");
+    let files = [
+        "opensm-lfts.dump",
+        "opensm-sl2vl.dump",
+        "opensm-path-sl.dump",
+    ];
+    let [lfts, sl2vl, path_sl] = files.map(|f| format!("{one}/{f}"));
+    let file = [
+        "file,no_fallback",
+        "--lfts-file",
+        &lfts,
+        "--sl2vl-file",
+        &sl2vl,
+    ];
+    let file = [&from[..], &file].concat();
+    let given = ["--path-sl-file", &path_sl, "--dump-dir", &two];
+    let (code, _, err) = told(&[&file[..], &given].concat());
+    assert_eq!(code, Some(0), "{err}");
+    let read = |dir: &str, file: &str| std::fs::read_to_string(format!("{dir}/{file}")).unwrap();
+    for name in files {
+        assert!(read(&one, name) == read(&two, name), "{name}");
+    }
+    let sls = read(&one, files[2]).replace(" : 1\n", " : 0\n");
+    let spoiled = dir.file("spoiled", &sls);
+    let (code, _, err) = told(&[&file[..], &["--path-sl-file", &spoiled]].concat());
+    assert_eq!(code, Some(1));
+    assert!(err.contains("there is a credit loop of "), "{err}");
+}
+
 /// A wrong side file is wrong configuration: status 78, with line and column.
 #[test]
 fn wrong_side_files_are_told_with_their_places() {

@@ -85,7 +85,7 @@ impl Source {
         let mut raw = self.raw.clone();
         flags(&mut raw);
         let beside = self.path.as_deref().and_then(Path::parent);
-        let files = settings::side_files(&raw.routing, beside.unwrap_or(Path::new("")));
+        let files = settings::side_files(&raw.routing, beside.unwrap_or_else(|| Path::new("")));
         let hints = side_files::read(&files);
         let settled = settings::settle(raw).map_err(|found| {
             ConfigErrors::new(

@@ -17,7 +17,7 @@ pub fn render(routed: &Routed, traces: &[Trace]) -> String {
         Some(chosen) => {
             let routing = chosen.routing();
             line(&format!("Routed by {}.", routing.engine));
-            for note in &routing.notes {
+            for note in &routed.notes {
                 line(&format!("  {note}"));
             }
             line(&lanes(chosen, routed.vls_allowed));

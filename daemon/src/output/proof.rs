@@ -36,7 +36,7 @@ pub fn render(routed: &Routed, quality: Option<&(Quality, Duration)>) -> String 
         None => row("routes", "nothing to route: there is no switch".to_owned()),
         Some(chosen) => {
             row("engine", chosen.routing().engine.to_owned());
-            for note in &chosen.routing().notes {
+            for note in &routed.notes {
                 row("", note.clone());
             }
             row("LIDs", routed.lids.to_string());

@@ -31,6 +31,8 @@ pub struct Routed {
     pub view: View,
     /// What serves, proven; `None` where there is no switch.
     pub chosen: Option<Chosen>,
+    /// What the engine says of its work.
+    pub notes: Vec<String>,
     /// Engines that were tried before, with the reasons.
     pub refused: Vec<String>,
     /// What side files name and the fabric has not got, and the like.
@@ -106,6 +108,7 @@ fn route_view(
     let request = args.vls.map_or(request, |vls| request.with_vls(vls));
     let mut routed = Routed {
         chosen: None,
+        notes: Vec::new(),
         refused: Vec::new(),
         remarks,
         lids,
@@ -130,7 +133,7 @@ fn route_view(
     routed.refused = selection
         .refused
         .iter()
-        .map(|r| r.describe(&name))
+        .map(|r| with_names(&routed.view, &r.describe(&name)))
         .collect();
     let Some((routing, _)) = selection.chosen else {
         let mut hint = String::new();
@@ -146,6 +149,8 @@ fn route_view(
             hint,
         ));
     };
+    let notes = routing.notes.iter();
+    routed.notes = notes.map(|n| with_names(&routed.view, n)).collect();
     for (node, lft) in switches.iter().zip(&routing.tables) {
         routed.view.nodes[*node].lft = Some(Arc::clone(lft));
     }
@@ -162,6 +167,31 @@ fn route_view(
         proof_took,
     });
     Ok(routed)
+}
+
+/// Engines name switches by their LIDs: adds the name of each.
+fn with_names(view: &View, text: &str) -> String {
+    const MARK: &str = "with LID ";
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(MARK) {
+        let (before, after) = rest.split_at(at + MARK.len());
+        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, more) = after.split_at(digits);
+        out.push_str(before);
+        out.push_str(number);
+        let lid = number.parse().ok().map(ferrosm_mad::ids::Lid);
+        let node = lid.and_then(|lid| {
+            let mut switches = view.nodes.iter().filter(|n| n.is_switch());
+            switches.find(|n| n.end_port(PortNum::ZERO).lid == lid)
+        });
+        if let Some(node) = node {
+            out.push_str(&format!(" (\"{}\")", node.name()));
+        }
+        rest = more;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// The graph for engines, and which node each switch of it is.
@@ -300,6 +330,19 @@ mod tests {
             routed.remarks[0].contains("0x0000000000000099"),
             "{:?}",
             routed.remarks
+        );
+    }
+
+    #[test]
+    fn switches_that_engines_name_by_lid_get_their_names() {
+        let mut view = view("star:2");
+        lids::assign_lids(&mut view).unwrap();
+        let switch = view.nodes.iter().find(|n| n.is_switch()).unwrap();
+        let (lid, name) = (switch.end_ports[0].lid, switch.name());
+        let text = format!("the switch with LID {lid}, and the one with LID 9");
+        assert_eq!(
+            with_names(&view, &text),
+            format!("the switch with LID {lid} (\"{name}\"), and the one with LID 9")
         );
     }
 

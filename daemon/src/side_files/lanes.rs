@@ -69,11 +69,14 @@ pub fn sl2vl(text: &str) -> Result<Vec<(PortGuid, Vec<PairMap>)>, Vec<Wrong>> {
     Ok(blocks.done)
 }
 
+/// The SLs of paths by source: index is the LID that they go to.
+pub type PathSls = Vec<(PortGuid, Arc<[u8]>)>;
+
 /// `path_sl_file`: for each source the SL to each LID, [`GuidTables::NO_SL`] where there is no line.
 ///
 /// # Errors
 /// Lines that are something else, and paths with two SLs.
-pub fn path_sl(text: &str) -> Result<Vec<(PortGuid, Arc<[u8]>)>, Vec<Wrong>> {
+pub fn path_sl(text: &str) -> Result<PathSls, Vec<Wrong>> {
     let mut blocks: Blocks<Vec<u8>> = Blocks::default();
     each_line(text, "path-SL file", |mut line| {
         let Some((at, word)) = line.word() else {

@@ -62,7 +62,7 @@ pub fn document<'a>(routed: &'a Routed, traces: &[Trace]) -> Document<'a> {
     Document {
         schema: super::SCHEMA,
         engine,
-        notes: chosen.map_or(&[], |c| c.routing().notes.as_slice()),
+        notes: &routed.notes,
         refused: &routed.refused,
         remarks: &routed.remarks,
         vls_allowed: routed.vls_allowed,

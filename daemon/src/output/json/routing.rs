@@ -119,7 +119,7 @@ pub fn document<'a>(routed: &'a Routed, quality: Option<&'a (Quality, Duration)>
         lids: routed.lids,
         left_out_nodes: routed.left_out,
         refused: &routed.refused,
-        notes: chosen.map_or(&[], |c| c.routing().notes.as_slice()),
+        notes: &routed.notes,
         remarks: &routed.remarks,
         proof: chosen.map(|c| ProofOf::new(&c.proof)),
         lanes: chosen.map(|c| lanes(c, quality)),
