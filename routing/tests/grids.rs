@@ -8,11 +8,23 @@
 
 #[path = "common/mod.rs"]
 mod common;
+#[path = "common/oracle.rs"]
+mod oracle;
+
+use std::sync::Arc;
 
 use common::*;
+use ferrosm_mad::ids::PortNum;
+use ferrosm_routing::hints::{TorusHint, TorusSeed};
 use ferrosm_routing::structure::dragonfly::{GroupKind, dragonfly as find_dragonfly};
 use ferrosm_routing::structure::grid::{DimKind, Grid, grid};
-use ferrosm_routing::{Hints, Topology};
+use ferrosm_routing::{
+    Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
+    Trees, engine_by_name, verify,
+};
+use oracle::{Verdict, detours, judge};
+use petgraph::algo::toposort;
+use petgraph::graphmap::DiGraphMap;
 
 use DimKind::{Full, Path, Ring};
 
@@ -291,5 +303,387 @@ fn dragonflies_are_found() {
             let found = find_dragonfly(&fabric.build()).unwrap();
             assert_eq!((found.kind, found.groups), (kind, groups), "{found}");
         }
+    }
+}
+
+/// Unicast packets on their lanes and packets in the multicast tree close no circle together.
+fn tree_goes_with_routes(topo: &Topology, routing: &Routing) -> bool {
+    let Trees::Within { up, sl } = &routing.trees else {
+        return false;
+    };
+    let mut waits = DiGraphMap::<(u32, u8, u8), ()>::new();
+    let lanes = &routing.lanes;
+    let mut cross = |hops: &[(SwitchIdx, PortNum, PortNum)], sl: u8| {
+        let used: Vec<(u32, u8, u8)> = hops
+            .iter()
+            .map(|&(s, i, o)| (s.0, o.raw(), lanes.vl(s, i, o, sl)))
+            .collect();
+        used.windows(2).for_each(|w| {
+            waits.add_edge(w[0], w[1], ());
+        });
+    };
+    for d in topo.destinations() {
+        for from in topo.switches() {
+            let (mut at, mut input, mut hops) = (from, PortNum::ZERO, Vec::new());
+            while at != d.switch {
+                let port = routing.tables[at.index()].get(d.lid);
+                hops.push((at, input, port));
+                (at, input) = topo.neighbor(at, port).unwrap();
+            }
+            cross(&hops, lanes.sl(from, d));
+        }
+    }
+    assert_eq!(up.iter().filter(|p| p.is_none()).count(), 1, "one root");
+    let mut branches = vec![Vec::new(); topo.num_switches()];
+    for s in topo.switches() {
+        if let Some(port) = up[s.index()] {
+            let (above, there) = topo.neighbor(s, port).unwrap();
+            branches[s.index()].push(port);
+            branches[above.index()].push(there);
+        }
+    }
+    for s in topo.switches() {
+        for &input in branches[s.index()].iter().chain([&PortNum::ZERO]) {
+            for &output in branches[s.index()].iter().filter(|&&o| o != input) {
+                let (next, there) = topo.neighbor(s, output).unwrap();
+                for &last in branches[next.index()].iter().filter(|&&o| o != there) {
+                    cross(&[(s, input, output), (next, there, last)], *sl);
+                }
+            }
+        }
+    }
+    toposort(&waits, None).is_ok()
+}
+
+/// Routes and proves; `None` if the engine refuses.
+fn proven(
+    engine: &str,
+    topo: &Topology,
+    vls: u8,
+    slow: bool,
+    what: &str,
+) -> Option<(Routing, Proof)> {
+    let request = Request::new(topo).with_vls(vls);
+    let routing = match engine_by_name(engine).unwrap().route(&request) {
+        Ok(routing) => routing,
+        Err(e) => {
+            println!("{what}: {e}");
+            return None;
+        }
+    };
+    assert!(routing.lanes.vls <= vls, "{what}");
+    let proof = verify(topo, &routing.tables, &routing.lanes)
+        .unwrap_or_else(|e| panic!("{what}: {e} {:?}", routing.notes));
+    assert!(proof.reversible, "{what}");
+    if slow {
+        assert_eq!(
+            judge(topo, &routing.tables, &routing.lanes),
+            Verdict::Good,
+            "{what}"
+        );
+        if routing.trees == Trees::Search {
+            println!("{what}: no tree");
+        } else {
+            assert!(
+                tree_goes_with_routes(topo, &routing),
+                "{what}: {:?}",
+                routing.notes
+            );
+        }
+    }
+    Some((routing, proof))
+}
+
+/// Every whole shape on one, two and eight lanes: no refusal, shortest paths wherever there are lanes for datelines.
+#[test]
+fn dor_routes_whole_grids() {
+    for (i, shape) in SHAPES.iter().enumerate() {
+        for vls in [1, 2, 8] {
+            let topo = product(shape, 1, 1 + i % 2, i as u64 + 5).build();
+            let what = format!("dor {shape:?} {vls} VLs");
+            let (routing, proof) =
+                proven("dor", &topo, vls, topo.num_switches() < 100, &what).unwrap();
+            assert!(matches!(routing.trees, Trees::Within { .. }), "{what}");
+            if vls > 1 {
+                assert_eq!(detours(&topo, &routing.tables), 0, "{what}");
+                assert!(proof.lanes_used <= 2, "{what}");
+            }
+        }
+    }
+}
+
+/// 1, 5 and 20 % of the cables lost: proven, or refused.
+#[test]
+fn dor_routes_degraded_grids() {
+    for (per_thousand, wanted) in [(1, 90), (10, 85), (50, 70), (200, 30)] {
+        let (mut good, mut tried) = (0, 0);
+        for (i, shape) in SHAPES.iter().enumerate() {
+            for vls in [1, 4, 8] {
+                let seed = i as u64 * 31 + u64::from(vls);
+                let topo = degraded(&product(shape, 1, 1, seed), per_thousand, seed).build();
+                let what = format!(
+                    "dor {shape:?} {vls} VLs, {per_thousand} per thousand lost, seed {seed}"
+                );
+                tried += 1;
+                good += usize::from(
+                    proven("dor", &topo, vls, topo.num_switches() < 50, &what).is_some(),
+                );
+            }
+        }
+        println!("{per_thousand} per thousand lost: {good} of {tried} routed");
+        assert!(good * 100 >= tried * wanted);
+    }
+}
+
+/// Tori and meshes of at most three axes, rings of four among them.
+fn is_torus(shape: &[(DimKind, usize)]) -> bool {
+    shape.len() <= 3 && shape.iter().all(|d| d.0 != Full || d.1 <= 3)
+}
+
+/// Every whole torus and mesh: shortest paths, four VLs for a level, a tree.
+#[test]
+fn torus_2qos_routes_whole_tori() {
+    for (i, shape) in SHAPES.iter().enumerate() {
+        for vls in [1, 4, 7, 8, 15] {
+            let topo = product(shape, 1, 1 + i % 2, i as u64 + 5).build();
+            let what = format!("torus-2QoS {shape:?} {vls} VLs");
+            let found = proven("torus-2QoS", &topo, vls, topo.num_switches() < 100, &what);
+            assert_eq!(
+                found.is_some(),
+                vls >= 4 && is_torus(shape) || vls >= 4 && shape.iter().all(|d| d.1 == 2),
+                "{what}"
+            );
+            let Some((routing, proof)) = found else {
+                continue;
+            };
+            assert_eq!(routing.lanes.vls, if vls >= 8 { 8 } else { 4 });
+            assert!(matches!(routing.trees, Trees::Within { .. }), "{what}");
+            assert_eq!(detours(&topo, &routing.tables), 0, "{what}");
+            assert!(proof.lanes_used <= 2, "{what}");
+        }
+    }
+}
+
+/// 1, 5 and 20 % of the cables lost, or one switch: proven, or refused. One lost link of a torus is always survived, and
+/// so is one lost switch; no SL changes.
+#[test]
+fn torus_2qos_survives_losses() {
+    for shape in [
+        &[(Ring, 5), (Ring, 5)][..],
+        &[(Ring, 8), (Ring, 6)],
+        &[(Ring, 4), (Ring, 8)],
+        &[(Ring, 5), (Ring, 4), (Ring, 3)],
+        &[(Ring, 6), (Ring, 6), (Ring, 6)],
+    ] {
+        for seed in 1..5 {
+            let whole = product(shape, 1, 1, seed);
+            let small = whole.ports.len() < 50;
+            let before = proven("torus-2QoS", &whole.build(), 8, small, "whole")
+                .unwrap()
+                .0;
+            let cut = degraded(&whole, 1, seed).build();
+            let after = proven(
+                "torus-2QoS",
+                &cut,
+                8,
+                small,
+                &format!("{shape:?} one link, seed {seed}"),
+            )
+            .unwrap()
+            .0;
+            assert_eq!(
+                before.lanes.path_sl, after.lanes.path_sl,
+                "{shape:?} seed {seed}"
+            );
+            let topo = without_switch(&whole, seed as usize * 3).build();
+            proven(
+                "torus-2QoS",
+                &topo,
+                8,
+                small,
+                &format!("{shape:?} one switch, seed {seed}"),
+            )
+            .unwrap();
+            for per_thousand in [10, 50, 200] {
+                let topo = degraded(&whole, per_thousand, seed).build();
+                let what = format!("{shape:?} {per_thousand} per thousand, seed {seed}");
+                proven("torus-2QoS", &topo, 8, small, &what);
+            }
+        }
+    }
+}
+
+/// A torus of 8 x 4 in order: switch x + 8 y, LID one more.
+fn eight_by_four() -> Topology {
+    product(&[(Ring, 8), (Ring, 4)], 2, 1, 0).build()
+}
+
+fn with_torus(topo: &Topology, torus: TorusHint) -> Result<Routing, RouteError> {
+    let hints = Hints {
+        torus: Some(torus),
+        ..Hints::default()
+    };
+    engine_by_name("torus-2QoS")
+        .unwrap()
+        .route(&Request::new(topo).hinted(&hints).with_vls(8))
+}
+
+fn hint(radix: [u16; 3], seeds: Vec<TorusSeed>) -> TorusHint {
+    TorusHint {
+        radix,
+        wraps: [true; 3],
+        seeds,
+        portgroup_max_ports: 16,
+        port_order: Vec::new(),
+    }
+}
+
+/// `torus-2QoS.conf`: which dimension is x, which way is up, where the dateline is; contradictions are refused.
+#[test]
+fn torus_files_are_honoured() {
+    let topo = eight_by_four();
+    let link = |a: u32, b: u32| Some((SwitchIdx(a), SwitchIdx(b)));
+    let seed = |dateline| TorusSeed {
+        links: [link(0, 1), None, link(0, 8), link(0, 24), None, None],
+        dateline,
+    };
+    let sl = |routing: &Routing, a: u32, b: u32| {
+        let to = topo.destinations_on(SwitchIdx(b))[0];
+        routing.lanes.sl(SwitchIdx(a), &to)
+    };
+    let plain = with_torus(&topo, hint([8, 4, 1], vec![seed([0; 3])])).unwrap();
+    assert!(verify(&topo, &plain.tables, &plain.lanes).is_ok());
+    assert_eq!(
+        [
+            sl(&plain, 7, 0),
+            sl(&plain, 2, 3),
+            sl(&plain, 24, 0),
+            sl(&plain, 31, 0)
+        ],
+        [1, 0, 2, 3]
+    );
+    let moved = with_torus(&topo, hint([8, 4, 1], vec![seed([3, -1, 0])])).unwrap();
+    assert!(verify(&topo, &moved.tables, &moved.lanes).is_ok());
+    assert_eq!(
+        [
+            sl(&moved, 7, 0),
+            sl(&moved, 2, 3),
+            sl(&moved, 24, 0),
+            sl(&moved, 16, 24)
+        ],
+        [0, 1, 0, 2]
+    );
+    // x is the short dimension now.
+    let turned = TorusSeed {
+        links: [link(0, 8), link(0, 24), None, link(0, 1), None, None],
+        dateline: [0; 3],
+    };
+    let turned = with_torus(&topo, hint([4, 8, 1], vec![turned])).unwrap();
+    assert!(verify(&topo, &turned.tables, &turned.lanes).is_ok());
+    assert_eq!(
+        [sl(&turned, 24, 0), sl(&turned, 1, 0), sl(&turned, 7, 0)],
+        [1, 2, 0]
+    );
+    // Without seeds, and at places that are no dimensions.
+    assert!(with_torus(&topo, hint([1, 4, 8], Vec::new())).is_ok());
+    for wrong in [
+        hint([8, 8, 1], Vec::new()),
+        hint([8, 4, 2], Vec::new()),
+        hint([4, 8, 1], vec![seed([0; 3])]),
+    ] {
+        assert!(matches!(with_torus(&topo, wrong), Err(RouteError::Hint(_))));
+    }
+    let narrow = TorusHint {
+        portgroup_max_ports: 2,
+        ..hint([8, 4, 1], Vec::new())
+    };
+    assert!(matches!(
+        with_torus(&topo, narrow),
+        Err(RouteError::Hint(_))
+    ));
+}
+
+/// Switches discovered in another order, on one thread and on four: the same table in every switch, the same SLs.
+#[test]
+fn tables_do_not_depend_on_discovery_or_threads() {
+    for (shape, seed) in [
+        (&[(Ring, 5), (Ring, 6)][..], 3),
+        (&[(Full, 4), (Path, 3)], 4),
+        (&[(Ring, 4), (Ring, 4)], 5),
+    ] {
+        let fabric = degraded(&product(shape, 2, 2, seed), 20, seed);
+        let topo = fabric.build();
+        let n = topo.num_switches();
+        let moved = |s: usize| SwitchIdx(((s + 7) % n) as u32);
+        let mut b = TopologyBuilder::new();
+        for place in 0..n {
+            let s = (place + n - 7 % n) % n;
+            b.switch(fabric.ports[s], topo.lid(SwitchIdx(s as u32)));
+        }
+        for &((s, p), (t, q)) in fabric.cables.iter().rev() {
+            b.link((moved(t), PortNum(q)), (moved(s), PortNum(p)));
+        }
+        for s in topo.switches() {
+            for e in topo.end_ports(s) {
+                b.end_port((moved(s.index()), e.port), e.lid, e.count);
+            }
+        }
+        let turned = b.build();
+        for engine in ["dor", "torus-2QoS"] {
+            let route = |topo: &Topology, threads| {
+                let pool = rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()
+                    .unwrap();
+                let request = Request::new(topo).with_vls(8);
+                pool.install(|| engine_by_name(engine).unwrap().route(&request))
+            };
+            let (here, there) = (route(&topo, 1), route(&turned, 4));
+            let (Ok(here), Ok(there)) = (&here, &there) else {
+                assert!(here.is_err() && there.is_err(), "{engine} {shape:?}");
+                continue;
+            };
+            for s in topo.switches() {
+                assert_eq!(
+                    here.tables[s.index()],
+                    there.tables[moved(s.index()).index()],
+                    "{engine} {shape:?}"
+                );
+                for d in topo.destinations() {
+                    let to = turned
+                        .destinations()
+                        .iter()
+                        .find(|t| t.lid == d.lid)
+                        .unwrap();
+                    assert_eq!(here.lanes.sl(s, d), there.lanes.sl(moved(s.index()), to));
+                }
+            }
+        }
+    }
+}
+
+/// Installed tables stay as they are when nothing changed; LIDs share parallel cables evenly; LMC, and switches without
+/// LIDs or hosts.
+#[test]
+fn cables_are_shared_and_kept() {
+    let mut fabric = product(&[(Ring, 5), (Path, 3)], 3, 2, 9);
+    fabric.ports.iter_mut().for_each(|p| *p += 1);
+    for s in 0..5 {
+        let port = fabric.ports[s];
+        fabric.hosts.push((s, port, 4));
+    }
+    let topo = Arc::new(fabric.build());
+    for engine in ["dor", "torus-2QoS"] {
+        let (routing, proof) = proven(engine, &topo, 8, true, engine).unwrap();
+        assert!(
+            proof.max_load as f64 <= 2.2 * proof.mean_load,
+            "{engine} {proof}"
+        );
+        let previous = Previous::of(&topo, &routing);
+        let again = engine_by_name(engine)
+            .unwrap()
+            .route(&Request::new(&topo).with_vls(8).after(&previous))
+            .unwrap();
+        assert_eq!(again.tables, routing.tables);
     }
 }

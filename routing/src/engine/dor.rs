@@ -13,7 +13,7 @@ use ferrosm_mad::ids::PortNum;
 use super::graph::Graph;
 use super::grids::cables;
 use super::grids::check::{Check, LaneRule};
-use super::grids::detours::{self, NoLanes};
+use super::grids::detours::{self, Given, NoLanes};
 use super::grids::frame::Frame;
 use super::grids::lines::{Lines, Rings, crosses};
 use super::grids::paths::{Gaps, Paths};
@@ -198,7 +198,7 @@ impl Scheme {
     }
 
     /// Gives every pair its SL.
-    fn give(&mut self, graph: &Graph, frame: &Frame, given: &[(usize, usize, usize)], used: usize) {
+    fn give(&mut self, graph: &Graph, frame: &Frame, given: &[Given], used: usize) {
         self.sls += used;
         self.vls += used;
         if self.sls == 1 {

@@ -9,10 +9,12 @@ mod deal;
 mod dfsssp;
 mod dmodc;
 mod dnup;
+mod dor;
 mod file;
 mod fill;
 mod ftree;
 pub(crate) mod graph;
+mod grids;
 mod lash;
 mod layers;
 mod legs;
@@ -22,12 +24,14 @@ mod order;
 mod ordered;
 mod sssp;
 mod spread;
+mod torus_2qos;
 mod updn;
 
 use std::sync::{Arc, LazyLock};
 
 use ferrosm_mad::ids::PortNum;
 
+pub use dor::Dor;
 pub use file::File;
 pub use dfsssp::DfSssp;
 pub use dmodc::Dmodc;
@@ -37,6 +41,7 @@ pub use lash::Lash;
 pub use minhop::MinHop;
 pub use nue::Nue;
 pub use sssp::Sssp;
+pub use torus_2qos::Torus2Qos;
 pub use updn::UpDown;
 
 use crate::hints::Hints;
@@ -245,7 +250,7 @@ pub enum RouteError {
 }
 
 /// All engines, by name.
-pub const ENGINE_NAMES: &[&str] = &["dmodc", "dnup", "ftree", "updn", "minhop", "sssp", "dfsssp", "lash", "nue", "file"];
+pub const ENGINE_NAMES: &[&str] = &["dmodc", "dnup", "ftree", "updn", "minhop", "sssp", "dfsssp", "lash", "dor", "torus-2QoS", "nue", "file"];
 
 /// The engine of this name.
 #[must_use]
@@ -259,6 +264,8 @@ pub fn engine_by_name(name: &str) -> Option<Box<dyn Engine>> {
         "sssp" => Some(Box::new(Sssp)),
         "dfsssp" => Some(Box::new(DfSssp)),
         "lash" => Some(Box::new(Lash)),
+        "dor" => Some(Box::new(Dor)),
+        "torus-2QoS" => Some(Box::new(Torus2Qos)),
         "nue" => Some(Box::new(Nue)),
         "file" => Some(Box::new(File)),
         _ => None,

@@ -165,21 +165,21 @@ fn said(grid: &Grid, hint: &TorusHint) -> Result<Vec<Part>, RouteError> {
     let mut free = vec![true; grid.dims.len()];
     let mut parts = [Dims::None; AXES];
     // Axes with seeds first: they say which dimension they mean.
-    for i in 0..AXES {
+    for (i, part) in parts.iter_mut().enumerate() {
         let (up, down) = (dim_of(grid, seed, 2 * i)?, dim_of(grid, seed, 2 * i + 1)?);
-        parts[i] = match (up, down) {
+        *part = match (up, down) {
             _ if hint.radix[i] <= 1 => Dims::None,
             (Some(d), Some(e)) if d != e => Dims::Two(d, e),
             (Some(d), _) | (None, Some(d)) => Dims::One(d),
             (None, None) => Dims::None,
         };
-        take(&mut free, parts[i])?;
+        take(&mut free, *part)?;
     }
-    for i in 0..AXES {
+    for (i, part) in parts.iter_mut().enumerate() {
         let radix = usize::from(hint.radix[i]);
         let size = |d: usize| grid.dims[d].size;
         let mut spare = (0..free.len()).filter(|&d| free[d]);
-        parts[i] = match parts[i] {
+        *part = match *part {
             _ if radix <= 1 => Dims::None,
             Dims::One(d) if radix == 4 && size(d) == 2 => match spare.find(|&e| size(e) == 2) {
                 Some(e) => {
@@ -199,7 +199,7 @@ fn said(grid: &Grid, hint: &TorusHint) -> Result<Vec<Part>, RouteError> {
                 take(&mut free, chosen)?;
                 chosen
             }
-            other => other,
+            other @ (Dims::One(_) | Dims::Two(..)) => other,
         };
     }
     if free.contains(&true) {

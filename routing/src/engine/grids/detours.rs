@@ -20,7 +20,10 @@ pub(crate) enum NoLanes {
     Pairs(usize),
 }
 
-/// Gives (switch, switch, lane) for every pair with a detour that has packets, the lower index first, and how many
+/// A pair of switches, the lower index first, and its lane.
+pub(crate) type Given = (usize, usize, usize);
+
+/// Gives the lane of every pair with a detour that has packets, and how many
 /// further lanes are used. Lane 0 is only tried with `share`: without it, the packets of dimension order are on lanes
 /// of their own.
 pub(crate) fn lanes(
@@ -28,7 +31,7 @@ pub(crate) fn lanes(
     paths: &Paths,
     share: bool,
     further: usize,
-) -> Result<(Vec<(usize, usize, usize)>, usize), NoLanes> {
+) -> Result<(Vec<Given>, usize), NoLanes> {
     if paths.detours.is_empty() {
         return Ok((Vec::new(), 0));
     }

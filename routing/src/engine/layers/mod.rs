@@ -21,6 +21,7 @@ mod split;
 mod tree;
 mod wires;
 
+pub(crate) use lane::Lane;
 pub(crate) use orders::{Orders, Rest};
 pub(crate) use plan::{Aim, route};
 pub(crate) use wires::Wires;
