@@ -1,0 +1,332 @@
+//! Every engine on every shape, whole and with 1, 5 and 20 % of the cables between switches lost: what it routes is sound by
+//! ferrosm's proof, by the judge of these tests and by ibdmchk; what it does not route, it refuses for a reason that stands
+//! in `tests/seeds/routing-refusals.txt`. A new refusal fails the test, and so does a refusal that is gone.
+//!
+//! Every day a part of the matrix is run. `FERROSM_ROUTING_MATRIX=full` runs all of it, and prints a line for each case;
+//! `FERROSM_ROUTING_MATRIX=write` does, and writes the table anew: look at what changed before it is kept.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "the seeds and what was run are worth reading"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use ferrosm_routing::ENGINE_NAMES;
+use ferrosm_tests::programs::workspace;
+use ferrosm_tests::routing::{Fabric, Outcome, full_matrix, judge, route, writes_table};
+use ferrosm_tests::scratch::Scratch;
+
+/// Where the expected refusals are.
+const REFUSALS: &str = "tests/seeds/routing-refusals.txt";
+
+/// When a case is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Whole, and with one of the losses, by turns.
+    Daily,
+    /// In the full matrix only.
+    Full,
+}
+
+/// Shapes, and how many lanes there are on each. All engines are tried on all of them.
+const SHAPES: [(&str, u8, When); 31] = [
+    // trees
+    ("fat-tree:4", 8, When::Daily),
+    ("fat-tree:8", 8, When::Full),
+    ("fat-tree:6;sharp", 8, When::Daily),
+    ("fat-tree:4;dual-port", 8, When::Full),
+    ("fat-tree:4;parallel=2;spine-hosts=3", 8, When::Daily),
+    (
+        "fat-tree:4;loopbacks=2;plugs=2;routers=2;shuffle",
+        8,
+        When::Full,
+    ),
+    ("fat-tree2:12,8,5", 8, When::Daily),
+    ("fat-tree2:16,12,8;sharp", 8, When::Full),
+    ("xgft:3,4,4/1,2,3", 8, When::Daily),
+    ("pgft:4,3,3/1,2,2/1,2,1", 8, When::Daily),
+    ("pgft:4,3,3/1,2,2/1,1,2;sharp", 1, When::Full),
+    ("rail-pods:2,4,4,4,2", 8, When::Daily),
+    // grids
+    ("torus:4,4,1,2", 8, When::Daily),
+    ("torus:4,4,3,1", 8, When::Daily),
+    ("torus:5,4,3,1;sharp", 8, When::Full),
+    ("torus:4,5,1,2;parallel=2", 8, When::Full),
+    ("torus:6,6,1,1", 2, When::Full),
+    ("torus:4,4,1,2;shuffle", 1, When::Full),
+    ("mesh:4,4,1,2", 8, When::Daily),
+    ("mesh:4,3,3,1", 1, When::Full),
+    ("ring:8,2", 8, When::Daily),
+    ("ring:5,2", 1, When::Full),
+    ("hyperx:4,4,2", 8, When::Daily),
+    ("hyperx:3x3x3,1", 8, When::Full),
+    // groups, and no structure
+    ("dragonfly:4,5,1,2", 8, When::Daily),
+    ("dragonfly+:4,3,3,2,2", 8, When::Daily),
+    ("slim-fly:5,1", 8, When::Daily),
+    ("random:16,4,2,7", 8, When::Daily),
+    ("random:24,5,2,11;dual-port;sharp", 2, When::Full),
+    ("random:30,3,1,3;spine-hosts=2", 15, When::Full),
+    ("star:7", 8, When::Daily),
+];
+
+/// Parts of the cables between switches that are lost, and seeds of what is drawn.
+const LOSSES: [(&str, u64); 4] = [
+    ("", 0),
+    (";drop=0.01", 5),
+    (";drop=0.05", 6),
+    (";drop=0.2", 7),
+];
+
+/// A line of work.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Case {
+    engine: String,
+    spec: String,
+    vls: u8,
+}
+
+fn cases() -> Vec<Case> {
+    let full = full_matrix();
+    let mut all = Vec::new();
+    for (place, (shape, vls, when)) in SHAPES.iter().enumerate() {
+        for (number, (loss, seed)) in LOSSES.iter().enumerate() {
+            // Whole, and one of the three losses.
+            let daily = *when == When::Daily && (number == 0 || number == 1 + place % 3);
+            if !full && !daily {
+                continue;
+            }
+            let spec = spec_of(shape, loss, *seed);
+            for engine in ENGINE_NAMES {
+                // It needs a file, and has tests of its own.
+                if *engine != "file" {
+                    all.push(Case {
+                        engine: (*engine).to_owned(),
+                        spec: spec.clone(),
+                        vls: *vls,
+                    });
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Name of a loss in the table: per cent of the cables.
+fn percent(loss: &str) -> &str {
+    match loss {
+        "" => "0",
+        ";drop=0.01" => "1",
+        ";drop=0.05" => "5",
+        _ => "20",
+    }
+}
+
+fn spec_of(shape: &str, loss: &str, seed: u64) -> String {
+    // What `random` draws is in its numbers; the seed is for the losses.
+    if loss.is_empty() {
+        shape.to_owned()
+    } else {
+        format!("{shape}{loss};seed={seed}")
+    }
+}
+
+/// `engine: reason`, and under it `shape | lanes | per cent lost ..`
+fn expected_refusals() -> BTreeMap<Case, String> {
+    let file = workspace().join(REFUSALS);
+    let text =
+        fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let mut all = BTreeMap::new();
+    let mut head = ("", "");
+    for line in text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.trim().is_empty())
+    {
+        if !line.starts_with(' ') {
+            head = line
+                .split_once(": ")
+                .unwrap_or_else(|| panic!("{REFUSALS}: cannot read: {line}"));
+            continue;
+        }
+        let parts: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [shape, vls, losses] = parts.as_slice() else {
+            panic!("{REFUSALS}: cannot read: {line}")
+        };
+        let vls = vls
+            .parse()
+            .unwrap_or_else(|_| panic!("{REFUSALS}: cannot read: {line}"));
+        for name in losses.split_whitespace() {
+            let loss = LOSSES.iter().find(|(loss, _)| percent(loss) == name);
+            let (loss, seed) = loss.unwrap_or_else(|| panic!("{REFUSALS}: no such loss: {line}"));
+            let case = Case {
+                engine: head.0.to_owned(),
+                spec: spec_of(shape, loss, *seed),
+                vls,
+            };
+            assert!(
+                all.insert(case, head.1.to_owned()).is_none(),
+                "{REFUSALS}: twice: {line}"
+            );
+        }
+    }
+    all
+}
+
+/// The table in the form in which it is read.
+fn table(refusals: &BTreeMap<Case, String>) -> String {
+    let mut blocks: BTreeMap<(usize, &str), Vec<String>> = BTreeMap::new();
+    for (shape, vls, _) in SHAPES {
+        for (place, engine) in ENGINE_NAMES.iter().enumerate() {
+            let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            for (loss, seed) in LOSSES {
+                let case = Case {
+                    engine: (*engine).to_owned(),
+                    spec: spec_of(shape, loss, seed),
+                    vls,
+                };
+                if let Some(reason) = refusals.get(&case) {
+                    by_reason.entry(reason).or_default().push(percent(loss));
+                }
+            }
+            for (reason, losses) in by_reason {
+                let line = format!("    {shape} | {vls} | {}", losses.join(" "));
+                blocks.entry((place, reason)).or_default().push(line);
+            }
+        }
+    }
+    let mut text = String::from(
+        "# What an engine does not route, and the beginning of its reason, numbers as `#`: shape | lanes | per cent of the\n\
+         # cables lost. tests/tests/routing_shapes.rs compares this with what `ferrosm route` does, and can write it anew.\n",
+    );
+    for ((place, reason), lines) in blocks {
+        text.push_str(&format!(
+            "\n{}: {reason}\n{}\n",
+            ENGINE_NAMES[place],
+            lines.join("\n")
+        ));
+    }
+    text
+}
+
+/// What is stable in a reason: names, GUIDs and counts may change with a better engine.
+fn gist(reason: &str) -> String {
+    let reason = reason.lines().next().unwrap_or_default();
+    let head = reason
+        .split([':', ';', '(', '"'])
+        .next()
+        .unwrap_or_default();
+    let words = head.split_whitespace().map(|word| {
+        if word.chars().any(|c| c.is_ascii_digit()) {
+            "#"
+        } else {
+            word
+        }
+    });
+    words.take(12).collect::<Vec<_>>().join(" ")
+}
+
+/// `None`: sound. Otherwise the reason of the refusal, or what is wrong.
+fn run(case: &Case, scratch: &Scratch) -> Result<Option<String>, String> {
+    let fabric = Fabric::of_spec(&case.spec);
+    match route(&fabric, Some(&case.engine), Some(case.vls), scratch) {
+        Outcome::Refused(reason) => Ok(Some(gist(&reason))),
+        Outcome::Routed(routed) => judge(&fabric, &routed, case.vls, scratch.path()).map(|_| None),
+    }
+}
+
+/// Two workers: the programs take a processor each.
+fn run_all(cases: &[Case]) -> BTreeMap<Case, Result<Option<String>, String>> {
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let scratch = Scratch::new("routing");
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = run(case, &scratch);
+                    let mut found = found.lock().unwrap_or_else(|error| panic!("{error}"));
+                    found.insert(case.clone(), outcome);
+                }
+            });
+        }
+    });
+    found.into_inner().unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn every_engine_on_every_shape_is_sound_or_refuses_as_expected() {
+    let began = Instant::now();
+    let (cases, expected) = (cases(), expected_refusals());
+    let found = run_all(&cases);
+    let (mut wrong, mut told) = (Vec::new(), Vec::new());
+    for (case, outcome) in &found {
+        let line = format!("{} | {} | {}", case.engine, case.spec, case.vls);
+        match (outcome, expected.get(case)) {
+            (Ok(None), None) => {}
+            (Ok(Some(reason)), Some(words)) if reason == words => {}
+            (Ok(Some(reason)), Some(words)) => {
+                wrong.push(format!("{line} | {reason}   (expected: {words})"))
+            }
+            (Ok(Some(reason)), None) => wrong.push(format!("new refusal: {line} | {reason}")),
+            (Ok(None), Some(words)) => wrong.push(format!("routed now: {line} | {words}")),
+            (Err(what), _) => wrong.push(format!("WRONG: {line}: {what}")),
+        }
+        if full_matrix() {
+            told.push(format!("{line}: {outcome:?}"));
+        }
+    }
+    if writes_table() {
+        let refusals = found
+            .iter()
+            .filter_map(|(case, outcome)| Some((case.clone(), outcome.clone().ok()??)))
+            .collect();
+        let file = workspace().join(REFUSALS);
+        fs::write(&file, table(&refusals))
+            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        wrong.retain(|line| line.starts_with("WRONG"));
+    }
+    let refused = found
+        .values()
+        .filter(|outcome| matches!(outcome, Ok(Some(_))))
+        .count();
+    println!("{}", told.join("\n"));
+    println!(
+        "{} cases, {refused} refused, {:?}",
+        found.len(),
+        began.elapsed()
+    );
+    assert!(
+        wrong.is_empty(),
+        "{} lines differ from {REFUSALS}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// Lines of the table that name an engine, a shape or a number of lanes that is not tried would never fail.
+#[test]
+fn the_table_of_refusals_names_what_there_is() {
+    let specs: BTreeSet<(String, u8)> = SHAPES
+        .iter()
+        .flat_map(|(shape, vls, _)| {
+            LOSSES
+                .iter()
+                .map(move |(loss, seed)| (spec_of(shape, loss, *seed), *vls))
+        })
+        .collect();
+    for case in expected_refusals().keys() {
+        assert!(
+            specs.contains(&(case.spec.clone(), case.vls)),
+            "no such shape: {case:?}"
+        );
+        assert!(
+            ENGINE_NAMES.contains(&case.engine.as_str()),
+            "no such engine: {case:?}"
+        );
+    }
+}
