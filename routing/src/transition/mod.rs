@@ -52,6 +52,26 @@ pub enum Conflict {
     Circle(Vec<(SwitchIdx, PortNum)>),
 }
 
+impl Conflict {
+    /// The end of a sentence that begins with "in between", with switches named by `label`.
+    #[must_use]
+    pub fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
+        match self {
+            Self::Loop(lid) => format!("packets for LID {lid} could go round and round"),
+            Self::Circle(channels) => {
+                let hops: Vec<String> = channels
+                    .iter()
+                    .map(|&(s, p)| format!("{} port {p}", label(s)))
+                    .collect();
+                format!(
+                    "packets could wait for each other over {}, and back",
+                    hops.join(", ")
+                )
+            }
+        }
+    }
+}
+
 /// Plans the way from `old` to `new`.
 ///
 /// `None` in `old` is a switch whose content is unknown: it has just come, nothing can be said of what it does now, and

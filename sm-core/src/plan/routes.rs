@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_routing::select::Refused;
+use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
-    Hints, LastRun, Lft, Previous, Proof, Request, SwitchIdx, Topology, TopologyBuilder,
+    Hints, LastRun, Lft, Previous, Proof, Request, Routing, SwitchIdx, Topology, TopologyBuilder,
 };
 
 use super::hints::{self, Places};
@@ -95,13 +96,13 @@ impl Job {
         let mut nodes = Vec::new();
         let mut names = Vec::new();
         let mut previous = Previous::none();
-        let mut base: Vec<Lid> = Vec::new();
+        let mut base: Vec<(Lid, Lmc)> = Vec::new();
         let mut places = Places::new();
-        for (p, lid, _) in lids.lids.iter().filter(|(p, ..)| p.port == PortNum::ZERO) {
+        for (p, lid, lmc) in lids.lids.iter().filter(|(p, ..)| p.port == PortNum::ZERO) {
             if base.len() <= p.node.index() {
-                base.resize(p.node.index() + 1, Lid::NONE);
+                base.resize(p.node.index() + 1, (Lid::NONE, Lmc(0)));
             }
-            base[p.node.index()] = *lid;
+            base[p.node.index()] = (*lid, *lmc);
         }
         for (idx, node) in subnet.nodes() {
             if index.len() <= idx.index() {
@@ -110,14 +111,17 @@ impl Job {
             if node.switch_info().is_none_or(|s| s.linear_fdb_cap == 0) {
                 continue;
             }
-            let lid = base.get(idx.index()).copied().unwrap_or(Lid::NONE);
+            let (lid, lmc) = base
+                .get(idx.index())
+                .copied()
+                .unwrap_or((Lid::NONE, Lmc(0)));
             let s = builder.switch(node.info.num_ports, lid);
             places.switch(
                 s,
                 node.info.num_ports,
                 node.info.node_guid,
                 node.info.port_guid,
-                (lid, Lmc(0)),
+                (lid, lmc),
             );
             index[idx.index()] = Some(s);
             nodes.push(idx);
@@ -191,11 +195,18 @@ impl Job {
             Some((routing, proof)) => {
                 notes.extend(self.remarks.iter().cloned());
                 notes.extend(routing.notes.iter().cloned());
+                let order = self.order_of_writes(&routing, &mut notes);
+                if self.changes_lanes(&routing) {
+                    notes.push(
+                        "service levels of paths change: connections that are up keep theirs until they ask again"
+                            .to_owned(),
+                    );
+                }
                 let topo = Arc::clone(&self.topology);
                 Ok(Routes {
                     run: Arc::new(LastRun { topo, routing }),
                     proof,
-                    order: WriteOrder::Any,
+                    order,
                     notes,
                 })
             }
@@ -205,6 +216,49 @@ impl Job {
             result,
             nodes: self.nodes.clone(),
         }
+    }
+
+    /// In which order the tables can take the place of those that are installed.
+    fn order_of_writes(&self, routing: &Routing, notes: &mut Vec<String>) -> WriteOrder {
+        let lives = |lft: &Arc<Lft>| lft.entries().iter().any(|p| *p != PortNum::DROP.raw());
+        if !self.installed.iter().flatten().any(lives) {
+            return WriteOrder::Any;
+        }
+        let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
+        match transition::plan(
+            &self.topology,
+            &self.installed,
+            &routing.tables,
+            &routing.lanes,
+        ) {
+            Transition::AnyOrder => WriteOrder::Any,
+            Transition::Stages(stages) => {
+                notes.push(format!(
+                    "tables are written in {} stages, because some old entries and some new ones do not go together",
+                    stages.len()
+                ));
+                let here = |(s, block)| Some((node(s)?, block));
+                let stages = stages.into_iter();
+                WriteOrder::Stages(
+                    stages
+                        .map(|stage| stage.into_iter().filter_map(here).collect())
+                        .collect(),
+                )
+            }
+            Transition::Drain { first, conflict } => {
+                notes.push(format!(
+                    "routes that change are dropped before they are written anew, because in between {}",
+                    conflict.describe(&|s| self.name(s))
+                ));
+                WriteOrder::Drain(self.nodes.iter().copied().zip(first).collect())
+            }
+        }
+    }
+
+    /// Whether packets of connections that are up have another SL than new path records would give them.
+    fn changes_lanes(&self, routing: &Routing) -> bool {
+        let last = self.previous.last.as_ref();
+        last.is_some_and(|last| last.routing.lanes.path_sl != routing.lanes.path_sl)
     }
 
     fn refusal(&self, refused: &Refused) -> String {
