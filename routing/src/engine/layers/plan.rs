@@ -128,11 +128,12 @@ impl<C: Cell> Plan<'_, C> {
 
     /// The best of all tastes by the aim, and the fewest lanes that any needs.
     fn try_all(&self, aim: Aim, directions: Directions, have: usize) -> (Option<Found>, usize) {
-        let tastes = match aim {
-            Aim::Balance => BALANCE.as_slice(),
-            Aim::FewLanes => FEW_LANES.as_slice(),
-        };
         let entries = self.graph.len() * self.request.topo.destinations().len();
+        let tastes = match aim {
+            // The first that serves is taken unseen there: it has to be balanced.
+            Aim::FewLanes if entries <= THOROUGH_ENTRIES => FEW_LANES.as_slice(),
+            Aim::Balance | Aim::FewLanes => BALANCE.as_slice(),
+        };
         let (mut serve, mut least) = (Vec::<Found>::new(), usize::MAX);
         for &(kind, spread) in tastes {
             if entries > THOROUGH_ENTRIES && !serve.is_empty() {
