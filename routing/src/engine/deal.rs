@@ -14,22 +14,28 @@
 //! are numbered on their own and do not disturb the pattern of the others.
 
 use ferrosm_mad::ids::PortNum;
+use fixedbitset::FixedBitSet;
 
 use crate::hints::Hints;
 use crate::structure::tree::Tree;
-use crate::topology::{SwitchIdx, Topology};
+use crate::topology::{Destination, SwitchIdx, Topology};
 
 use super::graph::Graph;
 use super::legs::{Cell, Legs};
 
 /// No slot.
 const NONE: u16 = u16::MAX;
+/// The trunk has ended.
+pub(crate) const END: u32 = u32::MAX;
 
 /// Numbers, digits and trunks of all LIDs.
 #[derive(Debug)]
 pub(crate) struct Deal {
     levels: usize,
+    /// Whether every switch has all the columns above it that there are.
     full: bool,
+    /// LIDs that are no hosts on leaves.
+    odd: FixedBitSet,
     rank: Vec<u32>,
     /// By switch: where its row in `up` begins.
     up_base: Vec<usize>,
@@ -45,15 +51,13 @@ pub(crate) struct Deal {
     cable: Vec<u16>,
     /// By place: its turn when something is dealt.
     mix: Vec<u32>,
-    first: Vec<usize>,
+    /// By place and level: the switches of the trunk from the LID's own upwards, as far as it goes.
     trunks: Vec<u32>,
 }
 
 /// What is dealt to one LID.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Share<'a> {
-    /// Switches from the LID's own upwards.
-    pub(crate) trunk: &'a [u32],
     digit: &'a [u16],
     cable: &'a [u16],
     mix: u32,
@@ -72,6 +76,7 @@ impl Deal {
         let mut deal = Self {
             levels,
             full: tree.level_cables == 0,
+            odd: FixedBitSet::with_capacity(usize::from(u16::MAX) + 1),
             rank: tree.rank.clone(),
             up_base: Vec::with_capacity(n),
             up: Vec::new(),
@@ -80,7 +85,6 @@ impl Deal {
             digit: Vec::new(),
             cable: Vec::new(),
             mix: Vec::new(),
-            first: Vec::new(),
             trunks: Vec::new(),
         };
         for v in 0..n {
@@ -104,20 +108,18 @@ impl Deal {
             let arity = tree.arity[tree.rank[v] as usize] as usize;
             deal.full &= !deal.up[deal.up_base[v]..][..arity].contains(&NONE);
         }
-        deal.full &= (0..n).all(|v| tree.rank[v] == 0 || graph.hosts[v] == 0);
         let mut lids = 0;
         for s in topo.switches() {
             deal.base.push(lids);
             lids += topo.destinations_on(s).len();
         }
-        let number = numbers(topo, graph, tree, hints, &deal.base, lids);
+        let number = numbers(topo, graph, tree, hints, &deal.base, lids, &mut deal.odd);
         deal.digit.reserve(lids * levels);
         deal.cable.reserve(lids * levels);
         deal.mix.reserve(lids);
-        deal.first.reserve(lids + 1);
+        deal.trunks = vec![END; lids * levels];
         for s in topo.switches() {
             for d in topo.destinations_on(s) {
-                deal.first.push(deal.trunks.len());
                 let t = number[deal.mix.len()];
                 deal.enter(t, tree);
                 if d.port != PortNum::ZERO {
@@ -125,7 +127,6 @@ impl Deal {
                 }
             }
         }
-        deal.first.push(deal.trunks.len());
         deal
     }
 
@@ -135,8 +136,8 @@ impl Deal {
         for (arity, cables) in tree.arity.iter().zip(&tree.cables) {
             let digit = t % arity;
             t /= arity;
+            // As D-mod-K of PGFTs has it: cables take no digit away from the levels above.
             let cable = t % cables;
-            t /= cables;
             self.digit.push(u16::try_from(digit).unwrap_or(0));
             self.cable.push(u16::try_from(cable).unwrap_or(0));
             mix += digit + cable;
@@ -159,14 +160,23 @@ impl Deal {
                 break;
             }
             tip = above;
+            self.trunks[digits + length] = SwitchIdx::at(tip).0;
             length += 1;
-            self.trunks.push(SwitchIdx::at(tip).0);
         }
     }
 
-    /// Whether nothing is missing, and all end ports are hosts on leaves: then no other balance can be better.
-    pub(crate) fn is_full(&self) -> bool {
-        self.full
+    /// Whether another balance can be better for a LID: always where something is missing, else only for what is no host
+    /// on a leaf.
+    pub(crate) fn may_move(&self, d: &Destination) -> bool {
+        d.port != PortNum::ZERO && (!self.full || self.odd.contains(usize::from(d.lid.raw())))
+    }
+
+    /// The trunks of the LIDs on a switch: a row of so many switches for each, upwards from its own, [`END`] beyond the
+    /// end.
+    #[inline(always)]
+    pub(crate) fn trunks(&self, dest: usize, lids: usize) -> (&[u32], usize) {
+        let from = self.base[dest] * self.levels;
+        (&self.trunks[from..from + lids * self.levels], self.levels)
     }
 
     /// What is dealt to the `i`th LID on a switch.
@@ -175,7 +185,6 @@ impl Deal {
         let place = self.base[dest] + i;
         let levels = place * self.levels..(place + 1) * self.levels;
         Share {
-            trunk: &self.trunks[self.first[place]..self.first[place + 1]],
             digit: &self.digit[levels.clone()],
             cable: &self.cable[levels],
             mix: self.mix[place],
@@ -217,7 +226,7 @@ fn turns(graph: &Graph, tree: &Tree) -> Vec<u32> {
     let mut turn = vec![0; graph.len()];
     let mut next = vec![0u32; tree.levels()];
     let leaves = tree.leaves.iter().map(|s| s.index());
-    let mut placed = fixedbitset::FixedBitSet::with_capacity(graph.len());
+    let mut placed = FixedBitSet::with_capacity(graph.len());
     for v in leaves.chain(graph.by_lid.iter().copied()) {
         if placed.put(v) {
             continue;
@@ -238,6 +247,7 @@ fn numbers(
     hints: &Hints,
     base: &[usize],
     lids: usize,
+    odd: &mut FixedBitSet,
 ) -> Vec<u32> {
     let mut number = vec![0; lids];
     let mut io: Vec<u16> = hints.io.iter().flatten().map(|l| l.raw()).collect();
@@ -249,7 +259,7 @@ fn numbers(
     if let Some(compute) = &mut compute {
         compute.sort_unstable();
     }
-    let mut is_leaf = fixedbitset::FixedBitSet::with_capacity(graph.len());
+    let mut is_leaf = FixedBitSet::with_capacity(graph.len());
     tree.leaves.iter().for_each(|s| is_leaf.insert(s.index()));
     // Hosts on leaves, I/O ports, and the rest.
     let mut next = [0u32; 3];
@@ -261,17 +271,21 @@ fn numbers(
             if first.port == PortNum::ZERO {
                 continue;
             }
-            let base_lid = first.lid.raw();
-            let class = if io.binary_search(&base_lid).is_ok() {
+            let base_lid = first.lid;
+            let class = if io.binary_search(&base_lid.raw()).is_ok() {
                 1
             } else if compute.as_ref().map_or_else(
                 || is_leaf[v] && !tree.is_service(topo, s, first.port),
-                |compute| compute.binary_search(&base_lid).is_ok(),
+                |compute| compute.binary_search(&base_lid.raw()).is_ok(),
             ) {
                 0
             } else {
                 2
             };
+            let raw = usize::from(base_lid.raw());
+            if class != 0 || tree.is_service(topo, s, first.port) {
+                odd.insert_range(raw..raw + same_port.len());
+            }
             for (offset, place) in (0u32..).zip(base[v] + i..base[v] + i + same_port.len()) {
                 number[place] = next[class] + offset;
             }
@@ -282,10 +296,7 @@ fn numbers(
 }
 
 /// LIDs of a switch by port, with the place of the first.
-fn by_port(
-    topo: &Topology,
-    s: SwitchIdx,
-) -> impl Iterator<Item = (usize, &[crate::topology::Destination])> {
+fn by_port(topo: &Topology, s: SwitchIdx) -> impl Iterator<Item = (usize, &[Destination])> {
     let mut at = 0;
     topo.destinations_on(s)
         .chunk_by(|a, b| a.port == b.port)

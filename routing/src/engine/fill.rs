@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
-use super::deal::Deal;
+use super::deal::{Deal, END};
 use super::graph::Graph;
 use super::legs::{Bits, Cell, Legs};
 use super::{Previous, Request, spread};
@@ -40,8 +40,9 @@ pub(crate) fn fill<C: Cell>(
                 rows::<C, 4>(topo, graph, legs, deal)
             };
             let small = graph.len() * topo.destinations().len() <= RELIEVED_ENTRIES;
-            if small && !deal.is_full() {
-                spread::relieve(topo, graph, legs, hints, &mut fresh);
+            if small {
+                let may_move = |d: &Destination| deal.may_move(d);
+                spread::relieve(topo, graph, legs, hints, may_move, &mut fresh);
             }
             fresh
         }
@@ -105,7 +106,8 @@ fn row<C: Cell, const W: usize>(
             continue;
         }
         let hops = cells[dest].hops();
-        for (i, d) in lids.iter().enumerate() {
+        let (trunks, length) = deal.trunks(dest, lids.len());
+        for (i, (d, trunk)) in lids.iter().zip(trunks.chunks_exact(length)).enumerate() {
             let entry = &mut entries[usize::from(d.lid.raw())];
             if d.port == PortNum::ZERO {
                 // Management packets do not count as load: any next hop.
@@ -114,21 +116,27 @@ fn row<C: Cell, const W: usize>(
                 *entry = slot.map_or(PortNum::DROP.raw(), |k| ports[k].1[rank % ports[k].1.len()]);
                 continue;
             }
+            // As far out as the trunk can be met.
+            let (mut choice, mut met) = (*all, false);
+            for (depth, &node) in trunk.iter().enumerate().rev() {
+                if node == END || cells[node as usize].hops() + depth + 1 != hops {
+                    continue;
+                }
+                let towards = std::array::from_fn(|w| all[w] & next[node as usize][w]);
+                if towards != [0; W] {
+                    (choice, met) = (towards, true);
+                    if let Some(&(_, [port])) = only(&choice).and_then(|k| ports.get(k)) {
+                        *entry = *port;
+                    }
+                    break;
+                }
+            }
+            if *entry != PortNum::DROP.raw() {
+                continue;
+            }
             let share = deal.share(dest, i);
-            let met = (0..share.trunk.len()).rev().find_map(|i| {
-                let node = share.trunk[i] as usize;
-                if cells[node].hops() + i + 1 != hops {
-                    return None;
-                }
-                let choice: Mask<W> = std::array::from_fn(|w| all[w] & next[node][w]);
-                let ways = count(&choice);
-                if ways < 2 {
-                    return nth(&choice, 0);
-                }
-                let meant = deal.meant(v, &share).filter(|&k| has(&choice, k));
-                meant.or_else(|| nth(&choice, deal.instead(v, &share, ways)))
-            });
-            let slot = met.or_else(|| nth(all, deal.instead(v, &share, ways)));
+            let meant = deal.meant(v, &share).filter(|&k| met && has(&choice, k));
+            let slot = meant.or_else(|| nth(&choice, deal.instead(v, &share, count(&choice))));
             // Dropping the packet is what is left when there is no slot, which a connected graph excludes.
             *entry = slot.map_or(PortNum::DROP.raw(), |k| {
                 let (peer, ports) = ports[k];
@@ -149,6 +157,14 @@ fn count<const W: usize>(mask: &Mask<W>) -> u32 {
     mask.iter().map(|word| word.count_ones()).sum()
 }
 
+/// The only slot of a mask.
+#[inline(always)]
+fn only<const W: usize>(mask: &Mask<W>) -> Option<usize> {
+    let (w, word) = mask.iter().enumerate().find(|(_, word)| **word != 0)?;
+    let single = word & (word - 1) == 0 && mask[w + 1..].iter().all(|word| *word == 0);
+    single.then(|| w * 64 + word.trailing_zeros() as usize)
+}
+
 fn has<const W: usize>(mask: &Mask<W>, slot: usize) -> bool {
     mask[slot / 64] >> (slot % 64) & 1 == 1
 }
@@ -156,11 +172,14 @@ fn has<const W: usize>(mask: &Mask<W>, slot: usize) -> bool {
 /// The slot with so many of the mask before it.
 #[inline(always)]
 fn nth<const W: usize>(mask: &Mask<W>, n: u32) -> Option<usize> {
-    let slots = mask
-        .iter()
-        .enumerate()
-        .flat_map(|(w, &word)| Bits(word).map(move |bit| w * 64 + bit));
-    slots.take(n as usize + 1).last()
+    let mut before = n;
+    for (w, &word) in mask.iter().enumerate() {
+        if before < word.count_ones() {
+            return Bits(word).nth(before as usize).map(|bit| w * 64 + bit);
+        }
+        before -= word.count_ones();
+    }
+    None
 }
 
 /// Keeps what is installed where it is still right.

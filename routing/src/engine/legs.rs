@@ -11,6 +11,9 @@
 //! must send packets for this destination, goes down. Any other switch may climb where that is no
 //! longer than going down; where it may, no switch above sends it such packets.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use rayon::prelude::*;
 
 use super::RouteError;
@@ -80,6 +83,8 @@ pub(crate) struct Legs<C> {
     cells: Vec<C>,
     /// Place of each switch from the top; `None` if there is no up and down.
     place: Option<Vec<usize>>,
+    /// Hops that each slot counts as, by switch and neighbour, sorted; empty: one each.
+    weights: Vec<(usize, usize, u16)>,
 }
 
 impl<C: Cell> Legs<C> {
@@ -123,6 +128,7 @@ impl<C: Cell> Legs<C> {
             n,
             cells,
             place: None,
+            weights: Vec::new(),
         }
         .checked()
     }
@@ -168,6 +174,7 @@ impl<C: Cell> Legs<C> {
             n,
             cells,
             place: Some(place),
+            weights: Vec::new(),
         }
         .checked()
     }
@@ -196,9 +203,20 @@ impl<C: Cell> Legs<C> {
             .is_some_and(|place| place[peer] < place[v])
     }
 
+    /// Hops that the way from a switch to a neighbour counts as.
+    fn weight(&self, v: usize, peer: usize) -> usize {
+        let at = self
+            .weights
+            .binary_search_by_key(&(v, peer), |&(v, peer, _)| (v, peer));
+        at.map_or(1, |at| usize::from(self.weights[at].2))
+    }
+
     /// Whether `peer` may be the next hop of its neighbour `v` towards `dest`.
     pub(crate) fn may_go(&self, v: usize, peer: usize, dest: usize) -> bool {
         let (own, next) = (self.cell(v, dest), self.cell(peer, dest));
+        if !self.weights.is_empty() {
+            return own.hops() == next.hops() + self.weight(v, peer);
+        }
         if self.is_up(v, peer) {
             by_climbing(own, next)
         } else {
@@ -231,6 +249,42 @@ impl<C: Cell> Legs<C> {
                         .sum::<u64>()
             })
             .sum()
+    }
+}
+
+impl Legs<u16> {
+    /// Shortest paths where the ways from a switch to a neighbour count as several hops: (switch, neighbour, hops).
+    pub(crate) fn weighted(
+        graph: &Graph,
+        mut weights: Vec<(usize, usize, u16)>,
+    ) -> Result<Self, CellOverflow> {
+        weights.sort_unstable();
+        weights.dedup_by_key(|&mut (v, peer, _)| (v, peer));
+        let n = graph.len();
+        let mut legs = Self {
+            n,
+            cells: vec![u16::FAR; n * n],
+            place: None,
+            weights,
+        };
+        for dest in 0..n {
+            let mut queue = BinaryHeap::from([Reverse((0, dest))]);
+            legs.cells[dest * n + dest] = 0;
+            while let Some(Reverse((hops, at))) = queue.pop() {
+                if hops > legs.cell(at, dest).hops() {
+                    continue;
+                }
+                for slot in graph.slots(at) {
+                    let farther = hops + legs.weight(slot.peer, at);
+                    if farther < legs.cell(slot.peer, dest).hops() {
+                        legs.cells[slot.peer * n + dest] =
+                            u16::try_from(farther).map_err(|_| CellOverflow)?;
+                        queue.push(Reverse((farther, slot.peer)));
+                    }
+                }
+            }
+        }
+        legs.checked()
     }
 }
 

@@ -120,11 +120,16 @@ impl Closeness {
                     .copied()
                     .flatten()
                     .map_or(usize::MAX, |place| place as usize),
-                _ => 0,
+                Strategy::CentreFirst
+                | Strategy::CentreFirstExact
+                | Strategy::Levels
+                | Strategy::Roots => 0,
             };
             let close = match strategy {
                 Strategy::CentreFirstExact | Strategy::BreadthFirst => self.sum[v],
-                _ => u64::from(self.class[v]),
+                Strategy::CentreFirst | Strategy::Levels | Strategy::Roots | Strategy::Kept => {
+                    u64::from(self.class[v])
+                }
             };
             (first, close, self.crowded[v])
         };

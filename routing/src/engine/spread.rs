@@ -43,16 +43,21 @@ pub(crate) fn tables<C: Cell>(
     lfts
 }
 
-/// Moves LIDs away from cables that carry more than the most loaded cable must, as far as there are other ways.
+/// Moves LIDs, of those that may be moved, away from cables that carry more than the most loaded cable must, as far as
+/// there are other ways.
 pub(crate) fn relieve<C: Cell>(
     topo: &Topology,
     graph: &Graph,
     legs: &Legs<C>,
     hints: &Hints,
+    may_move: impl Fn(&Destination) -> bool,
     lfts: &mut [Lft],
 ) {
+    if !topo.destinations().iter().any(&may_move) {
+        return;
+    }
     let spread = Spread::new(topo, graph, legs, hints);
-    let order = in_order(topo, graph, hints);
+    let mut order = in_order(topo, graph, hints);
     let mut load = vec![0; spread.cables.port.len()];
     for part in order.chunks(64) {
         let flows: Vec<Vec<(usize, u64)>> = part
@@ -63,6 +68,7 @@ pub(crate) fn relieve<C: Cell>(
             load[cable] += flow;
         }
     }
+    order.iter_mut().for_each(|lids| lids.retain(&may_move));
     let enough = enough(topo, graph);
     let mut busiest = load.iter().copied().max().unwrap_or(0);
     for _ in 0..ROUNDS {
