@@ -145,32 +145,22 @@ pub(crate) fn with_hosts(topo: &Topology) -> Vec<usize> {
     (0..weight.len()).filter(|&v| weight[v] > 0).collect()
 }
 
-/// The port, if there is one, on which more than half of all switches without a crowd have an end port: by number of
-/// ports of the switches.
+/// Which switches have an aggregation node on their last port, by number of ports: those of which more than half of all
+/// without a crowd have an end port there.
 fn service_ports(topo: &Topology) -> Vec<Option<PortNum>> {
-    let most = topo
-        .switches()
-        .map(|s| topo.end_ports(s).len())
-        .max()
-        .unwrap_or(0);
-    let mut few: Vec<Vec<SwitchIdx>> = vec![Vec::new(); 256];
-    for s in topo.switches() {
-        // With a host or two on some spines beside it.
-        if 2 * topo.end_ports(s).len() <= most {
-            few[usize::from(topo.num_ports(s))].push(s);
-        }
+    let ends = |s: SwitchIdx| topo.end_ports(s);
+    let most = topo.switches().map(|s| ends(s).len()).max().unwrap_or(0);
+    let (mut few, mut with) = (vec![0usize; 256], vec![0usize; 256]);
+    // With a host or two on some spines beside it.
+    for s in topo.switches().filter(|&s| 2 * ends(s).len() <= most) {
+        let ports = topo.num_ports(s);
+        few[usize::from(ports)] += 1;
+        let last = ends(s).last().is_some_and(|e| e.port == PortNum(ports));
+        with[usize::from(ports)] += usize::from(last);
     }
-    few.iter()
-        .map(|switches| {
-            let ends = switches.iter().flat_map(|&s| topo.end_ports(s));
-            let mut ports: Vec<PortNum> = ends.map(|e| e.port).collect();
-            ports.sort_unstable();
-            let same = ports
-                .chunk_by(|a, b| a == b)
-                .max_by_key(|same| same.len())?;
-            let enough = switches.len() > 1 && 2 * same.len() > switches.len();
-            enough.then_some(same[0])
-        })
+    (0..=u8::MAX)
+        .zip(few.iter().zip(&with))
+        .map(|(ports, (&few, &with))| (few > 1 && 2 * with > few).then_some(PortNum(ports)))
         .collect()
 }
 

@@ -1,0 +1,535 @@
+//! Fat trees: that they are found, whole and broken, that what is no tree is refused, and how `dmodc`, `ftree`, `dnup` and
+//! `updn` route them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "test helpers"
+)]
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "common/oracle.rs"]
+mod oracle;
+
+use common::*;
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::structure::tree::{Tree, tree};
+use ferrosm_routing::{
+    Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Tables, Topology, Trees,
+    engine_by_name, verify,
+};
+use oracle::{Verdict, judge};
+use proptest::prelude::*;
+
+fn found(topo: &Topology) -> Tree {
+    tree(topo, &Hints::default()).unwrap()
+}
+
+fn route(engine: &str, topo: &Topology) -> Result<Routing, RouteError> {
+    hinted(engine, topo, &Hints::default())
+}
+
+fn hinted(engine: &str, topo: &Topology, hints: &Hints) -> Result<Routing, RouteError> {
+    engine_by_name(engine)
+        .unwrap()
+        .route(&Request::new(topo).hinted(hints))
+}
+
+fn proven(topo: &Topology, routing: &Routing) -> Proof {
+    verify(topo, &routing.tables, &routing.lanes).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A PGFT: `m[i]` children, `w[i]` parents, `p[i]` cables from level i to level i + 1; hosts are level 0 with `m[0]` on
+/// each leaf. Leaves come first, roots last.
+fn pgft(m: &[usize], w: &[usize], p: &[usize]) -> Fabric {
+    let levels = w.len() + 1;
+    let low = |level: usize| w[..level].iter().product::<usize>();
+    let high = |level: usize| m[level + 1..].iter().product::<usize>();
+    let base: Vec<usize> = (0..=levels)
+        .map(|level| (0..level).map(|l| low(l) * high(l)).sum())
+        .collect();
+    let mut f = Fabric::switches(base[levels], 250);
+    for level in 0..levels - 1 {
+        for h in 0..high(level + 1) {
+            for child in 0..m[level + 1] {
+                for parent in 0..w[level] {
+                    for l in 0..low(level) {
+                        let below = base[level] + (h * m[level + 1] + child) * low(level) + l;
+                        let above = base[level + 1] + (h * w[level] + parent) * low(level) + l;
+                        (0..p[level]).for_each(|_| f.cable(below, above));
+                    }
+                }
+            }
+        }
+    }
+    f.hosts_on(0..high(0), m[0]);
+    f
+}
+
+/// An aggregation node on an extra last port of every switch.
+fn sharp(mut fabric: Fabric) -> Fabric {
+    for (s, ports) in fabric.ports.iter_mut().enumerate() {
+        *ports += 1;
+        fabric.hosts.push((s, *ports, 1));
+    }
+    fabric
+}
+
+fn without(mut fabric: Fabric, percent: usize, seed: u64) -> Fabric {
+    let mut dice = Lcg(seed);
+    for _ in 0..fabric.cables.len() * percent / 100 {
+        let less = fabric.without_cable(dice.below(fabric.cables.len()));
+        if less.connected() {
+            fabric = less;
+        }
+    }
+    fabric
+}
+
+/// The most packets on one cable, over all shifts of the hosts in the order of leaves, and over all pairs.
+fn congestion(topo: &Topology, tables: &Tables) -> (usize, usize) {
+    let tree = found(topo);
+    let hosts: Vec<(SwitchIdx, Lid)> = tree
+        .leaves
+        .iter()
+        .flat_map(|&s| topo.end_ports(s).iter().map(move |e| (s, *e)))
+        .filter(|(s, e)| !tree.is_service(topo, *s, e.port))
+        .map(|(s, e)| (s, e.lid))
+        .collect();
+    let mut all = vec![0; topo.num_switches() * 256];
+    let mut worst = 0;
+    for shift in 1..hosts.len() {
+        let mut now = vec![0; all.len()];
+        for (i, &(from, _)) in hosts.iter().enumerate() {
+            let (to, lid) = hosts[(i + shift) % hosts.len()];
+            let mut at = from;
+            while at != to {
+                let port = tables[at.index()].get(lid);
+                let cable = at.index() * 256 + port.index();
+                now[cable] += 1;
+                all[cable] += 1;
+                at = topo.neighbor(at, port).unwrap().0;
+            }
+        }
+        worst = worst.max(now.into_iter().max().unwrap());
+    }
+    (worst, all.into_iter().max().unwrap())
+}
+
+/// Full trees of 2 to 4 levels, with parallel cables, with fewer hosts than uplinks, with an aggregation node in every
+/// switch: levels, roots and columns are those of the definition, shifts meet on no cable, and no cable carries more than
+/// the lower bound.
+#[test]
+fn full_trees_are_known_and_shifts_meet_nowhere() {
+    for (m, w, p) in [
+        (vec![4, 4], vec![4], vec![1]),
+        (vec![6, 8], vec![3], vec![2]),
+        (vec![4, 4, 8], vec![4, 4], vec![1, 1]),
+        (vec![4, 3, 4], vec![2, 6], vec![2, 1]),
+        (vec![2, 2, 2, 4], vec![2, 2, 2], vec![1, 1, 1]),
+        (vec![3, 4, 4], vec![4, 4], vec![1, 1]),
+        (vec![2, 5], vec![6], vec![1]),
+    ] {
+        let plain = pgft(&m, &w, &p);
+        for fabric in [plain.clone(), sharp(plain)] {
+            let topo = fabric.build();
+            let tree = found(&topo);
+            assert_eq!(tree.levels(), m.len());
+            assert_eq!(tree.leaves.len(), m[1..].iter().product::<usize>());
+            assert_eq!(tree.roots.len(), w.iter().product::<usize>());
+            assert_eq!(
+                tree.arity[..w.len()],
+                w.iter().map(|&w| w as u32).collect::<Vec<_>>()
+            );
+            assert_eq!(
+                tree.cables[..p.len()],
+                p.iter().map(|&p| p as u32).collect::<Vec<_>>()
+            );
+            let hosts = m.iter().product::<usize>();
+            let bound = (m[0] * (hosts - m[0]))
+                .div_ceil(w[0] * p[0])
+                .max(hosts - m[0]);
+            for engine in ["dmodc", "ftree", "dnup", "updn", "minhop"] {
+                let routing = route(engine, &topo).unwrap();
+                assert_eq!(
+                    congestion(&topo, &routing.tables),
+                    (1, bound),
+                    "{engine} {m:?} {w:?} {p:?}"
+                );
+                if engine != "minhop" {
+                    proven(&topo, &routing);
+                    assert!(matches!(routing.trees, Trees::Ordered(_)));
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Random PGFTs that have lost up to a fifth of their cables, with hosts and aggregation nodes on spines, unequal and
+    /// empty leaves, switches hung behind: whatever is still taken for a tree is routed, passes the proof and the
+    /// independent judge.
+    #[test]
+    fn what_is_left_of_a_tree_is_routed(
+        hosts in 1usize..4, m in prop::collection::vec(2usize..5, 1..3), w in prop::collection::vec(1usize..4, 2),
+        p in prop::collection::vec(1usize..3, 2), percent in 0usize..20, odd in 0usize..6, seed: u64,
+    ) {
+        let levels = m.len();
+        let mut children = vec![hosts];
+        children.extend(&m);
+        let mut fabric = without(pgft(&children, &w[..levels], &p[..levels]), percent, seed);
+        let mut dice = Lcg(seed);
+        for _ in 0..odd {
+            let at = dice.below(fabric.ports.len());
+            match dice.below(4) {
+                0 => fabric.host(at, 1 << dice.below(3)),
+                1 => {
+                    fabric.hosts.retain(|&(s, ..)| s != at);
+                }
+                2 => {
+                    let more = Fabric::switches(fabric.ports.len() + 1, 250);
+                    fabric.ports = more.ports;
+                    fabric = with_one_more(fabric, at);
+                }
+                _ => {
+                    let other = dice.below(fabric.ports.len());
+                    fabric.cable(at, other);
+                }
+            }
+        }
+        if odd % 2 == 1 {
+            fabric = fabric.with_sharp();
+        }
+        let topo = fabric.build();
+        for engine in ["dmodc", "ftree", "dnup", "updn"] {
+            match route(engine, &topo) {
+                Ok(routing) => {
+                    prop_assert!(verify(&topo, &routing.tables, &routing.lanes).is_ok());
+                    prop_assert_eq!(judge(&topo, &routing.tables, &routing.lanes), Verdict::Good);
+                }
+                Err(RouteError::Shape(_)) => prop_assert!(matches!(engine, "dmodc" | "ftree")),
+                Err(other) => panic!("{engine}: {other}"),
+            }
+        }
+    }
+}
+
+/// A switch hung behind another, the description grown by hand.
+fn with_one_more(fabric: Fabric, at: usize) -> Fabric {
+    let n = fabric.ports.len();
+    let mut more = Fabric::switches(n, 250);
+    for &((a, _), (b, _)) in &fabric.cables {
+        more.cable(a, b);
+    }
+    for &(s, _, lids) in &fabric.hosts {
+        more.host(s, lids);
+    }
+    more.cable(at, n - 1);
+    more.host(n - 1, 1);
+    more
+}
+
+/// Levels are the same after one in five cables is lost, for trees whose switches have some cables each.
+#[test]
+fn levels_outlive_losses() {
+    for seed in 1..6 {
+        for percent in [1, 5, 20] {
+            for fabric in [
+                two_level(24, 12, 12, 1),
+                three_level(6),
+                three_level(6).with_sharp(),
+            ] {
+                let whole = found(&fabric.build());
+                let less = without(fabric, percent, seed).build();
+                let tree = found(&less);
+                assert_eq!(tree.rank, whole.rank, "seed {seed}, {percent} %");
+                assert_eq!(tree.leaves, whole.leaves, "seed {seed}, {percent} %");
+            }
+        }
+    }
+}
+
+/// Loads of broken trees against what cannot be helped: what the worst leaf must send through the cables that it has
+/// left. At worst 1.8 times that, where plain least-loaded ports give 2 to 4 times.
+#[test]
+fn broken_trees_stay_balanced() {
+    for (fabric, percent) in [
+        (two_level(24, 12, 12, 1), 1),
+        (two_level(24, 12, 12, 1), 10),
+        (two_level(24, 12, 12, 1), 20),
+        (three_level(6), 1),
+        (three_level(6), 10),
+    ] {
+        for seed in 1..4 {
+            let topo = without(fabric.clone(), percent, seed).build();
+            let hosts: usize = topo.switches().map(|s| topo.end_ports(s).len()).sum();
+            let must = |s: SwitchIdx| {
+                let own = topo.end_ports(s).len();
+                (own * (hosts - own)).div_ceil(topo.links(s).len())
+            };
+            let bound = topo.switches().map(must).max().unwrap();
+            for engine in ["dmodc", "updn"] {
+                let routing = route(engine, &topo).unwrap();
+                proven(&topo, &routing);
+                let (_, load) = congestion(&topo, &routing.tables);
+                println!("{engine} {percent} % seed {seed}: {load} of {bound}");
+                assert!(
+                    10 * load <= 18 * bound,
+                    "{engine} {percent} % seed {seed}: {load} of {bound}"
+                );
+            }
+        }
+    }
+}
+
+/// One lost cable of a full tree: shifts meet at most two by two but for what was diverted, and `ftree` still routes.
+#[test]
+fn a_lost_cable_is_no_reason_to_refuse() {
+    let fabric = three_level(4);
+    for i in (0..fabric.cables.len()).step_by(7) {
+        let topo = fabric.without_cable(i).build();
+        let routing = route("ftree", &topo).unwrap();
+        proven(&topo, &routing);
+        assert!(congestion(&topo, &routing.tables).0 <= 3, "cable {i}");
+    }
+}
+
+/// Tori, rings, hypercubes, dragonflies and random graphs are no trees, and the reason is said.
+#[test]
+fn what_is_no_tree_is_refused() {
+    for fabric in [
+        ring(5, 2),
+        torus(&[4, 4], 2),
+        torus(&[4, 4, 4], 1).with_sharp(),
+        hypercube(5, 2),
+        dragonfly(9, 4, 2),
+        random(40, 80, 160, 3),
+    ] {
+        let topo = fabric.build();
+        for engine in ["dmodc", "ftree"] {
+            let RouteError::Shape(why) = route(engine, &topo).unwrap_err() else {
+                panic!("another error");
+            };
+            assert!(why.starts_with("no tree: "), "{why}");
+        }
+        proven(&topo, &route("dnup", &topo).unwrap());
+    }
+}
+
+/// `ftree` refuses what OpenSM's does: cables between switches of one level, thicker cable groups than elsewhere. With
+/// given roots it does not.
+#[test]
+fn ftree_refuses_impure_trees() {
+    let mut same_level = two_level(4, 4, 4, 1);
+    same_level.ports = vec![40; 8];
+    let mut thicker = same_level.clone();
+    same_level.cable(4, 5);
+    thicker.cable(0, 4);
+    for (fabric, why) in [
+        (same_level, "1 cables join switches of one level"),
+        (thicker, "there are 2 cables"),
+    ] {
+        let topo = fabric.build();
+        let error = route("ftree", &topo).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+        proven(&topo, &route("dmodc", &topo).unwrap());
+        let hints = Hints {
+            roots: (4..8).map(SwitchIdx).collect(),
+            ..Hints::default()
+        };
+        let routing = hinted("ftree", &topo, &hints).unwrap();
+        proven(&topo, &routing);
+    }
+}
+
+/// A list of compute ports that names nobody contradicts the fabric; one that names hosts on leaves numbers them alone.
+#[test]
+fn compute_and_io_ports_are_numbered_apart() {
+    let topo = two_level(6, 4, 5, 1).build();
+    let nobody = Hints {
+        compute: Some(Vec::new()),
+        ..Hints::default()
+    };
+    assert!(matches!(
+        hinted("ftree", &topo, &nobody),
+        Err(RouteError::Hint(_))
+    ));
+    // The fifth host of every leaf is no compute port: the other four take the four spines, each another one.
+    let leaves: Vec<SwitchIdx> = (0..6).map(SwitchIdx).collect();
+    let compute = leaves
+        .iter()
+        .flat_map(|&s| topo.end_ports(s)[..4].iter().map(|e| e.lid));
+    let hints = Hints {
+        compute: Some(compute.collect()),
+        ..Hints::default()
+    };
+    let routing = hinted("ftree", &topo, &hints).unwrap();
+    proven(&topo, &routing);
+    for &leaf in &leaves[1..] {
+        let ports: std::collections::BTreeSet<PortNum> = topo.end_ports(leaf)[..4]
+            .iter()
+            .map(|e| routing.tables[0].get(e.lid))
+            .collect();
+        assert_eq!(ports.len(), 4);
+    }
+}
+
+/// Given roots are on top, also where the graph says otherwise; several of them are still connected.
+#[test]
+fn given_roots_are_on_top() {
+    let topo = ring(7, 2).build();
+    let hints = Hints {
+        roots: vec![SwitchIdx(2), SwitchIdx(5)],
+        ..Hints::default()
+    };
+    let routing = hinted("updn", &topo, &hints).unwrap();
+    proven(&topo, &routing);
+    assert_eq!(judge(&topo, &routing.tables, &routing.lanes), Verdict::Good);
+    let order = routing.order.unwrap();
+    assert_eq!(order[2], 0);
+    let tree = tree(&topo, &hints).unwrap();
+    assert_eq!(tree.roots, hints.roots);
+    assert_eq!(
+        (tree.rank[2], tree.rank[5]),
+        (tree.rank[3] + 1, tree.rank[4] + 1)
+    );
+}
+
+/// What the operator says of balance is heard: a port that does not count is as good as empty, ports come in the order
+/// given, and every table stays proven.
+#[test]
+fn balance_hints_are_heard() {
+    let topo = two_level(3, 2, 4, 1).build();
+    let uplinks = |routing: &Routing| {
+        let lids = topo
+            .destinations()
+            .iter()
+            .filter(|d| d.switch.0 == 1 && d.port != PortNum::ZERO);
+        lids.map(|d| routing.tables[0].get(d.lid).raw())
+            .collect::<Vec<u8>>()
+    };
+    let both = |hints: &Hints| {
+        let routing = hinted("updn", &topo, hints).unwrap();
+        proven(&topo, &routing);
+        let mut used = uplinks(&routing);
+        used.sort_unstable();
+        used
+    };
+    let ordered = Hints {
+        port_order: vec![(SwitchIdx(0), vec![PortNum(6), PortNum(5)])],
+        ..Hints::default()
+    };
+    assert_eq!(both(&ordered), [5, 5, 6, 6]);
+    let first = Hints {
+        routing_order: vec![topo.end_ports(SwitchIdx(1))[3].lid],
+        ..ordered
+    };
+    assert_eq!(uplinks(&hinted("updn", &topo, &first).unwrap())[3], 6);
+    let spines = [SwitchIdx(3), SwitchIdx(4)]
+        .iter()
+        .map(|&s| (s, PortNum(2)));
+    let free = Hints {
+        not_counted: spines
+            .chain([(SwitchIdx(0), PortNum(5)), (SwitchIdx(0), PortNum(6))])
+            .collect(),
+        ..Hints::default()
+    };
+    assert_eq!(both(&free), [5, 5, 5, 5]);
+}
+
+/// A ring of five of which one way counts as four hops: `minhop` goes the other way round, and only in that direction.
+#[test]
+fn hop_weights_make_ways_longer() {
+    let topo = ring(5, 1).build();
+    let port = |from: u32, to: u32| {
+        let links = topo.links(SwitchIdx(from)).iter();
+        links
+            .filter(|l| l.peer.0 == to)
+            .map(|l| l.port)
+            .next()
+            .unwrap()
+    };
+    let hints = Hints {
+        hop_weights: vec![(SwitchIdx(0), port(0, 1), 6)],
+        ..Hints::default()
+    };
+    let routing = hinted("minhop", &topo, &hints).unwrap();
+    let host = |s: u32| topo.end_ports(SwitchIdx(s))[0].lid;
+    assert_eq!(routing.tables[0].get(host(1)), port(0, 4));
+    assert_eq!(routing.tables[4].get(host(1)), port(4, 3));
+    assert_eq!(routing.tables[1].get(host(0)), port(1, 0));
+}
+
+/// A cable lost: what moves is mostly what used it, and the repair leads back. Also for `dmodc` and `ftree`.
+#[test]
+fn losses_move_little_and_repairs_lead_back() {
+    let fabric = three_level(4);
+    let topo = fabric.build();
+    for engine in ["dmodc", "ftree", "dnup"] {
+        let before = route(engine, &topo).unwrap();
+        let after = |topo: &Topology, before: &Routing| {
+            let previous = Previous::tables_of(before);
+            let request = Request::new(topo).after(&previous);
+            engine_by_name(engine).unwrap().route(&request).unwrap()
+        };
+        let (mut moved, mut used) = (0, 0);
+        for (i, &((a, pa), (b, pb))) in fabric.cables.iter().enumerate().step_by(5) {
+            let less = fabric.without_cable(i).build();
+            let during = after(&less, &before);
+            proven(&less, &during);
+            let entries = |x: &Tables, y: &Tables| -> usize {
+                let pairs = x.iter().zip(y);
+                pairs
+                    .map(|(x, y)| {
+                        x.entries()
+                            .iter()
+                            .zip(y.entries())
+                            .filter(|(x, y)| x != y)
+                            .count()
+                    })
+                    .sum()
+            };
+            moved += entries(&before.tables, &during.tables);
+            let on = |s: usize, p: u8| {
+                before.tables[s]
+                    .entries()
+                    .iter()
+                    .filter(|&&e| e == p)
+                    .count()
+            };
+            used += on(a, pa) + on(b, pb);
+            assert_eq!(
+                after(&topo, &during).tables,
+                before.tables,
+                "{engine} cable {i}"
+            );
+        }
+        assert!(
+            2 * moved < 5 * used,
+            "{engine}: {moved} moved, {used} used the cables"
+        );
+    }
+}
+
+/// One worker or several: the same tables, whole and broken.
+#[test]
+fn trees_do_not_depend_on_the_number_of_threads() {
+    for fabric in [three_level(4).with_sharp(), without(three_level(6), 15, 4)] {
+        let topo = fabric.build();
+        for engine in ["dmodc", "ftree", "dnup", "updn", "minhop"] {
+            let with = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()
+                    .unwrap();
+                pool.install(|| route(engine, &topo).unwrap().tables)
+            };
+            let one = with(1);
+            assert_eq!(one, with(2));
+            assert_eq!(one, with(5));
+        }
+    }
+}
