@@ -1,7 +1,8 @@
 //! Gives those who lost their way to a LID a new one: nearest first, each by a shortest way that the guard admits.
 //!
-//! Of several: the port that it had; else the way that others have just found, so that packets for one LID keep coming
-//! down one way; else the least loaded.
+//! Of several: the port that it had; else the way whose busiest channel carries least, with what others have just
+//! found counted in, so that the routes of one LID do not all come down where those of another one do already; else the way
+//! that others have just found.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,6 +26,10 @@ pub(super) struct Attach<'a> {
     pub(super) rank: Vec<usize>,
     /// Whether the order is another one than the old ways were made for.
     pub(super) turned: bool,
+    /// End ports whose packets to the present LID come to an orphan, or would if those below it stayed with it.
+    pub(super) expected: Vec<u64>,
+    /// Loads that were changed for the present LID: channel, routes, whether they came.
+    pub(super) counted: Vec<(usize, u64, bool)>,
     /// Scratch.
     pub(super) heads: Vec<usize>,
     /// For which LID (the how many-th), when and with how many hops each switch was tried last.
@@ -37,7 +42,7 @@ pub(super) struct Tail {
     pub(super) at: usize,
     /// Where the cable led.
     pub(super) to: usize,
-    /// End ports whose packets went there, an estimate.
+    /// End ports whose packets went there.
     pub(super) load: u64,
 }
 
@@ -45,9 +50,9 @@ pub(super) struct Tail {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     moves: bool,
-    flow: Reverse<u64>,
     /// Routes over the busiest channel of the way.
     busiest: u64,
+    flow: Reverse<u64>,
     first: u64,
     port: u8,
     next: usize,
@@ -79,7 +84,7 @@ impl Attach<'_> {
             }
         }
         for tail in tails {
-            self.count(d, tail.at, tail.load);
+            self.count(d, tail.at, tail.load, true);
         }
         true
     }
@@ -87,6 +92,7 @@ impl Attach<'_> {
     /// Routes a LID anew from its orphans. False if some cannot be.
     pub(super) fn lid(&mut self, d: &Destination, orphans: &[usize]) -> bool {
         self.column.begin(*d, orphans);
+        self.expect(d, orphans);
         let mut stages: &[Stage] = &[Stage::Any];
         loop {
             let done = stages.iter().all(|&stage| {
@@ -100,11 +106,16 @@ impl Attach<'_> {
                 return false;
             }
             // Someone who climbs, because that is shorter, is in the way of one above who can only go down.
+            for (channel, routes, came) in std::mem::take(&mut self.counted) {
+                if came {
+                    self.loads.lose(channel, routes);
+                } else {
+                    self.loads.gain(channel, routes);
+                }
+            }
             self.column.forget(orphans);
+            self.expect(d, orphans);
             stages = &[Stage::DownOnly, Stage::Any];
-        }
-        for &v in orphans {
-            self.count(d, v, self.weight(d, v));
         }
         true
     }
@@ -140,6 +151,7 @@ impl Attach<'_> {
                 continue;
             }
             left -= 1;
+            self.settle(d, v);
             for link in self.topo.links(SwitchIdx::at(v)) {
                 let u = link.peer.index();
                 if self.column.place(u) == Place::Orphan {
@@ -202,7 +214,7 @@ impl Attach<'_> {
     }
 
     /// End ports that send to a LID from a switch.
-    fn weight(&self, d: &Destination, v: usize) -> u64 {
+    pub(super) fn weight(&self, d: &Destination, v: usize) -> u64 {
         if d.port == PortNum::ZERO {
             0
         } else {
@@ -210,14 +222,58 @@ impl Attach<'_> {
         }
     }
 
-    /// Counts new routes to a LID.
-    fn count(&mut self, d: &Destination, from: usize, weight: u64) {
+    /// The next hop that an orphan had, if that is an orphan too.
+    fn parent(&self, v: usize) -> Option<usize> {
+        let (next, _) = self.channels.peer(v, self.column.old_port(v))?;
+        self.column.is_orphan(next).then_some(next)
+    }
+
+    /// How much comes to each orphan, if all but those who lost a cable stay with whom they are. `orphans` has nobody
+    /// before the one that it sends to.
+    fn expect(&mut self, d: &Destination, orphans: &[usize]) {
+        self.counted.clear();
+        for &v in orphans {
+            self.expected[v] = self.weight(d, v);
+        }
+        for &v in orphans.iter().rev() {
+            if let Some(parent) = self.parent(v) {
+                self.expected[parent] += self.expected[v];
+            }
+        }
+    }
+
+    /// Counts what comes with an orphan that has just been attached, unless it stays with whom it was.
+    fn settle(&mut self, d: &Destination, v: usize) {
+        let load = self.expected[v];
+        let mut parent = self.parent(v);
+        if parent.is_some() && self.column.next_port(v) == self.column.old_port(v) {
+            return;
+        }
+        self.count(d, v, load, true);
+        while let Some(p) = parent {
+            if matches!(self.column.place(p), Place::Arrives(_)) {
+                self.count(d, p, load, false);
+                return;
+            }
+            self.expected[p] = self.expected[p].saturating_sub(load);
+            parent = self.parent(p);
+        }
+    }
+
+    /// Counts routes to a LID that come to the way from a switch, or leave it.
+    fn count(&mut self, d: &Destination, from: usize, weight: u64, come: bool) {
+        if weight == 0 || d.port == PortNum::ZERO {
+            return;
+        }
         let mut at = from;
         while let Some((next, port)) = self.column.hop(at) {
-            if weight == 0 || d.port == PortNum::ZERO {
-                break;
+            let channel = self.channels.at(at, port);
+            if come {
+                self.loads.gain(channel, weight);
+            } else {
+                self.loads.lose(channel, weight);
             }
-            self.loads.gain(self.channels.at(at, port), weight);
+            self.counted.push((channel, weight, come));
             at = next;
         }
     }

@@ -30,6 +30,8 @@ pub(super) struct Column<'a> {
     turn: u32,
     known: Vec<u32>,
     place: Vec<Place>,
+    /// For which LID a switch lost its way last.
+    lost: Vec<u32>,
     /// Whether the way to the LID only goes down.
     down: Vec<bool>,
     /// The port of a switch whose path was lost and found again.
@@ -55,6 +57,7 @@ impl<'a> Column<'a> {
             turn: 0,
             known: vec![0; n],
             place: vec![Place::Unknown; n],
+            lost: vec![0; n],
             down: vec![false; n],
             port: vec![0; n],
             anew: vec![false; n],
@@ -69,7 +72,13 @@ impl<'a> Column<'a> {
         self.set(dest.switch.index(), Place::Arrives(0), true);
         for &v in orphans {
             self.set(v, Place::Orphan, false);
+            self.lost[v] = self.turn;
         }
+    }
+
+    /// Whether a switch lost its way to this LID, also when it has it again.
+    pub(super) fn is_orphan(&self, v: usize) -> bool {
+        self.lost[v] == self.turn
     }
 
     /// The how many-th LID this is.

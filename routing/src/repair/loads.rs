@@ -20,9 +20,7 @@ pub(super) struct Loads {
     pub(super) now: Vec<u64>,
     /// Whether a route came.
     pub(super) gained: Vec<bool>,
-    /// What each channel carried before, those that are lost included.
-    pub(super) before: Vec<u64>,
-    /// The most of them.
+    /// The most that a channel carried before, those that are lost included.
     pub(super) most_before: u64,
 }
 
@@ -95,7 +93,6 @@ impl Loads {
             gained: vec![false; kept.len()],
             now: kept,
             most_before: was.iter().copied().max().unwrap_or(0),
-            before: was,
         }
     }
 
@@ -103,6 +100,11 @@ impl Loads {
     pub(super) fn gain(&mut self, channel: usize, end_ports: u64) {
         self.now[channel] += end_ports;
         self.gained[channel] = true;
+    }
+
+    /// It goes another way after all.
+    pub(super) fn lose(&mut self, channel: usize, end_ports: u64) {
+        self.now[channel] = self.now[channel].saturating_sub(end_ports);
     }
 
     /// The most that a channel carries to which a route came.

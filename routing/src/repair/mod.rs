@@ -300,31 +300,34 @@ impl Parts<'_> {
             turned: order.is_some_and(
                 |order| !matches!(&self.last.routing.trees, Trees::Ordered(was) if was == order),
             ),
+            expected: vec![0; n],
+            counted: Vec::new(),
             heads: Vec::new(),
             tried: vec![(0, Stage::Any, 0); n],
         };
         let old = Channels::new(&self.last.topo);
-        let mut lids_over = vec![0u64; old.len()];
-        for &(v, port) in jobs.iter().flat_map(|job| &job.tails) {
-            lids_over[old.at(v, port)] += 1;
-        }
         let (mut changes, mut seen, mut moved) = (Vec::new(), vec![Lid::NONE; n], 0);
         let mut tails: Vec<Tail> = Vec::new();
         for job in jobs {
             let dest = &job.dest;
+            let orphans = self.orphans(job, &mut seen);
+            // What came over the lost cables: the end ports of all who lost their way.
+            let load: u64 = orphans.iter().map(|&v| work.weight(dest, v)).sum();
+            let share = load.div_ceil(job.tails.len().max(1) as u64);
             tails.clear();
             tails.extend(job.tails.iter().filter_map(|&(at, port)| {
                 let (to, _) = old.peer(at, port)?;
-                let c = old.at(at, port);
-                let load = work.loads.before[c].div_ceil(lids_over[c].max(1));
-                Some(Tail { at, to, load })
+                Some(Tail {
+                    at,
+                    to,
+                    load: share,
+                })
             }));
             if !job.new && work.tails(dest, &tails) {
                 let port = |v: usize| PortNum(work.column.next_port(v));
                 changes.extend(tails.iter().map(|t| (t.at, dest.lid, port(t.at))));
                 continue;
             }
-            let orphans = self.orphans(job, &mut seen);
             moved += orphans.len();
             if self.too_many(moved + changes.len()) {
                 return None;
