@@ -78,7 +78,13 @@ pub struct Selection {
     pub chosen: Option<(Routing, Proof)>,
     /// Engines that were tried before, with the reasons.
     pub refused: Vec<Refused>,
+    /// Whether it is the routing in force, repaired.
+    pub repaired: bool,
 }
+
+/// How many times as much as the busiest channel carried when an engine made the routing may it carry after repairs, one
+/// and all. On a full tree that loses a leaf's cable it has to be more than 1.
+const REPAIRED_LOAD_MAX: u64 = 2;
 
 /// One engine to try.
 struct Candidate<'a> {
@@ -98,6 +104,7 @@ pub fn route_with(engines: &[&str], request: &Request<'_>) -> Selection {
         return Selection {
             chosen: Some(chosen),
             refused: Vec::new(),
+            repaired: true,
         };
     }
     let mut refused: Vec<Refused> = Vec::new();
@@ -117,6 +124,7 @@ pub fn route_with(engines: &[&str], request: &Request<'_>) -> Selection {
                 return Selection {
                     chosen: Some((routing, proof)),
                     refused,
+                    repaired: false,
                 };
             }
             Err(reason) => refuse(reason),
@@ -125,6 +133,7 @@ pub fn route_with(engines: &[&str], request: &Request<'_>) -> Selection {
     Selection {
         chosen: None,
         refused,
+        repaired: false,
     }
 }
 
@@ -133,6 +142,9 @@ fn repaired(request: &Request<'_>) -> Option<(Routing, Proof)> {
     let last = request.previous.last.as_ref()?;
     let mut routing = repair(request)?;
     let proof = verify(request.topo, &routing.tables, &routing.lanes).ok()?;
+    if last.busiest > 0 && proof.max_load > REPAIRED_LOAD_MAX * last.busiest {
+        return None;
+    }
     // What the engine said of its work holds on; of repairs only the last is told.
     let said = last.routing.notes.iter();
     let said = said.filter(|note| !note.starts_with("repaired")).cloned();

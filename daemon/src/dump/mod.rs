@@ -202,6 +202,7 @@ mod tests {
         let run = LastRun {
             topo: Arc::new(b.build()),
             routing,
+            busiest: 0,
         };
         view.lanes = Some(crate::output::view::Lanes::new(Arc::new(run), &[2]));
         view

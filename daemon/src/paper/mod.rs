@@ -159,7 +159,12 @@ fn route_view(
     let proof = verify(&topo, &routing.tables, &routing.lanes)
         .map_err(|failure| Failure::job(failure.describe(&name)))?;
     let proof_took = began.elapsed();
-    let run = Arc::new(LastRun { topo, routing });
+    let busiest = proof.max_load;
+    let run = Arc::new(LastRun {
+        topo,
+        routing,
+        busiest,
+    });
     routed.view.lanes = Some(Lanes::new(Arc::clone(&run), &switches));
     routed.chosen = Some(Chosen {
         run,

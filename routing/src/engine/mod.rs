@@ -136,6 +136,9 @@ pub struct LastRun {
     pub topo: Arc<Topology>,
     /// What was computed.
     pub routing: Routing,
+    /// Routes over the busiest channel ([`crate::Proof::max_load`]) when an engine made the routing, before any repair;
+    /// 0 where that is not known. Repairs may not go far beyond.
+    pub busiest: u64,
 }
 
 impl Previous {
@@ -159,6 +162,7 @@ impl Previous {
             last: Some(Arc::new(LastRun {
                 topo: Arc::clone(topo),
                 routing: routing.clone(),
+                busiest: 0,
             })),
         }
     }

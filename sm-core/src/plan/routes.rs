@@ -203,8 +203,15 @@ impl Job {
                     );
                 }
                 let topo = Arc::clone(&self.topology);
+                let before = self.previous.last.as_ref().filter(|_| selection.repaired);
+                let busiest = before.map_or(proof.max_load, |last| last.busiest);
+                let run = LastRun {
+                    topo,
+                    routing,
+                    busiest,
+                };
                 Ok(Routes {
-                    run: Arc::new(LastRun { topo, routing }),
+                    run: Arc::new(run),
                     proof,
                     order,
                     notes,
