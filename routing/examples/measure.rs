@@ -194,10 +194,7 @@ fn changes(before: &Tables, after: &Tables) -> (usize, usize) {
     )
 }
 
-fn entry_changes(
-    x: &Arc<ferrosm_routing::Lft>,
-    y: &Arc<ferrosm_routing::Lft>,
-) -> usize {
+fn entry_changes(x: &Arc<ferrosm_routing::Lft>, y: &Arc<ferrosm_routing::Lft>) -> usize {
     x.entries()
         .iter()
         .zip(y.entries())

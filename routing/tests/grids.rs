@@ -2,8 +2,10 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::unwrap_in_result,
     clippy::cast_possible_truncation,
-    reason = "test helpers"
+    clippy::print_stdout,
+    reason = "test helpers; seeds and refusals are worth reading"
 )]
 
 #[path = "common/mod.rs"]
@@ -450,7 +452,7 @@ fn torus_2qos_routes_whole_tori() {
             let found = proven("torus-2QoS", &topo, vls, topo.num_switches() < 100, &what);
             assert_eq!(
                 found.is_some(),
-                vls >= 4 && is_torus(shape) || vls >= 4 && shape.iter().all(|d| d.1 == 2),
+                vls >= 4 && (is_torus(shape) || shape.iter().all(|d| d.1 == 2)),
                 "{what}"
             );
             let Some((routing, proof)) = found else {

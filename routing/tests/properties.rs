@@ -277,7 +277,7 @@ proptest! {
     #[test]
     fn islands_are_refused_by_every_engine(n in 2usize..12, m in 1usize..12, seed: u64) {
         let (one, other) = (random(n, n, n, seed), random(m, m, m, !seed));
-        let mut both = one.clone();
+        let mut both = one;
         let moved = |(s, p): (usize, u8)| (s + n, p);
         both.ports.extend(&other.ports);
         both.cables.extend(other.cables.iter().map(|&(x, y)| (moved(x), moved(y))));

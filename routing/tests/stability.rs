@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use common::*;
 use ferrosm_routing::{
-    Lanes, Previous, Request, Routing, Topology, changed_blocks, engine_by_name,
-    verify,
+    Lanes, Previous, Request, Routing, Topology, changed_blocks, engine_by_name, verify,
 };
 use proptest::prelude::*;
 

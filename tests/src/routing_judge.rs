@@ -18,7 +18,7 @@ const NO_DATA: u8 = 15;
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// A sentence each, [`TOLD`] at most; none is a sound routing.
+    /// A sentence each, a handful at most; none is a sound routing.
     pub faults: Vec<String>,
     /// How many faults there are.
     pub num_faults: usize,

@@ -4,8 +4,6 @@
 //! They are read from `../shared/topologies` where that folder is beside the workspace; elsewhere this says that it is not,
 //! and passes.
 
-#![expect(clippy::print_stdout, reason = "what was routed how is worth reading")]
-
 use std::path::Path;
 
 use ferrosm_tests::fabrics::saved;

@@ -5,11 +5,6 @@
 //! Every day a part of the matrix is run. `FERROSM_ROUTING_MATRIX=full` runs all of it, and prints a line for each case;
 //! `FERROSM_ROUTING_MATRIX=write` does, and writes the table anew: look at what changed before it is kept.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "the seeds and what was run are worth reading"
-)]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Mutex;

@@ -16,9 +16,9 @@ fn brought_up(spec: &str, engine: &str) -> Lab {
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{spec} {engine}: {report:?}");
     assert_eq!(report.engine, engine, "{spec}");
-    let lanes = lab.manager().core().lanes().expect("a routing");
+    let lanes = lab.manager().core().lanes();
     assert!(
-        !lanes.is_single(),
+        lanes.is_some_and(|lanes| !lanes.is_single()),
         "{spec} {engine}: one lane proves nothing here"
     );
     lab.verdict(&lab.expect())

@@ -22,8 +22,8 @@ mod minhop;
 mod nue;
 mod order;
 mod ordered;
-mod sssp;
 mod spread;
+mod sssp;
 mod torus_2qos;
 mod updn;
 
@@ -31,11 +31,11 @@ use std::sync::{Arc, LazyLock};
 
 use ferrosm_mad::ids::PortNum;
 
-pub use dor::Dor;
-pub use file::File;
 pub use dfsssp::DfSssp;
 pub use dmodc::Dmodc;
 pub use dnup::DownUp;
+pub use dor::Dor;
+pub use file::File;
 pub use ftree::FatTree;
 pub use lash::Lash;
 pub use minhop::MinHop;
@@ -254,7 +254,20 @@ pub enum RouteError {
 }
 
 /// All engines, by name.
-pub const ENGINE_NAMES: &[&str] = &["dmodc", "dnup", "ftree", "updn", "minhop", "sssp", "dfsssp", "lash", "dor", "torus-2QoS", "nue", "file"];
+pub const ENGINE_NAMES: &[&str] = &[
+    "dmodc",
+    "dnup",
+    "ftree",
+    "updn",
+    "minhop",
+    "sssp",
+    "dfsssp",
+    "lash",
+    "dor",
+    "torus-2QoS",
+    "nue",
+    "file",
+];
 
 /// The engine of this name.
 #[must_use]
