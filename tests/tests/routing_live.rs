@@ -130,6 +130,15 @@ fn blocks_written(reports: &[Value]) -> u64 {
         .sum()
 }
 
+/// Whether tables were brought to rest before they were written, as the notes say.
+fn drained(reports: &[Value]) -> bool {
+    let notes = reports.iter().filter_map(|r| r["engine_notes"].as_array());
+    notes
+        .flatten()
+        .filter_map(Value::as_str)
+        .any(|note| note.starts_with("routes that change are dropped"))
+}
+
 /// Cables are pulled one after the other, and put in again: each time as many blocks are written as differ afterwards.
 fn count_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
     let (mut live, mut before) = Live::start(spec, args);
@@ -152,10 +161,14 @@ fn count_blocks(spec: &str, args: &[&str], cuts: &[usize]) {
             println!(
                 "{spec} {args:?}: {word} {switch:x}[{port}]: {written} blocks written, {differ} differ"
             );
-            assert_eq!(
-                written, differ,
-                "{spec} {args:?}: {word} {switch:x}[{port}]"
-            );
+            let what = format!("{spec} {args:?}: {word} {switch:x}[{port}]");
+            if drained(&live.reports()[reported..]) {
+                // Where old and new entries do not go together in any order, blocks are written twice: what changes is
+                // dropped first.
+                assert!((differ..=2 * differ).contains(&written), "{what}");
+            } else {
+                assert_eq!(written, differ, "{what}");
+            }
             before = after;
         }
     }

@@ -64,28 +64,23 @@ impl Engine for Nue {
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::new(request.topo);
         graph.connected()?;
-        let orders = orders::<u8>(&graph, request)
-            .or_else(|CellOverflow| orders::<u16>(&graph, request))
+        let orders = orders::<u8>(&graph)
+            .or_else(|CellOverflow| orders::<u16>(&graph))
             .map_err(|CellOverflow| RouteError::TooDeep)?;
         let net = Net::new(request.topo, &graph);
         Ok(route_in(request, &net, &orders))
     }
 }
 
-/// Orders of the switches from the top, by LID rank: the one that there was, or else each that `updn` would try.
-fn orders<C: Cell>(graph: &Graph, request: &Request<'_>) -> Result<Vec<Vec<usize>>, CellOverflow> {
-    let before = &request.previous.order;
+/// Orders of the switches from the top, by LID rank: each that `updn` would try. The one that there was is not preferred:
+/// the routes depend on more than the order, and a graph that is as it was gets the routes that it had.
+fn orders<C: Cell>(graph: &Graph) -> Result<Vec<Vec<usize>>, CellOverflow> {
     let closeness = Closeness::new(graph, &Legs::<C>::shortest(graph)?);
-    let strategies = if before.iter().any(Option::is_some) {
-        &[Strategy::Kept][..]
-    } else {
-        &Strategy::FRESH
-    };
     let order = |&strategy| {
-        let order = closeness.order(graph, strategy, before);
+        let order = closeness.order(graph, strategy, &[]);
         order.into_iter().map(|s| graph.lid_rank[s]).collect()
     };
-    Ok(strategies.iter().map(order).collect())
+    Ok(Strategy::FRESH.iter().map(order).collect())
 }
 
 fn route_in(request: &Request<'_>, net: &Net, orders: &[Vec<usize>]) -> Routing {
