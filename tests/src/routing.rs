@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::diags::Net;
+use crate::diags::{Kind, Net};
 use crate::fabrics::by_spec;
 use crate::ibdmchk;
 use crate::process::Launch;
@@ -135,8 +135,8 @@ pub fn route(fabric: &Fabric, engine: Option<&str>, vls: Option<u8>, scratch: &S
     )
 }
 
-/// Asks the two judges about a routing that the program has proven: sound, all three. `ibdmchk` keeps SLs by node, so it is
-/// not asked where nodes with ports on several switches send on several SLs.
+/// Asks the two judges about a routing that the program has proven: sound, all three. `ibdmchk` does not know routers, and
+/// keeps SLs by node: it is not asked where routers, or nodes with ports on several switches, send on several SLs.
 ///
 /// # Errors
 /// What is wrong, or on what they do not agree.
@@ -168,8 +168,10 @@ pub fn judge(fabric: &Fabric, routed: &Routed, vls: u8, scratch: &Path) -> Resul
             ));
         }
     }
-    if dumps.sls.is_none() || dumps.end_nodes_on_several_switches() == 0 {
-        ibdmchk::ask(&routed.dump, scratch)?.sound(verdict.end_ports)?;
+    let routers = net.nodes.values().filter(|node| node.kind == Kind::Router);
+    let router_ports: usize = routers.map(|node| node.ports.len()).sum();
+    if dumps.sls.is_none() || (router_ports == 0 && dumps.end_nodes_on_several_switches() == 0) {
+        ibdmchk::ask(&routed.dump, scratch)?.sound(verdict.end_ports - router_ports)?;
     }
     Ok(verdict)
 }

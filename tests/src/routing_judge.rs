@@ -289,13 +289,17 @@ fn follow(
     verdict: &mut Verdict,
 ) {
     let mut followed: HashSet<(usize, u8, u8)> = HashSet::new();
+    // One lane: all packets of a switch to a LID go one way.
+    let alike = dumps.sls.is_none() && dumps.vls.is_none();
+    let mut done = vec![false; plan.switches.len()];
     let starts = (0..plan.switches.len()).filter(|&s| arrivals[s].is_some());
     for (from, &(entry, sender)) in
         starts.flat_map(|s| plan.senders[s].iter().map(move |sender| (s, sender)))
     {
-        if (from, entry) == (to.switch, to.port) {
+        if alike && done[from] || (from, entry) == (to.switch, to.port) {
             continue;
         }
+        done[from] = true;
         let sl = match dumps.sl(sender, to.lid) {
             Some(sl) => sl,
             // Paths to a switch's own LID are management's, and files may leave them out.

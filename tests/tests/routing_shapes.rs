@@ -67,7 +67,7 @@ const SHAPES: [(&str, u8, When); 31] = [
     ("slim-fly:5,1", 8, When::Daily),
     ("random:16,4,2,7", 8, When::Daily),
     ("random:24,5,2,11;dual-port;sharp", 2, When::Full),
-    ("random:30,3,1,3;spine-hosts=2", 15, When::Full),
+    ("random:30,3,1,3;loopbacks=2;plugs=1", 15, When::Full),
     ("star:7", 8, When::Daily),
 ];
 
