@@ -7,6 +7,9 @@ use crate::structure::dragonfly::dragonfly;
 use crate::structure::grid::{Family, grid};
 use crate::structure::tree::tree;
 
+/// Up to so many switches of no regular shape, nue is tried before dfsssp.
+const NUE_MAX_SWITCHES: usize = 500;
+
 /// Engines to try, in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
@@ -24,9 +27,11 @@ pub fn advise(request: &Request<'_>) -> Advice {
     if hints.file.is_some() {
         return advice(&["file"], "tables were given in a file".to_owned());
     }
-    if hints.torus.is_some() {
-        let reason = "a torus was described in a file".to_owned();
-        return advice(&["torus-2QoS", "dor", "dfsssp"], reason);
+    if hints.torus.is_some()
+        && let Ok(found) = grid(topo, hints)
+    {
+        let reason = format!("a torus was described in a file; the fabric is a {found}");
+        return advice(&["torus-2QoS", "dor", "nue"], reason);
     }
     let no_tree = match tree(topo, hints) {
         Ok(found) => {
@@ -43,9 +48,14 @@ pub fn advise(request: &Request<'_>) -> Advice {
     let no_grid = match grid(topo, hints) {
         Ok(found) => {
             let reason = format!("the fabric is a {found}");
-            let engines: &[&str] = match found.family() {
-                Family::Torus => &["torus-2QoS", "dor", "dfsssp"],
-                Family::Mesh | Family::Hypercube | Family::HyperX => &["dor", "dfsssp"],
+            // Where cables are missing, detours of dimension order crowd: nue shares them out better.
+            let engines: &[&str] = match (found.family(), found.is_whole()) {
+                (Family::Torus, true) => &["torus-2QoS", "dor", "dfsssp"],
+                (Family::Torus, false) => &["torus-2QoS", "nue", "dor", "dfsssp"],
+                (Family::Mesh | Family::Hypercube | Family::HyperX, true) => &["dor", "dfsssp"],
+                (Family::Mesh | Family::Hypercube | Family::HyperX, false) => {
+                    &["nue", "dor", "dfsssp"]
+                }
             };
             return advice(engines, reason);
         }
@@ -57,5 +67,10 @@ pub fn advise(request: &Request<'_>) -> Advice {
             "the fabric is of no known shape (no tree: {no_tree}; no grid: {no_grid}; no dragonfly: {no_dragonfly})"
         ),
     };
-    advice(&["dfsssp"], reason)
+    // Of two that route anything the better balanced, as long as the fabric is not so large that it takes minutes.
+    if topo.num_switches() <= NUE_MAX_SWITCHES {
+        advice(&["nue", "dfsssp"], reason)
+    } else {
+        advice(&["dfsssp"], reason)
+    }
 }

@@ -43,6 +43,25 @@ pub enum PathSl {
     BySwitchAndLid(Vec<Arc<[u8]>>),
 }
 
+impl PathSl {
+    /// Whether both give the same SL wherever both say something.
+    #[must_use]
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let same = |a: &[u8], b: &[u8]| a.iter().zip(b).all(|(a, b)| a == b);
+        let all = |a: &[Arc<[u8]>], b: &[Arc<[u8]>]| a.iter().zip(b).all(|(a, b)| same(a, b));
+        match (self, other) {
+            (Self::Uniform(a), Self::Uniform(b)) => a == b,
+            (Self::ByLid(a), Self::ByLid(b)) => same(a, b),
+            (Self::BySwitches(a), Self::BySwitches(b))
+            | (Self::BySwitchAndLid(a), Self::BySwitchAndLid(b)) => all(a, b),
+            (
+                Self::Uniform(_) | Self::ByLid(_) | Self::BySwitches(_) | Self::BySwitchAndLid(_),
+                _,
+            ) => false,
+        }
+    }
+}
+
 /// The VL of each SL, at each switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sl2Vl {

@@ -1,7 +1,12 @@
 //! Routings with several lanes, written and judged: the oracle reads SLtoVLMappingTables and VLArbitrationTables out of the
 //! simulated devices and follows every packet on the SL that our manager gives its path.
 
-use ferrosm_core::{Input, SmConfig};
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use ferrosm_core::plan::lanes::MapAt;
+use ferrosm_core::{Input, PortRef, SmConfig};
+use ferrosm_mad::ids::PortNum;
+use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::Lab;
 
 fn with(engine: &str) -> SmConfig {
@@ -67,4 +72,56 @@ fn tables_of_lanes_are_written_once_and_after_a_restart() {
         .with_manager(sm, |m, now| m.command(Input::Resweep, now));
     assert!(lab.next_sweep(60).is_clean());
     assert_eq!(sets(&lab), (0, 0));
+}
+
+/// Every table of every pair of ports with cables is what the plan says, pair by pair: also where the switches take short
+/// forms, and after the engine was changed to one whose tables differ by input port and back.
+#[test]
+fn every_pair_of_ports_has_its_own_table() {
+    let mut lab = brought_up("torus:5,5,1,2", "torus-2QoS");
+    maps_are_as_planned(&lab);
+    for engine in ["dfsssp", "torus-2QoS", "dor", "torus-2QoS", "lash"] {
+        let sm = lab.sm;
+        lab.world.with_manager(sm, |m, now| {
+            m.command(Input::Config(Box::new(with(engine))), now);
+        });
+        lab.until(engine, 120, |lab| {
+            lab.manager()
+                .reports()
+                .last()
+                .is_some_and(|r| r.engine == engine)
+        });
+        maps_are_as_planned(&lab);
+        lab.verdict(&lab.expect())
+            .unwrap_or_else(|why| panic!("{engine}: {why}"));
+    }
+}
+
+fn maps_are_as_planned(lab: &Lab) {
+    let core = lab.manager().core();
+    let lanes = core.lanes().expect("a routing");
+    let fabric = lab.world.fabric();
+    let mut compared = 0;
+    for (n, node) in core.subnet().nodes().filter(|(_, n)| n.is_switch()) {
+        let at = (0..lab.spec.nodes.len())
+            .find(|i| fabric.node_guid(*i) == node.info.node_guid)
+            .expect("the switch is in the fabric");
+        let cabled: Vec<PortNum> = node
+            .physical_ports()
+            .filter(|p| core.subnet().peer(PortRef::new(n, *p)).is_some())
+            .collect();
+        for &output in &cabled {
+            for &input in cabled.iter().filter(|i| **i != output) {
+                let wanted = lanes.switch_map(n, MapAt::Pair(input, output));
+                let out = PortAt {
+                    node: at,
+                    port: output.0,
+                };
+                let has = fabric.sl_to_vl(out, input.0).map(|t| t.encode());
+                assert_eq!(has, wanted, "{} from {input} to {output}", node.description);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 100);
 }

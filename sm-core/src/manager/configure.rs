@@ -126,14 +126,14 @@ impl SubnetManager {
         }
         self.jobs += 1;
         self.job = Some(self.jobs);
-        let anew = core::mem::take(&mut self.rebalance);
+        let start = core::mem::take(&mut self.start);
         let job = Job::new(
             self.jobs,
             &self.subnet,
             &self.lid_plan,
             &self.cfg,
             self.last_run.as_ref(),
-            anew,
+            start,
         );
         for n in self.unroutable_switches() {
             self.problem(

@@ -64,6 +64,8 @@ impl SubnetManager {
                 node.forget_tables();
             }
         }
+        // Whoever was in charge meanwhile may have routed otherwise: what is there is taken on, not what was once.
+        self.last_run = None;
     }
 
     /// Asks whatever was named since the last time.

@@ -78,10 +78,7 @@ impl SubnetManager {
         if !node.is_switch() {
             return plan.end_port_map(&self.subnet, p, &self.cfg);
         }
-        let (input, output) = at.ports();
-        plan.switch_maps(p.node, node, &[input, output])
-            .into_iter()
-            .find_map(|(a, table)| (a.ports() == (input, output)).then_some(table))
+        plan.switch_map(p.node, at)
     }
 
     pub(super) fn wanted_arbitration(&self, p: PortRef, block: u8) -> Option<[u8; 64]> {
@@ -97,6 +94,13 @@ impl SubnetManager {
             if let Some(node) = self.subnet.get_mut(p.node) {
                 let mut map = [0; 8];
                 map.copy_from_slice(&data[..8]);
+                // A table of all inputs takes the place of each one's, and the other way round.
+                let (_, output) = at.ports();
+                let other = |k: &MapAt| {
+                    k.ports().1 == output
+                        && matches!(k, MapAt::Output(_)) != matches!(at, MapAt::Output(_))
+                };
+                node.sl_to_vl.retain(|k, _| !other(k));
                 node.sl_to_vl.insert(at, map);
             }
             return;

@@ -27,7 +27,7 @@ use crate::config::SmConfig;
 use crate::io::{Event, Input, LidMap, LocalPortEvent, Output, Restored};
 use crate::plan::lanes::LanePlan;
 use crate::plan::lids::LidPlan;
-use crate::plan::routes::{Computed, NodeTables, WriteOrder};
+use crate::plan::routes::{Computed, NodeTables, Start, WriteOrder};
 use crate::report::{Phase, Problem, ProblemKind, SweepReport};
 use crate::requester::{Limits, Requester, Unanswered};
 use crate::subnet::{NodeIdx, PortRef, Subnet};
@@ -86,8 +86,9 @@ struct Sweep {
     blocks_left: BTreeMap<NodeIdx, usize>,
     /// Blocks that wait for those before them.
     later: VecDeque<Vec<(NodeIdx, u16)>>,
-    /// Tables that are written when routes were dropped, and not before that moment.
-    drain: Option<(Instant, NodeTables)>,
+    /// Tables that are written when routes were dropped, and not before that moment: `None` until all that drops them is
+    /// answered.
+    drain: Option<(Option<Instant>, NodeTables)>,
     /// Switches with a block that was not taken.
     blocks_failed: BTreeSet<NodeIdx>,
     problems: Vec<(Option<PortRef>, ProblemKind)>,
@@ -139,8 +140,8 @@ pub struct SubnetManager {
     last_run: Option<(Arc<LastRun>, Vec<NodeIdx>)>,
     /// Something changed that routes depend on.
     dirty: bool,
-    /// The next routing starts from nothing but the graph.
-    rebalance: bool,
+    /// What the next routing starts from.
+    start: Start,
     /// Routings in a row that were thrown away because something changed meanwhile.
     stale_routings: u8,
 
@@ -213,7 +214,7 @@ impl SubnetManager {
             write_order: WriteOrder::Any,
             last_run: None,
             dirty: true,
-            rebalance: false,
+            start: Start::Repair,
             stale_routings: 0,
             wanted_sweep: None,
             suspects: BTreeSet::new(),
@@ -299,7 +300,7 @@ impl SubnetManager {
             Input::Config(cfg) => self.on_config(*cfg),
             Input::Resweep => self.want_full(),
             Input::Rebalance => {
-                self.rebalance = true;
+                self.start = Start::Graph;
                 self.dirty = true;
                 self.want_full();
             }
@@ -346,7 +347,7 @@ impl SubnetManager {
             .sweep
             .drain
             .as_ref()
-            .map(|(at, _)| *at)
+            .and_then(|(at, _)| *at)
             .filter(|_| idle);
         [self.requester.deadline(), timer, drained]
             .into_iter()
@@ -526,7 +527,7 @@ impl SubnetManager {
         }
         let routing = |c: &SmConfig| (c.engines.clone(), Arc::clone(&c.hints), c.routing_vls);
         if routing(&cfg) != routing(&self.cfg) {
-            self.last_run = None;
+            self.start = self.start.max(Start::Engine);
             self.dirty = true;
         }
         self.cfg = cfg;

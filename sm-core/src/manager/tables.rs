@@ -111,10 +111,14 @@ impl SubnetManager {
             self.begin_arming();
             return;
         };
+        // What is on its way to a LID that is dropped is gone when no packet of now is left in a switch.
+        let life = packet_life(self.cfg.packet_life_time).min(DRAIN_MAX);
+        let from = from.unwrap_or(self.now + life);
         if self.now < from {
-            self.sweep.drain = Some((from, after));
+            self.sweep.drain = Some((Some(from), after));
             return;
         }
+        self.sweep.blocks_failed.clear();
         for (n, lft) in after {
             if let Some(node) = self.subnet.get_mut(n) {
                 node.wanted = Some(lft);
@@ -127,9 +131,7 @@ impl SubnetManager {
     pub(super) fn want_tables(&mut self, tables: NodeTables, order: WriteOrder) {
         let first = match order {
             WriteOrder::Drain(interim) => {
-                // What is on its way to a LID that is dropped is gone when no packet of now is left in a switch.
-                let life = packet_life(self.cfg.packet_life_time).min(DRAIN_MAX);
-                self.sweep.drain = Some((self.now + life, tables));
+                self.sweep.drain = Some((None, tables));
                 self.write_order = WriteOrder::Any;
                 interim
             }

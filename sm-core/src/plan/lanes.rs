@@ -130,6 +130,18 @@ impl LanePlan {
         wanted
     }
 
+    /// One of these tables.
+    #[must_use]
+    pub fn switch_map(&self, n: NodeIdx, at: MapAt) -> Option<[u8; 64]> {
+        let (input, output) = at.ports();
+        let map = self
+            .run
+            .routing
+            .lanes
+            .map(&self.run.topo, self.switch(n)?, input, output);
+        Some(table(map))
+    }
+
     /// The table of a CA or router port; `None` where it has none.
     #[must_use]
     pub fn end_port_map(&self, subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> Option<[u8; 64]> {

@@ -26,6 +26,8 @@ pub struct Job {
     pub previous: Previous,
     /// The same, for the order of writes.
     pub installed: Vec<Option<Arc<Lft>>>,
+    /// The routing in force.
+    pub before: Option<Arc<LastRun>>,
     /// Engines in the order in which they are tried.
     pub engines: Vec<String>,
     /// Data VLs that may be used.
@@ -63,6 +65,18 @@ pub struct Routes {
     pub notes: Vec<String>,
 }
 
+/// What a routing starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Start {
+    /// The routing in force, without what was lost, if that will do.
+    #[default]
+    Repair,
+    /// The engine, which keeps installed entries where they are as good as others.
+    Engine,
+    /// Nothing but the graph, whatever moves.
+    Graph,
+}
+
 /// Tables by node.
 pub type NodeTables = Vec<(NodeIdx, Arc<Lft>)>;
 
@@ -80,8 +94,7 @@ pub enum WriteOrder {
 
 impl Job {
     /// Builds the job: switches with a linear forwarding table, the links between them, and the LIDs behind each port.
-    /// `last` is the routing in force with the node of each of its switches; `anew` forgets it, and what is installed, as
-    /// far as the choice of routes goes.
+    /// `last` is the routing in force with the node of each of its switches.
     #[must_use]
     pub fn new(
         id: u64,
@@ -89,7 +102,7 @@ impl Job {
         lids: &LidPlan,
         cfg: &SmConfig,
         last: Option<&(Arc<LastRun>, Vec<NodeIdx>)>,
-        anew: bool,
+        start: Start,
     ) -> Self {
         let mut builder = TopologyBuilder::new();
         let mut index: Vec<Option<SwitchIdx>> = Vec::new();
@@ -161,14 +174,18 @@ impl Job {
             .map(|(run, _)| Arc::clone(run));
         let (hints, remarks) = hints::resolve(&cfg.hints, &places);
         let installed = previous.lfts.clone();
-        if anew {
-            previous = Previous::none();
+        let before = last.map(|(run, _)| Arc::clone(run));
+        match start {
+            Start::Repair => {}
+            Start::Engine => previous.last = None,
+            Start::Graph => previous = Previous::none(),
         }
         Self {
             id,
             topology: Arc::new(builder.build()),
             previous,
             installed,
+            before,
             engines: cfg.engines.clone(),
             vls: cfg.routing_vls,
             hints,
@@ -264,8 +281,11 @@ impl Job {
 
     /// Whether packets of connections that are up have another SL than new path records would give them.
     fn changes_lanes(&self, routing: &Routing) -> bool {
-        let last = self.previous.last.as_ref();
-        last.is_some_and(|last| last.routing.lanes.path_sl != routing.lanes.path_sl)
+        self.before.as_ref().is_some_and(|before| {
+            let (was, is) = (&before.routing.lanes, &routing.lanes);
+            // LIDs that came make tables longer, which changes nobody's SL.
+            was.vls != is.vls || was.sl2vl != is.sl2vl || !was.path_sl.agrees_with(&is.path_sl)
+        })
     }
 
     fn refusal(&self, refused: &Refused) -> String {
