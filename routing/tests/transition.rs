@@ -167,6 +167,21 @@ proptest! {
 }
 
 /// All three kinds of plans occur, and drains name what they are for.
+/// Some LIDs were drained because of loops, and their new ways met others that were half old, half new.
+#[test]
+fn what_is_drained_goes_with_what_is_not() {
+    let seed = 8_097_822_574_812_995_251;
+    let topo = random(6, 8, 11, seed).build();
+    let (old, new) = (
+        some_tables(&topo, 2, seed ^ 1),
+        some_tables(&topo, 0, seed ^ 2),
+    );
+    let plan = plan(&topo, &known(&old), &new, &Lanes::single());
+    for order in 0..64 {
+        follow(&topo, &old, &new, &plan, order);
+    }
+}
+
 #[test]
 fn every_kind_of_plan_occurs() {
     let (mut any, mut stages, mut drains, mut circles) = (0, 0, 0, 0);

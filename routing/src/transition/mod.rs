@@ -126,8 +126,19 @@ pub fn plan(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables, lanes: &Lan
     } else {
         work.changed.clone()
     };
-    work.stages(&delicate, &fixed)
-        .map_or_else(|| work.drain(&delicate, conflict), Transition::Stages)
+    if let Some(stages) = work.stages(&delicate, &fixed) {
+        return Transition::Stages(stages);
+    }
+    // After the pause the new ways of those that were drained come while the others are half old, half new. If that could
+    // close a circle, all that changes is drained.
+    let (after, _) = work.mixed(&delicate, |_, _| Phase::Done);
+    fixed.add(&after);
+    let drained = if fixed.circle(&channels).is_none() {
+        &delicate
+    } else {
+        &work.changed
+    };
+    work.drain(drained, conflict)
 }
 
 /// Where the writing of a block stands.
