@@ -21,8 +21,8 @@ use ferrosm_routing::hints::{TorusHint, TorusSeed};
 use ferrosm_routing::structure::dragonfly::{GroupKind, dragonfly as find_dragonfly};
 use ferrosm_routing::structure::grid::{DimKind, Grid, grid};
 use ferrosm_routing::{
-    Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
-    Trees, engine_by_name, verify,
+    Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology, Trees,
+    engine_by_name, verify,
 };
 use oracle::{Verdict, detours, judge};
 use petgraph::algo::toposort;
@@ -617,20 +617,7 @@ fn tables_do_not_depend_on_discovery_or_threads() {
         let topo = fabric.build();
         let n = topo.num_switches();
         let moved = |s: usize| SwitchIdx(((s + 7) % n) as u32);
-        let mut b = TopologyBuilder::new();
-        for place in 0..n {
-            let s = (place + n - 7 % n) % n;
-            b.switch(fabric.ports[s], topo.lid(SwitchIdx(s as u32)));
-        }
-        for &((s, p), (t, q)) in fabric.cables.iter().rev() {
-            b.link((moved(t), PortNum(q)), (moved(s), PortNum(p)));
-        }
-        for s in topo.switches() {
-            for e in topo.end_ports(s) {
-                b.end_port((moved(s.index()), e.port), e.lid, e.count);
-            }
-        }
-        let turned = b.build();
+        let turned = fabric.build_turned(7);
         for engine in ["dor", "torus-2QoS"] {
             let route = |topo: &Topology, threads| {
                 let pool = rayon::ThreadPoolBuilder::new()

@@ -18,7 +18,7 @@ use common::*;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
     Hints, Lanes, PathSl, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology,
-    TopologyBuilder, Trees, engine_by_name, verify,
+    Trees, engine_by_name, verify,
 };
 use oracle::{Verdict, dependencies, detours, judge, reversible};
 use petgraph::algo::toposort;
@@ -132,21 +132,7 @@ proptest! {
         let fabric = random(n, extra, hosts, seed);
         let topo = fabric.build();
         let moved = |s: usize| (s + turn) % n;
-        let mut b = TopologyBuilder::new();
-        for place in 0..n {
-            let s = (place + n - turn % n) % n;
-            b.switch(fabric.ports[s], topo.lid(SwitchIdx(s as u32)));
-        }
-        for &((s, p), (t, q)) in fabric.cables.iter().rev() {
-            let end = |s, p| (SwitchIdx(moved(s) as u32), PortNum(p));
-            b.link(end(t, q), end(s, p));
-        }
-        for s in topo.switches() {
-            for e in topo.end_ports(s) {
-                b.end_port((SwitchIdx(moved(s.index()) as u32), e.port), e.lid, e.count);
-            }
-        }
-        let turned = b.build();
+        let turned = fabric.build_turned(turn);
         for engine in ["sssp", "dfsssp", "lash"] {
             let on = |threads: usize, topo: &Topology| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

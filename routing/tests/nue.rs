@@ -118,20 +118,7 @@ proptest! {
         let topo = fabric.build();
         let n = topo.num_switches();
         let moved = |s: SwitchIdx| SwitchIdx(((s.index() + turn) % n) as u32);
-        let mut b = TopologyBuilder::new();
-        for place in 0..n {
-            let s = (place + n - turn % n) % n;
-            b.switch(fabric.ports[s], topo.lid(SwitchIdx(s as u32)));
-        }
-        for s in topo.switches() {
-            for l in topo.links(s) {
-                b.link((moved(s), l.port), (moved(l.peer), l.peer_port));
-            }
-            for e in topo.end_ports(s) {
-                b.end_port((moved(s), e.port), e.lid, e.count);
-            }
-        }
-        let turned = b.build();
+        let turned = fabric.build_turned(turn);
         let (here, there) = (route(&topo, vls), route(&turned, vls));
         let up = |r: &Routing, s: SwitchIdx| match &r.trees {
             Trees::Within { up, .. } => up[s.index()],

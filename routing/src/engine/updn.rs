@@ -14,7 +14,7 @@ use super::{Engine, Request, RouteError, Routing, ordered};
 use crate::structure::tree::{Tree, tree_in};
 use crate::topology::SwitchIdx;
 
-/// The `updn` engine: the default, and the last resort.
+/// The `updn` engine, and what is tried when all else, `nue` included, was refused.
 #[derive(Debug, Clone, Copy)]
 pub struct UpDown;
 

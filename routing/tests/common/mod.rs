@@ -96,6 +96,28 @@ impl Fabric {
         b.build()
     }
 
+    /// The same LIDs and cables, discovered in another order: switch `s` is the `(s + turn) % n`th, and cables are entered
+    /// last first and from their other ends.
+    pub fn build_turned(&self, turn: usize) -> Topology {
+        let topo = self.build();
+        let n = self.ports.len();
+        let moved = |s: usize| SwitchIdx(((s + turn) % n) as u32);
+        let mut b = TopologyBuilder::new();
+        for place in 0..n {
+            let s = (place + n - turn % n) % n;
+            b.switch(self.ports[s], topo.lid(SwitchIdx(s as u32)));
+        }
+        for &((s, p), (t, q)) in self.cables.iter().rev() {
+            b.link((moved(t), PortNum(q)), (moved(s), PortNum(p)));
+        }
+        for s in topo.switches() {
+            for e in topo.end_ports(s) {
+                b.end_port((moved(s.index()), e.port), e.lid, e.count);
+            }
+        }
+        b.build()
+    }
+
     pub fn connected(&self) -> bool {
         let mut sets = petgraph::unionfind::UnionFind::<usize>::new(self.ports.len());
         for &((a, _), (b, _)) in &self.cables {

@@ -260,7 +260,7 @@ fn nothing() -> Routing {
 
 /// Ports for all LIDs, and the routes on each cable.
 fn spread(within: &Within<'_>, dests: &[usize]) -> (Vec<u8>, Vec<u64>) {
-    let mut cells = within.spread(dests, None);
+    let mut cells = within.spread(dests);
     spread::cables(within.net, &mut cells);
     let load = within.polish(&mut cells);
     (cells, load)

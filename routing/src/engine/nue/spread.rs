@@ -54,9 +54,6 @@ pub(super) fn by_depth(hops: &[u32], order: &mut Vec<u32>) {
     }
 }
 
-/// What is installed: the slots that a switch may keep, by LID and switch.
-pub(super) type Kept<'k> = &'k dyn Fn(usize, usize) -> Option<u8>;
-
 /// What the LIDs are spread within.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Within<'a> {
@@ -83,7 +80,7 @@ impl Within<'_> {
 
     /// The slot that each switch takes to each LID: a row per LID (as in [`Net::lids`]), a cell per switch. The LIDs of
     /// the switches in `dests` are placed in this order.
-    pub(super) fn spread(&self, dests: &[usize], kept: Option<Kept<'_>>) -> Vec<u8> {
+    pub(super) fn spread(&self, dests: &[usize]) -> Vec<u8> {
         let net = self.net;
         let mut slots = vec![NO_SLOT; net.lids.len() * net.n];
         let share: Vec<u64> = (0..net.channels())
@@ -110,13 +107,9 @@ impl Within<'_> {
                 for &v in near.iter().skip(1) {
                     let v = v as usize;
                     let total = |c: u32| cost[net.head[c as usize] as usize] + weight[c as usize];
-                    let old = kept
-                        .and_then(|kept| kept(lid, v))
-                        .map(|s| small(net.channel(v, s)));
                     let may = options.of(v);
                     let best = if self.cdgs.len() == 1 {
-                        let old = old.filter(|old| may.contains(old));
-                        old.or_else(|| may.iter().copied().min_by_key(|&c| total(c)))
+                        may.iter().copied().min_by_key(|&c| total(c))
                     } else {
                         let fits = may
                             .iter()
