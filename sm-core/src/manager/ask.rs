@@ -127,7 +127,6 @@ impl Ask {
             Self::Port(p) | Self::SetPort(p, _) => PortInfo::modifier(p.port),
             Self::Ext(p) => AttrMod(p.port.0 as u32),
             Self::Lft(_, block) | Self::SetLft(_, block) => AttrMod(block as u32),
-            Self::SetSlToVl(_, MapAt::Pair(i, o)) if i.0 == o.0 => AttrMod(0),
             Self::SetSlToVl(_, at) => at.modifier(),
             Self::SetVlArb(p, block) => VlArb::modifier(block, p.port),
             Self::Handover(_) => AttrMod(SmControl::Handover.0),

@@ -51,7 +51,7 @@ impl SubnetManager {
         }
         for &port in &live {
             let p = PortRef::new(n, port);
-            let at = end_port(port);
+            let at = MapAt::EndPort(port);
             let map = plan.end_port_map(&self.subnet, p, &self.cfg);
             if let Some(map) = map
                 && node.sl_to_vl.get(&at).is_none_or(|w| *w != map[..8])
@@ -152,9 +152,4 @@ impl SubnetManager {
         self.unsure_ports.insert(p);
         self.problem(Some(p), kind);
     }
-}
-
-/// Stands for the one table of a CA or router port.
-const fn end_port(port: PortNum) -> MapAt {
-    MapAt::Pair(port, port)
 }

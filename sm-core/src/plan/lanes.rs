@@ -19,11 +19,13 @@ const WEIGHT: u8 = 64;
 /// Entries in one block of a VLArbitrationTable.
 const ARBITRATION_ENTRIES: usize = 32;
 
-/// Which of a switch's tables a Set is for.
+/// Which table a Set is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MapAt {
     /// From one port to another.
     Pair(PortNum, PortNum),
+    /// The one table of this port of a CA or router.
+    EndPort(PortNum),
     /// From every port to this one: for switches that know the short form (SwitchInfo.OptimizedSLtoVLMappingProgramming).
     Output(PortNum),
 }
@@ -34,6 +36,7 @@ impl MapAt {
     pub const fn modifier(self) -> AttrMod {
         match self {
             Self::Pair(input, output) => SlToVl::modifier(input, output),
+            Self::EndPort(_) => AttrMod(0),
             Self::Output(output) => AttrMod(0x2_0000 | output.0 as u32),
         }
     }
@@ -43,6 +46,7 @@ impl MapAt {
     pub const fn ports(self) -> (PortNum, PortNum) {
         match self {
             Self::Pair(input, output) => (input, output),
+            Self::EndPort(port) => (port, port),
             Self::Output(output) => (PortNum::ZERO, output),
         }
     }
@@ -243,6 +247,7 @@ mod tests {
             [0, 1, 2, 3, 4, 5, 9].map(vls_of_code),
             [1, 1, 2, 4, 8, 15, 15]
         );
+        assert_eq!(MapAt::EndPort(PortNum(2)).modifier(), AttrMod(0));
         assert_eq!(MapAt::Output(PortNum(7)).modifier(), AttrMod(0x2_0007));
         assert_eq!(
             MapAt::Pair(PortNum(3), PortNum(7)).modifier(),

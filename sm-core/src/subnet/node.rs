@@ -34,7 +34,7 @@ pub struct Node {
     pub installed: Option<Arc<Lft>>,
     /// The forwarding table that should be in the switch.
     pub wanted: Option<Arc<Lft>>,
-    /// SLtoVLMappingTables that this SM has written; of a CA or router by port twice.
+    /// SLtoVLMappingTables that this SM has written.
     pub sl_to_vl: BTreeMap<MapAt, [u8; 8]>,
     /// It refused the short forms of them.
     pub plain_sl_to_vl: bool,
