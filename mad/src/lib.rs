@@ -12,7 +12,7 @@
 //! | [`attr`] | the attributes of the subnet management class |
 //! | [`capture`] | pcapng files of what a port sends and receives |
 //! | [`dump`] | MADs as text |
-//! | [`sa`] | the subnet administration header and RMPP |
+//! | [`sa`] | subnet administration: headers, RMPP, records and their components |
 //! | [`time`] | instants that are told, never read |
 //! | [`transport`] | ports that send and receive MADs |
 

@@ -1,6 +1,6 @@
-//! The header of subnet administration MADs and the RMPP header inside it (IBA 15.2.1, 13.6.2).
-
-use crate::ids::MKey;
+//! The header of the reliable multi-packet protocol (IBA 13.6.2): how a message longer than one MAD is cut.
+//!
+//! Layout and codes only. Who cuts and joins is a transport: the kernel, or `sim::umad` in a simulated host.
 
 crate::open_enum! {
     /// Kind of an RMPP packet.
@@ -89,25 +89,3 @@ crate::open_enum! {
         Unspecified = 127, "unspecified";
     }
 }
-
-crate::wire! {
-    /// SA header: bytes 36 to 55 of the MAD, before 200 bytes of data.
-    pub struct SaHeader[20] {
-        /// 0 for untrusted requests.
-        sm_key: MKey = 0, 64;
-        /// Distance between records in units of 8 bytes.
-        attribute_offset: u16 = 64, 16;
-        /// Which fields of the attribute count.
-        component_mask: u64 = 96, 64;
-    }
-}
-
-impl SaHeader {
-    /// Where it begins in a MAD.
-    pub const OFFSET: usize = 36;
-}
-
-/// Where the data of an SA MAD begins.
-pub const DATA_OFFSET: usize = 56;
-/// Bytes of data of one SA MAD.
-pub const DATA_LEN: usize = 200;

@@ -1,0 +1,94 @@
+//! Subscriptions and reports: InformInfo, InformInfoRecord, and the notice that a report carries (IBA 13.4.8.3, 15.2.5.15,
+//! 13.4.8.2).
+
+use super::component::Record;
+use super::id;
+use super::tables::record;
+use crate::ids::{AttrId, Gid, Lid, Qpn};
+use crate::wire::Field;
+
+crate::wire! {
+    /// InformInfo: what a subscriber wants to hear of.
+    pub struct InformInfo[40] {
+        /// Issuers by GID; zero for issuers by LID.
+        gid: Gid = 0, 128;
+        /// First LID of the issuers; [`InformInfo::ALL_LIDS`] for all.
+        lid_range_begin: Lid = 128, 16;
+        /// Last LID of the issuers; 0 for the first only.
+        lid_range_end: Lid = 144, 16;
+        /// Traps of the specification.
+        is_generic: u8 = 176, 8;
+        /// 1 subscribe, 0 stop.
+        subscribe: u8 = 184, 8;
+        /// How grave; [`InformInfo::ALL_TYPES`] for all.
+        notice_type: u16 = 192, 16;
+        /// Trap number, or the vendor's device; [`InformInfo::ALL_TRAPS`] for all.
+        trap_number: u16 = 208, 16;
+        /// Queue pair that reports go to.
+        qpn: Qpn = 224, 24;
+        /// The subscriber answers within 4.096 µs × 2^n.
+        resp_time_value: u8 = 251, 5;
+        /// Kind of issuer, or the vendor; [`InformInfo::ALL_PRODUCERS`] for all.
+        producer_type: u32 = 264, 24;
+    }
+}
+
+impl InformInfo {
+    /// LIDRangeBegin of whom all issuers interest.
+    pub const ALL_LIDS: Lid = Lid(0xFFFF);
+    /// Type of whom all notices interest.
+    pub const ALL_TYPES: u16 = 0xFFFF;
+    /// TrapNumber of whom all traps interest.
+    pub const ALL_TRAPS: u16 = 0xFFFF;
+    /// ProducerType of whom all issuers interest.
+    pub const ALL_PRODUCERS: u32 = 0xFF_FFFF;
+}
+
+crate::wire! {
+    /// InformInfoRecord: a subscription.
+    pub struct InformInfoRecord[64] {
+        /// The subscriber.
+        subscriber_gid: Gid = 0, 128, cm 0;
+        /// Tells its subscriptions apart.
+        subscriber_enum: u16 = 128, 16, cm 1;
+        /// InformInfo: issuers by GID.
+        gid: Gid = 192, 128, cm 3;
+        /// InformInfo: first LID.
+        lid_range_begin: Lid = 320, 16, cm 4;
+        /// InformInfo: last LID.
+        lid_range_end: Lid = 336, 16, cm 5;
+        /// InformInfo: traps of the specification.
+        is_generic: u8 = 368, 8, cm 7;
+        /// InformInfo: always 1 here.
+        subscribe: u8 = 376, 8, cm 8;
+        /// InformInfo: how grave.
+        notice_type: u16 = 384, 16, cm 9;
+        /// InformInfo: trap number.
+        trap_number: u16 = 400, 16, cm 10;
+        /// InformInfo: queue pair of the subscriber.
+        qpn: Qpn = 416, 24, cm 11;
+        /// InformInfo: answer time of the subscriber.
+        resp_time_value: u8 = 443, 5, cm 13;
+        /// InformInfo: kind of issuer.
+        producer_type: u32 = 456, 24, cm 15;
+    }
+}
+record!(InformInfoRecord, id::INFORM_INFO_RECORD, Self::FIELDS);
+
+crate::wire! {
+    /// The notice in a report: as in an SMP, and who the issuer is.
+    pub struct ReportedNotice[80] {
+        /// The notice as [`crate::attr::Notice`] lays it out.
+        notice: [u8; 64] = 0, 512;
+        /// GID of the issuer.
+        issuer_gid: Gid = 512, 128;
+    }
+}
+
+crate::wire! {
+    /// Details of traps 64 to 67: a port or a group that came or went.
+    pub struct GidDetails[54] {
+        /// Which.
+        gid: Gid = 48, 128;
+    }
+}

@@ -1,0 +1,150 @@
+//! Subnet administration: headers, and one layout for each record (IBA 15.2).
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`rmpp`] | the header of messages that are longer than a MAD |
+//! | [`component`] | which fields of a record a query asks for, and whether a record has them |
+//! | [`tables`] | records of what devices say: nodes, ports, switches, links, their tables |
+//! | [`path`] | PathRecord, MultiPathRecord, TraceRecord, and the codes in them |
+//! | [`multicast`] | MCMemberRecord and multicast GIDs |
+//! | [`service`] | ServiceRecord |
+//! | [`inform`] | InformInfo, InformInfoRecord, and the notice of a report |
+//!
+//! Records are decoded from whatever a client sends, so decoding cannot fail; whether a value is legal is for
+//! the subnet administrator to say.
+
+pub mod component;
+pub mod inform;
+pub mod multicast;
+pub mod path;
+pub mod rmpp;
+pub mod service;
+pub mod tables;
+
+pub use component::{Record, Template};
+pub use rmpp::{RmppHeader, RmppStatus, RmppType};
+
+use crate::ids::MKey;
+use crate::mad::Status;
+
+crate::wire! {
+    /// SA header: bytes 36 to 55 of the MAD, before 200 bytes of data.
+    pub struct SaHeader[20] {
+        /// 0 for untrusted requests.
+        sm_key: MKey = 0, 64;
+        /// Distance between records in units of 8 bytes.
+        attribute_offset: u16 = 64, 16;
+        /// Which fields of the attribute count.
+        component_mask: u64 = 96, 64;
+    }
+}
+
+impl SaHeader {
+    /// Where it begins in a MAD.
+    pub const OFFSET: usize = 36;
+}
+
+/// Where the data of an SA MAD begins.
+pub const DATA_OFFSET: usize = 56;
+/// Bytes of data of one SA MAD.
+pub const DATA_LEN: usize = 200;
+
+/// Version of the class.
+pub const CLASS_VERSION: u8 = 2;
+
+/// Status codes of this class (IBA 15.4.8, table 188).
+impl Status {
+    /// The administrator has no room for it.
+    pub const NO_RESOURCES: Self = Self(0x0100);
+    /// The request makes no sense.
+    pub const REQ_INVALID: Self = Self(0x0200);
+    /// Nothing matches.
+    pub const NO_RECORDS: Self = Self(0x0300);
+    /// A Get matches more than one record.
+    pub const TOO_MANY_RECORDS: Self = Self(0x0400);
+    /// A GID is not of this subnet, or no GID.
+    pub const INVALID_GID: Self = Self(0x0500);
+    /// Fields that the request needs are not given.
+    pub const INSUFFICIENT_COMPONENTS: Self = Self(0x0600);
+    /// The requester may not do this.
+    pub const DENIED: Self = Self(0x0700);
+}
+
+/// Identifiers of the attributes of this class (IBA 15.2.5, table 186).
+pub mod id {
+    use crate::ids::AttrId;
+    /// ClassPortInfo.
+    pub const CLASS_PORT_INFO: AttrId = AttrId(0x0001);
+    /// Notice, in reports.
+    pub const NOTICE: AttrId = AttrId(0x0002);
+    /// InformInfo.
+    pub const INFORM_INFO: AttrId = AttrId(0x0003);
+    /// NodeRecord.
+    pub const NODE: AttrId = AttrId(0x0011);
+    /// PortInfoRecord.
+    pub const PORT_INFO: AttrId = AttrId(0x0012);
+    /// SLtoVLMappingTableRecord.
+    pub const SL_TO_VL: AttrId = AttrId(0x0013);
+    /// SwitchInfoRecord.
+    pub const SWITCH_INFO: AttrId = AttrId(0x0014);
+    /// LinearForwardingTableRecord.
+    pub const LFT: AttrId = AttrId(0x0015);
+    /// RandomForwardingTableRecord.
+    pub const RANDOM_FORWARDING: AttrId = AttrId(0x0016);
+    /// MulticastForwardingTableRecord.
+    pub const MFT: AttrId = AttrId(0x0017);
+    /// SMInfoRecord.
+    pub const SM_INFO: AttrId = AttrId(0x0018);
+    /// LinkRecord.
+    pub const LINK: AttrId = AttrId(0x0020);
+    /// GuidInfoRecord.
+    pub const GUID_INFO: AttrId = AttrId(0x0030);
+    /// ServiceRecord.
+    pub const SERVICE: AttrId = AttrId(0x0031);
+    /// P_KeyTableRecord.
+    pub const PKEY_TABLE: AttrId = AttrId(0x0033);
+    /// PathRecord.
+    pub const PATH: AttrId = AttrId(0x0035);
+    /// VLArbitrationTableRecord.
+    pub const VL_ARBITRATION: AttrId = AttrId(0x0036);
+    /// MCMemberRecord.
+    pub const MC_MEMBER: AttrId = AttrId(0x0038);
+    /// TraceRecord.
+    pub const TRACE: AttrId = AttrId(0x0039);
+    /// MultiPathRecord.
+    pub const MULTI_PATH: AttrId = AttrId(0x003A);
+    /// ServiceAssociationRecord.
+    pub const SERVICE_ASSOCIATION: AttrId = AttrId(0x003B);
+    /// InformInfoRecord.
+    pub const INFORM_INFO_RECORD: AttrId = AttrId(0x00F3);
+
+    /// The specification's word for an attribute, where it has one.
+    #[must_use]
+    pub const fn name(id: AttrId) -> Option<&'static str> {
+        Some(match id {
+            CLASS_PORT_INFO => "ClassPortInfo",
+            NOTICE => "Notice",
+            INFORM_INFO => "InformInfo",
+            NODE => "NodeRecord",
+            PORT_INFO => "PortInfoRecord",
+            SL_TO_VL => "SLtoVLMappingTableRecord",
+            SWITCH_INFO => "SwitchInfoRecord",
+            LFT => "LinearForwardingTableRecord",
+            RANDOM_FORWARDING => "RandomForwardingTableRecord",
+            MFT => "MulticastForwardingTableRecord",
+            SM_INFO => "SMInfoRecord",
+            LINK => "LinkRecord",
+            GUID_INFO => "GuidInfoRecord",
+            SERVICE => "ServiceRecord",
+            PKEY_TABLE => "P_KeyTableRecord",
+            PATH => "PathRecord",
+            VL_ARBITRATION => "VLArbitrationTableRecord",
+            MC_MEMBER => "MCMemberRecord",
+            TRACE => "TraceRecord",
+            MULTI_PATH => "MultiPathRecord",
+            SERVICE_ASSOCIATION => "ServiceAssociationRecord",
+            INFORM_INFO_RECORD => "InformInfoRecord",
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,249 @@
+//! Paths: PathRecord, MultiPathRecord, TraceRecord, and the codes in them (IBA 15.2.5.16, 15.2.5.20, 15.2.5.17).
+
+use super::component::Record;
+use super::id;
+use super::tables::record;
+use crate::attr::MtuCode;
+use crate::ids::{AttrId, Gid, GidPrefix, Lid, NodeGuid, PKey, PortGuid, PortNum, Sl};
+use crate::wire::Field;
+
+crate::open_enum! {
+    /// How a value in a request binds. It counts only together with the value's own component.
+    pub enum Selector(u8) {
+        /// More than the value.
+        Greater = 0, "greater than";
+        /// Less than the value.
+        Less = 1, "less than";
+        /// The value.
+        Exact = 2, "exactly";
+        /// The best there is; the value does not count.
+        Best = 3, "best";
+    }
+}
+
+crate::open_enum! {
+    /// Static rate. Codes do not ascend with the rate: see [`RateCode::rank`].
+    pub enum RateCode(u8) {
+        /// 2.5 Gb/s.
+        G2_5 = 2, "2.5";
+        /// 10 Gb/s.
+        G10 = 3, "10";
+        /// 30 Gb/s.
+        G30 = 4, "30";
+        /// 5 Gb/s.
+        G5 = 5, "5";
+        /// 20 Gb/s.
+        G20 = 6, "20";
+        /// 40 Gb/s.
+        G40 = 7, "40";
+        /// 60 Gb/s.
+        G60 = 8, "60";
+        /// 80 Gb/s.
+        G80 = 9, "80";
+        /// 120 Gb/s.
+        G120 = 10, "120";
+        /// 14 Gb/s.
+        G14 = 11, "14";
+        /// 56 Gb/s.
+        G56 = 12, "56";
+        /// 112 Gb/s.
+        G112 = 13, "112";
+        /// 168 Gb/s.
+        G168 = 14, "168";
+        /// 25 Gb/s.
+        G25 = 15, "25";
+        /// 100 Gb/s.
+        G100 = 16, "100";
+        /// 200 Gb/s.
+        G200 = 17, "200";
+        /// 300 Gb/s.
+        G300 = 18, "300";
+        /// 28 Gb/s.
+        G28 = 19, "28";
+        /// 50 Gb/s.
+        G50 = 20, "50";
+        /// 400 Gb/s.
+        G400 = 21, "400";
+        /// 600 Gb/s.
+        G600 = 22, "600";
+        /// 800 Gb/s.
+        G800 = 23, "800";
+        /// 1200 Gb/s.
+        G1200 = 24, "1200";
+        /// 1600 Gb/s.
+        G1600 = 25, "1600";
+    }
+}
+
+impl RateCode {
+    /// All rates, slowest first.
+    pub const ASCENDING: [Self; 24] = [
+        Self::G2_5,
+        Self::G5,
+        Self::G10,
+        Self::G14,
+        Self::G20,
+        Self::G25,
+        Self::G28,
+        Self::G30,
+        Self::G40,
+        Self::G50,
+        Self::G56,
+        Self::G60,
+        Self::G80,
+        Self::G100,
+        Self::G112,
+        Self::G120,
+        Self::G168,
+        Self::G200,
+        Self::G300,
+        Self::G400,
+        Self::G600,
+        Self::G800,
+        Self::G1200,
+        Self::G1600,
+    ];
+
+    /// Its place among all rates, slowest first; `None` for a code that means nothing.
+    #[must_use]
+    pub fn rank(self) -> Option<usize> {
+        Self::ASCENDING.iter().position(|r| *r == self)
+    }
+}
+
+crate::wire! {
+    /// PathRecord.
+    pub struct PathRecord[64] {
+        /// The service that the path is for; both halves of the component or none.
+        service_id: u64 = 0, 64, cm 0 | 1;
+        /// Where it leads.
+        dgid: Gid = 64, 128, cm 2;
+        /// Where it begins.
+        sgid: Gid = 192, 128, cm 3;
+        /// LID where it leads.
+        dlid: Lid = 320, 16, cm 4;
+        /// LID where it begins.
+        slid: Lid = 336, 16, cm 5;
+        /// For raw packets.
+        raw_traffic: bool = 352, 1, cm 6;
+        /// FlowLabel for the GRH.
+        flow_label: u32 = 356, 20, cm 8;
+        /// HopLimit for the GRH; 0 where none is needed.
+        hop_limit: u8 = 376, 8, cm 9;
+        /// TClass for the GRH.
+        tclass: u8 = 384, 8, cm 10;
+        /// The way back is as good.
+        reversible: bool = 392, 1, cm 11;
+        /// Most paths that the requester wants.
+        numb_path: u8 = 393, 7, cm 12;
+        /// Partition.
+        pkey: PKey = 400, 16, cm 13;
+        /// Class of service.
+        qos_class: u16 = 416, 12, cm 14;
+        /// Service level.
+        sl: Sl = 428, 4, cm 15;
+        /// How `mtu` binds.
+        mtu_selector: Selector = 432, 2, cm 16;
+        /// Largest packet.
+        mtu: MtuCode = 434, 6, cm 17;
+        /// How `rate` binds.
+        rate_selector: Selector = 440, 2, cm 18;
+        /// Rate.
+        rate: RateCode = 442, 6, cm 19;
+        /// How `packet_life_time` binds.
+        packet_life_time_selector: Selector = 448, 2, cm 20;
+        /// Packets live at most 4.096 µs × 2^n.
+        packet_life_time: u8 = 450, 6, cm 21;
+        /// 0 is the best of several.
+        preference: u8 = 456, 8, cm 22;
+    }
+}
+record!(PathRecord, id::PATH, Self::FIELDS);
+
+crate::wire! {
+    /// The head of a MultiPathRecord; GIDs follow, sources first.
+    pub struct MultiPathRecord[24] {
+        /// For raw packets.
+        raw_traffic: bool = 0, 1, cm 0;
+        /// FlowLabel for the GRH.
+        flow_label: u32 = 4, 20, cm 2;
+        /// HopLimit for the GRH.
+        hop_limit: u8 = 24, 8, cm 3;
+        /// TClass for the GRH.
+        tclass: u8 = 32, 8, cm 4;
+        /// The way back must be as good.
+        reversible: bool = 40, 1, cm 5;
+        /// Most paths that the requester wants.
+        numb_path: u8 = 41, 7, cm 6;
+        /// Partition.
+        pkey: PKey = 48, 16, cm 7;
+        /// Class of service.
+        qos_class: u16 = 64, 12, cm 8;
+        /// Service level.
+        sl: Sl = 76, 4, cm 9;
+        /// How `mtu` binds.
+        mtu_selector: Selector = 80, 2, cm 10;
+        /// Largest packet.
+        mtu: MtuCode = 82, 6, cm 11;
+        /// How `rate` binds.
+        rate_selector: Selector = 88, 2, cm 12;
+        /// Rate.
+        rate: RateCode = 90, 6, cm 13;
+        /// How `packet_life_time` binds.
+        packet_life_time_selector: Selector = 96, 2, cm 14;
+        /// Packets live at most 4.096 µs × 2^n.
+        packet_life_time: u8 = 98, 6, cm 15;
+        /// Upper 8 bits of the service's identifier.
+        service_id_high: u8 = 104, 8, cm 16;
+        /// How independent the paths must be.
+        independence_selector: u8 = 112, 2, cm 17;
+        /// Sources.
+        sgid_count: u8 = 120, 8, cm 19;
+        /// Destinations.
+        dgid_count: u8 = 128, 8, cm 20;
+        /// Lower 56 bits of the service's identifier.
+        service_id_low: u64 = 136, 56, cm 21;
+    }
+}
+
+crate::wire! {
+    /// TraceRecord: one node on a path.
+    pub struct TraceRecord[48] {
+        /// Upper half of its GIDs.
+        gid_prefix: GidPrefix = 0, 64, cm 0;
+        /// Counts changes of identifiers.
+        id_generation: u16 = 64, 16, cm 1;
+        /// CA, switch or router.
+        node_type: crate::attr::NodeType = 88, 8, cm 3;
+        /// The node.
+        node_id: NodeGuid = 96, 64, cm 4;
+        /// Its chassis; 0 where unknown.
+        chassis_id: u64 = 160, 64, cm 5;
+        /// GUID of the port by which the path comes in; a switch's port 0.
+        entry_port_id: PortGuid = 224, 64, cm 6;
+        /// GUID of the port by which it leaves.
+        exit_port_id: PortGuid = 288, 64, cm 7;
+        /// The port by which it comes in; 0 at the source.
+        entry_port: PortNum = 352, 8, cm 8;
+        /// The port by which it leaves; 0 at the destination.
+        exit_port: PortNum = 360, 8, cm 9;
+    }
+}
+record!(TraceRecord, id::TRACE, Self::FIELDS);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_ascend() {
+        let gbps = |r: &RateCode| r.name().and_then(|n| n.parse::<f64>().ok());
+        let all: Vec<_> = RateCode::ASCENDING.iter().map(gbps).collect();
+        assert!(all.iter().all(Option::is_some));
+        assert!(all.is_sorted());
+        for code in 2..=25 {
+            assert!(RateCode(code).rank().is_some(), "{code}");
+        }
+        assert_eq!(RateCode(1).rank(), None);
+    }
+}
