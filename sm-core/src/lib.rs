@@ -15,6 +15,7 @@
 //! | [`plan`] | what should be: pure functions |
 //! | `requester` | questions in flight |
 //! | `manager` | the phases that turn what is into what should be |
+//! | [`sa`] | what hosts ask, and what they are told |
 //! | [`io`], [`config`], [`report`] | the surface |
 
 pub mod config;
@@ -23,6 +24,7 @@ mod manager;
 pub mod plan;
 pub mod report;
 mod requester;
+pub mod sa;
 pub mod subnet;
 
 pub use config::SmConfig;

@@ -104,6 +104,20 @@ impl RateCode {
         Self::G1600,
     ];
 
+    /// Megabits a second of each of [`Self::ASCENDING`].
+    const MBPS: [u32; 24] = [
+        2_500, 5_000, 10_000, 14_000, 20_000, 25_000, 28_000, 30_000, 40_000, 50_000, 56_000,
+        60_000, 80_000, 100_000, 112_000, 120_000, 168_000, 200_000, 300_000, 400_000, 600_000,
+        800_000, 1_200_000, 1_600_000,
+    ];
+
+    /// The fastest rate that is not more than so many megabits a second; the slowest of all for less.
+    #[must_use]
+    pub fn at_most(mbps: u32) -> Self {
+        let n = Self::MBPS.partition_point(|m| *m <= mbps);
+        Self::ASCENDING[n.max(1) - 1]
+    }
+
     /// Its place among all rates, slowest first; `None` for a code that means nothing.
     #[must_use]
     pub fn rank(self) -> Option<usize> {
@@ -245,5 +259,11 @@ mod tests {
             assert!(RateCode(code).rank().is_some(), "{code}");
         }
         assert_eq!(RateCode(1).rank(), None);
+        for (code, mbps) in RateCode::ASCENDING.iter().zip(RateCode::MBPS) {
+            assert_eq!(gbps(code), Some(f64::from(mbps) / 1000.0));
+            assert_eq!(RateCode::at_most(mbps), *code);
+        }
+        assert_eq!(RateCode::at_most(99_999), RateCode::G80);
+        assert_eq!(RateCode::at_most(0), RateCode::G2_5);
     }
 }

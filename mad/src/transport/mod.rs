@@ -3,6 +3,7 @@
 //! A transport sends one MAD at a time and never waits for the answer; received MADs are handed over one by
 //! one. It keeps no state of the subnet and does not retry: deadlines are the requester's.
 
+pub mod gmp;
 #[cfg(feature = "umad")]
 pub mod umad;
 

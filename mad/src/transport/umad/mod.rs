@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`ports`] | the local ports, and which of them to use |
+//! | [`GsiPort`] | QP1: whole messages of subnet administration |
 //! | `gate` | the bound on what is under way in the simulator |
 //! | `sys` | the C boundary |
 //!
@@ -17,6 +18,7 @@
 //! Under Debian's `umad2sim` the same calls reach `ibsim`; see [`UmadSender::window_limit`] for what differs.
 
 mod gate;
+mod gsi;
 pub mod ports;
 mod sys;
 
@@ -26,6 +28,7 @@ use std::ffi::c_int;
 use std::io;
 use std::sync::Arc;
 
+pub use gsi::{GsiPort, GsiReceiver, GsiSender};
 pub use ports::{
     ChooseError, LinkLayer, LocalPort, Selection, SkipReason, Skipped, choose, enumerate,
 };
@@ -147,6 +150,14 @@ mod header {
     pub(super) const LID: usize = 28;
     pub(super) const SL: usize = 30;
     pub(super) const PATH_BITS: usize = 31;
+    pub(super) const GRH_PRESENT: usize = 32;
+    pub(super) const GID_INDEX: usize = 33;
+    pub(super) const HOP_LIMIT: usize = 34;
+    pub(super) const TRAFFIC_CLASS: usize = 35;
+    pub(super) const GID: usize = 36;
+    pub(super) const FLOW_LABEL: usize = 52;
+    /// Only where the header has room for it.
+    pub(super) const PKEY_INDEX: usize = 56;
 }
 
 /// The Q_Key of every QP1.
@@ -223,7 +234,7 @@ impl UmadPort {
         for (class, version) in SMI_AGENTS {
             let agent = shared
                 .lib
-                .register(fd, class.0, version, methods)
+                .register(fd, (class.0, version), false, methods)
                 .map_err(|source| UmadError::Register {
                     port: name.clone(),
                     class,
@@ -234,7 +245,7 @@ impl UmadPort {
         if shared.gate.is_some() {
             for class in SIM_SINKS {
                 // Best effort: the shim has room for 32 agents.
-                let _ = shared.lib.register(fd, class, 1, &[]);
+                let _ = shared.lib.register(fd, (class, 1), false, &[]);
             }
         }
         if options.as_sm {

@@ -237,18 +237,24 @@ impl Lib {
         check(unsafe { open(ca.as_ptr(), c_int::from(port)) })
     }
 
-    /// Closes what `open_port` opened.
+    /// Opens a port for MADs of QP1.
+    pub(super) fn open_gsi_port(&self, ca: &CStr, port: u8) -> io::Result<c_int> {
+        // SAFETY: a C string.
+        check(unsafe { (self.open_port)(ca.as_ptr(), c_int::from(port)) })
+    }
+
+    /// Closes what `open_port` or `open_gsi_port` opened.
     pub(super) fn close_port(&self, fd: c_int) {
         // SAFETY: an integer; a descriptor that is not open is an error, not undefined.
         unsafe { (self.close_port)(fd) };
     }
 
-    /// Registers an agent for `methods` of a class, and returns its id.
+    /// Registers an agent for `methods` of a class, and returns its id. With `rmpp` the kernel cuts and joins messages.
     pub(super) fn register(
         &self,
         fd: c_int,
-        class: u8,
-        version: u8,
+        (class, version): (u8, u8),
+        rmpp: bool,
         methods: &[u8],
     ) -> io::Result<c_int> {
         const BITS: usize = c_ulong::BITS as usize;
@@ -264,7 +270,7 @@ impl Lib {
                 fd,
                 c_int::from(class),
                 c_int::from(version),
-                0,
+                u8::from(rmpp),
                 mask.as_mut_ptr(),
             )
         };
@@ -304,6 +310,59 @@ impl Lib {
         } else {
             Ok(())
         }
+    }
+
+    /// Sends a message of any length: header, then MAD.
+    pub(super) fn send_long(
+        &self,
+        fd: c_int,
+        agent: c_int,
+        message: &mut [u8],
+        (timeout_ms, retries): (c_int, c_int),
+    ) -> io::Result<()> {
+        let len = message
+            .len()
+            .checked_sub(self.header_len())
+            .and_then(|len| c_int::try_from(len).ok())
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        // SAFETY: the slice holds the header and the `len` bytes after it; the library writes to the header only, as bytes.
+        let rc = unsafe {
+            (self.send)(
+                fd,
+                agent,
+                message.as_mut_ptr().cast(),
+                len,
+                timeout_ms,
+                retries,
+            )
+        };
+        if rc < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Takes a message if there is one, without waiting, and returns the length of what follows the header. A message that
+    /// does not fit stays, and is an error of the kind `StorageFull`.
+    pub(super) fn try_recv_long(&self, fd: c_int, message: &mut [u8]) -> io::Result<Option<usize>> {
+        let room = message
+            .len()
+            .checked_sub(self.header_len())
+            .and_then(|len| c_int::try_from(len).ok())
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        let mut len = room;
+        // SAFETY: the slice has room for the header and the `len` bytes that are announced.
+        let agent = unsafe { (self.recv)(fd, message.as_mut_ptr().cast(), &raw mut len, 0) };
+        if agent >= 0 {
+            return Ok(Some(usize::try_from(len).unwrap_or(0)));
+        }
+        let error = io::Error::last_os_error();
+        let empty = matches!(
+            error.kind(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+        );
+        if empty { Ok(None) } else { Err(error) }
     }
 
     /// Takes a message if there is one, without waiting, and returns the length of its MAD.

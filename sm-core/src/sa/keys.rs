@@ -1,0 +1,129 @@
+//! Which partitions two ports share (IBA 10.9.3; behaviour rules 7.9, 7.10, 9.8).
+//!
+//! Two ports may talk in a partition if both have a key of it and at least one is a full member. The same rule decides who may
+//! see whom in subnet administration.
+
+use std::sync::Arc;
+
+use ferrosm_mad::ids::PKey;
+
+use super::message::base;
+
+const FULL: u16 = 0x8000;
+
+/// The keys of a port, for lookups: by partition, full membership first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keys(Arc<[PKey]>);
+
+impl Keys {
+    /// From a P_Key table in any order; empty entries do not count.
+    #[must_use]
+    pub fn new(table: impl IntoIterator<Item = PKey>) -> Self {
+        let mut keys: Vec<PKey> = table.into_iter().filter(|k| base(*k) != 0).collect();
+        keys.sort_unstable_by_key(|k| (base(*k), k.0 & FULL == 0));
+        keys.dedup();
+        Self(keys.into())
+    }
+
+    /// Full member of the default partition and of nothing else: what a port is born with.
+    #[must_use]
+    pub fn default_partition() -> Self {
+        Self(Arc::from([PKey::DEFAULT_FULL].as_slice()))
+    }
+
+    /// The keys, by partition.
+    #[must_use]
+    pub fn all(&self) -> &[PKey] {
+        &self.0
+    }
+
+    /// Whether it is a member of a key's partition, in any way.
+    #[must_use]
+    pub fn has_partition(&self, key: PKey) -> bool {
+        self.membership(key).is_some()
+    }
+
+    /// The best membership in a key's partition.
+    fn membership(&self, key: PKey) -> Option<PKey> {
+        let at = self.0.partition_point(|k| base(*k) < base(key));
+        self.0.get(at).copied().filter(|k| base(*k) == base(key))
+    }
+
+    /// Whether both may talk in some partition.
+    #[must_use]
+    pub fn share(&self, other: &Self) -> bool {
+        self.common(other).is_some()
+    }
+
+    /// The first partition in which both may talk, with the membership that `self` has.
+    #[must_use]
+    pub fn common(&self, other: &Self) -> Option<PKey> {
+        let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
+        while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
+            match base(**x).cmp(&base(**y)) {
+                core::cmp::Ordering::Less => a.next(),
+                core::cmp::Ordering::Greater => b.next(),
+                core::cmp::Ordering::Equal => {
+                    // Both lists have full membership first, so these are the best of each.
+                    if (x.0 | y.0) & FULL != 0 {
+                        return Some(**x);
+                    }
+                    let both = base(**x);
+                    while a.next_if(|k| base(**k) == both).is_some() {}
+                    b.next()
+                }
+            };
+        }
+        None
+    }
+
+    /// Whether both may talk in the partition of this key.
+    #[must_use]
+    pub fn share_in(&self, other: &Self, key: PKey) -> bool {
+        self.membership(key)
+            .zip(other.membership(key))
+            .is_some_and(|(a, b)| (a.0 | b.0) & FULL != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn keys(list: &[u16]) -> Keys {
+        Keys::new(list.iter().map(|k| PKey(*k)))
+    }
+
+    #[test]
+    fn two_limited_members_do_not_share() {
+        let (full, limited) = (keys(&[0x8001]), keys(&[0x0001]));
+        assert!(full.share(&limited) && limited.share(&full));
+        assert!(!limited.share(&limited));
+        assert_eq!(limited.common(&full), Some(PKey(1)));
+    }
+
+    #[test]
+    fn an_empty_entry_is_no_partition() {
+        assert!(!keys(&[0, 0x8000]).share(&keys(&[0x8000])));
+    }
+
+    proptest! {
+        /// As a loop over all pairs of keys says.
+        #[test]
+        fn sharing_is_what_all_pairs_say(
+            a in prop::collection::vec(prop::sample::select(&[0u16, 1, 2, 3, 0x8001, 0x8002, 0x8003, 0xFFFF, 0x7FFF][..]), 0..6),
+            b in prop::collection::vec(prop::sample::select(&[0u16, 1, 2, 3, 0x8001, 0x8002, 0x8003, 0xFFFF, 0x7FFF][..]), 0..6),
+        ) {
+            let together = |x: u16, y: u16| x & 0x7FFF == y & 0x7FFF && x & 0x7FFF != 0 && (x | y) & FULL != 0;
+            let pairs: Vec<u16> = a.iter().flat_map(|x| b.iter().map(move |y| (*x, *y)))
+                .filter(|(x, y)| together(*x, *y)).map(|(x, _)| x & 0x7FFF).collect();
+            let (ka, kb) = (keys(&a), keys(&b));
+            prop_assert_eq!(ka.share(&kb), !pairs.is_empty());
+            prop_assert_eq!(ka.common(&kb).map(base), pairs.iter().min().copied());
+            for key in [1u16, 2, 3, 0x7FFF] {
+                prop_assert_eq!(ka.share_in(&kb, PKey(key)), pairs.contains(&key));
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Subnet administration: what hosts ask the subnet manager, and what they are told (IBA chapter 15).
+//!
+//! ```text
+//!                 +--- View (immutable, shared): devices, LIDs, tables, lanes, keys
+//!   request ------+
+//!                 |      [`answer`]  reads of what the fabric is: pure, on any thread
+//!                 +----> the owner   everything that changes, and reads of what clients have registered
+//! ```
+//!
+//! A [`View`] is made after each sweep and published; requests are answered from the last one, however long the next sweep
+//! takes. What clients register (multicast members, services, subscriptions, alias GUIDs) has one owner, inside
+//! [`crate::SubnetManager`], so that writes are serialised without a lock.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`message`] | a request as it came, a reply as it goes |
+//! | [`view`] | the subnet as answers need it, with indices by LID and GUID |
+//! | [`keys`] | which partitions two ports share |
+//! | [`records`] | records of what devices say |
+//! | [`path`] | paths: PathRecord |
+//!
+//! Nothing here reads a clock, does I/O or trusts a client: a request of any bytes gets an answer or is dropped and counted.
+
+pub mod keys;
+pub mod message;
+pub mod path;
+pub mod records;
+pub mod view;
+
+use ferrosm_mad::mad::{Method, Status};
+use ferrosm_mad::sa::id;
+
+pub use message::{Reply, Request};
+pub use view::{EndPortIdx, View};
+
+/// Who answers a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Here is the answer.
+    Answer(Reply),
+    /// It concerns what clients have registered: ask the owner.
+    Owner,
+    /// Nobody may answer it (wrong SM_Key, an answer instead of a request).
+    Drop,
+}
+
+/// Answers a request from a view, if the view is enough for it.
+///
+/// Pure: call it on any thread.
+#[must_use]
+pub fn answer(view: &View, request: &Request<'_>) -> Verdict {
+    if request.method.is_response() || !view.accepts_key(request.sm_key) {
+        return Verdict::Drop;
+    }
+    let read = matches!(request.method, Method::Get | Method::GetTable);
+    let reply = match request.attr {
+        id::CLASS_PORT_INFO if request.method == Method::Get => records::class_port_info(view),
+        id::PATH if read => match path::record::answer(view, request) {
+            Some(reply) => reply,
+            None => return Verdict::Owner,
+        },
+        id::MC_MEMBER | id::SERVICE | id::INFORM_INFO | id::INFORM_INFO_RECORD => {
+            return Verdict::Owner;
+        }
+        id::GUID_INFO if !read => return Verdict::Owner,
+        _ if read => match records::answer(view, request) {
+            Some(reply) => reply,
+            None => Reply::error(Status::BAD_METHOD_ATTR),
+        },
+        // Rule 7.4: what is not known is refused, never passed over in silence.
+        _ => Reply::error(Status::BAD_METHOD_ATTR),
+    };
+    Verdict::Answer(reply)
+}

@@ -1,0 +1,14 @@
+//! Paths between end ports: what a packet meets on its way, and what a client may have of it (IBA 15.2.5.16; behaviour rules
+//! 11.1 to 11.16).
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`walk`] | along the forwarding tables from a port to a LID |
+//! | [`limits`] | what a client asks of MTU, rate and life time, against what there is |
+//! | [`query`] | one pair of ports: all paths between them that a client may have |
+//! | [`record`] | PathRecord: who is meant, and the answer |
+
+pub mod limits;
+pub mod query;
+pub mod record;
+pub mod walk;

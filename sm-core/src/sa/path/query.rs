@@ -1,0 +1,144 @@
+//! One pair of end ports: all paths between them that a client may have (rules 11.3 to 11.11).
+
+use ferrosm_mad::ids::{Lid, PKey, Sl};
+
+use super::limits::{Limits, Values};
+use super::walk::{Way, walk};
+use crate::sa::view::{EndPort, EndPortIdx, View};
+
+/// What a client asks of a path, apart from its ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Demand {
+    /// MTU, rate, life time.
+    pub limits: Limits,
+    /// This partition.
+    pub pkey: Option<PKey>,
+    /// This service level.
+    pub sl: Option<Sl>,
+    /// Only paths whose way back is as good.
+    pub reversible: bool,
+}
+
+/// Which LIDs of two end ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ends {
+    /// Where it begins.
+    pub from: EndPortIdx,
+    /// Where it leads.
+    pub to: EndPortIdx,
+    /// This LID of the source only.
+    pub slid: Option<Lid>,
+    /// This LID of the destination only.
+    pub dlid: Option<Lid>,
+}
+
+/// A path that a client may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Path {
+    /// LID where it begins.
+    pub slid: Lid,
+    /// LID where it leads.
+    pub dlid: Lid,
+    /// MTU, rate, life time.
+    pub values: Values,
+    /// Partition.
+    pub pkey: PKey,
+    /// Service level.
+    pub sl: Sl,
+    /// The way back is as good.
+    pub reversible: bool,
+    /// 0 for the paths to take first.
+    pub preference: u8,
+}
+
+/// Preference of paths beside the diagonal of LIDs (rule 11.4).
+const SECOND_CHOICE: u8 = 2;
+
+/// Tells `visit` of each path, best first, until it says that this is enough.
+pub fn paths(view: &View, ends: &Ends, demand: &Demand, visit: &mut dyn FnMut(&Path) -> bool) {
+    let (from, to) = (view.end_port(ends.from), view.end_port(ends.to));
+    let Some(pkey) = pkey(view, ends, demand) else {
+        return;
+    };
+    let (sources, destinations) = (lids(from, ends.slid), lids(to, ends.dlid));
+    let mut offer = |i: u16, j: u16, preference: u8| {
+        let (slid, dlid) = (Lid(sources.0 + i), Lid(destinations.0 + j));
+        match path(view, ends, demand, (slid, dlid), pkey) {
+            Some(path) => visit(&Path { preference, ..path }),
+            None => true,
+        }
+    };
+    let both = sources.1.min(destinations.1);
+    for i in 0..both {
+        if !offer(i, i, 0) {
+            return;
+        }
+    }
+    for i in 0..sources.1 {
+        for j in (0..destinations.1).filter(|j| *j != i) {
+            if !offer(i, j, SECOND_CHOICE) {
+                return;
+            }
+        }
+    }
+}
+
+/// First LID and number of LIDs.
+fn lids(port: &EndPort, only: Option<Lid>) -> (u16, u16) {
+    only.map_or_else(|| (port.lid.0, port.lids()), |lid| (lid.0, 1))
+}
+
+/// The partition that a path is in; `None` where the ends share none, or not the one that is asked for (rule 11.10).
+fn pkey(view: &View, ends: &Ends, demand: &Demand) -> Option<PKey> {
+    let (from, to) = (view.end_port(ends.from), view.end_port(ends.to));
+    match (&from.keys, &to.keys, demand.pkey) {
+        (Some(a), Some(b), Some(wanted)) => a.share_in(b, wanted).then_some(wanted),
+        (Some(a), Some(b), None) => a.common(b),
+        (_, _, wanted) => Some(wanted.unwrap_or(PKey::DEFAULT_FULL)),
+    }
+}
+
+fn path(
+    view: &View,
+    ends: &Ends,
+    demand: &Demand,
+    (slid, dlid): (Lid, Lid),
+    pkey: PKey,
+) -> Option<Path> {
+    let there = walk(view, ends.from, ends.to, dlid, &mut |_| {})?;
+    let values = demand.limits.apply(values(view, there))?;
+    let back = walk(view, ends.to, ends.from, slid, &mut |_| {})
+        .and_then(|way| demand.limits.apply(self::values(view, way)));
+    let reversible = back.is_some();
+    if demand.reversible && !reversible {
+        return None;
+    }
+    let (given, any) = view.sl(ends.from, dlid);
+    let sl = match demand.sl {
+        // On one lane the routes cannot deadlock whatever lane they take, so the client may choose.
+        Some(wanted) if any || wanted == given => wanted,
+        Some(_) => return None,
+        None => given,
+    };
+    Some(Path {
+        slid,
+        dlid,
+        values,
+        pkey,
+        sl,
+        reversible,
+        preference: 0,
+    })
+}
+
+fn values(view: &View, way: Way) -> Values {
+    Values {
+        mtu: way.mtu,
+        rate: way.rate(),
+        packet_life_time: if way.hops == 0 {
+            0
+        } else {
+            view.packet_life_time
+        },
+    }
+}

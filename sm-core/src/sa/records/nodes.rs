@@ -1,0 +1,65 @@
+//! NodeRecord: one for each end port; PortGUID and LocalPortNum are that port's (rule 7.13).
+
+use ferrosm_mad::attr::NodeInfo;
+use ferrosm_mad::ids::{NodeGuid, PortGuid};
+use ferrosm_mad::sa::tables::NodeRecord;
+use ferrosm_mad::wire::get_bits;
+
+use super::{Candidates, Search};
+use crate::sa::message::Reply;
+use crate::sa::view::{EndPortIdx, View};
+
+/// Components that have an index.
+const NODE_GUID: (u64, usize) = (1 << 7, 128);
+const PORT_GUID: (u64, usize) = (1 << 8, 192);
+
+pub(super) fn answer(search: &Search<'_>) -> Reply {
+    let template = search.template::<NodeRecord>();
+    let mut found = search.found::<NodeRecord>();
+    let mut offer = |at: EndPortIdx| {
+        let record = record(search.view, at);
+        if search.sees(at) && template.matches(&record) {
+            found.push(&record);
+        }
+        found.is_enough()
+    };
+    let asked = |(component, bit): (u64, usize)| {
+        search
+            .request
+            .has(component)
+            .then(|| get_bits(search.request.data, bit, 64))
+    };
+    if search.lid().is_some() {
+        let _ = search.end_ports().any(&mut offer);
+    } else if let Some(guid) = asked(PORT_GUID) {
+        let at = search.view.by_guid(PortGuid(guid));
+        let _ = Candidates::from(at).any(&mut offer);
+    } else if let Some(guid) = asked(NODE_GUID) {
+        if let Some(node) = search.view.by_node_guid(NodeGuid(guid)) {
+            let _ = search.view.end_ports_of(node).any(&mut offer);
+        }
+    } else {
+        let _ = Candidates::all(search.view).any(&mut offer);
+    }
+    search.reply(found)
+}
+
+fn record(view: &View, at: EndPortIdx) -> [u8; NodeRecord::LEN] {
+    let end = view.end_port(at);
+    let node = view.node(end.node);
+    let mut info = [0; 64];
+    info[..node.info.len()].copy_from_slice(&node.info);
+    let mut info = NodeInfo::decode(&info);
+    info.port_guid = end.guid;
+    if node.switch.is_none() {
+        info.local_port_num = view.port(end.port).num;
+    }
+    let mut node_info = [0; 40];
+    node_info.copy_from_slice(&info.encode()[..40]);
+    NodeRecord {
+        lid: end.lid,
+        node_info,
+        node_description: node.description,
+    }
+    .encode()
+}

@@ -1,0 +1,133 @@
+//! PortInfoRecord: one for each port, those of switches included (wire reference 5.4; rules 7.8, 7.13).
+
+use ferrosm_mad::attr::PortInfo;
+use ferrosm_mad::ids::{MKey, PortNum};
+use ferrosm_mad::sa::Template;
+use ferrosm_mad::sa::tables::PortInfoRecord;
+
+use super::Search;
+use crate::sa::message::Reply;
+use crate::sa::view::{EndPortIdx, PortIdx};
+
+/// Bit 31 of the modifier: CapabilityMask matches where all bits that are asked for are set.
+const MATCH_BITS: u32 = 1 << 31;
+/// The component of PortNum.
+const PORT_NUM: u64 = 1 << 1;
+
+pub(super) fn answer(search: &Search<'_>) -> Reply {
+    let wanted = Wanted::new(search);
+    let mut found = search.found::<PortInfoRecord>();
+    let mut last_node = None;
+    'all: for owner in search.end_ports() {
+        if !search.sees(owner) {
+            continue;
+        }
+        let end = search.view.end_port(owner);
+        let node = end.node;
+        if search.view.node(node).switch.is_none() {
+            wanted.offer(search, owner, end.port, &mut found);
+        } else if last_node != Some(node) {
+            last_node = Some(node);
+            for (at, port) in search.view.ports_of(node) {
+                if port.known {
+                    wanted.offer(search, owner, at, &mut found);
+                }
+                if found.is_enough() {
+                    break 'all;
+                }
+            }
+        }
+        if found.is_enough() {
+            break;
+        }
+    }
+    search.reply(found)
+}
+
+/// What a query asks for.
+struct Wanted {
+    template: Template,
+    port_num: Option<PortNum>,
+    /// Bits that must be set, where the modifier says so.
+    capability_mask: u32,
+    capability_mask2: u16,
+    raw_speeds: bool,
+    show_m_key: bool,
+}
+
+impl Wanted {
+    fn new(search: &Search<'_>) -> Self {
+        let request = search.request;
+        let asked = PortInfoRecord::decode(request.data);
+        let info = PortInfo::decode(&asked.port_info);
+        let by_bits = request.attr_mod.0 & MATCH_BITS != 0;
+        let mut mask = request.component_mask & !PortInfoRecord::OPTIONS;
+        let (mut capability_mask, mut capability_mask2) = (0, 0);
+        if by_bits {
+            if request.has(PortInfoRecord::CAPABILITY_MASK) {
+                capability_mask = info.capability_mask.0;
+            }
+            if request.has(PortInfoRecord::CAPABILITY_MASK2) {
+                capability_mask2 = info.capability_mask2.0;
+            }
+            mask &= !(PortInfoRecord::CAPABILITY_MASK | PortInfoRecord::CAPABILITY_MASK2);
+        }
+        let raw_speeds = request.has(PortInfoRecord::OPTIONS)
+            && asked.options & PortInfoRecord::EXTENDED_SPEEDS != 0;
+        Self {
+            template: Template::new::<PortInfoRecord>(mask, request.data),
+            port_num: request.has(PORT_NUM).then_some(asked.port_num),
+            capability_mask,
+            capability_mask2,
+            raw_speeds,
+            show_m_key: request.is_trusted(),
+        }
+    }
+
+    fn offer(
+        &self,
+        search: &Search<'_>,
+        owner: EndPortIdx,
+        at: PortIdx,
+        found: &mut crate::sa::message::Found,
+    ) {
+        let port = search.view.port(at);
+        if self.port_num.is_some_and(|n| n != port.num) {
+            return;
+        }
+        let mut info = PortInfo::decode(&port.raw);
+        if !info.capability_mask.has(self.capability_mask)
+            || !info.capability_mask2.has(self.capability_mask2)
+        {
+            return;
+        }
+        if !self.show_m_key {
+            info.m_key = MKey::NONE;
+        }
+        if !self.raw_speeds {
+            as_old_clients_see(&mut info);
+        }
+        let mut port_info = port.raw;
+        info.encode_onto(&mut port_info);
+        let record = PortInfoRecord {
+            lid: search.view.end_port(owner).lid,
+            port_num: port.num,
+            options: 0,
+            port_info,
+        }
+        .encode();
+        if self.template.matches(&record) {
+            found.push(&record);
+        }
+    }
+}
+
+/// Clients that do not know extended speeds take a link that has one for QDR, not for none.
+fn as_old_clients_see(info: &mut PortInfo) {
+    const QDR: u8 = 4;
+    if info.link_speed_ext_active != 0 {
+        info.link_speed_active |= QDR;
+        info.link_speed_supported |= QDR;
+        info.link_speed_enabled |= QDR;
+    }
+}

@@ -1,0 +1,73 @@
+//! Records of switches: SwitchInfoRecord, LinearForwardingTableRecord (rule 7.14).
+
+use ferrosm_mad::ids::Lid;
+use ferrosm_mad::sa::tables::{LftRecord, SwitchInfoRecord};
+
+use super::Search;
+use crate::sa::message::Reply;
+use crate::sa::view::SwitchView;
+
+/// The component of BlockNum.
+const BLOCK_NUM: u64 = 1 << 1;
+
+/// Calls `visit` with the LID of each switch that can match and that the client may see, until it says that this is enough.
+fn each<'a>(search: &'a Search<'_>, mut visit: impl FnMut(Lid, &'a SwitchView) -> bool) {
+    for at in search.end_ports() {
+        let end = search.view.end_port(at);
+        if let Some(switch) = &search.view.node(end.node).switch
+            && search.sees(at)
+            && visit(end.lid, switch)
+        {
+            return;
+        }
+    }
+}
+
+pub(super) fn infos(search: &Search<'_>) -> Reply {
+    let template = search.template::<SwitchInfoRecord>();
+    let mut found = search.found::<SwitchInfoRecord>();
+    each(search, |lid, switch| {
+        let record = SwitchInfoRecord {
+            lid,
+            switch_info: switch.info,
+        }
+        .encode();
+        if template.matches(&record) {
+            found.push(&record);
+        }
+        found.is_enough()
+    });
+    search.reply(found)
+}
+
+pub(super) fn lfts(search: &Search<'_>) -> Reply {
+    let template = search.template::<LftRecord>();
+    let mut found = search.found::<LftRecord>();
+    let asked = LftRecord::decode(search.request.data);
+    each(search, |lid, switch| {
+        let Some(lft) = &switch.lft else {
+            return false;
+        };
+        let blocks = if search.request.has(BLOCK_NUM) {
+            asked.block_num..asked.block_num.saturating_add(1).min(lft.num_blocks())
+        } else {
+            0..lft.num_blocks()
+        };
+        for block_num in blocks {
+            let record = LftRecord {
+                lid,
+                block_num,
+                table: lft.block(block_num),
+            }
+            .encode();
+            if template.matches(&record) {
+                found.push(&record);
+            }
+            if found.is_enough() {
+                return true;
+            }
+        }
+        false
+    });
+    search.reply(found)
+}

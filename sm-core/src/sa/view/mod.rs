@@ -1,0 +1,333 @@
+//! The subnet as answers need it: flat, immutable, with indices by LID and GUID.
+//!
+//! Made from a [`crate::Subnet`] after a sweep ([`build`]), shared by all threads that answer, replaced by the next one. It
+//! decides nothing.
+
+mod build;
+
+use std::sync::Arc;
+
+use ferrosm_mad::attr::{MtuCode, NodeType};
+use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, MKey, NodeGuid, PortGuid, PortNum, Sl};
+use ferrosm_mad::sa::tables::SmInfoRecord;
+use ferrosm_routing::{LastRun, Lft, SwitchIdx};
+use rustc_hash::FxHashMap;
+
+pub use build::Extra;
+
+use super::keys::Keys;
+
+/// An end port of the view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EndPortIdx(u32);
+
+impl EndPortIdx {
+    /// From an index; `None` beyond 32 bits.
+    pub(super) fn at(index: usize) -> Option<Self> {
+        u32::try_from(index).ok().map(Self)
+    }
+
+    /// As an index.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A port of the view: of a node, a place in the list of all ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortIdx(u32);
+
+impl PortIdx {
+    /// No port.
+    const NONE: Self = Self(u32::MAX);
+
+    /// As an index.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A node.
+#[derive(Debug, Clone)]
+pub struct NodeView {
+    /// Its GUID.
+    pub guid: NodeGuid,
+    /// CA, switch or router.
+    pub node_type: NodeType,
+    /// NodeInfo without its reserved end; PortGUID and LocalPortNum are of whichever port was reached first.
+    pub info: [u8; 40],
+    /// NodeDescription.
+    pub description: [u8; 64],
+    /// What only switches have.
+    pub switch: Option<SwitchView>,
+    /// Its first port in the list of all: a switch's port 0, or the empty place before port 1.
+    first: u32,
+    /// Ports, port 0 included.
+    count: u16,
+}
+
+/// What only switches have.
+#[derive(Debug, Clone)]
+pub struct SwitchView {
+    /// SwitchInfo as far as it goes.
+    pub info: [u8; 20],
+    /// The forwarding table that is in it; `None` where that is not known.
+    pub lft: Option<Arc<Lft>>,
+    /// Its index in the routing in force.
+    pub routed: Option<SwitchIdx>,
+}
+
+/// A port.
+#[derive(Debug, Clone)]
+pub struct PortView {
+    /// PortInfo as last answered.
+    pub raw: [u8; 64],
+    /// Whether it ever answered.
+    pub known: bool,
+    /// Number on its node.
+    pub num: PortNum,
+    /// Its node.
+    pub node: u32,
+    /// MTU that packets through it may have.
+    pub mtu: MtuCode,
+    /// Place of its rate among all rates, slowest first.
+    pub rate_rank: u8,
+    /// The port at the other end of the cable.
+    peer: PortIdx,
+}
+
+/// An end port: what has a LID.
+#[derive(Debug, Clone)]
+pub struct EndPort {
+    /// The port.
+    pub port: PortIdx,
+    /// Its node.
+    pub node: u32,
+    /// GUID.
+    pub guid: PortGuid,
+    /// Base LID.
+    pub lid: Lid,
+    /// It has 2^LMC LIDs.
+    pub lmc: Lmc,
+    /// Its P_Keys; `None` where they are not known, which hides nothing (rule 7.9).
+    pub keys: Option<Keys>,
+}
+
+impl EndPort {
+    /// Number of LIDs.
+    #[must_use]
+    pub const fn lids(&self) -> u16 {
+        1 << self.lmc.0
+    }
+}
+
+/// A way for packets with other prefixes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrefixRoute {
+    /// Upper half of GIDs; `None` for all.
+    pub prefix: Option<GidPrefix>,
+    /// GUID of the router port; `None` for any.
+    pub router: Option<PortGuid>,
+}
+
+/// The subnet as answers need it.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// Upper half of GIDs.
+    pub prefix: GidPrefix,
+    /// SubnetTimeout: packets live so long.
+    pub packet_life_time: u8,
+    /// The administrator answers within 4.096 µs × 2^n.
+    pub resp_time_value: u8,
+    /// The SM's own port.
+    pub local: Option<EndPortIdx>,
+    /// Subnet managers, this one first.
+    pub managers: Vec<SmInfoRecord>,
+    /// Ways for packets with other prefixes, in order.
+    pub prefix_routes: Arc<[PrefixRoute]>,
+    sm_key: MKey,
+    nodes: Vec<NodeView>,
+    ports: Vec<PortView>,
+    end_ports: Vec<EndPort>,
+    /// End port of each LID; `u32::MAX` for none.
+    by_lid: Vec<u32>,
+    by_guid: FxHashMap<PortGuid, EndPortIdx>,
+    by_node_guid: FxHashMap<NodeGuid, u32>,
+    run: Option<Arc<LastRun>>,
+}
+
+impl View {
+    /// Whether a request with this SM_Key may be answered: without one, or with ours (rule 7.1).
+    #[must_use]
+    pub fn accepts_key(&self, key: MKey) -> bool {
+        key == MKey::NONE || key == self.sm_key
+    }
+
+    /// All nodes.
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeView] {
+        &self.nodes
+    }
+
+    /// All end ports, in the order in which they were found.
+    #[must_use]
+    pub fn end_ports(&self) -> &[EndPort] {
+        &self.end_ports
+    }
+
+    /// Indices of all end ports.
+    pub fn end_port_indices(&self) -> impl Iterator<Item = EndPortIdx> + use<> {
+        (0..u32::try_from(self.end_ports.len()).unwrap_or(u32::MAX)).map(EndPortIdx)
+    }
+
+    /// An end port.
+    #[must_use]
+    pub fn end_port(&self, at: EndPortIdx) -> &EndPort {
+        &self.end_ports[at.index()]
+    }
+
+    /// A port.
+    #[must_use]
+    pub fn port(&self, at: PortIdx) -> &PortView {
+        &self.ports[at.index()]
+    }
+
+    /// The node of a port or end port.
+    #[must_use]
+    pub fn node(&self, node: u32) -> &NodeView {
+        &self.nodes[node as usize]
+    }
+
+    /// The ports of a node that can have a record: a switch's from port 0 on, others' from port 1 on.
+    pub fn ports_of(&self, node: u32) -> impl Iterator<Item = (PortIdx, &PortView)> {
+        let n = &self.nodes[node as usize];
+        let from = if n.switch.is_some() { 0 } else { 1 };
+        let range = n.first + from..n.first + u32::from(n.count);
+        range.map(|p| (PortIdx(p), &self.ports[p as usize]))
+    }
+
+    /// A port of a node by its number.
+    #[must_use]
+    pub fn port_of(&self, node: u32, num: PortNum) -> Option<PortIdx> {
+        let n = self.nodes.get(node as usize)?;
+        (u16::from(num.0) < n.count).then(|| PortIdx(n.first + u32::from(num.0)))
+    }
+
+    /// The port at the other end of the cable.
+    #[must_use]
+    pub fn peer(&self, at: PortIdx) -> Option<PortIdx> {
+        Some(self.ports[at.index()].peer).filter(|p| *p != PortIdx::NONE)
+    }
+
+    /// The end port that answers to a LID.
+    #[must_use]
+    pub fn by_lid(&self, lid: Lid) -> Option<EndPortIdx> {
+        let at = *self.by_lid.get(usize::from(lid.0))?;
+        (at != u32::MAX).then_some(EndPortIdx(at))
+    }
+
+    /// The end port with this GUID, its own or an alias.
+    #[must_use]
+    pub fn by_guid(&self, guid: PortGuid) -> Option<EndPortIdx> {
+        self.by_guid.get(&guid).copied()
+    }
+
+    /// The node with this GUID.
+    #[must_use]
+    pub fn by_node_guid(&self, guid: NodeGuid) -> Option<u32> {
+        self.by_node_guid.get(&guid).copied()
+    }
+
+    /// The end port with this GID, if its prefix is the subnet's or the default one (rule 7.7).
+    #[must_use]
+    pub fn by_gid(&self, gid: Gid) -> Option<EndPortIdx> {
+        if !self.is_local_prefix(gid.prefix()) {
+            return None;
+        }
+        self.by_guid(gid.guid())
+    }
+
+    /// Whether a prefix stands for this subnet.
+    #[must_use]
+    pub fn is_local_prefix(&self, prefix: GidPrefix) -> bool {
+        prefix == self.prefix || prefix == GidPrefix::DEFAULT
+    }
+
+    /// The GID of an end port.
+    #[must_use]
+    pub fn gid(&self, at: EndPortIdx) -> Gid {
+        Gid::new(self.prefix, self.end_port(at).guid)
+    }
+
+    /// The end ports of a node.
+    pub fn end_ports_of(&self, node: u32) -> impl Iterator<Item = EndPortIdx> {
+        let lids = self.ports_of(node).filter(|(_, p)| p.known);
+        lids.filter_map(|(p, _)| self.end_port_at(p))
+    }
+
+    /// The end port that a port is, if it is one.
+    #[must_use]
+    pub fn end_port_at(&self, at: PortIdx) -> Option<EndPortIdx> {
+        let port = self.port(at);
+        let is_switch = self.node(port.node).switch.is_some();
+        if is_switch != (port.num == PortNum::ZERO) {
+            return None;
+        }
+        // End ports are in the order of their ports.
+        let found = self.end_ports.binary_search_by_key(&at, |e| e.port);
+        found
+            .ok()
+            .and_then(|i| u32::try_from(i).ok())
+            .map(EndPortIdx)
+    }
+
+    /// The end port by whose LID a port goes: of a switch port, port 0.
+    #[must_use]
+    pub fn owner(&self, at: PortIdx) -> Option<EndPortIdx> {
+        let port = self.port(at);
+        let node = self.node(port.node);
+        if node.switch.is_some() {
+            self.end_port_at(PortIdx(node.first))
+        } else {
+            self.end_port_at(at)
+        }
+    }
+
+    /// Whether two end ports may know of each other (rule 7.9).
+    #[must_use]
+    pub fn share(&self, a: EndPortIdx, b: EndPortIdx) -> bool {
+        if a == b {
+            return true;
+        }
+        match (&self.end_port(a).keys, &self.end_port(b).keys) {
+            (Some(x), Some(y)) => x.share(y),
+            _ => true,
+        }
+    }
+
+    /// The SL of packets from an end port to a LID, and whether another would do too: on one lane the routing is safe on any.
+    #[must_use]
+    pub fn sl(&self, from: EndPortIdx, to: Lid) -> (Sl, bool) {
+        let Some(run) = &self.run else {
+            return (Sl(0), true);
+        };
+        let port = self.end_port(from).port;
+        let enters = if self.node(self.end_port(from).node).switch.is_some() {
+            Some(port)
+        } else {
+            self.peer(port)
+        };
+        let switch = enters
+            .and_then(|p| self.node(self.port(p).node).switch.as_ref())
+            .and_then(|s| s.routed);
+        let destinations = run.topo.destinations();
+        let to = destinations.binary_search_by_key(&to, |d| d.lid).ok();
+        let lanes = &run.routing.lanes;
+        let sl = switch
+            .zip(to)
+            .map_or(0, |(s, d)| lanes.sl(s, &destinations[d]));
+        (Sl(sl), lanes.is_single())
+    }
+}
