@@ -10,6 +10,7 @@ mod discover;
 mod lanes;
 mod sminfo;
 mod tables;
+mod view;
 mod watch;
 
 use core::time::Duration;
