@@ -20,10 +20,12 @@
 //! | [`multicast`] | trees for groups that go together with the routes |
 //! | [`auto`] | which engines suit a fabric |
 //! | [`select`] | first engine in the list whose tables pass the proof |
+//! | `best` | which of several, where engines are compared |
 
 #![forbid(unsafe_code)]
 
 pub mod auto;
+mod best;
 mod channels;
 pub mod engine;
 pub mod hints;

@@ -1,6 +1,7 @@
 //! Which engine routes the fabric: the first in the operator's list whose tables pass the proof.
 //!
-//! `auto` in the list stands for the engines that suit the fabric as it is recognised (`auto`). The list ends with the
+//! `auto` in the list stands for the engines that suit the fabric as it is recognised (`auto`). Some of them may be advised
+//! together: then each is tried, and the best of those that pass serves (`best`). The list ends with the
 //! last resort, whether the operator named it or not: `nue`, and `updn` behind it, which route any connected graph without a
 //! credit loop, so that a fabric never falls back to tables that can deadlock. `no_fallback` in the list forbids that end.
 //!
@@ -8,7 +9,8 @@
 
 use std::fmt;
 
-use crate::auto;
+use crate::auto::{self, Advice};
+use crate::best::best;
 use crate::engine::{ENGINE_NAMES, Request, RouteError, Routing, engine_by_name};
 use crate::repair::repair;
 use crate::verify::{Failure, Proof, verify};
@@ -86,13 +88,35 @@ pub struct Selection {
 /// and all. On a full tree that loses a leaf's cable it has to be more than 1.
 const REPAIRED_LOAD_MAX: u64 = 2;
 
-/// One engine to try.
-struct Candidate<'a> {
-    engine: &'a str,
-    /// Why it is in the list, where the operator did not put it there.
+/// Engines that are tried together: the best of those that pass serves. The next round is for where none does.
+struct Round<'a> {
+    engines: Vec<&'a str>,
+    /// Why they are in the list, where the operator did not put them there.
     why: Option<String>,
-    /// Whether its lanes must also do for answers on the SL of the request (ADR 0007).
+    /// Whether lanes must also do for answers on the SL of the request (ADR 0007).
     both_ways: bool,
+    /// Data VLs that they may use; as many as anybody may where it is not said.
+    vls: Option<u8>,
+}
+
+impl<'a> Round<'a> {
+    fn of_operator(engine: &'a str) -> Self {
+        Self {
+            engines: vec![engine],
+            why: None,
+            both_ways: false,
+            vls: None,
+        }
+    }
+
+    fn last_resort(engine: &'a str) -> Self {
+        Self {
+            engines: vec![engine],
+            why: Some("no engine before this one could route the fabric".to_owned()),
+            both_ways: true,
+            vls: None,
+        }
+    }
 }
 
 /// Routes with the first engine of the list that can.
@@ -108,26 +132,26 @@ pub fn route_with(engines: &[&str], request: &Request<'_>) -> Selection {
         };
     }
     let mut refused: Vec<Refused> = Vec::new();
-    for candidate in candidates(engines, request) {
-        let engine = candidate.engine;
-        let mut refuse = |reason| {
-            refused.push(Refused {
-                engine: engine.to_owned(),
-                reason,
-            });
-        };
-        match attempt(&candidate, request) {
-            Ok((mut routing, proof)) => {
-                if let Some(why) = candidate.why {
-                    routing.notes.insert(0, why);
-                }
-                return Selection {
-                    chosen: Some((routing, proof)),
-                    refused,
-                    repaired: false,
-                };
+    for round in rounds(engines, request) {
+        let mut passed = Vec::with_capacity(round.engines.len());
+        for engine in &round.engines {
+            match attempt(engine, &round, request) {
+                Ok(proven) => passed.push(proven),
+                Err(reason) => refused.push(Refused {
+                    engine: (*engine).to_owned(),
+                    reason,
+                }),
             }
-            Err(reason) => refuse(reason),
+        }
+        let (best, compared) = best(request.topo, passed);
+        if let Some((mut routing, proof)) = best {
+            let notes = round.why.into_iter().chain(compared);
+            routing.notes.splice(0..0, notes);
+            return Selection {
+                chosen: Some((routing, proof)),
+                refused,
+                repaired: false,
+            };
         }
     }
     Selection {
@@ -152,44 +176,44 @@ fn repaired(request: &Request<'_>) -> Option<(Routing, Proof)> {
     Some((routing, proof))
 }
 
-fn candidates<'a>(engines: &[&'a str], request: &Request<'_>) -> Vec<Candidate<'a>> {
-    let mut list: Vec<Candidate<'a>> = Vec::new();
+fn rounds<'a>(engines: &[&'a str], request: &Request<'_>) -> Vec<Round<'a>> {
+    let mut list: Vec<Round<'a>> = Vec::new();
     for &engine in engines.iter().filter(|e| **e != NO_FALLBACK) {
         if engine == AUTO {
-            let advice = auto::advise(request);
-            list.extend(advice.engines.iter().map(|engine| Candidate {
-                engine,
-                why: Some(advice.reason.clone()),
+            let Advice {
+                rounds,
+                vls,
+                reason,
+            } = auto::advise(request);
+            list.extend(rounds.iter().map(|engines| Round {
+                engines: engines.to_vec(),
+                why: Some(reason.clone()),
                 both_ways: true,
+                vls,
             }));
         } else {
-            list.push(Candidate {
-                engine,
-                why: None,
-                both_ways: false,
-            });
+            list.push(Round::of_operator(engine));
         }
     }
     if !engines.contains(&NO_FALLBACK) {
-        for engine in LAST_RESORT {
-            if !engines.contains(&engine) {
-                list.push(Candidate {
-                    engine,
-                    why: Some("no engine before this one could route the fabric".to_owned()),
-                    both_ways: true,
-                });
-            }
-        }
+        let missing = LAST_RESORT.iter().filter(|e| !engines.contains(e));
+        list.extend(missing.map(|engine| Round::last_resort(engine)));
     }
     list
 }
 
-fn attempt(candidate: &Candidate<'_>, request: &Request<'_>) -> Result<(Routing, Proof), Reason> {
-    let name = candidate.engine;
+fn attempt(
+    name: &str,
+    round: &Round<'_>,
+    request: &Request<'_>,
+) -> Result<(Routing, Proof), Reason> {
     let engine = engine_by_name(name)
         .ok_or_else(|| Reason::Route(RouteError::UnknownEngine(name.to_owned())))?;
+    let request = &round
+        .vls
+        .map_or(*request, |vls| request.with_vls(vls.min(request.vls)));
     let (routing, proof) = proven(&*engine, request)?;
-    if proof.reversible || !candidate.both_ways {
+    if proof.reversible || !round.both_ways {
         return Ok((routing, proof));
     }
     // One lane is always the same in both directions.

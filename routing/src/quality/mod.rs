@@ -233,6 +233,13 @@ pub fn shifts(topo: &Topology, tables: &Tables, order: &[Lid], effort: &Effort) 
     patterns::shifts(&paths, &paths.in_order(order), effort)
 }
 
+/// Shifts in the order of [`Quality::shift_by_leaf`], alone.
+#[must_use]
+pub fn shifts_by_leaf(topo: &Topology, tables: &Tables, effort: &Effort) -> Shift {
+    let paths = Paths::new(topo, tables);
+    patterns::shifts(&paths, &paths.by_leaf(), effort)
+}
+
 fn median(mut sample: Vec<u32>) -> u32 {
     sample.sort_unstable();
     sample.get(sample.len() / 2).copied().unwrap_or(0)

@@ -29,15 +29,34 @@ pub(crate) struct Lines {
 /// No way within the line.
 pub(crate) const NONE: u8 = u8::MAX;
 
-/// Whether the shorter way between two places of a ring crosses the dateline. Of two ways that are as long, every other
-/// pair takes the one and the rest the other; the way back is the same way.
+/// Rings in which opposite places send to each other round the ring, half of the pairs each way: then all cables carry the
+/// same. Two lanes allow that for two pairs each way, so for rings of up to eight. In rings of other even sizes opposite
+/// places use the same way there and back.
+const fn is_shared_out(size: usize) -> bool {
+    size == 4 || size == 8
+}
+
+/// The lane of the packets between two places of a ring, the same both ways: 1 for those that cross the dateline on the shorter
+/// way. Of ways that are as long, every other pair crosses it.
+///
+/// In a ring that is shared out, packets between opposite places cross it in one direction and not in the other. On either
+/// lane of either direction all dependencies then come from one such pair and from shorter ways: those at the
+/// dateline from the shorter ways on lane 1, all others from those on lane 0. A pair leaves out the dependencies at its own two
+/// places. So lane 0 may have the pairs with a place at the dateline (the first, upwards; the last, downwards), since
+/// the dependency there stays unused; lane 1 may have any one pair.
 pub(crate) fn crosses(size: usize, a: usize, b: usize) -> bool {
     let inner = 2 * a.abs_diff(b);
+    if inner == size && is_shared_out(size) {
+        return a.min(b) != 0 && a.min(b) != size / 2 - 1;
+    }
     inner > size || (inner == size && a.min(b) % 2 == 1)
 }
 
 /// Whether that way leads to higher places (and from the last to the first).
 fn forward(size: usize, a: usize, b: usize) -> bool {
+    if 2 * a.abs_diff(b) == size && is_shared_out(size) {
+        return a.min(b).is_multiple_of(2);
+    }
     (a < b) != crosses(size, a, b)
 }
 
