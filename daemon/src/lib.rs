@@ -20,6 +20,7 @@
 //! | [`dump`] | the dump files that OpenSM's tools read |
 //! | [`failure`] | how a command fails: sentence, hint, exit code |
 
+pub mod administration;
 pub mod atomic;
 pub mod capture;
 pub mod cli;

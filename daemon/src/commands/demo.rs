@@ -69,6 +69,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             options,
             capture,
             local: None,
+            administration: None,
             terminal,
             log,
         },

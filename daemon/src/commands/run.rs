@@ -1,8 +1,9 @@
 //! `ferrosm run`: the subnet manager on a local port.
 
-use ferrosm_mad::transport::umad::{OpenOptions, UmadPort};
+use ferrosm_mad::transport::umad::{GsiPort, OpenOptions, UmadPort};
 use tracing::info;
 
+use crate::administration::Administration;
 use crate::capture;
 use crate::cli::RunArgs;
 use crate::commands::serve::{self, Options, Service};
@@ -40,6 +41,16 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     info!(ca = local.ca, port = local.port_num.0, port_guid = %local.port_guid, state = %local.state,
           "serving by this port");
     let window_limit = sender.window_limit();
+    let administration = if sender.is_simulated() {
+        // `umad2sim` gives one descriptor's messages to another; its answers would be cut at 256 bytes, too.
+        info!("no subnet administration under umad2sim");
+        None
+    } else {
+        let (sender, receiver) =
+            GsiPort::open(&local).map_err(|e| ports::explain(&e, Some(&local)))?;
+        let started = Administration::start(Box::new(sender), Box::new(receiver));
+        Some(started.map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?)
+    };
     let inbox = INBOX_MIN.max(4 * settings.sm.max_outstanding);
     let (sender, receiver, capture) = capture::tap(
         sender,
@@ -65,6 +76,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             options,
             capture,
             local: Some(local),
+            administration,
             terminal,
             log,
         },

@@ -14,6 +14,7 @@ use ferrosm_mad::transport::umad::LocalPort;
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
+use crate::administration::Administration;
 use crate::capture::Capture;
 use crate::config::{self, RawConfig, Settings, Source};
 use crate::driver::{Clock, Control, Driver, Shell, watch_signals};
@@ -51,6 +52,8 @@ pub struct Service {
     pub capture: Option<Capture>,
     /// The local port, where it is one.
     pub local: Option<LocalPort>,
+    /// Who answers the hosts' questions, where the port can hear them.
+    pub administration: Option<Administration>,
     /// Standard error.
     pub terminal: Terminal,
     /// The log.
@@ -72,6 +75,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         options,
         capture,
         local,
+        administration,
         terminal,
         log,
     } = what;
@@ -96,6 +100,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
     let shell = Operator {
         capture,
+        administration,
         options,
         writer,
         dumping: Arc::default(),
@@ -151,6 +156,7 @@ fn limited(mut cfg: SmConfig, window_limit: Option<usize>) -> SmConfig {
 /// The shell of a service.
 struct Operator {
     capture: Option<Capture>,
+    administration: Option<Administration>,
     options: Options,
     writer: Option<Writer>,
     /// A dump is being written beside us.
@@ -177,6 +183,7 @@ impl Shell for Operator {
         match &event {
             Event::SweepDone(report) => {
                 self.bar.clear();
+                self.publish(sm);
                 if let (Some(capture), Some(local)) = (&self.capture, sm.subnet().local()) {
                     capture.set_local_lid(sm.subnet().lid(local));
                 }
@@ -208,9 +215,12 @@ impl Shell for Operator {
             } if self.options.once => {
                 return ControlFlow::Break(Err(not_master(why)));
             }
+            Event::Role { .. } => {
+                self.publish(sm);
+                log::event(&event, role);
+            }
             Event::NoLink(_)
             | Event::RoutingFailed(_)
-            | Event::Role { .. }
             | Event::Phase(_)
             | Event::Trap { .. }
             | Event::Noticed(_)
@@ -272,6 +282,15 @@ impl Shell for Operator {
 }
 
 impl Operator {
+    /// Lets hosts be answered from what is known now; from nothing while this subnet manager is not in charge, or has not
+    /// brought the subnet up yet.
+    fn publish(&self, sm: &SubnetManager) {
+        if let Some(administration) = &self.administration {
+            let up = sm.role() == SmState::Master && sm.last_report().is_some();
+            administration.publish(up.then(|| Arc::new(sm.view())));
+        }
+    }
+
     /// Takes new settings over, and tells what that means.
     fn adopt(&mut self, settings: Settings) -> Option<Input> {
         let changes = config::changes(&self.running, &settings.raw);
