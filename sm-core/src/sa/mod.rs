@@ -18,6 +18,7 @@
 //! | [`keys`] | which partitions two ports share |
 //! | [`records`] | records of what devices say |
 //! | [`path`] | paths: PathRecord |
+//! | [`registry`] | what clients have registered |
 //!
 //! Nothing here reads a clock, does I/O or trusts a client: a request of any bytes gets an answer or is dropped and counted.
 
@@ -25,6 +26,7 @@ pub mod keys;
 pub mod message;
 pub mod path;
 pub mod records;
+pub mod registry;
 pub mod view;
 
 use ferrosm_mad::mad::{Method, Status};
@@ -49,6 +51,9 @@ pub enum Verdict {
 /// Pure: call it on any thread.
 #[must_use]
 pub fn answer(view: &View, request: &Request<'_>) -> Verdict {
+    if request.method == Method::ReportResp {
+        return Verdict::Owner;
+    }
     if request.method.is_response() || !view.accepts_key(request.sm_key) {
         return Verdict::Drop;
     }

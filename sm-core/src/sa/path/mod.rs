@@ -7,7 +7,9 @@
 //! | [`limits`] | what a client asks of MTU, rate and life time, against what there is |
 //! | [`query`] | one pair of ports: all paths between them that a client may have |
 //! | [`record`] | PathRecord: who is meant, and the answer |
+//! | [`group`] | the same where a multicast group is meant |
 
+pub mod group;
 pub mod limits;
 pub mod query;
 pub mod record;

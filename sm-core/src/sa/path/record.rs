@@ -10,20 +10,23 @@ use crate::sa::message::{Found, Reply, Request, given};
 use crate::sa::view::{EndPortIdx, View};
 
 /// Components of PathRecord that are looked at here.
-mod component {
-    pub(super) const SERVICE_ID: u64 = 0b11;
-    pub(super) const DGID: u64 = 1 << 2;
-    pub(super) const SGID: u64 = 1 << 3;
-    pub(super) const DLID: u64 = 1 << 4;
-    pub(super) const SLID: u64 = 1 << 5;
-    pub(super) const RAW_TRAFFIC: u64 = 1 << 6;
-    pub(super) const REVERSIBLE: u64 = 1 << 11;
-    pub(super) const NUMB_PATH: u64 = 1 << 12;
-    pub(super) const PKEY: u64 = 1 << 13;
-    pub(super) const SL: u64 = 1 << 15;
-    pub(super) const MTU: u64 = 0b11 << 16;
-    pub(super) const RATE: u64 = 0b11 << 18;
-    pub(super) const PACKET_LIFE_TIME: u64 = 0b11 << 20;
+pub(super) mod component {
+    pub(in super::super) const SERVICE_ID: u64 = 0b11;
+    pub(in super::super) const DGID: u64 = 1 << 2;
+    pub(in super::super) const SGID: u64 = 1 << 3;
+    pub(in super::super) const DLID: u64 = 1 << 4;
+    pub(in super::super) const SLID: u64 = 1 << 5;
+    pub(in super::super) const RAW_TRAFFIC: u64 = 1 << 6;
+    pub(in super::super) const FLOW_LABEL: u64 = 1 << 8;
+    pub(in super::super) const HOP_LIMIT: u64 = 1 << 9;
+    pub(in super::super) const TCLASS: u64 = 1 << 10;
+    pub(in super::super) const REVERSIBLE: u64 = 1 << 11;
+    pub(in super::super) const NUMB_PATH: u64 = 1 << 12;
+    pub(in super::super) const PKEY: u64 = 1 << 13;
+    pub(in super::super) const SL: u64 = 1 << 15;
+    pub(in super::super) const MTU: u64 = 0b11 << 16;
+    pub(in super::super) const RATE: u64 = 0b11 << 18;
+    pub(in super::super) const PACKET_LIFE_TIME: u64 = 0b11 << 20;
 }
 
 /// HopLimit of paths that leave the subnet.

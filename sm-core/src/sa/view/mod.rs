@@ -8,14 +8,16 @@ mod build;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{MtuCode, NodeType};
-use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, MKey, NodeGuid, PortGuid, PortNum, Sl};
+use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, MKey, NodeGuid, PKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::tables::SmInfoRecord;
+use ferrosm_routing::engine::Trees;
 use ferrosm_routing::{LastRun, Lft, SwitchIdx};
 use rustc_hash::FxHashMap;
 
 pub use build::Extra;
 
 use super::keys::Keys;
+use super::message::base;
 
 /// An end port of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -307,6 +309,13 @@ impl View {
         }
     }
 
+    /// Whether a port is a member of a key's partition, in any way.
+    #[must_use]
+    pub fn is_member(&self, at: EndPortIdx, key: PKey) -> bool {
+        let keys = &self.end_port(at).keys;
+        base(key) != 0 && keys.as_ref().is_none_or(|keys| keys.has_partition(key))
+    }
+
     /// The SL of packets from an end port to a LID, and whether another would do too: on one lane the routing is safe on any.
     #[must_use]
     pub fn sl(&self, from: EndPortIdx, to: Lid) -> (Sl, bool) {
@@ -329,5 +338,24 @@ impl View {
             .zip(to)
             .map_or(0, |(s, d)| lanes.sl(s, &destinations[d]));
         (Sl(sl), lanes.is_single())
+    }
+
+    /// Whether packets of groups may have this SL: on one lane any, otherwise the one that the trees are proven for.
+    #[must_use]
+    pub fn may_use_for_groups(&self, sl: Sl) -> bool {
+        self.groups_sl().is_none_or(|only| only == sl)
+    }
+
+    /// The SL that packets of groups must have; `None` where any will do.
+    #[must_use]
+    pub fn groups_sl(&self) -> Option<Sl> {
+        let routing = &self.run.as_ref()?.routing;
+        if routing.lanes.is_single() {
+            return None;
+        }
+        Some(match &routing.trees {
+            Trees::Within { sl, .. } => Sl(*sl),
+            Trees::Search | Trees::Ordered(_) => Sl(0),
+        })
     }
 }

@@ -1,0 +1,210 @@
+//! What clients have registered: multicast members, services, subscriptions. One owner, so that writes follow each other.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | this | the owner: requests in, replies and reports out |
+//! | [`multicast`] | groups and members |
+//! | [`services`] | services and their leases |
+//! | [`subscriptions`] | who wants to hear of what |
+//! | [`reports`] | notices under way to subscribers |
+//!
+//! It knows no device. Groups whose members changed are told to the subnet manager, who makes trees of them.
+
+pub mod multicast;
+pub mod reports;
+pub mod services;
+pub mod subscriptions;
+
+use std::collections::BTreeSet;
+
+use ferrosm_mad::attr::{Notice, NoticeType, TrapNumber};
+use ferrosm_mad::ids::{Gid, Lid, PKey};
+use ferrosm_mad::mad::{Method, Status};
+use ferrosm_mad::sa::id;
+use ferrosm_mad::sa::inform::GidDetails;
+use ferrosm_mad::sa::path::PathRecord;
+use ferrosm_mad::time::Instant;
+
+use super::message::{Reply, Request};
+use super::path::group;
+use super::view::View;
+use multicast::{Groups, Lifetime};
+use reports::{Outgoing, Reports};
+use services::Services;
+use subscriptions::Subscriptions;
+
+/// ProducerType of notices of the subnet administrator itself.
+const CLASS_MANAGER: u32 = 4;
+
+/// The owner of what clients have registered.
+#[derive(Debug, Clone, Default)]
+pub struct Registry {
+    groups: Groups,
+    services: Services,
+    subscriptions: Subscriptions,
+    reports: Reports,
+}
+
+impl Registry {
+    /// Groups and members.
+    #[must_use]
+    pub const fn groups(&self) -> &Groups {
+        &self.groups
+    }
+
+    /// Groups and members, to be changed by whoever configures partitions.
+    pub const fn groups_mut(&mut self) -> &mut Groups {
+        &mut self.groups
+    }
+
+    /// Services.
+    #[must_use]
+    pub const fn services(&self) -> &Services {
+        &self.services
+    }
+
+    /// Subscriptions.
+    #[must_use]
+    pub const fn subscriptions(&self) -> &Subscriptions {
+        &self.subscriptions
+    }
+
+    /// Answers a request that [`super::answer`] left to the owner; `None` for what needs no answer.
+    pub fn handle(&mut self, view: &View, request: &Request<'_>, now: Instant) -> Option<Reply> {
+        if request.method == Method::ReportResp {
+            self.reports.acknowledged(request.tid);
+            return None;
+        }
+        if !view.accepts_key(request.sm_key) {
+            return None;
+        }
+        self.services.expire(now);
+        let reply = match (request.attr, request.method) {
+            (id::MC_MEMBER, Method::Set) => {
+                reply(self.groups.join(view, request).map(|r| r.encode()))
+            }
+            (id::MC_MEMBER, Method::Delete) => {
+                reply(self.groups.leave(view, request).map(|r| r.encode()))
+            }
+            (id::MC_MEMBER, Method::Get | Method::GetTable) => self.groups.query(view, request),
+            (id::SERVICE, Method::Set) => reply(
+                self.services
+                    .register(view, request, now)
+                    .map(|r| r.encode()),
+            ),
+            (id::SERVICE, Method::Delete) => {
+                reply(self.services.withdraw(request).map(|r| r.encode()))
+            }
+            (id::SERVICE, Method::Get | Method::GetTable) => {
+                self.services.query(view, request, now)
+            }
+            (id::INFORM_INFO, Method::Set) => {
+                reply(self.subscriptions.set(view, request).map(|r| r.encode()))
+            }
+            (id::INFORM_INFO_RECORD, Method::Get | Method::GetTable) => {
+                self.subscriptions.query(view, request)
+            }
+            (id::PATH, Method::Get | Method::GetTable) => {
+                let asked = PathRecord::decode(request.data);
+                group::answer(view, &self.groups, request, &asked)
+            }
+            _ => Reply::error(Status::BAD_METHOD_ATTR),
+        };
+        self.tell_lifetimes(view, now);
+        Some(reply)
+    }
+
+    /// Tells subscribers of a notice. `pkey` is the group's where a group came or went.
+    pub fn notify(
+        &mut self,
+        view: &View,
+        notice: &Notice,
+        issuer: Gid,
+        pkey: Option<PKey>,
+        now: Instant,
+    ) {
+        let heard = self.subscriptions.interested(view, notice, issuer, pkey);
+        for subscription in heard {
+            let to = (subscription.gid, subscription.to);
+            self.reports.add(to, notice, issuer, now);
+        }
+    }
+
+    /// Tells subscribers that a port or group came or went (notices 64 to 67).
+    pub fn notify_gid(
+        &mut self,
+        view: &View,
+        trap_number: TrapNumber,
+        gid: Gid,
+        pkey: Option<PKey>,
+        now: Instant,
+    ) {
+        let Some(local) = view.local else {
+            return;
+        };
+        let mut data_details = [0; 54];
+        GidDetails { gid }.encode_onto(&mut data_details);
+        let notice = Notice {
+            is_generic: true,
+            notice_type: NoticeType::SubnetManagement,
+            producer_type: CLASS_MANAGER,
+            trap_number,
+            issuer_lid: view.end_port(local).lid,
+            data_details,
+            ..Notice::default()
+        };
+        self.notify(view, &notice, view.gid(local), pkey, now);
+    }
+
+    /// A port left the subnet: its memberships end, and nobody reports to it any more (rules 1.23, 10.18).
+    pub fn remove_port(&mut self, view: &View, gid: Gid, now: Instant) {
+        self.groups.remove_port(gid.guid());
+        self.reports.forget_subscriber(gid);
+        self.tell_lifetimes(view, now);
+    }
+
+    /// MLIDs whose members changed; each is told once.
+    pub fn take_changed_groups(&mut self) -> BTreeSet<Lid> {
+        self.groups.take_changed()
+    }
+
+    /// The next report that is to be sent.
+    pub fn poll_report(&mut self, now: Instant) -> Option<Outgoing> {
+        self.reports.poll(now)
+    }
+
+    /// When something is due: a report, or the end of a lease.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        [self.reports.next_due(), self.services.next_end()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Does what is due.
+    pub fn on_timeout(&mut self, now: Instant) {
+        self.services.expire(now);
+    }
+
+    fn tell_lifetimes(&mut self, view: &View, now: Instant) {
+        for lifetime in self.groups.take_lifetimes() {
+            match lifetime {
+                Lifetime::Created(gid) => {
+                    let pkey = self.groups.get(gid).map(|g| g.parameters.pkey);
+                    self.notify_gid(view, TrapNumber::GroupCreated, gid, pkey, now);
+                }
+                Lifetime::Deleted(gid, pkey) => {
+                    self.notify_gid(view, TrapNumber::GroupDeleted, gid, Some(pkey), now);
+                }
+            }
+        }
+    }
+}
+
+fn reply<const N: usize>(outcome: Result<[u8; N], Status>) -> Reply {
+    match outcome {
+        Ok(record) => Reply::one(&record),
+        Err(status) => Reply::error(status),
+    }
+}

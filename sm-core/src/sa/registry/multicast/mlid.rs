@@ -1,0 +1,155 @@
+//! Which MLID a group gets (rules 1.18, 10.9, 10.10).
+//!
+//! The lowest free one. Where the smallest switch's table is full, a group shares the MLID of another of the same partition: its
+//! packets then also reach the members of that one, whose adapters drop them by MGID. That costs bandwidth, where having no
+//! MLID would cost the group.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_mad::ids::{Gid, Lid};
+use ferrosm_mad::sa::multicast::mgid;
+
+use super::{Group, Parameters};
+use crate::sa::message::base;
+
+/// The first multicast LID.
+pub const FIRST: u16 = 0xC000;
+/// Multicast LIDs that there can be: 0xC000 to 0xFFFE.
+pub const COUNT_MAX: u16 = 0x3FFF;
+
+/// Who has which MLID.
+#[derive(Debug, Clone)]
+pub struct Mlids {
+    used: BTreeMap<Lid, BTreeSet<Gid>>,
+    /// No MLID below this one is free.
+    free_from: u16,
+    count: u16,
+    consolidate: bool,
+}
+
+impl Default for Mlids {
+    fn default() -> Self {
+        Self {
+            used: BTreeMap::new(),
+            free_from: FIRST,
+            count: COUNT_MAX,
+            consolidate: false,
+        }
+    }
+}
+
+impl Mlids {
+    pub(super) fn set_count(&mut self, count: u16) {
+        self.count = count.min(COUNT_MAX);
+    }
+
+    pub(super) fn consolidate(&mut self, yes: bool) {
+        self.consolidate = yes;
+    }
+
+    pub(super) fn used(&self) -> impl Iterator<Item = Lid> {
+        self.used.keys().copied()
+    }
+
+    pub(super) fn groups(&self, mlid: Lid) -> impl Iterator<Item = Gid> {
+        self.used.get(&mlid).into_iter().flatten().copied()
+    }
+
+    fn is_usable(&self, mlid: Lid) -> bool {
+        (FIRST..FIRST.saturating_add(self.count)).contains(&mlid.0)
+    }
+
+    /// An MLID for a new group: the wanted one if it is free, one that its like shares, the lowest free one, or that of the
+    /// group of its partition with the fewest sharing it.
+    pub(super) fn give(
+        &mut self,
+        gid: Gid,
+        parameters: &Parameters,
+        wanted: Option<Lid>,
+        groups: &BTreeMap<Gid, Group>,
+    ) -> Option<Lid> {
+        let free = |l: &Lid| self.is_usable(*l) && !self.used.contains_key(l);
+        let mlid = wanted
+            .filter(free)
+            .or_else(|| self.of_solicited_node(gid, parameters, groups))
+            .or_else(|| self.lowest_free())
+            .or_else(|| self.shared(parameters, groups))?;
+        self.used.entry(mlid).or_default().insert(gid);
+        Some(mlid)
+    }
+
+    pub(super) fn free(&mut self, mlid: Lid, gid: Gid) {
+        if let Some(gids) = self.used.get_mut(&mlid) {
+            gids.remove(&gid);
+            if gids.is_empty() {
+                self.used.remove(&mlid);
+                self.free_from = self.free_from.min(mlid.0);
+            }
+        }
+    }
+
+    fn lowest_free(&mut self) -> Option<Lid> {
+        while self.used.contains_key(&Lid(self.free_from)) {
+            self.free_from += 1;
+        }
+        Some(Lid(self.free_from)).filter(|l| self.is_usable(*l))
+    }
+
+    /// The MLID that solicited-node groups of the same partition and scope have.
+    fn of_solicited_node(
+        &self,
+        gid: Gid,
+        parameters: &Parameters,
+        groups: &BTreeMap<Gid, Group>,
+    ) -> Option<Lid> {
+        if !self.consolidate || !is_solicited_node(gid) {
+            return None;
+        }
+        // They differ in the last 24 bits only, so they stand side by side.
+        let (mut first, mut last) = (gid, gid);
+        first.0[13..].fill(0);
+        last.0[13..].fill(0xFF);
+        groups
+            .range(first..=last)
+            .find(|(_, g)| g.parameters == *parameters)
+            .map(|(_, g)| g.mlid)
+    }
+
+    fn shared(&self, parameters: &Parameters, groups: &BTreeMap<Gid, Group>) -> Option<Lid> {
+        let alike = |gid: &Gid| {
+            groups.get(gid).is_some_and(|g| {
+                base(g.parameters.pkey) == base(parameters.pkey) && g.parameters.sl == parameters.sl
+            })
+        };
+        self.used
+            .iter()
+            .filter(|(_, gids)| gids.iter().all(alike))
+            .min_by_key(|(mlid, gids)| (gids.len(), **mlid))
+            .map(|(mlid, _)| *mlid)
+    }
+}
+
+/// FF1s:601B:pkey::1:FFxx:xxxx (RFC 4291, 2.7.1, in RFC 4391's place).
+fn is_solicited_node(gid: Gid) -> bool {
+    gid.is_multicast()
+        && gid.mgid_signature() == mgid::IPV6
+        && gid.0[6..13] == [0, 0, 0, 0, 0, 1, 0xFF]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn solicited_node_groups_are_told_from_others() {
+        let group = |text: &str| {
+            Gid(text
+                .parse::<std::net::Ipv6Addr>()
+                .map_or([0; 16], |a| a.octets()))
+        };
+        assert!(is_solicited_node(group("ff12:601b:ffff::1:ff12:3456")));
+        assert!(!is_solicited_node(group("ff12:401b:ffff::1:ff12:3456")));
+        assert!(!is_solicited_node(group("ff12:601b:ffff::1:fe12:3456")));
+        assert!(!is_solicited_node(group("ff12:601b:ffff::1")));
+    }
+}

@@ -1,0 +1,250 @@
+//! Multicast groups: who is a member of what (IBA 10.5, 15.2.5.19; behaviour rules 10.1 to 10.19).
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | this | the groups, their members, and what changed |
+//! | [`mlid`] | which MLID a group gets, and who shares one |
+//! | [`join`] | join, create, leave |
+//! | [`query`] | Get and GetTable |
+//!
+//! It knows no switch: how packets reach the members is for whoever makes trees from [`Groups::members`].
+
+pub mod join;
+pub mod mlid;
+pub mod query;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_mad::attr::MtuCode;
+use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Sl};
+use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
+use ferrosm_mad::sa::path::{RateCode, Selector};
+
+use mlid::Mlids;
+
+/// What all packets of a group have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parameters {
+    /// Q_Key.
+    pub qkey: u32,
+    /// Largest packet.
+    pub mtu: MtuCode,
+    /// TClass for the GRH.
+    pub tclass: u8,
+    /// Partition; of a group of IP with the bit of full members.
+    pub pkey: PKey,
+    /// Rate that every member can take.
+    pub rate: RateCode,
+    /// Packets live at most 4.096 µs × 2^n.
+    pub packet_life_time: u8,
+    /// Service level.
+    pub sl: Sl,
+    /// FlowLabel for the GRH.
+    pub flow_label: u32,
+    /// HopLimit for the GRH.
+    pub hop_limit: u8,
+    /// 2 link-local, 5 site, 8 organization, 14 global.
+    pub scope: u8,
+}
+
+/// A member of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member {
+    /// In which ways.
+    pub join_state: JoinState,
+    /// Somebody else joined for the port.
+    pub proxy: bool,
+}
+
+/// A group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// Its LID.
+    pub mlid: Lid,
+    /// What its packets have in common.
+    pub parameters: Parameters,
+    /// It stays without members (rule 10.8).
+    pub well_known: bool,
+    /// Members, by the GUID in the GID that they joined with (an alias counts as itself).
+    pub members: BTreeMap<PortGuid, Member>,
+}
+
+impl Group {
+    /// Whether somebody keeps it alive.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.well_known || self.members.values().any(|m| m.join_state.keeps_group())
+    }
+
+    /// The record of the group and perhaps a member of it.
+    #[must_use]
+    pub fn record(&self, mgid: Gid, member: Option<(Gid, Member)>) -> McMemberRecord {
+        let p = &self.parameters;
+        McMemberRecord {
+            mgid,
+            port_gid: member.map_or_else(Gid::default, |(gid, _)| gid),
+            qkey: p.qkey,
+            mlid: self.mlid,
+            mtu_selector: Selector::Exact,
+            mtu: p.mtu,
+            tclass: p.tclass,
+            pkey: p.pkey,
+            rate_selector: Selector::Exact,
+            rate: p.rate,
+            packet_life_time_selector: Selector::Exact,
+            packet_life_time: p.packet_life_time,
+            sl: p.sl,
+            flow_label: p.flow_label,
+            hop_limit: p.hop_limit,
+            scope: p.scope,
+            join_state: member.map_or(JoinState(0), |(_, m)| m.join_state),
+            proxy_join: member.is_some_and(|(_, m)| m.proxy),
+            proxy_join_lsb: member.is_some_and(|(_, m)| m.proxy),
+        }
+    }
+}
+
+/// A group came or went: notice 66 or 67.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// It was created.
+    Created(Gid),
+    /// It was deleted; nobody can ask for its partition any more.
+    Deleted(Gid, PKey),
+}
+
+/// All groups.
+#[derive(Debug, Clone, Default)]
+pub struct Groups {
+    groups: BTreeMap<Gid, Group>,
+    mlids: Mlids,
+    /// MLIDs whose members are others than when [`Groups::take_changed`] was last called.
+    changed: BTreeSet<Lid>,
+    /// What came and went since [`Groups::take_lifetimes`] was last called.
+    lifetimes: Vec<Lifetime>,
+}
+
+impl Groups {
+    /// A group.
+    #[must_use]
+    pub fn get(&self, mgid: Gid) -> Option<&Group> {
+        self.groups.get(&mgid)
+    }
+
+    /// All groups, by MGID.
+    pub fn iter(&self) -> impl Iterator<Item = (Gid, &Group)> {
+        self.groups.iter().map(|(gid, group)| (*gid, group))
+    }
+
+    /// The groups that share an MLID.
+    pub fn of_mlid(&self, mlid: Lid) -> impl Iterator<Item = (Gid, &Group)> {
+        let gids = self.mlids.groups(mlid);
+        gids.filter_map(|gid| Some((gid, self.groups.get(&gid)?)))
+    }
+
+    /// The ports that packets to an MLID concern, and whether they must receive them.
+    #[must_use]
+    pub fn members(&self, mlid: Lid) -> BTreeMap<PortGuid, bool> {
+        let mut members = BTreeMap::new();
+        for (_, group) in self.of_mlid(mlid) {
+            for (guid, member) in &group.members {
+                *members.entry(*guid).or_default() |= member.join_state.receives();
+            }
+        }
+        members
+    }
+
+    /// The MLIDs in use.
+    pub fn mlids(&self) -> impl Iterator<Item = Lid> {
+        self.mlids.used()
+    }
+
+    /// How many MLIDs the fabric has: the smallest table of a switch decides (rule 1.18). Groups keep the MLIDs that they have.
+    pub fn set_mlid_count(&mut self, count: u16) {
+        self.mlids.set_count(count);
+    }
+
+    /// Whether IPv6 solicited-node groups of one partition and scope share an MLID.
+    pub fn consolidate_solicited_node(&mut self, yes: bool) {
+        self.mlids.consolidate(yes);
+    }
+
+    /// MLIDs whose members changed; each is told once.
+    pub fn take_changed(&mut self) -> BTreeSet<Lid> {
+        core::mem::take(&mut self.changed)
+    }
+
+    /// Groups that came or went, in order; each is told once.
+    pub fn take_lifetimes(&mut self) -> Vec<Lifetime> {
+        core::mem::take(&mut self.lifetimes)
+    }
+
+    /// Adds a group that stays without members, or gives one that is there other parameters (rule 10.12). `None` if there is
+    /// no MLID for it.
+    pub fn put_well_known(&mut self, mgid: Gid, parameters: Parameters) -> Option<Lid> {
+        if let Some(group) = self.groups.get_mut(&mgid) {
+            group.well_known = true;
+            group.parameters = parameters;
+            return Some(group.mlid);
+        }
+        self.add(mgid, parameters, None, true)
+    }
+
+    /// A group that is not well known any more; it goes with its last member.
+    pub fn drop_well_known(&mut self, mgid: Gid) {
+        if let Some(group) = self.groups.get_mut(&mgid) {
+            group.well_known = false;
+        }
+        self.bury(mgid);
+    }
+
+    /// Removes a port from all groups (rule 10.18).
+    pub fn remove_port(&mut self, guid: PortGuid) {
+        let joined: Vec<Gid> = self
+            .groups
+            .iter()
+            .filter(|(_, group)| group.members.contains_key(&guid))
+            .map(|(gid, _)| *gid)
+            .collect();
+        for gid in joined {
+            if let Some(group) = self.groups.get_mut(&gid) {
+                group.members.remove(&guid);
+                self.changed.insert(group.mlid);
+            }
+            self.bury(gid);
+        }
+    }
+
+    fn add(
+        &mut self,
+        mgid: Gid,
+        parameters: Parameters,
+        wanted: Option<Lid>,
+        well_known: bool,
+    ) -> Option<Lid> {
+        let mlid = self.mlids.give(mgid, &parameters, wanted, &self.groups)?;
+        self.groups.insert(
+            mgid,
+            Group {
+                mlid,
+                parameters,
+                well_known,
+                members: BTreeMap::new(),
+            },
+        );
+        self.lifetimes.push(Lifetime::Created(mgid));
+        Some(mlid)
+    }
+
+    /// Deletes a group that nobody keeps alive.
+    fn bury(&mut self, mgid: Gid) {
+        if self.groups.get(&mgid).is_some_and(|g| !g.is_alive())
+            && let Some(group) = self.groups.remove(&mgid)
+        {
+            self.mlids.free(group.mlid, mgid);
+            self.changed.insert(group.mlid);
+            self.lifetimes
+                .push(Lifetime::Deleted(mgid, group.parameters.pkey));
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Reports: notices on their way to subscribers, repeated until they are acknowledged (IBA 13.4.10; behaviour rule 6.9).
+//!
+//! Each report is sent at most [`ATTEMPTS`] times, each time after twice the pause. What is under way is bounded: a subscriber that
+//! never answers costs a few reports, and then the oldest of its own, never those of others.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_mad::attr::Notice;
+use ferrosm_mad::ids::{Gid, Tid};
+use ferrosm_mad::mad::{MadHeader, Method, MgmtClass};
+use ferrosm_mad::sa::inform::ReportedNotice;
+use ferrosm_mad::sa::{CLASS_VERSION, DATA_LEN, DATA_OFFSET, id};
+use ferrosm_mad::time::Instant;
+use ferrosm_mad::transport::gmp::Peer;
+
+/// How often a report is sent before it is given up.
+const ATTEMPTS: u8 = 4;
+/// Time to wait for the first acknowledgement; doubled with each attempt.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+/// Reports under way to one subscriber; the oldest makes room for a new one.
+const OF_SUBSCRIBER_MAX: usize = 64;
+/// Reports under way to all.
+const MAX: usize = 1 << 16;
+
+/// A report to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// To whom.
+    pub to: Peer,
+    /// The message.
+    pub bytes: Vec<u8>,
+    /// How long its acknowledgement is waited for.
+    pub answer_within: Duration,
+}
+
+#[derive(Debug, Clone)]
+struct Pending {
+    to: Peer,
+    gid: Gid,
+    bytes: Vec<u8>,
+    sent: u8,
+    due: Instant,
+}
+
+/// All reports under way.
+#[derive(Debug, Clone, Default)]
+pub struct Reports {
+    pending: BTreeMap<u32, Pending>,
+    due: BTreeSet<(Instant, u32)>,
+    by_subscriber: BTreeMap<Gid, BTreeSet<u32>>,
+    next: u32,
+    /// Reports that were never acknowledged.
+    given_up: u64,
+}
+
+impl Reports {
+    /// A notice for a subscriber: the first attempt is due at once.
+    pub fn add(&mut self, (gid, to): (Gid, Peer), notice: &Notice, issuer: Gid, now: Instant) {
+        let crowd = self.by_subscriber.entry(gid).or_default();
+        if crowd.len() >= OF_SUBSCRIBER_MAX
+            && let Some(oldest) = crowd.first().copied()
+        {
+            self.given_up += 1;
+            self.forget(oldest);
+        }
+        if self.pending.len() >= MAX {
+            self.given_up += 1;
+            return;
+        }
+        self.next = self.next.wrapping_add(1);
+        let number = self.next;
+        let bytes = message(number, notice, issuer);
+        self.by_subscriber.entry(gid).or_default().insert(number);
+        self.due.insert((now, number));
+        self.pending.insert(
+            number,
+            Pending {
+                to,
+                gid,
+                bytes,
+                sent: 0,
+                due: now,
+            },
+        );
+    }
+
+    /// A ReportResp came.
+    pub fn acknowledged(&mut self, tid: Tid) {
+        if let Ok(number) = u32::try_from(tid.0 & u64::from(u32::MAX)) {
+            self.forget(number);
+        }
+    }
+
+    /// Nobody is there any more to be told.
+    pub fn forget_subscriber(&mut self, gid: Gid) {
+        for number in self.by_subscriber.remove(&gid).unwrap_or_default() {
+            self.forget(number);
+        }
+    }
+
+    /// The next report that is due.
+    pub fn poll(&mut self, now: Instant) -> Option<Outgoing> {
+        loop {
+            let (at, number) = self.due.first().copied().filter(|(at, _)| *at <= now)?;
+            let Some(report) = self.pending.get_mut(&number) else {
+                self.due.remove(&(at, number));
+                continue;
+            };
+            if report.sent >= ATTEMPTS {
+                self.given_up += 1;
+                self.forget(number);
+                continue;
+            }
+            let pause = FIRST_PAUSE * (1 << report.sent);
+            report.sent += 1;
+            report.due = now + pause;
+            self.due.remove(&(at, number));
+            self.due.insert((report.due, number));
+            return Some(Outgoing {
+                to: report.to,
+                bytes: report.bytes.clone(),
+                answer_within: pause,
+            });
+        }
+    }
+
+    /// When something is due.
+    #[must_use]
+    pub fn next_due(&self) -> Option<Instant> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// Reports that were never acknowledged.
+    #[must_use]
+    pub const fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
+    fn forget(&mut self, number: u32) {
+        let Some(report) = self.pending.remove(&number) else {
+            return;
+        };
+        self.due.remove(&(report.due, number));
+        if let Some(crowd) = self.by_subscriber.get_mut(&report.gid) {
+            crowd.remove(&number);
+            if crowd.is_empty() {
+                self.by_subscriber.remove(&report.gid);
+            }
+        }
+    }
+}
+
+/// The message of a report (wire reference 5.6).
+fn message(number: u32, notice: &Notice, issuer: Gid) -> Vec<u8> {
+    let mut bytes = vec![0; DATA_OFFSET + DATA_LEN];
+    let header = MadHeader {
+        base_version: 1,
+        mgmt_class: MgmtClass::SubnAdm,
+        class_version: CLASS_VERSION,
+        method: Method::Report,
+        tid: Tid(u64::from(number)),
+        attr_id: id::NOTICE,
+        ..MadHeader::default()
+    };
+    header.encode_onto(&mut bytes);
+    let reported = ReportedNotice {
+        notice: notice.encode(),
+        issuer_gid: issuer,
+    };
+    reported.encode_onto(&mut bytes[DATA_OFFSET..]);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrosm_mad::ids::Lid;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    fn one() -> Reports {
+        let mut reports = Reports::default();
+        let to = Peer {
+            lid: Lid(5),
+            ..Peer::default()
+        };
+        reports.add((Gid([1; 16]), to), &Notice::default(), Gid([2; 16]), at(0));
+        reports
+    }
+
+    #[test]
+    fn a_report_is_repeated_after_longer_and_longer_pauses_and_then_given_up() {
+        let mut reports = one();
+        let mut sent = Vec::new();
+        for ms in 0..10_000 {
+            while reports.poll(at(ms)).is_some() {
+                sent.push(ms);
+            }
+        }
+        assert_eq!(sent, [0, 250, 750, 1750]);
+        assert_eq!((reports.given_up(), reports.next_due()), (1, None));
+    }
+
+    #[test]
+    fn what_is_acknowledged_is_not_repeated() {
+        let mut reports = one();
+        let out = reports.poll(at(0)).map(|o| MadHeader::decode(&o.bytes).tid);
+        // The kernel puts a number of its own into the upper half.
+        reports.acknowledged(Tid(out.map_or(0, |t| t.0) | 7 << 32));
+        assert_eq!(reports.poll(at(60_000)), None);
+        assert_eq!((reports.given_up(), reports.next_due()), (0, None));
+    }
+
+    #[test]
+    fn a_silent_subscriber_loses_its_own_oldest() {
+        let mut reports = one();
+        for i in 0..200 {
+            let to = Peer::default();
+            reports.add((Gid([9; 16]), to), &Notice::default(), Gid([2; 16]), at(i));
+        }
+        let lids: Vec<Lid> = core::iter::from_fn(|| reports.poll(at(200)))
+            .map(|o| o.to.lid)
+            .collect();
+        assert_eq!(lids.iter().filter(|l| **l == Lid(5)).count(), 1);
+        assert_eq!(lids.len(), 1 + OF_SUBSCRIBER_MAX);
+    }
+}

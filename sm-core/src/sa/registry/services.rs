@@ -1,0 +1,187 @@
+//! ServiceRecords: what programs offer, and until when (IBA 15.2.5.14; behaviour rules 12.1, 12.2).
+
+use std::collections::BTreeMap;
+
+use core::time::Duration;
+
+use ferrosm_mad::ids::{Gid, PKey};
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::sa::service::ServiceRecord;
+use ferrosm_mad::sa::{Record, Template};
+use ferrosm_mad::time::Instant;
+
+use crate::sa::message::{Found, Reply, Request, base};
+use crate::sa::view::View;
+
+/// Components that tell records apart.
+const SERVICE_ID: u64 = 1;
+const SERVICE_GID: u64 = 1 << 1;
+const SERVICE_PKEY: u64 = 1 << 2;
+const SERVICE_LEASE: u64 = 1 << 4;
+
+/// Most services that are kept; a client that wants one more is told that there are no resources.
+const SERVICES_MAX: usize = 1 << 17;
+
+/// What tells a record apart (its RID).
+type Rid = (u64, Gid, PKey);
+
+/// A service that is offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Service {
+    record: ServiceRecord,
+    /// When it ends; `None` for never.
+    until: Option<Instant>,
+}
+
+/// All services.
+#[derive(Debug, Clone, Default)]
+pub struct Services {
+    services: BTreeMap<Rid, Service>,
+    /// Ends of leases, soonest first.
+    ends: BTreeMap<(Instant, Rid), ()>,
+}
+
+impl Services {
+    /// Set: offers a service, or changes what is offered.
+    ///
+    /// # Errors
+    /// The status that the client is told.
+    pub fn register(
+        &mut self,
+        view: &View,
+        request: &Request<'_>,
+        now: Instant,
+    ) -> Result<ServiceRecord, Status> {
+        let mut record = ServiceRecord::decode(request.data);
+        if !request.has(SERVICE_ID | SERVICE_GID) {
+            return Err(Status::REQ_INVALID);
+        }
+        if !request.has(SERVICE_PKEY) {
+            // For everybody: not whatever the field happened to hold.
+            record.service_pkey = PKey::DEFAULT_FULL;
+        } else if base(record.service_pkey) != 0 {
+            let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+            let at = view.by_gid(record.service_gid);
+            let ours = view.is_member(client, record.service_pkey);
+            if !ours || at.is_some_and(|port| !view.is_member(port, record.service_pkey)) {
+                return Err(Status::REQ_INVALID);
+            }
+        }
+        if !request.has(SERVICE_LEASE) {
+            record.service_lease_s = ServiceRecord::FOREVER;
+        }
+        let rid = rid(&record);
+        if !self.services.contains_key(&rid) && self.services.len() >= SERVICES_MAX {
+            return Err(Status::NO_RESOURCES);
+        }
+        self.forget(rid);
+        self.keep(record, now);
+        Ok(record)
+    }
+
+    /// Delete: the record with exactly this RID is offered no more.
+    ///
+    /// # Errors
+    /// The status that the client is told.
+    pub fn withdraw(&mut self, request: &Request<'_>) -> Result<ServiceRecord, Status> {
+        let mut asked = ServiceRecord::decode(request.data);
+        if !request.has(SERVICE_PKEY) {
+            asked.service_pkey = PKey::DEFAULT_FULL;
+        }
+        let mut record = self.forget(rid(&asked)).ok_or(Status::NO_RECORDS)?.record;
+        if !request.is_trusted() {
+            record.service_key = [0; 16];
+        }
+        Ok(record)
+    }
+
+    /// Answers a query: a client sees the services of its partitions, and keys only if it is trusted (rule 12.1).
+    #[must_use]
+    pub fn query(&self, view: &View, request: &Request<'_>, now: Instant) -> Reply {
+        let Some(client) = view.by_lid(request.from.lid) else {
+            return Reply::error(Status::REQ_INVALID);
+        };
+        let asked = ServiceRecord::decode(request.data);
+        let mask = request.component_mask & !SERVICE_LEASE;
+        let template = Template::new::<ServiceRecord>(mask, request.data);
+        let mut found = Found::new(request, ServiceRecord::STRIDE);
+        let of_id = (asked.service_id, Gid::default(), PKey(0))
+            ..=(asked.service_id, Gid([0xFF; 16]), PKey(u16::MAX));
+        let (one, all) = if request.has(SERVICE_ID) {
+            (Some(self.services.range(of_id)), None)
+        } else {
+            (None, Some(self.services.iter()))
+        };
+        let candidates = one.into_iter().flatten().chain(all.into_iter().flatten());
+        for (_, service) in candidates {
+            let mut record = service.record;
+            let pkey = record.service_pkey;
+            let visible = base(pkey) == 0 || view.is_member(client, pkey);
+            if !visible || !template.matches(&record.encode()) {
+                continue;
+            }
+            if let Some(until) = service.until {
+                record.service_lease_s =
+                    u32::try_from(until.since(now).as_secs()).unwrap_or(u32::MAX);
+            }
+            if !request.is_trusted() {
+                record.service_key = [0; 16];
+            }
+            found.push(&record.encode());
+            if found.is_enough() {
+                break;
+            }
+        }
+        Reply::of(request, found)
+    }
+
+    /// Ends the leases that are over.
+    pub fn expire(&mut self, now: Instant) {
+        while let Some((&(at, rid), ())) = self.ends.first_key_value() {
+            if at > now {
+                return;
+            }
+            self.forget(rid);
+        }
+    }
+
+    /// When the next lease ends.
+    #[must_use]
+    pub fn next_end(&self) -> Option<Instant> {
+        self.ends.first_key_value().map(|((at, _), ())| *at)
+    }
+
+    /// Number of services.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.services.len()
+    }
+
+    /// Whether nothing is offered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.services.is_empty()
+    }
+
+    fn keep(&mut self, record: ServiceRecord, now: Instant) {
+        let until = (record.service_lease_s != ServiceRecord::FOREVER)
+            .then(|| now + Duration::from_secs(u64::from(record.service_lease_s)));
+        let rid = rid(&record);
+        if let Some(until) = until {
+            self.ends.insert((until, rid), ());
+        }
+        self.services.insert(rid, Service { record, until });
+    }
+
+    fn forget(&mut self, rid: Rid) -> Option<Service> {
+        let service = self.services.remove(&rid)?;
+        if let Some(until) = service.until {
+            self.ends.remove(&(until, rid));
+        }
+        Some(service)
+    }
+}
+
+const fn rid(record: &ServiceRecord) -> Rid {
+    (record.service_id, record.service_gid, record.service_pkey)
+}
