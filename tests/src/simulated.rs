@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ferrosm_core::plan::routes::Computed;
 use ferrosm_core::{Event, Input, Output, PortRef, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{MadIn, MadOut};
@@ -24,6 +25,10 @@ pub struct Sm {
     pub events: Vec<Event>,
     /// What it wants kept, the last of it.
     pub kept: Option<ferrosm_core::LidMap>,
+    /// Routing jobs take as long as [`Self::answer`] is not called.
+    pub slow_jobs: bool,
+    /// What they have found, in order.
+    pub held: Vec<Computed>,
 }
 
 impl Sm {
@@ -35,6 +40,16 @@ impl Sm {
             now,
             events: Vec::new(),
             kept: None,
+            slow_jobs: false,
+            held: Vec::new(),
+        }
+    }
+
+    /// Hands in what the oldest routing job that was held back has found.
+    pub fn answer(&mut self, now: Instant) {
+        if !self.held.is_empty() {
+            let computed = self.held.remove(0);
+            self.command(Input::Computed(Box::new(computed)), now);
         }
     }
 
@@ -85,8 +100,12 @@ impl Manager for Sm {
                 Output::Send(mad) => return Some(mad),
                 Output::Compute(job) => {
                     let computed = job.run();
-                    self.core
-                        .handle(Input::Computed(Box::new(computed)), self.now);
+                    if self.slow_jobs {
+                        self.held.push(computed);
+                    } else {
+                        self.core
+                            .handle(Input::Computed(Box::new(computed)), self.now);
+                    }
                 }
                 Output::Persist(lids) => self.kept = Some(lids),
                 Output::Event(event) => self.events.push(event),
@@ -203,18 +222,7 @@ impl Lab {
     /// What is expected of a good fabric, from our port, when packets have the SLs that our manager gives paths.
     #[must_use]
     pub fn expect(&self) -> Expect {
-        let expect = Expect::new(self.at);
-        let core = self.manager().core();
-        let Some(lanes) = core.lanes().filter(|lanes| !lanes.is_single()).cloned() else {
-            return expect;
-        };
-        let subnet = core.subnet().clone();
-        let fabric = self.world.fabric();
-        let places: BTreeMap<PortAt, PortRef> = fabric
-            .end_ports()
-            .filter_map(|at| Some((at, subnet.port_by_guid(fabric.port_guid(at))?)))
-            .collect();
-        expect.sl_per_path(move |from, to| Some(lanes.sl(&subnet, *places.get(&from)?, to)))
+        expect_of(&self.world, self.sm, self.at)
     }
 
     /// The oracle's verdict on the bytes in the devices, as text where it is bad.
@@ -262,10 +270,11 @@ impl Lab {
     /// The same, these nodes apart.
     pub fn until_good_but(&mut self, max_s: u64, left_out: &[NodeIdx]) {
         let deadline = self.world.now() + Duration::from_secs(max_s);
-        let mut expect = self.expect();
-        expect.quarantined.extend(left_out);
         loop {
             self.world.run_for(Duration::from_millis(250));
+            // Lanes may have changed meanwhile.
+            let mut expect = self.expect();
+            expect.quarantined.extend(left_out);
             if self.verdict(&expect).is_ok() {
                 return;
             }
@@ -306,6 +315,25 @@ impl Lab {
             .1
             .a
     }
+}
+
+/// What is expected of a good fabric, from a port, when packets have the SLs that a manager gives paths now.
+#[must_use]
+pub fn expect_of(world: &World<Sm>, sm: ManagerId, at: PortAt) -> Expect {
+    let expect = Expect::new(at);
+    let Some(core) = world.manager(sm).map(Sm::core) else {
+        return expect;
+    };
+    let Some(lanes) = core.lanes().filter(|lanes| !lanes.is_single()).cloned() else {
+        return expect;
+    };
+    let subnet = core.subnet().clone();
+    let fabric = world.fabric();
+    let places: BTreeMap<PortAt, PortRef> = fabric
+        .end_ports()
+        .filter_map(|at| Some((at, subnet.port_by_guid(fabric.port_guid(at))?)))
+        .collect();
+    expect.sl_per_path(move |from, to| Some(lanes.sl(&subnet, *places.get(&from)?, to)))
 }
 
 /// Numbers for scenarios, all from a seed (SplitMix64).

@@ -4,10 +4,12 @@
 #![allow(clippy::expect_used, reason = "test helpers")]
 
 use ferrosm_core::plan::lanes::MapAt;
-use ferrosm_core::{Input, PortRef, SmConfig};
-use ferrosm_mad::ids::PortNum;
+use ferrosm_core::{Input, PortRef, Restored, SmConfig};
+use ferrosm_mad::attr::SlToVl;
+use ferrosm_mad::ids::{PortNum, Vl};
+use ferrosm_sim::oracle::{Expect, SettingFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::simulated::{Lab, Sm};
 
 fn with(engine: &str) -> SmConfig {
     SmConfig {
@@ -51,7 +53,7 @@ fn what_is_written_has_no_credit_loop() {
 #[test]
 fn without_the_lanes_the_same_tables_deadlock() {
     let lab = brought_up("torus:5,5,1", "lash");
-    let one_lane = ferrosm_sim::oracle::Expect::new(lab.at);
+    let one_lane = Expect::new(lab.at);
     assert!(lab.verdict(&one_lane).is_err());
 }
 
@@ -94,6 +96,73 @@ fn every_pair_of_ports_has_its_own_table() {
         maps_are_as_planned(&lab);
         lab.verdict(&lab.expect())
             .unwrap_or_else(|why| panic!("{engine}: {why}"));
+    }
+}
+
+/// Another SM has left tables in which SL 0 has no lane, or one that is not operated: a routing on one lane and one on
+/// several are delivered all the same. A light sweep costs what it did before.
+#[test]
+fn lanes_that_another_one_left_do_not_matter() {
+    use ferrosm_mad::attr::id;
+    for (spec, engine, vl) in [
+        ("torus:4,4,1", "updn", 15),
+        ("torus:4,4,1", "updn", 3),
+        ("fat-tree:4", "auto", 15),
+        ("torus:5,5,1", "lash", 15),
+    ] {
+        for short_forms in [true, false] {
+            let what = format!("{spec} {engine} VL {vl} short forms {short_forms}");
+            let mut paper = ferrosm_sim::generate::from_spec(spec).expect("a fabric");
+            for node in &mut paper.nodes {
+                let mut caps = node.caps();
+                caps.optimized_sl_to_vl = u8::from(short_forms);
+                node.options.caps = Some(caps);
+            }
+            // One lane is operated where the routing has one.
+            let cfg = |engine: &str| SmConfig {
+                max_operational_vls: if engine == "lash" { 5 } else { 1 },
+                engines: vec![engine.to_owned()],
+                ..SmConfig::default()
+            };
+            let mut lab = Lab::on(spec, paper, 7, cfg(engine), None);
+            assert!(lab.next_sweep(600).is_clean(), "{what}");
+            lab.world.kill(lab.sm).expect("the first manager");
+            let table = SlToVl { vls: [Vl(vl); 16] };
+            let fabric = lab.world.fabric_mut();
+            for node in 0..fabric.num_nodes() {
+                for port in 0..=fabric.num_ports(node) {
+                    fabric.corrupt_sl_to_vl(PortAt { node, port }, table);
+                }
+            }
+            assert!(lab.verdict(&Expect::new(lab.at)).is_err(), "{what}");
+            let sm = Sm::new(cfg(engine), Restored::default(), lab.world.now());
+            lab.sm = lab.world.add_manager(Some(lab.at), sm).expect("a place");
+            let report = lab.next_sweep(600);
+            assert!(report.is_clean(), "{what}: {report:?}");
+            assert!(report.smps[&id::SL_TO_VL].sets > 0, "{what}");
+            let mut expect = lab.expect();
+            expect.max_operational_vls = cfg(engine).max_operational_vls;
+            assert_carried(&lab, &expect, &what);
+            if engine != "lash" {
+                assert_carried(&lab, &expect.all_sls(), &what);
+            }
+            let sm = lab.sm;
+            lab.world
+                .with_manager(sm, |m, now| m.command(Input::Resweep, now));
+            let again = lab.next_sweep(60);
+            assert!(again.is_clean(), "{what}: {again:?}");
+            let asked = |attr| again.smps.contains_key(&attr);
+            assert!(!asked(id::SL_TO_VL) && !asked(id::VL_ARBITRATION), "{what}");
+        }
+    }
+}
+
+/// The oracle has nothing to say but of tables for ports without a cable, and from a port to itself.
+fn assert_carried(lab: &Lab, expect: &Expect, what: &str) {
+    let verdict = judge_fabric(lab.world.fabric(), expect);
+    for v in &verdict.violations {
+        let left = matches!(v, Violation::Setting(SettingFault::SlToVlBeyond { .. }));
+        assert!(left, "{what}: {v}");
     }
 }
 

@@ -1,7 +1,8 @@
 //! What can happen to nodes: power, reboots, changed identities, programs that come and go.
 
 use ferrosm_mad::attr::{
-    CapMask, LocalChangeDetails, NodeDescription, PhysState, PortInfo, PortState, TrapNumber,
+    CapMask, LocalChangeDetails, NodeDescription, PhysState, PortInfo, PortState, SlToVl,
+    TrapNumber,
 };
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
@@ -192,6 +193,15 @@ impl Fabric {
                 switch.lft.resize((index / 64 + 1) * 64, 0xFF);
             }
             switch.lft[index] = port;
+        }
+    }
+
+    /// Changes a port's SLtoVLMappingTables, for all inputs, behind the SM's back.
+    pub fn corrupt_sl_to_vl(&mut self, output: PortAt, table: SlToVl) {
+        if let Some(slot) = self.slot(output) {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&table.encode()[..8]);
+            self.ports[slot].tables_mut().sl_to_vl = vec![bytes];
         }
     }
 

@@ -106,6 +106,17 @@ impl<M: Manager> World<M> {
         &mut self,
         pace: &Pace,
         expect: &Expect,
+        settled: impl FnMut(&Self) -> Result<(), String>,
+    ) -> Liveness {
+        self.converge_to(pace, |_| expect.clone(), settled)
+    }
+
+    /// The same, where what is expected depends on what the manager says at the moment: the SL of each path, which it
+    /// decides. That packets arrive on these SLs, and wait for each other in no circle, the oracle finds by itself.
+    pub fn converge_to(
+        &mut self,
+        pace: &Pace,
+        expect: impl Fn(&Self) -> Expect,
         mut settled: impl FnMut(&Self) -> Result<(), String>,
     ) -> Liveness {
         self.heal();
@@ -113,7 +124,7 @@ impl<M: Manager> World<M> {
         let begun = self.now();
         let mut wrong = String::new();
         loop {
-            let verdict = judge_fabric(self.fabric(), expect);
+            let verdict = judge_fabric(self.fabric(), &expect(self));
             let told = settled(self);
             if verdict.is_good() && told.is_ok() {
                 let took = Some(self.now().since(begun));

@@ -52,6 +52,7 @@ impl SubnetManager {
                 self.ask(Ask::Lft(n, block));
             }
         }
+        self.look_for_foreign_lanes();
         // Changes that were seen before this SM might write are cleared before tables are written: what is set after
         // that, came after that.
         let changed: Vec<NodeIdx> = self
@@ -118,7 +119,7 @@ impl SubnetManager {
             n.wanted.is_none() && n.switch_info().is_some_and(|s| s.linear_fdb_cap > 0)
         });
         let has_switches = self.subnet.nodes().any(|(_, n)| n.is_switch());
-        let due = has_switches && (self.dirty || unrouted);
+        let due = has_switches && (self.dirty || unrouted || self.unfinished);
         self.dirty = false;
         if !due {
             self.begin_writing();
@@ -126,15 +127,17 @@ impl SubnetManager {
         }
         self.jobs += 1;
         self.job = Some(self.jobs);
-        let start = core::mem::take(&mut self.start);
-        let job = Job::new(
+        self.job_start = core::mem::take(&mut self.start);
+        let mut job = Job::new(
             self.jobs,
             &self.subnet,
             &self.lid_plan,
             &self.cfg,
             self.last_run.as_ref(),
-            start,
+            self.job_start,
         );
+        job.generation = self.generation;
+        job.lanes_before.clone_from(&self.lanes);
         for n in self.unroutable_switches() {
             self.problem(
                 Some(PortRef::new(n, PortNum::ZERO)),
@@ -158,10 +161,16 @@ impl SubnetManager {
             .map_or(Lid::NONE, |port| port.info().lid)
     }
 
-    /// Takes the result of a routing job, unless a change became known meanwhile: then it is stale.
+    /// Takes the result of a routing job, unless a change became known meanwhile: then it is stale. What was made for
+    /// other settings is never taken.
     pub(super) fn install(&mut self, computed: Computed) {
-        if self.dirty && self.stale_routings < MAX_STALE_ROUTINGS {
-            self.stale_routings += 1;
+        let for_others = computed.generation != self.generation;
+        if for_others || (self.dirty && self.stale_routings < MAX_STALE_ROUTINGS) {
+            if !for_others {
+                self.stale_routings += 1;
+            }
+            self.dirty = true;
+            self.start = self.start.max(self.job_start);
             self.find_out_what_is_gone();
             self.begin_routing();
             return;
@@ -183,14 +192,16 @@ impl SubnetManager {
                 }
                 let tables = computed.nodes.iter().copied();
                 let tables = tables.zip(routing.tables.iter().map(Arc::clone)).collect();
-                self.want_tables(tables, routes.order);
-                self.lanes = Some(LanePlan::new(Arc::clone(&routes.run), &computed.nodes));
+                let lanes = LanePlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
+                self.sweep.ordered = routes.lanes_first;
+                self.want_tables(tables, lanes, routes.order);
                 self.engine = EngineState {
                     name: routes.run.routing.engine,
                     notes: routes.notes,
                     proof: Some(routes.proof),
                 };
                 self.last_run = Some((routes.run, computed.nodes));
+                self.unfinished = false;
                 self.begin_writing();
             }
         }

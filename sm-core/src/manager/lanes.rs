@@ -1,38 +1,81 @@
 //! Writes the lanes of the routing in force: SLtoVLMappingTables and VLArbitrationTables, before links are armed (rule
 //! 13.5), and only those that differ from what the SM wrote before.
 //!
-//! What a device has that this SM did not write is not read: where a routing uses several lanes every table is written
-//! once after the SM came, and again after a reboot of the device.
+//! What a device has that this SM did not write is not read: that takes a question for each pair of ports, and most
+//! switches take one Set for all inputs. So every table is written once after the SM came, and again after a reboot of the
+//! device. Only devices that nobody has configured yet are left alone by a routing on one lane, because theirs are as
+//! they should be: SL 0 on VL 0 (rule 13.1).
 
 use ferrosm_mad::attr::id;
-use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
 use super::ask::Ask;
 use crate::plan::lanes::{LanePlan, MapAt};
 use crate::report::ProblemKind;
-use crate::subnet::{NodeIdx, Port, PortRef};
+use crate::subnet::{LeftLanes, Node, NodeIdx, Port, PortRef};
 
 impl SubnetManager {
-    /// Asks for every table that is not known to be there.
-    pub(super) fn write_lanes(&mut self) {
+    /// Before anything is written: which devices another SM may have configured.
+    pub(super) fn look_for_foreign_lanes(&mut self) {
+        let nodes: Vec<NodeIdx> = self.subnet.node_indices().collect();
+        for n in nodes {
+            let Some(node) = self.subnet.get_mut(n) else {
+                continue;
+            };
+            if node.left_lanes != LeftLanes::Unknown {
+                continue;
+            }
+            // What wakes up has neither a table nor a LID.
+            let configured = match node.switch_info() {
+                Some(info) => info.linear_fdb_top > 0,
+                None => node.end_ports().any(|p| {
+                    let port = node.ports.get(p.index());
+                    port.is_some_and(|port| port.info().lid != Lid::NONE)
+                }),
+            };
+            node.left_lanes = if configured {
+                LeftLanes::Foreign
+            } else {
+                LeftLanes::AsWoken
+            };
+        }
+    }
+
+    /// Asks for every table that is not known to be there; whether there is any.
+    pub(super) fn write_lanes(&mut self) -> bool {
         let Some(plan) = self.lanes.take() else {
-            return;
+            return false;
         };
-        let written_before = self.subnet.nodes().any(|(_, n)| !n.sl_to_vl.is_empty());
-        if !plan.is_single() || written_before {
-            let nodes: Vec<NodeIdx> = self.subnet.node_indices().collect();
-            for n in nodes {
-                self.write_lanes_of(&plan, n);
+        let mut any = false;
+        let nodes: Vec<NodeIdx> = self.subnet.node_indices().collect();
+        for n in nodes {
+            let Some(node) = self.subnet.get(n) else {
+                continue;
+            };
+            let as_woken = node.sl_to_vl.is_empty() && node.left_lanes != LeftLanes::Foreign;
+            if plan.is_single() && as_woken {
+                continue;
+            }
+            let all = plan.fingerprint(&self.subnet, n, &self.cfg);
+            if node.lanes_checked == Some(all) {
+                continue;
+            }
+            let complete = !self.write_lanes_of(&plan, n);
+            any |= !complete;
+            if let Some(node) = self.subnet.get_mut(n) {
+                node.lanes_checked = complete.then_some(all);
             }
         }
         self.lanes = Some(plan);
+        any
     }
 
-    fn write_lanes_of(&mut self, plan: &LanePlan, n: NodeIdx) {
+    /// Asks for a node's tables that are not known to be there; whether there is any.
+    fn write_lanes_of(&mut self, plan: &LanePlan, n: NodeIdx) -> bool {
         let Some(node) = self.subnet.get(n) else {
-            return;
+            return false;
         };
         let mut asks = Vec::new();
         let live: Vec<PortNum> = node
@@ -68,7 +111,9 @@ impl SubnetManager {
                 }
             }
         }
+        let any = !asks.is_empty();
         asks.into_iter().for_each(|ask| self.ask(ask));
+        any
     }
 
     /// The table that a Set carries, as it should be now.
@@ -113,7 +158,7 @@ impl SubnetManager {
             // It says that it takes short forms and does not: pair by pair then.
             node.plain_sl_to_vl = true;
             if let Some(plan) = self.lanes.clone() {
-                self.write_lanes_of(&plan, p.node);
+                let _ = self.write_lanes_of(&plan, p.node);
             }
             return;
         }
@@ -121,7 +166,16 @@ impl SubnetManager {
             return;
         }
         let attr = id::SL_TO_VL;
-        self.lanes_not_taken(p, ProblemKind::Refused { attr, status });
+        self.map_not_taken(p, ProblemKind::Refused { attr, status });
+    }
+
+    /// The same for a table of VLs. What a CA does not take keeps its own packets back, nobody else's.
+    pub(super) fn map_not_taken(&mut self, p: PortRef, kind: ProblemKind) {
+        let switch = self.subnet.get(p.node).is_some_and(Node::is_switch);
+        if self.sweep.ordered && switch {
+            self.sweep.not_taken = Some(p);
+        }
+        self.lanes_not_taken(p, kind);
     }
 
     pub(super) fn on_arbitration_set(

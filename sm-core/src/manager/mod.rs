@@ -28,7 +28,7 @@ use crate::config::SmConfig;
 use crate::io::{Event, Input, LidMap, LocalPortEvent, Output, Restored};
 use crate::plan::lanes::LanePlan;
 use crate::plan::lids::LidPlan;
-use crate::plan::routes::{Computed, NodeTables, Start, WriteOrder};
+use crate::plan::routes::{Computed, Start, WriteOrder};
 use crate::report::{Phase, Problem, ProblemKind, SweepReport};
 use crate::requester::{Limits, Requester, Unanswered};
 use crate::subnet::{NodeIdx, PortRef, Subnet};
@@ -87,9 +87,16 @@ struct Sweep {
     blocks_left: BTreeMap<NodeIdx, usize>,
     /// Blocks that wait for those before them.
     later: VecDeque<Vec<(NodeIdx, u16)>>,
-    /// Tables that are written when routes were dropped, and not before that moment: `None` until all that drops them is
-    /// answered.
-    drain: Option<(Option<Instant>, NodeTables)>,
+    /// All blocks that wait for others or are waited for.
+    staged: BTreeSet<(NodeIdx, u16)>,
+    /// What follows when routes were dropped.
+    drain: Option<tables::Drain>,
+    /// Traffic relies on the order of writes.
+    ordered: bool,
+    /// Forwarding tables wait until tables of lanes are there.
+    tables_wait: bool,
+    /// Somebody did not take a write that others wait for.
+    not_taken: Option<PortRef>,
     /// Switches with a block that was not taken.
     blocks_failed: BTreeSet<NodeIdx>,
     problems: Vec<(Option<PortRef>, ProblemKind)>,
@@ -141,8 +148,14 @@ pub struct SubnetManager {
     last_run: Option<(Arc<LastRun>, Vec<NodeIdx>)>,
     /// Something changed that routes depend on.
     dirty: bool,
+    /// Writing has stopped half way: the next sweep plans anew. Nothing makes that sweep come earlier.
+    unfinished: bool,
     /// What the next routing starts from.
     start: Start,
+    /// What the routing started from that is being computed.
+    job_start: Start,
+    /// Counts configurations: a routing is for one of them.
+    generation: u64,
     /// Routings in a row that were thrown away because something changed meanwhile.
     stale_routings: u8,
 
@@ -215,7 +228,10 @@ impl SubnetManager {
             write_order: WriteOrder::Any,
             last_run: None,
             dirty: true,
+            unfinished: false,
             start: Start::Repair,
+            job_start: Start::Repair,
+            generation: 0,
             stale_routings: 0,
             wanted_sweep: None,
             suspects: BTreeSet::new(),
@@ -348,7 +364,7 @@ impl SubnetManager {
             .sweep
             .drain
             .as_ref()
-            .and_then(|(at, _)| *at)
+            .and_then(|drain| drain.from)
             .filter(|_| idle);
         [self.requester.deadline(), timer, drained]
             .into_iter()
@@ -495,11 +511,14 @@ impl SubnetManager {
                 self.unsure_ports.insert(p);
                 self.problem(ask.place(), ProblemKind::NoAnswer { attr: ask.attr() });
             }
-            Ask::SetSlToVl(p, _) | Ask::SetVlArb(p, _) => {
+            Ask::SetSlToVl(p, _) => {
+                self.map_not_taken(p, ProblemKind::NoAnswer { attr: ask.attr() });
+            }
+            Ask::SetVlArb(p, _) => {
                 self.lanes_not_taken(p, ProblemKind::NoAnswer { attr: ask.attr() });
             }
-            Ask::SetLft(n, _) => {
-                self.on_block_done(n, Err(ProblemKind::NoAnswer { attr: id::LFT }));
+            Ask::SetLft(n, block) => {
+                self.on_block_done(n, block, Err(ProblemKind::NoAnswer { attr: id::LFT }));
             }
         }
     }
@@ -530,6 +549,9 @@ impl SubnetManager {
         if routing(&cfg) != routing(&self.cfg) {
             self.start = self.start.max(Start::Engine);
             self.dirty = true;
+        }
+        if cfg != self.cfg {
+            self.generation += 1;
         }
         self.cfg = cfg;
         self.want_full();
@@ -598,8 +620,7 @@ impl SubnetManager {
         self.sweeps += 1;
         self.stage = Stage::Idle;
         self.timer = None;
-        self.job = None;
-        self.computed = None;
+        self.forget_job();
         self.sweep = Sweep {
             local,
             started: self.now,
@@ -625,6 +646,13 @@ impl SubnetManager {
     fn sm_lid(&self) -> Option<Lid> {
         let guid = self.subnet.port(self.subnet.local()?)?.guid;
         self.lids.get(&guid).map(|l| l.0)
+    }
+
+    /// A routing that is not wanted any more: the next one starts where it would have started.
+    fn forget_job(&mut self) {
+        if self.job.take().is_some() || self.computed.take().is_some() {
+            self.start = self.start.max(self.job_start);
+        }
     }
 
     fn on_computed(&mut self, computed: Computed) {

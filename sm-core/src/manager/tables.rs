@@ -1,23 +1,40 @@
 //! Writes forwarding tables: the blocks that differ, in an order in which no intermediate state loops or deadlocks.
 //!
 //! Which order that is, [`ferrosm_routing::transition`] has found together with the routes. Blocks of one stage go out
-//! at once; the next stage waits for all their answers.
+//! at once; the next stage waits until all of them are taken. Where packets are under way and lanes matter, the tables of
+//! lanes are such a stage too, the first. If somebody does not take what others wait for, those others are not written:
+//! the next sweep reads what is there, and plans from that.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use ferrosm_mad::attr::{SwitchInfo, id};
+use ferrosm_mad::attr::{LFT_BLOCK_LEN, SwitchInfo, id};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
+use ferrosm_mad::time::Instant;
+use ferrosm_routing::Lft;
 
 use super::SubnetManager;
 use super::ask::{Ask, PortStep};
+use crate::plan::lanes::LanePlan;
 use crate::plan::routes::{NodeTables, WriteOrder, blocks_to_write};
 use crate::report::{Phase, ProblemKind};
 use crate::subnet::{Node, NodeIdx, PortRef};
 
 /// Longest pause between dropping routes and writing those that replace them.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
+
+/// What follows when routes were dropped.
+#[derive(Debug)]
+pub(super) struct Drain {
+    /// Not before this moment; `None` until all that drops them is answered.
+    pub(super) from: Option<Instant>,
+    tables: NodeTables,
+    lanes: LanePlan,
+    /// The order of the tables' blocks; none where it does not matter.
+    stages: Vec<Vec<(NodeIdx, u16)>>,
+}
 
 /// 4.096 µs × 2^n (IBA 14.2.5.4); for ever where n is above 19.
 fn packet_life(code: u8) -> Duration {
@@ -38,12 +55,6 @@ impl SubnetManager {
             .max()
             .unwrap_or(Lid::NONE);
         self.enter(Phase::WriteTables);
-        let switches: Vec<NodeIdx> = self
-            .subnet
-            .nodes()
-            .filter(|(_, n)| n.is_switch())
-            .map(|(i, _)| i)
-            .collect();
         // With nobody behind it this SM's own port gets its address all the same.
         if let Some(own) = self.subnet.local()
             && !self.is_live(own)
@@ -51,10 +62,23 @@ impl SubnetManager {
         {
             self.ask(Ask::SetPort(own, PortStep::Params));
         }
-        self.write_lanes();
-        let staged = self.stages();
+        if self.write_lanes() && self.sweep.ordered {
+            self.sweep.tables_wait = true;
+        } else {
+            self.write_tables();
+        }
+    }
+
+    fn write_tables(&mut self) {
+        self.take_order();
+        let switches: Vec<NodeIdx> = self
+            .subnet
+            .nodes()
+            .filter(|(_, n)| n.is_switch())
+            .map(|(i, _)| i)
+            .collect();
         for n in switches {
-            self.write_switch(n, &staged);
+            self.write_switch(n);
             // An enhanced port 0 is configured with the other end ports.
             let port0 = PortRef::new(n, PortNum::ZERO);
             if Some(port0) != self.subnet.local()
@@ -66,15 +90,15 @@ impl SubnetManager {
         }
     }
 
-    /// Takes the order of writes over; returns what waits for others.
-    fn stages(&mut self) -> BTreeSet<(NodeIdx, u16)> {
+    /// Takes the order of writes over.
+    fn take_order(&mut self) {
         if let WriteOrder::Stages(stages) = core::mem::take(&mut self.write_order) {
             self.sweep.later = stages.into_iter().filter(|s| !s.is_empty()).collect();
         }
-        self.sweep.later.iter().flatten().copied().collect()
+        self.sweep.staged = self.sweep.later.iter().flatten().copied().collect();
     }
 
-    fn write_switch(&mut self, n: NodeIdx, staged: &BTreeSet<(NodeIdx, u16)>) {
+    fn write_switch(&mut self, n: NodeIdx) {
         let Some(node) = self.subnet.get(n) else {
             return;
         };
@@ -88,7 +112,7 @@ impl SubnetManager {
         }
         self.sweep.blocks_left.insert(n, blocks.len());
         for block in blocks {
-            if !staged.contains(&(n, block)) {
+            if !self.sweep.staged.contains(&(n, block)) {
                 self.ask(Ask::SetLft(n, block));
             }
         }
@@ -96,6 +120,18 @@ impl SubnetManager {
 
     /// All that was asked for is answered: the next stage of writes, the tables after a drain, or the links.
     pub(super) fn write_on(&mut self) {
+        // Whoever is gone forwards nothing.
+        let not_taken = self.sweep.not_taken.take();
+        if let Some(place) = not_taken.filter(|p| self.subnet.get(p.node).is_some()) {
+            self.stop_writing(place);
+            return;
+        }
+        if core::mem::take(&mut self.sweep.tables_wait) {
+            self.write_tables();
+            if !self.requester.is_idle() {
+                return;
+            }
+        }
         while let Some(stage) = self.sweep.later.pop_front() {
             let asks: Vec<Ask> = stage
                 .into_iter()
@@ -107,40 +143,87 @@ impl SubnetManager {
                 return;
             }
         }
-        let Some((from, after)) = self.sweep.drain.take() else {
+        let Some(mut drain) = self.sweep.drain.take() else {
             self.begin_arming();
             return;
         };
         // What is on its way to a LID that is dropped is gone when no packet of now is left in a switch.
         let life = packet_life(self.cfg.packet_life_time).min(DRAIN_MAX);
-        let from = from.unwrap_or(self.now + life);
+        let from = *drain.from.get_or_insert(self.now + life);
         if self.now < from {
-            self.sweep.drain = Some((Some(from), after));
+            self.sweep.drain = Some(drain);
             return;
         }
         self.sweep.blocks_failed.clear();
-        for (n, lft) in after {
-            if let Some(node) = self.subnet.get_mut(n) {
-                node.wanted = Some(lft);
-            }
-        }
+        self.lanes = Some(drain.lanes);
+        self.write_order = WriteOrder::Stages(drain.stages);
+        self.want(drain.tables);
         self.begin_writing();
     }
 
+    /// What others wait for was not taken: they are not written. Nothing loops or deadlocks as it is; links are armed, and
+    /// the next sweep plans from what is there.
+    fn stop_writing(&mut self, place: PortRef) {
+        let sweep = &mut self.sweep;
+        let waiting: BTreeSet<(NodeIdx, u16)> = sweep.later.drain(..).flatten().collect();
+        let dropped = sweep.drain.take().is_some();
+        let lanes = core::mem::take(&mut sweep.tables_wait);
+        for (n, _) in core::mem::take(&mut sweep.blocks_left) {
+            let failed = sweep.blocks_failed.contains(&n);
+            if let Some(node) = self.subnet.get_mut(n) {
+                node.installed = match (&node.installed, &node.wanted) {
+                    (Some(was), Some(is)) if !failed => {
+                        let mut blocks = waiting.range((n, 0)..=(n, u16::MAX)).peekable();
+                        let there = if blocks.peek().is_none() {
+                            Arc::clone(is)
+                        } else {
+                            Arc::new(mixed(was, is, blocks.map(|(_, block)| *block)))
+                        };
+                        Some(there)
+                    }
+                    _ => None,
+                };
+            }
+        }
+        let what = if lanes || dropped {
+            "forwarding tables".to_owned()
+        } else {
+            format!("{} blocks of forwarding tables", waiting.len())
+        };
+        let place = self.subnet.describe(place);
+        let note = format!(
+            "{what} are not written in this sweep, because {place} did not take what has to come before"
+        );
+        self.sweep.report.engine_notes.push(note);
+        self.unfinished = true;
+        self.begin_arming();
+    }
+
     /// What is to be in the tables in the end, and in which order it gets there.
-    pub(super) fn want_tables(&mut self, tables: NodeTables, order: WriteOrder) {
-        let first = match order {
-            WriteOrder::Drain(interim) => {
-                self.sweep.drain = Some((None, tables));
-                self.write_order = WriteOrder::Any;
-                interim
+    pub(super) fn want_tables(&mut self, tables: NodeTables, lanes: LanePlan, order: WriteOrder) {
+        self.write_order = WriteOrder::Any;
+        match order {
+            WriteOrder::Drain { first, then } => {
+                self.sweep.ordered = true;
+                self.sweep.drain = Some(Drain {
+                    from: None,
+                    tables,
+                    lanes,
+                    stages: then,
+                });
+                self.want(first);
             }
             order @ (WriteOrder::Any | WriteOrder::Stages(_)) => {
+                self.sweep.ordered |= matches!(order, WriteOrder::Stages(_));
                 self.write_order = order;
-                tables
+                self.lanes = Some(lanes);
+                self.want(tables);
             }
-        };
-        for (n, lft) in first {
+        }
+    }
+
+    fn want(&mut self, tables: NodeTables) {
+        for (n, lft) in tables {
             if let Some(node) = self.subnet.get_mut(n) {
                 node.wanted = Some(lft);
             }
@@ -162,15 +245,24 @@ impl SubnetManager {
                 status,
             })
         };
-        self.on_block_done(n, outcome);
+        self.on_block_done(n, block, outcome);
     }
 
     /// Counts a block; after the last one the switch may use the table.
-    pub(super) fn on_block_done(&mut self, n: NodeIdx, outcome: Result<(), ProblemKind>) {
+    pub(super) fn on_block_done(
+        &mut self,
+        n: NodeIdx,
+        block: u16,
+        outcome: Result<(), ProblemKind>,
+    ) {
         if let Err(kind) = outcome {
+            let place = PortRef::new(n, PortNum::ZERO);
+            if self.sweep.drain.is_some() || self.sweep.staged.contains(&(n, block)) {
+                self.sweep.not_taken = Some(place);
+            }
             self.sweep.blocks_failed.insert(n);
             self.unsure.insert(n);
-            self.problem(Some(PortRef::new(n, PortNum::ZERO)), kind);
+            self.problem(Some(place), kind);
         }
         let Some(left) = self.sweep.blocks_left.get_mut(&n) else {
             return;
@@ -223,4 +315,18 @@ impl SubnetManager {
             self.want_local();
         }
     }
+}
+
+/// A table with these blocks as they were.
+fn mixed(was: &Lft, is: &Lft, blocks: impl Iterator<Item = u16>) -> Lft {
+    let len = was.entries().len().max(is.entries().len());
+    let mut entries = is.entries().to_vec();
+    entries.resize(len, PortNum::DROP.raw());
+    for block in blocks {
+        let first = usize::from(block) * LFT_BLOCK_LEN;
+        for (entry, was) in entries.iter_mut().skip(first).zip(was.block(block)) {
+            *entry = was;
+        }
+    }
+    Lft::from_entries(entries)
 }

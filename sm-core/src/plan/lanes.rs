@@ -3,6 +3,7 @@
 //! Pure: from the routing in force to bytes. Who has which already, and writing them, is the manager's. Where a routing
 //! keeps to one lane nothing is wanted: SL 0 travels on VL 0 on every device that was never told otherwise (rule 13.1).
 
+use core::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{CapMask, SlToVl, VlArb, VlArbEntry};
@@ -11,7 +12,7 @@ use ferrosm_routing::{DATA_VLS_MAX, LastRun, SwitchIdx};
 
 use super::ports::{self, PortKind};
 use crate::config::SmConfig;
-use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
+use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
 
 /// Share of each lane, in units of 64 bytes: lanes are there against deadlocks, and none is better than another.
 const WEIGHT: u8 = 64;
@@ -55,15 +56,17 @@ impl MapAt {
 /// Lanes of the routing in force, by node.
 #[derive(Debug, Clone)]
 pub struct LanePlan {
-    run: Arc<LastRun>,
+    /// Tells plans apart.
+    id: u64,
+    pub(super) run: Arc<LastRun>,
     /// By the small number of a node.
     switches: Vec<Option<(NodeIdx, SwitchIdx)>>,
 }
 
 impl LanePlan {
-    /// From a run, and the node of each of its switches.
+    /// From a run, and the node of each of its switches; `id` is another one for each.
     #[must_use]
-    pub fn new(run: Arc<LastRun>, nodes: &[NodeIdx]) -> Self {
+    pub fn new(id: u64, run: Arc<LastRun>, nodes: &[NodeIdx]) -> Self {
         let mut switches = Vec::new();
         for (n, s) in nodes.iter().zip(run.topo.switches()) {
             if switches.len() <= n.index() {
@@ -71,7 +74,25 @@ impl LanePlan {
             }
             switches[n.index()] = Some((*n, s));
         }
-        Self { run, switches }
+        Self { id, run, switches }
+    }
+
+    /// Stands for "the tables of this node by this plan": they change only if it does.
+    #[must_use]
+    pub fn fingerprint(&self, subnet: &Subnet, n: NodeIdx, cfg: &SmConfig) -> u64 {
+        let mut h = rustc_hash::FxHasher::default();
+        self.id.hash(&mut h);
+        if let Some(node) = subnet.get(n) {
+            node.plain_sl_to_vl.hash(&mut h);
+            for port in node.physical_ports() {
+                let p = PortRef::new(n, port);
+                let live = node.ports.get(port.index()).is_some_and(Port::is_up);
+                if live && subnet.peer(p).is_some() {
+                    (port, operated_vls(subnet, p, cfg)).hash(&mut h);
+                }
+            }
+        }
+        h.finish()
     }
 
     /// Whether nothing is to be written.
@@ -80,7 +101,7 @@ impl LanePlan {
         self.run.routing.lanes.is_single()
     }
 
-    fn switch(&self, n: NodeIdx) -> Option<SwitchIdx> {
+    pub(super) fn switch(&self, n: NodeIdx) -> Option<SwitchIdx> {
         let (node, s) = self.switches.get(n.index()).copied().flatten()?;
         (node == n).then_some(s)
     }
@@ -166,7 +187,7 @@ impl LanePlan {
         let Some(info) = node
             .ports
             .get(p.port.index())
-            .map(crate::subnet::Port::info)
+            .map(Port::info)
         else {
             return Vec::new();
         };

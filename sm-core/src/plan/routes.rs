@@ -10,7 +10,8 @@ use ferrosm_routing::{
 };
 
 use super::hints::{self, Places};
-use super::lanes::operated_vls;
+use super::change::LaneChange;
+use super::lanes::{LanePlan, operated_vls};
 use super::lids::LidPlan;
 use crate::config::SmConfig;
 use crate::subnet::{NodeIdx, Subnet};
@@ -26,8 +27,10 @@ pub struct Job {
     pub previous: Previous,
     /// The same, for the order of writes.
     pub installed: Vec<Option<Arc<Lft>>>,
-    /// The routing in force.
-    pub before: Option<Arc<LastRun>>,
+    /// Lanes of the routing in force.
+    pub lanes_before: Option<LanePlan>,
+    /// The configuration that it is for.
+    pub generation: u64,
     /// Engines in the order in which they are tried.
     pub engines: Vec<String>,
     /// Data VLs that may be used.
@@ -46,6 +49,8 @@ pub struct Job {
 pub struct Computed {
     /// The job's.
     pub id: u64,
+    /// The job's.
+    pub generation: u64,
     /// Proven tables, or why no engine could do it.
     pub result: Result<Routes, String>,
     /// The switch that each table is for.
@@ -61,6 +66,8 @@ pub struct Routes {
     pub proof: Proof,
     /// How to get there from what is installed.
     pub order: WriteOrder,
+    /// Packets are under way and lanes matter: SLtoVLMappingTables are there before forwarding tables are written.
+    pub lanes_first: bool,
     /// What the engine says of its work, and why engines before it were refused.
     pub notes: Vec<String>,
 }
@@ -88,8 +95,13 @@ pub enum WriteOrder {
     Any,
     /// Blocks of forwarding tables, stage after stage; blocks that are not named do not matter.
     Stages(Vec<Vec<(NodeIdx, u16)>>),
-    /// These tables first, which drop what changes; then, after a pause, the tables themselves.
-    Drain(NodeTables),
+    /// These tables first, which drop what changes; then, after a pause, tables of lanes, and the tables themselves.
+    Drain {
+        /// What drops.
+        first: NodeTables,
+        /// Blocks of the tables themselves, as in [`Self::Stages`]; none: in any order.
+        then: Vec<Vec<(NodeIdx, u16)>>,
+    },
 }
 
 impl Job {
@@ -174,7 +186,6 @@ impl Job {
             .map(|(run, _)| Arc::clone(run));
         let (hints, remarks) = hints::resolve(&cfg.hints, &places);
         let installed = previous.lfts.clone();
-        let before = last.map(|(run, _)| Arc::clone(run));
         match start {
             Start::Repair => {}
             Start::Engine => previous.last = None,
@@ -185,7 +196,8 @@ impl Job {
             topology: Arc::new(builder.build()),
             previous,
             installed,
-            before,
+            lanes_before: None,
+            generation: 0,
             engines: cfg.engines.clone(),
             vls: cfg.routing_vls,
             hints,
@@ -212,13 +224,15 @@ impl Job {
             Some((routing, proof)) => {
                 notes.extend(self.remarks.iter().cloned());
                 notes.extend(routing.notes.iter().cloned());
-                let order = self.order_of_writes(&routing, &mut notes);
-                if self.changes_lanes(&routing) {
-                    notes.push(
-                        "service levels of paths change: connections that are up keep theirs until they ask again"
-                            .to_owned(),
-                    );
-                }
+                let live = self.is_live();
+                let order = if live {
+                    self.order_of_writes(&routing, &mut notes)
+                } else {
+                    WriteOrder::Any
+                };
+                let before = self.lanes_before.as_ref();
+                let had_lanes = before.is_some_and(|before| !before.is_single());
+                let lanes_first = live && (had_lanes || !routing.lanes.is_single());
                 let topo = Arc::clone(&self.topology);
                 let before = self.previous.last.as_ref().filter(|_| selection.repaired);
                 let busiest = before.map_or(proof.max_load, |last| last.busiest);
@@ -231,61 +245,124 @@ impl Job {
                     run: Arc::new(run),
                     proof,
                     order,
+                    lanes_first,
                     notes,
                 })
             }
         };
         Computed {
             id: self.id,
+            generation: self.generation,
             result,
             nodes: self.nodes.clone(),
         }
     }
 
+    /// Whether any switch forwards anything.
+    fn is_live(&self) -> bool {
+        let lives = |lft: &Arc<Lft>| lft.entries().iter().any(|p| *p != PortNum::DROP.raw());
+        self.installed.iter().flatten().any(lives)
+    }
+
     /// In which order the tables can take the place of those that are installed.
     fn order_of_writes(&self, routing: &Routing, notes: &mut Vec<String>) -> WriteOrder {
-        let lives = |lft: &Arc<Lft>| lft.entries().iter().any(|p| *p != PortNum::DROP.raw());
-        if !self.installed.iter().flatten().any(lives) {
-            return WriteOrder::Any;
-        }
+        let drained = self.drained_for_lanes(routing, notes);
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
-        match transition::plan(
+        let here = |(s, block)| Some((node(s)?, block));
+        let names = |tables: Vec<Arc<Lft>>| self.nodes.iter().copied().zip(tables).collect();
+        let was: Vec<Option<Arc<Lft>>> = match &drained {
+            Some(tables) => tables.iter().cloned().map(Some).collect(),
+            None => self.installed.clone(),
+        };
+        let (tables, lanes) = (&routing.tables, &routing.lanes);
+        let stages: Vec<Vec<(NodeIdx, u16)>> = match transition::plan(
             &self.topology,
-            &self.installed,
-            &routing.tables,
-            &routing.lanes,
+            &was,
+            tables,
+            lanes,
         ) {
-            Transition::AnyOrder => WriteOrder::Any,
+            Transition::AnyOrder => Vec::new(),
             Transition::Stages(stages) => {
                 notes.push(format!(
-                    "tables are written in {} stages, because some old entries and some new ones do not go together",
-                    stages.len()
-                ));
-                let here = |(s, block)| Some((node(s)?, block));
+                        "tables are written in {} stages, because some old entries and some new ones do not go together",
+                        stages.len()
+                    ));
                 let stages = stages.into_iter();
-                WriteOrder::Stages(
-                    stages
-                        .map(|stage| stage.into_iter().filter_map(here).collect())
-                        .collect(),
-                )
+                stages
+                    .map(|stage| stage.into_iter().filter_map(here).collect())
+                    .collect()
             }
             Transition::Drain { first, conflict } => {
                 notes.push(format!(
-                    "routes that change are dropped before they are written anew, because in between {}",
-                    conflict.describe(&|s| self.name(s))
-                ));
-                WriteOrder::Drain(self.nodes.iter().copied().zip(first).collect())
+                        "routes that change are dropped before they are written anew, because in between {}",
+                        conflict.describe(&|s| self.name(s))
+                    ));
+                return WriteOrder::Drain {
+                    first: names(first),
+                    then: Vec::new(),
+                };
             }
+        };
+        match drained {
+            Some(first) => WriteOrder::Drain {
+                first: names(first),
+                then: stages,
+            },
+            None if stages.is_empty() => WriteOrder::Any,
+            None => WriteOrder::Stages(stages),
         }
     }
 
-    /// Whether packets of connections that are up have another SL than new path records would give them.
-    fn changes_lanes(&self, routing: &Routing) -> bool {
-        self.before.as_ref().is_some_and(|before| {
-            let (was, is) = (&before.routing.lanes, &routing.lanes);
-            // LIDs that came make tables longer, which changes nobody's SL.
-            was.vls != is.vls || was.sl2vl != is.sl2vl || !was.path_sl.agrees_with(&is.path_sl)
-        })
+    /// Where lanes change under packets: the installed tables without the routes of these packets. Then no packet that
+    /// began on old lanes is under way when the new ones come.
+    fn drained_for_lanes(
+        &self,
+        routing: &Routing,
+        notes: &mut Vec<String>,
+    ) -> Option<Vec<Arc<Lft>>> {
+        let before = self.lanes_before.as_ref()?;
+        let change = before.change_to(&self.topology, &self.nodes, &routing.lanes);
+        let lids: Vec<Lid> = match change {
+            LaneChange::None => return None,
+            LaneChange::Unused => {
+                notes.push("lanes that no path used are set up before routes take them".to_owned());
+                return None;
+            }
+            LaneChange::Paths(lids) => lids,
+            LaneChange::Maps => {
+                let all = self.topology.destinations().iter();
+                all.map(|d| d.lid).collect()
+            }
+        };
+        let known = |lid: &Lid| {
+            let mut tables = self.installed.iter().flatten();
+            tables.any(|lft| lft.get(*lid) != PortNum::DROP)
+        };
+        let lids: Vec<Lid> = lids.into_iter().filter(known).collect();
+        if lids.is_empty() {
+            return None;
+        }
+        notes.push(format!(
+            "routes to {} LIDs are dropped while their lanes change",
+            lids.len()
+        ));
+        notes.push(
+            "service levels of paths change: connections that are up keep theirs until they ask again"
+                .to_owned(),
+        );
+        let tables = self.installed.iter().zip(&routing.tables);
+        Some(
+            tables
+                .map(|(was, is)| {
+                    // What is not known is taken to be what will be there.
+                    let mut lft = Lft::clone(was.as_ref().unwrap_or(is));
+                    for lid in &lids {
+                        lft.set(*lid, PortNum::DROP);
+                    }
+                    Arc::new(lft)
+                })
+                .collect(),
+        )
     }
 
     fn refusal(&self, refused: &Refused) -> String {

@@ -11,7 +11,7 @@ use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use petgraph::stable_graph::{EdgeIndex, NodeIndex, StableUnGraph};
 use rustc_hash::FxHashMap;
 
-pub use node::{Node, Port};
+pub use node::{LeftLanes, Node, Port};
 
 /// A node of the subnet. It names one stay of one node: once that was removed it names nothing, also where its place was
 /// taken by another node. So whatever is kept of a node, late answers included, can never mean a different one.

@@ -36,6 +36,10 @@ pub struct Node {
     pub wanted: Option<Arc<Lft>>,
     /// SLtoVLMappingTables that this SM has written.
     pub sl_to_vl: BTreeMap<MapAt, [u8; 8]>,
+    /// What its tables of lanes may hold that this SM did not write.
+    pub left_lanes: LeftLanes,
+    /// What stands for its tables of lanes when all of them were there ([`crate::plan::lanes::LanePlan::fingerprint`]).
+    pub lanes_checked: Option<u64>,
     /// It refused the short forms of them.
     pub plain_sl_to_vl: bool,
     /// Its place in the order that the wanted table was made with, if the engine has one.
@@ -46,6 +50,17 @@ pub struct Node {
     pub(super) stay: u32,
     /// Whether `description` is what the node says now.
     pub described: bool,
+}
+
+/// What a device's tables of lanes may hold that this SM did not write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftLanes {
+    /// Nobody has looked yet.
+    Unknown,
+    /// What it woke up with: SL 0 travels on VL 0.
+    AsWoken,
+    /// Whatever another SM has written.
+    Foreign,
 }
 
 /// A port.
@@ -143,6 +158,8 @@ impl Node {
             installed: None,
             wanted: None,
             sl_to_vl: BTreeMap::new(),
+            left_lanes: LeftLanes::Unknown,
+            lanes_checked: None,
             plain_sl_to_vl: false,
             order: None,
             seen: 0,
@@ -165,6 +182,8 @@ impl Node {
     pub fn forget_tables(&mut self) {
         self.installed = None;
         self.sl_to_vl.clear();
+        self.left_lanes = LeftLanes::Unknown;
+        self.lanes_checked = None;
         self.ports.iter_mut().for_each(|p| p.vl_arbitration.clear());
     }
 

@@ -1,0 +1,171 @@
+//! What another routing's lanes mean for packets that are under way on those of the routing in force.
+//!
+//! Pure. A packet keeps its SL, and takes at each switch the VL that the table there gives at that moment. So nothing
+//! happens to it as long as the VLs of the SLs in use stay, wherever other SLs are mapped to.
+
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::lanes::SLS;
+use ferrosm_routing::{Lanes, PathSl, Sl2Vl, SwitchIdx, Topology};
+
+use super::lanes::LanePlan;
+use crate::subnet::NodeIdx;
+
+/// What changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LaneChange {
+    /// Nothing.
+    None,
+    /// Tables, but only for SLs that no path has had.
+    Unused,
+    /// SLs of paths to these LIDs, ascending; and tables for SLs that no path has had, perhaps.
+    Paths(Vec<Lid>),
+    /// The VL of an SL that paths have had: packets would begin on one lane and go on on another.
+    Maps,
+}
+
+impl LanePlan {
+    /// What becomes of this plan's packets with other lanes for the switches `nodes` of `topo`.
+    #[must_use]
+    pub fn change_to(&self, topo: &Topology, nodes: &[NodeIdx], lanes: &Lanes) -> LaneChange {
+        let switches = nodes.iter().zip(topo.switches());
+        let pairs: Vec<(SwitchIdx, SwitchIdx)> = switches
+            .filter_map(|(n, is)| Some((self.switch(*n)?, is)))
+            .collect();
+        Both {
+            was: (&self.run.topo, &self.run.routing.lanes),
+            is: (topo, lanes),
+            pairs,
+        }
+        .change()
+    }
+}
+
+/// Two routings' graphs and lanes, and the switches of both.
+struct Both<'a> {
+    was: (&'a Topology, &'a Lanes),
+    is: (&'a Topology, &'a Lanes),
+    pairs: Vec<(SwitchIdx, SwitchIdx)>,
+}
+
+impl Both<'_> {
+    fn change(&self) -> LaneChange {
+        let (was, is) = (self.was.1, self.is.1);
+        if was.is_single() && is.is_single() {
+            return LaneChange::None;
+        }
+        if self.maps_differ(used_sls(&was.path_sl)) {
+            return LaneChange::Maps;
+        }
+        let lids = self.moved();
+        if !lids.is_empty() {
+            LaneChange::Paths(lids)
+        } else if was.vls == is.vls && was.sl2vl == is.sl2vl {
+            LaneChange::None
+        } else {
+            LaneChange::Unused
+        }
+    }
+
+    /// LIDs to which packets from some switch get another SL.
+    fn moved(&self) -> Vec<Lid> {
+        let (was, is) = (self.was.1, self.is.1);
+        if let (PathSl::Uniform(a), PathSl::Uniform(b)) = (&was.path_sl, &is.path_sl)
+            && a == b
+        {
+            return Vec::new();
+        }
+        let before = self.was.0.destinations();
+        let moved = self.is.0.destinations().iter().filter(|d| {
+            let Ok(old) = before.binary_search_by_key(&d.lid, |old| old.lid) else {
+                return false;
+            };
+            let old = &before[old];
+            let mut pairs = self.pairs.iter();
+            pairs.any(|&(from_was, from_is)| was.sl(from_was, old) != is.sl(from_is, d))
+        });
+        moved.map(|d| d.lid).collect()
+    }
+
+    /// Whether an SL of the mask is on another VL somewhere on its way between switches. The last hop does not count:
+    /// whoever waits there is waited for by nobody's buffers.
+    fn maps_differ(&self, used: u16) -> bool {
+        let ((old, was), (topo, is)) = (self.was, self.is);
+        let sls: Vec<usize> = (0..SLS).filter(|sl| used >> sl & 1 == 1).collect();
+        if let (Sl2Vl::Modulo, Sl2Vl::Modulo) = (&was.sl2vl, &is.sl2vl) {
+            let on = |lanes: &Lanes, sl: usize| sl % usize::from(lanes.vls.max(1));
+            return sls.iter().any(|&sl| on(was, sl) != on(is, sl));
+        }
+        self.pairs.iter().any(|&(s_was, s_is)| {
+            let cabled = |p: &PortNum| {
+                topo.neighbor(s_is, *p).is_some() && old.neighbor(s_was, *p).is_some()
+            };
+            let ports = topo.num_ports(s_is).min(old.num_ports(s_was));
+            let mut outputs = (1..=ports).map(PortNum).filter(cabled);
+            outputs.any(|output| {
+                (0..=ports).map(PortNum).any(|input| {
+                    let a = was.map(old, s_was, input, output);
+                    let b = is.map(topo, s_is, input, output);
+                    sls.iter().any(|&sl| a[sl] != b[sl])
+                })
+            })
+        })
+    }
+}
+
+/// SLs that any path may have, one bit each.
+fn used_sls(path_sl: &PathSl) -> u16 {
+    let bit = |sl: &u8| 1u16 << (usize::from(*sl) % SLS);
+    let all = |sls: &[u8]| sls.iter().map(bit).fold(0, |a, b| a | b);
+    match path_sl {
+        PathSl::Uniform(sl) => bit(sl),
+        // Where tables are silent it is SL 0.
+        PathSl::ByLid(sls) => 1 | all(sls),
+        PathSl::BySwitches(rows) | PathSl::BySwitchAndLid(rows) => {
+            rows.iter().map(|row| all(row)).fold(1, |a, b| a | b)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ferrosm_routing::TopologyBuilder;
+
+    use super::*;
+
+    /// Two switches with a host each, and the same with other lanes.
+    fn change(was: &Lanes, is: &Lanes) -> LaneChange {
+        let mut b = TopologyBuilder::new();
+        let (x, y) = (b.switch(4, Lid(1)), b.switch(4, Lid(2)));
+        b.link((x, PortNum(1)), (y, PortNum(1)));
+        b.end_port((x, PortNum(2)), Lid(3), 1);
+        b.end_port((y, PortNum(2)), Lid(4), 1);
+        let topo = b.build();
+        let both = Both {
+            was: (&topo, was),
+            is: (&topo, is),
+            pairs: vec![(x, x), (y, y)],
+        };
+        both.change()
+    }
+
+    #[test]
+    fn what_packets_notice_of_other_lanes() {
+        let one = Lanes::single();
+        let lanes = |vls, to_4| {
+            Lanes::modulo(
+                vls,
+                PathSl::ByLid(Arc::from([0u8, 0, 0, 0, to_4].as_slice())),
+            )
+        };
+        assert_eq!(change(&one, &one), LaneChange::None);
+        // From one lane to two: SL 0 stays on VL 0.
+        assert_eq!(change(&one, &lanes(2, 0)), LaneChange::Unused);
+        assert_eq!(change(&one, &lanes(2, 1)), LaneChange::Paths(vec![Lid(4)]));
+        assert_eq!(change(&lanes(2, 1), &lanes(2, 1)), LaneChange::None);
+        // SL 1 was on VL 1.
+        assert_eq!(change(&lanes(2, 1), &one), LaneChange::Maps);
+        assert_eq!(change(&lanes(2, 1), &lanes(3, 1)), LaneChange::Unused);
+    }
+}

@@ -1,0 +1,259 @@
+//! The order of writes: what others wait for comes first, a job is for the configuration that it was made for, and while
+//! routes and lanes are exchanged nothing can loop or deadlock. The oracle looks after each table that is written.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ferrosm_core::plan::routes::WriteOrder;
+use ferrosm_core::{Input, NodeIdx, Phase, SmConfig};
+use ferrosm_mad::attr::id;
+use ferrosm_mad::mad::Status;
+use ferrosm_sim::faults::Faults;
+use ferrosm_sim::net::Event;
+use ferrosm_sim::oracle::{Lost, Violation, judge_fabric};
+use ferrosm_tests::simulated::{Lab, Sm};
+
+fn with(engine: &str, vls: u8) -> SmConfig {
+    SmConfig {
+        engines: vec![engine.to_owned(), "no_fallback".to_owned()],
+        routing_vls: vls,
+        ..SmConfig::default()
+    }
+}
+
+fn brought_up(spec: &str, engine: &str, vls: u8) -> Lab {
+    let mut lab = Lab::with(spec, 7, with(engine, vls));
+    let report = lab.next_sweep(600);
+    assert!(report.is_clean(), "{spec} {engine}: {report:?}");
+    assert_eq!(report.engine, engine, "{spec}");
+    lab
+}
+
+fn command(lab: &mut Lab, input: Input) {
+    let sm = lab.sm;
+    lab.world
+        .with_manager(sm, |m, now| m.command(input, now))
+        .expect("our manager");
+}
+
+fn set_slow(lab: &mut Lab, slow: bool) {
+    let sm = lab.sm;
+    lab.world
+        .with_manager(sm, |m, _| m.slow_jobs = slow)
+        .expect("our manager");
+}
+
+fn answer(lab: &mut Lab) {
+    let sm = lab.sm;
+    lab.world.with_manager(sm, Sm::answer).expect("our manager");
+}
+
+fn config(lab: &mut Lab, engine: &str, vls: u8) {
+    command(lab, Input::Config(Box::new(with(engine, vls))));
+}
+
+/// The switch of the simulation that is a node of the manager.
+fn switch_of(lab: &Lab, n: NodeIdx) -> usize {
+    let node = lab.manager().core().subnet().get(n).expect("a node");
+    (0..lab.spec.nodes.len())
+        .find(|i| lab.world.fabric().node_guid(*i) == node.info.node_guid)
+        .expect("the switch is in the fabric")
+}
+
+type Stages = Vec<Vec<(NodeIdx, u16)>>;
+
+/// A fabric whose next tables, which wait to be handed in, have to be written in stages.
+fn about_to_write(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages)> {
+    let mut lab = brought_up(spec, from, 1);
+    set_slow(&mut lab, true);
+    config(&mut lab, to, 1);
+    lab.until("a job", 60, |lab| !lab.manager().held.is_empty());
+    let held = &lab.manager().held[0];
+    let Ok(routes) = &held.result else {
+        return None;
+    };
+    let stages = match &routes.order {
+        WriteOrder::Stages(stages) if stages.len() > 1 => stages.clone(),
+        WriteOrder::Any | WriteOrder::Drain { .. } | WriteOrder::Stages(_) => return None,
+    };
+    set_slow(&mut lab, false);
+    Some((lab, stages))
+}
+
+/// A switch refuses a block of the first stage: no block of a later one goes to anybody, the report says so, and when the
+/// switch takes blocks again the next sweep writes the rest.
+#[test]
+fn a_refused_block_holds_back_later_stages() {
+    let mut found = 0;
+    for (spec, from, to) in [
+        ("fat-tree:4", "minhop", "updn"),
+        ("fat-tree:6", "minhop", "ftree"),
+        ("fat-tree:6", "minhop", "dmodc"),
+        ("fat-tree2:16,10,8", "minhop", "updn"),
+        ("fat-tree:6", "ftree", "nue"),
+    ] {
+        for fault in [Faults::refusing(Status::BAD_FIELD), Faults::HUNG] {
+            let Some((mut lab, stages)) = about_to_write(spec, from, to) else {
+                break;
+            };
+            found += 1;
+            let what = format!("{spec} from {from} to {to}, {} stages", stages.len());
+            let bad = stages[0][0].0;
+            let later: Vec<(usize, u16)> = stages[1..]
+                .iter()
+                .flatten()
+                .map(|(n, block)| (switch_of(&lab, *n), *block))
+                .collect();
+            let blocks = |lab: &Lab| -> Vec<[u8; 64]> {
+                let block =
+                    |(s, b): &(usize, u16)| lab.world.fabric().lft_block(*s, usize::from(*b));
+                later.iter().map(block).collect()
+            };
+            let before = blocks(&lab);
+            let bad = switch_of(&lab, bad);
+            lab.world.set_node_faults(bad, Some(fault));
+            answer(&mut lab);
+            let report = lab.next_sweep(60);
+            assert!(!report.is_clean(), "{what}: {report:?}");
+            let told = report
+                .engine_notes
+                .iter()
+                .any(|n| n.contains("did not take"));
+            assert!(told, "{what}: {:?}", report.engine_notes);
+            assert!(blocks(&lab) == before, "{what}: a later stage was written");
+            lab.assert_good();
+            lab.world.set_node_faults(bad, None);
+            lab.until("all is written", 120, |lab| {
+                let last = lab.manager().core().last_report();
+                last.is_some_and(|r| r.is_clean() && r.engine == to)
+            });
+            lab.assert_good();
+            assert!(blocks(&lab) != before, "{what}");
+        }
+    }
+    assert!(found >= 4, "{found} changes in stages prove little");
+}
+
+/// A routing that was computed for an old configuration is not installed, also where the fabric has changed too often to
+/// wait for a routing of its own.
+#[test]
+fn a_job_of_another_configuration_is_never_installed() {
+    let mut lab = brought_up("torus:4,4,1", "updn", 1);
+    set_slow(&mut lab, true);
+    command(&mut lab, Input::Rebalance);
+    lab.until("a job", 60, |lab| !lab.manager().held.is_empty());
+    for _ in 0..3 {
+        command(&mut lab, Input::Rebalance);
+        answer(&mut lab);
+        assert_eq!(lab.manager().held.len(), 1, "stale: another job");
+    }
+    config(&mut lab, "dnup", 1);
+    answer(&mut lab);
+    lab.world.run_for(Duration::from_secs(1));
+    assert_eq!(lab.manager().core().phase(), Phase::Route);
+    assert_eq!(lab.manager().held.len(), 1, "a job for the new one");
+    set_slow(&mut lab, false);
+    answer(&mut lab);
+    let report = lab.next_sweep(60);
+    assert_eq!(report.engine, "dnup");
+    assert!(report.is_clean(), "{report:?}");
+}
+
+/// From one engine's lanes to another's, and after cables are lost and gained: after each table that is written no packet
+/// can go round, and no channels wait for each other, on the SLs that paths have at that moment.
+#[test]
+fn nothing_deadlocks_while_lanes_change() {
+    for (spec, engines) in [
+        (
+            "torus:4,4,1",
+            ["updn:1", "dfsssp:8", "lash:8", "nue:4", "updn:1"],
+        ),
+        (
+            "torus:5,4,1,2",
+            ["torus-2QoS:8", "dfsssp:4", "dor:8", "dfsssp:8", "lash:4"],
+        ),
+        (
+            "dragonfly:3,4,1,2",
+            ["dfsssp:8", "nue:2", "lash:8", "updn:1", "dfsssp:3"],
+        ),
+    ] {
+        let name = |e: &str| {
+            let (engine, vls) = e.split_once(':').expect("engine and VLs");
+            (engine.to_owned(), vls.parse::<u8>().expect("a number"))
+        };
+        let (first, vls) = name(engines[0]);
+        let mut lab = brought_up(spec, &first, vls);
+        let written = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&written);
+        lab.world.observe(move |e| {
+            let attr = e.mad.attr_id();
+            if matches!(e.event, Event::Sent)
+                && e.mad.method().is_response()
+                && (attr == id::LFT || attr == id::SL_TO_VL)
+            {
+                flag.store(true, Ordering::Relaxed);
+            }
+        });
+        let mut looks = 0;
+        for engine in &engines[1..] {
+            let (engine, vls) = name(engine);
+            let what = format!("{spec} to {engine} with {vls}");
+            config(&mut lab, &engine, vls);
+            watched(&mut lab, &what, &written, &mut looks, |lab| {
+                let last = lab.manager().core().last_report();
+                last.is_some_and(|r| r.is_clean() && r.engine == engine)
+            });
+            lab.assert_good();
+            let cable = lab.spare_cable(1);
+            for cut in [true, false] {
+                let what = format!("{what}, a cable less {cut}");
+                let before = lab.manager().reports().len();
+                let fabric = lab.world.fabric_mut();
+                if cut {
+                    fabric.cut(cable).expect("a cable");
+                } else {
+                    fabric.restore(cable).expect("a cable");
+                }
+                watched(&mut lab, &what, &written, &mut looks, |lab| {
+                    let reports = lab.manager().reports();
+                    reports.len() > before && reports.last().is_some_and(|r| r.is_clean())
+                });
+                lab.until_good(60);
+            }
+        }
+        assert!(looks > 100, "{spec}: {looks} looks prove little");
+    }
+}
+
+/// Goes on until `done` and looks whenever a table was written.
+fn watched(
+    lab: &mut Lab,
+    what: &str,
+    written: &AtomicBool,
+    looks: &mut usize,
+    done: impl Fn(&Lab) -> bool,
+) {
+    let deadline = lab.world.now() + Duration::from_secs(120);
+    while !done(lab) {
+        let now = lab.world.step().expect("something goes on");
+        assert!(now <= deadline, "{what}: not within 120 s");
+        if written.swap(false, Ordering::Relaxed) {
+            *looks += 1;
+            let verdict = judge_fabric(lab.world.fabric(), &lab.expect());
+            for v in &verdict.violations {
+                let loops = matches!(
+                    v,
+                    Violation::Undelivered {
+                        why: Lost::Loop(_),
+                        ..
+                    }
+                );
+                let bad = loops || matches!(v, Violation::CreditLoop(_));
+                assert!(!bad, "{what}: {v}");
+            }
+        }
+    }
+}
