@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
+use crate::administration::Administration;
 use crate::port::Port;
 
 /// MADs that are taken before outputs are looked at: enough to be quick, few enough to keep the window full.
@@ -68,6 +69,7 @@ pub struct Driver<P, S> {
     shell: S,
     control: mpsc::Receiver<Control>,
     jobs: JoinSet<Computed>,
+    administration: Option<Administration>,
     clock: Clock,
     next_tick: Instant,
     trouble: Trouble,
@@ -120,9 +122,19 @@ impl<P: Port, S: Shell> Driver<P, S> {
             shell,
             control,
             jobs: JoinSet::new(),
+            administration: None,
             clock,
             next_tick: Instant::START,
             trouble: Trouble::default(),
+        }
+    }
+
+    /// The same, which also administers the subnet.
+    #[must_use]
+    pub fn administering(self, administration: Option<Administration>) -> Self {
+        Self {
+            administration,
+            ..self
         }
     }
 
@@ -137,7 +149,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             if let ControlFlow::Break(end) = flow {
                 return Ok(end);
             }
-            let mut busy = self.take_mads()?;
+            let mut busy = self.take_mads()? | self.take_gmps();
             while let Some(done) = self.jobs.try_join_next() {
                 self.on_job(done);
                 busy = true;
@@ -194,6 +206,21 @@ impl<P: Port, S: Shell> Driver<P, S> {
         Ok(true)
     }
 
+    /// What the server leaves to the owner of what clients register.
+    fn take_gmps(&mut self) -> bool {
+        let Some(administration) = &mut self.administration else {
+            return false;
+        };
+        let now = self.clock.now();
+        for n in 0..BATCH {
+            let Some((from, bytes)) = administration.take() else {
+                return n > 0;
+            };
+            self.sm.handle(Input::Gmp { from, bytes }, now);
+        }
+        true
+    }
+
     fn carry_out(&mut self) -> Result<ControlFlow<S::End>, TransportError> {
         while let Some(output) = self.sm.poll_output() {
             match output {
@@ -204,6 +231,20 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 }
                 Output::Compute(job) => {
                     self.jobs.spawn_blocking(move || job.run());
+                }
+                Output::Gmp {
+                    to,
+                    bytes,
+                    answer_within,
+                } => {
+                    if let Some(administration) = &self.administration {
+                        administration.send(&to, &bytes, answer_within);
+                    }
+                }
+                Output::Publish(view) => {
+                    if let Some(administration) = &self.administration {
+                        administration.publish(view);
+                    }
                 }
                 Output::Persist(map) => self.shell.persist(map),
                 Output::Event(event) => {
@@ -224,7 +265,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
             match output {
                 Output::Persist(map) => self.shell.persist(map),
                 Output::Send(_) => return,
-                Output::Compute(_) | Output::Event(_) => {}
+                Output::Compute(_) | Output::Event(_) | Output::Gmp { .. } | Output::Publish(_) => {
+                }
             }
         }
     }
@@ -284,8 +326,15 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 None => core::future::pending().await,
             }
         };
+        let gmps = async {
+            match &mut self.administration {
+                Some(administration) => administration.ready().await,
+                None => core::future::pending().await,
+            }
+        };
         tokio::select! {
             () = self.port.ready() => {}
+            () = gmps => {}
             Some(done) = self.jobs.join_next(), if !self.jobs.is_empty() => self.on_job(done),
             Some(control) = self.control.recv() => return self.on_control(control),
             () = timer => {}

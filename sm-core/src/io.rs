@@ -1,28 +1,35 @@
 //! Everything that enters and leaves a [`crate::SubnetManager`].
 
 use core::fmt;
+use core::time::Duration;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, Tid};
 use ferrosm_mad::mad::{MadIn, MadOut};
+use ferrosm_mad::transport::gmp::Peer;
 
 use crate::config::SmConfig;
 use crate::plan::routes::{Computed, Job};
 use crate::report::{Phase, SweepReport};
+use crate::sa::View;
 
 /// Who owns which LIDs, over restarts: base LID and LMC by port GUID.
 pub type LidMap = BTreeMap<PortGuid, (Lid, Lmc)>;
 
 /// Something that happened outside.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "MADs are the bulk of what passes; a box each would cost more than it saves"
-)]
 #[derive(Debug)]
 pub enum Input {
     /// A MAD arrived on QP0.
     Mad(MadIn),
+    /// A message to subnet administration (QP1, whole) that [`crate::sa::answer`] leaves to the owner.
+    Gmp {
+        /// The sender.
+        from: Peer,
+        /// The message, header first.
+        bytes: Vec<u8>,
+    },
     /// The transport knows that a request will not be answered.
     SendFailed(Tid),
     /// `poll_timeout` has passed. Harmless when it has not.
@@ -51,11 +58,21 @@ pub enum LocalPortEvent {
 }
 
 /// Something to be done outside.
-#[expect(clippy::large_enum_variant, reason = "as for inputs")]
 #[derive(Debug)]
 pub enum Output {
     /// Send a MAD on QP0.
     Send(MadOut),
+    /// Send a whole message from QP1.
+    Gmp {
+        /// The receiver.
+        to: Peer,
+        /// The message, header first.
+        bytes: Vec<u8>,
+        /// How long an acknowledgement is waited for; none for answers.
+        answer_within: Option<Duration>,
+    },
+    /// Answer from this from now on ([`crate::sa::answer`]); from none, answer nothing.
+    Publish(Option<Arc<View>>),
     /// Run [`Job::run`] somewhere and feed the result back as [`Input::Computed`].
     Compute(Box<Job>),
     /// Keep this map over restarts.

@@ -109,7 +109,10 @@ impl Bench {
                         self.sm.handle(Input::Computed(Box::new(computed)), now);
                     }
                     Output::Event(Event::SweepDone(r)) => report = Some(*r),
-                    Output::Event(_) | Output::Persist(_) => {}
+                    Output::Event(_)
+                    | Output::Persist(_)
+                    | Output::Gmp { .. }
+                    | Output::Publish(_) => {}
                 }
             }
             let now = self.now();

@@ -109,6 +109,8 @@ impl Manager for Sm {
                 }
                 Output::Persist(lids) => self.kept = Some(lids),
                 Output::Event(event) => self.events.push(event),
+                // Nobody asks.
+                Output::Gmp { .. } | Output::Publish(_) => {}
             }
         }
     }

@@ -100,7 +100,6 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
     let shell = Operator {
         capture,
-        administration,
         options,
         writer,
         dumping: Arc::default(),
@@ -123,7 +122,8 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             Restored { lids },
             clock.now(),
         );
-        let mut driver = Driver::new(sm, clock, port, shell, orders);
+        let driver = Driver::new(sm, clock, port, shell, orders);
+        let mut driver = driver.administering(administration);
         let end = driver.run().await;
         drop(control);
         let shell = driver.into_shell();
@@ -156,7 +156,6 @@ fn limited(mut cfg: SmConfig, window_limit: Option<usize>) -> SmConfig {
 /// The shell of a service.
 struct Operator {
     capture: Option<Capture>,
-    administration: Option<Administration>,
     options: Options,
     writer: Option<Writer>,
     /// A dump is being written beside us.
@@ -183,7 +182,6 @@ impl Shell for Operator {
         match &event {
             Event::SweepDone(report) => {
                 self.bar.clear();
-                self.publish(sm);
                 if let (Some(capture), Some(local)) = (&self.capture, sm.subnet().local()) {
                     capture.set_local_lid(sm.subnet().lid(local));
                 }
@@ -215,12 +213,9 @@ impl Shell for Operator {
             } if self.options.once => {
                 return ControlFlow::Break(Err(not_master(why)));
             }
-            Event::Role { .. } => {
-                self.publish(sm);
-                log::event(&event, role);
-            }
             Event::NoLink(_)
             | Event::RoutingFailed(_)
+            | Event::Role { .. }
             | Event::Phase(_)
             | Event::Trap { .. }
             | Event::Noticed(_)
@@ -282,15 +277,6 @@ impl Shell for Operator {
 }
 
 impl Operator {
-    /// Lets hosts be answered from what is known now; from nothing while this subnet manager is not in charge, or has not
-    /// brought the subnet up yet.
-    fn publish(&self, sm: &SubnetManager) {
-        if let Some(administration) = &self.administration {
-            let up = sm.role() == SmState::Master && sm.last_report().is_some();
-            administration.publish(up.then(|| Arc::new(sm.view())));
-        }
-    }
-
     /// Takes new settings over, and tells what that means.
     fn adopt(&mut self, settings: Settings) -> Option<Input> {
         let changes = config::changes(&self.running, &settings.raw);

@@ -529,6 +529,9 @@ impl SubnetManager {
         if !self.read_only {
             self.arm_timer(self.cfg.sweep_interval);
         }
+        if configured {
+            self.publish_view();
+        }
         self.emit(Event::SweepDone(Box::new(report)));
     }
 

@@ -3,6 +3,7 @@
 //! This file holds the state, the contract with the driver, and the order of the phases. What a phase does is in
 //! its own file: [`discover`], [`claims`], [`configure`], [`watch`] (light sweeps and traps), [`sminfo`] (other SMs).
 
+mod administration;
 mod ask;
 mod claims;
 mod configure;
@@ -10,7 +11,6 @@ mod discover;
 mod lanes;
 mod sminfo;
 mod tables;
-mod view;
 mod watch;
 
 use core::time::Duration;
@@ -173,6 +173,7 @@ pub struct SubnetManager {
     old_m_key: MKey,
     traps: watch::TrapCounter,
     timer: Option<Instant>,
+    administration: administration::Administration,
 }
 
 /// The routing that is installed.
@@ -243,6 +244,7 @@ impl SubnetManager {
             old_m_key: MKey::NONE,
             traps: watch::TrapCounter::default(),
             timer: None,
+            administration: administration::Administration::default(),
         };
         sm.begin_full_sweep();
         sm
@@ -311,6 +313,7 @@ impl SubnetManager {
         self.now = now;
         match input {
             Input::Mad(mad) => self.on_mad(&mad),
+            Input::Gmp { from, bytes } => self.on_gmp(from, &bytes),
             Input::SendFailed(tid) => self.on_unanswered(tid),
             Input::Timeout => {}
             Input::Computed(computed) => self.on_computed(*computed),
@@ -327,6 +330,7 @@ impl SubnetManager {
             self.on_unanswered(tid);
         }
         self.advance();
+        self.administer();
     }
 
     /// The next thing to do outside; `None` when there is nothing more before the next input.
@@ -366,7 +370,8 @@ impl SubnetManager {
             .as_ref()
             .and_then(|drain| drain.from)
             .filter(|_| idle);
-        [self.requester.deadline(), timer, drained]
+        let administration = self.administration.poll_timeout();
+        [self.requester.deadline(), timer, drained, administration]
             .into_iter()
             .flatten()
             .min()

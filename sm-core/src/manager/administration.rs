@@ -1,0 +1,177 @@
+//! Subnet administration as part of the subnet manager: which view is published, and who owns what clients register.
+//!
+//! Answers are [`crate::sa`]'s; here is only when there are any. A view is published after each sweep of a master that brought
+//! the subnet up, and withdrawn with the mastership (rules 5.9, 7.2).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ferrosm_mad::attr::{MtuCode, SmState, TrapNumber};
+use ferrosm_mad::ids::{Gid, MKey, PKey, Sl};
+use ferrosm_mad::sa::multicast::mgid;
+use ferrosm_mad::sa::path::RateCode;
+use ferrosm_mad::sa::tables::SmInfoRecord;
+use ferrosm_mad::time::Instant;
+use ferrosm_mad::transport::gmp::Peer;
+
+use super::SubnetManager;
+use crate::io::Output;
+use crate::sa::keys::Keys;
+use crate::sa::registry::Registry;
+use crate::sa::registry::multicast::Parameters;
+use crate::sa::view::Extra;
+use crate::sa::{self, Request, Verdict, View};
+
+/// Q_Key of IPoIB's groups where nobody says otherwise (rule 10.12).
+const IPOIB_QKEY: u32 = 0x0B1B;
+
+/// What a master administers.
+#[derive(Debug, Default)]
+pub(super) struct Administration {
+    /// What is answered from; none while this subnet manager is not in charge.
+    view: Option<Arc<View>>,
+    registry: Registry,
+}
+
+impl Administration {
+    /// When something is due without any input.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.registry.poll_timeout()
+    }
+}
+
+impl SubnetManager {
+    /// What requests are answered from now; none while this subnet manager is not in charge.
+    #[must_use]
+    pub const fn view(&self) -> Option<&Arc<View>> {
+        self.administration.view.as_ref()
+    }
+
+    /// What clients have registered.
+    #[must_use]
+    pub const fn registry(&self) -> &Registry {
+        &self.administration.registry
+    }
+
+    /// A sweep is complete: answers are given from what it found.
+    pub(super) fn publish_view(&mut self) {
+        if self.role != SmState::Master || self.read_only {
+            return;
+        }
+        let view = Arc::new(self.make_view());
+        let before = self.administration.view.replace(Arc::clone(&view));
+        self.out.push_back(Output::Publish(Some(Arc::clone(&view))));
+        let registry = &mut self.administration.registry;
+        let now = self.now;
+        registry.groups_mut().put_well_known(
+            mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL),
+            Parameters {
+                qkey: IPOIB_QKEY,
+                mtu: MtuCode::Mtu2048,
+                tclass: 0,
+                pkey: PKey::DEFAULT_FULL,
+                rate: RateCode::G10,
+                packet_life_time: view.packet_life_time,
+                sl: view.groups_sl().unwrap_or(Sl(0)),
+                flow_label: 0,
+                hop_limit: 0,
+                scope: mgid::LINK_LOCAL,
+            },
+        );
+        // Rules 1.23 and 5.7. On a first sweep nobody has subscribed, so every port counts as new without cost.
+        let gids = |view: &View| -> BTreeSet<Gid> {
+            view.end_port_indices().map(|p| view.gid(p)).collect()
+        };
+        let here = gids(&view);
+        let there = before.as_deref().map(gids).unwrap_or_default();
+        for gid in there.difference(&here) {
+            if let Some(before) = &before {
+                // Whoever could see the port is told; the view before still knows who that is.
+                registry.notify_gid(before, TrapNumber::GidOutOfService, *gid, None, now);
+            }
+            registry.remove_port(&view, *gid, now);
+        }
+        for gid in here.difference(&there) {
+            registry.notify_gid(&view, TrapNumber::GidInService, *gid, None, now);
+        }
+    }
+
+    /// What must follow from any input: answers end with the mastership, and reports go out when they are due.
+    pub(super) fn administer(&mut self) {
+        if self.role != SmState::Master && self.administration.view.take().is_some() {
+            // Whoever is master now owns what clients register (rule 8.9).
+            self.administration.registry = Registry::default();
+            self.out.push_back(Output::Publish(None));
+        }
+        let registry = &mut self.administration.registry;
+        registry.on_timeout(self.now);
+        while let Some(report) = registry.poll_report(self.now) {
+            self.out.push_back(Output::Gmp {
+                to: report.to,
+                bytes: report.bytes,
+                answer_within: Some(report.answer_within),
+            });
+        }
+    }
+
+    /// A message to subnet administration that was not answered from the view.
+    pub(super) fn on_gmp(&mut self, from: Peer, bytes: &[u8]) {
+        let Some((view, request)) = self
+            .administration
+            .view
+            .clone()
+            .zip(Request::parse(from, bytes))
+        else {
+            return;
+        };
+        let reply = match sa::answer(&view, &request) {
+            Verdict::Answer(reply) => Some(reply),
+            Verdict::Owner => self
+                .administration
+                .registry
+                .handle(&view, &request, self.now),
+            Verdict::Drop => None,
+        };
+        if let Some(reply) = reply {
+            self.out.push_back(Output::Gmp {
+                to: from,
+                bytes: reply.to_bytes(&request),
+                answer_within: None,
+            });
+        }
+    }
+
+    fn make_view(&self) -> View {
+        let own = self.own_sm_info();
+        let own_lid = self
+            .subnet
+            .local()
+            .map_or_else(Default::default, |p| self.subnet.lid(p));
+        let others = self
+            .others
+            .values()
+            .map(|(at, info)| (self.subnet.lid(*at), *info));
+        let managers = core::iter::once((own_lid, own))
+            .chain(others)
+            .map(|(lid, info)| SmInfoRecord {
+                lid,
+                guid: info.guid,
+                sm_key: MKey::NONE,
+                act_count: info.act_count,
+                priority: info.priority,
+                sm_state: info.sm_state,
+            })
+            .collect();
+        let extra = Extra {
+            run: self.last_run.clone(),
+            managers,
+            prefix_routes: Arc::default(),
+        };
+        View::new(
+            &self.subnet,
+            &self.cfg,
+            &|_| Some(Keys::default_partition()),
+            extra,
+        )
+    }
+}
