@@ -1,7 +1,8 @@
 //! Torus-2QoS: dimension order on tori and meshes of up to three dimensions, two levels of service on eight lanes, and
 //! SLs that no failure changes.
 //!
-//! Bits 0 to 2 of an SL say at which datelines a path would cross in a whole torus, bit 3 is the level of service. On
+//! Bits 0 to 2 of an SL say at which datelines a path would cross in a whole torus (of opposite places in a ring: which of two
+//! lanes they have, `lines::crosses`), bit 3 is the level of service. On
 //! the way, bit 0 of a VL is the dateline bit of the dimension along which the packet leaves, bit 1 says that it turned
 //! from a later dimension to an earlier one, bit 2 is the level. So a level takes four VLs, and two on cables to end
 //! ports. Around a lost link packets go the long way round its ring. A lost switch is avoided by turning one switch
@@ -56,56 +57,72 @@ impl Engine for Torus2Qos {
         limits(topo, &graph, hint)?;
         let grid = grid(topo, request.hints)
             .map_err(|why| RouteError::Shape(format!("no torus is found: {why}")))?;
-        let frame = axes::frame(topo, &grid, hint)?;
-        let mut notes = vec![format!(
-            "axes, in the order of routing: {}",
-            described(&frame)
-        )];
-        let levels = if have >= 2 * LEVEL_VLS { 2 } else { 1 };
-        if levels == 1 {
-            notes.push(format!(
-                "one level of service: two need {} data VLs, {have} can be used",
-                2 * LEVEL_VLS
-            ));
-        }
-        let lines: Vec<Lines> = (0..frame.axes.len())
-            .map(|axis| Lines::new(&graph, &frame, axis, Rings::Datelines, true))
-            .collect();
-        let paths = Paths::new(&graph, &frame, &lines, Gaps::EarlyTurns);
-        if let Some((s, dest)) = paths.lost {
-            let lid = |s| topo.lid(SwitchIdx::at(s));
-            return Err(RouteError::Shape(format!(
-                "so much is lost that rings fall into parts: no way from the switch with LID {} to the one with LID {}",
-                lid(s),
-                lid(dest)
-            )));
-        }
-        let rule = Rule::new(&frame);
-        let check =
-            (!frame.whole).then(|| Check::new(&graph, frame.axis_of_slots(&graph), &paths, &rule));
-        if check.as_ref().is_some_and(|check| !check.unicast()) {
-            return Err(RouteError::Shape(
-                "what is lost cannot be gone around without a credit loop".into(),
-            ));
-        }
-        let with = check.as_ref().map(|check| (check, &rule));
-        let trees = match spanning::within(&graph, &frame, &paths, with) {
-            Some(up) => spanning::trees(&graph, &up, 0),
-            None => {
-                notes.push("no spanning tree in dimension order goes with the routes".into());
-                Trees::Search
+        // Where one way to see rings has one that is cut into parts, another may not.
+        let frames = axes::frames(topo, &grid, hint)?;
+        let mut refused = RouteError::Shape("no axes are found".into());
+        for (i, frame) in frames.iter().enumerate() {
+            match along(request, &graph, frame) {
+                Ok(routing) => return Ok(routing),
+                Err(why) if i == 0 => refused = why,
+                Err(_) => {}
             }
-        };
-        let order = hint.map_or(&[][..], |hint| &hint.port_order);
-        Ok(Routing {
-            engine: "torus-2QoS",
-            tables: cables::tables(topo, &graph, &paths, order, request.previous),
-            lanes: rule.lanes(topo, &graph, &frame, levels),
-            order: None,
-            trees,
-            notes,
-        })
+        }
+        Err(refused)
     }
+}
+
+/// Routes along these axes.
+fn along(request: &Request<'_>, graph: &Graph, frame: &Frame) -> Result<Routing, RouteError> {
+    let (topo, hint) = (request.topo, request.hints.torus.as_ref());
+    let have = request.lanes();
+    let mut notes = vec![format!(
+        "axes, in the order of routing: {}",
+        described(frame)
+    )];
+    let levels = if have >= 2 * LEVEL_VLS { 2 } else { 1 };
+    if levels == 1 {
+        notes.push(format!(
+            "one level of service: two need {} data VLs, {have} can be used",
+            2 * LEVEL_VLS
+        ));
+    }
+    let lines: Vec<Lines> = (0..frame.axes.len())
+        .map(|axis| Lines::new(graph, frame, axis, Rings::Datelines, true))
+        .collect();
+    let paths = Paths::new(graph, frame, &lines, Gaps::EarlyTurns);
+    if let Some((s, dest)) = paths.lost {
+        let lid = |s| topo.lid(SwitchIdx::at(s));
+        return Err(RouteError::Shape(format!(
+            "so much is lost that rings fall into parts: no way from the switch with LID {} to the one with LID {}",
+            lid(s),
+            lid(dest)
+        )));
+    }
+    let rule = Rule::new(frame);
+    let check =
+        (!frame.whole).then(|| Check::new(graph, frame.axis_of_slots(graph), &paths, &rule));
+    if check.as_ref().is_some_and(|check| !check.unicast()) {
+        return Err(RouteError::Shape(
+            "what is lost cannot be gone around without a credit loop".into(),
+        ));
+    }
+    let with = check.as_ref().map(|check| (check, &rule));
+    let trees = match spanning::within(graph, frame, &paths, with) {
+        Some(up) => spanning::trees(graph, &up, 0),
+        None => {
+            notes.push("no spanning tree in dimension order goes with the routes".into());
+            Trees::Search
+        }
+    };
+    let order = hint.map_or(&[][..], |hint| &hint.port_order);
+    Ok(Routing {
+        engine: "torus-2QoS",
+        tables: cables::tables(topo, graph, &paths, order, request.previous),
+        lanes: rule.lanes(topo, graph, frame, levels),
+        order: None,
+        trees,
+        notes,
+    })
 }
 
 /// The limits that the file sets: parallel cables, and end ports of a switch together with its port 0.

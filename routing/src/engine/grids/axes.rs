@@ -4,6 +4,8 @@
 //! file also says which dimension is x, which way is up, and where the dateline is: between the last place and the
 //! first, the first being so many switches from the seed.
 
+use std::cmp::Reverse;
+
 use crate::hints::{TorusHint, TorusSeed};
 use crate::structure::grid::{DimKind, Grid};
 use crate::topology::{SwitchIdx, Topology};
@@ -82,64 +84,108 @@ impl Part {
     }
 }
 
-/// Places all switches along up to three axes.
-pub(crate) fn frame(
+/// Places all switches along up to three axes: the ways in which that can be, the likeliest first. There are several only
+/// where more than two dimensions of two make rings of four, and no file says which belong together.
+pub(crate) fn frames(
     topo: &Topology,
     grid: &Grid,
     hint: Option<&TorusHint>,
-) -> Result<Frame, RouteError> {
-    let parts = match hint {
+) -> Result<Vec<Frame>, RouteError> {
+    let ways = match hint {
         None => found(topo, grid)?,
-        Some(hint) => said(grid, hint)?,
+        Some(hint) => vec![said(grid, hint)?],
     };
-    let along = |s| {
-        parts
-            .iter()
-            .map(|p: &Part| p.along(grid.coords(s)))
-            .collect()
+    let frame = |parts: Vec<Part>| {
+        let axes = parts.iter().map(|p| p.axis).collect();
+        let along = |s| parts.iter().map(|p| p.along(grid.coords(s))).collect();
+        Frame::new(axes, topo.switches().map(along), grid.is_whole())
     };
-    let axes = parts.iter().map(|p| p.axis).collect();
-    Ok(Frame::new(
-        axes,
-        topo.switches().map(along),
-        grid.is_whole(),
-    ))
+    Ok(ways.into_iter().map(frame).collect())
 }
 
-/// Pairs of dimensions of two become rings of four: a ring outlasts a lost cable.
-fn found(topo: &Topology, grid: &Grid) -> Result<Vec<Part>, RouteError> {
-    let mut twos: Vec<usize> = (0..grid.dims.len())
-        .filter(|&d| grid.dims[d].size == 2)
-        .collect();
-    let ports: Vec<[usize; 256]> = if twos.len() > 2 {
-        ports_along(topo, grid)
-    } else {
-        vec![[0; 256]; grid.dims.len()]
-    };
-    let mut rings = Vec::new();
-    while twos.len() >= 2 {
-        let d = twos.remove(0);
-        // Both ports of a ring lead along both of its dimensions.
-        let shared =
-            |e: usize| -> usize { ports[d].iter().zip(&ports[e]).map(|(a, b)| a.min(b)).sum() };
-        let best = (0..twos.len()).max_by_key(|&i| (shared(twos[i]), std::cmp::Reverse(i)));
-        rings.push((d, twos.remove(best.unwrap_or(0))));
-    }
-    let mut parts = Vec::new();
-    for d in 0..grid.dims.len() {
-        let ring = rings.iter().find(|r| r.0 == d || r.1 == d);
-        match ring {
-            Some(&(first, second)) if first == d => parts.push(Dims::Two(first, second)),
-            Some(_) => {}
-            None => parts.push(Dims::One(d)),
-        }
-    }
-    if parts.len() > AXES {
+/// Pairs of dimensions of two become rings of four: a ring outlasts a lost cable. Which belong together is in the graph
+/// nowhere. Both ports of a ring lead along both of its dimensions, if the ports tell one way clearly from all others;
+/// if not, switches of a ring are taken to stand together by LID.
+fn found(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<Part>>, RouteError> {
+    let (twos, others): (Vec<usize>, Vec<usize>) =
+        (0..grid.dims.len()).partition(|&d| grid.dims[d].size == 2);
+    if twos.len().div_ceil(2) + others.len() > AXES {
         return Err(RouteError::Shape(format!(
             "a torus has at most {AXES} dimensions, this is a {grid}"
         )));
     }
-    parts.into_iter().map(|d| Part::new(grid, d)).collect()
+    let mut ways = pairings(&twos, twos.len() % 2 == 1);
+    if ways.len() > 1 {
+        let ports = ports_along(topo, grid);
+        let shared = |way: &[Dims]| -> usize {
+            let along = |d: usize, e: usize| ports[d].iter().zip(&ports[e]);
+            pairs(way)
+                .flat_map(|(d, e)| along(d, e))
+                .map(|(a, b)| a.min(b))
+                .sum()
+        };
+        let turn = by_lid(topo, grid);
+        let apart =
+            |way: &[Dims]| -> usize { pairs(way).map(|(d, e)| turn[d].abs_diff(turn[e])).sum() };
+        ways.sort_by_key(|way| (Reverse(shared(way)), apart(way)));
+        if 2 * shared(&ways[0]) < 3 * shared(&ways[1]) {
+            ways.sort_by_key(|way| apart(way));
+        }
+    }
+    let parts = |mut way: Vec<Dims>| {
+        way.extend(others.iter().map(|&d| Dims::One(d)));
+        way.sort_by_key(|dims| match *dims {
+            Dims::None => usize::MAX,
+            Dims::One(d) | Dims::Two(d, _) => d,
+        });
+        way.into_iter().map(|d| Part::new(grid, d)).collect()
+    };
+    ways.into_iter().map(parts).collect()
+}
+
+/// All ways to make pairs of these dimensions, with one left over if there is an odd number.
+fn pairings(dims: &[usize], odd: bool) -> Vec<Vec<Dims>> {
+    let Some((&first, rest)) = dims.split_first() else {
+        return vec![Vec::new()];
+    };
+    let mut ways = Vec::new();
+    for (i, &second) in rest.iter().enumerate() {
+        let left = [&rest[..i], &rest[i + 1..]].concat();
+        ways.extend(pairings(&left, odd).into_iter().map(|mut way| {
+            way.push(Dims::Two(first, second));
+            way
+        }));
+    }
+    if odd {
+        ways.extend(pairings(rest, false).into_iter().map(|mut way| {
+            way.push(Dims::One(first));
+            way
+        }));
+    }
+    ways
+}
+
+fn pairs(way: &[Dims]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    way.iter().filter_map(|dims| match *dims {
+        Dims::Two(d, e) => Some((d, e)),
+        Dims::None | Dims::One(_) => None,
+    })
+}
+
+/// Place of each dimension among all, by the lowest LID at which it has left the first switch's.
+fn by_lid(topo: &Topology, grid: &Grid) -> Vec<usize> {
+    let mut switches: Vec<SwitchIdx> = topo.switches().collect();
+    switches.sort_by_key(|&s| (topo.lid(s), s));
+    let left = |d: usize| {
+        let at = |s: &SwitchIdx| grid.coords(*s)[d];
+        let first = switches.first().map(at);
+        switches.iter().position(|s| Some(at(s)) != first)
+    };
+    let mut order: Vec<usize> = (0..grid.dims.len()).collect();
+    order.sort_by_key(|&d| (left(d), d));
+    let mut turn = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(i, &d)| turn[d] = i);
+    turn
 }
 
 /// How many cables of each port number lead along each dimension.
