@@ -64,6 +64,11 @@ pub fn answer(view: &View, request: &Request<'_>) -> Verdict {
             Some(reply) => reply,
             None => return Verdict::Owner,
         },
+        id::MULTI_PATH if request.method == Method::GetMulti => path::multi::answer(view, request),
+        // Asked for by either name.
+        id::TRACE | id::PATH if request.method == Method::GetTraceTable => {
+            path::trace::answer(view, request)
+        }
         id::MC_MEMBER | id::SERVICE | id::INFORM_INFO | id::INFORM_INFO_RECORD => {
             return Verdict::Owner;
         }

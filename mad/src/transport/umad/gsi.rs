@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::ports::LocalPort;
 use super::{QP1_QKEY, UmadError, header, sys};
 use crate::ids::{Gid, Lid, Qpn, Sl, Tid};
-use crate::mad::{Method, MgmtClass};
+use crate::mad::{MAD_LEN, Method, MgmtClass};
 use crate::sa::CLASS_VERSION;
 use crate::transport::TransportError;
 use crate::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Grh, Peer};
@@ -237,7 +237,9 @@ impl GsiReceiver {
                 continue;
             }
             let from = peer(&self.message, header_len);
-            let bytes = bytes.to_vec();
+            // A message that the kernel joined has no more bytes than its data; every MAD has 256.
+            let mut bytes = bytes.to_vec();
+            bytes.resize(bytes.len().max(MAD_LEN), 0);
             if self.message.len() > header_len + REQUEST_LEN_MAX {
                 self.message.truncate(header_len + REQUEST_LEN_MAX);
                 self.message.shrink_to_fit();

@@ -7,10 +7,14 @@
 //! | [`limits`] | what a client asks of MTU, rate and life time, against what there is |
 //! | [`query`] | one pair of ports: all paths between them that a client may have |
 //! | [`record`] | PathRecord: who is meant, and the answer |
+//! | [`multi`] | MultiPathRecord: several at once, independent of each other |
+//! | [`trace`] | TraceRecord: the nodes on a path |
 //! | [`group`] | the same where a multicast group is meant |
 
 pub mod group;
 pub mod limits;
+pub mod multi;
 pub mod query;
 pub mod record;
+pub mod trace;
 pub mod walk;

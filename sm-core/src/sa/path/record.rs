@@ -155,6 +155,18 @@ fn end(view: &View, gid: Option<Gid>, lid: Option<Lid>) -> Result<End, Status> {
     }
 }
 
+/// The port that one end names, and this LID of it if one was given; `None` where neither is given.
+pub(super) fn named(
+    view: &View,
+    gid: Option<Gid>,
+    lid: Option<Lid>,
+) -> Result<Option<(EndPortIdx, Option<Lid>)>, Status> {
+    Ok(match end(view, gid, lid)? {
+        End::Any => None,
+        End::Port(port, lid) => Some((port, lid)),
+    })
+}
+
 /// The router port that leads to another subnet (rule 11.12): the first that a prefix route names and that exists.
 fn router(view: &View, gid: Gid, from: End) -> Result<End, Status> {
     let source = match from {
@@ -187,7 +199,13 @@ fn ports(view: &View, end: End) -> impl Iterator<Item = (EndPortIdx, Option<Lid>
 }
 
 /// The record of a path.
-fn record(view: &View, ends: &Ends, path: &Path, routed: Option<Gid>, raw: bool) -> PathRecord {
+pub(super) fn record(
+    view: &View,
+    ends: &Ends,
+    path: &Path,
+    routed: Option<Gid>,
+    raw: bool,
+) -> PathRecord {
     PathRecord {
         dgid: routed.unwrap_or_else(|| view.gid(ends.to)),
         sgid: view.gid(ends.from),

@@ -3,6 +3,7 @@
 //! Each kind says which nodes can have a match, so that a query by LID or GUID looks at one node and never at all of them; then
 //! every component is compared as bits ([`Template`]). Who may see a record is decided before it is compared (rule 7.9).
 
+mod lanes;
 mod links;
 mod nodes;
 mod ports;
@@ -65,6 +66,8 @@ pub fn answer(view: &View, request: &Request<'_>) -> Option<Reply> {
         id::SWITCH_INFO => switches::infos(&search),
         id::LFT => switches::lfts(&search),
         id::LINK => links::answer(&search),
+        id::SL_TO_VL => lanes::maps(&search),
+        id::VL_ARBITRATION => lanes::arbitrations(&search),
         id::SM_INFO => managers(&search),
         _ => return None,
     })

@@ -76,6 +76,9 @@ impl Services {
         }
         self.forget(rid);
         self.keep(record, now);
+        if !request.is_trusted() {
+            record.service_key = [0; 16];
+        }
         Ok(record)
     }
 

@@ -155,6 +155,7 @@ fn node_view(node: &Node, first: u32, routed: Option<SwitchIdx>) -> NodeView {
         info,
         description: node.description.encode(),
         switch,
+        sl_to_vl: node.sl_to_vl.clone(),
         first,
         count: u16::try_from(node.ports.len()).unwrap_or(u16::MAX),
     }
@@ -170,6 +171,7 @@ fn port_view(node: &Node, port: &Port, num: PortNum, at: u32) -> PortView {
         node: at,
         mtu: mtu(&info, own),
         rate_rank: rate_rank(port, own),
+        vl_arbitration: port.vl_arbitration.clone(),
         peer: PortIdx::NONE,
     }
 }

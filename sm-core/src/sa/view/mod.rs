@@ -5,6 +5,7 @@
 
 mod build;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{MtuCode, NodeType};
@@ -18,6 +19,7 @@ pub use build::Extra;
 
 use super::keys::Keys;
 use super::message::base;
+use crate::plan::lanes::MapAt;
 
 /// An end port of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,6 +66,8 @@ pub struct NodeView {
     pub description: [u8; 64],
     /// What only switches have.
     pub switch: Option<SwitchView>,
+    /// SLtoVLMappingTables that are known.
+    pub sl_to_vl: BTreeMap<MapAt, [u8; 8]>,
     /// Its first port in the list of all: a switch's port 0, or the empty place before port 1.
     first: u32,
     /// Ports, port 0 included.
@@ -96,6 +100,8 @@ pub struct PortView {
     pub mtu: MtuCode,
     /// Place of its rate among all rates, slowest first.
     pub rate_rank: u8,
+    /// Blocks of VLArbitrationTable that are known.
+    pub vl_arbitration: Vec<(u8, [u8; 64])>,
     /// The port at the other end of the cable.
     peer: PortIdx,
 }

@@ -64,14 +64,15 @@ impl Groups {
         let Some(group) = self.groups.get_mut(&mgid) else {
             return Err(Status::NO_RESOURCES);
         };
+        let for_another = asked.is_proxy_join() || joiner.client != joiner.port;
         let newcomer = Member {
             join_state: JoinState(0),
-            proxy: asked.is_proxy_join(),
+            proxy: for_another,
         };
         let member = group.members.entry(joiner.guid).or_insert(newcomer);
         let before = *member;
         member.join_state = JoinState(member.join_state.0 | asked.join_state.0);
-        member.proxy = asked.is_proxy_join();
+        member.proxy = for_another;
         let member = *member;
         if member.join_state != before.join_state {
             self.changed.insert(group.mlid);
@@ -90,11 +91,12 @@ impl Groups {
             .groups
             .get_mut(&asked.mgid)
             .ok_or(Status::REQ_INVALID)?;
-        may_speak_for(view, &joiner, &asked, group.parameters.pkey)?;
+        let pkey = group.parameters.pkey;
         let member = group
             .members
             .get_mut(&joiner.guid)
             .ok_or(Status::REQ_INVALID)?;
+        may_speak_for(view, &joiner, member.proxy || asked.is_proxy_join(), pkey)?;
         let going = asked.join_state.0;
         if going == 0 || going & !member.join_state.0 != 0 {
             return Err(Status::REQ_INVALID);
@@ -150,7 +152,7 @@ impl Groups {
                 .unwrap_or_else(|| default_hop_limit(scope)),
             scope,
         };
-        may_speak_for(view, joiner, asked, parameters.pkey)?;
+        may_speak_for(view, joiner, true, parameters.pkey)?;
         if !view.may_use_for_groups(parameters.sl) || !view.is_member(joiner.port, parameters.pkey)
         {
             return Err(Status::REQ_INVALID);
@@ -241,15 +243,11 @@ fn joiner(view: &View, request: &Request<'_>, asked: &McMemberRecord) -> Result<
     Ok(Joiner { port, guid, client })
 }
 
-/// Only the port itself, or, as it says, somebody of the group's partition (rule 10.6).
-fn may_speak_for(
-    view: &View,
-    joiner: &Joiner,
-    asked: &McMemberRecord,
-    pkey: PKey,
-) -> Result<(), Status> {
+/// A port's membership is its own, unless somebody of the group's partition began it for the port, or says that it acts for it
+/// (o15-0.1.2; rule 10.6). As with OpenSM, whoever joins for another port need not say so: osmtest does not.
+fn may_speak_for(view: &View, joiner: &Joiner, for_others: bool, pkey: PKey) -> Result<(), Status> {
     let own = joiner.client == joiner.port;
-    if own || asked.is_proxy_join() && view.is_member(joiner.client, pkey) {
+    if own || for_others && view.is_member(joiner.client, pkey) {
         Ok(())
     } else {
         Err(Status::REQ_INVALID)
@@ -265,7 +263,9 @@ fn may_join(
     group: &Group,
 ) -> Result<(), Status> {
     let has = &group.parameters;
-    may_speak_for(view, joiner, asked, has.pkey)?;
+    let present = group.members.get(&joiner.guid);
+    let for_others = asked.is_proxy_join() || present.is_none_or(|m| m.proxy);
+    may_speak_for(view, joiner, for_others, has.pkey)?;
     let port = view.port(view.end_port(joiner.port).port);
     let rank = |rate: RateCode| rate.rank().and_then(|r| u8::try_from(r).ok());
     let fits = port.mtu >= has.mtu
@@ -279,7 +279,6 @@ fn may_join(
         && same(component::FLOW_LABEL, asked.flow_label == has.flow_label)
         && same(component::HOP_LIMIT, asked.hop_limit == has.hop_limit)
         && same(component::MLID, asked.mlid == group.mlid)
-        && same(component::SCOPE, asked.scope == has.scope)
         && holds(request, asked, has);
     if fits && agrees {
         Ok(())
