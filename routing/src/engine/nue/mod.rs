@@ -13,6 +13,7 @@
 //! | `pairs` | with more lanes: shorter paths, a lane for each pair of switches |
 //! | `spread` | the paths to each LID, for balance |
 //! | `polish` | single routes taken off busy cables |
+//! | `shifts` | flows of one shift on different cables, where the fabric is not large |
 
 mod base;
 mod cdg;
@@ -20,6 +21,7 @@ mod net;
 mod pairs;
 mod polish;
 mod search;
+mod shifts;
 mod spread;
 
 use std::sync::Arc;
@@ -45,6 +47,9 @@ use spread::{Within, by_depth, depths};
 
 /// Channels that all searches for circles in one lane may visit: bounds the time on very large fabrics that are no trees.
 const SEARCH_BUDGET: u64 = 20_000_000;
+
+/// The same for each further lane: more gives no better balance on large fabrics.
+const LANE_BUDGET: u64 = 3_000_000;
 
 /// With more lanes at hand, a routing whose busiest cable has more than so many hundredths of the mean is worked on.
 const BALANCED: u64 = 125;
@@ -104,12 +109,19 @@ fn route_in(request: &Request<'_>, net: &Net, orders: &[Vec<usize>]) -> Routing 
         lane: &[],
         trees: &trees,
     };
-    let (mut cells, load) = spread(&within, &asked);
+    let many = request.lanes() > 1;
+    let mut cells = Vec::new();
+    // Where paths are too long on one lane, it is not worked on.
+    let enough = !(many && hops > least) && {
+        let load;
+        (cells, load) = spread(&within, &asked);
+        !many || is_fine(&load, BALANCED)
+    };
     let mut lanes = Lanes::single();
-    if request.lanes() > 1 && (hops > least || !is_fine(&load, BALANCED)) {
+    if !enough {
         let mut cdgs = vec![cdg.clone()];
         cdgs.resize_with(usize::from(request.lanes()), || {
-            base.cdg_without_tree(net, SEARCH_BUDGET)
+            base.cdg_without_tree(net, LANE_BUDGET)
         });
         let mut pairs = Pairs::new(net, cdgs);
         let dests: Vec<usize> = (0..net.n).filter(|&d| net.host_lids(d) > 0).collect();
@@ -262,7 +274,8 @@ fn nothing() -> Routing {
 fn spread(within: &Within<'_>, dests: &[usize]) -> (Vec<u8>, Vec<u64>) {
     let mut cells = within.spread(dests);
     spread::cables(within.net, &mut cells);
-    let load = within.polish(&mut cells);
+    let mut load = within.polish(&mut cells);
+    within.spread_shifts(&mut cells, &mut load);
     (cells, load)
 }
 

@@ -13,8 +13,8 @@ use super::spread::{by_depth, depths};
 /// How often all switches of a destination are looked at.
 const ROUNDS: usize = 4;
 
-/// Pairs of switches for which a lane is looked for in all, for balance: bounds the time on large fabrics.
-const TRIES_MAX: usize = 1_500_000;
+/// Lanes that are tried for pairs of switches in all, for balance: bounds the time on large fabrics.
+const TRIES_MAX: usize = 4_000_000;
 
 /// Loads are compared in these parts of a route, so that they can be divided by the number of parallel cables.
 const PARTS: u64 = 5040;
@@ -179,7 +179,6 @@ impl<'a> Pairs<'a> {
         let row = dest * net.n;
         let before = std::mem::replace(&mut trees[row + u], net.slot(channel));
         let through = senders(net, &trees[row..][..net.n], u);
-        self.tries_left = self.tries_left.saturating_sub(through.len());
         self.log.clear();
         let mut lanes = Vec::with_capacity(through.len());
         for &x in &through {
@@ -212,6 +211,7 @@ impl<'a> Pairs<'a> {
         let own = usize::from(self.lane[x * net.n + dest]);
         let others = (0..self.cdgs.len()).filter(|&l| l != own);
         std::iter::once(own).chain(others).find(|&lane| {
+            self.tries_left = self.tries_left.saturating_sub(1);
             let cdg = &mut self.cdgs[lane];
             self.fresh.clear();
             let fits = [&there, &back].iter().all(|path| {

@@ -27,12 +27,39 @@ pub(super) fn is_fine(load: &[u64], percent: u64) -> bool {
 }
 
 /// The tree of one LID while it is worked on.
-struct Tree<'r> {
-    dest: usize,
-    row: &'r mut [u8],
+pub(super) struct Tree<'r> {
+    /// The LID's row.
+    pub(super) lid: usize,
+    pub(super) dest: usize,
+    pub(super) row: &'r mut [u8],
     hops: Vec<u32>,
     /// End ports that send through each switch.
-    flow: Vec<u64>,
+    pub(super) flow: Vec<u64>,
+}
+
+impl Tree<'_> {
+    /// Whether a switch has a way to the LID.
+    pub(super) fn leads(&self, v: usize) -> bool {
+        self.row[v] != NO_SLOT
+    }
+
+    /// Whether a switch is one hop nearer to the LID than another.
+    #[inline(always)]
+    pub(super) fn is_nearer(&self, v: usize, u: usize) -> bool {
+        self.hops[v].saturating_add(1) == self.hops[u]
+    }
+}
+
+/// By how much the second or fourth power of a load grows with `more`.
+#[inline(always)]
+fn rise(load: u64, more: u64, power: u32) -> i128 {
+    let (old, new) = (i128::from(load), i128::from(load + more));
+    let squares = i128::from(more) * (old + new);
+    if power == 2 {
+        squares
+    } else {
+        squares * (old * old + new * new)
+    }
 }
 
 impl Within<'_> {
@@ -69,7 +96,7 @@ impl Within<'_> {
     }
 
     /// Does something with the tree of each LID of an end port.
-    fn each(&self, cells: &mut [u8], mut work: impl FnMut(&mut Tree<'_>)) {
+    pub(super) fn each(&self, cells: &mut [u8], mut work: impl FnMut(&mut Tree<'_>)) {
         let net = self.net;
         let mut near = Vec::new();
         let mut tree_slots = vec![NO_SLOT; net.n];
@@ -96,6 +123,7 @@ impl Within<'_> {
                     flow[w] += flow[v];
                 }
                 work(&mut Tree {
+                    lid,
                     dest,
                     row,
                     hops,
@@ -107,7 +135,7 @@ impl Within<'_> {
 
     /// Place of the cable that a switch takes in the row of all ports.
     #[inline(always)]
-    fn cable(&self, row: &[u8], v: usize) -> usize {
+    pub(super) fn cable(&self, row: &[u8], v: usize) -> usize {
         self.net.first_port(v) + usize::from(row[v])
     }
 
@@ -123,7 +151,7 @@ impl Within<'_> {
             let own = self.cable(tree.row, u);
             let mut best: Option<(i128, usize)> = None;
             for c in net.out(u) {
-                if tree.hops[net.head[c as usize] as usize].saturating_add(1) != tree.hops[u] {
+                if !tree.is_nearer(net.head[c as usize] as usize, u) {
                     continue;
                 }
                 for cable in net.port_range(c as usize).filter(|&p| p != own) {
@@ -154,14 +182,13 @@ impl Within<'_> {
         power: u32,
         left: &mut u64,
     ) -> i128 {
-        let flow = i128::from(tree.flow[u]);
-        let term = |l: i128| l.pow(power);
+        let flow = tree.flow[u];
         let (mut old, mut new) = (self.cable(tree.row, u), cable);
         let mut gain = 0;
         loop {
             *left = left.saturating_sub(1);
-            let (a, b) = (i128::from(load[old]), i128::from(load[new]));
-            gain += term(a) - term(a - flow) + term(b) - term(b + flow);
+            gain +=
+                rise(load[old].saturating_sub(flow), flow, power) - rise(load[new], flow, power);
             let (v, w) = (self.head(old), self.head(new));
             if v == w || v == tree.dest || w == tree.dest {
                 return gain;
@@ -170,12 +197,13 @@ impl Within<'_> {
         }
     }
 
-    fn head(&self, cable: usize) -> usize {
+    #[inline(always)]
+    pub(super) fn head(&self, cable: usize) -> usize {
         self.net.head[self.net.channel_of(cable)] as usize
     }
 
     /// Whether all who send through `u` may go on over `channel`.
-    fn agrees(&self, tree: &Tree<'_>, u: usize, channel: usize) -> bool {
+    pub(super) fn agrees(&self, tree: &Tree<'_>, u: usize, channel: usize) -> bool {
         let net = self.net;
         // Those who send through each neighbour, and the channel by which they come.
         let mut from: Vec<(usize, u32)> = vec![(u, u32::MAX)];
@@ -205,6 +233,24 @@ impl Within<'_> {
         true
     }
 
+    /// A switch and all whose packets pass it.
+    pub(super) fn senders(&self, tree: &Tree<'_>, u: usize) -> Vec<usize> {
+        let net = self.net;
+        let mut found = vec![u];
+        let mut next = 0;
+        while let Some(&x) = found.get(next) {
+            next += 1;
+            for c in net.out(x) {
+                let into = net.back[c as usize] as usize;
+                let y = net.tail[into] as usize;
+                if tree.leads(y) && net.channel_of(self.cable(tree.row, y)) == into {
+                    found.push(y);
+                }
+            }
+        }
+        found
+    }
+
     /// Whether the path that goes on over `channel` agrees with the order of a lane.
     fn grows(&self, cdg: &Cdg<'_>, tree: &Tree<'_>, channel: usize) -> bool {
         let net = self.net;
@@ -223,7 +269,7 @@ impl Within<'_> {
     }
 
     /// Sends `u` over another cable.
-    fn shift(&self, tree: &mut Tree<'_>, load: &mut [u64], u: usize, cable: usize) {
+    pub(super) fn shift(&self, tree: &mut Tree<'_>, load: &mut [u64], u: usize, cable: usize) {
         let flow = tree.flow[u];
         let mut at = self.cable(tree.row, u);
         loop {

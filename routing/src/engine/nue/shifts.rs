@@ -1,0 +1,211 @@
+//! Spreads the flows of one shift over cables: when every end port sends to the one so many places further.
+//!
+//! Balance of all routes leaves much open: which pairs of end ports share a cable. Those of the same distance send at the
+//! same time in the stages of a collective, others do not. So routes with a distance that a cable carries often already are moved to
+//! one that carries it less often, if nothing gets longer, no cable carries more routes than the busiest did before, and all
+//! paths still agree with the order of channels in their lanes. The measure is the sum of the fourth powers of the
+//! flows on each cable in each shift. Only for fabrics that are not large: it counts for each cable and distance.
+
+use std::ops::Range;
+
+use ferrosm_mad::ids::PortNum;
+
+use super::polish::Tree;
+use super::spread::Within;
+
+/// Most cables times end ports.
+const CELLS_MAX: usize = 4_000_000;
+
+/// Flows that may be looked at in all.
+const LOOKS_MAX: u64 = 40_000_000;
+
+/// Most passes over all LIDs.
+const PASSES: usize = 10;
+
+/// Places of end ports: switches by the first LID of their end ports, and those of a switch in the order of its LIDs.
+struct Places {
+    /// Of the end ports on each switch.
+    on: Vec<Range<usize>>,
+    /// Of each LID; nothing for a switch's own, and for all but the first of an end port.
+    of: Vec<Option<usize>>,
+    count: usize,
+}
+
+impl Within<'_> {
+    fn places(&self) -> Places {
+        let net = self.net;
+        let mut places = Places {
+            on: vec![0..0; net.n],
+            of: vec![None; net.lids.len()],
+            count: 0,
+        };
+        let ends = |v: usize| {
+            let here = &net.lids[net.lid_base[v]..net.lid_base[v + 1]];
+            let ends = here.iter().filter(|l| l.1 != PortNum::ZERO);
+            ends.map(|l| l.0).min()
+        };
+        let mut order: Vec<usize> = (0..net.n).collect();
+        order.sort_by_key(|&v| (ends(v), v));
+        for v in order {
+            let first = places.count;
+            let here = net.lid_base[v]..net.lid_base[v + 1];
+            for at in here.clone() {
+                let port = net.lids[at].1;
+                let known = net.lids[here.start..at].iter().any(|l| l.1 == port);
+                if port != PortNum::ZERO && !known {
+                    places.of[at] = Some(places.count);
+                    places.count += 1;
+                }
+            }
+            places.on[v] = first..places.count;
+        }
+        places
+    }
+
+    /// Works on all trees: a row per LID, a cell per switch with the place of a port among its ports. `load` are the routes
+    /// on each cable.
+    pub(super) fn spread_shifts(&self, cells: &mut [u8], load: &mut [u64]) {
+        let places = self.places();
+        let Some(size) = places.count.checked_mul(load.len()) else {
+            return;
+        };
+        if size > CELLS_MAX {
+            return;
+        }
+        let mut work = Shifts {
+            within: self,
+            most: load.iter().copied().max().unwrap_or(0),
+            places,
+            flows: vec![0; size],
+            left: LOOKS_MAX,
+            sources: Vec::new(),
+        };
+        self.each(cells, |tree| work.count(tree));
+        for _ in 0..PASSES {
+            let mut moves = 0u64;
+            self.each(cells, |tree| moves += work.improve(tree, load));
+            if moves == 0 || work.left == 0 {
+                break;
+            }
+        }
+    }
+}
+
+struct Shifts<'a, 'n> {
+    within: &'a Within<'n>,
+    /// Routes over the busiest cable.
+    most: u64,
+    places: Places,
+    /// By cable and distance: flows.
+    flows: Vec<u16>,
+    left: u64,
+    /// Places of the end ports that send through the switch that is looked at.
+    sources: Vec<usize>,
+}
+
+/// By how much the fourth power grows from this number to the next.
+const fn step(flows: u16) -> i64 {
+    let n = flows as i64;
+    4 * n * n * n + 6 * n * n + 4 * n + 1
+}
+
+impl Shifts<'_, '_> {
+    fn cell(&self, cable: usize, from: usize, to: usize) -> usize {
+        let count = self.places.count;
+        cable * count + (to + count - from) % count
+    }
+
+    /// Counts the flows of one tree.
+    fn count(&mut self, tree: &Tree<'_>) {
+        let Some(to) = self.places.of[tree.lid] else {
+            return;
+        };
+        for u in (0..self.within.net.n).filter(|&u| u != tree.dest) {
+            self.sources.clear();
+            self.sources.extend(self.places.on[u].clone());
+            self.along(tree, u, to, 1);
+        }
+    }
+
+    /// Adds the flows of `sources` to all cables from a switch on, or takes them away.
+    fn along(&mut self, tree: &Tree<'_>, u: usize, to: usize, by: i16) {
+        let mut at = u;
+        while at != tree.dest && tree.leads(at) {
+            let cable = self.within.cable(tree.row, at);
+            for i in 0..self.sources.len() {
+                let cell = self.cell(cable, self.sources[i], to);
+                self.flows[cell] = self.flows[cell].saturating_add_signed(by);
+            }
+            at = self.within.head(cable);
+        }
+    }
+
+    /// Moves what is better elsewhere. Says how many did.
+    fn improve(&mut self, tree: &mut Tree<'_>, load: &mut [u64]) -> u64 {
+        let Some(to) = self.places.of[tree.lid] else {
+            return 0;
+        };
+        let within = self.within;
+        let net = within.net;
+        let mut moves = 0;
+        for u in 0..net.n {
+            if self.left == 0 {
+                break;
+            }
+            if u == tree.dest || tree.flow[u] == 0 || !tree.leads(u) {
+                continue;
+            }
+            let own = within.cable(tree.row, u);
+            let nearer = |c: &u32| tree.is_nearer(net.head[*c as usize] as usize, u);
+            let options: Vec<usize> = net
+                .out(u)
+                .filter(nearer)
+                .flat_map(|c| net.port_range(c as usize))
+                .filter(|&p| p != own)
+                .collect();
+            if options.is_empty() {
+                continue;
+            }
+            self.sources.clear();
+            for x in within.senders(tree, u) {
+                self.sources.extend(self.places.on[x].clone());
+            }
+            let mut best: Option<(i64, usize)> = None;
+            for cable in options {
+                let gain = self.gain(tree, load, u, cable, to);
+                if gain > best.map_or(0, |b| b.0) && within.agrees(tree, u, net.channel_of(cable)) {
+                    best = Some((gain, cable));
+                }
+            }
+            if let Some((_, cable)) = best {
+                self.along(tree, u, to, -1);
+                within.shift(tree, load, u, cable);
+                self.along(tree, u, to, 1);
+                moves += 1;
+            }
+        }
+        moves
+    }
+
+    /// By how much the sum falls if `u` takes another cable; nothing where one would carry too much.
+    fn gain(&mut self, tree: &Tree<'_>, load: &[u64], u: usize, cable: usize, to: usize) -> i64 {
+        let within = self.within;
+        let (mut old, mut new) = (within.cable(tree.row, u), cable);
+        let mut gain = 0;
+        loop {
+            if load[new] + tree.flow[u] > self.most {
+                return 0;
+            }
+            self.left = self.left.saturating_sub(self.sources.len() as u64);
+            for &from in &self.sources {
+                let less = self.flows[self.cell(old, from, to)].saturating_sub(1);
+                gain += step(less) - step(self.flows[self.cell(new, from, to)]);
+            }
+            let (v, w) = (within.head(old), within.head(new));
+            if v == w || v == tree.dest || w == tree.dest {
+                return gain;
+            }
+            (old, new) = (within.cable(tree.row, v), within.cable(tree.row, w));
+        }
+    }
+}
