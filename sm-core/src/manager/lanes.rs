@@ -112,8 +112,30 @@ impl SubnetManager {
             }
         }
         let any = !asks.is_empty();
-        asks.into_iter().for_each(|ask| self.ask(ask));
+        for ask in asks {
+            self.forget_lanes(ask);
+            self.ask(ask);
+        }
         any
+    }
+
+    /// From the moment that a Set goes out until it is answered nobody knows what is there: the Set may be taken and its
+    /// answer lost.
+    fn forget_lanes(&mut self, ask: Ask) {
+        let Some((place, node)) = ask
+            .place()
+            .and_then(|p| Some((p, self.subnet.get_mut(p.node)?)))
+        else {
+            return;
+        };
+        node.left_lanes = LeftLanes::Foreign;
+        if let Ask::SetSlToVl(_, at) = ask {
+            node.sl_to_vl.remove(&at);
+        } else if let Ask::SetVlArb(_, block) = ask
+            && let Some(port) = node.ports.get_mut(place.port.index())
+        {
+            port.vl_arbitration.retain(|(b, _)| *b != block);
+        }
     }
 
     /// The table that a Set carries, as it should be now.

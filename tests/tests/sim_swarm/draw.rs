@@ -1,9 +1,9 @@
-//! What a seed of the first kind stands for: a shape, settings, faults and events. The order in which it draws is what
+//! What a seed of the first kind stands for (and what one of the third adds): a shape, settings, faults and events. The order in which it draws is what
 //! makes a kept seed mean what it meant: it is never changed.
 
 use std::time::Duration;
 
-use ferrosm_core::SmConfig;
+use ferrosm_core::{Input, SmConfig};
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, TrapNumber};
 use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid};
 use ferrosm_mad::mad::Status;
@@ -83,13 +83,22 @@ fn shape(d: &mut Dice) -> String {
     format!("{text};seed={seed}")
 }
 
-pub(crate) fn scenario(seed: u64) -> Scenario {
+/// Whether a shape has loops, so that lanes have something to do.
+fn has_loops(shape: &str) -> bool {
+    ["ring", "torus", "mesh", "hyperx", "dragonfly", "random"]
+        .iter()
+        .any(|name| shape.starts_with(name))
+}
+
+/// `lanes`: what lanes are drawn from; without it there is one.
+pub(crate) fn scenario(seed: u64, lanes: Option<&mut Lanes>) -> Scenario {
     let mut d = Dice::new(seed);
     let (shape, mut spec) = loop {
         let shape = shape(&mut d);
         // Options that a shape has no room for are drawn again.
         if let Ok(spec) = ferrosm_sim::generate::from_spec(&shape)
             && spec.nodes.len() <= 260
+            && (lanes.is_none() || has_loops(&shape))
         {
             break (shape, spec);
         }
@@ -101,8 +110,7 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
         }
     }
     let mut cfg = SmConfig {
-        // What must be good in the end is said before the last routing is made: SLs that are not known yet cannot be part of
-        // it. Lanes have tests of their own.
+        // The third kind's scenarios have lanes.
         routing_vls: 1,
         ..SmConfig::default()
     };
@@ -125,6 +133,9 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
             spec.nodes[cabled.node].port_guids.len() == 1 && spec.nodes[cabled.node].num_ports > 1;
         PortAt::new(cabled.node, if is_switch { 0 } else { cabled.port })
     });
+    if let Some(lanes) = lanes {
+        lanes.begin(&mut spec, &mut cfg);
+    }
     let peace = Instant::START + seconds(f64::from(u32::try_from(d.below(600)).unwrap()) / 10.0);
     Scenario {
         shape,
@@ -133,6 +144,56 @@ pub(crate) fn scenario(seed: u64) -> Scenario {
         at,
         dice: d,
         peace,
+    }
+}
+
+/// What seeds of the third kind add: engines, lanes, and switches that take tables of lanes one by one. Drawn from numbers
+/// of its own.
+pub(crate) struct Lanes {
+    d: Dice,
+    cfg: SmConfig,
+}
+
+impl Lanes {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self {
+            d: Dice::new(seed ^ 0x1A7E_0000_0000),
+            cfg: SmConfig::default(),
+        }
+    }
+
+    /// An engine that uses lanes, or the choice of one, and how many; `auto` goes on where an engine cannot do the shape.
+    fn draw(&mut self, cfg: &mut SmConfig) {
+        let engine = ["dfsssp", "lash", "nue", "torus-2QoS", "dor", "auto"][self.d.index(6)];
+        cfg.engines = vec![engine.to_owned(), "auto".to_owned()];
+        cfg.routing_vls = u8::try_from(1 + self.d.below(8)).unwrap();
+    }
+
+    fn begin(&mut self, spec: &mut FabricSpec, cfg: &mut SmConfig) {
+        for node in &mut spec.nodes {
+            let mut caps = node.caps();
+            if self.d.one_in(2) {
+                caps.optimized_sl_to_vl = u8::from(self.d.one_in(2));
+                node.options.caps = Some(caps);
+            }
+        }
+        self.draw(cfg);
+        self.cfg = cfg.clone();
+    }
+
+    /// Draws other lanes for the running manager; says which.
+    pub(crate) fn happen(&mut self, lab: &mut Lab) -> Option<String> {
+        if !self.d.one_in(5) {
+            return None;
+        }
+        let mut cfg = self.cfg.clone();
+        self.draw(&mut cfg);
+        let text = format!("{:?} with {} lanes", cfg.engines, cfg.routing_vls);
+        self.cfg = cfg.clone();
+        let sm = lab.sm;
+        lab.world
+            .with_manager(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now));
+        Some(text)
     }
 }
 
