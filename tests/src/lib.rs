@@ -22,6 +22,7 @@
 //! A harness fails by panicking with a sentence; a missing peer program is a failure, never a skip. Nothing here
 //! uses ferrosm's own code to decide whether ferrosm did well.
 
+pub mod administered;
 pub mod bringup;
 pub mod clients;
 pub mod diags;

@@ -186,17 +186,19 @@ fn mtu(info: &PortInfo, own: bool) -> MtuCode {
     }
 }
 
-/// Place of the rate of a port among all. A switch's own port has no link, and limits nothing that its links do not.
+/// Place of the rate of a port among all. A switch's own port says a rate although it has no cable; one that says none limits
+/// nothing that its links do not.
 fn rate_rank(port: &Port, own: bool) -> u8 {
-    if own {
-        return rank(RateCode::G1600);
-    }
     let info = port.info();
     let mbps = info
         .width()
         .zip(port.speed())
-        .map_or(0, |(width, speed)| u32::from(width.0) * speed.mbps());
-    rank(RateCode::at_most(mbps))
+        .map(|(width, speed)| u32::from(width.0) * speed.mbps());
+    match mbps {
+        Some(mbps) => rank(RateCode::at_most(mbps)),
+        None if own => rank(RateCode::G1600),
+        None => 0,
+    }
 }
 
 fn rank(code: RateCode) -> u8 {

@@ -1,0 +1,51 @@
+//! A simulated fabric that `ferrosm run` is in charge of, ready to be asked.
+
+use std::time::Duration;
+
+use crate::clients::Clients;
+use crate::fabric_server::FabricServer;
+use crate::process::{Running, poll_until};
+
+/// Longest time until the subnet is up and its administrator answers.
+const UP: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A fabric with ferrosm in charge; both end when it is dropped.
+#[derive(Debug)]
+pub struct Administered {
+    // First: the subnet manager ends before the fabric does.
+    manager: Running,
+    /// The fabric.
+    pub sim: FabricServer,
+}
+
+impl Administered {
+    /// Starts ferrosm with these flags on a shape's first node, and waits until it answers.
+    ///
+    /// # Panics
+    /// If it does not.
+    #[must_use]
+    pub fn start(spec: &str, flags: &[&str]) -> Self {
+        let sim = FabricServer::shape(spec);
+        let state = sim.subdir("state").display().to_string();
+        let mut all = vec!["run", "--state-dir", &*state];
+        all.extend(flags);
+        let manager = sim.spawn_ferrosm(None, &all);
+        let mut lab = Self { manager, sim };
+        let waited = poll_until(UP, PAUSE, || {
+            if let Some(status) = lab.manager.ended() {
+                return Ok(Err(format!("ferrosm ended with {status}")));
+            }
+            let asked = lab.sim.run("saquery", &["-c", "--timeout", "200"]);
+            if asked.status.success() {
+                Ok(Ok(()))
+            } else {
+                Err("subnet administration does not answer".to_owned())
+            }
+        });
+        if let Err(reason) | Ok(Err(reason)) = waited {
+            panic!("{spec}: {reason}\n{}", lab.manager.stderr());
+        }
+        lab
+    }
+}
