@@ -14,6 +14,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`message`] | a request as it came, a reply as it goes |
+//! | [`admission`] | who is answered next |
 //! | [`view`] | the subnet as answers need it, with indices by LID and GUID |
 //! | [`keys`] | which partitions two ports share |
 //! | [`records`] | records of what devices say |
@@ -22,6 +23,7 @@
 //!
 //! Nothing here reads a clock, does I/O or trusts a client: a request of any bytes gets an answer or is dropped and counted.
 
+pub mod admission;
 pub mod keys;
 pub mod message;
 pub mod path;
