@@ -255,6 +255,7 @@ fn numbers(
     let mut compute: Option<Vec<u16>> = hints
         .compute
         .as_ref()
+        .filter(|c| !c.is_empty())
         .map(|c| c.iter().map(|l| l.raw()).collect());
     if let Some(compute) = &mut compute {
         compute.sort_unstable();

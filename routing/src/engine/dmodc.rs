@@ -4,6 +4,10 @@
 //! The levels give an order of all switches; up and down this order is free of credit loops and connects every pair,
 //! also where only a way over a leaf is left. Among the legal next hops destinations are dealt by their number in the
 //! order of leaves (see `deal`). After Gliksberg and others (Dmodc, 2020).
+//!
+//! One lane, as long as end ports hang on leaves. Where so many hang above them (an aggregation node in every switch) that
+//! their traffic with each other would crowd the few leaves at which that order lets them turn, these pairs go down and up
+//! on lanes of their own, if there are any (see `valleys`): 2 lanes for trees of two levels, 3 for trees of three.
 
 use super::graph::Graph;
 use super::order::by_levels;
@@ -25,7 +29,8 @@ impl Engine for Dmodc {
         let tree = tree_in(request.topo, &graph, request.hints).map_err(RouteError::Shape)?;
         let notes = vec![describe(&tree)];
         let order = by_levels(&graph, &tree);
-        ordered::route(self.name(), request, &graph, &order, Some(&tree), notes)
+        let tree = (Some(&tree), request.lanes());
+        ordered::route(self.name(), request, &graph, &order, tree, notes)
     }
 }
 
@@ -49,7 +54,8 @@ pub(crate) fn describe(tree: &Tree) -> String {
     }
     if tree.pairs.1 < tree.pairs.0 {
         text += &format!(
-            "; {} pairs of end ports have no way up and down it",
+            "; {} pairs of end ports have no way up and down it: they take longer ways, over switches that come before \
+             some of the roots in one order of all switches",
             tree.pairs.0 - tree.pairs.1
         );
     }

@@ -32,6 +32,13 @@ impl Engine for DownUp {
         let tree = tree_in(topo, &graph, hints)
             .ok()
             .filter(|_| !ordered::balance_is_given(hints));
-        ordered::route(self.name(), request, &graph, &order, tree.as_ref(), notes)
+        ordered::route(
+            self.name(),
+            request,
+            &graph,
+            &order,
+            (tree.as_ref(), 1),
+            notes,
+        )
     }
 }

@@ -28,18 +28,19 @@ impl Engine for FatTree {
         let (topo, hints) = (request.topo, request.hints);
         let graph = Graph::with_ids(topo, &hints.ids);
         graph.connected()?;
-        for (name, list) in [("compute", &hints.compute), ("I/O", &hints.io)] {
-            if list.as_ref().is_some_and(Vec::is_empty) {
-                return Err(RouteError::Hint(format!(
-                    "the list of {name} ports names no port of this fabric"
-                )));
-            }
-        }
         let tree = tree_in(topo, &graph, hints).map_err(RouteError::Shape)?;
         pure(&graph, &tree, hints).map_err(RouteError::Shape)?;
-        let notes = vec![describe(&tree)];
+        let mut notes = vec![describe(&tree)];
+        for (name, list) in [("compute", &hints.compute), ("I/O", &hints.io)] {
+            if list.as_ref().is_some_and(Vec::is_empty) {
+                notes.push(format!(
+                    "the list of {name} ports names no port of this fabric: it is not used"
+                ));
+            }
+        }
         let order = by_levels(&graph, &tree);
-        ordered::route(self.name(), request, &graph, &order, Some(&tree), notes)
+        let tree = (Some(&tree), request.lanes());
+        ordered::route(self.name(), request, &graph, &order, tree, notes)
     }
 }
 

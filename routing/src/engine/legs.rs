@@ -18,6 +18,7 @@ use rayon::prelude::*;
 
 use super::RouteError;
 use super::graph::{Graph, Slot};
+use super::valleys::Valleys;
 
 /// The number type of a cell.
 pub(crate) trait Cell: Copy + Ord + Send + Sync + 'static {
@@ -85,6 +86,8 @@ pub(crate) struct Legs<C> {
     place: Option<Vec<usize>>,
     /// Hops that each slot counts as, by switch and neighbour, sorted; empty: one each.
     weights: Vec<(usize, usize, u16)>,
+    /// Pairs that go down and up instead of up and down.
+    pub(crate) valleys: Option<Valleys>,
 }
 
 impl<C: Cell> Legs<C> {
@@ -129,6 +132,7 @@ impl<C: Cell> Legs<C> {
             cells,
             place: None,
             weights: Vec::new(),
+            valleys: None,
         }
         .checked()
     }
@@ -175,6 +179,7 @@ impl<C: Cell> Legs<C> {
             cells,
             place: Some(place),
             weights: Vec::new(),
+            valleys: None,
         }
         .checked()
     }
@@ -194,6 +199,11 @@ impl<C: Cell> Legs<C> {
     /// The cell of one pair.
     pub(crate) fn cell(&self, v: usize, dest: usize) -> C {
         self.cells[v * self.n + dest]
+    }
+
+    /// Enters the cell of one pair.
+    pub(crate) fn set(&mut self, v: usize, dest: usize, cell: C) {
+        self.cells[v * self.n + dest] = cell;
     }
 
     /// Whether the cable from `v` to `peer` leads up.
@@ -217,6 +227,12 @@ impl<C: Cell> Legs<C> {
         if !self.weights.is_empty() {
             return own.hops() == next.hops() + self.weight(v, peer);
         }
+        if let Some(valleys) = &self.valleys {
+            let nearer = own.hops() == next.hops() + 1;
+            if let Some(may) = valleys.may_go(v, peer, dest, nearer) {
+                return may;
+            }
+        }
         if self.is_up(v, peer) {
             by_climbing(own, next)
         } else {
@@ -228,6 +244,9 @@ impl<C: Cell> Legs<C> {
     /// the next hop.
     #[inline(always)]
     pub(crate) fn next_hops(&self, v: usize, slot: Slot, mut mark: impl FnMut(usize, bool)) {
+        if self.valleys.is_some() {
+            return (0..self.n).for_each(|d| mark(d, self.may_go(v, slot.peer, d)));
+        }
         let pairs = self.row(v).iter().zip(self.row(slot.peer)).enumerate();
         if self.is_up(v, slot.peer) {
             pairs.for_each(|(d, (&own, &next))| mark(d, by_climbing(own, next)));
@@ -266,6 +285,7 @@ impl Legs<u16> {
             cells: vec![u16::FAR; n * n],
             place: None,
             weights,
+            valleys: None,
         };
         for dest in 0..n {
             let mut queue = BinaryHeap::from([Reverse((0, dest))]);

@@ -1,12 +1,19 @@
-//! Shortest paths, balanced, with nothing against credit loops: fine on trees, refused by the proof
+//! Shortest paths, balanced, with nothing against credit loops between end ports: fine on trees, refused by the proof
 //! on rings and tori.
+//!
+//! In a tree the shortest paths that climb and then descend are taken wherever they are as short as any, and for the LIDs of
+//! switches always: in a tree with cables missing, the shortest way from a leaf to the LID of a spine may go down and up, and
+//! such ways alone can close a circle of credits, for a handful of management packets.
 
 use ferrosm_mad::ids::PortNum;
+use fixedbitset::FixedBitSet;
+use rayon::prelude::*;
 
 use super::deal::Deal;
 use super::fill::fill;
 use super::graph::Graph;
 use super::legs::{Cell, CellOverflow, Legs, smallest_cells};
+use super::order::by_levels;
 use super::{Engine, Request, RouteError, Routing, Trees, ordered};
 use crate::hints::Hints;
 use crate::lanes::Lanes;
@@ -27,10 +34,8 @@ impl Engine for MinHop {
         let (topo, hints) = (request.topo, request.hints);
         let graph = Graph::with_ids(topo, &hints.ids);
         graph.connected()?;
-        let tree = tree_in(topo, &graph, hints)
-            .ok()
-            .filter(|_| !ordered::balance_is_given(hints));
-        let tables = if hints.hop_weights.is_empty() {
+        let tree = tree_in(topo, &graph, hints).ok();
+        let (tables, order) = if hints.hop_weights.is_empty() {
             smallest_cells(
                 || tables::<u8>(request, &graph, tree.as_ref()),
                 || tables::<u16>(request, &graph, tree.as_ref()),
@@ -38,27 +43,82 @@ impl Engine for MinHop {
         } else {
             let legs = Legs::weighted(&graph, weights(topo, hints))
                 .map_err(|CellOverflow| RouteError::TooDeep)?;
-            fill(request, &graph, &legs, None)
+            (fill(request, &graph, &legs, None), None)
         };
-        Ok(Routing {
-            engine: self.name(),
-            tables,
-            lanes: Lanes::single(),
-            order: None,
-            trees: Trees::Search,
-            notes: Vec::new(),
+        Ok(match order {
+            Some(order) => {
+                let kept = ordered::places(&order);
+                ordered::routing(self.name(), tables, &order, kept, Vec::new())
+            }
+            None => Routing {
+                engine: self.name(),
+                tables,
+                lanes: Lanes::single(),
+                order: None,
+                trees: Trees::Search,
+                notes: Vec::new(),
+            },
         })
     }
 }
 
+/// Tables, and the order of switches that they keep to, if they do.
 fn tables<C: Cell>(
     request: &Request<'_>,
     graph: &Graph,
     tree: Option<&Tree>,
-) -> Result<Tables, CellOverflow> {
-    let legs = Legs::<C>::shortest(graph)?;
-    let deal = tree.map(|tree| Deal::new(request.topo, graph, tree, request.hints, &legs));
-    Ok(fill(request, graph, &legs, deal.as_ref()))
+) -> Result<(Tables, Option<Vec<usize>>), CellOverflow> {
+    let shortest = Legs::<C>::shortest(graph)?;
+    let filled = |legs: &Legs<C>| {
+        let dealt = tree.filter(|_| !ordered::balance_is_given(request.hints));
+        let deal = dealt.map(|tree| Deal::new(request.topo, graph, tree, request.hints, legs));
+        fill(request, graph, legs, deal.as_ref())
+    };
+    let Some(tree) = tree else {
+        return Ok((filled(&shortest), None));
+    };
+    let order = by_levels(graph, tree);
+    let up_down = Legs::<C>::up_down(graph, &order)?;
+    let longer = longer(graph, &up_down, &shortest);
+    let mut tables = filled(&up_down);
+    if longer.is_clear() {
+        return Ok((tables, Some(order)));
+    }
+    let plain = filled(&shortest);
+    tables.par_iter_mut().zip(plain).for_each(|(lft, plain)| {
+        let mut mixed = (**lft).clone();
+        for dest in longer.ones() {
+            let lids = request.topo.destinations_on(SwitchIdx::at(dest)).iter();
+            for d in lids.filter(|d| d.port != PortNum::ZERO) {
+                mixed.set(d.lid, plain.get(d.lid));
+            }
+        }
+        if mixed != **lft {
+            *lft = if mixed == *plain { plain } else { mixed.into() };
+        }
+    });
+    Ok((tables, None))
+}
+
+/// Switches with end ports to which up and down is farther than it must be, from others with end ports.
+fn longer<C: Cell>(graph: &Graph, up_down: &Legs<C>, shortest: &Legs<C>) -> FixedBitSet {
+    let n = graph.len();
+    (0..n)
+        .into_par_iter()
+        .filter(|&v| graph.hosts[v] > 0)
+        .fold(
+            || FixedBitSet::with_capacity(n),
+            |mut longer, v| {
+                let rows = up_down.row(v).iter().zip(shortest.row(v));
+                for (d, (own, least)) in rows.enumerate() {
+                    if own.hops() > least.hops() && graph.hosts[d] > 0 {
+                        longer.insert(d);
+                    }
+                }
+                longer
+            },
+        )
+        .reduce(|| FixedBitSet::with_capacity(n), |a, b| &a | &b)
 }
 
 /// What the ways between neighbours count as: (switch, neighbour, hops). Of parallel cables the one that counts least

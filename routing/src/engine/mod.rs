@@ -26,6 +26,7 @@ mod spread;
 mod sssp;
 mod torus_2qos;
 mod updn;
+mod valleys;
 
 use std::sync::{Arc, LazyLock};
 

@@ -5,26 +5,34 @@ use super::deal::Deal;
 use super::fill::fill;
 use super::graph::Graph;
 use super::legs::{Cell, CellOverflow, Legs, smallest_cells};
+use super::spread::busy;
+use super::valleys::Valleys;
 use super::{Request, RouteError, Routing, Trees};
 use crate::hints::Hints;
 use crate::lanes::Lanes;
 use crate::structure::tree::Tree;
+use crate::tables::Tables;
 
 /// Tables for an order of all switches, top first, on one lane. Where there is a tree, destinations are dealt among its
-/// columns.
+/// columns. With `lanes`, pairs above the leaves of a tree may go down and up on lanes of their own.
 pub(crate) fn route(
     engine: &'static str,
     request: &Request<'_>,
     graph: &Graph,
     order: &[usize],
-    tree: Option<&Tree>,
-    notes: Vec<String>,
+    (tree, lanes): (Option<&Tree>, u8),
+    mut notes: Vec<String>,
 ) -> Result<Routing, RouteError> {
-    smallest_cells(
-        || Ok((engine, tables::<u8>(request, graph, order, tree)?)),
-        || Ok((engine, tables::<u16>(request, graph, order, tree)?)),
-    )
-    .map(|(engine, tables)| routing(engine, tables, order, places(order), notes))
+    let (tables, valleys) = smallest_cells(
+        || tables::<u8>(request, graph, order, tree, lanes),
+        || tables::<u16>(request, graph, order, tree, lanes),
+    )?;
+    notes.extend(valleys.as_ref().map(Valleys::describe));
+    let one_lane = routing(engine, tables, order, places(order), notes);
+    Ok(Routing {
+        lanes: valleys.map_or_else(Lanes::single, |valleys| valleys.lanes()),
+        ..one_lane
+    })
 }
 
 fn tables<C: Cell>(
@@ -32,16 +40,22 @@ fn tables<C: Cell>(
     graph: &Graph,
     order: &[usize],
     tree: Option<&Tree>,
-) -> Result<crate::tables::Tables, CellOverflow> {
-    let legs = Legs::<C>::up_down(graph, order)?;
-    let deal = tree.map(|tree| Deal::new(request.topo, graph, tree, request.hints, &legs));
-    Ok(fill(request, graph, &legs, deal.as_ref()))
+    lanes: u8,
+) -> Result<(Tables, Option<Valleys>), CellOverflow> {
+    let topo = request.topo;
+    let mut legs = Legs::<C>::up_down(graph, order)?;
+    if let Some(tree) = tree {
+        Valleys::enter(graph, tree, lanes, busy(topo, graph), &mut legs);
+    }
+    let deal = tree.map(|tree| Deal::new(topo, graph, tree, request.hints, &legs));
+    let tables = fill(request, graph, &legs, deal.as_ref());
+    Ok((tables, legs.valleys))
 }
 
 /// A routing up and down `order`; `kept` is what is remembered of it.
 pub(crate) fn routing(
     engine: &'static str,
-    tables: crate::tables::Tables,
+    tables: Tables,
     order: &[usize],
     kept: Vec<u32>,
     notes: Vec<String>,
@@ -57,7 +71,7 @@ pub(crate) fn routing(
 }
 
 /// Each switch's place in an order.
-fn places(order: &[usize]) -> Vec<u32> {
+pub(crate) fn places(order: &[usize]) -> Vec<u32> {
     let mut places = vec![0; order.len()];
     for (place, &v) in (0u32..).zip(order) {
         places[v] = place;

@@ -69,7 +69,8 @@ pub(crate) fn relieve<C: Cell>(
         }
     }
     order.iter_mut().for_each(|lids| lids.retain(&may_move));
-    let enough = enough(topo, graph);
+    // And a quarter more.
+    let enough = busy(topo, graph) * 5 / 4;
     let mut busiest = load.iter().copied().max().unwrap_or(0);
     for _ in 0..ROUNDS {
         if busiest <= enough {
@@ -88,15 +89,15 @@ pub(crate) fn relieve<C: Cell>(
 }
 
 /// A load that some cable has in any case: what a switch with end ports sends and receives, divided among its cables;
-/// and all that is sent to one LID, so that a full tree with few hosts is left as it is. And a quarter more.
-fn enough(topo: &Topology, graph: &Graph) -> u64 {
+/// and all that is sent to one LID, so that a full tree with few hosts is left as it is.
+pub(crate) fn busy(topo: &Topology, graph: &Graph) -> u64 {
     let hosts: u64 = graph.hosts.iter().map(|&h| u64::from(h)).sum();
     let of = |s: SwitchIdx| {
         let own = u64::from(graph.hosts[s.index()]);
         let cables = topo.links(s).len() as u64;
         (own * (hosts - own)).div_ceil(cables.max(1))
     };
-    topo.switches().map(of).max().unwrap_or(0).max(hosts) * 5 / 4
+    topo.switches().map(of).max().unwrap_or(0).max(hosts)
 }
 
 /// The LIDs of one switch, or some of them.

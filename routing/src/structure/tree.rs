@@ -166,7 +166,9 @@ fn service_ports(topo: &Topology) -> Vec<Option<PortNum>> {
 
 /// End ports that count on each switch: hosts, or compute ports where the operator says which they are.
 fn weights(topo: &Topology, hints: &Hints, service: &[Option<PortNum>]) -> Vec<u32> {
-    let counts = |s: SwitchIdx, e: &EndPort| match &hints.compute {
+    // A list that names no port of this fabric says nothing of it.
+    let compute = hints.compute.as_ref().filter(|c| !c.is_empty());
+    let counts = |s: SwitchIdx, e: &EndPort| match compute {
         Some(compute) => compute.contains(&e.lid),
         None => service[usize::from(topo.num_ports(s))] != Some(e.port),
     };
