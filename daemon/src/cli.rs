@@ -219,6 +219,35 @@ pub enum ConfigCommand {
     },
 }
 
+impl Command {
+    /// What flags say together.
+    ///
+    /// # Errors
+    /// They make no sense: one sentence.
+    pub fn check(&self) -> Result<(), String> {
+        let engines = match self {
+            Self::Run(args) => args.sm.engine.as_deref(),
+            Self::Demo(args) => args.sm.engine.as_deref(),
+            Self::Route(args) => Some(&args.what.engine[..]),
+            Self::Explain(args) => Some(&args.what.engine[..]),
+            Self::Sim(_)
+            | Self::Attach(_)
+            | Self::SimCtl(_)
+            | Self::Ports(_)
+            | Self::Topology(_)
+            | Self::Config(_)
+            | Self::Completions { .. } => None,
+        };
+        match engines {
+            Some(engines) if engines.iter().all(Engine::is_no_fallback) => Err(
+                "--engine names no engine: `no_fallback` only forbids the last resort, as in `--engine updn,no_fallback`"
+                    .to_owned(),
+            ),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
 impl PortArgs {
     /// Lays these flags over the file.
     pub fn apply(&self, raw: &mut RawConfig) {

@@ -154,9 +154,66 @@ fn usage_errors_are_told_apart_from_failures() {
     let (code, _, err) = told(&["route", "--from", "fat-tree:4", "--engine", "updm"]);
     assert_eq!(code, Some(2));
     assert!(err.contains("did you mean `updn`?"), "{err}");
-    let (code, _, err) = told(&["demo", "pyramid:3", "--once"]);
-    assert_eq!(code, Some(1));
-    assert!(err.contains("unknown shape `pyramid`"), "{err}");
+}
+
+/// A text that is neither a file nor a shape: usage, what is wrong with it in one line, and an example in the next.
+#[test]
+fn what_is_no_fabric_is_a_usage_error_with_an_example() {
+    for (text, what, example) in [
+        ("torus:4,x", "Y is `x`", "torus:4,4,3,2"),
+        ("fat-tree:5", "must be even", "fat-tree:8"),
+        ("fat-tree:4;foo", "unknown option `foo`", "fat-tree:8;sharp"),
+        ("torus", "torus:X,Y[,Z][,H]", "torus:4,4,3,2"),
+        ("pyramid:3", "unknown shape `pyramid`", "fat-tree:8"),
+        ("fatree:8", "did you mean `fat-tree`?", "fat-tree:8"),
+        ("nowhere.net", "there is no file nowhere.net", "fat-tree:8"),
+        ("nowhere", "no file `nowhere`", "fat-tree:8"),
+        ("", "empty", "fat-tree:8"),
+    ] {
+        for args in [
+            &["route", "--from", text][..],
+            &["explain", "--from", text],
+            &["topology", "--from", text],
+            &["demo", "--once", text],
+            &["sim", text],
+        ] {
+            let (code, out, err) = told(args);
+            assert_eq!((code, out.as_str()), (Some(2), ""), "{args:?}: {err}");
+            let lines: Vec<&str> = err.lines().collect();
+            assert!(
+                lines.len() == 2 && lines[0].starts_with("ferrosm: ") && lines[0].contains(what),
+                "{args:?}: {err}"
+            );
+            assert!(lines[1].contains(example), "{args:?}: {err}");
+        }
+    }
+}
+
+/// A list that only forbids the last resort: usage on the command line, bad configuration with its line in a file.
+#[test]
+fn a_list_without_an_engine_is_refused() {
+    for args in [
+        &["route", "--from", "star:3"][..],
+        &["explain", "--from", "star:3"],
+        &["demo", "star:3", "--once"],
+        &["run", "--once"],
+    ] {
+        let (code, out, err) = told(&[args, &["--engine", "no_fallback"]].concat());
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{args:?}: {err}");
+        assert!(
+            err.starts_with("ferrosm: --engine names no engine"),
+            "{err}"
+        );
+        assert_eq!(err.lines().count(), 1, "{err}");
+    }
+    let dir = Scratch::new("no-engine");
+    let file = dir.file("f.toml", "[routing]\nengines = [\"no_fallback\"]\n");
+    let (code, _, err) = told(&["demo", "star:3", "--once", "--config", &file]);
+    assert_eq!(code, Some(78), "{err}");
+    assert!(
+        err.contains("f.toml:2:11: routing.engines: names no engine"),
+        "{err}"
+    );
 }
 
 /// Where there is InfiniBand this test has nothing to say.
@@ -312,6 +369,53 @@ fn routes_on_paper_are_measured_dumped_and_read_back() {
     );
 }
 
+/// Where no engine can do it, programs are told by JSON, eyes by standard error, and both by the exit status.
+#[test]
+fn refusals_are_told_to_programs_too() {
+    let args = [
+        "route",
+        "--from",
+        "ring:5,1",
+        "--engine",
+        "minhop,ftree,no_fallback",
+    ];
+    let (code, out, err) = told(&[&args[..], &["--json"]].concat());
+    assert_eq!(code, Some(1), "{err}");
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(document["error"], "no engine can route this fabric");
+    assert_eq!(document["refusals"][0]["engine"], "minhop");
+    let reason = document["refusals"][0]["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("there is a credit loop of 5 channels"),
+        "{reason}"
+    );
+    assert_eq!(document["refusals"][1]["engine"], "ftree");
+    assert_eq!(document["proof"], serde_json::Value::Null);
+    let lines: Vec<&str> = err.lines().collect();
+    assert_eq!(lines[0], "ferrosm: no engine can route this fabric:");
+    assert!(
+        lines[1].starts_with("  minhop: ") && lines[2].starts_with("  ftree: "),
+        "{err}"
+    );
+    let (code, out, _) = told(&args);
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    // The same for `explain`; where all is well there is no error.
+    let explain = ["explain", "--json", "--from", "ring:5,1", "--engine"];
+    let (code, out, _) = told(&[&explain[..], &["minhop,no_fallback"]].concat());
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (code, &document["refusals"][0]["engine"]),
+        (Some(1), &"minhop".into())
+    );
+    let (code, out, _) = told(&[&explain[..], &["minhop,updn"]].concat());
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (code, &document["error"]),
+        (Some(0), &serde_json::Value::Null)
+    );
+    assert_eq!(document["refusals"][0]["engine"], "minhop");
+}
+
 /// Two lanes on a torus: the engine `file` takes the dumps and leaves the same; with the SLs spoiled it is refused.
 #[test]
 fn lanes_are_dumped_and_read_back() {
@@ -387,12 +491,67 @@ fn islands_are_told() {
     let (code, out, err) = told(&["demo", "ring:3,2;islands=2", "--once"]);
     assert_eq!(code, Some(0), "{err}");
     assert!(
-        err.contains("islands=2") && out.contains("3 switches, 6 channel adapters"),
+        err.contains("parts=2") && out.contains("3 switches, 6 channel adapters"),
         "{err}\n{out}"
     );
     let (code, out, _) = told(&["route", "--from", "ring:3,2;islands=2"]);
     assert_eq!(code, Some(0));
-    assert!(out.contains("9 nodes on other islands"), "{out}");
+    assert!(out.contains("9 nodes of other parts"), "{out}");
+}
+
+/// Planes have only hosts in common, and nothing goes through hosts: one plane is routed, and that is said.
+#[test]
+fn one_plane_is_routed() {
+    let from = ["--from", "fat-tree:4;planes=2"];
+    let (code, out, err) = told(&[&["route"][..], &from].concat());
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        out.contains("20 switches, 16 channel adapters, 48 links"),
+        "{out}"
+    );
+    assert!(
+        out.contains("one of 2 parts without a cable between them"),
+        "{out}"
+    );
+    let (_, out, _) = told(&[&["route", "--json"][..], &from].concat());
+    let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (&document["switches"], &document["lids"]),
+        (&20.into(), &36.into())
+    );
+    assert_eq!(document["left_out_nodes"], 20);
+    assert!(
+        document["remarks"][0].as_str().unwrap().contains("--node"),
+        "{out}"
+    );
+    // The other plane, by a port there; and ways in it.
+    let guid = |plane: &str, document: &serde_json::Value| {
+        let hops = document["ways"][0]["hops"].as_array().unwrap().clone();
+        (
+            hops[1]["guid"].to_string(),
+            hops[0]["out_port"].to_string(),
+            plane.to_owned(),
+        )
+    };
+    let ask = |port: &str| {
+        let more = ["--node", port, "host-0-0-0", "host-3-1-1"];
+        let (code, out, err) = told(&[&["explain", "--json"][..], &from, &more].concat());
+        assert_eq!(code, Some(0), "{err}");
+        guid(port, &serde_json::from_str(&out).unwrap())
+    };
+    let (one, two) = (ask("host-0-0-0/1"), ask("host-0-0-0/2"));
+    assert_eq!((one.1.as_str(), two.1.as_str()), ("1", "2"));
+    assert_ne!(one.0, two.0);
+    let (code, _, err) = told(&[&["route"][..], &from, &["--node", "nobody"]].concat());
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("is named `nobody`"), "{err}");
+    // The demonstration serves the plane of its own port, and says what it does not see.
+    let (code, out, err) = told(&["demo", "fat-tree:4;planes=2", "--once"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(
+        out.contains("20 switches") && err.contains("parts=2"),
+        "{err}\n{out}"
+    );
 }
 
 /// A daemon is told to read a wrong file, then a right one, then to stop.

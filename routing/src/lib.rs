@@ -46,7 +46,7 @@ pub use engine::{
 };
 pub use hints::Hints;
 pub use lanes::{DATA_VLS_MAX, Lanes, PathSl, PortMaps, Sl2Vl};
-pub use select::{Refused, Selection, route_with};
+pub use select::{Refused, Selection, Step, route_watched, route_with};
 pub use tables::{Lft, Tables, changed_blocks};
-pub use topology::{Destination, EndPort, Link, SwitchIdx, Topology, TopologyBuilder};
+pub use topology::{Destination, EndPort, Link, SwitchIdx, Throttled, Topology, TopologyBuilder};
 pub use verify::{Failure, Proof, verify};

@@ -56,14 +56,19 @@ impl Refused {
     /// One sentence, with switches named by `label`.
     #[must_use]
     pub fn describe(&self, label: &dyn Fn(crate::SwitchIdx) -> String) -> String {
-        let why = match &self.reason {
+        format!("{}: {}", self.engine, self.why(label))
+    }
+
+    /// The reason alone.
+    #[must_use]
+    pub fn why(&self, label: &dyn Fn(crate::SwitchIdx) -> String) -> String {
+        match &self.reason {
             Reason::Route(e) => e.to_string(),
             Reason::Proof(failure) => failure.describe(label),
             Reason::OneWay => {
                 "answers on the service level of their request could deadlock".to_owned()
             }
-        };
-        format!("{}: {why}", self.engine)
+        }
     }
 }
 
@@ -124,6 +129,27 @@ impl<'a> Round<'a> {
 /// On a connected graph `chosen` is always there, unless the list has [`NO_FALLBACK`].
 #[must_use]
 pub fn route_with(engines: &[&str], request: &Request<'_>) -> Selection {
+    route_watched(engines, request, &mut |_| {})
+}
+
+/// What begins next, for a caller with a clock: there is none here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// This engine.
+    Engine(&'a str),
+    /// The proof of what it made.
+    Proof,
+    /// What comes behind it: which of several serves, or the next engine.
+    Rest,
+}
+
+/// The same as [`route_with`], and says what begins.
+#[must_use]
+pub fn route_watched(
+    engines: &[&str],
+    request: &Request<'_>,
+    watch: &mut dyn FnMut(Step<'_>),
+) -> Selection {
     if let Some(chosen) = repaired(request) {
         return Selection {
             chosen: Some(chosen),
@@ -135,7 +161,7 @@ pub fn route_with(engines: &[&str], request: &Request<'_>) -> Selection {
     for round in rounds(engines, request) {
         let mut passed = Vec::with_capacity(round.engines.len());
         for engine in &round.engines {
-            match attempt(engine, &round, request) {
+            match attempt(engine, &round, request, watch) {
                 Ok(proven) => passed.push(proven),
                 Err(reason) => refused.push(Refused {
                     engine: (*engine).to_owned(),
@@ -206,18 +232,19 @@ fn attempt(
     name: &str,
     round: &Round<'_>,
     request: &Request<'_>,
+    watch: &mut dyn FnMut(Step<'_>),
 ) -> Result<(Routing, Proof), Reason> {
     let engine = engine_by_name(name)
         .ok_or_else(|| Reason::Route(RouteError::UnknownEngine(name.to_owned())))?;
     let request = &round
         .vls
         .map_or(*request, |vls| request.with_vls(vls.min(request.vls)));
-    let (routing, proof) = proven(&*engine, request)?;
+    let (routing, proof) = proven(&*engine, request, watch)?;
     if proof.reversible || !round.both_ways {
         return Ok((routing, proof));
     }
     // One lane is always the same in both directions.
-    match proven(&*engine, &request.with_vls(1)) {
+    match proven(&*engine, &request.with_vls(1), watch) {
         Ok((routing, proof)) if proof.reversible => Ok((routing, proof)),
         Ok(_) | Err(_) => Err(Reason::OneWay),
     }
@@ -226,8 +253,12 @@ fn attempt(
 fn proven(
     engine: &dyn crate::engine::Engine,
     request: &Request<'_>,
+    watch: &mut dyn FnMut(Step<'_>),
 ) -> Result<(Routing, Proof), Reason> {
+    watch(Step::Engine(engine.name()));
     let routing = engine.route(request).map_err(Reason::Route)?;
-    let proof = verify(request.topo, &routing.tables, &routing.lanes).map_err(Reason::Proof)?;
-    Ok((routing, proof))
+    watch(Step::Proof);
+    let proof = verify(request.topo, &routing.tables, &routing.lanes);
+    watch(Step::Rest);
+    Ok((routing, proof.map_err(Reason::Proof)?))
 }

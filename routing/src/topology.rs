@@ -1,8 +1,8 @@
 //! The graph that engines see: switches, the cables between them, and who owns which LID.
 //!
 //! Built once per routing run by the subnet manager, immutable afterwards, shared by the engines
-//! and the proof. It knows no GUIDs, no speeds and no port states: a link that must not carry
-//! traffic is simply not entered. Bad input (a port that does not exist, a port cabled twice, a LID
+//! and the proof. It knows no GUIDs and no port states: a link that must not carry traffic is simply not
+//! entered. Rates of links are there where somebody said them; nothing depends on them but figures of quality. Bad input (a port that does not exist, a port cabled twice, a LID
 //! claimed twice) is never a panic here: the first claim stands, the later one is left out.
 
 use ferrosm_mad::ids::{Lid, PortNum};
@@ -61,12 +61,26 @@ pub struct Destination {
 }
 
 /// Collects switches, cables and end ports in any order.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct TopologyBuilder {
     switches: Vec<SwitchSpec>,
     links: Vec<((SwitchIdx, PortNum), (SwitchIdx, PortNum))>,
     end_ports: Vec<(SwitchIdx, EndPort)>,
     vls: Vec<((SwitchIdx, PortNum), u8)>,
+    rates: Vec<((SwitchIdx, PortNum), u32)>,
+}
+
+/// A cable between two switches that is slower than both of them can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Throttled {
+    /// One end.
+    pub a: (SwitchIdx, PortNum),
+    /// The other end.
+    pub b: (SwitchIdx, PortNum),
+    /// Its rate, in Mb/s.
+    pub mbps: u32,
+    /// The rate that a port of each of the two switches has, in Mb/s.
+    pub could_mbps: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,6 +140,12 @@ impl TopologyBuilder {
         self.vls.push((at, count));
     }
 
+    /// Says how fast the link at a switch port is, in Mb/s (active width times active speed). Of two rates that are said of
+    /// a cable the lower one holds; 0 says nothing.
+    pub fn rate(&mut self, at: (SwitchIdx, PortNum), mbps: u32) {
+        self.rates.push((at, mbps));
+    }
+
     /// Freezes the graph.
     #[must_use]
     pub fn build(self) -> Topology {
@@ -158,6 +178,19 @@ impl TopologyBuilder {
                 let far = peers[i].and_then(exists);
                 for end in [Some(i), far].into_iter().flatten() {
                     vls[end] = vls[end].min(count.max(1));
+                }
+            }
+        }
+        let mut rates = vec![0; flat];
+        for &(at, mbps) in self.rates.iter().filter(|(_, mbps)| *mbps > 0) {
+            if let Some(i) = exists(at) {
+                let far = peers[i].and_then(exists);
+                for end in [Some(i), far].into_iter().flatten() {
+                    rates[end] = if rates[end] == 0 {
+                        mbps
+                    } else {
+                        mbps.min(rates[end])
+                    };
                 }
             }
         }
@@ -220,6 +253,7 @@ impl TopologyBuilder {
             port_base,
             peers,
             vls,
+            rates,
             links,
             link_base,
             end_ports: end_ports.into_iter().map(|(_, e)| e).collect(),
@@ -241,6 +275,8 @@ pub struct Topology {
     peers: Vec<Option<(SwitchIdx, PortNum)>>,
     /// Data VLs by flat port number.
     vls: Vec<u8>,
+    /// Mb/s by flat port number; 0 where it is not known.
+    rates: Vec<u32>,
     links: Vec<Link>,
     link_base: Vec<usize>,
     end_ports: Vec<EndPort>,
@@ -336,6 +372,43 @@ impl Topology {
     pub fn common_vls(&self) -> u8 {
         let of = |s: SwitchIdx| self.links(s).iter().map(move |l| self.vls(s, l.port));
         self.switches().flat_map(of).min().unwrap_or(DATA_VLS_MAX)
+    }
+
+    /// How fast the link at a port is, in Mb/s; `None` where nobody said it.
+    #[must_use]
+    pub fn rate(&self, s: SwitchIdx, port: PortNum) -> Option<u32> {
+        if port.raw() > self.num_ports(s) {
+            return None;
+        }
+        Some(self.rates[self.port_base[s.index()] + port.index()]).filter(|mbps| *mbps > 0)
+    }
+
+    /// Cables between switches that run slower than they could: both ends have another port that is faster. Where
+    /// generations are mixed, a cable is as fast as its slower end, and that is not meant.
+    #[must_use]
+    pub fn throttled(&self) -> Vec<Throttled> {
+        let best = |s: SwitchIdx| {
+            let first = self.port_base[s.index()];
+            let all = &self.rates[first..self.port_base[s.index() + 1]];
+            all.iter().copied().max().unwrap_or(0)
+        };
+        let best: Vec<u32> = self.switches().map(best).collect();
+        let cables = self
+            .switches()
+            .flat_map(|s| self.links(s).iter().map(move |l| (s, l)));
+        cables
+            .filter_map(|(s, l)| {
+                let (a, b) = ((s, l.port), (l.peer, l.peer_port));
+                let mbps = self.rate(s, l.port)?;
+                let could_mbps = best[s.index()].min(best[l.peer.index()]);
+                (a < b && mbps < could_mbps).then_some(Throttled {
+                    a,
+                    b,
+                    mbps,
+                    could_mbps,
+                })
+            })
+            .collect()
     }
 
     /// Number of directed switch-to-switch channels.

@@ -19,7 +19,8 @@ use common::*;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::quality::{Effort, Quality, Shift, measure, shifts};
 use ferrosm_routing::{
-    Lanes, Lft, PathSl, Request, SwitchIdx, Tables, Topology, engine_by_name, verify,
+    Lanes, Lft, PathSl, Request, SwitchIdx, Tables, Throttled, Topology, TopologyBuilder,
+    engine_by_name, verify,
 };
 use oracle::{distances, follow};
 use proptest::prelude::*;
@@ -31,6 +32,55 @@ fn route(engine: &str, topo: &Topology) -> Tables {
 
 fn quick(topo: &Topology, tables: &Tables) -> Quality {
     measure(topo, tables, &Lanes::single(), &Effort::quick())
+}
+
+/// Three switches in a row, the first two twice cabled; one of these two cables runs at a quarter of what its ends show
+/// elsewhere. A cable to the old third switch is slow too, but that switch knows nothing faster.
+#[test]
+fn throttled_links_are_found_and_weigh_more() {
+    let mut b = TopologyBuilder::new();
+    let [new, also_new, old] = [1, 2, 3].map(|lid| b.switch(6, Lid(lid)));
+    let p = PortNum;
+    b.link((new, p(1)), (also_new, p(1)));
+    b.link((new, p(2)), (also_new, p(2)));
+    b.link((also_new, p(3)), (old, p(1)));
+    for (s, lid) in [(new, 4), (also_new, 5), (old, 6)] {
+        b.end_port((s, p(6)), Lid(lid), 1);
+        b.rate((s, p(6)), if s == old { 50_000 } else { 200_000 });
+    }
+    b.rate((new, p(1)), 200_000);
+    b.rate((also_new, p(2)), 200_000);
+    // The lower of two holds, 0 says nothing, and what there is not is no place.
+    b.rate((new, p(2)), 50_000);
+    b.rate((new, p(2)), 0);
+    b.rate((new, p(7)), 1);
+    let unknown = measured_by_updn(&b);
+    b.rate((old, p(1)), 50_000);
+    let topo = b.build();
+    assert_eq!(topo.rate(new, p(1)), Some(200_000));
+    assert_eq!(topo.rate(also_new, p(2)), Some(50_000));
+    assert_eq!(topo.rate(new, p(3)), None);
+    assert_eq!(topo.rate(new, p(9)), None);
+    let throttled = Throttled {
+        a: (new, p(2)),
+        b: (also_new, p(2)),
+        mbps: 50_000,
+        could_mbps: 200_000,
+    };
+    assert_eq!(topo.throttled(), [throttled]);
+    let tables = route("updn", &topo);
+    let q = quick(&topo, &tables);
+    assert_eq!(unknown, (q.max_load, None), "one cable's rate is not known");
+    // Two routes each way over the cable to the third switch, four times as slow as the fastest.
+    assert_eq!((q.max_load, q.max_load_by_rate), (2, Some(8.0)));
+}
+
+/// The most routes over a link of a fabric as far as it is built, plain and by rate.
+fn measured_by_updn(b: &TopologyBuilder) -> (u64, Option<f64>) {
+    let topo = b.clone().build();
+    let tables = route("updn", &topo);
+    let q = quick(&topo, &tables);
+    (q.max_load, q.max_load_by_rate)
 }
 
 /// Two switches, two end ports each, one cable: LIDs 3 and 4 on the first, 5 and 6 on the second.

@@ -1,6 +1,6 @@
 //! Speeds as the subnet manager reports them: FDR10 hides behind QDR.
 
-use ferrosm_mad::attr::LinkSpeed;
+use ferrosm_mad::attr::{LinkSpeed, NodeType};
 use ferrosm_tests::simulated::Lab;
 
 /// A fabric of FDR10 links is one, and a fabric of QDR links is none: the vendor's attribute tells them apart.
@@ -74,4 +74,41 @@ fn old_agents_and_other_products_are_brought_up() {
         let mut lab = Lab::on(&text, spec, 1, ferrosm_core::SmConfig::default(), None);
         assert!(lab.next_sweep(60).is_clean(), "{speed}");
     }
+}
+
+/// The routing's graph has the rates of all links, and the one cable that is slower than both its ends is found.
+#[test]
+fn routing_is_told_how_fast_links_are() {
+    let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
+    let switch = |at: ferrosm_sim::spec::PortAt| spec.nodes[at.node].kind == NodeType::Switch;
+    let cable = spec.links.iter().position(|l| switch(l.a) && switch(l.b));
+    let slow = &mut spec.links[cable.unwrap()];
+    slow.speed = LinkSpeed::Edr;
+    let ends = [slow.a, slow.b].map(|at| (spec.nodes[at.node].node_guid, at.port));
+    let mut lab = Lab::on(
+        "fat-tree:4",
+        spec,
+        1,
+        ferrosm_core::SmConfig::default(),
+        None,
+    );
+    assert!(lab.next_sweep(60).is_clean());
+    let core = lab.manager().core();
+    let (run, nodes) = core.routing().unwrap();
+    let topo = &run.topo;
+    for s in topo.switches() {
+        let links = topo.links(s).iter().map(|l| l.port);
+        for port in links.chain(topo.end_ports(s).iter().map(|e| e.port)) {
+            let guid = core.subnet().get(nodes[s.index()]).unwrap().info.node_guid;
+            let is_slow = ends.contains(&(guid, port.0));
+            let mbps = if is_slow { 100_000 } else { 200_000 };
+            assert_eq!(topo.rate(s, port), Some(mbps), "{guid} port {port}");
+        }
+    }
+    let throttled = topo.throttled();
+    assert_eq!(throttled.len(), 1);
+    assert_eq!(
+        (throttled[0].mbps, throttled[0].could_mbps),
+        (100_000, 200_000)
+    );
 }

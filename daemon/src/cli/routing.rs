@@ -13,6 +13,10 @@ pub struct HintArgs {
     /// A file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or a shape such as fat-tree:8.
     #[arg(long, value_name = "FILE|SPEC")]
     pub from: String,
+    /// Route the part of the fabric that this port is on, where no cable joins all parts: a name, NAME/PORT or a GUID [default: the
+    /// part with most end ports].
+    #[arg(long, value_name = "PORT")]
+    pub node: Option<String>,
     /// Routing engines in the order in which they are tried; `auto` recognises the fabric, `no_fallback` forbids the
     /// last resort.
     #[arg(

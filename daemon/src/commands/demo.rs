@@ -1,5 +1,6 @@
 //! `ferrosm demo`: the subnet manager on a simulated fabric inside this program.
 
+use ferrosm_mad::ids::PortNum;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::port::SimNet;
 use tracing::{info, warn};
@@ -11,7 +12,7 @@ use crate::commands::{config, fabric};
 use crate::config::Source;
 use crate::failure::Failure;
 use crate::output::progress::Terminal;
-use crate::output::view::View;
+use crate::output::view::{At, View};
 use crate::output::{log, table};
 use crate::port::Simulated;
 
@@ -44,7 +45,14 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let fabric = Fabric::new(&spec).map_err(|e| Failure::job(format!("{}: {e}", args.fabric)))?;
     let net = SimNet::new(fabric);
     let port = net.attach(None).map_err(Failure::job)?;
-    tell_islands(&view, port.at().node);
+    let at = port.at();
+    tell_parts(
+        &view,
+        At {
+            node: at.node,
+            port: PortNum(at.port),
+        },
+    );
     let (sender, receiver) = port.split();
     let (sender, receiver, capture) = capture::tap(
         sender,
@@ -76,21 +84,22 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     )
 }
 
-/// A subnet manager sees the island that it is on: says what is not.
-fn tell_islands(view: &View, own: usize) {
-    let islands = view.islands();
-    let Some(ours) = islands
+/// A subnet manager sees the part of the fabric that its port is on: says what it does not see.
+fn tell_parts(view: &View, own: At) {
+    let parts = view.parts();
+    let Some(ours) = parts
         .iter()
-        .find(|i| i.contains(&own))
-        .filter(|_| islands.len() > 1)
+        .find(|p| view.is_in(p, own))
+        .filter(|_| parts.len() > 1)
     else {
         return;
     };
     warn!(
-        islands = islands.len(),
-        nodes = ours.len(),
-        left_out = view.nodes.len() - ours.len(),
-        node = view.nodes[own].name(),
-        "no cable joins all parts of this fabric: only the part of this node is served"
+        parts = parts.len(),
+        nodes = ours.nodes.len(),
+        left_out = view.nodes.len() - ours.nodes.len(),
+        node = view.nodes[own.node].name(),
+        port = own.port.0,
+        "no cable joins all parts of this fabric: only the part of this port is served"
     );
 }

@@ -11,6 +11,12 @@ use crate::paper::{self, trace};
 /// If there is no such fabric or port, a side file is wrong, or no engine's tables pass the proof.
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let routed = paper::route(&args.what)?;
+    if let Some(failure) = routed.failure() {
+        if args.json {
+            output::print(&json::pretty(&json::explain::document(&routed, &[])))?;
+        }
+        return Err(failure);
+    }
     let traces = match (&args.source, &args.to) {
         (Some(from), Some(to)) => ways(&routed, from, to)?,
         _ => Vec::new(),

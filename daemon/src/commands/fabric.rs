@@ -5,20 +5,38 @@
 
 use std::path::Path;
 
-use ferrosm_sim::generate::from_spec;
+use ferrosm_sim::generate::{SpecProblem, SpecTextError, from_spec};
 use ferrosm_sim::ibnet;
 use ferrosm_sim::spec::FabricSpec;
 use tracing::warn;
 
+use crate::config::nearest;
 use crate::failure::Failure;
 
-const SHAPES: &str = "A fabric is a file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or a shape such as fat-tree:8 or torus:4,4,4,2: \
-     see docs/topologies.md.";
+/// An example of each shape, and of one with an option.
+const EXAMPLES: [(&str, &str); 16] = [
+    ("fat-tree", "fat-tree:8"),
+    ("fat-tree2", "fat-tree2:36,36,18"),
+    ("xgft", "xgft:3,4,5/1,2,3"),
+    ("pgft", "pgft:18,12/1,9/1,2"),
+    ("rail-pods", "rail-pods:4,32,8,16,0"),
+    ("torus", "torus:4,4,3,2"),
+    ("mesh", "mesh:3,3"),
+    ("hyperx", "hyperx:3,4,2"),
+    ("dragonfly", "dragonfly:4,9,2,2"),
+    ("dragonfly+", "dragonfly+:5,2,2,2,3"),
+    ("slim-fly", "slim-fly:5"),
+    ("random", "random:30,4,1,7"),
+    ("ring", "ring:5,2"),
+    ("star", "star:7"),
+    ("single-switch", "single-switch:7"),
+    ("back-to-back", "back-to-back"),
+];
 
 /// Reads the file of that name, or makes the fabric of that shape.
 ///
 /// # Errors
-/// If it is neither: with the line where the file is wrong.
+/// If it is neither, which is a usage error, or if the file is wrong: with the line.
 pub fn load(text: &str) -> Result<FabricSpec, Failure> {
     let path = Path::new(text);
     match std::fs::read(path) {
@@ -26,15 +44,42 @@ pub fn load(text: &str) -> Result<FabricSpec, Failure> {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
             Err(Failure::job(format!("cannot read {text}: {e}")))
         }
-        Err(_) => from_spec(text).map_err(|e| {
-            // What has no shape's name before a colon was meant as a file.
-            if is_path(text) {
-                Failure::with_hint(format!("there is no file {text}"), SHAPES)
-            } else {
-                Failure::with_hint(e, SHAPES)
-            }
-        }),
+        Err(_) => from_spec(text).map_err(|e| Failure::Usage(neither(text, &e))),
     }
+}
+
+/// What is wrong with a text that is neither a file nor a shape, and in a second line an example.
+fn neither(text: &str, error: &SpecTextError) -> String {
+    let shape = text
+        .split([':', ';', '?'])
+        .next()
+        .unwrap_or_default()
+        .trim();
+    let what = if text.trim().is_empty() {
+        "the name of the fabric is empty".to_owned()
+    } else if is_path(text) {
+        // What has no shape's name before a colon was meant as a file.
+        format!("there is no file {text}")
+    } else if !matches!(error.problem, SpecProblem::UnknownShape(_)) {
+        error.to_string()
+    } else if let Some(near) = nearest(shape, EXAMPLES.iter().map(|(name, _)| *name)) {
+        format!("`{text}`: unknown shape `{shape}`: did you mean `{near}`?")
+    } else if text.contains(':') {
+        error.to_string()
+    } else {
+        format!("there is no file `{text}`, and no shape of that name")
+    };
+    let example = EXAMPLES.iter().find(|(name, _)| *name == shape);
+    let mut example = example
+        .map_or("fat-tree:8", |(_, example)| *example)
+        .to_owned();
+    if matches!(error.problem, SpecProblem::UnknownOption(_)) {
+        "fat-tree:8;sharp".clone_into(&mut example);
+    }
+    format!(
+        "{what}\n  A fabric is a file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet) or a shape such as {example}: see \
+         docs/topologies.md."
+    )
 }
 
 /// Reads the bytes of a file; what was sloppy in it goes into the log.
@@ -76,6 +121,19 @@ mod tests {
         assert!(told.starts_with("there is no file nowhere.net"), "{told}");
         let told = load("pyramid:3").unwrap_err().to_string();
         assert!(told.contains("unknown shape `pyramid`"), "{told}");
+    }
+
+    #[test]
+    fn examples_are_fabrics() {
+        for (shape, example) in EXAMPLES {
+            assert!(
+                load(example).is_ok() && example.starts_with(shape),
+                "{example}"
+            );
+            let told = load(&format!("{shape}:-")).err().map(|e| e.to_string());
+            assert!(told.is_none_or(|t| t.contains(example)), "{shape}");
+        }
+        assert!(load("fat-tree:8;sharp").is_ok());
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::output;
 /// # Errors
 /// How it failed.
 pub fn run(cli: Cli) -> Result<(), Failure> {
+    cli.command.check().map_err(Failure::Usage)?;
     match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Demo(args) => demo::run(&args),

@@ -12,6 +12,12 @@ use crate::paper;
 /// If there is no such fabric, a side file is wrong, or no engine's tables pass the proof.
 pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     let routed = paper::route(&args.what)?;
+    if let Some(failure) = routed.failure() {
+        if args.json {
+            output::print(&json::pretty(&json::routing::document(&routed, None)))?;
+        }
+        return Err(failure);
+    }
     let quality = routed.chosen.as_ref().map(paper::Chosen::quality);
     if let Some(dir) = &args.dump_dir {
         dump::write(&routed.view, dir)?;

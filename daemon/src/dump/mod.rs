@@ -1,11 +1,14 @@
-//! Files that OpenSM's tools and site scripts read: `opensm-subnet.lst`, `opensm.fdbs`, `opensm-lfts.dump`, and where
-//! more than one lane is used `opensm-sl2vl.dump` and `opensm-path-sl.dump`.
+//! Files that OpenSM's tools and site scripts read: `opensm-subnet.lst`, `opensm.fdbs`, `opensm-lfts.dump`,
+//! `opensm-lid-matrix.dump`, where more than one lane is used `opensm-sl2vl.dump` and `opensm-path-sl.dump`, and of fat
+//! trees `opensm-ftree-ca-order.dump`.
 //!
 //! Each is written beside its place and moved there, so a reader sees a whole file. The forms are OpenSM's, also where
-//! they are odd; ibdmchk reads all but `opensm-lfts.dump`.
+//! they are odd. ibdmchk reads the list of the subnet, `opensm.fdbs`, SLs and VLs, OpenSM's engine `file` tables and matrix.
 
+mod ca_order;
 mod fdbs;
 mod lfts;
+mod lid_matrix;
 mod path_sl;
 mod sl2vl;
 mod subnet_lst;
@@ -19,8 +22,8 @@ use crate::atomic;
 use crate::failure::Failure;
 use crate::output::view::{At, Node, View};
 
-/// Writes all of them into a directory, which is made where it is missing. Lanes of tables that were there before, and
-/// are not these, are removed where these need none.
+/// Writes all of them into a directory, which is made where it is missing. Lanes and orders of tables that were there
+/// before, and are not these, are removed where these have none.
 ///
 /// # Errors
 /// If a file cannot be written; the one that was there before stays.
@@ -38,9 +41,12 @@ pub fn write(view: &View, dir: &Path) -> Result<(), Failure> {
         .lanes
         .as_ref()
         .is_none_or(|of| of.run.routing.lanes.is_single());
-    for (name, render) in LANE_FILES {
+    let ordered = ca_order::is_there(view);
+    let some = LANE_FILES.map(|(name, render)| (name, render, !single));
+    let order: (&str, Render, bool) = (CA_ORDER, ca_order::render, ordered);
+    for (name, render, wanted) in some.into_iter().chain([order]) {
         let path = dir.join(name);
-        if single {
+        if !wanted {
             match std::fs::remove_file(&path) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(refuse(name, e)),
                 Ok(()) | Err(_) => {}
@@ -67,10 +73,11 @@ pub fn make_dir(dir: &Path) -> Result<(), Failure> {
 
 type Render = fn(&View, &Owners, &mut dyn std::io::Write) -> std::io::Result<()>;
 
-const FILES: [(&str, Render); 3] = [
+const FILES: [(&str, Render); 4] = [
     ("opensm-subnet.lst", subnet_lst::render),
     ("opensm.fdbs", fdbs::render),
     ("opensm-lfts.dump", lfts::render),
+    ("opensm-lid-matrix.dump", lid_matrix::render),
 ];
 
 /// Only where there is more than one lane.
@@ -78,6 +85,9 @@ const LANE_FILES: [(&str, Render); 2] = [
     ("opensm-sl2vl.dump", sl2vl::render),
     ("opensm-path-sl.dump", path_sl::render),
 ];
+
+/// Only of fat trees.
+const CA_ORDER: &str = "opensm-ftree-ca-order.dump";
 
 /// OpenSM's words for kinds of nodes.
 fn kind(node: &Node) -> &'static str {
@@ -116,6 +126,11 @@ impl Owners {
     /// The highest LID that is owned.
     fn top(&self) -> usize {
         self.by_lid.len().saturating_sub(1)
+    }
+
+    /// Who owns a LID.
+    fn owner(&self, lid: Lid) -> Option<At> {
+        self.by_lid.get(usize::from(lid.0)).copied().flatten()
     }
 
     /// Owned LIDs in order.

@@ -28,7 +28,7 @@ pub fn render(routed: &Routed, traces: &[Trace]) -> String {
         routed.refused.iter().for_each(|r| line(&format!("  {r}")));
     }
     if !routed.remarks.is_empty() {
-        line("Of what side files say, not used:");
+        line("Remarks:");
         routed.remarks.iter().for_each(|r| line(&format!("  {r}")));
     }
     let engine = routed.chosen.as_ref().map_or("", |c| c.routing().engine);
@@ -48,8 +48,15 @@ pub fn lanes(chosen: &Chosen, allowed: u8) -> String {
     } else {
         "answers must travel on the service level of their own path"
     };
+    let planned = chosen.routing().lanes.vls;
     let lanes = if used == 1 { "lane" } else { "lanes" };
-    format!("It uses {used} data {lanes} of {allowed}; {answers}.")
+    if planned > used {
+        format!(
+            "It uses {used} data {lanes}, with VL tables for {planned} of {allowed}; {answers}."
+        )
+    } else {
+        format!("It uses {used} data {lanes} of {allowed}; {answers}.")
+    }
 }
 
 fn way(view: &View, trace: &Trace, engine: &str) -> String {
@@ -129,6 +136,7 @@ mod tests {
     fn reasons_lanes_and_ways_are_told() {
         let args = HintArgs {
             from: "ring:5,1".to_owned(),
+            node: None,
             engine: vec!["minhop".parse().unwrap(), "updn".parse().unwrap()],
             vls: None,
             files: FileArgs::default(),

@@ -8,11 +8,18 @@ use super::report::duration;
 use super::table::{self, count};
 use crate::paper::{Chosen, Routed};
 
+/// Most throttled cables that are listed one by one.
+const THROTTLED_MAX: usize = 10;
+
 /// The table.
 #[must_use]
 pub fn render(routed: &Routed, quality: Option<&(Quality, Duration)>) -> String {
     let mut out = table::new(["", ""]);
-    out.set_header(["Routing".to_owned(), "passes the proof".to_owned()]);
+    let verdict = match routed.chosen {
+        Some(_) => "passes the proof",
+        None => "nothing to prove",
+    };
+    out.set_header(["Routing", verdict]);
     let mut row = |name: &str, value: String| {
         out.add_row([name.to_owned(), value]);
     };
@@ -20,17 +27,21 @@ pub fn render(routed: &Routed, quality: Option<&(Quality, Duration)>) -> String 
     if routed.left_out > 0 {
         row(
             "left out",
-            format!(
-                "{} on other islands",
-                count(routed.left_out, "node", "nodes")
-            ),
+            format!("{} of other parts", count(routed.left_out, "node", "nodes")),
         );
     }
     for remark in &routed.remarks {
-        row("not used", remark.clone());
+        row("remark", remark.clone());
     }
     for refused in &routed.refused {
-        row("refused", refused.clone());
+        row("refused", refused.to_string());
+    }
+    for slow in routed.throttled.iter().take(THROTTLED_MAX) {
+        row("throttled", slow.to_string());
+    }
+    if routed.throttled.len() > THROTTLED_MAX {
+        let more = routed.throttled.len() - THROTTLED_MAX;
+        row("", format!("and {more} more such cables: --json has all"));
     }
     match &routed.chosen {
         None => row("routes", "nothing to route: there is no switch".to_owned()),
@@ -61,8 +72,7 @@ fn proven(chosen: &Chosen, allowed: u8, row: &mut dyn FnMut(&str, String)) {
     } else {
         "answers must not use the SL of their request"
     };
-    let used = proof.lanes_used.max(1);
-    row("lanes", format!("{used} of {allowed}; {answers}"));
+    row("lanes", format!("{}; {answers}", lanes(chosen, allowed)));
     row(
         "routes",
         format!("{} from switch to LID, all arrive", proof.pairs),
@@ -107,6 +117,17 @@ fn proven(chosen: &Chosen, allowed: u8, row: &mut dyn FnMut(&str, String)) {
     );
 }
 
+/// How many lanes carry something, of how many that could, and how many the VL tables know, where that is more.
+fn lanes(chosen: &Chosen, allowed: u8) -> String {
+    let used = chosen.proof.lanes_used.max(1);
+    let planned = chosen.routing().lanes.vls;
+    if planned > used {
+        format!("{used} carry routes, VL tables are made for {planned} of {allowed}")
+    } else {
+        format!("{used} of {allowed}")
+    }
+}
+
 fn measured(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
     if quality.pairs == 0 || quality.channels == 0 {
         return;
@@ -118,6 +139,17 @@ fn measured(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
             quality.least_load
         ),
     );
+    // Where all links are equally fast it says nothing new.
+    if let Some(weighed) = quality.max_load_by_rate
+        && weighed > quality.max_load as f64
+    {
+        row(
+            "",
+            format!(
+                "busiest for its rate: as if {weighed:.1} routes were on a channel of the fastest links"
+            ),
+        );
+    }
     if let Some(b) = quality.bisection {
         row(
             "bisection",
@@ -150,13 +182,9 @@ fn measured(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
 fn times(routed: &Routed, quality: Option<&(Quality, Duration)>) -> String {
     let mut text = duration(routed.took);
     if let Some(chosen) = &routed.chosen {
-        let what = if routed.refused.is_empty() {
-            "the proof"
-        } else {
-            "one proof"
-        };
         text.push_str(&format!(
-            ", of which {what} {}",
+            " (this engine {}, its proof {})",
+            duration(chosen.engine_took),
             duration(chosen.proof_took)
         ));
     }

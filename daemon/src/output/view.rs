@@ -99,6 +99,17 @@ pub struct Link {
     pub vls: Option<u8>,
 }
 
+/// A part of a fabric that packets cannot leave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Its nodes, by index, in order.
+    pub nodes: Vec<usize>,
+    /// Its cables, by index, in order.
+    pub links: Vec<usize>,
+    /// Cabled ports of CAs and routers.
+    pub end_ports: usize,
+}
+
 /// One end of a cable, seen from a port.
 #[derive(Debug, Clone, Copy)]
 pub struct End<'a> {
@@ -179,6 +190,12 @@ impl Lanes {
 }
 
 impl Link {
+    /// Mb/s, where known.
+    #[must_use]
+    pub fn mbps(&self) -> Option<u32> {
+        Some(u32::from(self.width?.0) * self.speed?.mbps())
+    }
+
     /// `4xHDR`, with `?` for what is not known.
     #[must_use]
     pub fn rate(&self) -> String {
@@ -351,57 +368,113 @@ impl View {
         self.nodes.iter().filter(|n| n.kind == kind).count()
     }
 
-    /// Islands of nodes that cables join, the largest first (of equals the one that has the earliest node); each in the
-    /// order of the view.
+    /// Parts of the fabric that packets cannot leave, those with most end ports first (of equals the larger one, then the one
+    /// with the earliest node). Packets go through switches, not through hosts: a host may have ports in several parts.
     #[must_use]
-    pub fn islands(&self) -> Vec<Vec<usize>> {
+    pub fn parts(&self) -> Vec<Part> {
         let ends = self.ends();
         let mut seen = vec![false; self.nodes.len()];
-        let mut islands = Vec::new();
+        let mut seen_link = vec![false; self.links.len()];
+        // Links by node, as `ends` has them.
+        let mut links_of = vec![Vec::new(); self.nodes.len()];
+        for (l, link) in self.links.iter().enumerate() {
+            links_of[link.a.node].push(l);
+            if link.a.node != link.b.node {
+                links_of[link.b.node].push(l);
+            }
+        }
+        let mut parts = Vec::new();
         for start in 0..self.nodes.len() {
-            if seen[start] {
+            let is_switch = self.nodes[start].is_switch();
+            let uncabled = ends[start].is_empty();
+            if is_switch && seen[start] {
                 continue;
             }
-            let mut island = vec![start];
-            seen[start] = true;
-            let mut next = 0;
-            while let Some(&at) = island.get(next) {
-                next += 1;
-                for end in &ends[at] {
-                    if !core::mem::replace(&mut seen[end.peer.node], true) {
-                        island.push(end.peer.node);
-                    }
+            if is_switch || uncabled {
+                let first = if is_switch { &links_of[start][..] } else { &[] };
+                seen[start] = true;
+                parts.push(self.part_from(start, first, &links_of, &mut seen, &mut seen_link));
+                continue;
+            }
+            for &l in &links_of[start] {
+                if !seen_link[l] {
+                    parts.push(self.part_from(start, &[l], &links_of, &mut seen, &mut seen_link));
                 }
             }
-            island.sort_unstable();
-            islands.push(island);
         }
-        islands.sort_by_key(|i| core::cmp::Reverse(i.len()));
-        islands
+        parts.sort_by_key(|p| core::cmp::Reverse((p.end_ports, p.nodes.len())));
+        parts
     }
 
-    /// Only these nodes (in increasing order) and the cables between them.
+    /// What packets reach from a node by these of its cables.
+    fn part_from(
+        &self,
+        start: usize,
+        first: &[usize],
+        links_of: &[Vec<usize>],
+        seen: &mut [bool],
+        seen_link: &mut [bool],
+    ) -> Part {
+        let mut part = Part {
+            nodes: vec![start],
+            links: Vec::new(),
+            end_ports: 0,
+        };
+        let mut queue: Vec<usize> = first.to_vec();
+        while let Some(l) = queue.pop() {
+            if core::mem::replace(&mut seen_link[l], true) {
+                continue;
+            }
+            part.links.push(l);
+            let Link { a, b, .. } = self.links[l];
+            for end in [Some(a), (a != b).then_some(b)].into_iter().flatten() {
+                part.nodes.push(end.node);
+                if !self.nodes[end.node].is_switch() {
+                    part.end_ports += 1;
+                } else if !core::mem::replace(&mut seen[end.node], true) {
+                    queue.extend(links_of[end.node].iter().filter(|l| !seen_link[**l]));
+                }
+            }
+        }
+        part.nodes.sort_unstable();
+        part.nodes.dedup();
+        part.links.sort_unstable();
+        part
+    }
+
+    /// Only this part.
     #[must_use]
-    pub fn only(&self, keep: &[usize]) -> Self {
+    pub fn only(&self, part: &Part) -> Self {
         let at = |p: At| {
             Some(At {
-                node: keep.binary_search(&p.node).ok()?,
+                node: part.nodes.binary_search(&p.node).ok()?,
                 port: p.port,
             })
         };
-        let links = self.links.iter().filter_map(|l| {
+        let links = part.links.iter().filter_map(|l| {
+            let link = self.links[*l];
             Some(Link {
-                a: at(l.a)?,
-                b: at(l.b)?,
-                ..*l
+                a: at(link.a)?,
+                b: at(link.b)?,
+                ..link
             })
         });
         Self {
-            nodes: keep.iter().map(|i| self.nodes[*i].clone()).collect(),
             links: links.collect(),
+            nodes: part.nodes.iter().map(|i| self.nodes[*i].clone()).collect(),
             sm: self.sm.and_then(at),
             lanes: None,
         }
+    }
+
+    /// Whether a port is in a part; a port without a cable is where its node is.
+    #[must_use]
+    pub fn is_in(&self, part: &Part, port: At) -> bool {
+        if self.nodes[port.node].is_switch() {
+            return part.nodes.binary_search(&port.node).is_ok();
+        }
+        let ends = |l: &usize| self.links[*l].a == port || self.links[*l].b == port;
+        part.links.iter().any(ends) || part.links.is_empty() && part.nodes == [port.node]
     }
 }
 
@@ -446,13 +519,54 @@ mod tests {
     fn islands_are_told_apart_and_cut_out() {
         let spec = from_spec("ring:3,2;islands=2").unwrap();
         let view = View::of_spec(&spec);
-        let islands = view.islands();
-        assert_eq!(islands.iter().map(Vec::len).collect::<Vec<_>>(), [9, 9]);
-        let one = view.only(&islands[1]);
+        let parts = view.parts();
+        let sizes = parts.iter().map(|p| (p.nodes.len(), p.end_ports));
+        assert_eq!(sizes.collect::<Vec<_>>(), [(9, 6), (9, 6)]);
+        let one = view.only(&parts[1]);
         assert_eq!(
             (one.nodes.len(), one.links.len()),
             (9, view.links.len() / 2)
         );
-        assert_eq!(one.islands().len(), 1);
+        assert_eq!(one.parts().len(), 1);
+    }
+
+    /// A host with a port in each of two planes is in both, each time with one cable.
+    #[test]
+    fn planes_are_parts_though_hosts_are_in_both() {
+        let view = View::of_spec(&from_spec("fat-tree:4;planes=2;loopbacks=1").unwrap());
+        let parts = view.parts();
+        assert_eq!(parts.len(), 2);
+        let links: usize = parts.iter().map(|p| p.links.len()).sum();
+        assert_eq!(links, view.links.len(), "each cable is in one part");
+        for part in &parts {
+            let plane = view.only(part);
+            assert_eq!(plane.count(NodeType::Switch), 20);
+            assert_eq!((plane.count(NodeType::Ca), part.end_ports), (16, 16));
+            assert_eq!(plane.parts().len(), 1);
+            let hosts = plane.nodes.iter().zip(plane.ends());
+            let mut hosts = hosts.filter(|(n, _)| !n.is_switch());
+            assert!(hosts.all(|(_, ends)| ends.len() == 1));
+        }
+        let ports = [1, 2].map(|port| At {
+            node: 0,
+            port: PortNum(port),
+        });
+        let within = |p: &Part| ports.map(|at| view.is_in(p, at));
+        assert_eq!(
+            [within(&parts[0]), within(&parts[1])],
+            [[true, false], [false, true]]
+        );
+    }
+
+    /// A node without a cable is a part of its own.
+    #[test]
+    fn lonely_nodes_are_parts() {
+        let mut view = View::of_spec(&from_spec("star:2").unwrap());
+        view.links.pop();
+        let parts = view.parts();
+        let sizes = parts.iter().map(|p| (p.nodes.len(), p.end_ports));
+        assert_eq!(sizes.collect::<Vec<_>>(), [(2, 1), (1, 0)]);
+        view.links.pop();
+        assert_eq!(view.parts().len(), 3);
     }
 }

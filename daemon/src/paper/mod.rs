@@ -13,15 +13,16 @@ use ferrosm_core::plan::hints::{self, Places};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::quality::{self, Effort, Quality};
 use ferrosm_routing::{
-    LastRun, Proof, Request, Routing, SwitchIdx, Topology, TopologyBuilder, route_with, verify,
+    LastRun, Proof, Request, Routing, Step, SwitchIdx, Topology, TopologyBuilder, route_watched,
 };
+use serde::Serialize;
 
 use crate::cli::HintArgs;
 use crate::commands::fabric;
 use crate::config::value::Engine;
 use crate::failure::Failure;
 use crate::output::View;
-use crate::output::view::Lanes;
+use crate::output::view::{Lanes, Part};
 use crate::side_files;
 
 /// What came out.
@@ -29,22 +30,76 @@ use crate::side_files;
 pub struct Routed {
     /// The fabric with its tables and lanes.
     pub view: View,
-    /// What serves, proven; `None` where there is no switch.
+    /// What serves, proven; `None` where there is no switch, and where every engine was refused.
     pub chosen: Option<Chosen>,
     /// What the engine says of its work.
     pub notes: Vec<String>,
     /// Engines that were tried before, with the reasons.
-    pub refused: Vec<String>,
-    /// What side files name and the fabric has not got, and the like.
+    pub refused: Vec<Refusal>,
+    /// What side files name and the fabric has not got, what is not looked at, and the like.
     pub remarks: Vec<String>,
     /// LIDs that were routed.
     pub lids: usize,
-    /// Nodes on other islands.
+    /// Cables that run slower than both of their ends could.
+    pub throttled: Vec<SlowCable>,
+    /// Nodes of other parts of the fabric.
     pub left_out: usize,
     /// Data VLs that could have been used.
     pub vls_allowed: u8,
     /// Time of all engines that were tried, with their proofs.
     pub took: Duration,
+}
+
+/// An engine whose tables do not serve.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// Its name.
+    pub engine: String,
+    /// Why: one sentence.
+    pub reason: String,
+}
+
+impl core::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}: {}", self.engine, self.reason)
+    }
+}
+
+/// A cable between two switches that runs slower than both of them can.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SlowCable {
+    /// Name of the switch at one end.
+    pub name: String,
+    /// Its GUID.
+    pub guid: String,
+    /// Its port.
+    pub port: u8,
+    /// Name of the switch at the other end.
+    pub peer_name: String,
+    /// Its GUID.
+    pub peer_guid: String,
+    /// Its port.
+    pub peer_port: u8,
+    /// Rate, in Mb/s.
+    pub mbps: u32,
+    /// What both switches have on another port, in Mb/s.
+    pub could_mbps: u32,
+}
+
+impl core::fmt::Display for SlowCable {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let gbps = |mbps: u32| f64::from(mbps) / 1000.0;
+        write!(
+            f,
+            "\"{}\" port {} to \"{}\" port {}: {} Gb/s where {} are possible",
+            self.name,
+            self.port,
+            self.peer_name,
+            self.peer_port,
+            gbps(self.mbps),
+            gbps(self.could_mbps)
+        )
+    }
 }
 
 /// A routing that may serve.
@@ -54,8 +109,29 @@ pub struct Chosen {
     pub run: Arc<LastRun>,
     /// That it is sound.
     pub proof: Proof,
+    /// Time of the engine alone.
+    pub engine_took: Duration,
     /// Time of this proof alone.
     pub proof_took: Duration,
+}
+
+impl Routed {
+    /// What is wrong where there are switches and no engine's tables serve.
+    #[must_use]
+    pub fn error(&self) -> Option<&'static str> {
+        let failed = self.chosen.is_none() && !self.refused.is_empty();
+        failed.then_some("no engine can route this fabric")
+    }
+
+    /// The same for eyes, with the reasons, each on a line.
+    #[must_use]
+    pub fn failure(&self) -> Option<Failure> {
+        let mut told = format!("{}:", self.error()?);
+        for refused in &self.refused {
+            told.push_str(&format!("\n  {refused}"));
+        }
+        Some(Failure::with_hint(told, self.remarks.join("\n  ")))
+    }
 }
 
 impl Chosen {
@@ -76,34 +152,67 @@ impl Chosen {
     }
 }
 
-/// Reads and routes what the flags name.
+/// Reads and routes what the flags name. That every engine is refused is no error here: see [`Routed::error`].
 ///
 /// # Errors
-/// If there is no such fabric, a side file is wrong, or no engine's tables pass the proof.
+/// If there is no such fabric, or a side file is wrong.
 pub fn route(args: &HintArgs) -> Result<Routed, Failure> {
     let said = side_files::read(&args.files.side_files())?;
-    let (view, left_out) = largest_island(View::of_spec(&fabric::load(&args.from)?));
-    route_view(view, left_out, args, &said)
+    let whole = View::of_spec(&fabric::load(&args.from)?);
+    let (view, cut) = one_part(whole, args.node.as_deref())?;
+    route_view(view, cut, args, &said)
 }
 
-fn largest_island(view: View) -> (View, usize) {
-    let islands = view.islands();
-    match islands.as_slice() {
-        [largest, _, ..] => (view.only(largest), view.nodes.len() - largest.len()),
-        _ => (view, 0),
-    }
+/// What was left out of a fabric, and a sentence about it.
+#[derive(Debug, Default)]
+struct Cut {
+    nodes: usize,
+    remark: Option<String>,
+}
+
+/// The part of a fabric that a port is on, or the one with most end ports.
+fn one_part(view: View, port: Option<&str>) -> Result<(View, Cut), Failure> {
+    let parts = view.parts();
+    let (meant, why) = match port {
+        None => (
+            parts.first(),
+            "the one with most end ports; --node PORT takes another",
+        ),
+        Some(text) => {
+            let at = trace::find_unaddressed(&view, text)
+                .map_err(|e| Failure::Usage(format!("--node: {e}")))?;
+            let here = |p: &&Part| p.nodes.binary_search(&at.node).is_ok();
+            let with_port = parts.iter().find(|p| view.is_in(p, at));
+            (
+                with_port.or_else(|| parts.iter().find(here)),
+                "the one that --node names",
+            )
+        }
+    };
+    let Some(part) = meant.filter(|_| parts.len() > 1) else {
+        return Ok((view, Cut::default()));
+    };
+    let cut = Cut {
+        nodes: view.nodes.len() - part.nodes.len(),
+        remark: Some(format!(
+            "this is one of {} parts without a cable between them: {why}",
+            parts.len()
+        )),
+    };
+    Ok((view.only(part), cut))
 }
 
 fn route_view(
     mut view: View,
-    left_out: usize,
+    cut: Cut,
     args: &HintArgs,
     said: &hints::GuidHints,
 ) -> Result<Routed, Failure> {
     let lids = lids::assign_lids(&mut view)?;
     let (topo, switches) = topology(&view);
     let topo = Arc::new(topo);
-    let (hints, remarks) = hints::resolve(said, &places(&view, &switches));
+    let (hints, not_found) = hints::resolve(said, &places(&view, &switches));
+    let remarks = cut.remark.into_iter().chain(not_found).collect();
     let request = Request::new(&topo).hinted(&hints);
     let request = args.vls.map_or(request, |vls| request.with_vls(vls));
     let mut routed = Routed {
@@ -111,8 +220,9 @@ fn route_view(
         notes: Vec::new(),
         refused: Vec::new(),
         remarks,
+        throttled: slow_cables(&view, &topo, &switches),
         lids,
-        left_out,
+        left_out: cut.nodes,
         vls_allowed: request.lanes(),
         took: Duration::ZERO,
         view,
@@ -121,45 +231,30 @@ fn route_view(
         return Ok(routed);
     }
     let engines: Vec<&str> = args.engine.iter().map(Engine::name).collect();
-    let began = Instant::now();
-    let selection = route_with(&engines, &request);
-    routed.took = began.elapsed();
+    let mut times = Times::start();
+    let selection = route_watched(&engines, &request, &mut |step| times.stamp(step));
+    routed.took = times.began.elapsed();
     let names: Vec<String> = switches
         .iter()
         .map(|n| &routed.view.nodes[*n])
         .map(|n| format!("\"{}\" ({})", n.name(), n.guid))
         .collect();
     let name = |s: SwitchIdx| names.get(s.index()).cloned().unwrap_or_default();
-    routed.refused = selection
-        .refused
-        .iter()
-        .map(|r| with_names(&routed.view, &r.describe(&name)))
-        .collect();
-    let Some((routing, _)) = selection.chosen else {
-        let mut hint = String::new();
-        for remark in &routed.remarks {
-            hint.push_str(if hint.is_empty() { "" } else { "\n  " });
-            hint.push_str(remark);
-        }
-        return Err(Failure::with_hint(
-            format!(
-                "no engine can route this fabric: {}",
-                routed.refused.join("; ")
-            ),
-            hint,
-        ));
+    let refused = selection.refused.iter().map(|r| Refusal {
+        engine: r.engine.clone(),
+        reason: with_names(&routed.view, &r.why(&name)),
+    });
+    routed.refused = refused.collect();
+    let Some((routing, proof)) = selection.chosen else {
+        return Ok(routed);
     };
     let notes = routing.notes.iter();
     routed.notes = notes.map(|n| with_names(&routed.view, n)).collect();
     for (node, lft) in switches.iter().zip(&routing.tables) {
         routed.view.nodes[*node].lft = Some(Arc::clone(lft));
     }
-    // Once more, for its time alone.
-    let began = Instant::now();
-    let proof = verify(&topo, &routing.tables, &routing.lanes)
-        .map_err(|failure| Failure::job(failure.describe(&name)))?;
-    let proof_took = began.elapsed();
     let busiest = proof.max_load;
+    let (engine_took, proof_took) = times.of(routing.engine);
     let run = Arc::new(LastRun {
         topo,
         routing,
@@ -169,9 +264,47 @@ fn route_view(
     routed.chosen = Some(Chosen {
         run,
         proof,
+        engine_took,
         proof_took,
     });
     Ok(routed)
+}
+
+/// When what began.
+struct Times {
+    began: Instant,
+    /// By run of an engine: its name, when it began, and when its proof did and ended.
+    runs: Vec<(String, Instant, Option<Instant>, Option<Instant>)>,
+}
+
+impl Times {
+    fn start() -> Self {
+        Self {
+            began: Instant::now(),
+            runs: Vec::new(),
+        }
+    }
+
+    fn stamp(&mut self, step: Step<'_>) {
+        let now = Instant::now();
+        match (step, self.runs.last_mut()) {
+            (Step::Engine(name), _) => self.runs.push((name.to_owned(), now, None, None)),
+            (Step::Proof, Some(run)) => run.2 = Some(now),
+            (Step::Rest, Some(run)) => run.3 = Some(now),
+            (Step::Proof | Step::Rest, None) => {}
+        }
+    }
+
+    /// How long the last run of an engine that went as far as its proof took, and that proof.
+    fn of(&self, engine: &str) -> (Duration, Duration) {
+        let proven = |run: &&(String, Instant, Option<Instant>, Option<Instant>)| {
+            run.0 == engine && run.3.is_some()
+        };
+        match self.runs.iter().rev().find(proven) {
+            Some((_, began, Some(proof), Some(end))) => (*proof - *began, *end - *proof),
+            Some(_) | None => (Duration::ZERO, Duration::ZERO),
+        }
+    }
 }
 
 /// Engines name switches by their LIDs: adds the name of each.
@@ -229,9 +362,30 @@ fn topology(view: &View) -> (Topology, Vec<usize>) {
             if let (Some(s), Some(vls)) = (index[at.node], link.vls) {
                 builder.vls((s, at.port), vls);
             }
+            if let (Some(s), Some(mbps)) = (index[at.node], link.mbps()) {
+                builder.rate((s, at.port), mbps);
+            }
         }
     }
     (builder.build(), switches)
+}
+
+fn slow_cables(view: &View, topo: &Topology, switches: &[usize]) -> Vec<SlowCable> {
+    let found = topo.throttled().into_iter().filter_map(|slow| {
+        let node = |s: SwitchIdx| Some(&view.nodes[*switches.get(s.index())?]);
+        let (a, b) = (node(slow.a.0)?, node(slow.b.0)?);
+        Some(SlowCable {
+            name: a.name(),
+            guid: a.guid.to_string(),
+            port: slow.a.1.0,
+            peer_name: b.name(),
+            peer_guid: b.guid.to_string(),
+            peer_port: slow.b.1.0,
+            mbps: slow.mbps,
+            could_mbps: slow.could_mbps,
+        })
+    });
+    found.collect()
 }
 
 /// Where GUIDs are.
@@ -282,6 +436,7 @@ mod tests {
     fn args(engines: &str) -> HintArgs {
         HintArgs {
             from: String::new(),
+            node: None,
             engine: engines.split(',').map(|e| e.parse().unwrap()).collect(),
             vls: None,
             files: FileArgs::default(),
@@ -295,7 +450,7 @@ mod tests {
     #[test]
     fn a_tree_is_routed_and_proven() {
         let said = GuidHints::default();
-        let routed = route_view(view("fat-tree:4"), 0, &args("updn"), &said).unwrap();
+        let routed = route_view(view("fat-tree:4"), Cut::default(), &args("updn"), &said).unwrap();
         let chosen = routed.chosen.unwrap();
         assert_eq!(
             (chosen.routing().engine, chosen.proof.max_hops),
@@ -330,7 +485,7 @@ mod tests {
             leaf.unwrap()
         );
         assert!(!topo.end_ports(hints.roots[0]).is_empty() && notes.len() == 1);
-        let routed = route_view(view, 0, &args("updn"), &said).unwrap();
+        let routed = route_view(view, Cut::default(), &args("updn"), &said).unwrap();
         assert!(
             routed.remarks[0].contains("0x0000000000000099"),
             "{:?}",
@@ -355,17 +510,19 @@ mod tests {
     #[test]
     fn without_a_last_resort_the_reasons_are_told() {
         let only = args("minhop,no_fallback");
-        let error = route_view(view("ring:5,1"), 0, &only, &GuidHints::default()).unwrap_err();
+        let said = GuidHints::default();
+        let routed = route_view(view("ring:5,1"), Cut::default(), &only, &said).unwrap();
+        assert!(routed.chosen.is_none());
+        let error = routed.failure().unwrap();
         assert_eq!(error.code(), 1);
         assert!(error.to_string().contains("credit loop"), "{error}");
-        let routed = route_view(view("ring:5,1"), 0, &args("minhop"), &GuidHints::default());
-        let routed = routed.unwrap();
-        assert_ne!(routed.chosen.unwrap().routing().engine, "minhop");
-        assert!(
-            routed.refused[0].starts_with("minhop: "),
-            "{:?}",
-            routed.refused
-        );
+        let routed = route_view(view("ring:5,1"), Cut::default(), &args("minhop"), &said).unwrap();
+        assert!(routed.failure().is_none());
+        let chosen = routed.chosen.unwrap();
+        assert_ne!(chosen.routing().engine, "minhop");
+        assert!(chosen.engine_took > Duration::ZERO && chosen.proof_took > Duration::ZERO);
+        assert!(chosen.engine_took + chosen.proof_took <= routed.took);
+        assert_eq!(routed.refused[0].engine, "minhop");
     }
 
     #[test]
@@ -378,18 +535,44 @@ mod tests {
             .unwrap();
         spec.links
             .retain(|l| l.a.node != lonely && l.b.node != lonely);
-        let (view, left_out) = largest_island(View::of_spec(&spec));
-        assert_eq!((view.nodes.len(), left_out), (9, 9));
-        let routed = route_view(view, left_out, &args("updn"), &GuidHints::default());
+        let (view, cut) = one_part(View::of_spec(&spec), None).unwrap();
+        assert_eq!((view.nodes.len(), cut.nodes), (9, 9));
+        let routed = route_view(view, cut, &args("updn"), &GuidHints::default());
         assert!(routed.unwrap().chosen.is_some());
     }
 
     #[test]
     fn hosts_back_to_back_need_no_routing() {
         let said = GuidHints::default();
-        let routed = route_view(view("back-to-back"), 0, &args("updn"), &said).unwrap();
+        let routed =
+            route_view(view("back-to-back"), Cut::default(), &args("updn"), &said).unwrap();
         assert!(routed.chosen.is_none());
         assert_eq!(routed.lids, 2);
+    }
+
+    /// A cable between switches at half of what its ends have elsewhere is told; mixed generations are not.
+    #[test]
+    fn throttled_cables_are_told() {
+        let said = GuidHints::default();
+        let mut slow = view("fat-tree:4");
+        let cable = slow.links.iter().position(|l| {
+            let switch = |at: crate::output::view::At| slow.nodes[at.node].is_switch();
+            switch(l.a) && switch(l.b)
+        });
+        let cable = cable.unwrap();
+        slow.links[cable].speed = Some(ferrosm_mad::attr::LinkSpeed::Edr);
+        let routed = route_view(slow, Cut::default(), &args("updn"), &said).unwrap();
+        assert_eq!(routed.throttled.len(), 1);
+        let told = routed.throttled[0].to_string();
+        assert!(
+            told.ends_with(": 100 Gb/s where 200 are possible"),
+            "{told}"
+        );
+        let quality = routed.chosen.unwrap().quality().0;
+        assert!(quality.max_load_by_rate.unwrap() > quality.max_load as f64);
+        let mixed = view("fat-tree:4;mixed-speeds");
+        let routed = route_view(mixed, Cut::default(), &args("updn"), &said).unwrap();
+        assert_eq!(routed.throttled, []);
     }
 
     #[test]
@@ -398,7 +581,13 @@ mod tests {
             vls: Some(3),
             ..args("updn")
         };
-        let routed = route_view(view("ring:4,1"), 0, &few, &GuidHints::default()).unwrap();
+        let routed = route_view(
+            view("ring:4,1"),
+            Cut::default(),
+            &few,
+            &GuidHints::default(),
+        )
+        .unwrap();
         assert_eq!(routed.vls_allowed, 3);
     }
 }

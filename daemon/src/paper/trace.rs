@@ -6,7 +6,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{DATA_VLS_MAX, SwitchIdx, Topology};
 
 use crate::output::View;
-use crate::output::view::{At, Lanes, Node};
+use crate::output::view::{At, EndPort, Lanes, Node};
 
 /// A node on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,13 +41,28 @@ pub struct Trace {
 /// # Errors
 /// Nothing is meant, or more than one thing.
 pub fn find(view: &View, text: &str) -> Result<At, String> {
+    find_where(view, text, &|end| end.lid.is_unicast())
+}
+
+/// The same in a fabric whose ports have no LIDs yet.
+///
+/// # Errors
+/// Nothing is meant, or more than one thing.
+pub fn find_unaddressed(view: &View, text: &str) -> Result<At, String> {
+    find_where(view, text, &|_| true)
+}
+
+/// Which ports may be meant.
+type Counts<'a> = &'a dyn Fn(&EndPort) -> bool;
+
+fn find_where(view: &View, text: &str, counts: Counts<'_>) -> Result<At, String> {
     if let Some(number) = text.parse().ok().or_else(|| {
         let hex = text
             .strip_prefix("0x")
             .or_else(|| text.strip_prefix("0X"))?;
         u64::from_str_radix(hex, 16).ok()
     }) {
-        return by_number(view, number)
+        return by_number(view, number, counts)
             .ok_or_else(|| format!("no port of this fabric has the LID or GUID {text}"));
     }
     let (name, port) = match text.rsplit_once('/') {
@@ -67,8 +82,10 @@ pub fn find(view: &View, text: &str) -> Result<At, String> {
     }
     match found.as_slice() {
         [] => Err(format!("no node of this fabric is named `{name}`")),
-        [node] => end_port(view, *node, port)
-            .ok_or_else(|| format!("`{text}` has no port with a LID that is meant by this")),
+        [node] => end_port(view, *node, port, counts).ok_or_else(|| match port {
+            Some(port) => format!("\"{name}\" has no end port {port} with a cable"),
+            None => format!("\"{name}\" has no port with a cable"),
+        }),
         [first, second, ..] => {
             let guid = |n: &usize| view.nodes[*n].guid;
             Err(format!(
@@ -81,7 +98,7 @@ pub fn find(view: &View, text: &str) -> Result<At, String> {
     }
 }
 
-fn by_number(view: &View, number: u64) -> Option<At> {
+fn by_number(view: &View, number: u64, counts: Counts<'_>) -> Option<At> {
     let lid = u16::try_from(number)
         .ok()
         .map(Lid)
@@ -103,16 +120,13 @@ fn by_number(view: &View, number: u64) -> Option<At> {
         }
     }
     let node = view.nodes.iter().position(|n| n.guid.0 == number)?;
-    end_port(view, node, None)
+    end_port(view, node, None, counts)
 }
 
-/// The port of a node that has a LID: the one with that number, or the first.
-fn end_port(view: &View, node: usize, port: Option<PortNum>) -> Option<At> {
-    let with_lid = view.nodes[node]
-        .end_ports
-        .iter()
-        .filter(|e| e.lid.is_unicast());
-    let mut meant = with_lid.filter(|e| port.is_none_or(|p| e.port == p));
+/// The port of a node that counts: the one with that number, or the first.
+fn end_port(view: &View, node: usize, port: Option<PortNum>, counts: Counts<'_>) -> Option<At> {
+    let ends = view.nodes[node].end_ports.iter().filter(|e| counts(e));
+    let mut meant = ends.filter(|e| port.is_none_or(|p| e.port == p));
     meant.next().map(|e| At { node, port: e.port })
 }
 
@@ -246,6 +260,7 @@ mod tests {
     fn routed(spec: &str, engine: &str) -> View {
         let args = HintArgs {
             from: spec.to_owned(),
+            node: None,
             engine: vec![engine.parse().unwrap()],
             vls: None,
             files: FileArgs::default(),

@@ -22,7 +22,7 @@ mod patterns;
 
 use std::fmt;
 
-use ferrosm_mad::ids::Lid;
+use ferrosm_mad::ids::{Lid, PortNum};
 
 use crate::lanes::Lanes;
 use crate::tables::Tables;
@@ -122,6 +122,9 @@ pub struct Quality {
     pub pairs: u64,
     /// Routes over the busiest channel (maximum edge-forwarding index).
     pub max_load: u64,
+    /// The same where links are not equally fast: routes over the channel that is busiest for its rate, as if it were as fast
+    /// as the fastest. `None` where not every channel's rate is known.
+    pub max_load_by_rate: Option<f64>,
     /// Mean over all channels: with paths of these lengths no routing has a lesser maximum.
     pub mean_load: f64,
     /// Mean over all channels if all paths were shortest: no routing at all has a lesser maximum.
@@ -213,6 +216,7 @@ pub fn measure(topo: &Topology, tables: &Tables, lanes: &Lanes, effort: &Effort)
         channels,
         pairs: loads.hop_histogram.iter().sum(),
         max_load: loads.load.iter().copied().max().unwrap_or(0),
+        max_load_by_rate: by_rate(topo, &loads.load),
         mean_load: mean(total),
         least_load: mean(loads::shortest(&paths, topo)),
         all_to_all: loads::all_to_all(&paths, &loads),
@@ -224,6 +228,26 @@ pub fn measure(topo: &Topology, tables: &Tables, lanes: &Lanes, effort: &Effort)
         shift_by_leaf: patterns::shifts(&paths, &paths.by_leaf(), effort),
         sl_pairs: loads.sl_pairs,
     }
+}
+
+/// The most routes over a channel, each weighed with how much slower than the fastest it is. Loads are by port, ports of
+/// all switches in one row.
+fn by_rate(topo: &Topology, loads: &[u64]) -> Option<f64> {
+    let ports = topo
+        .switches()
+        .flat_map(|s| (0..=topo.num_ports(s)).map(move |p| (s, PortNum(p))));
+    let channels = ports
+        .zip(loads)
+        .filter(|((s, p), _)| topo.neighbor(*s, *p).is_some());
+    let rated: Option<Vec<(u32, u64)>> = channels
+        .map(|((s, p), load)| Some((topo.rate(s, p)?, *load)))
+        .collect();
+    let rated = rated?;
+    let fastest = f64::from(rated.iter().map(|(mbps, _)| *mbps).max()?);
+    let weighed = rated
+        .iter()
+        .map(|(mbps, load)| *load as f64 * fastest / f64::from(*mbps));
+    weighed.max_by(f64::total_cmp)
 }
 
 /// Shifts in this order of end ports' LIDs. LIDs that no end port has are passed over.

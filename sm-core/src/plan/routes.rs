@@ -14,7 +14,7 @@ use super::change::LaneChange;
 use super::lanes::{LanePlan, operated_vls};
 use super::lids::LidPlan;
 use crate::config::SmConfig;
-use crate::subnet::{NodeIdx, Subnet};
+use crate::subnet::{NodeIdx, PortRef, Subnet};
 
 /// Everything that routing needs to know; it holds no reference to the subnet.
 #[derive(Debug)]
@@ -104,6 +104,13 @@ pub enum WriteOrder {
     },
 }
 
+/// How fast the link at a port is; 0 where that is not known.
+fn mbps(subnet: &Subnet, at: PortRef) -> u32 {
+    let rate =
+        |port: &crate::subnet::Port| Some(u32::from(port.info().width()?.0) * port.speed()?.mbps());
+    subnet.port(at).and_then(rate).unwrap_or(0)
+}
+
 impl Job {
     /// Builds the job: switches with a linear forwarding table, the links between them, and the LIDs behind each port.
     /// `last` is the routing in force with the node of each of its switches.
@@ -163,6 +170,8 @@ impl Job {
                 builder.link((a, link.a.port), (b, link.b.port));
                 let vls = operated_vls(subnet, link.a, cfg).min(operated_vls(subnet, link.b, cfg));
                 builder.vls((a, link.a.port), vls);
+                builder.rate((a, link.a.port), mbps(subnet, link.a));
+                builder.rate((b, link.b.port), mbps(subnet, link.b));
             }
         }
         for (p, lid, lmc) in &lids.lids {
@@ -179,6 +188,7 @@ impl Job {
                     places.end_port(s, node.info.node_guid, port.guid, (*lid, *lmc));
                 }
                 builder.vls((s, peer.port), operated_vls(subnet, peer, cfg));
+                builder.rate((s, peer.port), mbps(subnet, peer));
             }
         }
         previous.last = last

@@ -2,7 +2,8 @@
 //!
 //! ```json
 //! {
-//!   "schema": 1, "engine": "updn", "notes": [ "…" ], "refused": [ "minhop: …" ], "remarks": [ "…" ],
+//!   "schema": 1, "error": null, "engine": "updn", "notes": [ "…" ], "refused": [ "minhop: …" ],
+//!   "refusals": [ { "engine": "minhop", "reason": "…" } ], "remarks": [ "…" ],
 //!   "vls_allowed": 8, "lanes_used": 1, "reversible": true,
 //!   "ways": [ {
 //!     "lid": 7, "sl": 0, "length": 2, "shortest": 2, "why": "2 cables between switches: there is no shorter way.",
@@ -12,22 +13,25 @@
 //! ```
 //!
 //! `ways` is empty without a pair, else the way there and the way back. `length` counts cables between switches. `vl` is
-//! that of the cable behind `out_port`; both are `null` where the way ends, `in_port` where it begins.
+//! that of the cable behind `out_port`; both are `null` where the way ends, `in_port` where it begins. Where no engine's
+//! tables pass the proof, `error` says so, as in the document of `route`.
 
 use serde::Serialize;
 
 use crate::output::explain::why;
 use crate::output::view::View;
-use crate::paper::Routed;
 use crate::paper::trace::Trace;
+use crate::paper::{Refusal, Routed};
 
 /// The document.
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     schema: u32,
+    error: Option<&'static str>,
     engine: &'static str,
     notes: &'a [String],
-    refused: &'a [String],
+    refused: Vec<String>,
+    refusals: &'a [Refusal],
     remarks: &'a [String],
     vls_allowed: u8,
     lanes_used: Option<u8>,
@@ -61,9 +65,11 @@ pub fn document<'a>(routed: &'a Routed, traces: &[Trace]) -> Document<'a> {
     let engine = chosen.map_or("", |c| c.routing().engine);
     Document {
         schema: super::SCHEMA,
+        error: routed.error(),
         engine,
         notes: &routed.notes,
-        refused: &routed.refused,
+        refused: routed.refused.iter().map(Refusal::to_string).collect(),
+        refusals: &routed.refused,
         remarks: &routed.remarks,
         vls_allowed: routed.vls_allowed,
         lanes_used: chosen.map(|c| c.proof.lanes_used),

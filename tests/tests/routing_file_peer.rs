@@ -1,0 +1,104 @@
+//! OpenSM as the judge of our dumps: its engine `file` reads our tables and our matrix, installs them, and says them again.
+
+#![allow(clippy::unwrap_used, reason = "test helpers")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::ibsim::Ibsim;
+use ferrosm_tests::routing::{Fabric, Outcome, route};
+use ferrosm_tests::routing_dumps::{Dumps, NOWHERE, names};
+use ferrosm_tests::scratch::Scratch;
+
+const LID_MATRIX: &str = "opensm-lid-matrix.dump";
+
+/// Out ports by switch and by the GUID of the port that packets go to: what is left when LIDs are given anew.
+fn by_guid(dumps: &Dumps) -> BTreeMap<(u64, u64), u8> {
+    let mut out = BTreeMap::new();
+    for (guid, (node, port)) in &dumps.owners {
+        let Some(lid) = dumps.nodes[node].lids.get(port) else {
+            continue;
+        };
+        for (switch, table) in &dumps.tables {
+            let entry = table.get(usize::from(*lid)).copied().unwrap_or(NOWHERE);
+            out.insert((*switch, *guid), entry);
+        }
+    }
+    out
+}
+
+/// Rows of a matrix by switch and by the GUID of the switch that they are about.
+fn matrix(file: &Path) -> BTreeMap<(String, String), String> {
+    let mut rows = BTreeMap::new();
+    let mut switch = String::new();
+    for line in fs::read_to_string(file).unwrap().lines() {
+        if let Some(guid) = line.strip_prefix("Switch: guid ") {
+            guid.clone_into(&mut switch);
+            continue;
+        }
+        let (hops, guid) = line.split_once(" # portguid ").unwrap();
+        let hops = hops.split_once(": ").unwrap().1;
+        let old = rows.insert((switch.clone(), guid.to_owned()), hops.to_owned());
+        assert_eq!(old, None, "{line}");
+    }
+    rows
+}
+
+/// Ways that OpenSM would not take by itself: up and down in a ring, in a torus, in a tree with lost cables.
+#[test]
+fn opensm_installs_what_it_reads_from_our_files() {
+    for (spec, engine) in [
+        ("ring:6,1", "updn"),
+        ("mesh:3,3,1,2", "dor"),
+        ("fat-tree:4;drop=0.1", "dmodc"),
+    ] {
+        let scratch = Scratch::new("file-peer");
+        let fabric = Fabric::of_spec(spec);
+        let Outcome::Routed(routed) = route(&fabric, Some(engine), Some(1), &scratch) else {
+            panic!("{spec}: {engine} refuses");
+        };
+        let ours = Dumps::read(&routed.dump).unwrap();
+        let path = |name: &str| routed.dump.join(name).display().to_string();
+        let (lfts, hops) = (path(names::LFTS), path(LID_MATRIX));
+
+        let sim = Ibsim::serve(&fabric.text);
+        let args = ["-R", "file,no_fallback", "-U", &lfts, "-M", &hops];
+        let _ = sim.opensm_once(&args).expect_success();
+        let log = fs::read_to_string(sim.dir().join("opensm.log")).unwrap();
+        assert!(log.contains("SUBNET UP"), "{spec}: {log}");
+        for bad in ["PARSE", "ERR 63", "cannot find", "using default"] {
+            assert!(!log.contains(bad), "{spec}: {bad}: {log}");
+        }
+        let dump = sim.subdir("dump");
+        let theirs = Dumps::read(&dump).unwrap();
+        assert_eq!(by_guid(&theirs), by_guid(&ours), "{spec}: tables");
+        assert_eq!(
+            matrix(&dump.join(LID_MATRIX)),
+            matrix(&routed.dump.join(LID_MATRIX)),
+            "{spec}: matrix"
+        );
+
+        // And what OpenSM counts itself is what we count.
+        let own = Ibsim::serve(&fabric.text);
+        let _ = own.opensm_once(&["-R", "minhop"]).expect_success();
+        let counted = matrix(&own.subdir("dump").join(LID_MATRIX));
+        let shortest = |row: &str| {
+            let hops = row.split_whitespace();
+            let hops: Vec<u8> = hops.map(|h| u8::from_str_radix(h, 16).unwrap()).collect();
+            let least = hops.iter().copied().min();
+            let ports = (0u8..).zip(hops).filter(|(_, h)| Some(*h) == least);
+            (least, ports.map(|(port, _)| port).collect::<Vec<_>>())
+        };
+        let both = matrix(&routed.dump.join(LID_MATRIX));
+        assert!(counted.keys().eq(both.keys()), "{spec}");
+        for (place, row) in &both {
+            assert_eq!(
+                shortest(row),
+                shortest(&counted[place]),
+                "{spec}: {place:?}"
+            );
+        }
+    }
+}
