@@ -32,7 +32,7 @@ pub(crate) const END: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Deal {
     levels: usize,
-    /// Whether every switch has all the columns above it that there are.
+    /// Whether every switch has all the columns above it that there are, and all cables to them.
     full: bool,
     /// LIDs that are no hosts on leaves.
     odd: FixedBitSet,
@@ -107,6 +107,10 @@ impl Deal {
         for v in (0..n).filter(|&v| below_top(v)) {
             let arity = tree.arity[tree.rank[v] as usize] as usize;
             deal.full &= !deal.up[deal.up_base[v]..][..arity].contains(&NONE);
+            let cables = tree.cables[tree.rank[v] as usize] as usize;
+            let mut above = graph.slots(v).iter();
+            deal.full &=
+                above.all(|s| tree.rank[s.peer] <= tree.rank[v] || graph.ports(*s).len() >= cables);
         }
         let mut lids = 0;
         for s in topo.switches() {
