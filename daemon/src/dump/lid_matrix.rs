@@ -1,7 +1,8 @@
 //! `opensm-lid-matrix.dump`: how many cables away each switch is over each port, as OpenSM's engine `file` reads it.
 //!
 //! OpenSM fills it from what its engine computed; here it is the graph's: the shortest way that begins with that port,
-//! whatever the tables say. End nodes have no rows: OpenSM takes their switch's row and one hop more.
+//! whatever the tables say. End nodes have no rows: OpenSM takes their switch's row and one hop more. OpenSM translates LIDs
+//! of the tables that it reads by their port GUIDs, LIDs of this file it takes as they are.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -61,7 +62,8 @@ pub(super) fn render(view: &View, _: &Owners, out: &mut dyn Write) -> io::Result
             }
             line.clear();
             let own = *to == s;
-            line.push_str(&format!("0x{lid:04x}: {}", if own { "00" } else { "ff" }));
+            // The place of port 0 has the least of the row.
+            line.push_str(&format!("0x{lid:04x}: {:02x}", distance[s]));
             for peer in ports {
                 let hops = match peer {
                     Some(peer) if !own && *peer != s => distance[*peer].saturating_add(1),
@@ -144,7 +146,7 @@ mod tests {
         let mut all: Vec<Vec<u8>> = rows.iter().map(|r| hops(r)).collect();
         all.iter_mut().for_each(|h| h.sort_unstable());
         all.sort();
-        let expected = [vec![0; 1], vec![1, 3], vec![2, 2]];
+        let expected = [vec![0], vec![1, 1, 3], vec![2, 2, 2]];
         let counts = expected.map(|e| all.iter().filter(|h| **h == e).count());
         assert_eq!(counts, [4, 8, 4], "{text}");
     }

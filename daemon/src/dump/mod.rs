@@ -241,10 +241,15 @@ mod tests {
             names.sort();
             names
         };
-        let always = ["opensm-lfts.dump", "opensm-subnet.lst", "opensm.fdbs"];
+        let always = [
+            "opensm-lfts.dump",
+            "opensm-lid-matrix.dump",
+            "opensm-subnet.lst",
+            "opensm.fdbs",
+        ];
         assert_eq!(names(&star()), always);
         let lanes = names(&laned(2));
-        assert_eq!(lanes.len(), 5);
+        assert_eq!(lanes.len(), 6);
         assert!(lanes.contains(&"opensm-sl2vl.dump".to_owned()), "{lanes:?}");
         assert_eq!(
             names(&laned(1)),
