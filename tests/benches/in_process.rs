@@ -4,7 +4,7 @@
 //! full sweep, one lost link, each as the median of several runs, with the routing alone beside it; then SMPs sent by
 //! attribute beside the floor, which is what any subnet manager has to send:
 //! one NodeInfo per live link end, PortInfo reads of all ports, two PortInfo writes per live link end, every block of every
-//! forwarding table.
+//! forwarding table. Last, what subnet administration answers from memory, without a transport.
 
 #![allow(
     clippy::expect_used,
@@ -16,11 +16,14 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant as Clock};
 
+use ferrosm_core::sa::{EndPortIdx, Request, Verdict, View};
 use ferrosm_core::{Event, Input, Output, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::AttrId;
-use ferrosm_mad::mad::MadIn;
+use ferrosm_mad::mad::{MadHeader, MadIn, Method, MgmtClass};
+use ferrosm_mad::sa::{self, path::PathRecord};
 use ferrosm_mad::time::Instant;
+use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::fabric::{Delivery, Fabric};
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 
@@ -145,7 +148,7 @@ struct Sample {
 
 fn measure(name: &str, spec: &FabricSpec) {
     let mut samples = Vec::new();
-    let mut reports = None;
+    let (mut reports, mut asked) = (None, None);
     for _ in 0..RUNS {
         let mut bench = Bench::new(spec);
         let (cold, first) = bench.sweep();
@@ -153,6 +156,7 @@ fn measure(name: &str, spec: &FabricSpec) {
         let now = bench.now();
         bench.sm.handle(Input::Resweep, now);
         let (again, second) = bench.sweep();
+        asked = Some(ask(&bench));
         let cable = spec
             .links
             .iter()
@@ -213,6 +217,139 @@ fn measure(name: &str, spec: &FabricSpec) {
         );
     }
     floor(spec, &first);
+    if let Some(asked) = asked {
+        asked.print();
+    }
+}
+
+/// What subnet administration answers, transport aside.
+struct Asked {
+    view: Duration,
+    paths_one: f64,
+    paths_all: f64,
+    threads: usize,
+    nodes: (Duration, usize),
+}
+
+/// SGID, DGID, Reversible, NumbPath: what the kernel asks for.
+const KERNEL: u64 = 1 << 2 | 1 << 3 | 1 << 11 | 1 << 12;
+/// Queries of each thread.
+const QUERIES: usize = 400_000;
+
+fn ask(bench: &Bench) -> Asked {
+    let began = Clock::now();
+    let view = bench.sm.make_view();
+    let took = began.elapsed();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let rate = |threads: usize| {
+        let began = Clock::now();
+        std::thread::scope(|scope| {
+            for n in 0..threads {
+                let view = &view;
+                scope.spawn(move || ask_paths(view, n));
+            }
+        });
+        (threads * QUERIES) as f64 / began.elapsed().as_secs_f64()
+    };
+    let began = Clock::now();
+    let nodes = answer_len(
+        &view,
+        &question(&view, 0, Method::GetTable, sa::id::NODE, 0, &[]),
+    );
+    Asked {
+        view: took,
+        nodes: (began.elapsed(), nodes),
+        paths_one: rate(1),
+        paths_all: rate(threads),
+        threads,
+    }
+}
+
+/// Paths by GID between end ports that follow each other in no pattern of the fabric.
+fn ask_paths(view: &View, thread: usize) {
+    let ports: Vec<EndPortIdx> = view.end_port_indices().collect();
+    for n in 0..QUERIES {
+        let (a, b) = (n * 7_919 + thread * 31, n * 104_729 + 13);
+        let gid = |i: usize| view.gid(ports[i % ports.len()]);
+        let wanted = PathRecord {
+            sgid: gid(a),
+            dgid: gid(b),
+            reversible: true,
+            numb_path: 1,
+            ..PathRecord::default()
+        };
+        let bytes = question(
+            view,
+            a % ports.len(),
+            Method::Get,
+            sa::id::PATH,
+            KERNEL,
+            &wanted.encode(),
+        );
+        std::hint::black_box(answer_len(view, &bytes));
+    }
+}
+
+fn question(
+    view: &View,
+    from: usize,
+    method: Method,
+    attr: AttrId,
+    mask: u64,
+    data: &[u8],
+) -> (Peer, Vec<u8>) {
+    let mut bytes = vec![0; 256];
+    let header = MadHeader {
+        base_version: 1,
+        mgmt_class: MgmtClass::SubnAdm,
+        class_version: sa::CLASS_VERSION,
+        method,
+        attr_id: attr,
+        ..MadHeader::default()
+    };
+    header.encode_onto(&mut bytes);
+    let head = sa::SaHeader {
+        component_mask: mask,
+        ..sa::SaHeader::default()
+    };
+    head.encode_onto(&mut bytes[sa::SaHeader::OFFSET..]);
+    bytes[sa::DATA_OFFSET..sa::DATA_OFFSET + data.len()].copy_from_slice(data);
+    let lid = view.end_ports()[from].lid;
+    (
+        Peer {
+            lid,
+            ..Peer::default()
+        },
+        bytes,
+    )
+}
+
+/// Bytes of the whole answer.
+fn answer_len(view: &View, (from, bytes): &(Peer, Vec<u8>)) -> usize {
+    let request = Request::parse(*from, bytes).expect("a request");
+    match ferrosm_core::sa::answer(view, &request) {
+        Verdict::Answer(reply) => {
+            assert!(reply.status.is_ok(), "{}", reply.status);
+            reply.to_bytes(&request).len()
+        }
+        Verdict::Owner | Verdict::Drop => 0,
+    }
+}
+
+impl Asked {
+    fn print(&self) {
+        println!("  {:22} {:9.1} ms", "view made", ms(self.view));
+        println!(
+            "  {:22} {:9.0} a second by one thread, {:.0} by {}",
+            "PathRecord Get", self.paths_one, self.paths_all, self.threads
+        );
+        println!(
+            "  {:22} {:9.1} ms, {} bytes",
+            "NodeRecord GetTable",
+            ms(self.nodes.0),
+            self.nodes.1
+        );
+    }
 }
 
 fn ms(d: Duration) -> f64 {

@@ -141,7 +141,9 @@ impl SubnetManager {
         }
     }
 
-    fn make_view(&self) -> View {
+    /// The view of the subnet as it is known now.
+    #[must_use]
+    pub fn make_view(&self) -> View {
         let own = self.own_sm_info();
         let own_lid = self
             .subnet
