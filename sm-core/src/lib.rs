@@ -29,7 +29,7 @@ pub mod subnet;
 
 pub use config::SmConfig;
 pub use io::{Event, Input, LidMap, LocalPortEvent, Output, Restored};
-pub use manager::{Progress, SubnetManager};
+pub use manager::{MulticastCounts, Progress, SubnetManager};
 pub use plan::routes::{Computed, Job};
 pub use report::{Phase, Problem, ProblemKind, SweepReport};
 pub use subnet::{Node, NodeIdx, Port, PortRef, Subnet};

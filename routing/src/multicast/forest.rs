@@ -1,5 +1,7 @@
 //! Which cables trees may use, for one routing: the promise of its engine, or one that is found here.
 
+use std::sync::Arc;
+
 use ferrosm_mad::ids::PortNum;
 
 use super::PortSet;
@@ -16,8 +18,8 @@ const ROOTS_MAX: usize = 12;
 #[derive(Debug)]
 pub struct Forest<'a> {
     pub(super) topo: &'a Topology,
-    pub(super) channels: Channels,
-    pub(super) kind: Kind,
+    pub(super) channels: Arc<Channels>,
+    pub(super) kind: Arc<Kind>,
     /// The SL that groups get.
     pub sl: u8,
 }
@@ -54,15 +56,15 @@ impl<'a> Forest<'a> {
         };
         Ok(Self {
             topo,
-            channels,
-            kind,
+            channels: Arc::new(channels),
+            kind: Arc::new(kind),
             sl,
         })
     }
 }
 
 /// A spanning tree (of each part of the fabric) whose dependencies and those of the routes have no circle.
-fn search(
+pub(super) fn search(
     topo: &Topology,
     channels: &Channels,
     routing: &Routing,

@@ -6,6 +6,7 @@
 //! tree and leave the rest of it alone. It knows no MGIDs and writes no tables.
 
 mod forest;
+mod ground;
 mod ports;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::collections::BTreeMap;
 use ferrosm_mad::ids::PortNum;
 
 pub use forest::{Forest, NoForest};
+pub use ground::{Ground, settle};
 pub use ports::PortSet;
 
 use crate::topology::{SwitchIdx, Topology};
@@ -161,7 +163,7 @@ impl Forest<'_> {
         switches.dedup();
         if let [only] = switches[..] {
             tree.nodes.insert(only, Node::default());
-        } else if let Kind::Order(order) = &self.kind
+        } else if let Kind::Order(order) = &*self.kind
             && let Some(root) = self.root(order, &switches, group)
         {
             let above = self.downwards(order, root, group);
@@ -196,7 +198,7 @@ impl Forest<'_> {
         let connected = self.exists(member)
             && (tree.nodes.is_empty()
                 || tree.nodes.contains_key(&v)
-                || match &self.kind {
+                || match &*self.kind {
                     Kind::Order(order) => self.climb(order, tree, v, group),
                     Kind::Tree(up) => self.extend(up, tree, v),
                 });

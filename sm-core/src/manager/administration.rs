@@ -3,11 +3,12 @@
 //! Answers are [`crate::sa`]'s; here is only when there are any. A view is published after each sweep of a master that brought
 //! the subnet up, and withdrawn with the mastership (rules 5.9, 7.2).
 
+use core::time::Duration;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{MtuCode, SmState, TrapNumber};
-use ferrosm_mad::ids::{Gid, MKey, PKey, Sl};
+use ferrosm_mad::ids::{Gid, Lid, MKey, PKey, Sl};
 use ferrosm_mad::sa::multicast::mgid;
 use ferrosm_mad::sa::path::RateCode;
 use ferrosm_mad::sa::tables::SmInfoRecord;
@@ -16,6 +17,7 @@ use ferrosm_mad::transport::gmp::Peer;
 
 use super::SubnetManager;
 use crate::io::Output;
+use crate::plan::multicast;
 use crate::sa::keys::Keys;
 use crate::sa::registry::Registry;
 use crate::sa::registry::multicast::Parameters;
@@ -25,18 +27,51 @@ use crate::sa::{self, Request, Verdict, View};
 /// Q_Key of IPoIB's groups where nobody says otherwise (rule 10.12).
 const IPOIB_QKEY: u32 = 0x0B1B;
 
+/// Changes of multicast forwarding tables between sweeps are published after so long, many at once.
+const TABLES_AFTER: Duration = Duration::from_secs(1);
+
 /// What a master administers.
 #[derive(Debug, Default)]
 pub(super) struct Administration {
     /// What is answered from; none while this subnet manager is not in charge.
     view: Option<Arc<View>>,
     registry: Registry,
+    /// When the view is to get tables that changed.
+    tables_due: Option<Instant>,
 }
 
 impl Administration {
     /// When something is due without any input.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.registry.poll_timeout()
+        [self.registry.poll_timeout(), self.tables_due]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// MLIDs whose members changed; each is told once.
+    pub(super) fn take_changed_groups(&mut self) -> BTreeSet<Lid> {
+        self.registry.take_changed_groups()
+    }
+
+    /// The MLIDs in use.
+    pub(super) fn mlids(&self) -> impl Iterator<Item = Lid> {
+        self.registry.groups().mlids()
+    }
+
+    /// The blocks of multicast forwarding tables that they are in.
+    pub(super) fn used_blocks(&self) -> BTreeSet<u16> {
+        self.mlids().map(|mlid| multicast::place(mlid).0).collect()
+    }
+
+    /// How many MLIDs there are.
+    pub(super) fn set_mlid_count(&mut self, count: u16) {
+        self.registry.groups_mut().set_mlid_count(count);
+    }
+
+    /// Tables of switches changed without a sweep.
+    pub(super) fn tables_changed(&mut self, now: Instant) {
+        self.tables_due.get_or_insert(now + TABLES_AFTER);
     }
 }
 
@@ -115,6 +150,21 @@ impl SubnetManager {
     }
 
     /// A message to subnet administration that was not answered from the view.
+    /// Gives the view the multicast forwarding tables that changed since the last sweep, when they are due.
+    fn publish_tables(&mut self) {
+        if self.administration.tables_due.is_none_or(|due| self.now < due) {
+            return;
+        }
+        self.administration.tables_due = None;
+        if let Some(view) = &self.administration.view {
+            let tables = self.subnet.nodes().filter(|(_, n)| n.is_switch());
+            let tables = tables.map(|(_, n)| (n.info.node_guid, &n.mft.known));
+            let view = Arc::new(view.with_multicast_tables(tables));
+            self.administration.view = Some(Arc::clone(&view));
+            self.out.push_back(Output::Publish(Some(view)));
+        }
+    }
+
     pub(super) fn on_gmp(&mut self, from: Peer, bytes: &[u8]) {
         let Some((view, request)) = self
             .administration

@@ -9,6 +9,7 @@ use ferrosm_mad::smp::{DrPath, SmpRequest};
 
 use super::{Stage, SubnetManager};
 use crate::plan::lanes::MapAt;
+use crate::plan::multicast::BlockAt;
 use crate::plan::ports::{self, Address};
 use crate::report::Phase;
 use crate::requester::Device;
@@ -37,6 +38,10 @@ pub(crate) enum Ask {
     SetSwitch(NodeIdx),
     /// Write a block of the forwarding table.
     SetLft(NodeIdx, u16),
+    /// A block of the multicast forwarding table.
+    Mft(NodeIdx, BlockAt),
+    /// Write a block of the multicast forwarding table.
+    SetMft(NodeIdx, BlockAt),
     /// Write an SLtoVLMappingTable of a switch (its port 0), or of a CA or router port.
     SetSlToVl(PortRef, MapAt),
     /// Write a block of a port's VLArbitrationTable.
@@ -75,7 +80,9 @@ impl Ask {
             | Self::Lft(n, _)
             | Self::ClearChange(n)
             | Self::SetSwitch(n)
-            | Self::SetLft(n, _) => node(n),
+            | Self::SetLft(n, _)
+            | Self::Mft(n, _)
+            | Self::SetMft(n, _) => node(n),
             Self::Port(p)
             | Self::Ext(p)
             | Self::Sm(p)
@@ -94,6 +101,7 @@ impl Ask {
             Self::Switch(_) | Self::ClearChange(_) | Self::SetSwitch(_) => id::SWITCH_INFO,
             Self::Port(_) | Self::SetPort(..) => id::PORT_INFO,
             Self::Lft(..) | Self::SetLft(..) => id::LFT,
+            Self::Mft(..) | Self::SetMft(..) => id::MFT,
             Self::SetSlToVl(..) => id::SL_TO_VL,
             Self::SetVlArb(..) => id::VL_ARBITRATION,
             Self::Ext(_) => id::MLNX_EXT_PORT_INFO,
@@ -107,6 +115,7 @@ impl Ask {
             Self::ClearChange(_)
             | Self::SetSwitch(_)
             | Self::SetLft(..)
+            | Self::SetMft(..)
             | Self::SetPort(..)
             | Self::SetSlToVl(..)
             | Self::SetVlArb(..)
@@ -116,6 +125,7 @@ impl Ask {
             | Self::Switch(_)
             | Self::Port(_)
             | Self::Lft(..)
+            | Self::Mft(..)
             | Self::Ext(_)
             | Self::Sm(_) => false,
         }
@@ -127,6 +137,7 @@ impl Ask {
             Self::Port(p) | Self::SetPort(p, _) => PortInfo::modifier(p.port),
             Self::Ext(p) => AttrMod(p.port.0 as u32),
             Self::Lft(_, block) | Self::SetLft(_, block) => AttrMod(block as u32),
+            Self::Mft(_, at) | Self::SetMft(_, at) => at.modifier(),
             Self::SetSlToVl(_, at) => at.modifier(),
             Self::SetVlArb(p, block) => VlArb::modifier(block, p.port),
             Self::Handover(_) => AttrMod(SmControl::Handover.0),
@@ -147,7 +158,9 @@ impl Ask {
                 modifier.0 & 0xFF == p.port.0 as u32
             }
             Self::Lft(_, block) | Self::SetLft(_, block) => modifier.0 == block as u32,
-            Self::SetSlToVl(..) | Self::SetVlArb(..) => modifier.0 == self.modifier().0,
+            Self::Mft(..) | Self::SetMft(..) | Self::SetSlToVl(..) | Self::SetVlArb(..) => {
+                modifier.0 == self.modifier().0
+            }
             Self::Probe(_)
             | Self::Description(_)
             | Self::Switch(_)
@@ -167,7 +180,9 @@ impl Ask {
             | Self::Lft(n, _)
             | Self::ClearChange(n)
             | Self::SetSwitch(n)
-            | Self::SetLft(n, _) => Some(PortRef::new(n, PortNum::ZERO)),
+            | Self::SetLft(n, _)
+            | Self::Mft(n, _)
+            | Self::SetMft(n, _) => Some(PortRef::new(n, PortNum::ZERO)),
             Self::Port(p)
             | Self::Ext(p)
             | Self::Sm(p)
@@ -247,7 +262,9 @@ impl SubnetManager {
             | Ask::Lft(n, _)
             | Ask::ClearChange(n)
             | Ask::SetSwitch(n)
-            | Ask::SetLft(n, _) => to(PortRef::new(n, PortNum::ZERO))?,
+            | Ask::SetLft(n, _)
+            | Ask::Mft(n, _)
+            | Ask::SetMft(n, _) => to(PortRef::new(n, PortNum::ZERO))?,
             Ask::Port(p)
             | Ask::Ext(p)
             | Ask::Sm(p)
@@ -265,6 +282,7 @@ impl SubnetManager {
             Ask::ClearChange(n) => self.switch_set(n, None)?,
             Ask::SetSwitch(n) => self.switch_set(n, Some(self.top_lid))?,
             Ask::SetLft(n, block) => self.subnet.get(n)?.wanted.as_ref()?.block(block),
+            Ask::SetMft(n, at) => self.sent_block(n, at)?,
             Ask::SetPort(p, step) => self.port_set(p, step)?,
             Ask::SetSlToVl(p, at) => self.wanted_map(p, at)?,
             Ask::SetVlArb(p, block) => self.wanted_arbitration(p, block)?,
@@ -274,6 +292,7 @@ impl SubnetManager {
             | Ask::Switch(_)
             | Ask::Port(_)
             | Ask::Lft(..)
+            | Ask::Mft(..)
             | Ask::Ext(_)
             | Ask::Sm(_) => return None,
         };
@@ -291,6 +310,8 @@ impl SubnetManager {
             | Ask::ClearChange(_)
             | Ask::SetSwitch(_)
             | Ask::SetLft(..)
+            | Ask::Mft(..)
+            | Ask::SetMft(..)
             | Ask::Port(_)
             | Ask::Ext(_)
             | Ask::Sm(_)
@@ -332,6 +353,7 @@ impl SubnetManager {
         if let Some(top) = top {
             info.linear_fdb_top = top.0;
             info.life_time_value = self.cfg.packet_life_time;
+            info.multicast_fdb_top = self.multicast_top(n, &info);
         }
         info.encode_onto(&mut raw);
         Some(raw)

@@ -9,6 +9,7 @@ mod claims;
 mod configure;
 mod discover;
 mod lanes;
+mod multicast;
 mod sminfo;
 mod tables;
 mod watch;
@@ -33,6 +34,7 @@ use crate::report::{Phase, Problem, ProblemKind, SweepReport};
 use crate::requester::{Limits, Requester, Unanswered};
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 use ask::Ask;
+pub use multicast::MulticastCounts;
 
 /// How far the present phase is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +56,8 @@ enum Stage {
     Light,
     /// A step of a sweep.
     Sweep(Phase),
+    /// Answers to changes of multicast forwarding tables.
+    Multicast,
     /// The end of another SM's reign.
     Standby,
     /// A cable.
@@ -174,6 +178,7 @@ pub struct SubnetManager {
     traps: watch::TrapCounter,
     timer: Option<Instant>,
     administration: administration::Administration,
+    multicast: multicast::Multicast,
 }
 
 /// The routing that is installed.
@@ -245,6 +250,7 @@ impl SubnetManager {
             traps: watch::TrapCounter::default(),
             timer: None,
             administration: administration::Administration::default(),
+            multicast: multicast::Multicast::default(),
         };
         sm.begin_full_sweep();
         sm
@@ -292,7 +298,11 @@ impl SubnetManager {
     pub const fn phase(&self) -> Phase {
         match self.stage {
             Stage::Sweep(phase) => phase,
-            Stage::Idle | Stage::Light | Stage::Standby | Stage::NoLink => Phase::Idle,
+            Stage::Idle
+            | Stage::Light
+            | Stage::Multicast
+            | Stage::Standby
+            | Stage::NoLink => Phase::Idle,
         }
     }
 
@@ -371,8 +381,10 @@ impl SubnetManager {
             .and_then(|drain| drain.from)
             .filter(|_| idle);
         let administration = self.administration.poll_timeout();
-        [self.requester.deadline(), timer, drained, administration]
-            .into_iter()
+        let groups = self.multicast.poll_timeout().filter(|_| idle);
+        let own = [self.requester.deadline(), timer, drained];
+        own.into_iter()
+            .chain([administration, groups])
             .flatten()
             .min()
     }
@@ -462,6 +474,8 @@ impl SubnetManager {
             Ask::ClearChange(n) => self.on_change_cleared(n, status, &data),
             Ask::Port(p) => self.on_port_info(p, mad.attr_mod(), status, &data),
             Ask::Lft(n, block) => self.on_lft(n, block, status, &data),
+            Ask::Mft(n, at) => self.on_mft(n, at, status, &data),
+            Ask::SetMft(n, at) => self.on_mft_set(n, at, status, &data),
             Ask::Ext(p) => self.on_ext_port_info(p, status, &data),
             Ask::Sm(p) => self.on_sm_info(p, status, &data),
             Ask::SetSwitch(n) => self.on_switch_set(n, status, &data),
@@ -504,8 +518,11 @@ impl SubnetManager {
             Ask::Lft(n, _) => {
                 self.sweep.reading.remove(&n);
             }
-            // An agent without the vendor's attribute need not answer.
-            Ask::Ext(_) => {}
+            // What is not known is written over. An agent without the vendor's attribute need not answer.
+            Ask::Mft(..) | Ask::Ext(_) => {}
+            Ask::SetMft(n, at) => {
+                self.block_not_taken(n, at, ProblemKind::NoAnswer { attr: id::MFT });
+            }
             Ask::Sm(p) => self.on_sm_silent(p),
             Ask::Handover(p) => self.on_handover_refused(p),
             Ask::SetSwitch(n) => {
@@ -605,7 +622,13 @@ impl SubnetManager {
             Stage::Sweep(Phase::Arm) => self.begin_activation(),
             Stage::Sweep(Phase::Activate) => self.finish_sweep(),
             Stage::Light => self.finish_light_sweep(),
-            Stage::Idle | Stage::Standby | Stage::NoLink => self.on_idle(),
+            Stage::Multicast => self.continue_multicast(),
+            Stage::Idle => {
+                if !self.begin_multicast() {
+                    self.on_idle();
+                }
+            }
+            Stage::Standby | Stage::NoLink => self.on_idle(),
         }
     }
 

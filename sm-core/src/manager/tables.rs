@@ -144,7 +144,9 @@ impl SubnetManager {
             }
         }
         let Some(mut drain) = self.sweep.drain.take() else {
-            self.begin_arming();
+            if !self.write_multicast() {
+                self.begin_arming();
+            }
             return;
         };
         // What is on its way to a LID that is dropped is gone when no packet of now is left in a switch.

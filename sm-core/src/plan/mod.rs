@@ -6,5 +6,6 @@ pub mod change;
 pub mod hints;
 pub mod lanes;
 pub mod lids;
+pub mod multicast;
 pub mod ports;
 pub mod routes;

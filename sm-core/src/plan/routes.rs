@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
+use ferrosm_routing::multicast;
 use ferrosm_routing::select::Refused;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
@@ -231,7 +232,9 @@ impl Job {
         let mut notes: Vec<String> = selection.refused.iter().map(|r| self.refusal(r)).collect();
         let result = match selection.chosen {
             None => Err(notes.join("; ")),
-            Some((routing, proof)) => {
+            Some((mut routing, proof)) => {
+                // A promise of trees is part of what later repairs keep.
+                multicast::settle(&self.topology, &mut routing);
                 notes.extend(self.remarks.iter().cloned());
                 notes.extend(routing.notes.iter().cloned());
                 let live = self.is_live();

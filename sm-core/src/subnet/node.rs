@@ -12,6 +12,7 @@ use ferrosm_routing::Lft;
 
 use super::LinkIdx;
 use crate::plan::lanes::MapAt;
+use crate::plan::multicast::Mft;
 
 /// A switch, CA or router.
 #[derive(Debug, Clone)]
@@ -34,6 +35,8 @@ pub struct Node {
     pub installed: Option<Arc<Lft>>,
     /// The forwarding table that should be in the switch.
     pub wanted: Option<Arc<Lft>>,
+    /// The multicast forwarding table of a switch.
+    pub mft: Mft,
     /// SLtoVLMappingTables that this SM has written.
     pub sl_to_vl: BTreeMap<MapAt, [u8; 8]>,
     /// What its tables of lanes may hold that this SM did not write.
@@ -157,6 +160,7 @@ impl Node {
             port_info_refusals: 0,
             installed: None,
             wanted: None,
+            mft: Mft::default(),
             sl_to_vl: BTreeMap::new(),
             left_lanes: LeftLanes::Unknown,
             lanes_checked: None,
@@ -181,6 +185,7 @@ impl Node {
     /// Nothing is known any more of the tables in it: it was restarted, or somebody else was in charge.
     pub fn forget_tables(&mut self) {
         self.installed = None;
+        self.mft.forget();
         self.sl_to_vl.clear();
         self.left_lanes = LeftLanes::Unknown;
         self.lanes_checked = None;

@@ -65,6 +65,7 @@ pub fn answer(view: &View, request: &Request<'_>) -> Option<Reply> {
         id::PORT_INFO => ports::answer(&search),
         id::SWITCH_INFO => switches::infos(&search),
         id::LFT => switches::lfts(&search),
+        id::MFT => switches::mfts(&search),
         id::LINK => links::answer(&search),
         id::SL_TO_VL => lanes::maps(&search),
         id::VL_ARBITRATION => lanes::arbitrations(&search),

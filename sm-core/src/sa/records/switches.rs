@@ -1,9 +1,11 @@
-//! Records of switches: SwitchInfoRecord, LinearForwardingTableRecord (rule 7.14).
+//! Records of switches: SwitchInfoRecord, LinearForwardingTableRecord, MulticastForwardingTableRecord (rule 7.14).
 
+use ferrosm_mad::attr::MftBlock;
 use ferrosm_mad::ids::Lid;
-use ferrosm_mad::sa::tables::{LftRecord, SwitchInfoRecord};
+use ferrosm_mad::sa::tables::{LftRecord, MftRecord, SwitchInfoRecord};
 
 use super::Search;
+use crate::plan::multicast::EMPTY;
 use crate::sa::message::Reply;
 use crate::sa::view::SwitchView;
 
@@ -58,6 +60,39 @@ pub(super) fn lfts(search: &Search<'_>) -> Reply {
                 lid,
                 block_num,
                 table: lft.block(block_num),
+            }
+            .encode();
+            if template.matches(&record) {
+                found.push(&record);
+            }
+            if found.is_enough() {
+                return true;
+            }
+        }
+        false
+    });
+    search.reply(found)
+}
+
+/// Blocks up to the last one that has an entry; a switch without any has none.
+pub(super) fn mfts(search: &Search<'_>) -> Reply {
+    let template = search.template::<MftRecord>();
+    let mut found = search.found::<MftRecord>();
+    each(search, |lid, switch| {
+        let full = switch.mft.iter().rev().find(|(_, masks)| **masks != EMPTY);
+        let Some((last, _)) = full else {
+            return false;
+        };
+        for (at, masks) in switch
+            .mft
+            .iter()
+            .take_while(|(at, _)| at.block <= last.block)
+        {
+            let record = MftRecord {
+                lid,
+                position: at.position,
+                block_num: at.block,
+                table: MftBlock { masks: *masks }.encode(),
             }
             .encode();
             if template.matches(&record) {

@@ -146,6 +146,7 @@ fn node_view(node: &Node, first: u32, routed: Option<SwitchIdx>) -> NodeView {
         SwitchView {
             info: raw,
             lft: node.installed.clone(),
+            mft: Arc::clone(&node.mft.known),
             routed,
         }
     });

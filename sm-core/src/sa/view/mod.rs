@@ -20,6 +20,7 @@ pub use build::Extra;
 use super::keys::Keys;
 use super::message::base;
 use crate::plan::lanes::MapAt;
+use crate::plan::multicast::Blocks;
 
 /// An end port of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,6 +82,8 @@ pub struct SwitchView {
     pub info: [u8; 20],
     /// The forwarding table that is in it; `None` where that is not known.
     pub lft: Option<Arc<Lft>>,
+    /// Blocks of its multicast forwarding table, as far as they are known.
+    pub mft: Arc<Blocks>,
     /// Its index in the routing in force.
     pub routed: Option<SwitchIdx>,
 }
@@ -171,6 +174,23 @@ impl View {
     #[must_use]
     pub fn accepts_key(&self, key: MKey) -> bool {
         key == MKey::NONE || key == self.sm_key
+    }
+
+    /// The same with other multicast forwarding tables.
+    #[must_use]
+    pub fn with_multicast_tables<'a>(
+        &self,
+        tables: impl Iterator<Item = (NodeGuid, &'a Arc<Blocks>)>,
+    ) -> Self {
+        let mut view = self.clone();
+        for (guid, blocks) in tables {
+            let node = view.by_node_guid.get(&guid);
+            let node = node.and_then(|n| view.nodes.get_mut(*n as usize));
+            if let Some(switch) = node.and_then(|n| n.switch.as_mut()) {
+                switch.mft = Arc::clone(blocks);
+            }
+        }
+        view
     }
 
     /// All nodes.

@@ -1,0 +1,406 @@
+//! Keeps multicast forwarding tables as the groups that clients register want them (rules 4.6, 4.8, 10.13 to 10.18).
+//!
+//! Within a sweep, after the routes and before links are armed, all tables are compared with what should be. Between sweeps
+//! members come and go: when the manager is idle, trees of those MLIDs are changed that were named since the last time, all
+//! at once, and what differs is written; no sweep is needed for that. In which steps, and what that guarantees, is said in
+//! [`crate::plan::multicast::steps`]. While a new routing is written old trees are still there: the two are only safe together
+//! where the engine's promise is the same.
+//!
+//! A switch that does not take a block is left alone until the next sweep, which looks at it anyway. Nobody waits for it but
+//! trees that must not meet what it may still hold.
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ferrosm_mad::attr::{CapMask, MftBlock, SwitchInfo, id};
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::time::Instant;
+
+use super::ask::Ask;
+use super::{Stage, SubnetManager};
+use crate::plan::multicast::grove::{Followed, Grove, Members};
+use crate::plan::multicast::steps::{self, Steps, Switch};
+use crate::plan::multicast::{BlockAt, EMPTY, TOP_NONE, first_of, last_of, place, positions};
+use crate::report::ProblemKind;
+use crate::subnet::{Node, NodeIdx, PortRef};
+
+/// Between two computations, so that a storm of joins is a few of them.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// How far writing is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Progress {
+    /// Nothing is under way.
+    #[default]
+    Done,
+    First,
+    Then,
+    Tops,
+}
+
+/// What is kept of multicast.
+#[derive(Debug, Default)]
+pub(super) struct Multicast {
+    grove: Grove,
+    /// MLIDs to be looked at.
+    changed: BTreeSet<Lid>,
+    /// Blocks that some group is in, and the first one.
+    used: BTreeSet<u16>,
+    progress: Progress,
+    steps: Steps,
+    /// Blocks that some switch did not take.
+    failed: BTreeSet<u16>,
+    /// Switches that did not take one, until the next sweep.
+    deaf: BTreeSet<NodeIdx>,
+    /// The last sweep that compared all tables.
+    compared_in: u32,
+    /// No computation before this moment.
+    rest_until: Option<Instant>,
+    /// Blocks of switches that were asked for.
+    reading: BTreeSet<(NodeIdx, u16)>,
+    counts: MulticastCounts,
+}
+
+/// What was done for multicast since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MulticastCounts {
+    /// Times that trees were computed, each for all changes since the time before.
+    pub computations: u64,
+    /// Trees that were changed or made.
+    pub trees: u64,
+    /// Blocks that were sent to switches.
+    pub blocks: u64,
+}
+
+impl Multicast {
+    /// When changes are due that have waited.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.rest_until.filter(|_| !self.changed.is_empty())
+    }
+}
+
+fn has_top(node: &Node) -> bool {
+    let own = node.ports.first().filter(|port| port.known);
+    own.is_some_and(|port| port.info().capability_mask.has(CapMask::MULTICAST_FDB_TOP))
+}
+
+impl SubnetManager {
+    /// What was done for multicast since the start.
+    #[must_use]
+    pub const fn multicast_counts(&self) -> MulticastCounts {
+        self.multicast.counts
+    }
+
+    /// Before anything is written: what switches have that another SM was in charge of. Their first block, those that are in
+    /// use, and from there on until an empty one.
+    pub(super) fn read_multicast(&mut self) {
+        self.multicast.reading.clear();
+        let mut wanted: BTreeSet<u16> = self.administration.used_blocks();
+        wanted.insert(0);
+        let nodes: Vec<NodeIdx> = self.subnet.node_indices().collect();
+        for n in nodes {
+            let Some(node) = self.subnet.get_mut(n).filter(|n| n.is_switch()) else {
+                continue;
+            };
+            let woken = node.switch_info().is_none_or(|s| s.linear_fdb_top == 0);
+            if !core::mem::replace(&mut node.mft.read, true) && !woken {
+                wanted.iter().for_each(|b| self.ask_block(n, *b));
+            }
+        }
+    }
+
+    fn ask_block(&mut self, n: NodeIdx, block: u16) {
+        let Some((node, info)) = self.subnet.get(n).and_then(|n| Some((n, n.switch_info()?)))
+        else {
+            return;
+        };
+        let beyond = has_top(node) && first_of(block) > info.multicast_fdb_top;
+        if block >= info.multicast_fdb_cap.div_ceil(32) || beyond {
+            return;
+        }
+        let positions = positions(node.info.num_ports);
+        if self.multicast.reading.insert((n, block)) {
+            for position in 0..positions {
+                self.ask(Ask::Mft(n, BlockAt { block, position }));
+            }
+        }
+    }
+
+    pub(super) fn on_mft(&mut self, n: NodeIdx, at: BlockAt, status: Status, data: &[u8; 64]) {
+        if !status.is_ok() {
+            return;
+        }
+        let masks = MftBlock::decode(data).masks;
+        if let Some(node) = self.subnet.get_mut(n) {
+            node.mft.know(at, masks);
+        }
+        if masks != EMPTY {
+            self.ask_block(n, at.block + 1);
+        }
+    }
+
+    /// Within a sweep, whenever nothing is outstanding: goes on with the tables; whether there is something to wait for.
+    pub(super) fn write_multicast(&mut self) -> bool {
+        if self.multicast.compared_in != self.sweeps {
+            self.multicast.compared_in = self.sweeps;
+            self.multicast.deaf.clear();
+            self.count_mlids();
+            self.compute_trees(true);
+            if !self.multicast.grove.has_room() {
+                let note = "there is no multicast, because no tree goes together with the routes";
+                self.sweep.report.engine_notes.push(note.to_owned());
+            }
+            self.compare(None);
+        }
+        self.write_on_multicast()
+    }
+
+    /// Between sweeps: begins to write what joins and leaves have changed, if there is anything.
+    pub(super) fn begin_multicast(&mut self) -> bool {
+        if !self.is_master() || self.view().is_none() || self.wanted_sweep.is_some() {
+            return false;
+        }
+        let named = self.administration.take_changed_groups();
+        self.multicast.changed.extend(named);
+        let resting = self.multicast.rest_until.is_some_and(|t| self.now < t);
+        if self.multicast.changed.is_empty() || resting {
+            return false;
+        }
+        self.multicast.rest_until = Some(self.now + PAUSE);
+        let blocks = self.compute_trees(false);
+        self.compare(blocks.as_ref());
+        if !self.write_on_multicast() {
+            return false;
+        }
+        self.stage = Stage::Multicast;
+        true
+    }
+
+    /// Between sweeps, when nothing is outstanding.
+    pub(super) fn continue_multicast(&mut self) {
+        if !self.write_on_multicast() {
+            self.stage = Stage::Idle;
+            self.multicast.rest_until = Some(self.now + PAUSE);
+            self.administration.tables_changed(self.now);
+        }
+    }
+
+    /// How many MLIDs there are: the smallest table decides (rule 1.18). A switch without any forwards nothing to groups.
+    fn count_mlids(&mut self) {
+        let caps = self.subnet.nodes().filter_map(|(_, n)| n.switch_info());
+        let caps = caps.map(|s| s.multicast_fdb_cap).filter(|cap| *cap > 0);
+        if let Some(least) = caps.min() {
+            self.administration.set_mlid_count(least);
+        }
+    }
+
+    /// Trees of what changed, or of all after a change of the routing. The blocks concerned; none for all.
+    fn compute_trees(&mut self, all: bool) -> Option<BTreeSet<u16>> {
+        let named = self.administration.take_changed_groups();
+        let mut mlids = core::mem::take(&mut self.multicast.changed);
+        mlids.extend(named);
+        let Some((run, nodes)) = &self.last_run else {
+            return Some(BTreeSet::new());
+        };
+        let followed = self.multicast.grove.follow(run, nodes);
+        if followed == Followed::New {
+            let all: Vec<NodeIdx> = self.subnet.node_indices().collect();
+            for n in all {
+                if let Some(node) = self.subnet.get_mut(n) {
+                    node.mft.wanted.clear();
+                }
+            }
+        }
+        if followed != Followed::Same {
+            mlids.extend(self.administration.mlids());
+            mlids.extend(self.multicast.grove.mlids());
+        }
+        self.multicast.used = self.administration.used_blocks();
+        self.multicast.used.insert(0);
+        self.multicast.counts.computations += 1;
+        for mlid in &mlids {
+            let members = self.members_of(*mlid);
+            self.multicast.counts.trees += 1;
+            for (n, ports) in self.multicast.grove.grow(*mlid, members) {
+                if let Some(node) = self.subnet.get_mut(n) {
+                    let positions = positions(node.info.num_ports);
+                    node.mft.want(*mlid, ports, positions);
+                }
+            }
+        }
+        let here = !all && followed != Followed::New;
+        here.then(|| mlids.iter().map(|mlid| place(*mlid).0).collect())
+    }
+
+    /// Where the members of an MLID hang. An alias stands for its port.
+    fn members_of(&self, mlid: Lid) -> Members {
+        let mut members = Members::new();
+        let view = self.view();
+        for (guid, receives) in self.registry().groups().members(mlid) {
+            let own = || {
+                let view = view?;
+                Some(view.end_port(view.by_guid(guid)?).guid)
+            };
+            let by_alias = || self.subnet.port_by_guid(own()?);
+            let end = self.subnet.port_by_guid(guid).or_else(by_alias);
+            if let Some(at) = end.and_then(|p| self.multicast.grove.place(&self.subnet, p)) {
+                *members.entry(at).or_default() |= receives;
+            }
+        }
+        members
+    }
+
+    /// Finds what is to be written.
+    fn compare(&mut self, only: Option<&BTreeSet<u16>>) {
+        let multicast = &self.multicast;
+        let mut switches = Vec::new();
+        for (node, n) in self.subnet.nodes() {
+            let blocks = n
+                .switch_info()
+                .map_or(0, |s| s.multicast_fdb_cap.div_ceil(32));
+            if blocks > 0 && !multicast.deaf.contains(&node) {
+                switches.push(Switch {
+                    node,
+                    routed: multicast.grove.switch(node),
+                    mft: &n.mft,
+                    positions: positions(n.info.num_ports),
+                    blocks,
+                });
+            }
+        }
+        let forest = multicast.grove.forest();
+        let steps = steps::steps(&switches, &multicast.used, only, forest.as_ref());
+        drop(forest);
+        self.multicast.steps = steps;
+        self.multicast.failed.clear();
+        self.multicast.progress = Progress::First;
+    }
+
+    /// The next step that there is something to write in; whether there is one.
+    fn write_on_multicast(&mut self) -> bool {
+        loop {
+            self.multicast.progress = match self.multicast.progress {
+                Progress::Done => return false,
+                Progress::First => {
+                    for w in core::mem::take(&mut self.multicast.steps.first) {
+                        self.send_block(w.node, w.at, w.masks);
+                    }
+                    Progress::Then
+                }
+                Progress::Then => {
+                    for mut w in core::mem::take(&mut self.multicast.steps.then) {
+                        let Some(node) = self.subnet.get(w.node) else {
+                            continue;
+                        };
+                        if self.multicast.failed.contains(&w.at.block) {
+                            // Whoever did not take the first step may still hold the old tree.
+                            let there = node.mft.known.get(&w.at).copied().unwrap_or(EMPTY);
+                            for (i, mask) in w.masks.iter_mut().enumerate() {
+                                if self.multicast.steps.apart.contains(&(w.at.block, i)) {
+                                    *mask = there[i];
+                                }
+                            }
+                        }
+                        let known = node.mft.known.get(&w.at);
+                        if known != Some(&w.masks) && !self.multicast.deaf.contains(&w.node) {
+                            self.send_block(w.node, w.at, w.masks);
+                        }
+                    }
+                    Progress::Tops
+                }
+                Progress::Tops => {
+                    self.write_tops();
+                    Progress::Done
+                }
+            };
+            if !self.requester.is_idle() {
+                return true;
+            }
+        }
+    }
+
+    fn send_block(&mut self, n: NodeIdx, at: BlockAt, masks: [u16; 32]) {
+        if let Some(node) = self.subnet.get_mut(n) {
+            node.mft.send(at, masks);
+            self.multicast.counts.blocks += 1;
+            self.ask(Ask::SetMft(n, at));
+        }
+    }
+
+    /// The data of a block that is on its way.
+    pub(super) fn sent_block(&self, n: NodeIdx, at: BlockAt) -> Option<[u8; 64]> {
+        let masks = *self.subnet.get(n)?.mft.sent.get(&at)?;
+        Some(MftBlock { masks }.encode())
+    }
+
+    pub(super) fn on_mft_set(&mut self, n: NodeIdx, at: BlockAt, status: Status, data: &[u8; 64]) {
+        let Some(node) = self.subnet.get_mut(n) else {
+            return;
+        };
+        let Some(sent) = node.mft.sent.remove(&at) else {
+            return;
+        };
+        if status.is_ok() && MftBlock::decode(data).masks == sent {
+            node.mft.know(at, sent);
+        } else {
+            let attr = id::MFT;
+            self.block_not_taken(n, at, ProblemKind::Refused { attr, status });
+        }
+    }
+
+    /// A block is not there: it is told, and tried again with the next look at the switch.
+    pub(super) fn block_not_taken(&mut self, n: NodeIdx, at: BlockAt, kind: ProblemKind) {
+        if let Some(node) = self.subnet.get_mut(n) {
+            node.mft.sent.remove(&at);
+        }
+        self.multicast.failed.insert(at.block);
+        self.multicast.deaf.insert(n);
+        self.unsure.insert(n);
+        self.problem(Some(PortRef::new(n, PortNum::ZERO)), kind);
+    }
+
+    /// The MulticastFDBTop that a switch should have now: the end of the last block in use (rule 4.6), but no higher than it is
+    /// while anything in use is not known to be there.
+    pub(super) fn multicast_top(&self, n: NodeIdx, info: &SwitchInfo) -> u16 {
+        let now = info.multicast_fdb_top;
+        let Some(node) = self.subnet.get(n).filter(|node| has_top(node)) else {
+            return now;
+        };
+        let blocks = info.multicast_fdb_cap.div_ceil(32);
+        let mut used = self.multicast.used.range(..blocks);
+        let Some(last) = used.clone().next_back() else {
+            return now;
+        };
+        let most = TOP_NONE.saturating_add(info.multicast_fdb_cap);
+        let top = last_of(*last).min(most);
+        let positions = positions(node.info.num_ports);
+        if top <= now || used.all(|block| node.mft.knows(*block, positions)) {
+            top
+        } else {
+            now
+        }
+    }
+
+    fn write_tops(&mut self) {
+        let due: Vec<NodeIdx> = self
+            .subnet
+            .nodes()
+            .filter(|(n, node)| {
+                let info = node.switch_info();
+                info.is_some_and(|info| self.multicast_top(*n, &info) != info.multicast_fdb_top)
+            })
+            .map(|(n, _)| n)
+            .collect();
+        for n in due {
+            self.ask(Ask::SetSwitch(n));
+        }
+    }
+
+    /// The block that a switch is known to have; for tests and reports.
+    #[must_use]
+    pub fn installed_multicast(&self, n: NodeIdx) -> Option<&Arc<crate::plan::multicast::Blocks>> {
+        Some(&self.subnet.get(n)?.mft.known)
+    }
+}
