@@ -6,6 +6,7 @@
 
 use core::ops::ControlFlow;
 use core::time::Duration;
+use std::sync::Arc;
 
 use ferrosm_core::{
     Computed, Event, Input, LidMap, LocalPortEvent, Output, Progress, SubnetManager,
@@ -265,8 +266,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
             match output {
                 Output::Persist(map) => self.shell.persist(map),
                 Output::Send(_) => return,
-                Output::Compute(_) | Output::Event(_) | Output::Gmp { .. } | Output::Publish(_) => {
-                }
+                Output::Compute(_)
+                | Output::Event(_)
+                | Output::Gmp { .. }
+                | Output::Publish(_) => {}
             }
         }
     }
@@ -289,9 +292,15 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     fn on_job(&mut self, done: Result<Computed, tokio::task::JoinError>) {
         match done {
-            Ok(computed) => self
-                .sm
-                .handle(Input::Computed(Box::new(computed)), self.clock.now()),
+            Ok(computed) => {
+                if let Ok(routes) = &computed.result {
+                    // While the tables are written, so that the next loss is answered quickly. Nobody waits for it.
+                    let run = Arc::clone(&routes.run);
+                    drop(tokio::task::spawn_blocking(move || run.prepare()));
+                }
+                let input = Input::Computed(Box::new(computed));
+                self.sm.handle(input, self.clock.now());
+            }
             // Only a bug in an engine comes here; release builds abort before.
             Err(e) => warn!(error = %e, "the routing job ended without a result"),
         }

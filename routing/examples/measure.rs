@@ -1,5 +1,5 @@
 //! Measures engines on fabrics of known shape: time, balance, stability after one lost cable.
-//! `cargo run --release -p ferrosm-routing --example measure [engine=A,B] [NAME-PART | FILE.net]...`, where a file is a
+//! `cargo run --release -p ferrosm-routing --example measure [engine=A,B] [lost=20] [repair=1] [NAME-PART | FILE.net]...`, where a file is a
 //! fabric as ibnetdiscover prints it.
 #![allow(
     clippy::disallowed_methods,
@@ -16,8 +16,11 @@ use std::time::Instant;
 
 use common::*;
 use ferrosm_routing::repair::repair;
+use ferrosm_routing::transition;
+use ferrosm_routing::verify::Ledger;
 use ferrosm_routing::{
-    Engine, Previous, Request, Routing, Tables, Topology, changed_blocks, engine_by_name, verify,
+    Engine, Kept, LastRun, Previous, Request, Routing, Tables, Topology, changed_blocks,
+    engine_by_name, verify,
 };
 
 fn main() {
@@ -37,9 +40,17 @@ fn main() {
         ("random-60", random(60, 120, 200, 7)),
         ("random-200", random(200, 300, 800, 8)),
     ];
-    let (asked, only): (Vec<String>, Vec<String>) = std::env::args()
-        .skip(1)
-        .partition(|a| a.starts_with("engine="));
+    let (options, names): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|a| a.contains('='));
+    let (asked, options): (Vec<String>, Vec<String>) =
+        options.into_iter().partition(|a| a.starts_with("engine="));
+    // Every so many-th cable is lost beforehand; and whether engines are asked after one more.
+    let value = |name: &str| {
+        let found = options.iter().find_map(|o| o.strip_prefix(name));
+        found.and_then(|v| v.parse::<usize>().ok())
+    };
+    let (lost, only_repair) = (value("lost="), value("repair=") == Some(1));
+    let only = names;
     let asked: Vec<&str> = asked.iter().flat_map(|a| a[7..].split(',')).collect();
     let engines = if asked.is_empty() {
         &["updn", "minhop"][..]
@@ -52,16 +63,26 @@ fn main() {
             file.rsplit('/').next().unwrap_or(file),
             &from_net(&text),
             engines,
+            only_repair,
         );
     }
     for (name, fabric) in all {
         if only.is_empty() || only.iter().any(|o| name.contains(o.as_str())) {
-            report(name, &fabric, engines);
+            let mut fabric = fabric;
+            if let Some(nth) = lost {
+                for cable in (0..fabric.cables.len()).rev().step_by(nth) {
+                    let less = fabric.without_cable(cable);
+                    if less.connected() {
+                        fabric = less;
+                    }
+                }
+            }
+            report(name, &fabric, engines, only_repair);
         }
     }
 }
 
-fn report(name: &str, fabric: &Fabric, engines: &[&str]) {
+fn report(name: &str, fabric: &Fabric, engines: &[&str], only_repair: bool) {
     let topo = fabric.build();
     for &engine in engines {
         let engine = engine_by_name(engine).unwrap();
@@ -110,13 +131,19 @@ fn report(name: &str, fabric: &Fabric, engines: &[&str]) {
         for note in &routing.notes {
             println!("      {note}");
         }
-        if proof.is_ok() && !fabric.cables.is_empty() && best < 3.0 {
-            lost_cable(fabric, &*engine, &topo, &routing);
+        if proof.is_ok() && !fabric.cables.is_empty() && (best < 3.0 || only_repair) {
+            lost_cable(fabric, &*engine, &topo, &routing, only_repair);
         }
     }
 }
 
-fn lost_cable(fabric: &Fabric, engine: &dyn Engine, topo: &Topology, routed: &Routing) {
+fn lost_cable(
+    fabric: &Fabric,
+    engine: &dyn Engine,
+    topo: &Topology,
+    routed: &Routing,
+    only_repair: bool,
+) {
     for cable in [0, fabric.cables.len() / 2, fabric.cables.len() - 1] {
         let degraded = fabric.without_cable(cable);
         if !degraded.connected() {
@@ -124,6 +151,11 @@ fn lost_cable(fabric: &Fabric, engine: &dyn Engine, topo: &Topology, routed: &Ro
         }
         let ((a, pa), (b, pb)) = fabric.cables[cable];
         let less = degraded.build();
+        if only_repair {
+            println!("      lost {a}:{pa}-{b}:{pb}");
+            repaired(topo, routed, &less);
+            continue;
+        }
         let previous = Previous::tables_of(routed);
         let before = &routed.tables;
         let t = Instant::now();
@@ -157,29 +189,73 @@ fn lost_cable(fabric: &Fabric, engine: &dyn Engine, topo: &Topology, routed: &Ro
     }
 }
 
-/// The same loss by `repair`, from the run as it is remembered.
+/// The same loss by `repair`, from the run as it is remembered; its proof by a ledger, and the order of writes.
 fn repaired(topo: &Topology, routed: &Routing, less: &Topology) {
     let previous = Previous::of(&Arc::new(topo.clone()), routed);
+    let cold = Previous::of(&Arc::new(topo.clone()), routed);
     let request = Request::new(less).after(&previous);
-    let mut best = f64::MAX;
+    let timed = |f: &mut dyn FnMut()| {
+        let t = Instant::now();
+        f();
+        t.elapsed().as_secs_f64() * 1e3
+    };
+    let last = previous.last.as_ref().unwrap();
+    let prepared = timed(&mut || last.prepare());
+    let unprepared = timed(&mut || drop(repair(&Request::new(less).after(&cold))));
+    let mut best = [f64::MAX; 4];
     let mut after = None;
     for _ in 0..5 {
-        let t = Instant::now();
-        after = repair(&request);
-        best = best.min(t.elapsed().as_secs_f64());
+        best[0] = best[0].min(timed(&mut || after = repair(&request)));
     }
-    let text = after.map_or_else(
-        || "the engine has to run".to_owned(),
-        |after| {
-            let (entries, blocks) = changes(&routed.tables, &after.tables);
-            let proof = verify(less, &after.tables, &after.lanes).map_or_else(
-                |e| e.to_string(),
-                |p| format!("max {} hops {:.3}", p.max_load, p.mean_hops()),
-            );
-            format!("{entries} entries {blocks} blocks; {proof}")
-        },
+    let Some(after) = after else {
+        println!(
+            "      repair {:6.1} ms (unprepared {unprepared:.1}, prepare {prepared:.1}): the engine has to run",
+            best[0]
+        );
+        return;
+    };
+    let mut ledger = Ledger::new();
+    ledger.verify(topo, &routed.tables, &routed.lanes).unwrap();
+    let run = LastRun {
+        topo: Arc::new(less.clone()),
+        routing: after.clone(),
+        busiest: 0,
+        kept: Kept::new(),
+    };
+    run.prepare();
+    let mut proof = Err(ferrosm_routing::Failure::default());
+    for _ in 0..5 {
+        let mut next = ledger.clone();
+        best[1] = best[1].min(timed(&mut || {
+            proof = next.verify(less, &after.tables, &after.lanes);
+        }));
+        best[2] = best[2].min(timed(&mut || {
+            assert_eq!(proof, verify(less, &after.tables, &after.lanes));
+        }));
+        best[3] = best[3].min(timed(&mut || {
+            drop(transition::plan_with(
+                less,
+                &previous.lfts,
+                &after.tables,
+                &after.lanes,
+                &run.kept,
+            ));
+        }));
+    }
+    let (entries, blocks) = changes(&routed.tables, &after.tables);
+    println!(
+        "      repair {:6.1} ms (unprepared {unprepared:.1}, prepare {prepared:.1}), proof {:.1} ms (whole {:.1}), \
+         transition {:.1} ms, kept {:.1} MB: {entries} entries {blocks} blocks; {}",
+        best[0],
+        best[1],
+        best[2],
+        best[3],
+        last.kept.memory() as f64 / 1e6,
+        proof.map_or_else(
+            |e| e.to_string(),
+            |p| format!("max {} hops {:.3}", p.max_load, p.mean_hops()),
+        ),
     );
-    println!("      repair {:6.1} ms: {text}", best * 1e3);
 }
 
 fn changes(before: &Tables, after: &Tables) -> (usize, usize) {

@@ -15,6 +15,7 @@
 //! | [`mod@verify`] | the proof |
 //! | [`quality`] | figures of how good routes are |
 //! | [`structure`] | trees, grids, dragonflies, found from the graph |
+//! | `kept` | what is kept with a run, so that a repair and its proof cost as much as changed |
 //! | [`mod@repair`] | another way for those who lost theirs, all others stay |
 //! | [`transition`] | whether tables can be replaced while packets are on their way |
 //! | [`multicast`] | trees for groups that go together with the routes |
@@ -29,6 +30,7 @@ mod best;
 mod channels;
 pub mod engine;
 pub mod hints;
+mod kept;
 pub mod lanes;
 pub mod multicast;
 pub mod quality;
@@ -45,6 +47,7 @@ pub use engine::{
     ENGINE_NAMES, Engine, LastRun, Previous, Request, RouteError, Routing, Trees, engine_by_name,
 };
 pub use hints::Hints;
+pub use kept::Kept;
 pub use lanes::{DATA_VLS_MAX, Lanes, PathSl, PortMaps, Sl2Vl};
 pub use select::{Refused, Selection, Step, route_watched, route_with};
 pub use tables::{Lft, Tables, changed_blocks};

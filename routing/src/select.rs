@@ -12,7 +12,8 @@ use std::fmt;
 use crate::auto::{self, Advice};
 use crate::best::best;
 use crate::engine::{ENGINE_NAMES, Request, RouteError, Routing, engine_by_name};
-use crate::repair::repair;
+use crate::kept::Kept;
+use crate::repair::{Limits, repair_kept};
 use crate::verify::{Failure, Proof, verify};
 
 /// The name that stands for the automatic choice.
@@ -87,6 +88,8 @@ pub struct Selection {
     pub refused: Vec<Refused>,
     /// Whether it is the routing in force, repaired.
     pub repaired: bool,
+    /// To be kept with it ([`crate::LastRun::kept`]).
+    pub kept: Kept,
 }
 
 /// How many times as much as the busiest channel carried when an engine made the routing may it carry after repairs, one
@@ -150,11 +153,12 @@ pub fn route_watched(
     request: &Request<'_>,
     watch: &mut dyn FnMut(Step<'_>),
 ) -> Selection {
-    if let Some(chosen) = repaired(request) {
+    if let Some((routing, proof, kept)) = repaired(request) {
         return Selection {
-            chosen: Some(chosen),
+            chosen: Some((routing, proof)),
             refused: Vec::new(),
             repaired: true,
+            kept,
         };
     }
     let mut refused: Vec<Refused> = Vec::new();
@@ -177,6 +181,7 @@ pub fn route_watched(
                 chosen: Some((routing, proof)),
                 refused,
                 repaired: false,
+                kept: Kept::new(),
             };
         }
     }
@@ -184,14 +189,17 @@ pub fn route_watched(
         chosen: None,
         refused,
         repaired: false,
+        kept: Kept::new(),
     }
 }
 
 /// The routing in force without what was lost, if that is all that happened and it still passes.
-fn repaired(request: &Request<'_>) -> Option<(Routing, Proof)> {
+fn repaired(request: &Request<'_>) -> Option<(Routing, Proof, Kept)> {
     let last = request.previous.last.as_ref()?;
-    let mut routing = repair(request)?;
-    let proof = verify(request.topo, &routing.tables, &routing.lanes).ok()?;
+    let (mut routing, ways) = repair_kept(request, &Limits::default())?;
+    let mut ledger = last.kept.ledger().cloned().unwrap_or_default();
+    let proof = ledger.verify(request.topo, &routing.tables, &routing.lanes);
+    let proof = proof.ok()?;
     if last.busiest > 0 && proof.max_load > REPAIRED_LOAD_MAX * last.busiest {
         return None;
     }
@@ -199,7 +207,7 @@ fn repaired(request: &Request<'_>) -> Option<(Routing, Proof)> {
     let said = last.routing.notes.iter();
     let said = said.filter(|note| !note.starts_with("repaired")).cloned();
     routing.notes = said.chain(routing.notes).collect();
-    Some((routing, proof))
+    Some((routing, proof, Kept::of(ledger, ways)))
 }
 
 fn rounds<'a>(engines: &[&'a str], request: &Request<'_>) -> Vec<Round<'a>> {

@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use common::*;
 use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::repair::{Limits, repair_within};
 use ferrosm_routing::verify::Ledger;
 use ferrosm_routing::{
-    Lanes, Lft, PathSl, Previous, Request, Tables, Topology, engine_by_name, verify,
+    ENGINE_NAMES, Lanes, Lft, PathSl, Previous, Request, Tables, Topology, engine_by_name, verify,
 };
 use proptest::prelude::*;
 
@@ -88,5 +89,97 @@ proptest! {
             let remembered = ledger.verify(&topo, &routing.tables, &lanes);
             prop_assert_eq!(remembered, verify(&topo, &routing.tables, &lanes));
         }
+    }
+}
+
+/// Whatever it does to balance, and however much moves.
+const ANY: Limits = Limits {
+    max_load_growth: f64::INFINITY,
+    max_moved_share: 1.0,
+    moved_always: 0,
+};
+
+/// Loses cables and hosts one after the other. What is repaired, and what engines make of the rest, is proven by a ledger
+/// that goes on from one to the next. How often a repair was.
+fn lose_and_repair(engine: &str, whole: &Fabric, losses: usize, seed: u64) -> usize {
+    let mut fabric = whole.clone();
+    let mut dice = Lcg(seed);
+    let mut ledger = Ledger::new();
+    let engine = engine_by_name(engine).unwrap();
+    let mut topo = Arc::new(fabric.build());
+    let Ok(mut routing) = engine.route(&Request::new(&topo)) else {
+        return 0;
+    };
+    let mut repaired = 0;
+    for _ in 0..losses {
+        let told = ledger.verify(&topo, &routing.tables, &routing.lanes);
+        assert_eq!(
+            told,
+            verify(&topo, &routing.tables, &routing.lanes),
+            "{}",
+            engine.name()
+        );
+        // Who goes on from a copy does not disturb the other.
+        let before = ledger.clone();
+        let less = if dice.below(4) == 0 && fabric.hosts.len() > 1 {
+            let mut less = fabric.clone();
+            less.hosts.remove(dice.below(less.hosts.len()));
+            less
+        } else if fabric.cables.is_empty() {
+            break;
+        } else {
+            fabric.without_cable(dice.below(fabric.cables.len()))
+        };
+        if !less.connected() {
+            continue;
+        }
+        let next = Arc::new(less.build());
+        let previous = Previous::of(&topo, &routing);
+        let request = Request::new(&next).after(&previous);
+        let after = repair_within(&request, &ANY);
+        repaired += usize::from(after.is_some());
+        let Some(after) = after.or_else(|| engine.route(&request).ok()) else {
+            break;
+        };
+        let mut other = before.clone();
+        let _ = other.verify(&next, &routing.tables, &routing.lanes);
+        (fabric, topo, routing) = (less, next, after);
+        ledger = before;
+    }
+    repaired
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Any connected multigraph, whatever engine, with as many lanes as it likes.
+    #[test]
+    fn repairs_are_proven_as_afresh(
+        n in 2usize..14, extra in 0usize..24, hosts in 0usize..16, engine in 0..ENGINE_NAMES.len(), seed: u64,
+    ) {
+        lose_and_repair(ENGINE_NAMES[engine], &random(n, extra, hosts, seed), 8, !seed);
+    }
+}
+
+/// Fabrics whose engines need lanes, and trees: most losses are repaired, so that the ledger has something to go on from.
+#[test]
+fn repairs_of_lanes_and_trees_are_proven_as_afresh() {
+    for (fabric, engines) in [
+        (
+            torus(&[4, 4], 2),
+            &["dfsssp", "lash", "nue", "dor", "torus-2QoS"][..],
+        ),
+        (ring(7, 2), &["dfsssp", "lash", "nue"]),
+        (
+            three_level(3),
+            &["dmodc", "updn", "minhop", "dfsssp", "nue"],
+        ),
+        (dragonfly(5, 4, 2), &["dfsssp", "nue"]),
+    ] {
+        let repaired: usize = engines
+            .iter()
+            .map(|e| lose_and_repair(e, &fabric, 10, 5))
+            .sum();
+        assert!(repaired > 3 * engines.len(), "{engines:?}: {repaired}");
     }
 }

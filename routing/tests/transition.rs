@@ -17,9 +17,10 @@ use std::sync::Arc;
 
 use common::*;
 use ferrosm_mad::ids::PortNum;
-use ferrosm_routing::transition::{Conflict, Transition, plan};
+use ferrosm_routing::transition::{Conflict, Transition, plan, plan_with};
 use ferrosm_routing::{
-    Lanes, Lft, Request, SwitchIdx, Tables, Topology, changed_blocks, engine_by_name, verify,
+    ENGINE_NAMES, Kept, Lanes, LastRun, Lft, Request, SwitchIdx, Tables, Topology, changed_blocks,
+    engine_by_name, verify,
 };
 use oracle::{Verdict, judge};
 use proptest::prelude::*;
@@ -166,7 +167,46 @@ proptest! {
     }
 }
 
-/// All three kinds of plans occur, and drains name what they are for.
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Old entries differ from proven ones at a few places, whatever they say; engines with lanes and without. Who has what
+    /// was proven plans as one who has not.
+    #[test]
+    fn what_is_kept_changes_no_plan(
+        n in 2usize..10, extra in 0usize..14, hosts in 1usize..12, seed: u64, differing in 1usize..6,
+        engine in 0..ENGINE_NAMES.len(),
+    ) {
+        let topo = Arc::new(random(n, extra, hosts, seed).build());
+        let engine = engine_by_name(ENGINE_NAMES[engine]).unwrap();
+        let Ok(routing) = engine.route(&Request::new(&topo)) else {
+            return Ok(());
+        };
+        let mut old = known(&routing.tables);
+        let mut dice = Lcg(!seed);
+        for _ in 0..differing {
+            let s = dice.below(n);
+            let d = topo.destinations()[dice.below(topo.destinations().len())];
+            let ports = usize::from(topo.num_ports(SwitchIdx(s as u32)));
+            let mut lft = Lft::clone(old[s].as_ref().unwrap());
+            lft.set(d.lid, PortNum(dice.below(ports + 1) as u8));
+            old[s] = Some(Arc::new(lft));
+        }
+        let run = LastRun {
+            topo: Arc::clone(&topo),
+            routing: routing.clone(),
+            busiest: 0,
+            kept: Kept::new(),
+        };
+        run.prepare();
+        let (new, lanes) = (&routing.tables, &routing.lanes);
+        prop_assert_eq!(
+            plan_with(&topo, &old, new, lanes, &run.kept),
+            plan(&topo, &old, new, lanes)
+        );
+    }
+}
+
 /// Some LIDs were drained because of loops, and their new ways met others that were half old, half new.
 #[test]
 fn what_is_drained_goes_with_what_is_not() {
@@ -182,6 +222,7 @@ fn what_is_drained_goes_with_what_is_not() {
     }
 }
 
+/// All three kinds of plans occur, and drains name what they are for.
 #[test]
 fn every_kind_of_plan_occurs() {
     let (mut any, mut stages, mut drains, mut circles) = (0, 0, 0, 0);

@@ -154,7 +154,7 @@ mod tests {
     use std::sync::Arc;
 
     use ferrosm_mad::ids::Lmc;
-    use ferrosm_routing::{Lanes, LastRun, Lft, PathSl, Routing, TopologyBuilder, Trees};
+    use ferrosm_routing::{Kept, Lanes, LastRun, Lft, PathSl, Routing, TopologyBuilder, Trees};
 
     /// Host 1 and host 2 on one switch, LIDs 7, 9 and 2.
     pub(super) fn star() -> View {
@@ -218,6 +218,7 @@ mod tests {
             topo: Arc::new(b.build()),
             routing,
             busiest: 0,
+            kept: Kept::new(),
         };
         view.lanes = Some(crate::output::view::Lanes::new(Arc::new(run), &[2]));
         view

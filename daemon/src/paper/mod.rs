@@ -13,7 +13,8 @@ use ferrosm_core::plan::hints::{self, Places};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::quality::{self, Effort, Quality};
 use ferrosm_routing::{
-    LastRun, Proof, Request, Routing, Step, SwitchIdx, Topology, TopologyBuilder, route_watched,
+    Kept, LastRun, Proof, Request, Routing, Step, SwitchIdx, Topology, TopologyBuilder,
+    route_watched,
 };
 use serde::Serialize;
 
@@ -259,6 +260,7 @@ fn route_view(
         topo,
         routing,
         busiest,
+        kept: Kept::new(),
     });
     routed.view.lanes = Some(Lanes::new(Arc::clone(&run), &switches));
     routed.chosen = Some(Chosen {

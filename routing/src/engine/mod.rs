@@ -46,6 +46,7 @@ pub use torus_2qos::Torus2Qos;
 pub use updn::UpDown;
 
 use crate::hints::Hints;
+use crate::kept::Kept;
 use crate::lanes::{DATA_VLS_MAX, Lanes};
 use crate::tables::{Lft, Tables};
 use crate::topology::Topology;
@@ -140,6 +141,8 @@ pub struct LastRun {
     /// Routes over the busiest channel ([`crate::Proof::max_load`]) when an engine made the routing, before any repair;
     /// 0 where that is not known. Repairs may not go far beyond.
     pub busiest: u64,
+    /// What makes the next repair quick.
+    pub kept: Kept,
 }
 
 impl Previous {
@@ -164,6 +167,7 @@ impl Previous {
                 topo: Arc::clone(topo),
                 routing: routing.clone(),
                 busiest: 0,
+                kept: Kept::new(),
             })),
         }
     }

@@ -196,15 +196,19 @@ impl Attach<'_> {
         }
         candidates.sort_unstable();
         // What takes nothing from those who come later is first.
-        let known = candidates.iter().find(|c| {
-            self.guard
-                .knows(&self.column, d, v, (c.port, c.next), stage)
-        });
-        let found = known.or_else(|| {
-            candidates.iter().find(|c| {
+        let known = candidates
+            .iter()
+            .position(|c| {
                 self.guard
-                    .admits(&self.column, d, v, (c.port, c.next), stage)
+                    .knows(&self.column, d, v, (c.port, c.next), stage)
             })
+            .unwrap_or(0);
+        if let Some(first) = candidates.get_mut(..=known) {
+            first.rotate_right(1);
+        }
+        let found = candidates.iter().find(|c| {
+            self.guard
+                .admits(&self.column, d, v, (c.port, c.next), stage)
         });
         if let Some(c) = found {
             let weight = self.weight(d, v);

@@ -22,6 +22,7 @@ mod trees;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
@@ -31,7 +32,7 @@ use crate::engine::{LastRun, Request, Routing, Trees};
 use crate::lanes::{Lanes, PathSl};
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
-use crate::waits::{self, LanesOf, Waits};
+use crate::waits::{self, LanesOf, Lookup, Numbers, Waits};
 
 use attach::{Attach, Tail};
 use column::{Column, Place};
@@ -75,6 +76,11 @@ pub fn repair(request: &Request<'_>) -> Option<Routing> {
 /// The same within other limits.
 #[must_use]
 pub fn repair_within(request: &Request<'_>, limits: &Limits) -> Option<Routing> {
+    repair_kept(request, limits).map(|(routing, _)| routing)
+}
+
+/// The same, and what the next repair can start from.
+pub(crate) fn repair_kept(request: &Request<'_>, limits: &Limits) -> Option<(Routing, Ways)> {
     let last = request.previous.last.as_deref()?;
     let topo = request.topo;
     let n = topo.num_switches();
@@ -94,11 +100,15 @@ pub fn repair_within(request: &Request<'_>, limits: &Limits) -> Option<Routing> 
         delta: &delta,
     };
     let jobs = parts.jobs();
-    let (changes, trees) = parts.solve(&jobs)?;
+    let Solved {
+        changes,
+        trees,
+        ways,
+    } = parts.solve(&jobs)?;
     let (tables, entries) = parts.apply(&changes);
     let lids = jobs.len();
     let cables = delta.lost.len() / 2;
-    Some(Routing {
+    let repaired = Routing {
         engine: routing.engine,
         tables,
         trees,
@@ -110,7 +120,74 @@ pub fn repair_within(request: &Request<'_>, limits: &Limits) -> Option<Routing> 
             delta.come.len(),
         )],
         lanes,
-    })
+    };
+    Some((repaired, ways))
+}
+
+/// What keeps new ways free of credit loops, as far as it can be kept from one repair to the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ways(Option<Numbers>);
+
+impl Ways {
+    /// From the routing alone.
+    pub(crate) fn of(topo: &Topology, routing: &Routing) -> Self {
+        let Routing {
+            tables,
+            lanes,
+            trees,
+            ..
+        } = routing;
+        if matches!(trees, Trees::Ordered(_)) && lanes.is_single() {
+            return Self(None);
+        }
+        let channels = Channels::new(topo);
+        let rows: Vec<&Lft> = tables.iter().map(Arc::as_ref).collect();
+        let trees = trees::promised(topo, trees);
+        let waits = whole(topo, &channels, &rows, lanes, &trees);
+        Self(waits.map(Waits::into_numbers))
+    }
+
+    /// Bytes that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.0.as_ref().map_or(0, Numbers::memory)
+    }
+}
+
+/// The dependency graph of tables and of the spanning tree that trees keep to. `None` if it has a circle.
+fn whole<'a>(
+    topo: &Topology,
+    channels: &'a Channels,
+    rows: &[&Lft],
+    lanes: &Lanes,
+    trees: &Trees,
+) -> Option<Waits<'a>> {
+    let lanes = LanesOf::new(lanes);
+    let edges = waits::of_tables(topo, channels, rows, &lanes, topo.destinations());
+    with_tree(topo, channels, &lanes, trees, Waits::new(channels, edges)?)
+}
+
+/// The graph with the dependencies of a spanning tree.
+fn with_tree<'a>(
+    topo: &Topology,
+    channels: &Channels,
+    lanes: &LanesOf<'_>,
+    trees: &Trees,
+    mut waits: Waits<'a>,
+) -> Option<Waits<'a>> {
+    if let Trees::Within { up, sl } = trees {
+        let edges = trees::spanning_edges(topo, channels, lanes, up, *sl);
+        if !waits.add(&edges) {
+            return None;
+        }
+    }
+    Some(waits)
+}
+
+/// What a repair comes to.
+struct Solved {
+    changes: Vec<Change>,
+    trees: Trees,
+    ways: Ways,
 }
 
 /// A LID and who lost the cable by which packets for it left: everybody if the LID is new.
@@ -209,20 +286,15 @@ impl Parts<'_> {
     }
 
     /// New entries for all jobs, and what is to be said of trees.
-    fn solve(&self, jobs: &[Job]) -> Option<(Vec<Change>, Trees)> {
+    fn solve(&self, jobs: &[Job]) -> Option<Solved> {
         let routing = &self.last.routing;
         if let (Trees::Ordered(order), true) = (&routing.trees, self.lanes.is_single()) {
-            let order = if self.delta.lost.is_empty() {
-                order.clone()
-            } else {
-                trees::without_local_tops(self.topo, order)?
-            };
-            let (changes, _) = self.attach(jobs, Guard::Order, Some(&order))?;
-            return Some((changes, Trees::Ordered(order)));
+            return self.in_order(jobs, order);
         }
+        let ways = self.last.kept.ways();
         // What all entries before and after make together is safe in any order of writes. If that is too much to ask,
         // those after alone.
-        self.in_graph(jobs, &self.tables).or_else(|| {
+        self.in_graph(jobs, &self.tables, ways).or_else(|| {
             let mut without: Tables = routing.tables.clone();
             let mut seen = vec![Lid::NONE; without.len()];
             for job in jobs {
@@ -231,42 +303,63 @@ impl Parts<'_> {
                 }
             }
             let rows: Vec<&Lft> = without.iter().map(Arc::as_ref).collect();
-            self.in_graph(jobs, &rows)
+            self.in_graph(jobs, &rows, ways)
         })
     }
 
-    /// The same, starting from the dependencies of these tables.
-    fn in_graph(&self, jobs: &[Job], rows: &[&Lft]) -> Option<(Vec<Change>, Trees)> {
+    /// The same where every route climbs first and descends then.
+    fn in_order(&self, jobs: &[Job], order: &[u32]) -> Option<Solved> {
+        let order = if self.delta.lost.is_empty() {
+            order.to_vec()
+        } else {
+            trees::without_local_tops(self.topo, order)?
+        };
+        let (changes, _) = self.attach(jobs, Guard::Order, Some(&order))?;
+        Some(Solved {
+            changes,
+            trees: Trees::Ordered(order),
+            ways: Ways(None),
+        })
+    }
+
+    /// The same, starting from the dependencies of these tables: as they are looked up where numbers are kept, in full
+    /// where not, or where too much would have to be looked up.
+    fn in_graph(&self, jobs: &[Job], rows: &[&Lft], ways: Option<&Ways>) -> Option<Solved> {
+        let trees = &trees::promised(&self.last.topo, &self.last.routing.trees);
         let lanes = LanesOf::new(self.lanes);
-        let edges = waits::of_tables(
-            self.topo,
-            &self.channels,
-            rows,
-            &lanes,
-            self.topo.destinations(),
-        );
-        let mut waits = Waits::new(&self.channels, edges)?;
-        let promise = &self.last.routing.trees;
-        if let Trees::Within { up, sl } = promise {
-            let left = trees::spanning_edges(self.topo, &self.channels, &lanes, up, *sl);
-            if !waits.add(&left) {
-                return None;
+        if let Some(numbers) = ways.and_then(|ways| ways.0.as_ref()) {
+            let short = AtomicBool::new(false);
+            let lookup = Lookup::new(self.topo, rows, lanes, &short);
+            let exact = lookup.is_exact();
+            let solved = Waits::going_on(&self.channels, numbers, lookup)
+                .and_then(|waits| with_tree(self.topo, &self.channels, &lanes, trees, waits))
+                .and_then(|waits| self.guarded(jobs, waits, trees));
+            if solved.is_some() || (exact && !short.load(Ordering::Relaxed)) {
+                return solved;
             }
         }
+        let waits = whole(self.topo, &self.channels, rows, self.lanes, trees)?;
+        self.guarded(jobs, waits, trees)
+    }
+
+    fn guarded(&self, jobs: &[Job], waits: Waits<'_>, promise: &Trees) -> Option<Solved> {
+        let lanes = LanesOf::new(self.lanes);
         let guard = Guard::Graph {
-            waits,
+            waits: Box::new(waits),
             lanes,
             topo: self.topo,
             channels: &self.channels,
         };
         let (changes, guard) = self.attach(jobs, guard, None)?;
-        let trees = match guard {
-            Guard::Graph { mut waits, .. } => {
-                trees::after_loss(self.topo, &self.channels, promise, &mut waits, &lanes)
-            }
-            Guard::Order => Trees::Search,
+        let Guard::Graph { mut waits, .. } = guard else {
+            return None;
         };
-        Some((changes, trees))
+        let trees = trees::after_loss(self.topo, &self.channels, promise, &mut waits, &lanes);
+        Some(Solved {
+            changes,
+            trees,
+            ways: Ways(Some(waits.into_numbers())),
+        })
     }
 
     fn attach<'g>(

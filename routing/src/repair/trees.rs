@@ -56,6 +56,29 @@ pub(super) fn without_local_tops(topo: &Topology, order: &[u32]) -> Option<Vec<u
     }
 }
 
+/// The promise as one about a spanning tree: of the trees that an order allows, the one in which every switch hangs on the
+/// first of its neighbours. None where that is no tree.
+pub(super) fn promised(topo: &Topology, trees: &Trees) -> Trees {
+    let Trees::Ordered(order) = trees else {
+        return trees.clone();
+    };
+    if order.len() != topo.num_switches() {
+        return Trees::Search;
+    }
+    let above = |v: SwitchIdx| {
+        let links = topo.links(v).iter();
+        let first = links.min_by_key(|l| (order[l.peer.index()], l.port))?;
+        (order[first.peer.index()] < order[v.index()]).then_some(first.port)
+    };
+    let up: Vec<Option<PortNum>> = topo.switches().map(above).collect();
+    let tops = topo.switches().zip(&up);
+    let tops = tops.filter(|(v, up)| up.is_none() && !topo.links(*v).is_empty());
+    if tops.count() > 1 {
+        return Trees::Search;
+    }
+    Trees::Within { up, sl: 0 }
+}
+
 /// Ports of the spanning tree at each switch.
 pub(super) fn spanning(channels: &Channels, up: &[Option<PortNum>]) -> Vec<PortSet> {
     let mut sets = vec![PortSet::new(); channels.switches()];

@@ -9,22 +9,35 @@
 //! It computes only. Who writes waits between stages until all writes of a stage are answered; between the two halves of
 //! a [`Transition::Drain`] also for as long as a packet may live in a switch.
 //!
+//! Where what was proven of the new tables is kept and little changes, only what the changes add is looked at (`detour`).
+//!
 //! The lanes are those of both runs. Where they change, old packets travel on new lanes: that is no question of tables,
 //! and the caller has to bring traffic to rest anyway.
+
+mod detour;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
+use rayon::prelude::*;
+
 use crate::channels::Channels;
+use crate::kept::Kept;
 use crate::lanes::Lanes;
 use crate::tables::{BLOCK_LIDS, Lft, Tables, changed_blocks};
 use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::verify::Ledger;
 use crate::waits::{Edges, LanesOf, of_lids, of_tables};
+
+use detour::{Both, Wait};
 
 /// Stages that are tried at most; with more, traffic is brought to rest instead.
 const STAGES_MAX: usize = 24;
+
+/// Of how many entries one may change for only what changes to be looked at.
+const ENTRIES_PER_CHANGE: usize = 32;
 
 /// How to get from installed tables to new ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,22 +92,49 @@ impl Conflict {
 /// proven for themselves; LIDs that nobody has do not matter.
 #[must_use]
 pub fn plan(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables, lanes: &Lanes) -> Transition {
+    plan_with(topo, old, new, lanes, &Kept::new())
+}
+
+/// The same with what is kept of the run that made `new`, which makes it quick where little changes.
+#[must_use]
+pub fn plan_with(
+    topo: &Topology,
+    old: &[Option<Arc<Lft>>],
+    new: &Tables,
+    lanes: &Lanes,
+    kept: &Kept,
+) -> Transition {
+    let entries = changed_entries(topo, old, new);
+    if entries.is_empty() {
+        return Transition::AnyOrder;
+    }
     let old: Vec<&Lft> = new
         .iter()
         .enumerate()
         .map(|(v, lft)| old.get(v).and_then(Option::as_deref).unwrap_or(lft))
         .collect();
-    let (changed, same): (Vec<Destination>, Vec<Destination>) =
-        topo.destinations().iter().copied().partition(|d| {
-            let differs = |(was, is): (&&Lft, &Arc<Lft>)| was.get(d.lid) != is.get(d.lid);
-            old.iter().zip(new).any(differs)
-        });
-    if changed.is_empty() {
-        return Transition::AnyOrder;
-    }
-    let new: Vec<&Lft> = new.iter().map(Arc::as_ref).collect();
     let channels = Channels::new(topo);
+    let rows: Vec<&Lft> = new.iter().map(Arc::as_ref).collect();
+    let ledger = kept.ledger().filter(|l| l.is_of(topo, new, lanes));
     let lanes = LanesOf::new(lanes);
+    if let Some(ledger) = ledger
+        && entries.len()
+            <= BLOCK_LIDS + topo.num_switches() * topo.destinations().len() / ENTRIES_PER_CHANGE
+    {
+        let both = Both {
+            topo,
+            channels: &channels,
+            old: &old,
+            new: &rows,
+        };
+        if goes_together(&both, &lanes, &entries, ledger) {
+            return Transition::AnyOrder;
+        }
+    }
+    let changes = |d: &Destination| entries.binary_search_by_key(&d.lid, |e| e.0).is_ok();
+    let (changed, same): (Vec<Destination>, Vec<Destination>) =
+        topo.destinations().iter().copied().partition(changes);
+    let new = rows;
     let mut fixed = of_tables(topo, &channels, &new, &lanes, &same);
     let work = Work {
         topo,
@@ -139,6 +179,82 @@ pub fn plan(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables, lanes: &Lan
         &work.changed
     };
     work.drain(drained, conflict)
+}
+
+/// LIDs that somebody has, with the switches where their entry differs.
+fn changed_entries(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables) -> Vec<(Lid, usize)> {
+    let mut entries = Vec::new();
+    for (v, is) in new.iter().enumerate() {
+        if let Some(Some(was)) = old.get(v)
+            && was != is
+        {
+            let differs = |d: &&Destination| was.get(d.lid) != is.get(d.lid);
+            let lids = topo.destinations().iter().filter(differs);
+            entries.extend(lids.map(|d| (d.lid, v)));
+        }
+    }
+    entries.sort_unstable();
+    entries
+}
+
+/// Whether entries that differ may be old or new in any mixture. False also where that is not clear without a longer look.
+fn goes_together(
+    both: &Both<'_>,
+    lanes: &LanesOf<'_>,
+    entries: &[(Lid, usize)],
+    ledger: &Ledger,
+) -> bool {
+    let all = both.topo.destinations();
+    let changes: Vec<&[(Lid, usize)]> = entries.chunk_by(|a, b| a.0 == b.0).collect();
+    let (mut plain, mut others) = (Vec::new(), Vec::new());
+    for part in changes {
+        let found = all.binary_search_by_key(&part[0].0, |d| d.lid);
+        let Some(d) = found.ok().map(|i| all[i]) else {
+            continue;
+        };
+        // Not everybody sends to a switch's own LID: what was proven need not have all of an old way.
+        match lanes.of_lid(&d).filter(|_| d.port != PortNum::ZERO) {
+            Some(vl) => plain.push((d, vl, part)),
+            None => others.push(d),
+        }
+    }
+    let share = plain.len().div_ceil(rayon::current_num_threads()).max(1);
+    let found: Option<Vec<Vec<Wait>>> = plain
+        .par_chunks(share)
+        .map(|parts| {
+            let (mut waits, mut changed) = (Vec::new(), Vec::new());
+            for (d, vl, part) in parts {
+                changed.clear();
+                changed.extend(part.iter().map(|e| e.1));
+                if !both.waits(d, *vl, &changed, &mut waits) {
+                    return None;
+                }
+            }
+            waits.sort_unstable();
+            waits.dedup();
+            Some(waits)
+        })
+        .collect();
+    let Some(found) = found else { return false };
+    let mut waits = found.concat();
+    if !others.is_empty() {
+        let (edges, round) = of_lids(both.topo, both.channels, lanes, &others, |v, lid| {
+            let lid = Lid(u16::try_from(lid).unwrap_or(u16::MAX));
+            [both.old[v].get(lid).raw(), both.new[v].get(lid).raw()]
+        });
+        if !round.is_empty() {
+            return false;
+        }
+        let vls = lanes.vls();
+        for node in 0..edges.nodes() {
+            let vl = u8::try_from(node % vls).unwrap_or(u8::MAX);
+            let after = edges.after(both.channels, node);
+            waits.extend(after.map(|next| (node / vls, next / vls, vl)));
+        }
+    }
+    waits.sort_unstable();
+    waits.dedup();
+    ledger.has_room_for(&waits)
 }
 
 /// Where the writing of a block stands.

@@ -143,17 +143,18 @@ impl Channels {
         self.links[here].iter().map(|l| l.channel as usize)
     }
 
-    /// Channels that lead to the switch that a channel leaves, with the ports where they end.
+    /// The port by which a channel leaves its switch, and the channels that lead to that switch.
     pub(super) fn arriving_before(
         &self,
         channel: usize,
-    ) -> impl Iterator<Item = (usize, usize)> + '_ {
+    ) -> (usize, impl Iterator<Item = usize> + '_) {
         let switch = self.base.partition_point(|&b| b <= channel) - 1;
         let here = self.link_base[switch]..self.link_base[switch + 1];
-        self.links[here].iter().map(move |l| {
-            let port = l.channel as usize - self.base[switch];
-            (port, self.links[l.back as usize].channel as usize)
-        })
+        let before = self.links[here].iter();
+        (
+            channel - self.base[switch],
+            before.map(|l| self.links[l.back as usize].channel as usize),
+        )
     }
 
     /// Switch and port of a channel.

@@ -1,32 +1,40 @@
 //! The proof of tables that differ little from those that were proven last: only LIDs whose packets go other ways are
-//! walked again, once as they went and once as they go. What waits for what is counted, so that it can be taken back.
+//! looked at again. What waits for what is counted, so that it can be taken back.
 //!
 //! The verdict and the figures are those of [`super::verify()`], always. Where something changed that concerns all LIDs,
-//! where switches map VLs by ports, or where answers need a second look, everything is proven afresh.
+//! where switches map VLs by ports, where answers need a second look, or where there is too much to remember, everything
+//! is proven afresh.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 
-use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::ids::{Lid, PortNum};
 
 use super::channels::Channels;
+use super::counts::{Changes, Count, Counts, Nothing};
+use super::detour::{self, Detour, Side};
 use super::inject::Injection;
 use super::order::Order;
-use super::waits::{Waits, ones};
-use super::walk::{self, Ground, Sink, Walked};
+use super::walk::{self, Ground, Walked};
 use super::{Failure, Proof, proof, verify};
-use crate::lanes::{Lanes, Sl2Vl};
-use crate::tables::Tables;
+use crate::lanes::{Lanes, PathSl, SLS, Sl2Vl};
+use crate::tables::{BLOCK_LIDS, Tables};
 use crate::topology::{Destination, Topology};
 
-/// Remembers what was proven last.
-#[derive(Default)]
+/// Of how many (switch, LID) entries one may change before everything is proven afresh.
+const ENTRIES_PER_CHANGE: usize = 32;
+
+/// Of how many switches one may change for a LID before all switches are walked for it.
+const SWITCHES_PER_CHANGE: usize = 4;
+
+/// Remembers what was proven last. A value: who goes on from a copy leaves the other as it was, and a copy costs nothing.
+#[derive(Debug, Clone, Default)]
 pub struct Ledger {
-    last: Option<State>,
+    last: Option<Arc<State>>,
 }
 
+#[derive(Debug, Clone)]
 struct State {
-    topo: Arc<Topology>,
+    topo: Topology,
     tables: Tables,
     lanes: Lanes,
     counts: Counts,
@@ -47,115 +55,174 @@ impl Ledger {
     /// As [`super::verify()`]. What was remembered is forgotten then.
     pub fn verify(
         &mut self,
-        topo: &Arc<Topology>,
+        topo: &Topology,
         tables: &Tables,
         lanes: &Lanes,
     ) -> Result<Proof, Failure> {
         let last = self.last.take();
         let narrow = lanes.vls == 0 || lanes.vls > topo.common_vls();
-        let answers = || Injection::new(topo, lanes).with_answers(topo).is_some();
+        let known = last
+            .as_ref()
+            .is_some_and(|l| l.lanes == *lanes && l.topo.destinations() == topo.destinations());
+        let answers = || !known && Injection::new(topo, lanes).with_answers(topo).is_some();
         if narrow || lanes.sl2vl != Sl2Vl::Modulo || answers() {
             return verify(topo, tables, lanes);
         }
-        let next = last.filter(|last| last.is_like(topo, lanes));
-        let next = match next {
-            Some(last) => last.go_on(topo, tables, lanes),
+        let differs = last.and_then(|last| {
+            let changed = last.changed(topo, tables, lanes)?;
+            Some((last, changed))
+        });
+        let next = match differs {
+            Some((last, changed)) => last.go_on(topo, tables, lanes, &changed),
             None => State::new(topo, tables, lanes),
         };
         match next {
             Some(state) => {
                 let told = state.proof();
-                self.last = Some(state);
+                self.last = Some(Arc::new(state));
                 Ok(told)
             }
-            // Something is wrong: the whole proof says what.
+            // The whole proof says what is wrong, if anything is.
             None => verify(topo, tables, lanes),
         }
     }
+
+    /// Whether it is these tables that were proven last.
+    pub(crate) fn is_of(&self, topo: &Topology, tables: &Tables, lanes: &Lanes) -> bool {
+        self.last.as_ref().is_some_and(|state| {
+            state.tables == *tables && state.lanes == *lanes && state.topo == *topo
+        })
+    }
+
+    /// Whether packets might besides wait like this as well (one channel for another one on the same VL), and there would be
+    /// no circle. Channels are numbers of ports, those of all switches in a row, port 0 included. False where nothing is
+    /// known.
+    pub(crate) fn has_room_for(&self, waits: &[(usize, usize, u8)]) -> bool {
+        let Some(state) = &self.last else {
+            return false;
+        };
+        let channels = Channels::new(&state.topo);
+        let mut counts = state.counts.clone();
+        let mut come = Changes::default();
+        for &(first, second, vl) in waits {
+            let end = channels.ends[first];
+            if end.switch == Channels::NOWHERE || usize::from(vl) >= counts.lanes {
+                return false;
+            }
+            let port = second.checked_sub(channels.base[end.switch as usize]);
+            let Some(port) = port.and_then(|port| u8::try_from(port).ok()) else {
+                return false;
+            };
+            come.waits
+                .push(counts.dependency(first, (second, port), usize::from(vl)));
+        }
+        let fresh = counts.change(&Changes::default(), &come);
+        let mut order = state.order.clone();
+        order.add(&counts.graph(&channels), &fresh)
+    }
+
+    /// Bytes that it takes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.last.as_ref().map_or(0, |state| {
+            let loads = state.totals.load.len() * 8 + state.totals.used.len() * 2;
+            state.counts.memory() + state.order.memory() + loads
+        })
+    }
+}
+
+/// What differs from what was proven.
+#[derive(Debug, Default)]
+struct Changed {
+    /// LIDs for which single switches send another way, with those switches.
+    entries: Vec<(Lid, u32)>,
+    /// By LID: whether more than that changed.
+    wholly: Vec<bool>,
 }
 
 impl State {
-    /// Proves everything; `None` if it does not hold.
-    fn new(topo: &Arc<Topology>, tables: &Tables, lanes: &Lanes) -> Option<Self> {
+    /// Proves everything; `None` if it does not hold, or is too much to be remembered.
+    fn new(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Option<Self> {
         let channels = Channels::new(topo);
-        let counts = Counts::new(topo, lanes);
-        let all = topo.destinations();
-        let (totals, _) = enter(topo, tables, lanes, &channels, all, &counts, true);
+        let mut counts = Counts::new(topo, &channels, lanes)?;
+        let (plain, others): (Vec<Destination>, Vec<Destination>) = topo
+            .destinations()
+            .iter()
+            .partition(|d| lane_of(lanes, d).is_some());
+        let ground = Ground::new(topo, tables, lanes, &channels);
+        let injection = Injection::new(topo, lanes);
+        let (walked, _) = walk::walk(&ground, &injection, &plain, &Nothing);
+        if !holds(&walked) {
+            return None;
+        }
+        let rows: Vec<(usize, usize, usize)> = plain
+            .iter()
+            .filter_map(|d| {
+                let vl = lane_of(lanes, d)?;
+                Some((usize::from(d.lid.raw()), vl, d.switch.index()))
+            })
+            .collect();
+        counts.add_rows(tables, &channels, &rows);
+        let (counts, more, _) = enter(&ground, counts, &others, true);
         let order = Order::new(&counts.graph(&channels))?;
-        holds(&totals).then(|| Self {
-            topo: Arc::clone(topo),
+        holds(&more).then(|| Self {
+            topo: topo.clone(),
             tables: tables.clone(),
             lanes: lanes.clone(),
             counts,
             order,
-            totals,
+            totals: walked.add(&more),
         })
     }
 
-    /// Whether the numbers of channels and lanes, and who sends, are still the same.
-    fn is_like(&self, topo: &Topology, lanes: &Lanes) -> bool {
-        let senders = |t: &Topology| -> Vec<(u8, usize)> {
-            let of = |s| (t.num_ports(s), t.end_ports(s).len());
-            t.switches().map(of).collect()
-        };
-        lanes.vls == self.lanes.vls && senders(topo) == senders(&self.topo)
-    }
-
-    /// Proves what changed; `None` if it does not hold.
-    fn go_on(mut self, topo: &Arc<Topology>, tables: &Tables, lanes: &Lanes) -> Option<Self> {
-        let changed = self.changed(topo, tables, lanes);
-        let of = |topo: &Topology| -> Vec<Destination> {
-            let all = topo.destinations().iter();
-            all.filter(|d| changed.get(usize::from(d.lid.raw())).is_none_or(|&c| c))
-                .copied()
-                .collect()
-        };
-        let (before, after) = (of(&self.topo), of(topo));
-        let old = Channels::new(&self.topo);
-        let (gone, _) = enter(
-            &self.topo,
-            &self.tables,
-            &self.lanes,
-            &old,
-            &before,
-            &self.counts,
-            false,
-        );
-        let channels = Channels::new(topo);
-        let (come, fresh) = enter(topo, tables, lanes, &channels, &after, &self.counts, true);
-        let graph = self.counts.graph(&channels);
-        if !holds(&come) || !self.order.add(&graph, &fresh) {
+    /// What differs; `None` where it is so much, or of such a kind, that everything has to be proven.
+    fn changed(&self, topo: &Topology, tables: &Tables, lanes: &Lanes) -> Option<Changed> {
+        let senders = |t: &Topology, s| (t.num_ports(s), t.end_ports(s).len());
+        let same = topo.num_switches() == self.topo.num_switches()
+            && tables.len() == self.tables.len()
+            && lanes.vls == self.lanes.vls
+            && topo
+                .switches()
+                .all(|s| senders(topo, s) == senders(&self.topo, s));
+        if !same {
             return None;
         }
-        self.totals.replace(&gone, &come);
-        self.topo = Arc::clone(topo);
-        self.tables.clone_from(tables);
-        self.lanes.clone_from(lanes);
-        Some(self)
-    }
-
-    /// By LID: whether its packets may go another way, or on another lane, than before.
-    fn changed(&self, topo: &Topology, tables: &Tables, lanes: &Lanes) -> Vec<bool> {
         let top = usize::from(topo.top_lid().max(self.topo.top_lid()).raw());
-        let mut changed = vec![false; top + 1];
-        let entry = |tables: &Tables, s: usize, lid: usize| {
-            let row = tables.get(s).map_or(&[][..], |t| t.entries());
-            row.get(lid).copied().unwrap_or(PortNum::DROP.raw())
-        };
+        let mut wholly = vec![false; top + 1];
+        let all = self.topo.destinations();
+        let most = topo.num_switches() * all.len() / ENTRIES_PER_CHANGE + BLOCK_LIDS;
+        let mut entries = Vec::new();
         for s in topo.switches() {
             let i = s.index();
-            let moved = |p: &PortNum| topo.neighbor(s, *p) != self.topo.neighbor(s, *p);
-            let ports = (1..=topo.num_ports(s)).map(PortNum);
-            let moved: Vec<u8> = ports.filter(moved).map(PortNum::raw).collect();
+            let mut moved = [false; 256];
+            let mut any = false;
+            if topo.links(s) != self.topo.links(s) {
+                for port in (1..=topo.num_ports(s)).map(PortNum) {
+                    let differs = topo.neighbor(s, port) != self.topo.neighbor(s, port);
+                    moved[port.index()] = differs;
+                    any |= differs;
+                }
+            }
             let same = self.tables.get(i) == tables.get(i);
-            if same && moved.is_empty() {
+            if same && !any {
                 continue;
             }
-            for (lid, changed) in changed.iter_mut().enumerate() {
-                let (a, b) = (entry(&self.tables, i, lid), entry(tables, i, lid));
-                *changed |= a != b || moved.contains(&a);
+            let row = |tables: &Tables, lid: usize| {
+                let row = tables.get(i).map_or(&[][..], |t| t.entries());
+                row.get(lid).copied().unwrap_or(PortNum::DROP.raw())
+            };
+            for d in all {
+                let lid = usize::from(d.lid.raw());
+                let (a, b) = (row(&self.tables, lid), row(tables, lid));
+                if a != b || moved[usize::from(a)] {
+                    entries.push((d.lid, s.0));
+                }
+            }
+            if entries.len() > most {
+                return None;
             }
         }
+        entries.sort_unstable();
         if self.topo.destinations() != topo.destinations() {
             let owner = |t: &Topology| {
                 let mut owner = vec![None; top + 1];
@@ -165,17 +232,98 @@ impl State {
                 owner
             };
             let pairs = owner(&self.topo).into_iter().zip(owner(topo));
-            for (changed, (a, b)) in changed.iter_mut().zip(pairs) {
-                *changed |= a != b;
+            for (wholly, (a, b)) in wholly.iter_mut().zip(pairs) {
+                *wholly |= a != b;
             }
         }
         if self.lanes.path_sl != lanes.path_sl {
             for d in topo.destinations() {
                 let differs = |s| self.lanes.sl(s, d) != lanes.sl(s, d);
-                changed[usize::from(d.lid.raw())] |= topo.switches().any(differs);
+                wholly[usize::from(d.lid.raw())] |= topo.switches().any(differs);
             }
         }
-        changed
+        Some(Changed { entries, wholly })
+    }
+
+    /// Proves what changed; `None` if it does not hold.
+    fn go_on(
+        &self,
+        topo: &Topology,
+        tables: &Tables,
+        lanes: &Lanes,
+        changed: &Changed,
+    ) -> Option<Self> {
+        let (old, channels) = (Channels::new(&self.topo), Channels::new(topo));
+        if !self.counts.has_room(topo, &channels) {
+            return Self::new(topo, tables, lanes);
+        }
+        let switches: Vec<u32> = changed.entries.iter().map(|e| e.1).collect();
+        let mut wholly = changed.wholly.clone();
+        let mut detours = Vec::new();
+        let mut at = 0;
+        for part in changed.entries.chunk_by(|a, b| a.0 == b.0) {
+            let here = &switches[at..at + part.len()];
+            at += part.len();
+            let lid = part.first()?.0;
+            let raw = usize::from(lid.raw());
+            let all = topo.destinations();
+            let found = all.binary_search_by_key(&lid, |d| d.lid).ok();
+            let few = here.len() * SWITCHES_PER_CHANGE <= topo.num_switches();
+            let plain = found.map(|i| all[i]).and_then(|d| {
+                let vl = lane_of(lanes, &d).filter(|_| few && !wholly[raw])?;
+                Some((d, vl))
+            });
+            match plain {
+                Some((dest, vl)) => detours.push(Detour {
+                    dest,
+                    vl,
+                    changed: here,
+                }),
+                None => wholly[raw] = true,
+            }
+        }
+        let before = Side::new(&self.topo, &old, &self.tables);
+        let after = Side::new(topo, &channels, tables);
+        let found = detour::follow(before, after, &self.counts, &detours)?;
+        let (mut counts, mut totals) = (self.counts.clone(), self.totals.clone());
+        let mut fresh = Vec::new();
+        for found in &found {
+            fresh.extend(counts.change(&found.gone, &found.come));
+            totals.move_routes(found);
+        }
+        let of = |topo: &Topology| -> Vec<Destination> {
+            let all = topo.destinations().iter();
+            all.filter(|d| wholly[usize::from(d.lid.raw())])
+                .copied()
+                .collect()
+        };
+        let (before, after) = (of(&self.topo), of(topo));
+        if !before.is_empty() || !after.is_empty() {
+            let ground = Ground::new(&self.topo, &self.tables, &self.lanes, &old);
+            let (less, gone, _) = enter(&ground, counts, &before, false);
+            let ground = Ground::new(topo, tables, lanes, &channels);
+            let (all, come, new) = enter(&ground, less, &after, true);
+            if !holds(&come) {
+                return None;
+            }
+            totals.replace(&gone, &come);
+            fresh.extend(new);
+            counts = all;
+        }
+        fresh.sort_unstable();
+        fresh.dedup();
+        let mut order = self.order.clone();
+        if !order.add(&counts.graph(&channels), &fresh) {
+            return None;
+        }
+        Some(Self {
+            topo: topo.clone(),
+            tables: tables.clone(),
+            lanes: lanes.clone(),
+            counts,
+            order,
+            totals,
+        })
     }
 
     fn proof(&self) -> Proof {
@@ -194,164 +342,39 @@ fn holds(walked: &Walked) -> bool {
     walked.unreachable.count == 0 && walked.loops.count == 0 && walked.dropped == 0
 }
 
+/// The VL of all packets to the LID of an end port, if it is one and the same for all of them.
+fn lane_of(lanes: &Lanes, d: &Destination) -> Option<usize> {
+    if d.port == PortNum::ZERO {
+        return None;
+    }
+    if lanes.vls <= 1 {
+        return Some(0);
+    }
+    match &lanes.path_sl {
+        PathSl::Uniform(_) | PathSl::ByLid(_) => {
+            let sl = usize::from(lanes.sl(d.switch, d));
+            (sl < SLS).then(|| sl % usize::from(lanes.vls))
+        }
+        PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_) => None,
+    }
+}
+
 /// Walks these LIDs, and counts what waits for what up, or down. Gives the dependencies that came up from nothing.
 fn enter(
-    topo: &Topology,
-    tables: &Tables,
-    lanes: &Lanes,
-    channels: &Channels,
+    ground: &Ground<'_>,
+    counts: Counts,
     lids: &[Destination],
-    counts: &Counts,
     up: bool,
-) -> (Walked, Vec<(u32, u32)>) {
-    let ground = Ground::new(topo, tables, lanes, channels);
-    let injection = Injection::new(topo, lanes);
+) -> (Counts, Walked, Vec<(u32, u32)>) {
+    let injection = Injection::new(ground.topo, ground.lanes);
+    let counts = counts.open();
     let sink = Count {
-        counts,
+        counts: &counts,
         up,
         fresh: Vec::new(),
     };
-    let (walked, sinks) = walk::walk(&ground, &injection, lids, &sink);
-    let mut fresh: Vec<(u32, u32)> = sinks.into_iter().flat_map(|s| s.fresh).collect();
-    fresh.sort_unstable();
-    (walked, fresh)
-}
-
-/// How many LIDs make each dependency, and how many use each lane of each channel. There are fewer LIDs than 2^16.
-struct Counts {
-    lanes: usize,
-    /// By channel: its first place in `waits`. A channel has one place for each port by which packets come to its switch, and
-    /// for each lane.
-    rows: Vec<u32>,
-    waits: Vec<AtomicU16>,
-    /// By channel and lane.
-    on: Vec<AtomicU16>,
-}
-
-impl Counts {
-    fn new(topo: &Topology, lanes: &Lanes) -> Self {
-        let lanes = usize::from(lanes.vls.clamp(1, 15));
-        let mut rows = Vec::new();
-        let mut next = 0;
-        for s in topo.switches() {
-            let ports = usize::from(topo.num_ports(s)) + 1;
-            for _ in 0..ports {
-                rows.push(u32::try_from(next).unwrap_or(u32::MAX));
-                next += ports * lanes;
-            }
-        }
-        let zeros = |n| std::iter::repeat_with(AtomicU16::default).take(n).collect();
-        Self {
-            lanes,
-            waits: zeros(next),
-            on: zeros(rows.len() * lanes),
-            rows,
-        }
-    }
-
-    fn graph<'a>(&'a self, channels: &'a Channels) -> Graph<'a> {
-        Graph {
-            counts: self,
-            channels,
-        }
-    }
-
-    fn channels_with(&self, vl: usize) -> usize {
-        let of = self.on.iter().skip(vl).step_by(self.lanes);
-        let used = of.filter(|n| n.load(Ordering::Relaxed) > 0).count();
-        if vl < self.lanes { used } else { 0 }
-    }
-
-    fn dependencies(&self) -> u64 {
-        let some = |n: &&AtomicU16| n.load(Ordering::Relaxed) > 0;
-        self.waits.iter().filter(some).count() as u64
-    }
-}
-
-#[derive(Clone)]
-struct Count<'a> {
-    counts: &'a Counts,
-    up: bool,
-    /// Nodes, the first of which did not wait for the second before.
-    fresh: Vec<(u32, u32)>,
-}
-
-impl Sink for Count<'_> {
-    #[inline(always)]
-    fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16) {
-        let lanes = self.counts.lanes;
-        let port = usize::from(channels.ends[first].port);
-        let row = self.counts.rows[second] as usize + port * lanes;
-        for vl in ones(vls) {
-            let count = &self.counts.waits[row + vl];
-            if !self.up {
-                count.fetch_sub(1, Ordering::Relaxed);
-            } else if count.fetch_add(1, Ordering::Relaxed) == 0 {
-                let node = |c: usize| u32::try_from(c * lanes + vl).unwrap_or(u32::MAX);
-                self.fresh.push((node(first), node(second)));
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn on(&mut self, channel: usize, vls: u16) {
-        for vl in ones(vls) {
-            let count = &self.counts.on[channel * self.counts.lanes + vl];
-            if self.up {
-                count.fetch_add(1, Ordering::Relaxed);
-            } else {
-                count.fetch_sub(1, Ordering::Relaxed);
-            }
-        }
-    }
-
-    fn across(&self) -> Option<&Waits> {
-        None
-    }
-}
-
-/// The dependency graph that the counts are. A node is a channel and a lane.
-pub(super) struct Graph<'a> {
-    counts: &'a Counts,
-    channels: &'a Channels,
-}
-
-impl Graph<'_> {
-    pub(super) fn nodes(&self) -> usize {
-        self.counts.on.len()
-    }
-
-    /// Calls `f` with each node that waits for this one.
-    #[inline(always)]
-    pub(super) fn before(&self, node: usize, mut f: impl FnMut(usize)) {
-        let (channel, vl) = (node / self.counts.lanes, node % self.counts.lanes);
-        let row = self.counts.rows[channel] as usize + vl;
-        for (port, first) in self.channels.arriving_before(channel) {
-            if self.waits(row + port * self.counts.lanes) {
-                f(first * self.counts.lanes + vl);
-            }
-        }
-    }
-
-    /// Calls `f` with each node that this one waits for.
-    #[inline(always)]
-    pub(super) fn after(&self, node: usize, mut f: impl FnMut(usize)) {
-        let (channel, vl) = (node / self.counts.lanes, node % self.counts.lanes);
-        let end = self.channels.ends[channel];
-        if end.switch == Channels::NOWHERE {
-            return;
-        }
-        let port = usize::from(end.port);
-        for second in self.channels.out_of(end.switch as usize) {
-            let row = self.counts.rows[second] as usize + vl;
-            if self.waits(row + port * self.counts.lanes) {
-                f(second * self.counts.lanes + vl);
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn waits(&self, at: usize) -> bool {
-        self.counts.waits[at].load(Ordering::Relaxed) > 0
-    }
+    let (walked, sinks) = walk::walk(ground, &injection, lids, &sink);
+    let fresh: Vec<(u32, u32)> = sinks.into_iter().flat_map(|s| s.fresh).collect();
+    drop(sink);
+    (counts.close(), walked, fresh)
 }

@@ -19,12 +19,14 @@
 //! | `walk` | reachability, loads, dependencies where packets keep their VL |
 //! | `per_ports` | dependencies where packets change their VL |
 //! | `trees` | multicast trees, and the dependencies of their packets |
-//! | `ledger`, `order` | the proof of tables that differ little from those proven last |
+//! | `ledger`, `counts`, `order`, `detour` | the proof of tables that differ little from those proven last |
 //! | `waits`, `cycles` | the dependency graph, and circles in it |
 //! | `trace`, `failure` | what is told of a failure |
 
 mod channels;
+mod counts;
 mod cycles;
+mod detour;
 mod failure;
 mod inject;
 mod ledger;

@@ -1,9 +1,10 @@
 //! An order of the nodes of a graph without circles in which every node stands before those that it waits for, kept as
 //! dependencies come (Pearce and Kelly 2007). Those that go need no work.
 
-use super::ledger::Graph;
+use super::counts::Graph;
 
 /// Each node's place.
+#[derive(Debug, Clone)]
 pub(super) struct Order {
     place: Vec<u32>,
 }
@@ -18,9 +19,10 @@ impl Order {
         }
         let mut place = vec![0; n];
         let mut ready: Vec<usize> = (0..n).filter(|&node| waits[node] == 0).collect();
-        // From the end, those that wait for nobody.
-        let mut next = n;
-        while let Some(node) = ready.pop() {
+        // From the end, those that wait for nobody; level by level, so that what comes later mostly fits.
+        let (mut next, mut at) = (n, 0);
+        while let Some(&node) = ready.get(at) {
+            at += 1;
             next -= 1;
             place[node] = u32::try_from(next).unwrap_or(u32::MAX);
             graph.before(node, |first| {
@@ -31,6 +33,11 @@ impl Order {
             });
         }
         (next == 0).then_some(Self { place })
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn memory(&self) -> usize {
+        size_of_val(self.place.as_slice())
     }
 
     /// Makes room for dependencies that were added to the graph; `false` if they close a circle.

@@ -15,6 +15,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
 use super::channels::Channels;
+use super::detour::Found;
 use super::failure::{EXAMPLES_MAX, Lost, LostPairs};
 use super::inject::Injection;
 use super::per_ports::{Carried, Entries, Tree};
@@ -60,7 +61,7 @@ impl<'a> Ground<'a> {
 }
 
 /// What the walk found.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(super) struct Walked {
     pub(super) pairs: u64,
     pub(super) idle_unreachable: u64,
@@ -110,7 +111,21 @@ impl Walked {
         all(&mut self.load, &gone.load, &come.load);
     }
 
-    fn add(mut self, other: &Self) -> Self {
+    /// Moves routes from old ways to new ones.
+    pub(super) fn move_routes(&mut self, found: &Found) {
+        let hops = found.hops_gone.len().max(found.hops_come.len());
+        self.hop_histogram
+            .resize(hops.max(self.hop_histogram.len()), 0);
+        let histogram = &mut self.hop_histogram;
+        let pairs = histogram.iter_mut().zip(&found.hops_come);
+        pairs.for_each(|(a, b)| *a += b);
+        let pairs = histogram.iter_mut().zip(&found.hops_gone);
+        pairs.for_each(|(a, b)| *a -= b);
+        found.load_come.iter().for_each(|&(c, n)| self.load[c] += n);
+        found.load_gone.iter().for_each(|&(c, n)| self.load[c] -= n);
+    }
+
+    pub(super) fn add(mut self, other: &Self) -> Self {
         self.pairs += other.pairs;
         self.idle_unreachable += other.idle_unreachable;
         self.unreachable.add(&other.unreachable);

@@ -3,17 +3,23 @@
 //!
 //! A node is a channel on one VL; an edge is there where a packet may come in over one and leave over the other. The
 //! numbering is kept as Pearce and Kelly do ("A dynamic topological sort algorithm for directed acyclic graphs", 2006):
-//! an edge that agrees with it costs nothing, another one a look at what lies between its ends. Owned by one
-//! computation. The proof builds its own.
+//! an edge that agrees with it costs nothing, another one a look at what lies between its ends.
+//!
+//! The numbering alone ([`Numbers`]) says all that has to be known of a graph that many edges agree with: it is kept with
+//! a routing, and who adds a few ways to that routing looks up edges of its tables (`lookup`) only where a way disagrees.
+//! The graph is owned by one computation. The proof builds its own.
 
 mod build;
+mod lookup;
 mod spread;
 
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use crate::channels::Channels;
 
 pub(crate) use build::{LanesOf, node_of, of_lids, of_tables};
+pub(crate) use lookup::Lookup;
 pub(crate) use spread::of_tree;
 
 /// Dependencies without a circle.
@@ -23,12 +29,22 @@ pub(crate) struct Waits<'a> {
     edges: Edges,
     /// Each node's number; every edge leads to a greater one.
     number: Vec<u32>,
+    /// Where edges are looked up that `edges` may not have yet.
+    lookup: Option<Lookup<'a>>,
+    /// By channel: whether its edges were looked up, and whether the edges to it were.
+    known: Vec<bool>,
+    known_into: Vec<bool>,
+    /// Channels that may still be looked up; without any left, edges are refused that would need one.
+    lookups: usize,
     /// Scratch: the last search that came by.
     seen: Vec<u32>,
     search: u32,
     /// Nodes that searches may still look at; without any left, edges are refused that would need one.
     patience: usize,
 }
+
+/// How many channels are looked up at most: as many as take a part of the time that all of them would.
+const LOOKUPS_MAX: usize = 1000;
 
 /// How often each node may be looked at, on average, before patience ends.
 const LOOKS_PER_NODE: usize = 8;
@@ -166,6 +182,17 @@ impl Edges {
 /// One edge: a node, and port and VL by which its packets leave the next switch.
 pub(crate) type Edge = (usize, u8, u8);
 
+/// The numbers of the nodes of a graph without a circle, the edges themselves forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Numbers(Vec<u32>);
+
+impl Numbers {
+    /// Bytes that they take.
+    pub(crate) fn memory(&self) -> usize {
+        size_of_val(self.0.as_slice())
+    }
+}
+
 impl<'a> Waits<'a> {
     /// A graph to be added to; `None` if it has a circle already.
     pub(crate) fn new(channels: &'a Channels, edges: Edges) -> Option<Self> {
@@ -175,22 +202,81 @@ impl<'a> Waits<'a> {
         for (at, &node) in (0u32..).zip(&order) {
             number[node] = at;
         }
-        (order.len() == n).then_some(Self {
+        (order.len() == n).then(|| Self::numbered(channels, edges, number, None))
+    }
+
+    /// The graph of tables for which the numbers were made, cables lost since then left out. `None` if it has other nodes.
+    pub(crate) fn going_on(
+        channels: &'a Channels,
+        numbers: &Numbers,
+        lookup: Lookup<'a>,
+    ) -> Option<Self> {
+        let edges = Edges::none(channels, lookup.vls());
+        (edges.nodes() == numbers.0.len())
+            .then(|| Self::numbered(channels, edges, numbers.0.clone(), Some(lookup)))
+    }
+
+    fn numbered(
+        channels: &'a Channels,
+        edges: Edges,
+        number: Vec<u32>,
+        lookup: Option<Lookup<'a>>,
+    ) -> Self {
+        let n = number.len();
+        Self {
             channels,
             edges,
             number,
+            known: vec![lookup.is_none(); channels.len()],
+            known_into: vec![lookup.is_none(); channels.len()],
+            lookups: LOOKUPS_MAX,
+            lookup,
             seen: vec![0; n],
             search: 0,
             patience: 10_000 + LOOKS_PER_NODE * n,
+        }
+    }
+
+    /// What is to be kept of it.
+    pub(crate) fn into_numbers(self) -> Numbers {
+        Numbers(self.number)
+    }
+
+    /// Whether all edges agree with the numbering, which then costs nothing to add.
+    pub(crate) fn agrees(&self, edges: &[Edge]) -> bool {
+        let vls = self.edges.vls;
+        edges.iter().all(|&(node, port, vl)| {
+            self.channels.far(node / vls).is_none_or(|(next, _)| {
+                self.number[node] < self.number[node_of(self.channels.at(next, port), vl, vls)]
+            })
         })
     }
 
-    /// Whether all edges are there.
-    pub(crate) fn has(&self, edges: &[Edge]) -> bool {
-        edges.iter().all(|&(node, port, vl)| {
-            let bit = usize::from(port) * self.edges.vls + usize::from(vl);
-            self.edges.has(node, bit) || self.channels.far(node / self.edges.vls).is_none()
-        })
+    /// Makes the edges from a channel known, or those to it; false if that is too much.
+    fn learn(&mut self, channel: usize, into: bool) -> bool {
+        let known = if into {
+            &mut self.known_into
+        } else {
+            &mut self.known
+        };
+        if std::mem::replace(&mut known[channel], true) {
+            return true;
+        }
+        let Some(lookup) = &self.lookup else {
+            return true;
+        };
+        if self.lookups == 0 {
+            known[channel] = false;
+            lookup.short.store(true, Ordering::Relaxed);
+            return false;
+        }
+        self.lookups -= 1;
+        if into {
+            lookup.edges_to(self.channels, channel, &mut self.edges);
+        } else {
+            lookup.edges_of(self.channels, channel, &mut self.edges);
+        }
+        true
     }
 
     /// Adds all edges, or none if they would close a circle; whether it did.
@@ -200,15 +286,21 @@ impl<'a> Waits<'a> {
             let Some((next, _)) = self.channels.far(node / self.edges.vls) else {
                 continue;
             };
-            if !self.edges.put(node, usize::from(port), usize::from(vl)) {
-                continue;
+            // Also what is known may disagree, if it was looked up.
+            if self.edges.put(node, usize::from(port), usize::from(vl)) {
+                added.push((node, port, vl));
             }
-            added.push((node, port, vl));
-            let to = self.channels.at(next, port) * self.edges.vls + usize::from(vl);
+            let to = node_of(self.channels.at(next, port), vl, self.edges.vls);
             if !self.renumber(node, to) {
                 for (node, port, vl) in added {
                     let bit = usize::from(port) * self.edges.vls + usize::from(vl);
                     self.edges.masks[node * self.edges.words + bit / 64] &= !(1 << (bit % 64));
+                    // It may be an edge of the tables that is to be looked up again.
+                    let channel = node / self.edges.vls;
+                    self.known[channel] &= self.lookup.is_none();
+                    if let Some((next, _)) = self.channels.far(channel) {
+                        self.known_into[self.channels.at(next, port)] &= self.lookup.is_none();
+                    }
                 }
                 return false;
             }
@@ -222,17 +314,21 @@ impl<'a> Waits<'a> {
         if high < low {
             return true;
         }
+        // Looked up edges may be more than there are: those that go against the numbers are none.
         self.search += 1;
         let mut behind = vec![to];
         self.seen[to] = self.search;
         let mut at = 0;
         while let Some(&node) = behind.get(at) {
             at += 1;
-            if node == from || self.patience == 0 {
+            if node == from || self.patience == 0 || !self.learn(node / self.edges.vls, false) {
                 return false;
             }
             for next in self.edges.after(self.channels, node) {
-                if self.number[next] <= high && self.seen[next] != self.search {
+                if self.number[node] < self.number[next]
+                    && self.number[next] <= high
+                    && self.seen[next] != self.search
+                {
                     self.seen[next] = self.search;
                     behind.push(next);
                     self.patience = self.patience.saturating_sub(1);
@@ -244,8 +340,14 @@ impl<'a> Waits<'a> {
         at = 0;
         while let Some(&node) = ahead.get(at) {
             at += 1;
+            if !self.learn(node / self.edges.vls, true) {
+                return false;
+            }
             for prior in self.before(node) {
-                if self.number[prior] >= low && self.seen[prior] != self.search {
+                if self.number[prior] < self.number[node]
+                    && self.number[prior] >= low
+                    && self.seen[prior] != self.search
+                {
                     self.seen[prior] = self.search;
                     ahead.push(prior);
                 }

@@ -7,11 +7,12 @@ use ferrosm_routing::multicast;
 use ferrosm_routing::select::Refused;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
-    Hints, LastRun, Lft, Previous, Proof, Request, Routing, SwitchIdx, Topology, TopologyBuilder,
+    Hints, Kept, LastRun, Lft, Previous, Proof, Request, Routing, SwitchIdx, Topology,
+    TopologyBuilder,
 };
 
-use super::hints::{self, Places};
 use super::change::LaneChange;
+use super::hints::{self, Places};
 use super::lanes::{LanePlan, operated_vls};
 use super::lids::LidPlan;
 use crate::config::SmConfig;
@@ -239,7 +240,7 @@ impl Job {
                 notes.extend(routing.notes.iter().cloned());
                 let live = self.is_live();
                 let order = if live {
-                    self.order_of_writes(&routing, &mut notes)
+                    self.order_of_writes(&routing, &selection.kept, &mut notes)
                 } else {
                     WriteOrder::Any
                 };
@@ -253,6 +254,7 @@ impl Job {
                     topo,
                     routing,
                     busiest,
+                    kept: selection.kept,
                 };
                 Ok(Routes {
                     run: Arc::new(run),
@@ -278,7 +280,12 @@ impl Job {
     }
 
     /// In which order the tables can take the place of those that are installed.
-    fn order_of_writes(&self, routing: &Routing, notes: &mut Vec<String>) -> WriteOrder {
+    fn order_of_writes(
+        &self,
+        routing: &Routing,
+        kept: &Kept,
+        notes: &mut Vec<String>,
+    ) -> WriteOrder {
         let drained = self.drained_for_lanes(routing, notes);
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
         let here = |(s, block)| Some((node(s)?, block));
@@ -288,11 +295,12 @@ impl Job {
             None => self.installed.clone(),
         };
         let (tables, lanes) = (&routing.tables, &routing.lanes);
-        let stages: Vec<Vec<(NodeIdx, u16)>> = match transition::plan(
+        let stages: Vec<Vec<(NodeIdx, u16)>> = match transition::plan_with(
             &self.topology,
             &was,
             tables,
             lanes,
+            kept,
         ) {
             Transition::AnyOrder => Vec::new(),
             Transition::Stages(stages) => {

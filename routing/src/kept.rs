@@ -1,0 +1,71 @@
+//! What is kept with a run, so that the repair of its routing, and the proof of what is repaired, cost as much as changed.
+//!
+//! All of it follows from the graph and the routing: whoever has none pays for it once more, and gets the same results.
+//! The proof's part and the repair's part know nothing of each other.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::engine::{LastRun, Routing};
+use crate::repair::Ways;
+use crate::topology::Topology;
+use crate::verify::Ledger;
+
+/// What is kept with a run; shared by all copies of it.
+#[derive(Debug, Clone, Default)]
+pub struct Kept(Arc<Parts>);
+
+#[derive(Debug, Default)]
+struct Parts {
+    /// What was proven.
+    ledger: OnceLock<Ledger>,
+    /// What repairs start from.
+    ways: OnceLock<Ways>,
+}
+
+impl Kept {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What a repair and its proof gave.
+    pub(crate) fn of(ledger: Ledger, ways: Ways) -> Self {
+        Self(Arc::new(Parts {
+            ledger: ledger.into(),
+            ways: ways.into(),
+        }))
+    }
+
+    pub(crate) fn ledger(&self) -> Option<&Ledger> {
+        self.0.ledger.get()
+    }
+
+    pub(crate) fn ways(&self) -> Option<&Ways> {
+        self.0.ways.get()
+    }
+
+    fn fill(&self, topo: &Topology, routing: &Routing) {
+        self.0.ledger.get_or_init(|| {
+            let mut ledger = Ledger::new();
+            // Tables that are in force were proven; of others there is nothing to remember.
+            let _proof = ledger.verify(topo, &routing.tables, &routing.lanes);
+            ledger
+        });
+        self.0.ways.get_or_init(|| Ways::of(topo, routing));
+    }
+
+    /// Bytes that it takes.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.ledger().map_or(0, Ledger::memory) + self.ways().map_or(0, Ways::memory)
+    }
+}
+
+impl LastRun {
+    /// Makes ready for the next loss. To be called when nobody waits: it takes as long as a proof. Without it the first
+    /// repair takes that time.
+    pub fn prepare(&self) {
+        self.kept.fill(&self.topo, &self.routing);
+    }
+}
