@@ -2,8 +2,9 @@
 //!
 //! Built once per routing run by the subnet manager, immutable afterwards, shared by the engines
 //! and the proof. It knows no GUIDs and no port states: a link that must not carry traffic is simply not
-//! entered. Rates of links are there where somebody said them; nothing depends on them but figures of quality. Bad input (a port that does not exist, a port cabled twice, a LID
-//! claimed twice) is never a panic here: the first claim stands, the later one is left out.
+//! entered. Rates of links are there where somebody said them; nothing depends on them but figures of quality. Bad
+//! input (a port that does not exist, a port cabled twice, a LID claimed twice) is never a panic here: the first
+//! claim stands, the later one is left out.
 
 use ferrosm_mad::ids::{Lid, PortNum};
 

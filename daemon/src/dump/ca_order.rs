@@ -104,8 +104,7 @@ mod tests {
 
     #[test]
     fn short_leaves_are_filled_up_and_other_engines_have_no_order() {
-        let view = routed("fat-tree:4;drop=0", "ftree");
-        let mut cut = view.clone();
+        let mut cut = routed("fat-tree:4", "ftree");
         let host = cut.nodes.iter().position(|n| !n.is_switch()).unwrap();
         cut.nodes[host].kind = NodeType::Router;
         let text = text(render, &cut);
