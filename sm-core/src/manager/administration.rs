@@ -138,6 +138,7 @@ impl SubnetManager {
             self.administration.registry = Registry::default();
             self.out.push_back(Output::Publish(None));
         }
+        self.publish_tables();
         let registry = &mut self.administration.registry;
         registry.on_timeout(self.now);
         while let Some(report) = registry.poll_report(self.now) {
@@ -149,7 +150,6 @@ impl SubnetManager {
         }
     }
 
-    /// A message to subnet administration that was not answered from the view.
     /// Gives the view the multicast forwarding tables that changed since the last sweep, when they are due.
     fn publish_tables(&mut self) {
         if self.administration.tables_due.is_none_or(|due| self.now < due) {
@@ -165,6 +165,7 @@ impl SubnetManager {
         }
     }
 
+    /// A message to subnet administration that was not answered from the view.
     pub(super) fn on_gmp(&mut self, from: Peer, bytes: &[u8]) {
         let Some((view, request)) = self
             .administration
