@@ -254,6 +254,11 @@ proptest! {
         }
     }
 
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
     /// Trees with up to three cables lost.
     #[test]
     fn trees_are_repaired(seed: u64, lost in 1usize..4, sharp: bool) {

@@ -127,8 +127,8 @@ pub fn plan_with(
             old: &old,
             new: &rows,
         };
-        if goes_together(&both, &lanes, &entries, ledger) {
-            return Transition::AnyOrder;
+        if let Some(quick) = quickly(&both, lanes, &entries, ledger) {
+            return quick;
         }
     }
     let changes = |d: &Destination| entries.binary_search_by_key(&d.lid, |e| e.0).is_ok();
@@ -197,13 +197,58 @@ fn changed_entries(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables) -> V
     entries
 }
 
-/// Whether entries that differ may be old or new in any mixture. False also where that is not clear without a longer look.
-fn goes_together(
+/// The plan where only loops threaten, or nothing, and that is clear from what changes; else a longer look is needed.
+fn quickly(
+    both: &Both<'_>,
+    lanes: LanesOf<'_>,
+    entries: &[(Lid, usize)],
+    ledger: &Ledger,
+) -> Option<Transition> {
+    let (waits, round) = in_any_mixture(both, &lanes, entries);
+    if !ledger.has_room_for(&waits) {
+        return None;
+    }
+    if round.is_empty() {
+        return Some(Transition::AnyOrder);
+    }
+    let work = Work {
+        topo: both.topo,
+        channels: both.channels,
+        lanes,
+        old: both.old.to_vec(),
+        new: both.new.to_vec(),
+        changed: round,
+    };
+    // Beside all that was proven and all that the others may do, whenever they do it.
+    let is_free = |edges: &Edges| {
+        let mut all = waits.clone();
+        push_edges(both.channels, edges, &mut all);
+        ledger.has_room_for(&all)
+    };
+    let stages = work.nearest_first(&work.changed)?;
+    work.is_safe(&work.changed, &stages, &is_free)
+        .then(|| Transition::Stages(named(stages)))
+}
+
+/// A graph's edges as a list.
+fn push_edges(channels: &Channels, edges: &Edges, waits: &mut Vec<Wait>) {
+    let vls = edges.vls;
+    for node in 0..edges.nodes() {
+        let vl = u8::try_from(node % vls).unwrap_or(u8::MAX);
+        let after = edges.after(channels, node);
+        waits.extend(after.map(|next| (node / vls, next / vls, vl)));
+    }
+    waits.sort_unstable();
+    waits.dedup();
+}
+
+/// What packets may wait for besides while entries that differ are old or new in any mixture, but for LIDs for which they
+/// may go round: those are given too.
+fn in_any_mixture(
     both: &Both<'_>,
     lanes: &LanesOf<'_>,
     entries: &[(Lid, usize)],
-    ledger: &Ledger,
-) -> bool {
+) -> (Vec<Wait>, Vec<Destination>) {
     let all = both.topo.destinations();
     let changes: Vec<&[(Lid, usize)]> = entries.chunk_by(|a, b| a.0 == b.0).collect();
     let (mut plain, mut others) = (Vec::new(), Vec::new());
@@ -219,42 +264,53 @@ fn goes_together(
         }
     }
     let share = plain.len().div_ceil(rayon::current_num_threads()).max(1);
-    let found: Option<Vec<Vec<Wait>>> = plain
+    let found: Vec<(Vec<Wait>, Vec<Destination>)> = plain
         .par_chunks(share)
         .map(|parts| {
-            let (mut waits, mut changed) = (Vec::new(), Vec::new());
+            let (mut waits, mut round, mut changed) = (Vec::new(), Vec::new(), Vec::new());
             for (d, vl, part) in parts {
                 changed.clear();
                 changed.extend(part.iter().map(|e| e.1));
+                let before = waits.len();
                 if !both.waits(d, *vl, &changed, &mut waits) {
-                    return None;
+                    waits.truncate(before);
+                    round.push(*d);
                 }
             }
             waits.sort_unstable();
             waits.dedup();
-            Some(waits)
+            (waits, round)
         })
         .collect();
-    let Some(found) = found else { return false };
-    let mut waits = found.concat();
+    let (mut waits, mut round) = (Vec::new(), Vec::new());
+    for (more, others) in found {
+        waits.extend(more);
+        round.extend(others);
+    }
     if !others.is_empty() {
-        let (edges, round) = of_lids(both.topo, both.channels, lanes, &others, |v, lid| {
+        let next = |v: usize, lid: usize| {
             let lid = Lid(u16::try_from(lid).unwrap_or(u16::MAX));
             [both.old[v].get(lid).raw(), both.new[v].get(lid).raw()]
-        });
-        if !round.is_empty() {
-            return false;
+        };
+        let (mut edges, more) = of_lids(both.topo, both.channels, lanes, &others, next);
+        if !more.is_empty() {
+            others.retain(|d| more.binary_search_by_key(&d.lid, |m| m.lid).is_err());
+            (edges, _) = of_lids(both.topo, both.channels, lanes, &others, next);
+            round.extend(more);
         }
-        let vls = lanes.vls();
-        for node in 0..edges.nodes() {
-            let vl = u8::try_from(node % vls).unwrap_or(u8::MAX);
-            let after = edges.after(both.channels, node);
-            waits.extend(after.map(|next| (node / vls, next / vls, vl)));
-        }
+        push_edges(both.channels, &edges, &mut waits);
     }
     waits.sort_unstable();
     waits.dedup();
-    ledger.has_room_for(&waits)
+    round.sort_unstable_by_key(|d| d.lid);
+    (waits, round)
+}
+
+/// Stages in words of the interface.
+fn named(stages: Vec<BTreeSet<(usize, usize)>>) -> Vec<Vec<(SwitchIdx, u16)>> {
+    let name = |(v, block)| (SwitchIdx::at(v), u16::try_from(block).unwrap_or(u16::MAX));
+    let stage = |stage: BTreeSet<(usize, usize)>| stage.into_iter().map(name).collect();
+    stages.into_iter().map(stage).collect()
 }
 
 /// Where the writing of a block stands.
@@ -312,12 +368,14 @@ impl Work<'_> {
             }
             groups.into_values().collect::<Vec<_>>()
         };
-        let found = near
-            .filter(|stages| self.is_safe(lids, stages, fixed))
-            .or_else(|| Some(by_block()).filter(|stages| self.is_safe(lids, stages, fixed)))?;
-        let name = |(v, block)| (SwitchIdx::at(v), u16::try_from(block).unwrap_or(u16::MAX));
-        let stage = |stage: BTreeSet<(usize, usize)>| stage.into_iter().map(name).collect();
-        Some(found.into_iter().map(stage).collect())
+        let is_free = |edges: &Edges| {
+            let mut all = fixed.clone();
+            all.add(edges);
+            all.circle(self.channels).is_none()
+        };
+        near.filter(|stages| self.is_safe(lids, stages, &is_free))
+            .or_else(|| Some(by_block()).filter(|stages| self.is_safe(lids, stages, &is_free)))
+            .map(named)
     }
 
     /// Blocks in which entries of these LIDs change.
@@ -378,12 +436,12 @@ impl Work<'_> {
         Some(stages)
     }
 
-    /// Whether nothing can happen in any stage.
+    /// Whether nothing can happen in any stage; `is_free` says whether dependencies close a circle with all others.
     fn is_safe(
         &self,
         lids: &[Destination],
         stages: &[BTreeSet<(usize, usize)>],
-        fixed: &Edges,
+        is_free: &dyn Fn(&Edges) -> bool,
     ) -> bool {
         let stage_of: BTreeMap<(usize, usize), usize> = stages
             .iter()
@@ -399,9 +457,7 @@ impl Work<'_> {
                         Some(std::cmp::Ordering::Greater) | None => Phase::Later,
                     }
                 });
-                let mut all = fixed.clone();
-                all.add(&edges);
-                round.is_empty() && all.circle(self.channels).is_none()
+                round.is_empty() && is_free(&edges)
             })
     }
 
