@@ -5,6 +5,8 @@
 //! switches always: in a tree with cables missing, the shortest way from a leaf to the LID of a spine may go down and up, and
 //! such ways alone can close a circle of credits, for a handful of management packets.
 
+use std::sync::Arc;
+
 use ferrosm_mad::ids::PortNum;
 use fixedbitset::FixedBitSet;
 use rayon::prelude::*;
@@ -85,7 +87,8 @@ fn tables<C: Cell>(
         return Ok((tables, Some(order)));
     }
     let plain = filled(&shortest);
-    tables.par_iter_mut().zip(plain).for_each(|(lft, plain)| {
+    let all = tables.par_iter_mut().zip(plain).enumerate();
+    all.for_each(|(s, (lft, plain))| {
         let mut mixed = (**lft).clone();
         for dest in longer.ones() {
             let lids = request.topo.destinations_on(SwitchIdx::at(dest)).iter();
@@ -94,7 +97,9 @@ fn tables<C: Cell>(
             }
         }
         if mixed != **lft {
-            *lft = if mixed == *plain { plain } else { mixed.into() };
+            // A table that comes out as before is the same allocation as before.
+            let before = request.previous.get(s).filter(|before| ***before == mixed);
+            *lft = before.map_or_else(|| mixed.into(), Arc::clone);
         }
     });
     Ok((tables, None))
