@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{GidPrefix, Lmc, MKey};
 
 use crate::plan::hints::GuidHints;
+use crate::plan::partitions::Partitions;
 
 /// Settings of one subnet manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub struct SmConfig {
     pub hints: Arc<GuidHints>,
     /// Data VLs that routing may use, 1 to 15.
     pub routing_vls: u8,
+    /// Who may talk to whom.
+    pub partitions: Arc<Partitions>,
     /// Time between light sweeps; zero for none.
     pub sweep_interval: Duration,
     /// Time to wait for the answer to one SMP.
@@ -97,6 +100,7 @@ impl Default for SmConfig {
             engines: vec![ferrosm_routing::select::AUTO.to_owned()],
             hints: Arc::default(),
             routing_vls: ferrosm_routing::DATA_VLS_MAX,
+            partitions: Arc::default(),
             sweep_interval: Duration::from_secs(10),
             smp_timeout: Duration::from_millis(200),
             smp_retries: 3,

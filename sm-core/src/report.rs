@@ -76,6 +76,20 @@ pub enum ProblemKind {
     Loopback,
     /// A switch without a linear forwarding table.
     NoLinearTable,
+    /// Its P_Key table has no room for all partitions that it is to be in.
+    KeysLeftOut {
+        /// Keys that are missing.
+        count: usize,
+        /// Keys that the table holds.
+        capacity: u16,
+    },
+    /// It does not check the P_Keys of packets, because its table is too small for the port behind it.
+    NotEnforced {
+        /// Keys of the port behind it.
+        needed: usize,
+        /// Keys that the table holds.
+        capacity: u16,
+    },
 }
 
 impl ProblemKind {
@@ -88,8 +102,12 @@ impl ProblemKind {
             | Self::Refused { .. }
             | Self::NoLid
             | Self::NotActive(_)
-            | Self::NoLinearTable => true,
-            Self::LidConflict(_) | Self::LinkMismatch | Self::Loopback => false,
+            | Self::NoLinearTable
+            | Self::KeysLeftOut { .. } => true,
+            Self::LidConflict(_)
+            | Self::LinkMismatch
+            | Self::Loopback
+            | Self::NotEnforced { .. } => false,
         }
     }
 }
@@ -113,6 +131,14 @@ impl fmt::Display for ProblemKind {
             Self::NoLinearTable => {
                 f.write_str("has no linear forwarding table; left out of routing")
             }
+            Self::KeysLeftOut { count, capacity } => write!(
+                f,
+                "its P_Key table of {capacity} entries has no room for {count} more"
+            ),
+            Self::NotEnforced { needed, capacity } => write!(
+                f,
+                "does not check P_Keys: {needed} are behind it, its table holds {capacity}"
+            ),
         }
     }
 }
@@ -211,6 +237,27 @@ pub struct SweepReport {
     pub problems: Vec<Problem>,
     /// Ports of the LID map that are not in the subnet now.
     pub absent: usize,
+    /// The fullest P_Key table that was looked at; `None` where no partitions are configured.
+    pub key_room: Option<KeyRoom>,
+}
+
+/// How full a P_Key table is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRoom {
+    /// The port, as [`crate::Subnet::describe`] gives it.
+    pub place: String,
+    /// Entries in use.
+    pub used: usize,
+    /// Entries that there are.
+    pub capacity: u16,
+}
+
+impl KeyRoom {
+    /// Entries that are free.
+    #[must_use]
+    pub fn free(&self) -> usize {
+        usize::from(self.capacity).saturating_sub(self.used)
+    }
 }
 
 impl SweepReport {

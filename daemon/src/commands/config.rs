@@ -15,8 +15,10 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
     match &args.what {
         ConfigCommand::Check { file } => {
             let path = file.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_PATH));
-            config::read(&path)?.settle(|_| {})?;
-            output::print(&format!("{}: no errors\n", path.display()))
+            let settings = config::read(&path)?.settle(|_| {})?;
+            let remarks = settings.remarks.iter().map(|r| format!("{r}\n"));
+            let remarks: String = remarks.collect();
+            output::print(&format!("{remarks}{}: no errors\n", path.display()))
         }
         ConfigCommand::Print { default: true, .. } => output::print(config::DEFAULT_FILE),
         ConfigCommand::Print { file, .. } => {

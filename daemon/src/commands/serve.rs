@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ferrosm_core::plan::hints::GuidHints;
+use ferrosm_core::plan::partitions::Partitions;
 use ferrosm_core::{
     Event, Input, LidMap, Progress, Restored, SmConfig, SubnetManager, SweepReport,
 };
@@ -16,7 +17,7 @@ use tracing::{error, info, warn};
 
 use crate::administration::Administration;
 use crate::capture::Capture;
-use crate::config::{self, RawConfig, Settings, Source};
+use crate::config::{self, ConfigError, RawConfig, Settings, Source};
 use crate::driver::{Clock, Control, Driver, Shell, watch_signals};
 use crate::dump;
 use crate::failure::Failure;
@@ -79,6 +80,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         terminal,
         log,
     } = what;
+    remark(&settings.remarks);
     let (writer, lids) = match &settings.state_dir {
         Some(path) => {
             let dir = StateDir::open(path)?;
@@ -108,6 +110,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         overlay,
         running: settings.raw.clone(),
         hints: Arc::clone(&settings.sm.hints),
+        partitions: Arc::clone(&settings.sm.partitions),
         bar: terminal.bar(),
         log,
     };
@@ -167,6 +170,7 @@ struct Operator {
     running: RawConfig,
     /// What side files said.
     hints: Arc<GuidHints>,
+    partitions: Arc<Partitions>,
     bar: Bar,
     log: log::Handle,
 }
@@ -285,7 +289,17 @@ impl Operator {
             info!("side files of routing say something else");
             self.hints = Arc::clone(&settings.sm.hints);
         }
-        if changes.live.is_empty() && changes.restart.is_empty() && !other_hints {
+        let other_partitions = settings.sm.partitions != self.partitions;
+        if other_partitions {
+            info!(
+                partitions = settings.sm.partitions.list().len(),
+                "partitions are others"
+            );
+            self.partitions = Arc::clone(&settings.sm.partitions);
+        }
+        remark(&settings.remarks);
+        let same = changes.live.is_empty() && changes.restart.is_empty();
+        if same && !other_hints && !other_partitions {
             info!("configuration read again, nothing changed, sweeping");
             return Some(Input::Resweep);
         }
@@ -348,6 +362,13 @@ impl Operator {
             dumping.store(false, Ordering::Release);
         });
         Ok(())
+    }
+}
+
+/// Tells what side files say that is likely not what was meant.
+fn remark(remarks: &[ConfigError]) {
+    for remark in remarks {
+        warn!("{remark}");
     }
 }
 

@@ -49,6 +49,11 @@ impl ConfigErrors {
         });
     }
 
+    /// Adds one.
+    pub(crate) fn push(&mut self, error: ConfigError) {
+        self.errors.push(error);
+    }
+
     /// These errors, then others.
     pub(crate) fn and(mut self, others: Self) -> Self {
         self.errors.extend(others.errors);
@@ -87,16 +92,22 @@ impl fmt::Display for ConfigErrors {
             if i > 0 {
                 f.write_str("\n")?;
             }
-            match &error.file {
-                Some(path) => write!(f, "{}", path.display())?,
-                None => f.write_str("command line")?,
-            }
-            if let Some((line, column)) = error.at {
-                write!(f, ":{line}:{column}")?;
-            }
-            write!(f, ": {}", error.what)?;
+            write!(f, "{error}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(path) => write!(f, "{}", path.display())?,
+            None => f.write_str("command line")?,
+        }
+        if let Some((line, column)) = self.at {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.what)
     }
 }
 

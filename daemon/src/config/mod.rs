@@ -6,6 +6,7 @@
 
 mod error;
 mod parse;
+mod partitions;
 mod print;
 mod raw;
 mod reload;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 pub(crate) use error::nearest;
 pub use error::{ConfigError, ConfigErrors};
 pub use parse::parse;
+pub use partitions::{Enforce, PartitionEntry, PartitionRules, Word};
 pub use print::{DEFAULT_FILE, effective};
 pub use raw::{Files, LidRules, Links, Log, Port, RawConfig, Routing, Sm, SubnetKeys, Sweep};
 pub use reload::{Changes, changes};
@@ -87,6 +89,8 @@ impl Source {
         let beside = self.path.as_deref().and_then(Path::parent);
         let files = settings::side_files(&raw.routing, beside.unwrap_or_else(|| Path::new("")));
         let hints = side_files::read(&files);
+        let beside = beside.unwrap_or_else(|| Path::new(""));
+        let partitions = partitions::read(&raw, self.path(), beside);
         let settled = settings::settle(raw).map_err(|found| {
             ConfigErrors::new(
                 self.path.as_deref(),
@@ -96,13 +100,23 @@ impl Source {
                 }),
             )
         });
-        match (settled, hints) {
-            (Ok(mut settings), Ok(hints)) => {
+        let (hints, mut wrong) = match hints {
+            Ok(hints) => (hints, ConfigErrors::none()),
+            Err(files) => (Default::default(), files),
+        };
+        let (partitions, remarks) = partitions.unwrap_or_else(|errors| {
+            errors.into_iter().for_each(|e| wrong.push(e));
+            Default::default()
+        });
+        match settled {
+            Ok(mut settings) if wrong.is_empty() => {
                 settings.sm.hints = Arc::new(hints);
+                settings.sm.partitions = Arc::new(partitions);
+                settings.remarks = remarks;
                 Ok(settings)
             }
-            (Err(keys), Err(files)) => Err(keys.and(files)),
-            (Err(errors), Ok(_)) | (Ok(_), Err(errors)) => Err(errors),
+            Ok(_) => Err(wrong),
+            Err(keys) => Err(keys.and(wrong)),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Configuration as text: the commented defaults, and what is in force.
 
+use std::collections::BTreeMap;
+
 use super::raw::RawConfig;
 
 /// `etc/ferrosm.toml`: every key with its default and a comment.
@@ -29,6 +31,11 @@ pub fn effective(raw: &RawConfig) -> String {
             text.push_str(&format!("{name} = {value}\n"));
         }
     }
+    if !raw.partition.is_empty() {
+        let only = BTreeMap::from([("partition", &raw.partition)]);
+        text.push('\n');
+        text.push_str(&toml::to_string(&only).unwrap_or_default());
+    }
     text
 }
 
@@ -46,6 +53,10 @@ pub(super) fn entries(raw: &RawConfig) -> Vec<(String, String)> {
     let mut section = "";
     let mut found = Vec::new();
     for line in text.lines() {
+        if line.starts_with("[[") {
+            // Partitions are no keys: there may be any number of them.
+            break;
+        }
         if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
             section = name;
         } else if let Some((name, value)) = line.split_once(" = ") {

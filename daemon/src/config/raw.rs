@@ -8,6 +8,7 @@ use core::time::Duration;
 use ferrosm_core::config::SmConfig;
 use serde::{Deserialize, Serialize};
 
+use super::partitions::{PartitionEntry, PartitionRules};
 use super::settings::LogFormat;
 use super::value::{Bounded, Engine, Hex64, Span};
 
@@ -25,6 +26,8 @@ pub struct RawConfig {
     pub lids: LidRules,
     /// Routes.
     pub routing: Routing,
+    /// Who may talk to whom.
+    pub partitions: PartitionRules,
     /// Timers and lanes of links.
     pub links: Links,
     /// Looking at the fabric.
@@ -33,6 +36,9 @@ pub struct RawConfig {
     pub files: Files,
     /// What is told.
     pub log: Log,
+    /// Partitions that are written here instead of in a file of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub partition: Vec<PartitionEntry>,
 }
 
 /// `[port]`: the local port that serves the subnet.

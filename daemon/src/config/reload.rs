@@ -36,6 +36,9 @@ pub fn changes(old: &RawConfig, new: &RawConfig) -> Changes {
             found.live.push(key);
         }
     }
+    if old.partition != new.partition {
+        found.live.push("partition".to_owned());
+    }
     found
 }
 

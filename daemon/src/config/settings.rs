@@ -9,6 +9,7 @@ use ferrosm_core::config::SmConfig;
 use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid, PortNum};
 use serde::{Deserialize, Serialize};
 
+use super::error::ConfigError;
 use super::raw::{RawConfig, Routing};
 use super::value::Engine;
 use crate::side_files::SideFiles;
@@ -28,6 +29,8 @@ pub struct Settings {
     pub capture: Option<PathBuf>,
     /// For the log.
     pub log: LogSettings,
+    /// What side files say that is likely not what was meant.
+    pub remarks: Vec<ConfigError>,
     /// The keys behind all this, to be printed and compared.
     pub raw: RawConfig,
 }
@@ -163,6 +166,7 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
             format: raw.log.format,
             level: raw.log.level.clone(),
         },
+        remarks: Vec::new(),
         raw,
     })
 }
@@ -217,6 +221,7 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
         local_phy_errors: raw.links.local_phy_errors.to(),
         overrun_errors: raw.links.overrun_errors.to(),
         hints: Arc::default(),
+        partitions: Arc::default(),
         routing_vls: match raw.routing.vls.to() {
             0 => ferrosm_routing::DATA_VLS_MAX,
             vls => vls,

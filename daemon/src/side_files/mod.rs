@@ -11,11 +11,13 @@
 //! | [`torus`] | `torus-2QoS.conf` |
 //! | [`lfts`] | forwarding tables from `opensm-lfts.dump` |
 //! | [`lanes`] | `opensm-sl2vl.dump` and path SLs |
+//! | [`partitions`] | `partitions.conf` |
 //! | `scan` | words of lines and where they stand |
 
 pub mod guids;
 pub mod lanes;
 pub mod lfts;
+pub mod partitions;
 mod scan;
 pub mod torus;
 

@@ -1,10 +1,10 @@
 //! What can happen to nodes: power, reboots, changed identities, programs that come and go.
 
 use ferrosm_mad::attr::{
-    CapMask, LocalChangeDetails, NodeDescription, PhysState, PortInfo, PortState, SlToVl,
-    TrapNumber,
+    CapMask, LocalChangeDetails, NodeDescription, PKEY_BLOCK_LEN, PKeyBlock, PhysState, PortInfo,
+    PortState, SlToVl, TrapNumber,
 };
-use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
+use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PKey, PortGuid, SystemImageGuid};
 
 use super::{Fabric, SpecError, Switch, node};
 use crate::spec::{NodeIdx, NodeSpec, PortAt};
@@ -202,6 +202,21 @@ impl Fabric {
             let mut bytes = [0; 8];
             bytes.copy_from_slice(&table.encode()[..8]);
             self.ports[slot].tables_mut().sl_to_vl = vec![bytes];
+        }
+    }
+
+    /// Changes a port's P_Key table behind the SM's back; `keys` are all that it holds.
+    pub fn corrupt_pkeys(&mut self, at: PortAt, keys: &[PKey]) {
+        let cap = usize::from(self.pkey_cap(at));
+        if let Some(slot) = self.slot(at) {
+            let blocks = keys[..keys.len().min(cap)]
+                .chunks(PKEY_BLOCK_LEN)
+                .map(|part| {
+                    let mut block = PKeyBlock::default();
+                    block.keys[..part.len()].copy_from_slice(part);
+                    block.encode()
+                });
+            self.ports[slot].tables_mut().pkeys = blocks.collect();
         }
     }
 

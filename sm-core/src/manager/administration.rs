@@ -4,28 +4,23 @@
 //! the subnet up, and withdrawn with the mastership (rules 5.9, 7.2).
 
 use core::time::Duration;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{MtuCode, SmState, TrapNumber};
-use ferrosm_mad::ids::{Gid, Lid, MKey, PKey, Sl};
-use ferrosm_mad::sa::multicast::mgid;
-use ferrosm_mad::sa::path::RateCode;
+use ferrosm_mad::attr::{SmState, TrapNumber};
+use ferrosm_mad::ids::{Gid, Lid, MKey};
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 
 use super::SubnetManager;
+use crate::config::SmConfig;
 use crate::io::Output;
 use crate::plan::multicast;
-use crate::sa::keys::Keys;
 use crate::sa::registry::Registry;
-use crate::sa::registry::multicast::Parameters;
+use crate::sa::registry::multicast::{Groups, Parameters};
 use crate::sa::view::Extra;
 use crate::sa::{self, Request, Verdict, View};
-
-/// Q_Key of IPoIB's groups where nobody says otherwise (rule 10.12).
-const IPOIB_QKEY: u32 = 0x0B1B;
 
 /// Changes of multicast forwarding tables between sweeps are published after so long, many at once.
 const TABLES_AFTER: Duration = Duration::from_secs(1);
@@ -98,21 +93,7 @@ impl SubnetManager {
         self.out.push_back(Output::Publish(Some(Arc::clone(&view))));
         let registry = &mut self.administration.registry;
         let now = self.now;
-        registry.groups_mut().put_well_known(
-            mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL),
-            Parameters {
-                qkey: IPOIB_QKEY,
-                mtu: MtuCode::Mtu2048,
-                tclass: 0,
-                pkey: PKey::DEFAULT_FULL,
-                rate: RateCode::G10,
-                packet_life_time: view.packet_life_time,
-                sl: view.groups_sl().unwrap_or(Sl(0)),
-                flow_label: 0,
-                hop_limit: 0,
-                scope: mgid::LINK_LOCAL,
-            },
-        );
+        put_groups(registry.groups_mut(), &self.cfg, &view);
         // Rules 1.23 and 5.7. On a first sweep nobody has subscribed, so every port counts as new without cost.
         let gids = |view: &View| -> BTreeSet<Gid> {
             view.end_port_indices().map(|p| view.gid(p)).collect()
@@ -152,7 +133,11 @@ impl SubnetManager {
 
     /// Gives the view the multicast forwarding tables that changed since the last sweep, when they are due.
     fn publish_tables(&mut self) {
-        if self.administration.tables_due.is_none_or(|due| self.now < due) {
+        if self
+            .administration
+            .tables_due
+            .is_none_or(|due| self.now < due)
+        {
             return;
         }
         self.administration.tables_due = None;
@@ -220,11 +205,29 @@ impl SubnetManager {
             managers,
             prefix_routes: Arc::default(),
         };
-        View::new(
-            &self.subnet,
-            &self.cfg,
-            &|_| Some(Keys::default_partition()),
-            extra,
-        )
+        View::new(&self.subnet, &self.cfg, &|p| Some(self.keys_of(p)), extra)
+    }
+}
+
+/// The groups of the partitions are there, and those that no partition has any more are not kept (rules 9.11, 10.12).
+fn put_groups(groups: &mut Groups, cfg: &SmConfig, view: &View) {
+    let wanted: BTreeMap<Gid, Parameters> = cfg
+        .partitions
+        .groups()
+        .map(|(number, group)| {
+            let parameters = group.parameters(number, view.groups_sl(), view.packet_life_time);
+            (group.mgid, parameters)
+        })
+        .collect();
+    let kept = groups.iter().filter(|(_, group)| group.well_known);
+    let stale: Vec<Gid> = kept
+        .map(|(mgid, _)| mgid)
+        .filter(|mgid| !wanted.contains_key(mgid))
+        .collect();
+    for mgid in stale {
+        groups.drop_well_known(mgid);
+    }
+    for (mgid, parameters) in wanted {
+        groups.put_well_known(mgid, parameters);
     }
 }

@@ -3,7 +3,7 @@
 //! An [`Ask`] is small and holds no data: the MAD is built when it is sent, from the subnet as it is then, so that a
 //! repetition carries what is right now and may take another way.
 
-use ferrosm_mad::attr::{PortInfo, PortState, SmControl, SwitchInfo, VlArb, id};
+use ferrosm_mad::attr::{PKeyBlock, PortInfo, PortState, SmControl, SwitchInfo, VlArb, id};
 use ferrosm_mad::ids::{AttrId, AttrMod, Lid, MKey, PortNum, Sl};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 
@@ -46,6 +46,10 @@ pub(crate) enum Ask {
     SetSlToVl(PortRef, MapAt),
     /// Write a block of a port's VLArbitrationTable.
     SetVlArb(PortRef, u8),
+    /// A block of a port's P_Key table.
+    Keys(PortRef, u16),
+    /// Write a block of a port's P_Key table.
+    SetKeys(PortRef, u16),
     /// Write PortInfo.
     SetPort(PortRef, PortStep),
     /// Ask another SM to take over.
@@ -89,6 +93,8 @@ impl Ask {
             | Self::SetPort(p, _)
             | Self::SetSlToVl(p, _)
             | Self::SetVlArb(p, _)
+            | Self::Keys(p, _)
+            | Self::SetKeys(p, _)
             | Self::Handover(p) => node(p.node),
         }
     }
@@ -104,6 +110,7 @@ impl Ask {
             Self::Mft(..) | Self::SetMft(..) => id::MFT,
             Self::SetSlToVl(..) => id::SL_TO_VL,
             Self::SetVlArb(..) => id::VL_ARBITRATION,
+            Self::Keys(..) | Self::SetKeys(..) => id::PKEY_TABLE,
             Self::Ext(_) => id::MLNX_EXT_PORT_INFO,
             Self::Sm(_) | Self::Handover(_) => id::SM_INFO,
         }
@@ -119,6 +126,7 @@ impl Ask {
             | Self::SetPort(..)
             | Self::SetSlToVl(..)
             | Self::SetVlArb(..)
+            | Self::SetKeys(..)
             | Self::Handover(_) => true,
             Self::Probe(_)
             | Self::Description(_)
@@ -126,6 +134,7 @@ impl Ask {
             | Self::Port(_)
             | Self::Lft(..)
             | Self::Mft(..)
+            | Self::Keys(..)
             | Self::Ext(_)
             | Self::Sm(_) => false,
         }
@@ -140,6 +149,8 @@ impl Ask {
             Self::Mft(_, at) | Self::SetMft(_, at) => at.modifier(),
             Self::SetSlToVl(_, at) => at.modifier(),
             Self::SetVlArb(p, block) => VlArb::modifier(block, p.port),
+            // Of a port of a CA or router 0 goes instead of the port: see `SubnetManager::modifier_of`.
+            Self::Keys(p, block) | Self::SetKeys(p, block) => PKeyBlock::modifier(block, p.port),
             Self::Handover(_) => AttrMod(SmControl::Handover.0),
             Self::Probe(_)
             | Self::Description(_)
@@ -158,6 +169,8 @@ impl Ask {
                 modifier.0 & 0xFF == p.port.0 as u32
             }
             Self::Lft(_, block) | Self::SetLft(_, block) => modifier.0 == block as u32,
+            // Some agents answer for a port by another number.
+            Self::Keys(_, block) | Self::SetKeys(_, block) => modifier.0 & 0xFFFF == block as u32,
             Self::Mft(..) | Self::SetMft(..) | Self::SetSlToVl(..) | Self::SetVlArb(..) => {
                 modifier.0 == self.modifier().0
             }
@@ -189,6 +202,8 @@ impl Ask {
             | Self::SetPort(p, _)
             | Self::SetSlToVl(p, _)
             | Self::SetVlArb(p, _)
+            | Self::Keys(p, _)
+            | Self::SetKeys(p, _)
             | Self::Handover(p) => Some(p),
         }
     }
@@ -226,7 +241,11 @@ impl SubnetManager {
                 .place()
                 .and_then(|p| self.subnet.get(p.node))
                 .is_some_and(|n| n.plain_port_info);
-        if plain {
+        let end_port = matches!(ask, Ask::Keys(p, _) | Ask::SetKeys(p, _)
+            if self.subnet.get(p.node).is_some_and(|n| !n.is_switch()));
+        if end_port {
+            AttrMod(modifier.0 & 0xFFFF)
+        } else if plain {
             AttrMod(modifier.0 & !PortInfo::EXTENDED_SPEEDS_MOD)
         } else {
             modifier
@@ -271,6 +290,8 @@ impl SubnetManager {
             | Ask::SetPort(p, _)
             | Ask::SetSlToVl(p, _)
             | Ask::SetVlArb(p, _)
+            | Ask::Keys(p, _)
+            | Ask::SetKeys(p, _)
             | Ask::Handover(p) => to(p)?,
         };
         let (attr, modifier) = (ask.attr(), self.modifier_of(ask));
@@ -286,6 +307,7 @@ impl SubnetManager {
             Ask::SetPort(p, step) => self.port_set(p, step)?,
             Ask::SetSlToVl(p, at) => self.wanted_map(p, at)?,
             Ask::SetVlArb(p, block) => self.wanted_arbitration(p, block)?,
+            Ask::SetKeys(p, block) => self.wanted_key_block(p, block)?,
             Ask::Handover(_) => self.own_sm_info().encode(),
             Ask::Probe(_)
             | Ask::Description(_)
@@ -293,6 +315,7 @@ impl SubnetManager {
             | Ask::Port(_)
             | Ask::Lft(..)
             | Ask::Mft(..)
+            | Ask::Keys(..)
             | Ask::Ext(_)
             | Ask::Sm(_) => return None,
         };
@@ -318,6 +341,8 @@ impl SubnetManager {
             | Ask::SetPort(..)
             | Ask::SetSlToVl(..)
             | Ask::SetVlArb(..)
+            | Ask::Keys(..)
+            | Ask::SetKeys(..)
             | Ask::Handover(_) => ask.place(),
         };
         let believed = asked.map_or(MKey::NONE, |p| self.m_key_of(p));

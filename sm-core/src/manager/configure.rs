@@ -53,6 +53,7 @@ impl SubnetManager {
             }
         }
         self.look_for_foreign_lanes();
+        self.read_keys();
         self.read_multicast();
         // Changes that were seen before this SM might write are cleared before tables are written: what is set after
         // that, came after that.

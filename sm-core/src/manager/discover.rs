@@ -342,6 +342,7 @@ impl SubnetManager {
             return;
         }
         self.notice_reboot(at, &new);
+        self.doubt_keys(at, &new);
         let epoch = self.epoch;
         let Some(port) = self.subnet.port_mut(at) else {
             return;
@@ -409,6 +410,18 @@ impl SubnetManager {
         {
             node.forget_tables();
             self.dirty = true;
+        }
+    }
+
+    /// An end port whose link was down, or that has lost its LID, may have lost its P_Keys.
+    fn doubt_keys(&mut self, at: PortRef, new: &PortInfo) {
+        let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
+        let Some(port) = self.subnet.port_mut(at).filter(|port| port.known) else {
+            return;
+        };
+        let down = !is_switch && new.port_state < PortState::Armed && self.stage != Stage::Light;
+        if (!is_switch || at.port == PortNum::ZERO) && (down || port.info().lid != new.lid) {
+            port.keys.forget();
         }
     }
 

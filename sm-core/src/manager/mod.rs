@@ -10,6 +10,7 @@ mod configure;
 mod discover;
 mod lanes;
 mod multicast;
+mod partitions;
 mod sminfo;
 mod tables;
 mod watch;
@@ -93,6 +94,8 @@ struct Sweep {
     later: VecDeque<Vec<(NodeIdx, u16)>>,
     /// All blocks that wait for others or are waited for.
     staged: BTreeSet<(NodeIdx, u16)>,
+    /// P_Key tables that are being written.
+    key_writes: partitions::KeyWrites,
     /// What follows when routes were dropped.
     drain: Option<tables::Drain>,
     /// Traffic relies on the order of writes.
@@ -298,11 +301,9 @@ impl SubnetManager {
     pub const fn phase(&self) -> Phase {
         match self.stage {
             Stage::Sweep(phase) => phase,
-            Stage::Idle
-            | Stage::Light
-            | Stage::Multicast
-            | Stage::Standby
-            | Stage::NoLink => Phase::Idle,
+            Stage::Idle | Stage::Light | Stage::Multicast | Stage::Standby | Stage::NoLink => {
+                Phase::Idle
+            }
         }
     }
 
@@ -483,6 +484,8 @@ impl SubnetManager {
             Ask::SetPort(p, step) => self.on_port_set(p, step, status, &data),
             Ask::SetSlToVl(p, at) => self.on_map_set(p, at, status, &data),
             Ask::SetVlArb(p, block) => self.on_arbitration_set(p, block, status, &data),
+            Ask::Keys(p, block) => self.on_keys(p, block, status, &data),
+            Ask::SetKeys(p, block) => self.on_keys_set(p, block, status, &data),
             Ask::Handover(p) => self.on_handover_answer(p, status),
         }
     }
@@ -538,6 +541,10 @@ impl SubnetManager {
             }
             Ask::SetVlArb(p, _) => {
                 self.lanes_not_taken(p, ProblemKind::NoAnswer { attr: ask.attr() });
+            }
+            Ask::Keys(p, _) => self.keys_unknown(p, ProblemKind::NoAnswer { attr: ask.attr() }),
+            Ask::SetKeys(p, _) => {
+                self.keys_not_taken(p, ProblemKind::NoAnswer { attr: ask.attr() });
             }
             Ask::SetLft(n, block) => {
                 self.on_block_done(n, block, Err(ProblemKind::NoAnswer { attr: id::LFT }));

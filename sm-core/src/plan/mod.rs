@@ -7,5 +7,6 @@ pub mod hints;
 pub mod lanes;
 pub mod lids;
 pub mod multicast;
+pub mod partitions;
 pub mod ports;
 pub mod routes;

@@ -128,9 +128,14 @@ pub fn wanted(
         && let Some(far) = peer.and_then(|p| subnet.get(p.node))
     {
         let leaf = far.info.node_type != NodeType::Switch;
-        // There are no partitions to enforce yet; another SM may have left some (rule 9.7).
-        want.partition_enforcement_inbound = false;
-        want.partition_enforcement_outbound = false;
+        // Between switches all partitions pass (rule 9.7).
+        let checks = leaf && port.checks_keys;
+        let can = node.switch_info().unwrap_or_default();
+        let enforcement = cfg.partitions.enforcement();
+        want.partition_enforcement_inbound =
+            checks && enforcement.inbound() && can.inbound_enforcement_cap;
+        want.partition_enforcement_outbound =
+            checks && enforcement.outbound() && can.outbound_enforcement_cap;
         want.hoq_life = if leaf {
             cfg.leaf_hoq_life
         } else {

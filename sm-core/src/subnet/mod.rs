@@ -3,6 +3,7 @@
 //! One value of it exists per subnet manager, owned by [`crate::SubnetManager`]. It records what devices said and
 //! decides nothing: what should be is computed in [`crate::plan`].
 
+pub mod keys;
 mod node;
 mod paths;
 pub mod plausible;

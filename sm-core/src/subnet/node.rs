@@ -11,6 +11,7 @@ use ferrosm_mad::smp::DrPath;
 use ferrosm_routing::Lft;
 
 use super::LinkIdx;
+use super::keys::KeyTable;
 use crate::plan::lanes::MapAt;
 use crate::plan::multicast::Mft;
 
@@ -91,6 +92,10 @@ pub struct Port {
     pub fdr10: bool,
     /// How often its link was restarted because the ends disagreed, since they last agreed.
     pub restarts: u8,
+    /// Its P_Keys: of an end port its own, of a switch port those that it checks packets by.
+    pub keys: KeyTable,
+    /// Its P_Key table fits the end port behind it, so that it may check packets by it.
+    pub checks_keys: bool,
     /// Blocks of VLArbitrationTable that this SM has written.
     pub vl_arbitration: Vec<(u8, [u8; 64])>,
     /// Why it is left out of the subnet, if it is.
@@ -110,6 +115,8 @@ impl Default for Port {
             unproven: false,
             fdr10: false,
             restarts: 0,
+            keys: KeyTable::default(),
+            checks_keys: false,
             vl_arbitration: Vec::new(),
             quarantine: None,
         }
@@ -189,7 +196,10 @@ impl Node {
         self.sl_to_vl.clear();
         self.left_lanes = LeftLanes::Unknown;
         self.lanes_checked = None;
-        self.ports.iter_mut().for_each(|p| p.vl_arbitration.clear());
+        for port in &mut self.ports {
+            port.vl_arbitration.clear();
+            port.keys.forget();
+        }
     }
 
     /// Whether it is a switch.

@@ -3,6 +3,7 @@
 //! Each kind says which nodes can have a match, so that a query by LID or GUID looks at one node and never at all of them; then
 //! every component is compared as bits ([`Template`]). Who may see a record is decided before it is compared (rule 7.9).
 
+mod keys;
 mod lanes;
 mod links;
 mod nodes;
@@ -69,6 +70,7 @@ pub fn answer(view: &View, request: &Request<'_>) -> Option<Reply> {
         id::LINK => links::answer(&search),
         id::SL_TO_VL => lanes::maps(&search),
         id::VL_ARBITRATION => lanes::arbitrations(&search),
+        id::PKEY_TABLE => keys::answer(&search),
         id::SM_INFO => managers(&search),
         _ => return None,
     })

@@ -172,6 +172,8 @@ fn port_view(node: &Node, port: &Port, num: PortNum, at: u32) -> PortView {
         node: at,
         mtu: mtu(&info, own),
         rate_rank: rate_rank(port, own),
+        keys: port.keys.clone(),
+        checks_keys: port.checks_keys,
         vl_arbitration: port.vl_arbitration.clone(),
         peer: PortIdx::NONE,
     }

@@ -21,6 +21,7 @@ use super::keys::Keys;
 use super::message::base;
 use crate::plan::lanes::MapAt;
 use crate::plan::multicast::Blocks;
+use crate::subnet::keys::KeyTable;
 
 /// An end port of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,6 +104,10 @@ pub struct PortView {
     pub mtu: MtuCode,
     /// Place of its rate among all rates, slowest first.
     pub rate_rank: u8,
+    /// Its P_Key table, as far as it is known.
+    pub keys: KeyTable,
+    /// A switch port that checks the P_Keys of packets.
+    pub checks_keys: bool,
     /// Blocks of VLArbitrationTable that are known.
     pub vl_arbitration: Vec<(u8, [u8; 64])>,
     /// The port at the other end of the cable.

@@ -1,0 +1,328 @@
+//! Partitions in the configuration: where they come from, and those that are written in the file itself.
+//!
+//! A file in OpenSM's form and `[[partition]]` do not go together: nobody could tell which entry goes over which.
+
+use core::fmt;
+use std::path::{Path, PathBuf};
+
+use ferrosm_core::plan::partitions::{Enforcement, Partition, Partitions};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::error::ConfigError;
+use super::raw::RawConfig;
+use crate::side_files::partitions as grammar;
+
+/// `[partitions]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PartitionRules {
+    /// partitions.conf; empty for none.
+    pub file: String,
+    /// What switches check.
+    pub enforce: Enforce,
+    /// `both` gives a port the full and the limited key.
+    pub allow_both_pkeys: bool,
+}
+
+/// What switch ports that face channel adapters and routers check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Enforce {
+    /// Packets in both directions.
+    #[default]
+    Both,
+    /// What the end port sends.
+    In,
+    /// What the end port gets.
+    Out,
+    /// Nothing.
+    Off,
+}
+
+impl From<Enforce> for Enforcement {
+    fn from(of: Enforce) -> Self {
+        match of {
+            Enforce::Both => Self::Both,
+            Enforce::In => Self::In,
+            Enforce::Out => Self::Out,
+            Enforce::Off => Self::Off,
+        }
+    }
+}
+
+/// `[[partition]]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PartitionEntry {
+    /// For people.
+    pub name: String,
+    /// The P_Key; its low 15 bits count.
+    pub pkey: Word,
+    /// Its key goes to index 0 of every member's table.
+    #[serde(default)]
+    pub index0: bool,
+    /// It has the IPv4 broadcast group of IPoIB.
+    #[serde(default)]
+    pub ipoib: bool,
+    /// Of its groups: `mtu`, `rate`, `scope`, `sl`, `q-key`, `tclass`, `flow-label`, as in partitions.conf.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+    /// Of members that do not say: full, limited or both.
+    #[serde(default = "limited")]
+    pub default_membership: String,
+    /// Port GUIDs, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, each perhaps with `=full`, `=limited` or `=both`.
+    #[serde(default)]
+    pub members: Vec<String>,
+    /// MGIDs of groups, each perhaps with flags behind commas.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
+}
+
+fn limited() -> String {
+    "limited".to_owned()
+}
+
+/// A number or a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word(pub String);
+
+impl Serialize for Word {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl serde::de::Visitor<'_> for V {
+            type Value = Word;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, such as 0x8001 or \"0x8001\"")
+            }
+            fn visit_str<E>(self, v: &str) -> Result<Word, E> {
+                Ok(Word(v.to_owned()))
+            }
+            fn visit_i64<E>(self, v: i64) -> Result<Word, E> {
+                Ok(Word(v.to_string()))
+            }
+        }
+        d.deserialize_any(V)
+    }
+}
+
+/// Partitions as they were said, and remarks on what was likely not meant.
+pub(super) type Read = (Partitions, Vec<ConfigError>);
+
+/// Reads the partitions of a configuration; the name of their file counts from the directory `beside`.
+pub(super) fn read(
+    raw: &RawConfig,
+    path: Option<&Path>,
+    beside: &Path,
+) -> Result<Read, Vec<ConfigError>> {
+    let rules = &raw.partitions;
+    let file = (!rules.file.is_empty()).then(|| beside.join(&rules.file));
+    let of_config = |what: String| {
+        vec![ConfigError {
+            file: path.map(Path::to_owned),
+            at: None,
+            what,
+        }]
+    };
+    let (list, remarks) = match (&file, &raw.partition[..]) {
+        (None, []) => return Ok((Partitions::default(), Vec::new())),
+        (Some(_), [_, ..]) => {
+            return Err(of_config(
+                "partitions.file and [[partition]]: only one of them can say which partitions there are"
+                    .to_owned(),
+            ));
+        }
+        (Some(file), []) => from_file(file)?,
+        (None, entries) => {
+            let mut list = Vec::new();
+            let mut wrong = Vec::new();
+            for (i, entry) in entries.iter().enumerate() {
+                match entry.partition() {
+                    Ok(partition) => list.push(partition),
+                    Err(errors) => wrong.extend(errors.into_iter().flat_map(|what| {
+                        of_config(format!("[[partition]] {} ({}): {what}", i + 1, entry.name))
+                    })),
+                }
+            }
+            if !wrong.is_empty() {
+                return Err(wrong);
+            }
+            (list, Vec::new())
+        }
+    };
+    let partitions = Partitions::new(list, rules.enforce.into(), rules.allow_both_pkeys);
+    match partitions {
+        Ok(partitions) => Ok((partitions, remarks)),
+        Err(e) => Err(vec![ConfigError {
+            file: file.or_else(|| path.map(Path::to_owned)),
+            at: None,
+            what: e.to_string(),
+        }]),
+    }
+}
+
+fn from_file(file: &Path) -> Result<(Vec<Partition>, Vec<ConfigError>), Vec<ConfigError>> {
+    let error = |at, what| ConfigError {
+        file: Some(PathBuf::from(file)),
+        at,
+        what,
+    };
+    let bytes =
+        std::fs::read(file).map_err(|e| vec![error(None, format!("cannot read it: {e}"))])?;
+    let all = |list: Vec<crate::side_files::Wrong>| {
+        let told = list.into_iter().map(|w| error(w.at, w.what));
+        told.collect::<Vec<_>>()
+    };
+    match grammar::parse(&String::from_utf8_lossy(&bytes)) {
+        Ok(parsed) => Ok((parsed.partitions, all(parsed.remarks))),
+        Err(wrong) => Err(all(wrong)),
+    }
+}
+
+impl PartitionEntry {
+    /// Says the same in OpenSM's grammar, and reads that: one grammar, one set of checks. What OpenSM would be lenient about is an
+    /// error here.
+    fn partition(&self) -> Result<Partition, Vec<String>> {
+        let reserved = [',', ':', ';', '#', '=', '\n', '\r'];
+        let mut wrong = Vec::new();
+        let mut check = |what: &str, word: &str, allowed: &[char]| {
+            if word.contains(|c| reserved.contains(&c) && !allowed.contains(&c)) {
+                wrong.push(format!(
+                    "{what}: `{word}` has a character that it cannot have"
+                ));
+            }
+        };
+        check("name", &self.name, &[]);
+        check("pkey", &self.pkey.0, &[]);
+        check("default-membership", &self.default_membership, &[]);
+        self.flags.iter().for_each(|f| check("flags", f, &['=']));
+        self.members
+            .iter()
+            .for_each(|m| check("members", m, &['=']));
+        self.groups
+            .iter()
+            .for_each(|g| check("groups", g, &['=', ',', ':']));
+        if self.name.is_empty() {
+            wrong.push("name: it needs one".to_owned());
+        }
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let mut text = format!("{}={}", self.name, self.pkey.0);
+        for (yes, flag) in [(self.index0, "indx0"), (self.ipoib, "ipoib")] {
+            if yes {
+                text.push_str(&format!(",{flag}"));
+            }
+        }
+        for flag in &self.flags {
+            text.push_str(&format!(",{flag}"));
+        }
+        text.push_str(&format!(",defmember={}:\n", self.default_membership));
+        for member in &self.members {
+            text.push_str(&format!("{member},\n"));
+        }
+        for group in &self.groups {
+            text.push_str(&format!("mgid={group},\n"));
+        }
+        let parsed = grammar::parse(&text).map_err(whats)?;
+        if !parsed.remarks.is_empty() {
+            return Err(whats(parsed.remarks));
+        }
+        let mut partitions = parsed.partitions;
+        match (partitions.pop(), partitions.is_empty()) {
+            (Some(partition), true) => Ok(partition),
+            (Some(_) | None, _) => Err(vec!["it does not say one partition".to_owned()]),
+        }
+    }
+}
+
+fn whats(list: Vec<crate::side_files::Wrong>) -> Vec<String> {
+    list.into_iter().map(|w| w.what).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_core::plan::partitions::{Membership, Who};
+    use ferrosm_mad::ids::PortGuid;
+
+    use super::*;
+    use crate::config::{ConfigErrors, Settings, Source, effective};
+    use crate::testing::TempDir;
+
+    fn settle(dir: &TempDir, text: &str) -> Result<Settings, ConfigErrors> {
+        let path = dir.path().join("f.toml");
+        Source::parse(&path, text.to_owned())?.settle(|_| {})
+    }
+
+    const TOML: &str = "[partitions]\nenforce = \"out\"\nallow-both-pkeys = true\n\
+        [[partition]]\nname = \"Storage\"\npkey = 0x8040\nipoib = true\nflags = [\"mtu=4096\", \"rate=400G\"]\n\
+        default-membership = \"full\"\nmembers = [\"0x1\", \"ALL_SWITCHES=both\"]\ngroups = [\"ff12:1234::1,scope=5\"]\n\
+        [[partition]]\nname = \"Tests\"\npkey = \"0x51\"\nindex0 = true\n";
+
+    /// The same partitions in TOML and in OpenSM's grammar.
+    #[test]
+    fn both_forms_say_the_same() {
+        let dir = TempDir::new("config-partitions");
+        let conf = "Storage=0x40,ipoib,mtu=5,rate=400G,defmember=full:0x1,ALL_SWITCHES=both,mgid=ff12:1234::1,scope=5\n;\
+            Tests=0x51,indx0:;";
+        std::fs::write(dir.path().join("p.conf"), conf).unwrap();
+        let in_toml = settle(&dir, TOML).unwrap();
+        let text = "[partitions]\nfile = \"p.conf\"\nenforce = \"out\"\nallow-both-pkeys = true\n";
+        let in_file = settle(&dir, text).unwrap();
+        assert_eq!(in_toml.sm.partitions, in_file.sm.partitions);
+        let list = in_toml.sm.partitions.list();
+        let full = (Who::Port(PortGuid(1)), Membership::Full);
+        assert_eq!(list[0].members[0], full);
+        assert!(list[1].index0 && in_toml.remarks.is_empty());
+        assert_eq!(in_toml.sm.partitions.enforcement(), Enforcement::Out);
+        // What is in force reads back.
+        let again = settle(&dir, &effective(&in_toml.raw)).unwrap();
+        assert_eq!(again.sm.partitions, in_toml.sm.partitions);
+    }
+
+    #[test]
+    fn errors_name_their_file_or_their_partition() {
+        let dir = TempDir::new("config-partitions-bad");
+        std::fs::write(dir.path().join("bad"), "a=1:x;\nb:ALL;\nc=y:ALL;").unwrap();
+        std::fs::write(dir.path().join("warned"), "a=1:ALL=f;\n").unwrap();
+        let told = |text: &str| settle(&dir, text).unwrap_err().to_string();
+        let bad = told("[partitions]\nfile = \"bad\"\n");
+        assert_eq!(bad.lines().count(), 2, "{bad}");
+        assert!(bad.contains("bad:1:5: `x` is no port GUID"), "{bad}");
+        assert!(told("[partitions]\nfile = \"none\"\n").contains("none: cannot read it"));
+        let both = told(&format!(
+            "{}\n",
+            TOML.replace("enforce", "file = \"warned\"\nenforce")
+        ));
+        assert!(both.contains("only one of them"), "{both}");
+        let entry = told("[[partition]]\nname = \"a\"\npkey = 0x8000\n");
+        assert!(
+            entry.contains("[[partition]] 1 (a): `32768` is no P_Key"),
+            "{entry}"
+        );
+        let lenient = told("[[partition]]\nname = \"a\"\npkey = 1\nmembers = [\"A\"]\n");
+        assert!(lenient.contains("`A` is taken for `ALL`"), "{lenient}");
+        let strange = told("[[partition]]\nname = \"a:b;\"\npkey = 1\n");
+        assert!(
+            strange.contains("name: `a:b;` has a character"),
+            "{strange}"
+        );
+        let twice =
+            "[[partition]]\nname = \"a\"\npkey = 1\n[[partition]]\nname = \"b\"\npkey = 0x8001\n";
+        assert!(told(twice).contains("same P_Key 0x0001"));
+        let warned = settle(&dir, "[partitions]\nfile = \"warned\"\n").unwrap();
+        assert_eq!(warned.remarks.len(), 1);
+        assert_eq!(warned.remarks[0].at, Some((1, 9)));
+    }
+
+    #[test]
+    fn none_are_configured_by_default() {
+        let dir = TempDir::new("config-partitions-none");
+        assert!(!settle(&dir, "").unwrap().sm.partitions.is_configured());
+    }
+}

@@ -1,0 +1,145 @@
+//! Pieces of a text without its comments, and where they stand.
+
+use crate::side_files::Wrong;
+
+/// A text in which comments are blanks, byte for byte, so that places stay what they are.
+#[derive(Debug)]
+pub(super) struct Text {
+    plain: String,
+}
+
+impl Text {
+    /// A `#` begins a comment anywhere, up to the end of its line.
+    pub(super) fn new(text: &str) -> Self {
+        let mut plain = String::with_capacity(text.len());
+        let mut comment = false;
+        for c in text.chars() {
+            comment = c != '\n' && (comment || c == '#');
+            // As many characters as there were: columns count characters.
+            plain.push(if comment || c == '\r' { ' ' } else { c });
+        }
+        Self { plain }
+    }
+
+    /// What is between separators.
+    pub(super) fn pieces(&self, separator: char) -> impl Iterator<Item = Piece<'_>> {
+        Piece {
+            all: &self.plain,
+            from: 0,
+            to: self.plain.len(),
+        }
+        .into_pieces(separator)
+    }
+}
+
+/// A part of a text.
+#[derive(Debug, Clone)]
+pub(super) struct Piece<'a> {
+    all: &'a str,
+    from: usize,
+    to: usize,
+}
+
+impl<'a> Piece<'a> {
+    fn raw(&self) -> &'a str {
+        &self.all[self.from..self.to]
+    }
+
+    fn part(&self, from: usize, to: usize) -> Self {
+        Self {
+            all: self.all,
+            from: self.from + from,
+            to: self.from + to,
+        }
+    }
+
+    /// Without blanks around it.
+    pub(super) fn text(&self) -> &'a str {
+        self.raw().trim()
+    }
+
+    pub(super) fn is_blank(&self) -> bool {
+        self.text().is_empty()
+    }
+
+    /// Nothing, at the same place.
+    pub(super) fn none(&self) -> Self {
+        self.part(0, 0)
+    }
+
+    /// Where the first word begins.
+    fn begin(&self) -> usize {
+        self.from + (self.raw().len() - self.raw().trim_start().len())
+    }
+
+    /// Whether a line ends within it.
+    pub(super) fn spans_lines(&self) -> bool {
+        self.text().contains('\n')
+    }
+
+    /// Whether it begins on the line on which another ends.
+    pub(super) fn begins_on_line_of(&self, other: &Self) -> bool {
+        let between = self.all.get(other.begin()..self.from).unwrap_or_default();
+        !between.contains('\n')
+    }
+
+    fn into_pieces(self, separator: char) -> impl Iterator<Item = Piece<'a>> {
+        let mut at = 0;
+        self.raw().split(separator).map(move |part| {
+            let from = at;
+            at += part.len() + separator.len_utf8();
+            self.part(from, from + part.len())
+        })
+    }
+
+    /// What is between separators.
+    pub(super) fn pieces(&self, separator: char) -> impl Iterator<Item = Piece<'a>> + use<'a> {
+        self.clone().into_pieces(separator)
+    }
+
+    /// What is before and after the first separator.
+    pub(super) fn split_once(&self, separator: char) -> Option<(Self, Self)> {
+        let raw = self.raw();
+        let at = raw.find(separator)?;
+        let after = at + separator.len_utf8();
+        Some((self.part(0, at), self.part(after, raw.len())))
+    }
+
+    /// The first of several items, and the others.
+    pub(super) fn split_item(&self) -> (Self, Option<Self>) {
+        match self.split_once(',') {
+            // The GID of a group ends where its line does, even if no comma follows.
+            Some((item, rest)) => (item, Some(rest)),
+            None => (self.clone(), None),
+        }
+    }
+
+    /// What is left of the first line, and the lines behind it.
+    pub(super) fn split_line(&self) -> (Self, Option<Self>) {
+        match self.split_once('\n') {
+            Some((line, rest)) => (line, Some(rest)),
+            None => (self.clone(), None),
+        }
+    }
+
+    /// `name` or `name=value`.
+    pub(super) fn name_and_value(&self) -> (Self, Option<Self>) {
+        match self.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (self.clone(), None),
+        }
+    }
+
+    /// Something to say about it, with its line and column.
+    pub(super) fn wrong(&self, what: impl Into<String>) -> Wrong {
+        let before = &self.all[..self.begin()];
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        Wrong {
+            at: Some((
+                before.matches('\n').count() + 1,
+                before[line_start..].chars().count() + 1,
+            )),
+            what: what.into(),
+        }
+    }
+}

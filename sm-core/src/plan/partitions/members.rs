@@ -1,0 +1,294 @@
+//! Which keys a port is to have.
+
+use ferrosm_mad::attr::NodeType;
+use ferrosm_mad::ids::{PKey, PortGuid};
+use rustc_hash::FxHashMap;
+
+use super::{DEFAULT_PARTITION, FULL, Membership, Partition, Partitions, Who};
+
+/// What of an end port decides on its partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndPortFacts {
+    /// Its GUID.
+    pub guid: PortGuid,
+    /// Of its node.
+    pub node_type: NodeType,
+    /// The subnet manager uses it.
+    pub own: bool,
+}
+
+/// The keys that a port is to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedKeys {
+    /// The most important first: what belongs at index 0, then the default partition's, then by number.
+    pub keys: Vec<PKey>,
+    /// The first goes to index 0 even if another is there.
+    pub force_first: bool,
+}
+
+/// An entry of a partition's list: its place in the list, and what it says.
+type Entry = (usize, Membership);
+
+/// The lists of all partitions, so that a port's memberships are found without looking at other ports'.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Rules {
+    /// By partition: the last entry that means a port because of what it is.
+    kinds: Vec<Kinds>,
+    /// By GUID: the partition and the last entry that names the port.
+    ports: FxHashMap<PortGuid, Vec<(usize, Entry)>>,
+    /// Partitions that have members by kind.
+    common: Vec<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Kinds {
+    all: Option<Entry>,
+    cas: Option<Entry>,
+    switches: Option<Entry>,
+    routers: Option<Entry>,
+    own: Option<Entry>,
+}
+
+impl Rules {
+    pub(super) fn new(list: &[Partition]) -> Self {
+        let mut rules = Self::default();
+        for (at, partition) in list.iter().enumerate() {
+            let mut kinds = Kinds::default();
+            for (order, (who, membership)) in partition.members.iter().enumerate() {
+                let entry = (order, *membership);
+                match who {
+                    Who::All => kinds.all = Some(entry),
+                    Who::AllCas => kinds.cas = Some(entry),
+                    Who::AllSwitches => kinds.switches = Some(entry),
+                    Who::AllRouters => kinds.routers = Some(entry),
+                    Who::Own => kinds.own = Some(entry),
+                    Who::Port(guid) => {
+                        let named = rules.ports.entry(*guid).or_default();
+                        named.retain(|(partition, _)| *partition != at);
+                        named.push((at, entry));
+                    }
+                }
+            }
+            if kinds != Kinds::default() {
+                rules.common.push(at);
+            }
+            rules.kinds.push(kinds);
+        }
+        rules
+    }
+
+    /// Partitions of a port, ascending, and what the last entry that means it says.
+    fn memberships(&self, port: &EndPortFacts) -> Vec<(usize, Membership)> {
+        let named: &[(usize, Entry)] = self.ports.get(&port.guid).map_or(&[], Vec::as_slice);
+        let mut found: Vec<(usize, Entry)> = named.to_vec();
+        for &at in &self.common {
+            let kinds = self.kinds[at];
+            let of_node = match port.node_type {
+                NodeType::Ca => kinds.cas,
+                NodeType::Switch => kinds.switches,
+                NodeType::Router => kinds.routers,
+                _ => None,
+            };
+            let own = kinds.own.filter(|_| port.own);
+            let entries = [kinds.all, of_node, own].into_iter().flatten();
+            found.extend(entries.map(|entry| (at, entry)));
+        }
+        // The last entry of each partition decides.
+        found.sort_unstable_by_key(|(at, (order, _))| (*at, core::cmp::Reverse(*order)));
+        found.dedup_by_key(|(at, _)| *at);
+        found
+            .into_iter()
+            .map(|(at, (_, membership))| (at, membership))
+            .collect()
+    }
+}
+
+impl Partitions {
+    /// The keys that an end port is to have; never none, because all are in the default partition.
+    #[must_use]
+    pub fn wanted(&self, port: &EndPortFacts) -> WantedKeys {
+        let mut ranked: Vec<(u8, PKey)> = Vec::new();
+        let mut forced = false;
+        for (at, membership) in self.rules.memberships(port) {
+            let partition = &self.list[at];
+            let first = partition.index0 && !forced;
+            forced |= first;
+            let rank = match (first, partition.number) {
+                (true, _) => 0,
+                (false, DEFAULT_PARTITION) => 1,
+                (false, _) => 2,
+            };
+            let (full, limited) = (PKey(partition.number | FULL), PKey(partition.number));
+            match membership {
+                Membership::Limited => ranked.push((rank, limited)),
+                Membership::Full => ranked.push((rank, full)),
+                Membership::Both => {
+                    ranked.push((rank, full));
+                    if self.allow_both {
+                        // The second key of a partition is as important as those of others.
+                        ranked.push((rank.max(2), limited));
+                    }
+                }
+            }
+        }
+        ranked.sort_by_key(|(rank, key)| (*rank, super::partition_of(*key), key.0 & FULL == 0));
+        WantedKeys {
+            keys: ranked.into_iter().map(|(_, key)| key).collect(),
+            force_first: forced,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Enforcement;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn facts(guid: u64, node_type: NodeType, own: bool) -> EndPortFacts {
+        EndPortFacts {
+            guid: PortGuid(guid),
+            node_type,
+            own,
+        }
+    }
+
+    fn of(list: &[(u16, &[(Who, Membership)])], allow_both: bool) -> Partitions {
+        let list = list.iter().map(|(number, members)| Partition {
+            name: format!("p{number}"),
+            number: *number,
+            members: members.to_vec(),
+            ..Partition::default()
+        });
+        Partitions::new(list.collect(), Enforcement::Both, allow_both).unwrap()
+    }
+
+    fn keys(all: &Partitions, port: &EndPortFacts) -> Vec<u16> {
+        all.wanted(port).keys.iter().map(|k| k.0).collect()
+    }
+
+    #[test]
+    fn without_configuration_all_are_full_members_of_the_default_partition() {
+        for node_type in [NodeType::Ca, NodeType::Switch, NodeType::Router] {
+            let port = facts(1, node_type, false);
+            assert_eq!(keys(&Partitions::default(), &port), [0xFFFF]);
+        }
+    }
+
+    #[test]
+    fn with_configuration_all_are_limited_but_the_managers_own() {
+        let all = of(&[(5, &[(Who::Port(PortGuid(1)), Membership::Full)])], false);
+        assert_eq!(keys(&all, &facts(1, NodeType::Ca, false)), [0x7FFF, 0x8005]);
+        assert_eq!(keys(&all, &facts(2, NodeType::Ca, false)), [0x7FFF]);
+        assert_eq!(keys(&all, &facts(2, NodeType::Ca, true)), [0xFFFF]);
+    }
+
+    /// `Default=0x7fff : ALL=limited, SELF=limited` takes nothing from the subnet manager.
+    #[test]
+    fn the_managers_own_port_stays_a_full_member() {
+        let said = [
+            (Who::All, Membership::Limited),
+            (Who::Own, Membership::Limited),
+            (Who::Port(PortGuid(2)), Membership::Limited),
+        ];
+        let all = of(&[(0x7FFF, &said)], false);
+        assert_eq!(keys(&all, &facts(2, NodeType::Ca, true)), [0xFFFF]);
+        assert_eq!(keys(&all, &facts(3, NodeType::Ca, false)), [0x7FFF]);
+    }
+
+    #[test]
+    fn later_entries_go_over_earlier_ones() {
+        let port = Who::Port(PortGuid(1));
+        let (full, limited) = (Membership::Full, Membership::Limited);
+        for (members, wanted) in [
+            ([(port, full), (Who::All, limited)], 5),
+            ([(Who::All, limited), (port, full)], 0x8005),
+            ([(Who::AllCas, full), (Who::All, limited)], 5),
+            ([(Who::AllSwitches, full), (Who::All, limited)], 5),
+            ([(port, full), (port, limited)], 5),
+        ] {
+            let all = of(&[(5, &members)], false);
+            let has = keys(&all, &facts(1, NodeType::Ca, false));
+            assert_eq!(has, [0x7FFF, wanted], "{members:?}");
+        }
+    }
+
+    #[test]
+    fn both_keys_only_where_allowed() {
+        let members: &[_] = &[(Who::All, Membership::Both)];
+        let port = facts(1, NodeType::Ca, false);
+        assert_eq!(keys(&of(&[(5, members)], false), &port), [0x7FFF, 0x8005]);
+        assert_eq!(keys(&of(&[(5, members)], true), &port), [0x7FFF, 0x8005, 5]);
+    }
+
+    #[test]
+    fn index_0_is_the_flagged_partitions() {
+        let flagged = Partition {
+            name: "a".to_owned(),
+            number: 9,
+            index0: true,
+            members: vec![(Who::AllCas, Membership::Full)],
+            ..Partition::default()
+        };
+        let all = Partitions::new(vec![flagged], Enforcement::Both, false).unwrap();
+        let ca = all.wanted(&facts(1, NodeType::Ca, false));
+        assert!(ca.force_first && ca.keys[0] == PKey(0x8009));
+        let switch = all.wanted(&facts(2, NodeType::Switch, false));
+        assert!(!switch.force_first && switch.keys == [PKey(0x7FFF)]);
+    }
+
+    fn who() -> impl Strategy<Value = Who> {
+        prop_oneof![
+            (1..4u64).prop_map(|g| Who::Port(PortGuid(g))),
+            Just(Who::All),
+            Just(Who::AllCas),
+            Just(Who::AllSwitches),
+            Just(Who::AllRouters),
+            Just(Who::Own),
+        ]
+    }
+
+    fn membership() -> impl Strategy<Value = Membership> {
+        prop::sample::select(&[Membership::Limited, Membership::Full, Membership::Both][..])
+    }
+
+    proptest! {
+        /// As reading each list from its end says.
+        #[test]
+        fn the_last_entry_that_means_a_port_decides(
+            lists in prop::collection::vec(prop::collection::vec((who(), membership()), 0..6), 1..4),
+            guid in 1..4u64,
+            kind in prop::sample::select(&[NodeType::Ca, NodeType::Switch, NodeType::Router][..]),
+            own in any::<bool>(),
+        ) {
+            let port = facts(guid, kind, own);
+            let list = lists.iter().zip(1u16..).map(|(members, number)| Partition {
+                number,
+                members: members.clone(),
+                ..Partition::default()
+            });
+            let all = Partitions::new(list.collect(), Enforcement::Both, true).unwrap();
+            let means = |who: &Who| match who {
+                Who::Port(g) => *g == port.guid,
+                Who::All => true,
+                Who::AllCas => kind == NodeType::Ca,
+                Who::AllSwitches => kind == NodeType::Switch,
+                Who::AllRouters => kind == NodeType::Router,
+                Who::Own => own,
+            };
+            let mut expected = vec![if own { 0xFFFF } else { 0x7FFF }];
+            for (members, number) in lists.iter().zip(1u16..) {
+                match members.iter().rev().find(|(who, _)| means(who)).map(|(_, m)| m) {
+                    None => {}
+                    Some(Membership::Limited) => expected.push(number),
+                    Some(Membership::Full) => expected.push(number | FULL),
+                    Some(Membership::Both) => expected.extend([number | FULL, number]),
+                }
+            }
+            let mut has = keys(&all, &port);
+            has.sort_unstable();
+            expected.sort_unstable();
+            prop_assert_eq!(has, expected);
+        }
+    }
+}
