@@ -11,17 +11,21 @@
 //! | `paths` | which dependencies a path has |
 //! | `split` | pairs of switches to lanes |
 //! | `tree` | a multicast tree beside them |
+//! | `polish` | routes off busy cables, lanes as they are |
+//! | `rest` | one lane where end ports alone need no more |
 //! | `plan` | several ways to route, and which is taken |
 
 mod lane;
 mod orders;
 mod paths;
 mod plan;
+mod polish;
+mod rest;
 mod split;
 mod tree;
 mod wires;
 
 pub(crate) use lane::Lane;
 pub(crate) use orders::{Orders, Rest};
-pub(crate) use plan::{Aim, route};
+pub(crate) use plan::{Aim, Single, route, single};
 pub(crate) use wires::Wires;

@@ -48,6 +48,18 @@ impl Orders {
         Self { up }
     }
 
+    /// One order alone: the switches from the top. The others are kept by every path.
+    pub(crate) fn single(graph: &Graph, wires: &Wires, order: &[usize]) -> Self {
+        let mut place = vec![0; graph.len()];
+        for (i, &v) in order.iter().enumerate() {
+            place[v] = i;
+        }
+        let climbs = |x: usize| place[wires.head[x] as usize] < place[wires.tail[x] as usize];
+        Self {
+            up: (0..wires.len()).map(|x| u8::from(climbs(x))).collect(),
+        }
+    }
+
     /// What is known of a path that begins with this channel, from what is known of its rest.
     #[inline(always)]
     pub(crate) fn before(&self, x: u32, (kept, climbs): Rest) -> Rest {

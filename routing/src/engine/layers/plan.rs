@@ -4,32 +4,43 @@
 //! shared out to lanes, and of those that the lanes at hand are enough for, the best by the engine's aim is taken.
 //! Lanes that answers can use too (both directions of a pair together) come before any that they cannot.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::super::graph::Graph;
 use super::super::legs::{Cell, CellOverflow, Legs};
-use super::super::order::{Closeness, Strategy};
+use super::super::order::{Closeness, Strategy, by_levels};
 use super::super::sssp::{Spread, Taste, Ways, weigh};
-use super::super::{Request, RouteError, Routing, Trees};
+use super::super::{Previous, Request, RouteError, Routing, Trees};
 use super::lane::Lane;
 use super::orders::Orders;
 use super::paths::Paths;
-use super::split::{Directions, Split, pairs, split};
+use super::polish::{Bounds, Polish};
+use super::rest::one_lane;
+use super::split::{Directions, Pair, Split, pairs, renew, split};
 use super::tree;
 use super::wires::Wires;
 use crate::lanes::{Lanes, PathSl};
+use crate::structure::tree::tree_in;
+use ferrosm_mad::ids::PortNum;
 
 /// What an engine prefers where it has the choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Aim {
     /// The lowest load of the busiest channel; fewer lanes where that costs no more than an eighth.
     Balance,
-    /// The fewest lanes, unless the load of the busiest channel is four times what it could be.
+    /// The fewest lanes, unless the load of the busiest channel is half as much again as it could be.
     FewLanes,
 }
 
 /// Above so many table entries not every taste is tried, but only until one serves.
 const THOROUGH_ENTRIES: usize = 2_000_000;
+
+/// Up to so many pairs of switches are shared out in several orders, of which the one with the fewest lanes is taken.
+const SHUFFLED_PAIRS: usize = 60_000;
+
+/// So many orders.
+const SHUFFLES: u64 = 8;
 
 /// Ways to make ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,20 +49,17 @@ enum Kind {
     FewTurns,
     FirstPort,
     Orders,
+    Tree,
 }
 
-const BALANCE: [(Kind, Spread); 4] = [
+const TASTES: [(Kind, Spread); 7] = [
     (Kind::Light, Spread::ByLid),
     (Kind::FewTurns, Spread::ByLid),
     (Kind::FewTurns, Spread::BySwitch),
     (Kind::Orders, Spread::ByLid),
-];
-const FEW_LANES: [(Kind, Spread); 5] = [
-    (Kind::FewTurns, Spread::BySwitch),
-    (Kind::Orders, Spread::BySwitch),
     (Kind::FirstPort, Spread::BySwitch),
-    (Kind::Orders, Spread::ByLid),
-    (Kind::FewTurns, Spread::ByLid),
+    (Kind::Orders, Spread::BySwitch),
+    (Kind::Tree, Spread::ByLid),
 ];
 
 /// Ways and their lanes, and what is needed to compare them.
@@ -60,9 +68,36 @@ struct Found {
     split: Split,
     directions: Directions,
     max_load: u64,
+    /// A spanning tree on the first lane.
+    up: Option<Vec<Option<PortNum>>>,
+    /// They are those that are installed, as far as these still can be.
+    kept: bool,
 }
 
-/// Routes by the tastes of `aim`, on no more lanes than there are.
+/// Ways that one lane is enough for, and the trees that go with them; or the lightest ways of all.
+pub(crate) enum Single {
+    Fits(Ways, Trees),
+    Not(Ways),
+}
+
+/// Routes on one lane, if that can be.
+pub(crate) fn single<C: Cell>(request: &Request<'_>, graph: &Graph, legs: &Legs<C>) -> Single {
+    let plan = Plan::new(request, graph, legs);
+    let Some((mut light, fresh, _)) = plan.ways(Kind::Light, Spread::ByLid) else {
+        return Single::Not(Ways::new(request.topo));
+    };
+    if let Some(trees) = plan.on_one_lane(&mut light, fresh) {
+        return Single::Fits(light, trees);
+    }
+    if let Some((mut ways, fresh, _)) = plan.ways(Kind::Tree, Spread::ByLid)
+        && let Some(trees) = plan.on_one_lane(&mut ways, fresh)
+    {
+        return Single::Fits(ways, trees);
+    }
+    Single::Not(light)
+}
+
+/// Routes by several tastes, on no more lanes than there are.
 pub(crate) fn route<C: Cell>(
     name: &'static str,
     request: &Request<'_>,
@@ -70,26 +105,31 @@ pub(crate) fn route<C: Cell>(
     aim: Aim,
 ) -> Result<Result<Routing, RouteError>, CellOverflow> {
     let legs = Legs::<C>::shortest(graph)?;
-    let plan = Plan {
-        request,
-        graph,
-        wires: Wires::new(graph),
-        legs,
-    };
-    // The best balance, if it needs no lanes.
-    let (light, _) = plan.ways(Kind::Light, Spread::ByLid);
-    let paths = Paths::new(request.topo, graph, &plan.wires, &light);
-    if let Some(mut lane) = Lane::of(&plan.wires, paths.all()) {
-        return Ok(Ok(plan.single(name, &light, &mut lane)));
+    if let Single::Fits(ways, trees) = single(request, graph, &legs) {
+        return Ok(Ok(Routing {
+            engine: name,
+            tables: ways.tables(request.topo, request.previous),
+            lanes: Lanes::single(),
+            order: None,
+            trees,
+            notes: vec!["one lane is free of credit loops as it is".to_owned()],
+        }));
     }
-    drop(light);
     let have = usize::from(request.lanes());
     let mut needed = usize::MAX;
+    // What is installed may need more lanes than new ways.
+    let nothing = Previous::none();
+    let anew = request.after(&nothing);
+    let installed = request.previous.lfts.iter().any(Option::is_some);
+    let requests = [Some(request), installed.then_some(&anew)];
     for directions in [Directions::Together, Directions::Apart] {
-        let (found, least) = plan.try_all(aim, directions, have);
-        needed = needed.min(least);
-        if let Some(found) = found {
-            return Ok(Ok(plan.finish(name, found)));
+        for request in requests.into_iter().flatten() {
+            let plan = Plan::new(request, graph, &legs);
+            let (found, least) = plan.try_all(aim, directions, have);
+            needed = needed.min(least);
+            if let Some(found) = found {
+                return Ok(Ok(plan.finish(name, found)));
+            }
         }
     }
     Ok(Err(RouteError::Lanes {
@@ -102,63 +142,114 @@ struct Plan<'a, C> {
     request: &'a Request<'a>,
     graph: &'a Graph,
     wires: Wires,
-    legs: Legs<C>,
+    legs: &'a Legs<C>,
 }
 
-impl<C: Cell> Plan<'_, C> {
-    fn ways(&self, kind: Kind, spread: Spread) -> (Ways, Option<Orders>) {
-        let orders =
-            (kind == Kind::Orders).then(|| Orders::new(self.graph, &self.legs, &self.wires));
+impl<'a, C: Cell> Plan<'a, C> {
+    fn new(request: &'a Request<'a>, graph: &'a Graph, legs: &'a Legs<C>) -> Self {
+        Self {
+            request,
+            graph,
+            wires: Wires::new(graph),
+            legs,
+        }
+    }
+
+    /// Ways of one taste, and whether nothing installed is kept in them; nothing if the taste is not for this fabric.
+    fn ways(&self, kind: Kind, spread: Spread) -> Option<(Ways, bool, Option<Orders>)> {
+        let (graph, wires) = (self.graph, &self.wires);
+        let orders = match kind {
+            Kind::Orders => Some(Orders::new(graph, self.legs, wires)),
+            Kind::Tree => {
+                let tree = tree_in(self.request.topo, graph, self.request.hints).ok()?;
+                Some(Orders::single(graph, wires, &by_levels(graph, &tree)))
+            }
+            Kind::Light | Kind::FewTurns | Kind::FirstPort => None,
+        };
         let taste = match (kind, &orders) {
             (Kind::FewTurns, _) => Taste::FewTurns,
             (Kind::FirstPort, _) => Taste::FirstPort,
-            (Kind::Orders, Some(orders)) => Taste::Orders(orders),
-            (Kind::Light | Kind::Orders, _) => Taste::Light,
+            (Kind::Orders | Kind::Tree, Some(orders)) => Taste::Orders(orders),
+            (Kind::Light | Kind::Orders | Kind::Tree, _) => Taste::Light,
         };
-        let ways = weigh(
-            self.request,
-            self.graph,
-            &self.legs,
-            &self.wires,
-            spread,
-            taste,
-        );
-        (ways, orders)
+        let (ways, fresh) = weigh(self.request, graph, self.legs, wires, spread, taste);
+        Some((ways, fresh, orders.filter(|_| kind == Kind::Orders)))
+    }
+
+    /// Puts everything on one lane, and balances new ways on it; gives the trees that go with them.
+    fn on_one_lane(&self, ways: &mut Ways, fresh: bool) -> Option<Trees> {
+        let (graph, wires, topo) = (self.graph, &self.wires, self.request.topo);
+        let whole = Lane::of(wires, Paths::new(topo, graph, wires, ways).all());
+        let (mut lane, up) = if let Some(mut lane) = whole {
+            let up = tree::grow(graph, wires, &mut lane, &self.order());
+            (lane, up)
+        } else {
+            let (lane, up) = one_lane(topo, graph, wires, ways, &self.order())?;
+            (lane, Some(up))
+        };
+        if fresh {
+            let mut bounds = Bounds {
+                lanes: std::slice::from_mut(&mut lane),
+                lane_of: &[],
+                tree: true,
+            };
+            Polish::new(self.request, graph, self.legs, wires, ways).work(
+                ways,
+                &mut bounds,
+                |_, _| {},
+            );
+        }
+        Some(up.map_or(Trees::Search, |up| Trees::Within { up, sl: 0 }))
     }
 
     /// The best of all tastes by the aim, and the fewest lanes that any needs.
     fn try_all(&self, aim: Aim, directions: Directions, have: usize) -> (Option<Found>, usize) {
         let entries = self.graph.len() * self.request.topo.destinations().len();
-        let tastes = match aim {
-            // The first that serves is taken unseen there: it has to be balanced.
-            Aim::FewLanes if entries <= THOROUGH_ENTRIES => FEW_LANES.as_slice(),
-            Aim::Balance | Aim::FewLanes => BALANCE.as_slice(),
-        };
         let (mut serve, mut least) = (Vec::<Found>::new(), usize::MAX);
-        for &(kind, spread) in tastes {
-            if entries > THOROUGH_ENTRIES && !serve.is_empty() {
+        for (kind, spread) in TASTES {
+            let enough = entries > THOROUGH_ENTRIES || serve.iter().any(|f| f.kept);
+            if enough && !serve.is_empty() {
                 break;
             }
-            let (ways, orders) = self.ways(kind, spread);
+            let Some((mut ways, fresh, orders)) = self.ways(kind, spread) else {
+                continue;
+            };
             let paths = Paths::new(self.request.topo, self.graph, &self.wires, &ways);
-            let all = pairs(&paths, &self.legs, directions);
-            let Some(split) = split(&paths, &all, directions, orders.as_ref()) else {
+            let all = pairs(&paths, self.legs, directions);
+            let Some(mut split) = self.shared_out(&paths, &all, directions, orders.as_ref(), fresh)
+            else {
                 continue;
             };
             least = least.min(split.lanes.len());
-            if split.lanes.len() <= have {
-                serve.push(Found {
-                    max_load: ways.max_load(self.request.topo, self.graph),
-                    ways,
-                    split,
-                    directions,
+            if split.lanes.len() > have {
+                continue;
+            }
+            let up = self.tree_within(&mut split, !fresh);
+            let mut polish = Polish::new(self.request, self.graph, self.legs, &self.wires, &ways);
+            if fresh {
+                let mut bounds = Bounds {
+                    lanes: &mut split.lanes,
+                    lane_of: &split.lane_of,
+                    tree: up.is_some(),
+                };
+                polish.work(&mut ways, &mut bounds, |ways, bounds| {
+                    let paths = Paths::new(self.request.topo, self.graph, &self.wires, ways);
+                    renew(bounds, &paths, &all, directions);
                 });
             }
+            serve.push(Found {
+                max_load: polish.max_load(),
+                ways,
+                split,
+                directions,
+                up,
+                kept: !fresh,
+            });
         }
         let lightest = serve.iter().map(|f| f.max_load).min().unwrap_or(0);
         let allowed = match aim {
             Aim::Balance => lightest + lightest / 8,
-            Aim::FewLanes => lightest * 4,
+            Aim::FewLanes => lightest + lightest / 2,
         };
         serve.retain(|f| f.max_load <= allowed);
         let best = serve
@@ -167,22 +258,70 @@ impl<C: Cell> Plan<'_, C> {
         (best, least)
     }
 
-    /// Switches from the centre outwards, for a tree.
-    fn order(&self) -> Vec<usize> {
-        Closeness::new(self.graph, &self.legs).order(self.graph, Strategy::CentreFirst, &[])
+    /// The pairs on lanes: those that they had, if ways are kept; the fewest of several orders of the pairs, if not.
+    fn shared_out(
+        &self,
+        paths: &Paths<'_>,
+        all: &[Pair],
+        directions: Directions,
+        orders: Option<&Orders>,
+        fresh: bool,
+    ) -> Option<Split> {
+        let last = self.request.previous.last.as_ref();
+        let old = last
+            .filter(|_| !fresh)
+            .and_then(|last| match &last.routing.lanes.path_sl {
+                PathSl::BySwitches(rows) if rows.len() == self.graph.len() => Some(rows.as_slice()),
+                PathSl::Uniform(_)
+                | PathSl::ByLid(_)
+                | PathSl::BySwitches(_)
+                | PathSl::BySwitchAndLid(_) => None,
+            });
+        let mut best = split(paths, all, directions, orders, old);
+        if !fresh || all.len() > SHUFFLED_PAIRS {
+            return best;
+        }
+        for seed in 1..SHUFFLES {
+            let mut shuffled = all.to_vec();
+            let rank = |v: u32| self.graph.lid_rank[v as usize] as u64;
+            shuffled.sort_by_cached_key(|&(a, b)| {
+                let hops = self.legs.cell(a as usize, b as usize).hops();
+                let mixed = (rank(a) << 32 | rank(b))
+                    .wrapping_add(seed << 20)
+                    .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                (Reverse(hops), mixed ^ mixed >> 29)
+            });
+            let found = split(paths, &shuffled, directions, orders, None);
+            if let Some(found) = found
+                && best
+                    .as_ref()
+                    .is_none_or(|b| found.lanes.len() < b.lanes.len())
+            {
+                best = Some(found);
+            }
+        }
+        best
     }
 
-    fn single(&self, name: &'static str, ways: &Ways, lane: &mut Lane) -> Routing {
-        let trees = tree::grow(self.graph, &self.wires, lane, &self.order())
-            .map_or(Trees::Search, |up| Trees::Within { up, sl: 0 });
-        Routing {
-            engine: name,
-            tables: ways.tables(self.request.topo, self.request.previous),
-            lanes: Lanes::single(),
-            order: None,
-            trees,
-            notes: vec!["one lane is free of credit loops as it is".to_owned()],
-        }
+    /// Switches from the centre outwards, for a tree.
+    fn order(&self) -> Vec<usize> {
+        Closeness::new(self.graph, self.legs).order(self.graph, Strategy::CentreFirst, &[])
+    }
+
+    /// A spanning tree beside the packets of one lane, which becomes the first.
+    fn tree_within(&self, split: &mut Split, kept: bool) -> Option<Vec<Option<PortNum>>> {
+        let order = self.order();
+        // The last lane has the fewest packets, and the most room for a tree. What is installed has one on the first.
+        let last_first = (0..split.lanes.len()).rev();
+        let mut lanes = kept.then_some(0).into_iter().chain(last_first);
+        let (lane, up) = lanes.find_map(|l| {
+            let mut with_tree = split.lanes[l].clone();
+            let up = tree::grow(self.graph, &self.wires, &mut with_tree, &order)?;
+            split.lanes[l] = with_tree;
+            Some((l, up))
+        })?;
+        split.make_first(lane);
+        Some(up)
     }
 
     fn finish(&self, name: &'static str, found: Found) -> Routing {
@@ -191,25 +330,15 @@ impl<C: Cell> Plan<'_, C> {
             ways,
             mut split,
             directions,
+            up,
+            kept,
             ..
         } = found;
         let paths = Paths::new(self.request.topo, self.graph, &self.wires, &ways);
-        let order = self.order();
-        // The last lane has the fewest packets, and the most room for a tree.
-        let tree = (0..split.lanes.len()).rev().find_map(|l| {
-            let mut with_tree = split.lanes[l].clone();
-            let up = tree::grow(self.graph, &self.wires, &mut with_tree, &order)?;
-            split.lanes[l] = with_tree;
-            Some((l, up))
-        });
-        let trees = match tree {
-            Some((lane, up)) => {
-                split.make_first(lane);
-                Trees::Within { up, sl: 0 }
-            }
-            None => Trees::Search,
-        };
-        split.balance(&paths, &pairs(&paths, &self.legs, directions));
+        let trees = up.map_or(Trees::Search, |up| Trees::Within { up, sl: 0 });
+        if !kept {
+            split.balance(&paths, &pairs(&paths, self.legs, directions));
+        }
         let vls = u8::try_from(split.lanes.len()).unwrap_or(u8::MAX);
         let rows = split.lane_of.chunks(n).map(Arc::from).collect();
         let mut notes = vec![format!("{vls} lanes are free of credit loops")];

@@ -6,10 +6,13 @@
 //! farthest first: their paths hold those of nearer pairs, which then find nearly all their dependencies there. Where
 //! paths keep to few orders of the switches, each lane begins with the pairs that keep to one of them.
 
+use std::sync::Arc;
+
 use super::super::legs::{Cell, Legs};
 use super::lane::{Dependency, Lane};
 use super::orders::Orders;
 use super::paths::Paths;
+use super::polish::Bounds;
 
 /// Whether both directions of a pair are on one lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,12 +66,14 @@ pub(crate) fn pairs<C: Cell>(
     by_distance.into_iter().rev().flatten().collect()
 }
 
-/// Shares pairs out to as many lanes as it takes; to no more than [`LANES_MAX`], or nothing comes of it.
+/// Shares pairs out to as many lanes as it takes; to no more than [`LANES_MAX`], or nothing comes of it. A pair stays on
+/// the lane that it has in `old`, by switch and switch, if it can.
 pub(crate) fn split(
     paths: &Paths<'_>,
     pairs: &[Pair],
     directions: Directions,
     orders: Option<&Orders>,
+    old: Option<&[Arc<[u8]>]>,
 ) -> Option<Split> {
     let n = paths.graph.len();
     let mut split = Split {
@@ -77,9 +82,10 @@ pub(crate) fn split(
         directions,
     };
     let mut wanted = Vec::new();
-    let rest = match orders {
-        Some(orders) => split.by_orders(paths, pairs, orders),
-        None => pairs.to_vec(),
+    let rest = match (old, orders) {
+        (Some(old), _) => split.as_before(paths, pairs, old),
+        (None, Some(orders)) => split.by_orders(paths, pairs, orders),
+        (None, None) => pairs.to_vec(),
     };
     for pair in rest {
         dependencies(paths, pair, directions, &mut wanted);
@@ -103,6 +109,32 @@ pub(crate) fn split(
     Some(split)
 }
 
+/// Makes the lanes anew, with the dependencies of the ways as they are now and no others.
+pub(crate) fn renew(
+    bounds: &mut Bounds<'_>,
+    paths: &Paths<'_>,
+    pairs: &[Pair],
+    directions: Directions,
+) {
+    let n = paths.graph.len();
+    let mut after = vec![vec![0u64; paths.wires.words_after()]; bounds.lanes.len()];
+    let mut wanted = Vec::new();
+    for &(a, b) in pairs {
+        dependencies(paths, (a, b), directions, &mut wanted);
+        let after = &mut after[usize::from(bounds.lane_of[a as usize * n + b as usize])];
+        for &(x, y) in &wanted {
+            let (word, bit) = paths.wires.bit_after(x, y);
+            after[word] |= bit;
+        }
+    }
+    let fixed = usize::from(bounds.tree);
+    for (lane, after) in bounds.lanes.iter_mut().zip(after).skip(fixed) {
+        if let Some(fresh) = Lane::of(paths.wires, after) {
+            *lane = fresh;
+        }
+    }
+}
+
 /// What the packets of a pair ask of a lane.
 fn dependencies(
     paths: &Paths<'_>,
@@ -124,6 +156,32 @@ impl Split {
         if self.directions == Directions::Together {
             self.lane_of[b as usize * n + a as usize] = lane;
         }
+    }
+
+    /// All pairs that can stay on their lanes; the rest is returned.
+    fn as_before(&mut self, paths: &Paths<'_>, pairs: &[Pair], old: &[Arc<[u8]>]) -> Vec<Pair> {
+        let n = paths.graph.len();
+        let lane_of =
+            |(a, b): Pair| usize::from(old[a as usize].get(b as usize).copied().unwrap_or(0));
+        let most = pairs.iter().map(|&p| lane_of(p)).max().unwrap_or(0);
+        self.lanes = (0..=most.min(LANES_MAX - 1))
+            .map(|_| Lane::new(paths.wires))
+            .collect();
+        let mut wanted = Vec::new();
+        let mut rest = pairs.to_vec();
+        rest.retain(|&pair| {
+            dependencies(paths, pair, self.directions, &mut wanted);
+            let lane = lane_of(pair);
+            let fits = self
+                .lanes
+                .get_mut(lane)
+                .is_some_and(|l| l.admit(paths.wires, &wanted));
+            if fits {
+                self.put(n, pair, lane);
+            }
+            !fits
+        });
+        rest
     }
 
     /// One lane for each order, the order that most pairs keep to first; then whatever else fits. The rest is returned.

@@ -9,7 +9,7 @@ pub(crate) use ways::Ways;
 pub(crate) use weigh::{Spread, Taste, weigh};
 
 use super::graph::Graph;
-use super::layers::Wires;
+use super::layers::{Single, single};
 use super::legs::{Cell, CellOverflow, Legs};
 use super::{Engine, Request, RouteError, Routing, Trees};
 use crate::lanes::Lanes;
@@ -34,20 +34,16 @@ impl Engine for Sssp {
 
 fn route_in<C: Cell>(request: &Request<'_>, graph: &Graph) -> Result<Routing, CellOverflow> {
     let legs = Legs::<C>::shortest(graph)?;
-    let ways = weigh(
-        request,
-        graph,
-        &legs,
-        &Wires::new(graph),
-        Spread::ByLid,
-        Taste::Light,
-    );
+    let (ways, trees) = match single(request, graph, &legs) {
+        Single::Fits(ways, trees) => (ways, trees),
+        Single::Not(ways) => (ways, Trees::Search),
+    };
     Ok(Routing {
         engine: "sssp",
         tables: ways.tables(request.topo, request.previous),
         lanes: Lanes::single(),
         order: None,
-        trees: Trees::Search,
+        trees,
         notes: Vec::new(),
     })
 }

@@ -10,9 +10,8 @@ use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
 use super::super::Previous;
-use super::super::graph::Graph;
 use crate::tables::{Lft, Tables};
-use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::topology::{Destination, Topology};
 
 /// Ports by LID and switch.
 #[derive(Debug)]
@@ -61,30 +60,6 @@ impl Ways {
     /// All columns.
     pub(crate) fn all(&self) -> impl Iterator<Item = &[u8]> {
         self.ports.chunks_exact(self.n.max(1))
-    }
-
-    /// Routes between end ports over the busiest cable.
-    pub(crate) fn max_load(&self, topo: &Topology, graph: &Graph) -> u64 {
-        let lids: Vec<Destination> = self.destinations(topo).copied().collect();
-        let mut load = vec![0u64; self.n * 256];
-        for (column, d) in lids.iter().enumerate() {
-            if d.port == PortNum::ZERO {
-                continue;
-            }
-            let ports = self.column(column);
-            for from in (0..self.n).filter(|&v| graph.hosts[v] > 0) {
-                let mut at = from;
-                while at != d.switch.index() {
-                    let port = PortNum(ports[at]);
-                    load[at * 256 + port.index()] += u64::from(graph.hosts[from]);
-                    match topo.neighbor(SwitchIdx::at(at), port) {
-                        Some((next, _)) => at = next.index(),
-                        None => break,
-                    }
-                }
-            }
-        }
-        load.into_iter().max().unwrap_or(0)
     }
 
     /// The LID of each column.

@@ -41,7 +41,8 @@ pub(crate) enum Taste<'a> {
     Orders(&'a Orders),
 }
 
-/// Ways for all LIDs. What is installed is kept where it still is as short as can be, unless a cable was gained.
+/// Ways for all LIDs. What is installed is kept where it still is as short as can be, unless a cable was gained;
+/// says whether all are new.
 pub(crate) fn weigh<C: Cell>(
     request: &Request<'_>,
     graph: &Graph,
@@ -49,24 +50,24 @@ pub(crate) fn weigh<C: Cell>(
     wires: &Wires,
     spread: Spread,
     taste: Taste<'_>,
-) -> Ways {
+) -> (Ways, bool) {
     let topo = request.topo;
     let cables = Cables::new(request, wires);
     let scale = || Scale::new(topo, graph, legs, wires, &cables, spread, taste);
     let fresh = || scale().weigh_all(request, None);
     let previous = request.previous;
     if previous.lfts.iter().all(Option::is_none) {
-        return fresh();
+        return (fresh(), true);
     }
     // A repaired cable would idle for ever if everything were kept.
     let idle = cables.idle_in(topo, previous);
     if !idle.is_empty() {
         let ways = fresh();
         if cables.any_used(&ways, &idle) {
-            return ways;
+            return (ways, true);
         }
     }
-    scale().weigh_all(request, Some(previous))
+    (scale().weigh_all(request, Some(previous)), false)
 }
 
 /// Cables by switch, in the order in which they are tried.

@@ -1,0 +1,409 @@
+//! Takes routes off busy cables, one switch and LID at a time, as long as lanes stay free of circles.
+//!
+//! A switch is sent over another cable, to a neighbour as near to the LID, if that makes the sum of a power of all
+//! loads smaller, and if the lanes of all who send through it take the new dependencies. So what is free of credit
+//! loops stays so at every step, no path gets longer, and no lane is added. Owned by one engine run.
+
+use super::super::Request;
+use super::super::graph::Graph;
+use super::super::legs::{Cell, Legs};
+use super::super::sssp::Ways;
+use super::lane::{Dependency, Lane};
+use super::wires::Wires;
+use crate::topology::Destination;
+use ferrosm_mad::ids::PortNum;
+
+/// A fabric whose busiest cable has so many hundredths of the mean load, or less, is left as it is.
+const FINE: u64 = 103;
+
+/// Most passes over all LIDs for each power.
+const PASSES: usize = 8;
+
+/// Steps along paths that may be looked at in all: bounds the time on large fabrics.
+const LOOKS_MAX: u64 = 40_000_000;
+
+/// What a question to the lanes counts for.
+const LOOKS_OF_FIT: u64 = 50;
+
+/// Lanes that must stay free of circles, and which pair of switches is on which.
+#[derive(Debug)]
+pub(crate) struct Bounds<'s> {
+    pub(crate) lanes: &'s mut [Lane],
+    /// By switch and switch; nothing if there is one lane only.
+    pub(crate) lane_of: &'s [u8],
+    /// Whether the first lane keeps dependencies that no route has: those of a multicast tree.
+    pub(crate) tree: bool,
+}
+
+/// Loads of all cables, and what is needed to change them.
+#[derive(Debug)]
+pub(crate) struct Polish<'a, C> {
+    graph: &'a Graph,
+    legs: &'a Legs<C>,
+    wires: &'a Wires,
+    lids: Vec<Destination>,
+    /// Routes over each cable, by switch and port.
+    load: Vec<u64>,
+    /// Whether routes over it count.
+    counts: Vec<bool>,
+    /// Number of directed cables between switches.
+    cables: u64,
+    /// Steps that may still be looked at.
+    left: u64,
+    tree: Tree,
+}
+
+/// The tree of one LID while it is worked on.
+#[derive(Debug)]
+struct Tree {
+    dest: usize,
+    /// Switches by distance, then by LID.
+    order: Vec<u32>,
+    /// The neighbour that each switch sends to.
+    next: Vec<u32>,
+    /// First switch that sends to each, and the next that sends to the same.
+    child: Vec<u32>,
+    sibling: Vec<u32>,
+    /// End ports that send through each switch.
+    flow: Vec<u64>,
+    /// Whether each switch's way is as short as can be. Others are none to send over: they might come back.
+    shortest: Vec<bool>,
+}
+
+/// No switch.
+const NONE: u32 = u32::MAX;
+
+/// A cable that a switch might send over.
+struct Choice {
+    delta: f64,
+    port: u8,
+    peer: usize,
+}
+
+impl<'a, C: Cell> Polish<'a, C> {
+    pub(crate) fn new(
+        request: &Request<'_>,
+        graph: &'a Graph,
+        legs: &'a Legs<C>,
+        wires: &'a Wires,
+        ways: &Ways,
+    ) -> Self {
+        let (topo, n) = (request.topo, graph.len());
+        let mut counts = vec![true; n * 256];
+        for (s, port) in &request.hints.not_counted {
+            counts[s.index() * 256 + port.index()] = false;
+        }
+        let cables = topo.switches().map(|s| topo.links(s).len() as u64).sum();
+        let mut made = Self {
+            graph,
+            legs,
+            wires,
+            lids: ways.destinations(topo).copied().collect(),
+            load: vec![0; n * 256],
+            counts,
+            cables,
+            left: LOOKS_MAX,
+            tree: Tree {
+                dest: 0,
+                order: Vec::new(),
+                next: vec![NONE; n],
+                child: vec![NONE; n],
+                sibling: vec![NONE; n],
+                flow: vec![0; n],
+                shortest: vec![false; n],
+            },
+        };
+        made.each(ways, |polish, column| {
+            let ports = ways.column(column);
+            for &v in &polish.tree.order {
+                let v = v as usize;
+                polish.load[v * 256 + usize::from(ports[v])] += polish.tree.flow[v];
+            }
+        });
+        made
+    }
+
+    /// Routes over the busiest cable that counts.
+    pub(crate) fn max_load(&self) -> u64 {
+        let counted = self.load.iter().zip(&self.counts);
+        counted.filter(|c| *c.1).map(|c| *c.0).max().unwrap_or(0)
+    }
+
+    /// Nothing is left to gain.
+    fn is_fine(&self) -> bool {
+        self.max_load() * 100 * self.cables <= self.load.iter().sum::<u64>() * FINE
+    }
+
+    /// Works on all LIDs of end ports, pass by pass, until nothing more is gained. After each pass `renew` may free lanes
+    /// of dependencies that are gone.
+    pub(crate) fn work(
+        &mut self,
+        ways: &mut Ways,
+        bounds: &mut Bounds<'_>,
+        mut renew: impl FnMut(&Ways, &mut Bounds<'_>),
+    ) {
+        for power in [1u32, 2, 3] {
+            for _ in 0..PASSES {
+                if self.left == 0 || self.is_fine() {
+                    return;
+                }
+                let mut moves = 0;
+                for i in 0..self.graph.len() {
+                    let dest = self.graph.by_lid[i];
+                    for column in self.enter(ways, dest) {
+                        self.plant(ways.column(column));
+                        moves += self.improve(ways.column_mut(column), power, bounds);
+                    }
+                }
+                if moves == 0 {
+                    break;
+                }
+                renew(ways, bounds);
+            }
+        }
+    }
+
+    /// Prepares for the LIDs on a switch: columns of its end ports.
+    fn enter(&mut self, ways: &Ways, dest: usize) -> Vec<usize> {
+        let of_hosts = |&c: &usize| self.lids[c].port != PortNum::ZERO;
+        let columns: Vec<usize> = ways.columns_on(dest).filter(of_hosts).collect();
+        if !columns.is_empty() {
+            let row = self.legs.row(dest);
+            let tree = &mut self.tree;
+            tree.dest = dest;
+            tree.order.clear();
+            let others = self.graph.by_lid.iter().filter(|&&v| v != dest);
+            tree.order
+                .extend(others.map(|&v| u32::try_from(v).unwrap_or(NONE)));
+            tree.order.sort_by_key(|&v| row[v as usize].hops());
+        }
+        columns
+    }
+
+    /// Does something with the tree of each LID of an end port.
+    fn each(&mut self, ways: &Ways, mut work: impl FnMut(&mut Self, usize)) {
+        for i in 0..self.graph.len() {
+            for column in self.enter(ways, self.graph.by_lid[i]) {
+                self.plant(ways.column(column));
+                work(self, column);
+            }
+        }
+    }
+
+    /// Makes the tree of one LID.
+    fn plant(&mut self, ports: &[u8]) {
+        let tree = &mut self.tree;
+        for (flow, &hosts) in tree.flow.iter_mut().zip(&self.graph.hosts) {
+            *flow = u64::from(hosts);
+        }
+        tree.child.fill(NONE);
+        for i in (0..tree.order.len()).rev() {
+            let v = tree.order[i];
+            let at = v as usize;
+            let next = self.wires.head[self.wires.behind(at, ports[at]) as usize];
+            tree.next[at] = next;
+            tree.flow[next as usize] += tree.flow[at];
+            tree.hang(v, next);
+        }
+        let row = self.legs.row(tree.dest);
+        tree.shortest.fill(false);
+        tree.shortest[tree.dest] = true;
+        for i in 0..tree.order.len() {
+            let v = tree.order[i] as usize;
+            let next = tree.next[v] as usize;
+            tree.shortest[v] = tree.shortest[next] && row[next].farther() == row[v];
+        }
+    }
+
+    /// Improves the tree that is planted; says how many switches send elsewhere.
+    fn improve(&mut self, ports: &mut [u8], power: u32, bounds: &mut Bounds<'_>) -> usize {
+        let mut moves = 0;
+        for i in 0..self.tree.order.len() {
+            let v = self.tree.order[i] as usize;
+            if self.tree.flow[v] == 0 || self.left == 0 {
+                continue;
+            }
+            let mut choices = self.choices(ports, v, power);
+            choices.sort_by(|a, b| a.delta.total_cmp(&b.delta));
+            let found = choices.into_iter().find(|choice| {
+                self.left = self.left.saturating_sub(LOOKS_OF_FIT);
+                choice.peer == self.tree.next[v] as usize || self.fits(ports, v, choice, bounds)
+            });
+            if let Some(choice) = found {
+                self.shift(ports, v, &choice);
+                moves += 1;
+            }
+        }
+        moves
+    }
+
+    /// Cables over which the sum would be smaller.
+    fn choices(&mut self, ports: &[u8], v: usize, power: u32) -> Vec<Choice> {
+        let row = self.legs.row(self.tree.dest);
+        let mut found = Vec::new();
+        for slot in self.graph.slots(v) {
+            if row[slot.peer].farther() != row[v] || !self.tree.shortest[slot.peer] {
+                continue;
+            }
+            let load = |p: &u8| self.load[v * 256 + usize::from(*p)];
+            let free = self.graph.ports(*slot).iter().filter(|p| **p != ports[v]);
+            let Some(&port) = free.min_by_key(|p| load(p)) else {
+                continue;
+            };
+            let mut choice = Choice {
+                delta: 0.0,
+                port,
+                peer: slot.peer,
+            };
+            choice.delta = self.delta(ports, v, &choice, power);
+            if choice.delta < -1e-9 {
+                found.push(choice);
+            }
+        }
+        found
+    }
+
+    /// How much the sum of powers of loads would change.
+    fn delta(&mut self, ports: &[u8], v: usize, choice: &Choice, power: u32) -> f64 {
+        #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let sum_of = |load: u64| (0..power).fold(load as f64, |x, _| x * x);
+        let flow = self.tree.flow[v];
+        let mut delta = 0.0;
+        let (mut old, mut new) = (v, v);
+        let (mut old_port, mut new_port) = (ports[v], choice.port);
+        loop {
+            self.left = self.left.saturating_sub(1);
+            let (from, to) = (
+                old * 256 + usize::from(old_port),
+                new * 256 + usize::from(new_port),
+            );
+            if self.counts[from] {
+                delta += sum_of(self.load[from] - flow) - sum_of(self.load[from]);
+            }
+            if self.counts[to] {
+                delta += sum_of(self.load[to] + flow) - sum_of(self.load[to]);
+            }
+            old = self.tree.next[old] as usize;
+            new = if new == v {
+                choice.peer
+            } else {
+                self.tree.next[new] as usize
+            };
+            if old == new {
+                return delta;
+            }
+            (old_port, new_port) = (ports[old], ports[new]);
+        }
+    }
+
+    /// Whether all lanes in which packets go through the switch take its new way.
+    fn fits(&self, ports: &[u8], v: usize, choice: &Choice, bounds: &mut Bounds<'_>) -> bool {
+        let (tree, wires) = (&self.tree, self.wires);
+        let n = self.graph.len();
+        let to = wires.behind(v, choice.port);
+        let mut beyond: Vec<Dependency> = Vec::new();
+        let (mut x, mut at) = (to, choice.peer);
+        while at != tree.dest {
+            let y = wires.behind(at, ports[at]);
+            beyond.push((x, y));
+            (x, at) = (y, tree.next[at] as usize);
+        }
+        // Lanes of the packets that come in from each neighbour.
+        let lane_of = |s: usize| match bounds.lane_of {
+            [] => 1u64,
+            lanes => 1 << lanes[s * n + tree.dest],
+        };
+        let mut behind: Vec<(u32, u64)> = Vec::new();
+        for child in tree.children(v) {
+            let c = child as usize;
+            let lanes = if bounds.lane_of.is_empty() {
+                1
+            } else {
+                tree.subtree(c).fold(0, |all, s| all | lane_of(s as usize))
+            };
+            behind.push((wires.behind(c, ports[c]), lanes));
+        }
+        let all = behind
+            .iter()
+            .fold(lane_of(v), |all, (_, lanes)| all | lanes);
+        let mut wanted: Vec<Dependency> = Vec::new();
+        (0..bounds.lanes.len()).all(|l| {
+            if all >> l & 1 == 0 {
+                return true;
+            }
+            wanted.clone_from(&beyond);
+            let of_lane = behind.iter().filter(|(_, lanes)| lanes >> l & 1 == 1);
+            wanted.extend(of_lane.map(|&(from, _)| (from, to)));
+            bounds.lanes[l].admit(wires, &wanted)
+        })
+    }
+
+    /// Sends a switch over another cable.
+    fn shift(&mut self, ports: &mut [u8], v: usize, choice: &Choice) {
+        let flow = self.tree.flow[v];
+        let dest = self.tree.dest;
+        let mut along = |tree: &mut Tree, ports: &[u8], add: bool| {
+            let mut at = v;
+            while at != dest {
+                let load = &mut self.load[at * 256 + usize::from(ports[at])];
+                *load = if add { *load + flow } else { *load - flow };
+                at = tree.next[at] as usize;
+                if at != dest {
+                    tree.flow[at] = if add {
+                        tree.flow[at] + flow
+                    } else {
+                        tree.flow[at] - flow
+                    };
+                }
+            }
+        };
+        along(&mut self.tree, ports, false);
+        ports[v] = choice.port;
+        self.tree.unhang(v);
+        let peer = u32::try_from(choice.peer).unwrap_or(NONE);
+        self.tree.next[v] = peer;
+        self.tree.hang(u32::try_from(v).unwrap_or(NONE), peer);
+        along(&mut self.tree, ports, true);
+    }
+}
+
+impl Tree {
+    /// Notes that `v` sends to `next`.
+    fn hang(&mut self, v: u32, next: u32) {
+        self.sibling[v as usize] = self.child[next as usize];
+        self.child[next as usize] = v;
+    }
+
+    /// Forgets where `v` sends to.
+    fn unhang(&mut self, v: usize) {
+        let next = self.next[v] as usize;
+        let after = self.sibling[v];
+        if self.child[next] as usize == v {
+            self.child[next] = after;
+            return;
+        }
+        let mut c = self.child[next] as usize;
+        while self.sibling[c] as usize != v {
+            c = self.sibling[c] as usize;
+        }
+        self.sibling[c] = after;
+    }
+
+    /// Switches that send to `v`.
+    fn children(&self, v: usize) -> impl Iterator<Item = u32> {
+        let link = |c: u32| (c != NONE).then_some(c);
+        std::iter::successors(link(self.child[v]), move |&c| {
+            link(self.sibling[c as usize])
+        })
+    }
+
+    /// All switches that send through `v`, and itself.
+    fn subtree(&self, v: usize) -> impl Iterator<Item = u32> {
+        let mut stack = vec![u32::try_from(v).unwrap_or(NONE)];
+        std::iter::from_fn(move || {
+            let at = stack.pop()?;
+            stack.extend(self.children(at as usize));
+            Some(at)
+        })
+    }
+}
