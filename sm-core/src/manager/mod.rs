@@ -96,6 +96,10 @@ struct Sweep {
     staged: BTreeSet<(NodeIdx, u16)>,
     /// P_Key tables that are being written.
     key_writes: partitions::KeyWrites,
+    /// Ports whose P_Keys were not known when they were to be written, and were asked for then.
+    late_keys: BTreeSet<PortRef>,
+    /// Some of them were asked for since the last look at what is to be written.
+    keys_unread: bool,
     /// What follows when routes were dropped.
     drain: Option<tables::Drain>,
     /// Traffic relies on the order of writes.

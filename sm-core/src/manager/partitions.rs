@@ -190,6 +190,7 @@ impl SubnetManager {
                 .port(p)
                 .and_then(|port| port.keys.entries(capacity))
             else {
+                self.read_late(p);
                 continue;
             };
             let placed = place(&now, &wanted);
@@ -207,6 +208,22 @@ impl SubnetManager {
                 port.checks_keys = checks;
             }
         }
+    }
+
+    /// A port that came, or was read again, since the tables were read: it is asked now, once.
+    fn read_late(&mut self, p: PortRef) {
+        if self.sweep.late_keys.insert(p) {
+            self.sweep.keys_unread = true;
+            self.read_unknown_keys(p);
+        }
+    }
+
+    /// Writes what was read late; whether there is nothing to wait for.
+    pub(super) fn keys_are_written(&mut self) -> bool {
+        if core::mem::take(&mut self.sweep.keys_unread) {
+            self.write_keys();
+        }
+        self.requester.is_idle()
     }
 
     /// Writes the table of a switch port in front of an end port; whether the port may check packets by it.
@@ -231,6 +248,7 @@ impl SubnetManager {
             .port(p)
             .and_then(|port| port.keys.entries(capacity))
         else {
+            self.read_late(p);
             return false;
         };
         let placed = place(&now, &pass);

@@ -145,7 +145,7 @@ impl SubnetManager {
             }
         }
         let Some(mut drain) = self.sweep.drain.take() else {
-            if !self.write_multicast() {
+            if self.keys_are_written() && !self.write_multicast() {
                 self.begin_arming();
             }
             return;
