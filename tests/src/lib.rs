@@ -10,6 +10,7 @@
 //! | [`ibdmchk`] | a foreign checker of dump files |
 //! | [`fabrics`] | fabrics as text |
 //! | [`bringup`] | a cold fabric brought up and judged |
+//! | [`members`] | hosts that join multicast groups of our manager in the simulated world |
 //! | [`opensm`] | OpenSM and osmtest |
 //! | [`process`] | programs with deadlines |
 //! | [`programs`] | where programs are |
@@ -31,6 +32,7 @@ pub mod fabrics;
 pub mod ibdmchk;
 pub mod ibsim;
 pub mod judge;
+pub mod members;
 pub mod opensm;
 pub mod process;
 pub mod programs;

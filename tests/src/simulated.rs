@@ -11,6 +11,7 @@ use ferrosm_core::{Event, Input, Output, PortRef, Restored, SmConfig, SubnetMana
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{MadIn, MadOut};
 use ferrosm_mad::time::Instant;
+use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::oracle::{Expect, judge_fabric};
 use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
@@ -29,6 +30,8 @@ pub struct Sm {
     pub slow_jobs: bool,
     /// What they have found, in order.
     pub held: Vec<Computed>,
+    /// What it sent from QP1 and nobody took yet, in order.
+    pub replies: Vec<(Peer, Vec<u8>)>,
 }
 
 impl Sm {
@@ -42,6 +45,7 @@ impl Sm {
             kept: None,
             slow_jobs: false,
             held: Vec::new(),
+            replies: Vec::new(),
         }
     }
 
@@ -109,8 +113,9 @@ impl Manager for Sm {
                 }
                 Output::Persist(lids) => self.kept = Some(lids),
                 Output::Event(event) => self.events.push(event),
-                // Nobody asks.
-                Output::Gmp { .. } | Output::Publish(_) => {}
+                Output::Gmp { to, bytes, .. } => self.replies.push((to, bytes)),
+                // The manager answers from it itself.
+                Output::Publish(_) => {}
             }
         }
     }

@@ -1,0 +1,233 @@
+//! Hosts that join and leave multicast groups: they send what the kernel sends, and remember what they were told.
+//!
+//! Who is a member of what is known here from requests and replies alone, by the rules of IBA 15.2.5.19; the oracle compares
+//! it with the bytes in the switches.
+
+use std::collections::BTreeMap;
+
+use ferrosm_core::Input;
+use ferrosm_mad::attr::MtuCode;
+use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, Lid, PKey, Sl, Tid};
+use ferrosm_mad::mad::{MadHeader, Method, MgmtClass, Status};
+use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
+use ferrosm_mad::sa::path::{RateCode, Selector};
+use ferrosm_mad::sa::{self, SaHeader, id};
+use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sim::oracle::{Expect, Group};
+use ferrosm_sim::spec::PortAt;
+
+use crate::simulated::Lab;
+
+/// MGID, PortGID and JoinState.
+const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
+/// Q_Key, TClass, P_Key, SL and FlowLabel; MTU and rate too, because those of the creator may be more than others have.
+const NEW_GROUP: u64 = 1 << 2 | 0b11 << 4 | 1 << 6 | 1 << 7 | 0b11 << 8 | 1 << 12 | 1 << 13;
+
+/// A group as its members know it.
+#[derive(Debug, Clone)]
+struct Known {
+    mlid: Lid,
+    sl: Sl,
+    /// In which ways each is a member.
+    members: BTreeMap<PortAt, u8>,
+    /// It is there without members.
+    lasting: bool,
+}
+
+/// All hosts and what they are members of.
+#[derive(Debug, Clone, Default)]
+pub struct Members {
+    groups: BTreeMap<Gid, Known>,
+    tid: u64,
+}
+
+/// Asks the manager's subnet administrator from a port, in no virtual time.
+///
+/// # Panics
+/// If it does not answer at once.
+pub fn ask(
+    lab: &mut Lab,
+    from: PortAt,
+    (method, attr): (Method, AttrId),
+    tid: u64,
+    mask: u64,
+    data: &[u8],
+) -> (Status, Vec<u8>) {
+    let mut bytes = vec![0; sa::DATA_OFFSET + sa::DATA_LEN];
+    MadHeader {
+        base_version: 1,
+        mgmt_class: MgmtClass::SubnAdm,
+        class_version: sa::CLASS_VERSION,
+        method,
+        attr_id: attr,
+        tid: Tid(tid),
+        ..MadHeader::default()
+    }
+    .encode_onto(&mut bytes);
+    SaHeader {
+        component_mask: mask,
+        ..SaHeader::default()
+    }
+    .encode_onto(&mut bytes[SaHeader::OFFSET..]);
+    bytes[sa::DATA_OFFSET..sa::DATA_OFFSET + data.len()].copy_from_slice(data);
+    let from = Peer {
+        lid: lab.world.fabric().lid(from).0,
+        ..Peer::default()
+    };
+    lab.world.with_manager(lab.sm, |sm, now| {
+        sm.replies.clear();
+        sm.command(Input::Gmp { from, bytes }, now);
+    });
+    let taken = lab
+        .world
+        .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+    let reply = taken
+        .into_iter()
+        .flatten()
+        .find(|(_, bytes)| MadHeader::decode(bytes).tid == Tid(tid));
+    let (_, bytes) = reply.unwrap_or_else(|| panic!("{} no answer", lab.repeat()));
+    let status = Status(MadHeader::decode(&bytes).status);
+    (
+        status,
+        bytes.get(sa::DATA_OFFSET..).unwrap_or_default().to_vec(),
+    )
+}
+
+impl Members {
+    /// Nobody is a member of anything.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A port joins, or joins in more ways; a group that is not there is created.
+    ///
+    /// # Errors
+    /// What it is told.
+    pub fn join(
+        &mut self,
+        lab: &mut Lab,
+        at: PortAt,
+        mgid: Gid,
+        how: JoinState,
+    ) -> Result<Lid, Status> {
+        let core = lab.manager().core();
+        let sl = core.view().and_then(|v| v.groups_sl()).unwrap_or(Sl(0));
+        let record = McMemberRecord {
+            qkey: 0x0B1B,
+            pkey: PKey::DEFAULT_FULL,
+            mtu_selector: Selector::Exact,
+            mtu: MtuCode::Mtu2048,
+            rate_selector: Selector::Exact,
+            rate: RateCode::G10,
+            sl,
+            ..Self::record(lab, at, mgid, how)
+        };
+        let known = self.groups.contains_key(&mgid);
+        let mask = if known { MEMBER } else { MEMBER | NEW_GROUP };
+        let told = self.send(lab, at, Method::Set, mask, &record)?;
+        let lasting = mgid == sa::multicast::mgid::broadcast(PKey::DEFAULT_FULL, 2);
+        let group = self.groups.entry(mgid).or_insert_with(|| Known {
+            mlid: told.mlid,
+            sl: told.sl,
+            members: BTreeMap::new(),
+            lasting,
+        });
+        (group.mlid, group.sl) = (told.mlid, told.sl);
+        *group.members.entry(at).or_default() |= how.0;
+        Ok(told.mlid)
+    }
+
+    /// A port leaves in all ways.
+    ///
+    /// # Errors
+    /// What it is told.
+    ///
+    /// # Panics
+    /// If it is no member.
+    pub fn leave(&mut self, lab: &mut Lab, at: PortAt, mgid: Gid) -> Result<(), Status> {
+        let how = self.groups[&mgid].members[&at];
+        let record = Self::record(lab, at, mgid, JoinState(how));
+        self.send(lab, at, Method::Delete, MEMBER, &record)?;
+        self.drop_member(at, mgid);
+        Ok(())
+    }
+
+    /// A port is not there any more: whoever manages the groups has seen that.
+    pub fn lost(&mut self, at: PortAt) {
+        let all: Vec<Gid> = self.groups.keys().copied().collect();
+        all.into_iter().for_each(|mgid| self.drop_member(at, mgid));
+    }
+
+    fn drop_member(&mut self, at: PortAt, mgid: Gid) {
+        let Some(group) = self.groups.get_mut(&mgid) else {
+            return;
+        };
+        group.members.remove(&at);
+        let alive = group.members.values().any(|how| how & 0b1001 != 0);
+        if !alive && !group.lasting {
+            self.groups.remove(&mgid);
+        }
+    }
+
+    fn record(lab: &Lab, at: PortAt, mgid: Gid, how: JoinState) -> McMemberRecord {
+        McMemberRecord {
+            mgid,
+            port_gid: Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at)),
+            join_state: how,
+            ..McMemberRecord::default()
+        }
+    }
+
+    fn send(
+        &mut self,
+        lab: &mut Lab,
+        at: PortAt,
+        method: Method,
+        mask: u64,
+        record: &McMemberRecord,
+    ) -> Result<McMemberRecord, Status> {
+        self.tid += 1;
+        let what = (method, id::MC_MEMBER);
+        let (status, data) = ask(lab, at, what, self.tid, mask, &record.encode());
+        if status.is_ok() {
+            Ok(McMemberRecord::decode(&data))
+        } else {
+            Err(status)
+        }
+    }
+
+    /// Who is a member of a group.
+    #[must_use]
+    pub fn of(&self, mgid: Gid) -> Vec<PortAt> {
+        let group = self.groups.get(&mgid);
+        group.map_or_else(Vec::new, |g| g.members.keys().copied().collect())
+    }
+
+    /// The groups.
+    #[must_use]
+    pub fn groups(&self) -> Vec<Gid> {
+        self.groups.keys().copied().collect()
+    }
+
+    /// What is expected of the tables: exactly these groups.
+    #[must_use]
+    pub fn expect(&self, lab: &Lab) -> Expect {
+        let groups = self.groups.values().filter(|g| !g.members.is_empty());
+        let groups = groups.map(|g| {
+            let mut group = Group::new(g.mlid, []);
+            group.sl = g.sl;
+            for (at, how) in &g.members {
+                let receives = how & 0b0011 != 0;
+                let set = if receives {
+                    &mut group.members
+                } else {
+                    &mut group.senders
+                };
+                set.insert(*at);
+            }
+            group
+        });
+        lab.expect().groups(groups.collect())
+    }
+}

@@ -1,0 +1,455 @@
+//! Multicast: hosts join and leave, cables and switches are lost and come back; the oracle reads the tables in the switches.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ferrosm_core::{Restored, SmConfig};
+use ferrosm_mad::attr::{MftBlock, id};
+use ferrosm_mad::ids::{Gid, Lid, PKey};
+use ferrosm_mad::mad::Method;
+use ferrosm_mad::sa::multicast::{JoinState, mgid};
+use ferrosm_mad::sa::tables::MftRecord;
+use ferrosm_sim::faults::Faults;
+use ferrosm_sim::net::Event;
+use ferrosm_sim::oracle::{MulticastFault, Violation, judge_fabric};
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::members::{Members, ask};
+use ferrosm_tests::simulated::{Dice, Lab, Sm};
+
+const FULL: JoinState = JoinState::FULL;
+
+fn up(spec: &str, seed: u64) -> Lab {
+    up_with(spec, seed, SmConfig::default())
+}
+
+fn up_with(spec: &str, seed: u64, cfg: SmConfig) -> Lab {
+    let mut lab = Lab::with(spec, seed, cfg);
+    let report = lab.next_sweep(600);
+    assert!(report.is_clean(), "{spec}: {report:#?}");
+    lab
+}
+
+const fn broadcast() -> Gid {
+    mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL)
+}
+
+/// A group that has no special meaning.
+fn plain(n: u8) -> Gid {
+    let mut gid = Gid([0; 16]);
+    (gid.0[0], gid.0[1], gid.0[15]) = (0xFF, 0x12, n);
+    gid
+}
+
+/// End ports of hosts.
+fn hosts(lab: &Lab) -> Vec<PortAt> {
+    let fabric = lab.world.fabric();
+    fabric
+        .end_ports()
+        .filter(|p| !fabric.is_switch(p.node) && fabric.peer(*p).is_some())
+        .collect()
+}
+
+/// What a short while after the last request is in the tables is right.
+fn settle(lab: &mut Lab, members: &Members) {
+    lab.world.run_for(Duration::from_millis(200));
+    assert_right(lab, members);
+}
+
+fn assert_right(lab: &Lab, members: &Members) {
+    if let Err(why) = lab.verdict(&members.expect(lab)) {
+        panic!("{} {why}", lab.repeat());
+    }
+}
+
+/// Waits until losses are dealt with.
+fn until_right(lab: &mut Lab, members: &Members, max_s: u64) {
+    for _ in 0..max_s * 4 {
+        lab.world.run_for(Duration::from_millis(250));
+        if lab.verdict(&members.expect(lab)).is_ok() {
+            return;
+        }
+    }
+    assert_right(lab, members);
+}
+
+fn assert_empty(lab: &Lab, mlids: u16) {
+    let fabric = lab.world.fabric();
+    for node in (0..lab.spec.nodes.len()).filter(|n| fabric.is_switch(*n)) {
+        for mlid in 0xC000..0xC000 + mlids {
+            let ports = fabric.mft_ports(node, Lid(mlid));
+            assert!(ports.is_empty(), "{} {mlid:#x}: {ports:?}", lab.repeat());
+        }
+    }
+}
+
+fn mft_sets(lab: &Lab) -> u32 {
+    lab.world.fabric().all_counters().sets(id::MFT)
+}
+
+fn shuffled(mut all: Vec<PortAt>, dice: &mut Dice) -> Vec<PortAt> {
+    for i in (1..all.len()).rev() {
+        let j = dice.index(i + 1);
+        all.swap(i, j);
+    }
+    all
+}
+
+/// A random port joins a random group in a random way, or leaves it.
+fn one_action(
+    lab: &mut Lab,
+    members: &mut Members,
+    all: &[PortAt],
+    groups: &[Gid],
+    dice: &mut Dice,
+) {
+    let (at, gid) = (all[dice.index(all.len())], groups[dice.index(groups.len())]);
+    if members.of(gid).contains(&at) && !dice.one_in(4) {
+        members.leave(lab, at, gid).expect("a member may leave");
+        return;
+    }
+    let how = [1, 1, 1, 2, 4, 8][dice.index(6)];
+    // Only who keeps a group alive may create it.
+    let there = members.groups().contains(&gid);
+    let told = members.join(lab, at, gid, JoinState(how));
+    assert_eq!(
+        told.is_ok(),
+        there || how & 0b1001 != 0,
+        "{} {at:?} {gid} {how} {told:?}",
+        lab.repeat()
+    );
+}
+
+/// ibmgtsim's multicast test and its join and leave test, on trees, tori with lanes, and cables at random.
+#[test]
+fn every_port_joins_in_random_order_and_then_they_come_and_go() {
+    let shapes = [
+        "fat-tree:4",
+        "torus:3,3,1",
+        "mesh:3,3,1",
+        "star:6",
+        "random:9,4,1,3",
+    ];
+    for (seed, spec) in (1..).zip(shapes) {
+        let mut lab = up(spec, seed);
+        let (mut dice, mut members) = (Dice::new(seed), Members::new());
+        let all = hosts(&lab);
+        for at in shuffled(all.clone(), &mut dice) {
+            members
+                .join(&mut lab, at, broadcast(), FULL)
+                .expect("joins");
+            lab.world.run_for(Duration::from_micros(dice.below(10_000)));
+        }
+        settle(&mut lab, &members);
+        assert_eq!(members.of(broadcast()).len(), all.len());
+        for _ in 0..10 * all.len() {
+            one_action(&mut lab, &mut members, &all, &[broadcast()], &mut dice);
+            lab.world.run_for(Duration::from_millis(1));
+        }
+        settle(&mut lab, &members);
+        for at in &all {
+            members
+                .join(&mut lab, *at, broadcast(), FULL)
+                .expect("joins");
+        }
+        settle(&mut lab, &members);
+        for at in shuffled(all, &mut dice) {
+            members.leave(&mut lab, at, broadcast()).expect("leaves");
+        }
+        settle(&mut lab, &members);
+        assert_empty(&lab, 1);
+        assert_eq!(
+            lab.manager().reports().len(),
+            1,
+            "a sweep because of a join"
+        );
+    }
+}
+
+/// More groups than a block of the tables has, switches among the members.
+#[test]
+fn many_groups_come_and_go() {
+    for (seed, spec) in (11..).zip(["fat-tree:4", "torus:4,4,1", "random:8,4,2,5"]) {
+        let mut lab = up(spec, seed);
+        let (mut dice, mut members) = (Dice::new(seed), Members::new());
+        let all: Vec<PortAt> = lab.world.fabric().end_ports().collect();
+        let all: Vec<PortAt> = all
+            .into_iter()
+            .filter(|p| lab.world.fabric().lid(*p).0 != Lid::NONE)
+            .collect();
+        let groups: Vec<Gid> = (0..70).map(plain).collect();
+        for round in 0..6 {
+            for _ in 0..120 {
+                one_action(&mut lab, &mut members, &all, &groups, &mut dice);
+                if dice.one_in(3) {
+                    lab.world.run_for(Duration::from_micros(dice.below(20_000)));
+                }
+            }
+            settle(&mut lab, &members);
+            if round == 3 {
+                // Nothing is left of what everybody leaves.
+                for gid in members.groups() {
+                    for at in members.of(gid) {
+                        if members.of(gid).contains(&at) {
+                            members.leave(&mut lab, at, gid).expect("leaves");
+                        }
+                    }
+                }
+                settle(&mut lab, &members);
+                assert_empty(&lab, 96);
+            }
+        }
+        assert!(members.groups().len() > 32, "{}", members.groups().len());
+    }
+}
+
+/// Cables between switches go and come back, a switch restarts, a host goes.
+#[test]
+fn trees_follow_losses_and_returns() {
+    for (seed, spec) in (21..).zip([
+        "fat-tree:4",
+        "torus:4,4,1",
+        "torus:3,3,3,1",
+        "random:9,5,2,7",
+    ]) {
+        let mut lab = up(spec, seed);
+        let (mut dice, mut members) = (Dice::new(seed), Members::new());
+        let all = hosts(&lab);
+        for n in 0..12 {
+            for at in &all {
+                if dice.one_in(2) || n == 0 {
+                    members.join(&mut lab, *at, plain(n), FULL).expect("joins");
+                }
+            }
+        }
+        settle(&mut lab, &members);
+        for round in 0..4 {
+            let cable = lab.spare_cable(round);
+            lab.world.fabric_mut().cut(cable).expect("a cable");
+            until_right(&mut lab, &members, 60);
+            one_action(&mut lab, &mut members, &all, &[plain(0)], &mut dice);
+            lab.world.fabric_mut().restore(cable).expect("a cable");
+            until_right(&mut lab, &members, 60);
+        }
+        let root = lab.world.fabric().peer(all[0]).expect("a switch").node;
+        lab.world.fabric_mut().reboot(root);
+        lab.world.run_for(Duration::from_secs(40));
+        // Who was behind it is a member no more, unless it came back before it was missed.
+        let core = lab.manager().core();
+        let there = core
+            .registry()
+            .groups()
+            .get(plain(0))
+            .map(|g| g.members.clone());
+        let guid = |at: &PortAt| lab.world.fabric().port_guid(*at);
+        let there = there.unwrap_or_default();
+        let gone: Vec<PortAt> = members
+            .of(plain(0))
+            .into_iter()
+            .filter(|at| !there.contains_key(&guid(at)))
+            .collect();
+        for at in &gone {
+            assert_eq!(lab.world.fabric().peer(*at).map(|p| p.node), Some(root));
+            members.lost(*at);
+        }
+        until_right(&mut lab, &members, 60);
+    }
+}
+
+/// Whatever part of the writes is in the switches: nothing loops; and while the routes stay, nothing waits in a circle.
+#[test]
+fn nothing_loops_while_tables_are_written() {
+    for (seed, spec) in (31..).zip(["torus:4,4,1", "mesh:3,3,1", "random:8,5,1,9"]) {
+        let mut lab = up(spec, seed);
+        let (mut dice, mut members) = (Dice::new(seed), Members::new());
+        let all = hosts(&lab);
+        let written = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&written);
+        lab.world.observe(move |e| {
+            if matches!(e.event, Event::Sent)
+                && e.mad.method().is_response()
+                && e.mad.attr_id() == id::MFT
+            {
+                flag.store(true, Ordering::Relaxed);
+            }
+        });
+        let mut looks = 0;
+        for round in 0..60 {
+            let same_routes = round % 10 != 8;
+            one_action(
+                &mut lab,
+                &mut members,
+                &all,
+                &[plain(0), plain(1)],
+                &mut dice,
+            );
+            let cable = lab.spare_cable(round / 20);
+            match round % 20 {
+                8 => lab.world.fabric_mut().cut(cable).expect("a cable"),
+                18 => lab.world.fabric_mut().restore(cable).expect("a cable"),
+                _ => {}
+            }
+            let until = lab.world.now() + Duration::from_secs(if same_routes { 1 } else { 15 });
+            while lab.world.now() < until {
+                lab.world.step();
+                if written.swap(false, Ordering::Relaxed) {
+                    looks += 1;
+                    let mut expect = lab.expect();
+                    expect.groups = None;
+                    let verdict = judge_fabric(lab.world.fabric(), &expect);
+                    for v in &verdict.violations {
+                        let loops = matches!(v, Violation::Multicast(MulticastFault::Loop { .. }));
+                        let waits = matches!(v, Violation::CreditLoop(_));
+                        assert!(
+                            !loops && !(waits && same_routes),
+                            "{} round {round}: {v}",
+                            lab.repeat()
+                        );
+                    }
+                }
+            }
+        }
+        until_right(&mut lab, &members, 30);
+        assert!(looks > 60, "{looks} looks");
+    }
+}
+
+/// A join costs what its branch costs, and many at once no more than the switches that they concern.
+#[test]
+fn a_join_costs_its_branch() {
+    let mut lab = up("fat-tree:8", 41);
+    let mut members = Members::new();
+    let all = hosts(&lab);
+    let before = mft_sets(&lab);
+    members
+        .join(&mut lab, all[0], broadcast(), FULL)
+        .expect("joins");
+    lab.world.run_for(Duration::from_millis(50));
+    assert_eq!(mft_sets(&lab), before, "nobody hears the only member");
+    for at in &all[1..] {
+        let before = mft_sets(&lab);
+        members
+            .join(&mut lab, *at, broadcast(), FULL)
+            .expect("joins");
+        lab.world.run_for(Duration::from_millis(50));
+        let sets = mft_sets(&lab) - before;
+        assert!((1..=5).contains(&sets), "{sets} Sets for {at:?}");
+    }
+    settle(&mut lab, &members);
+    // All leave at once: each switch is written once, or twice if the first was already on its way.
+    let before = mft_sets(&lab);
+    for at in &all {
+        members.leave(&mut lab, *at, broadcast()).expect("leaves");
+    }
+    settle(&mut lab, &members);
+    assert_empty(&lab, 1);
+    let sets = mft_sets(&lab) - before;
+    assert!(sets <= 2 * 80, "{sets} Sets");
+}
+
+/// A manager that takes over finds out what is in the tables, and empties what is nobody's.
+#[test]
+fn what_another_left_is_found_and_taken_away() {
+    let mut lab = up("fat-tree:4", 51);
+    let mut members = Members::new();
+    let all = hosts(&lab);
+    for n in 0..40 {
+        for at in &all[usize::from(n) % 8..] {
+            members.join(&mut lab, *at, plain(n), FULL).expect("joins");
+        }
+    }
+    settle(&mut lab, &members);
+    lab.world.kill(lab.sm);
+    let now = lab.world.now();
+    let next = Sm::new(SmConfig::default(), Restored::default(), now);
+    lab.sm = lab.world.add_manager(Some(lab.at), next).expect("a port");
+    lab.next_sweep(60);
+    lab.world.run_for(Duration::from_secs(1));
+    assert_right(&lab, &Members::new());
+    assert_empty(&lab, 96);
+    let mut members = Members::new();
+    for at in &all {
+        members.join(&mut lab, *at, plain(3), FULL).expect("joins");
+    }
+    settle(&mut lab, &members);
+}
+
+/// A switch whose agent is silent keeps back nobody else; when it answers again it is put right.
+#[test]
+fn what_was_not_taken_is_written_later() {
+    let mut lab = up("fat-tree:4", 61);
+    let mut members = Members::new();
+    let all = hosts(&lab);
+    for at in &all[..8] {
+        members.join(&mut lab, *at, plain(0), FULL).expect("joins");
+    }
+    settle(&mut lab, &members);
+    let leaf = lab.world.fabric().peer(all[9]).expect("a switch").node;
+    let hung = Faults {
+        hung: true,
+        ..Faults::default()
+    };
+    lab.world.set_node_faults(leaf, Some(hung));
+    for at in &all[8..] {
+        members.join(&mut lab, *at, plain(0), FULL).expect("joins");
+    }
+    lab.world.run_for(Duration::from_secs(3));
+    lab.world.set_node_faults(leaf, None);
+    lab.world.run_for(Duration::from_secs(60));
+    let registry = lab.manager().core().registry();
+    let there = registry
+        .groups()
+        .get(plain(0))
+        .map(|g| g.members.clone())
+        .unwrap_or_default();
+    for at in &all {
+        if !there.contains_key(&lab.world.fabric().port_guid(*at)) {
+            members.lost(*at);
+        }
+    }
+    until_right(&mut lab, &members, 60);
+}
+
+/// MulticastForwardingTableRecord: block by block what is in the switches, a second after it changed.
+#[test]
+fn records_of_tables_are_what_is_in_the_switches() {
+    let mut lab = up("fat-tree:4", 71);
+    let mut members = Members::new();
+    let all = hosts(&lab);
+    for at in &all {
+        members.join(&mut lab, *at, plain(0), FULL).expect("joins");
+    }
+    lab.world.run_for(Duration::from_secs(2));
+    let table = (Method::GetTable, ferrosm_mad::sa::id::MFT);
+    let switches: Vec<usize> = (0..lab.spec.nodes.len())
+        .filter(|n| lab.world.fabric().is_switch(*n))
+        .collect();
+    let mlid = members
+        .join(&mut lab, all[0], plain(0), FULL)
+        .expect("joins");
+    let mut entries = 0;
+    for node in switches {
+        let at = PortAt { node, port: 0 };
+        let lid = lab.world.fabric().lid(at).0;
+        let asked = MftRecord {
+            lid,
+            ..MftRecord::default()
+        };
+        let (status, data) = ask(&mut lab, all[0], table, 7, 1, &asked.encode());
+        let ports = lab.world.fabric().mft_ports(node, mlid);
+        if ports.is_empty() {
+            continue;
+        }
+        entries += 1;
+        assert!(status.is_ok(), "{status:?}");
+        let record = MftRecord::decode(&data);
+        assert_eq!((record.lid, record.block_num, record.position), (lid, 0, 0));
+        let mask = MftBlock::decode(&record.table).masks[usize::from(mlid.0 - 0xC000)];
+        let told: Vec<u8> = (0..16).filter(|b| mask >> b & 1 == 1).collect();
+        let there: Vec<u8> = ports.iter().map(|p| p.0).collect();
+        assert_eq!(told, there);
+    }
+    assert!(entries > 4, "{entries} switches");
+}
