@@ -1,0 +1,448 @@
+//! Partitions on a simulated fabric: P_Key tables, enforcement at switches, who sees whom, groups.
+//!
+//! The oracle reads the tables in the devices; what it is told to expect is computed here from the case, not by the manager.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ferrosm_core::plan::partitions::group::GroupSpec;
+use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
+use ferrosm_core::sa::{self, Request, Verdict};
+use ferrosm_core::{Input, ProblemKind, Restored, SmConfig};
+use ferrosm_mad::attr::{NodeType, PKeyBlock, id};
+use ferrosm_mad::ids::{AttrMod, Lid, MKey, PKey, PortGuid, Qpn, Sl, Tid};
+use ferrosm_mad::mad::{Method, Status};
+use ferrosm_mad::sa::tables::{NodeRecord, PKeyTableRecord};
+use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sim::oracle::{Enforcement as Checks, Expect};
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::simulated::{Dice, Lab, Sm};
+
+const FULL: u16 = 0x8000;
+
+fn config(list: Vec<Partition>, enforcement: Enforcement) -> SmConfig {
+    let partitions = Partitions::new(list, enforcement, false).expect("partitions");
+    SmConfig {
+        partitions: Arc::new(partitions),
+        ..SmConfig::default()
+    }
+}
+
+fn partition(number: u16, members: Vec<(Who, Membership)>) -> Partition {
+    Partition {
+        name: format!("p{number}"),
+        number,
+        members,
+        ..Partition::default()
+    }
+}
+
+fn hosts(lab: &Lab) -> Vec<PortAt> {
+    let fabric = lab.world.fabric();
+    fabric.end_ports().filter(|p| p.port != 0).collect()
+}
+
+fn guid(lab: &Lab, at: PortAt) -> PortGuid {
+    lab.world.fabric().port_guid(at)
+}
+
+/// What the tables should hold: every port what `extra` says, after its key of the default partition.
+fn expecting(
+    lab: &Lab,
+    extra: &BTreeMap<PortAt, Vec<u16>>,
+    checks: Checks,
+    first: impl Fn(PortAt) -> Option<u16>,
+) -> Expect {
+    let mut expect = lab.expect();
+    for at in lab.world.fabric().end_ports() {
+        let default = if at == lab.at { 0xFFFF } else { 0x7FFF };
+        let mut keys = vec![default];
+        keys.extend(extra.get(&at).into_iter().flatten());
+        if let Some(first) = first(at) {
+            keys.sort_by_key(|k| *k != first);
+        }
+        let keys = keys.into_iter().map(PKey).collect();
+        expect.partitions.keys.insert(at, keys);
+    }
+    expect.partitions.enforcement = checks;
+    expect
+}
+
+fn assert_good(lab: &Lab, expect: &Expect, what: &str) {
+    if let Err(why) = lab.verdict(expect) {
+        panic!("{what} {}: {why}", lab.repeat());
+    }
+}
+
+fn reload(lab: &mut Lab, cfg: SmConfig) {
+    let sm = lab.sm;
+    lab.world
+        .with_manager(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now));
+}
+
+/// Nobody configured anything: one more question for each end port, no write, and nothing again.
+#[test]
+fn without_partitions_one_question_for_each_end_port() {
+    let mut lab = Lab::new("fat-tree:4", 1);
+    let report = lab.next_sweep(60);
+    assert!(report.is_clean(), "{:?}", report.problems);
+    let ends = lab.world.fabric().end_ports().count() as u64;
+    let count =
+        |r: &ferrosm_core::SweepReport| r.smps.get(&id::PKEY_TABLE).copied().unwrap_or_default();
+    assert_eq!((count(&report).gets, count(&report).sets), (ends, 0));
+    lab.assert_good();
+    let sm = lab.sm;
+    lab.world
+        .with_manager(sm, |m, now| m.command(Input::Resweep, now));
+    let again = lab.next_sweep(60);
+    assert_eq!((count(&again).gets, count(&again).sets), (0, 0));
+    assert_eq!(again.key_room, None);
+}
+
+/// Keys are where they should be after bring-up, with each kind of enforcement, and after a change of configuration.
+#[test]
+fn tables_and_enforcement_are_as_configured() {
+    for (enforcement, checks) in [
+        (Enforcement::Both, Checks::Both),
+        (Enforcement::In, Checks::Inbound),
+        (Enforcement::Out, Checks::Outbound),
+        (Enforcement::Off, Checks::Off),
+    ] {
+        let what = format!("{enforcement:?}");
+        let paper = Lab::new("fat-tree:4", 1);
+        let all = hosts(&paper);
+        let named = |at: &PortAt| Who::Port(guid(&paper, *at));
+        let list = |number: u16, ports: &[PortAt], membership| {
+            let members = ports.iter().map(|p| (named(p), membership));
+            partition(number, members.collect())
+        };
+        let (a, b) = (&all[..6], &all[4..9]);
+        let cfg = config(
+            vec![
+                list(0x11, a, Membership::Full),
+                list(0x22, b, Membership::Limited),
+            ],
+            enforcement,
+        );
+        let mut lab = Lab::with("fat-tree:4", 3, cfg);
+        let report = lab.next_sweep(60);
+        assert!(report.is_clean(), "{what}: {:?}", report.problems);
+        let mut extra: BTreeMap<PortAt, Vec<u16>> = BTreeMap::new();
+        a.iter()
+            .for_each(|p| extra.entry(*p).or_default().push(0x11 | FULL));
+        b.iter()
+            .for_each(|p| extra.entry(*p).or_default().push(0x22));
+        let expect = expecting(&lab, &extra, checks, |_| None);
+        assert_good(&lab, &expect, &what);
+        let room = report.key_room.expect("the fullest table");
+        assert!(room.used <= 3 && room.capacity >= 32, "{room:?}");
+
+        // Both partitions change, and a third comes; then all of it goes again.
+        let cfg = config(
+            vec![
+                list(0x11, &all[2..8], Membership::Limited),
+                list(0x33, &all, Membership::Full),
+            ],
+            enforcement,
+        );
+        reload(&mut lab, cfg);
+        assert!(lab.next_sweep(60).is_clean(), "{what}");
+        let mut extra: BTreeMap<PortAt, Vec<u16>> = BTreeMap::new();
+        all[2..8]
+            .iter()
+            .for_each(|p| extra.entry(*p).or_default().push(0x11));
+        all.iter()
+            .for_each(|p| extra.entry(*p).or_default().push(0x33 | FULL));
+        assert_good(&lab, &expecting(&lab, &extra, checks, |_| None), &what);
+        reload(&mut lab, SmConfig::default());
+        assert!(lab.next_sweep(60).is_clean(), "{what}");
+        let mut expect = lab.expect();
+        expect.partitions.enforcement = Checks::Off;
+        assert_good(&lab, &expect, &what);
+    }
+}
+
+/// What another subnet manager left in tables is gone after this one took over, in every block.
+#[test]
+fn what_another_one_left_does_not_stay() {
+    let mut lab = Lab::new("fat-tree:4", 5);
+    assert!(lab.next_sweep(60).is_clean());
+    lab.world.kill(lab.sm).expect("the first manager");
+    let strange: Vec<PKey> = (0..90)
+        .map(|i| PKey(if i % 3 == 1 { 0x8123 + i } else { 0 }))
+        .collect();
+    for at in hosts(&lab) {
+        lab.world.fabric_mut().corrupt_pkeys(at, &strange);
+    }
+    assert!(lab.verdict(&lab.expect()).is_err());
+    let sm = Sm::new(SmConfig::default(), Restored::default(), lab.world.now());
+    lab.sm = lab.world.add_manager(Some(lab.at), sm).expect("a place");
+    let report = lab.next_sweep(60);
+    assert!(report.is_clean(), "{:?}", report.problems);
+    lab.assert_good();
+}
+
+/// A host that restarted gets its keys again.
+#[test]
+fn a_restarted_host_gets_its_keys_again() {
+    let cfg = config(
+        vec![partition(0x11, vec![(Who::AllCas, Membership::Full)])],
+        Enforcement::Both,
+    );
+    let mut lab = Lab::with("fat-tree:4", 7, cfg);
+    assert!(lab.next_sweep(60).is_clean());
+    let victim = hosts(&lab)[5];
+    lab.world.fabric_mut().reboot(victim.node);
+    let extra = hosts(&lab)
+        .into_iter()
+        .map(|p| (p, vec![0x11 | FULL]))
+        .collect();
+    for _ in 0..240 {
+        lab.world.run_for(std::time::Duration::from_millis(250));
+        let expect = expecting(&lab, &extra, Checks::Both, |_| None);
+        if lab.verdict(&expect).is_ok() && lab.world.fabric().pkeys(victim)[1] == PKey(0x8011) {
+            return;
+        }
+    }
+    assert_good(
+        &lab,
+        &expecting(&lab, &extra, Checks::Both, |_| None),
+        "restart",
+    );
+}
+
+fn ask<'a>(from: Lid, attr: ferrosm_mad::ids::AttrId, key: u64, data: &'a [u8]) -> Request<'a> {
+    Request {
+        from: Peer {
+            lid: from,
+            qpn: Qpn(1),
+            sl: Sl(0),
+            ..Peer::default()
+        },
+        method: Method::GetTable,
+        attr,
+        attr_mod: AttrMod(0),
+        tid: Tid(1),
+        sm_key: MKey::new(key),
+        component_mask: 0,
+        data,
+    }
+}
+
+fn table(lab: &Lab, request: &Request<'_>) -> sa::Reply {
+    let view = lab.manager().core().view().expect("a view");
+    match sa::answer(view, request) {
+        Verdict::Answer(reply) => reply,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The scenario of ibmgtsim: three groups of hosts, one with a key, one with another, one with both, at random indices of their
+/// tables among keys of nobody. Keys stay where they are, and each group sees what it shares a partition with and nothing else.
+#[test]
+fn groups_see_what_they_share_and_keys_stay() {
+    for seed in 1..=4 {
+        let mut dice = Dice::new(seed);
+        let paper = Lab::new("fat-tree:6", seed);
+        let all: Vec<PortAt> = hosts(&paper);
+        let own = paper.at;
+        let group_of: BTreeMap<PortAt, u64> = all
+            .iter()
+            .filter(|p| **p != own)
+            .map(|p| (*p, dice.below(3)))
+            .collect();
+        let keys_of = |group: u64| -> &[u16] {
+            match group {
+                0 => &[0x8081],
+                1 => &[0x8082],
+                _ => &[0x8081, 0x8082],
+            }
+        };
+        let list = [0x81u16, 0x82].map(|number| {
+            let members = group_of
+                .iter()
+                .filter(|(_, g)| keys_of(**g).contains(&(number | FULL)))
+                .map(|(p, _)| (Who::Port(guid(&paper, *p)), Membership::Full));
+            partition(number, members.collect())
+        });
+        let cfg = config(list.to_vec(), Enforcement::Both);
+        let mut lab = Lab::with("fat-tree:6", seed, cfg);
+        // Before the first look: some keys are there already, at any index but 0, others are left for the manager.
+        let mut placed: Vec<(PortAt, usize, PKey)> = Vec::new();
+        for (at, group) in &group_of {
+            let mut before = vec![PKey(0); usize::from(lab.world.fabric().pkey_cap(*at))];
+            before[0] = PKey::DEFAULT_FULL;
+            for filler in 1..dice.below(6) {
+                let place = 1 + dice.index(before.len() - 1);
+                before[place] = PKey(0x100 + u16::try_from(filler).expect("small"));
+            }
+            for key in keys_of(*group) {
+                if dice.one_in(3) {
+                    continue;
+                }
+                let place = 1 + dice.index(before.len() - 1);
+                before[place] = PKey(*key);
+            }
+            let there = before.iter().enumerate();
+            let there = there.filter(|(_, k)| keys_of(*group).contains(&k.0));
+            placed.extend(there.map(|(i, k)| (*at, i, *k)));
+            lab.world.fabric_mut().corrupt_pkeys(*at, &before);
+        }
+        let report = lab.next_sweep(60);
+        assert!(report.is_clean(), "{:?}", report.problems);
+        let extra = group_of
+            .iter()
+            .map(|(p, g)| (*p, keys_of(*g).to_vec()))
+            .collect();
+        assert_good(
+            &lab,
+            &expecting(&lab, &extra, Checks::Both, |_| None),
+            "groups",
+        );
+        for (at, index, key) in &placed {
+            assert_eq!(lab.world.fabric().pkeys(*at)[*index], *key, "{at:?}");
+        }
+
+        let guids = |lab: &Lab, from: PortAt| -> BTreeSet<PortGuid> {
+            let lid = lab.world.fabric().lid(from).0;
+            let reply = table(lab, &ask(lid, ferrosm_mad::sa::id::NODE, 0, &[0; 200]));
+            let lids: BTreeSet<Lid> = reply
+                .body
+                .chunks(reply.stride)
+                .map(|r| NodeRecord::decode(r).lid)
+                .collect();
+            let fabric = lab.world.fabric();
+            let seen = fabric
+                .end_ports()
+                .filter(|p| lids.contains(&fabric.lid(*p).0));
+            seen.map(|p| guid(lab, p)).collect()
+        };
+        for _ in 0..5 {
+            let from = all[dice.index(all.len())];
+            let expected: BTreeSet<PortGuid> = lab
+                .world
+                .fabric()
+                .end_ports()
+                .filter(|to| {
+                    let share = match (group_of.get(&from), group_of.get(to)) {
+                        (Some(a), Some(b)) => keys_of(*a).iter().any(|k| keys_of(*b).contains(k)),
+                        _ => false,
+                    };
+                    // Everybody is limited in the default partition, the manager's port full.
+                    share || *to == from || *to == own || from == own
+                })
+                .map(|to| guid(&lab, to))
+                .collect();
+            assert_eq!(guids(&lab, from), expected, "{}", lab.repeat());
+        }
+    }
+}
+
+/// Where a table is too small, keys are left out and told; where a switch's is, it checks nothing.
+#[test]
+fn small_tables_are_told() {
+    let mut paper = ferrosm_sim::generate::from_spec("fat-tree:4").expect("a fabric");
+    for node in &mut paper.nodes {
+        let mut caps = node.caps();
+        if node.kind == NodeType::Switch {
+            caps.partition_enforcement_cap = 2;
+        } else {
+            caps.partition_cap = 3;
+        }
+        node.options.caps = Some(caps);
+    }
+    let everybody = |number| partition(number, vec![(Who::AllCas, Membership::Full)]);
+    let cfg = |numbers: &[u16]| {
+        config(
+            numbers.iter().map(|n| everybody(*n)).collect(),
+            Enforcement::Both,
+        )
+    };
+    let mut lab = Lab::on("small", paper, 9, cfg(&[1]), None);
+    assert!(lab.next_sweep(60).is_clean());
+    let keys = |numbers: &[u16], lab: &Lab| -> BTreeMap<PortAt, Vec<u16>> {
+        let extra: Vec<u16> = numbers.iter().map(|n| n | FULL).collect();
+        hosts(lab).into_iter().map(|p| (p, extra.clone())).collect()
+    };
+    let expect = expecting(&lab, &keys(&[1], &lab), Checks::Both, |_| None);
+    assert_good(&lab, &expect, "two keys");
+    reload(&mut lab, cfg(&[1, 2]));
+    let report = lab.next_sweep(60);
+    assert!(report.is_clean());
+    let told = |kind: ProblemKind, report: &ferrosm_core::SweepReport| {
+        report.problems.iter().filter(|p| p.kind == kind).count()
+    };
+    let too_small = ProblemKind::NotEnforced {
+        needed: 3,
+        capacity: 2,
+    };
+    assert_eq!(told(too_small, &report), hosts(&lab).len());
+    let expect = expecting(&lab, &keys(&[1, 2], &lab), Checks::Off, |_| None);
+    assert_good(&lab, &expect, "three keys");
+    reload(&mut lab, cfg(&[1, 2, 3]));
+    let report = lab.next_sweep(60);
+    let left_out = ProblemKind::KeysLeftOut {
+        count: 1,
+        capacity: 3,
+    };
+    assert_eq!(told(left_out, &report), hosts(&lab).len());
+    assert_eq!(report.key_room.map(|r| r.free()), Some(0));
+}
+
+/// P_KeyTableRecords are for those who know the SM_Key; groups of partitions are there, and go with them.
+#[test]
+fn records_of_keys_and_groups() {
+    let with_group = Partition {
+        groups: vec![GroupSpec::ipoib(0x11)],
+        ..partition(0x11, vec![(Who::AllCas, Membership::Full)])
+    };
+    let cfg = config(vec![with_group], Enforcement::Both);
+    let sm_key = cfg.sm_key.expose();
+    let mut lab = Lab::with("fat-tree:4", 11, cfg);
+    assert!(lab.next_sweep(60).is_clean());
+    let own = lab.world.fabric().lid(lab.at).0;
+    let request = |key| ask(own, ferrosm_mad::sa::id::PKEY_TABLE, key, &[0; 200]);
+    assert_eq!(table(&lab, &request(0)).status, Status::REQ_INVALID);
+    let reply = table(&lab, &request(sm_key));
+    let records: Vec<PKeyTableRecord> = reply
+        .body
+        .chunks(reply.stride)
+        .map(PKeyTableRecord::decode)
+        .collect();
+    let fabric = lab.world.fabric();
+    for record in &records {
+        let owner = fabric
+            .end_ports()
+            .find(|p| fabric.lid(*p).0 == record.lid)
+            .expect("an end port");
+        let at = PortAt {
+            node: owner.node,
+            port: record.port_num.raw(),
+        };
+        let first = usize::from(record.block_num) * 32;
+        let mut keys = [PKey(0); 32];
+        for (key, has) in keys
+            .iter_mut()
+            .zip(fabric.pkeys(at).into_iter().skip(first))
+        {
+            *key = has;
+        }
+        assert_eq!(PKeyBlock::decode(&record.table).keys, keys, "{at:?}");
+    }
+    let blocks = |at: PortAt| usize::from(fabric.pkey_cap(at)).div_ceil(32);
+    let ends: usize = fabric.end_ports().map(blocks).sum();
+    let guards: usize = hosts(&lab)
+        .iter()
+        .filter_map(|p| fabric.peer(*p))
+        .map(blocks)
+        .sum();
+    assert_eq!(records.len(), ends + guards);
+    let groups = |lab: &Lab| -> Vec<u16> {
+        let groups = lab.manager().core().registry().groups();
+        groups.iter().map(|(_, g)| g.parameters.pkey.0).collect()
+    };
+    assert_eq!(groups(&lab), [0x8011]);
+    reload(&mut lab, SmConfig::default());
+    assert!(lab.next_sweep(60).is_clean());
+    assert_eq!(groups(&lab), [0xFFFF]);
+}
