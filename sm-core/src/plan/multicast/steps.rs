@@ -6,8 +6,9 @@
 //! * Its tree changes shape, and old and new together are still one tree of the forest: first both, then the new one. Make
 //!   before break: nobody who stays a member loses a packet.
 //! * Its tree changes shape otherwise: first what both have in common, then the new one. Members may lose packets for the
-//!   time of a write, but at no moment can a packet loop, and at no moment can one wait in a circle: whatever part of the
-//!   writes is there, entries of an MLID are part of its old tree or part of its new one.
+//!   time of a write, but at no moment can a packet loop: whatever part of the writes is there, entries of an MLID are part of
+//!   its old tree or part of its new one. Within one forest nothing can wait in a circle either. After a change of the routing
+//!   old entries and new routes are together until the second step is taken, and that nobody has proven.
 //! * Where some switch may hold anything (another subnet manager was in charge, a write was not answered), what it holds is
 //!   emptied in the first step, and nothing grows before the second.
 //!
