@@ -83,11 +83,13 @@ pub(crate) enum Single {
 /// Routes on one lane, if that can be.
 pub(crate) fn single<C: Cell>(request: &Request<'_>, graph: &Graph, legs: &Legs<C>) -> Single {
     let plan = Plan::new(request, graph, legs);
-    let Some((mut light, fresh, _)) = plan.ways(Kind::Light, Spread::ByLid) else {
+    let Some((light, fresh, _)) = plan.ways(Kind::Light, Spread::ByLid) else {
         return Single::Not(Ways::new(request.topo));
     };
-    if let Some(trees) = plan.on_one_lane(&mut light, fresh) {
-        return Single::Fits(light, trees);
+    // Ways that do not fit after all stay as they were.
+    let mut ways = light.clone();
+    if let Some(trees) = plan.on_one_lane(&mut ways, fresh) {
+        return Single::Fits(ways, trees);
     }
     if let Some((mut ways, fresh, _)) = plan.ways(Kind::Tree, Spread::ByLid)
         && let Some(trees) = plan.on_one_lane(&mut ways, fresh)
@@ -179,6 +181,10 @@ impl<'a, C: Cell> Plan<'a, C> {
     /// Puts everything on one lane, and balances new ways on it; gives the trees that go with them.
     fn on_one_lane(&self, ways: &mut Ways, fresh: bool) -> Option<Trees> {
         let (graph, wires, topo) = (self.graph, &self.wires, self.request.topo);
+        if !fresh {
+            // Ways that were grown beside others are not the shortest: as long as packets arrive by them, they stay.
+            ways.keep_whole_columns(topo, self.request.previous);
+        }
         let whole = Lane::of(wires, Paths::new(topo, graph, wires, ways).all());
         let (mut lane, up) = if let Some(mut lane) = whole {
             let up = tree::grow(graph, wires, &mut lane, &self.order());

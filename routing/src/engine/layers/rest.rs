@@ -6,7 +6,7 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::super::graph::Graph;
+use super::super::graph::{Graph, Slot};
 use super::super::sssp::Ways;
 use super::lane::{Dependency, Lane};
 use super::tree;
@@ -137,8 +137,11 @@ fn regrow(
     let mut last = hops.iter().copied().filter(|&h| h != FAR).max();
     while !left.is_empty() && last.is_some_and(|last| near <= last) {
         left.retain(|&v| {
-            let nearest = graph.slots(v).iter().filter(|s| hops[s.peer] == near);
-            let found = nearest.into_iter().find(|slot| {
+            let goes = |slot: &&Slot| graph.ports(**slot).contains(&ports[v]);
+            let nearest = || graph.slots(v).iter().filter(|s| hops[s.peer] == near);
+            // The way that it has, before others that are as near.
+            let mut in_turn = nearest().filter(goes).chain(nearest());
+            let found = in_turn.find(|slot| {
                 let Some(&port) = graph.ports(**slot).first() else {
                     return false;
                 };
@@ -148,7 +151,9 @@ fn regrow(
             });
             let Some(slot) = found else { return true };
             let all = graph.ports(*slot);
-            ports[v] = all[graph.lid_rank[dest] % all.len()];
+            if !all.contains(&ports[v]) {
+                ports[v] = all[graph.lid_rank[dest] % all.len()];
+            }
             hops[v] = near + 1;
             last = last.max(Some(near + 1));
             false

@@ -11,10 +11,10 @@ use rayon::prelude::*;
 
 use super::super::Previous;
 use crate::tables::{Lft, Tables};
-use crate::topology::{Destination, Topology};
+use crate::topology::{Destination, SwitchIdx, Topology};
 
 /// Ports by LID and switch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Ways {
     n: usize,
     /// Number of each switch's first column, and the total.
@@ -70,6 +70,23 @@ impl Ways {
         topo.switches().flat_map(|s| topo.destinations_on(s))
     }
 
+    /// Puts columns back as they are installed, where all packets still arrive by them.
+    pub(crate) fn keep_whole_columns(&mut self, topo: &Topology, previous: &Previous) {
+        let lids: Vec<Destination> = self.destinations(topo).copied().collect();
+        let n = self.n;
+        let columns = self.ports.par_chunks_exact_mut(n.max(1)).zip(lids);
+        columns.for_each(|(ports, d)| {
+            let installed = |v: usize| previous.get(v).map(|lft| lft.get(d.lid));
+            let dest = d.switch.index();
+            let differs = (0..n).any(|v| v != dest && installed(v) != Some(PortNum(ports[v])));
+            if differs && arrives(topo, dest, &installed) {
+                for v in (0..n).filter(|&v| v != dest) {
+                    ports[v] = installed(v).map_or(PortNum::DROP, |port| port).raw();
+                }
+            }
+        });
+    }
+
     /// The forwarding tables. A table that comes out as it is installed is the installed one.
     pub(crate) fn tables(&self, topo: &Topology, previous: &Previous) -> Tables {
         /// Switches whose tables are written together: one line of memory of each column.
@@ -100,4 +117,32 @@ impl Ways {
             })
             .collect()
     }
+}
+
+/// Whether packets from every switch arrive at one, by the ports that `via` gives.
+fn arrives(topo: &Topology, dest: usize, via: &dyn Fn(usize) -> Option<PortNum>) -> bool {
+    let n = topo.num_switches();
+    // 0 unknown, 1 on the way, 2 arrives.
+    let mut state = vec![0u8; n];
+    state[dest] = 2;
+    let mut way = Vec::new();
+    for from in 0..n {
+        let mut at = from;
+        while state[at] == 0 {
+            state[at] = 1;
+            way.push(at);
+            let next = via(at).and_then(|port| topo.neighbor(SwitchIdx::at(at), port));
+            match next {
+                Some((peer, _)) => at = peer.index(),
+                None => return false,
+            }
+        }
+        if state[at] == 1 {
+            return false;
+        }
+        for v in way.drain(..) {
+            state[v] = 2;
+        }
+    }
+    true
 }
