@@ -266,10 +266,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
             match output {
                 Output::Persist(map) => self.shell.persist(map),
                 Output::Send(_) => return,
-                Output::Compute(_)
-                | Output::Event(_)
-                | Output::Gmp { .. }
-                | Output::Publish(_) => {}
+                Output::Compute(_) | Output::Event(_) | Output::Gmp { .. } | Output::Publish(_) => {
+                }
             }
         }
     }

@@ -21,7 +21,8 @@ use ferrosm_tests::simulated::{Dice, Lab, Sm};
 const FULL: u16 = 0x8000;
 
 fn config(list: Vec<Partition>, enforcement: Enforcement) -> SmConfig {
-    let partitions = Partitions::new(list, enforcement, false).expect("partitions");
+    let partitions = Partitions::new(list, enforcement, false)
+        .unwrap_or_else(|error| panic!("partitions: {error:?}"));
     SmConfig {
         partitions: Arc::new(partitions),
         ..SmConfig::default()
@@ -230,10 +231,11 @@ fn ask<'a>(from: Lid, attr: ferrosm_mad::ids::AttrId, key: u64, data: &'a [u8]) 
 }
 
 fn table(lab: &Lab, request: &Request<'_>) -> sa::Reply {
-    let view = lab.manager().core().view().expect("a view");
+    let core = lab.manager().core();
+    let view = core.view().unwrap_or_else(|| panic!("no view"));
     match sa::answer(view, request) {
         Verdict::Answer(reply) => reply,
-        other => panic!("{other:?}"),
+        other @ (Verdict::Owner | Verdict::Drop) => panic!("{other:?}"),
     }
 }
 

@@ -184,11 +184,7 @@ impl LanePlan {
         let Some(node) = subnet.get(p.node).filter(|n| has_lanes(n, p.port)) else {
             return Vec::new();
         };
-        let Some(info) = node
-            .ports
-            .get(p.port.index())
-            .map(Port::info)
-        else {
+        let Some(info) = node.ports.get(p.port.index()).map(Port::info) else {
             return Vec::new();
         };
         let used = self.run.routing.lanes.vls.min(operated_vls(subnet, p, cfg));
