@@ -4,12 +4,12 @@
 //! that one. Flows over the busiest channel in a shift, on average ([`crate::quality::Shift`]): when everybody sends to one
 //! other, as in the stages of a collective. Better by one may be worse by the other, so they are multiplied; the first counts
 //! twice (its square), since it does not depend on the order in which a program numbers its processes. The least product is
-//! best. Products within a few percent of it are equal: of these the one with the fewest lanes is taken, and of those the
-//! one that was advised first. It knows nothing of engines, and no clock.
+//! best. Products within a few percent of it are equal: of these the one that moves the fewest entries of what is installed
+//! is taken, of those the one with the fewest lanes, and of those the one that was advised first. So a restart on the same
+//! fabric moves nothing. It knows nothing of engines, and no clock.
 
-use crate::engine::Routing;
+use crate::engine::{Request, Routing};
 use crate::quality::{Effort, shifts_by_leaf};
-use crate::topology::Topology;
 use crate::verify::Proof;
 
 /// Products that are so many hundredths of the least are as good.
@@ -20,7 +20,7 @@ const SHIFTS: usize = 64;
 
 /// The best of some routings, which are in the order of advice; and a note that says what was compared, if there is a choice.
 pub(crate) fn best(
-    topo: &Topology,
+    request: &Request<'_>,
     mut passed: Vec<(Routing, Proof)>,
 ) -> (Option<(Routing, Proof)>, Option<String>) {
     if passed.len() < 2 {
@@ -30,16 +30,18 @@ pub(crate) fn best(
         shifts_max: SHIFTS,
         ..Effort::default()
     };
-    let shift =
-        |(routing, _): &(Routing, Proof)| shifts_by_leaf(topo, &routing.tables, &effort).mean;
+    let shift = |(routing, _): &(Routing, Proof)| {
+        shifts_by_leaf(request.topo, &routing.tables, &effort).mean
+    };
     let shifts: Vec<f64> = passed.iter().map(shift).collect();
     let figures = passed
         .iter()
         .zip(&shifts)
-        .map(|((_, proof), &shift)| Figures {
+        .map(|((routing, proof), &shift)| Figures {
             max_load: proof.max_load,
             shift,
             lanes: proof.lanes_used,
+            moved: moved(request, routing),
         });
     let figures: Vec<Figures> = figures.collect();
     let at = choose(&figures);
@@ -64,6 +66,20 @@ struct Figures {
     max_load: u64,
     shift: f64,
     lanes: u8,
+    moved: usize,
+}
+
+/// Entries that differ from what is installed, as far as that is known.
+fn moved(request: &Request<'_>, routing: &Routing) -> usize {
+    let known = |s: usize| request.previous.get(s);
+    let tables = routing.tables.iter().enumerate();
+    tables
+        .filter_map(|(s, new)| Some((known(s)?, new)))
+        .map(|(old, new)| {
+            let lids = request.topo.destinations().iter();
+            lids.filter(|d| old.get(d.lid) != new.get(d.lid)).count()
+        })
+        .sum()
 }
 
 impl Figures {
@@ -80,7 +96,8 @@ fn choose(figures: &[Figures]) -> usize {
         .map(|f| f.product())
         .fold(f64::INFINITY, f64::min);
     let good = (0..figures.len()).filter(|&i| figures[i].product() <= least * AS_GOOD);
-    good.min_by_key(|&i| (figures[i].lanes, i)).unwrap_or(0)
+    good.min_by_key(|&i| (figures[i].moved, figures[i].lanes, i))
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -92,6 +109,7 @@ mod tests {
             max_load,
             shift,
             lanes,
+            moved: 0,
         });
         choose(&figures.collect::<Vec<_>>())
     }
@@ -111,6 +129,18 @@ mod tests {
     fn of_equals_the_fewest_lanes_then_the_first() {
         assert_eq!(of(&[(100, 2.0, 4), (101, 2.0, 1), (99, 2.0, 2)]), 1);
         assert_eq!(of(&[(100, 2.0, 2), (99, 2.0, 2)]), 0);
+    }
+
+    #[test]
+    fn of_equals_what_is_installed_stays() {
+        let figures = |max_load, lanes, moved| Figures {
+            max_load,
+            shift: 2.0,
+            lanes,
+            moved,
+        };
+        assert_eq!(choose(&[figures(100, 1, 40), figures(101, 2, 0)]), 1);
+        assert_eq!(choose(&[figures(100, 1, 40), figures(120, 2, 0)]), 0);
     }
 
     #[test]

@@ -173,7 +173,7 @@ pub fn route_watched(
                 }),
             }
         }
-        let (best, compared) = best(request.topo, passed);
+        let (best, compared) = best(request, passed);
         if let Some((mut routing, proof)) = best {
             let notes = round.why.into_iter().chain(compared);
             routing.notes.splice(0..0, notes);

@@ -131,17 +131,17 @@ fn files_that_are_wrong() {
     ];
     for (name, text, words) in cases {
         fs::write(dir.join(name), text).unwrap();
-        refused(&run(dir, &["sim", name, "--socket", "s"]), 1, words);
+        refused(&run(dir, &["sim", name, "--socket", "s"]), 2, words);
     }
     refused(
         &run(dir, &["sim", "not-there.net"]),
-        1,
+        2,
         &["there is no file not-there.net"],
     );
     refused(&run(dir, &["sim", "."]), 1, &["cannot read .", "directory"]);
     refused(
         &run(dir, &["sim", "no-shape:3"]),
-        1,
+        2,
         &["no-shape", "docs/topologies.md"],
     );
     refused(
@@ -157,7 +157,7 @@ fn files_that_are_wrong() {
 fn more_hosts_than_lids() {
     let scratch = Scratch::new("trouble");
     let done = run(scratch.path(), &["sim", "fat-tree:60", "--socket", "s"]);
-    refused(&done, 1, &["LID"]);
+    refused(&done, 2, &["LID"]);
 }
 
 /// Sockets that are in use, left over, not possible.
