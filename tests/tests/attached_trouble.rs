@@ -131,7 +131,7 @@ fn files_that_are_wrong() {
     ];
     for (name, text, words) in cases {
         fs::write(dir.join(name), text).unwrap();
-        refused(&run(dir, &["sim", name, "--socket", "s"]), 2, words);
+        refused(&run(dir, &["sim", name, "--socket", "s"]), 1, words);
     }
     refused(
         &run(dir, &["sim", "not-there.net"]),
@@ -146,7 +146,7 @@ fn files_that_are_wrong() {
     );
     refused(
         &run(dir, &["sim", "fat-tree3:80,80,80"]),
-        1,
+        2,
         &["A fabric is a file"],
     );
     assert!(!dir.join("s").exists() && !dir.join("s.d").exists());

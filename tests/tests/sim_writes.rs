@@ -89,11 +89,10 @@ fn about_to_write(spec: &str, from: &str, to: &str) -> Option<(Lab, Stages)> {
 fn a_refused_block_holds_back_later_stages() {
     let mut found = 0;
     for (spec, from, to) in [
-        ("fat-tree:4", "minhop", "updn"),
-        ("fat-tree:6", "minhop", "ftree"),
-        ("fat-tree:6", "minhop", "dmodc"),
-        ("fat-tree2:16,10,8", "minhop", "updn"),
-        ("fat-tree:6", "ftree", "nue"),
+        ("fat-tree:4", "sssp", "updn"),
+        ("fat-tree:4", "sssp", "minhop"),
+        ("fat-tree:6", "sssp", "updn"),
+        ("fat-tree:6", "sssp", "minhop"),
     ] {
         for fault in [Faults::refusing(Status::BAD_FIELD), Faults::HUNG] {
             let Some((mut lab, stages)) = about_to_write(spec, from, to) else {

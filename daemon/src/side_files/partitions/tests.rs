@@ -1,3 +1,5 @@
+//! What is read from partitions files: the grammar, what is lenient, what is refused.
+
 use ferrosm_core::plan::partitions::{Enforcement, Partitions};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::sa::path::RateCode;
