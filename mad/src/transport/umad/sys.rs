@@ -354,15 +354,7 @@ impl Lib {
         let mut len = room;
         // SAFETY: the slice has room for the header and the `len` bytes that are announced.
         let agent = unsafe { (self.recv)(fd, message.as_mut_ptr().cast(), &raw mut len, 0) };
-        if agent >= 0 {
-            return Ok(Some(usize::try_from(len).unwrap_or(0)));
-        }
-        let error = io::Error::last_os_error();
-        let empty = matches!(
-            error.kind(),
-            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-        );
-        if empty { Ok(None) } else { Err(error) }
+        taken(agent, len)
     }
 
     /// Takes a message if there is one, without waiting, and returns the length of its MAD.
@@ -370,15 +362,7 @@ impl Lib {
         let mut len: c_int = 256;
         // SAFETY: the buffer has room for the longest header and the 256 bytes that `len` announces.
         let agent = unsafe { (self.recv)(fd, message.0.as_mut_ptr().cast(), &raw mut len, 0) };
-        if agent >= 0 {
-            return Ok(Some(usize::try_from(len).unwrap_or(0)));
-        }
-        let error = io::Error::last_os_error();
-        let empty = matches!(
-            error.kind(),
-            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
-        );
-        if empty { Ok(None) } else { Err(error) }
+        taken(agent, len)
     }
 
     /// Waits for a message.
@@ -438,6 +422,19 @@ impl Lib {
 
 /// Linux's ETIMEDOUT.
 pub(super) const ETIMEDOUT: c_int = 110;
+
+/// What a call of `recv` gave: the length of the message, or that there is none.
+fn taken(agent: c_int, len: c_int) -> io::Result<Option<usize>> {
+    if agent >= 0 {
+        return Ok(Some(usize::try_from(len).unwrap_or(0)));
+    }
+    let error = io::Error::last_os_error();
+    let empty = matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    );
+    if empty { Ok(None) } else { Err(error) }
+}
 
 /// Negative results are error numbers.
 fn check(rc: c_int) -> io::Result<c_int> {

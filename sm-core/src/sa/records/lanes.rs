@@ -15,8 +15,7 @@ const OUTPUT_PORT: u64 = 1 << 2;
 const INPUT_PORT: u64 = 1 << 1;
 
 pub(super) fn maps(search: &Search<'_>) -> Reply {
-    let template = search.template::<SlToVlRecord>();
-    let mut found = search.found::<SlToVlRecord>();
+    let mut found = search.matches::<SlToVlRecord>();
     let asked = SlToVlRecord::decode(search.request.data);
     let wants = |component: u64, asked: PortNum, port: PortNum| {
         !search.request.has(component) || asked == port
@@ -35,10 +34,7 @@ pub(super) fn maps(search: &Search<'_>) -> Reply {
                 table,
             }
             .encode();
-            if template.matches(&record) {
-                found.push(&record);
-            }
-            found.is_enough()
+            found.offer(&record)
         };
         if node.switch.is_none() {
             let port = search.view.port(end.port).num;
@@ -71,34 +67,18 @@ pub(super) fn maps(search: &Search<'_>) -> Reply {
 }
 
 pub(super) fn arbitrations(search: &Search<'_>) -> Reply {
-    let template = search.template::<VlArbRecord>();
-    let mut found = search.found::<VlArbRecord>();
-    for at in search.end_ports() {
-        if !search.sees(at) {
-            continue;
-        }
-        let end = search.view.end_port(at);
-        let is_switch = search.view.node(end.node).switch.is_some();
-        let ports = search
-            .view
-            .ports_of(end.node)
-            .filter(|(port, _)| is_switch || *port == end.port);
-        for (_, port) in ports {
-            for (block_num, table) in &port.vl_arbitration {
-                let record = VlArbRecord {
-                    lid: end.lid,
-                    output_port: port.num,
-                    block_num: *block_num,
-                    table: *table,
-                }
-                .encode();
-                if template.matches(&record) {
-                    found.push(&record);
-                }
+    let mut found = search.matches::<VlArbRecord>();
+    'all: for (end, port) in search.ports() {
+        for (block_num, table) in &port.vl_arbitration {
+            let record = VlArbRecord {
+                lid: end.lid,
+                output_port: port.num,
+                block_num: *block_num,
+                table: *table,
+            };
+            if found.offer(&record.encode()) {
+                break 'all;
             }
-        }
-        if found.is_enough() {
-            break;
         }
     }
     search.reply(found)

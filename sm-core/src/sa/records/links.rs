@@ -3,7 +3,7 @@
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::sa::tables::LinkRecord;
 
-use super::{Candidates, Search};
+use super::Search;
 use crate::sa::message::Reply;
 use crate::sa::view::{EndPortIdx, PortIdx};
 
@@ -11,8 +11,7 @@ use crate::sa::view::{EndPortIdx, PortIdx};
 const TO_LID: u64 = 1 << 3;
 
 pub(super) fn answer(search: &Search<'_>) -> Reply {
-    let template = search.template::<LinkRecord>();
-    let mut found = search.found::<LinkRecord>();
+    let mut found = search.matches::<LinkRecord>();
     let view = search.view;
     let mut offer = |from: PortIdx, to: PortIdx| {
         let Some((a, b)) = view.owner(from).zip(view.owner(to)) else {
@@ -27,11 +26,9 @@ pub(super) fn answer(search: &Search<'_>) -> Reply {
                 to_lid: view.end_port(b).lid,
             }
             .encode();
-            if template.matches(&record) {
-                found.push(&record);
-            }
+            return found.offer(&record);
         }
-        found.is_enough()
+        false
     };
     let to_lid = search
         .request
@@ -44,11 +41,7 @@ pub(super) fn answer(search: &Search<'_>) -> Reply {
         }
         return search.reply(found);
     }
-    let from = match search.lid() {
-        Some(lid) => Candidates::from(view.by_lid(lid)),
-        None => Candidates::all(view),
-    };
-    for at in from {
+    for at in search.end_ports() {
         if cables(search, at).any(|(from, to)| offer(from, to)) {
             break;
         }

@@ -16,7 +16,7 @@ use ferrosm_mad::sa::tables::{ClassPortInfo, SmInfoRecord};
 use ferrosm_mad::sa::{CLASS_VERSION, Record, Template, id};
 
 use super::message::{Found, Reply, Request};
-use super::view::{EndPortIdx, View};
+use super::view::{EndPort, EndPortIdx, PortView, View};
 
 /// The Q_Key of every QP1.
 const QP1_QKEY: u32 = 0x8001_0000;
@@ -84,16 +84,21 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn template<R: Record>(&self) -> Template {
-        Template::new::<R>(self.request.component_mask, self.request.data)
+    /// Takes the records that have all components that are asked for.
+    fn matches<R: Record>(&self) -> Matches {
+        self.matches_in::<R>(self.request.component_mask)
     }
 
-    fn found<R: Record>(&self) -> Found {
-        Found::new(self.request, R::STRIDE)
+    /// The same where only these of the components are compared as bits.
+    fn matches_in<R: Record>(&self, component_mask: u64) -> Matches {
+        Matches {
+            template: Template::new::<R>(component_mask, self.request.data),
+            found: Found::new(self.request, R::STRIDE),
+        }
     }
 
-    fn reply(&self, found: Found) -> Reply {
-        Reply::of(self.request, found)
+    fn reply(&self, matches: Matches) -> Reply {
+        Reply::of(self.request, matches.found)
     }
 
     /// Whether the client may see what concerns an end port.
@@ -110,68 +115,54 @@ impl Search<'_> {
     }
 
     /// The end ports that can have records with the LID that is asked for: one, or all where none is asked for.
-    fn end_ports(&self) -> Candidates {
-        match self.lid() {
-            Some(lid) => Candidates::from(self.view.by_lid(lid)),
-            None => Candidates::all(self.view),
-        }
+    fn end_ports(&self) -> impl Iterator<Item = EndPortIdx> + use<> {
+        let (one, all) = match self.lid() {
+            Some(lid) => (self.view.by_lid(lid), None),
+            None => (None, Some(self.view.end_port_indices())),
+        };
+        one.into_iter().chain(all.into_iter().flatten())
+    }
+
+    /// The ports that can have a record with that LID and that the client may see, each with the end port whose LID it goes by:
+    /// all ports of switches, the end ports of others.
+    fn ports(&self) -> impl Iterator<Item = (&EndPort, &PortView)> {
+        let seen = self.end_ports().filter(|at| self.sees(*at));
+        seen.flat_map(|at| {
+            let end = self.view.end_port(at);
+            let is_switch = self.view.node(end.node).switch.is_some();
+            let ports = self.view.ports_of(end.node);
+            let own = ports.filter(move |(port, _)| is_switch || *port == end.port);
+            own.map(move |(_, port)| (end, port))
+        })
     }
 }
 
-/// End ports to look at.
-struct Candidates {
-    one: Option<EndPortIdx>,
-    next: usize,
-    end: usize,
+/// Records that match, as they are found.
+struct Matches {
+    template: Template,
+    found: Found,
 }
 
-impl Candidates {
-    fn all(view: &View) -> Self {
-        Self {
-            one: None,
-            next: 0,
-            end: view.end_ports().len(),
+impl Matches {
+    /// Takes a record if it matches; says whether nothing more needs to be found.
+    fn offer(&mut self, record: &[u8]) -> bool {
+        if self.template.matches(record) {
+            self.found.push(record);
         }
-    }
-}
-
-impl From<Option<EndPortIdx>> for Candidates {
-    fn from(one: Option<EndPortIdx>) -> Self {
-        Self {
-            one,
-            next: 0,
-            end: 0,
-        }
-    }
-}
-
-impl Iterator for Candidates {
-    type Item = EndPortIdx;
-
-    fn next(&mut self) -> Option<EndPortIdx> {
-        if let Some(one) = self.one.take() {
-            return Some(one);
-        }
-        if self.next >= self.end {
-            return None;
-        }
-        self.next += 1;
-        EndPortIdx::at(self.next - 1)
+        self.found.is_enough()
     }
 }
 
 /// Subnet managers (rule 7.15).
 fn managers(search: &Search<'_>) -> Reply {
-    let template = search.template::<SmInfoRecord>();
-    let mut found = search.found::<SmInfoRecord>();
+    let mut found = search.matches::<SmInfoRecord>();
     for manager in &search.view.managers {
         let visible = search
             .view
             .by_lid(manager.lid)
             .is_none_or(|at| search.sees(at));
-        let record = manager.encode();
-        if visible && template.matches(&record) {
-            found.push(&record);
+        if visible && found.offer(&manager.encode()) {
+            break;
         }
     }
     search.reply(found)

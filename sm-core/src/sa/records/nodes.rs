@@ -5,7 +5,7 @@ use ferrosm_mad::ids::{NodeGuid, PortGuid};
 use ferrosm_mad::sa::tables::NodeRecord;
 use ferrosm_mad::wire::get_bits;
 
-use super::{Candidates, Search};
+use super::Search;
 use crate::sa::message::Reply;
 use crate::sa::view::{EndPortIdx, View};
 
@@ -14,32 +14,27 @@ const NODE_GUID: (u64, usize) = (1 << 7, 128);
 const PORT_GUID: (u64, usize) = (1 << 8, 192);
 
 pub(super) fn answer(search: &Search<'_>) -> Reply {
-    let template = search.template::<NodeRecord>();
-    let mut found = search.found::<NodeRecord>();
-    let mut offer = |at: EndPortIdx| {
-        let record = record(search.view, at);
-        if search.sees(at) && template.matches(&record) {
-            found.push(&record);
-        }
-        found.is_enough()
-    };
+    let mut found = search.matches::<NodeRecord>();
+    let mut offer = |at: EndPortIdx| search.sees(at) && found.offer(&record(search.view, at));
     let asked = |(component, bit): (u64, usize)| {
         search
             .request
             .has(component)
             .then(|| get_bits(search.request.data, bit, 64))
     };
-    if search.lid().is_some() {
-        let _ = search.end_ports().any(&mut offer);
-    } else if let Some(guid) = asked(PORT_GUID) {
+    if search.lid().is_none()
+        && let Some(guid) = asked(PORT_GUID)
+    {
         let at = search.view.by_guid(PortGuid(guid));
-        let _ = Candidates::from(at).any(&mut offer);
-    } else if let Some(guid) = asked(NODE_GUID) {
+        let _ = at.into_iter().any(&mut offer);
+    } else if search.lid().is_none()
+        && let Some(guid) = asked(NODE_GUID)
+    {
         if let Some(node) = search.view.by_node_guid(NodeGuid(guid)) {
             let _ = search.view.end_ports_of(node).any(&mut offer);
         }
     } else {
-        let _ = Candidates::all(search.view).any(&mut offer);
+        let _ = search.end_ports().any(&mut offer);
     }
     search.reply(found)
 }

@@ -2,12 +2,11 @@
 
 use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::{MKey, PortNum};
-use ferrosm_mad::sa::Template;
 use ferrosm_mad::sa::tables::PortInfoRecord;
 
 use super::Search;
 use crate::sa::message::Reply;
-use crate::sa::view::{EndPortIdx, PortIdx};
+use crate::sa::view::{EndPort, PortView};
 
 /// Bit 31 of the modifier: CapabilityMask matches where all bits that are asked for are set.
 const MATCH_BITS: u32 = 1 << 31;
@@ -16,28 +15,11 @@ const PORT_NUM: u64 = 1 << 1;
 
 pub(super) fn answer(search: &Search<'_>) -> Reply {
     let wanted = Wanted::new(search);
-    let mut found = search.found::<PortInfoRecord>();
-    let mut last_node = None;
-    'all: for owner in search.end_ports() {
-        if !search.sees(owner) {
-            continue;
-        }
-        let end = search.view.end_port(owner);
-        let node = end.node;
-        if search.view.node(node).switch.is_none() {
-            wanted.offer(search, owner, end.port, &mut found);
-        } else if last_node != Some(node) {
-            last_node = Some(node);
-            for (at, port) in search.view.ports_of(node) {
-                if port.known {
-                    wanted.offer(search, owner, at, &mut found);
-                }
-                if found.is_enough() {
-                    break 'all;
-                }
-            }
-        }
-        if found.is_enough() {
+    let mut found = search.matches_in::<PortInfoRecord>(wanted.component_mask);
+    for (owner, port) in search.ports().filter(|(_, port)| port.known) {
+        if let Some(record) = wanted.record(owner, port)
+            && found.offer(&record)
+        {
             break;
         }
     }
@@ -46,7 +28,8 @@ pub(super) fn answer(search: &Search<'_>) -> Reply {
 
 /// What a query asks for.
 struct Wanted {
-    template: Template,
+    /// Components that are compared as bits.
+    component_mask: u64,
     port_num: Option<PortNum>,
     /// Bits that must be set, where the modifier says so.
     capability_mask: u32,
@@ -75,7 +58,7 @@ impl Wanted {
         let raw_speeds = request.has(PortInfoRecord::OPTIONS)
             && asked.options & PortInfoRecord::EXTENDED_SPEEDS != 0;
         Self {
-            template: Template::new::<PortInfoRecord>(mask, request.data),
+            component_mask: mask,
             port_num: request.has(PORT_NUM).then_some(asked.port_num),
             capability_mask,
             capability_mask2,
@@ -84,22 +67,16 @@ impl Wanted {
         }
     }
 
-    fn offer(
-        &self,
-        search: &Search<'_>,
-        owner: EndPortIdx,
-        at: PortIdx,
-        found: &mut crate::sa::message::Found,
-    ) {
-        let port = search.view.port(at);
+    /// The record of a port as the client is to see it; `None` if what is not compared as bits does not match.
+    fn record(&self, owner: &EndPort, port: &PortView) -> Option<[u8; PortInfoRecord::LEN]> {
         if self.port_num.is_some_and(|n| n != port.num) {
-            return;
+            return None;
         }
         let mut info = PortInfo::decode(&port.raw);
         if !info.capability_mask.has(self.capability_mask)
             || !info.capability_mask2.has(self.capability_mask2)
         {
-            return;
+            return None;
         }
         if !self.show_m_key {
             info.m_key = MKey::NONE;
@@ -110,15 +87,12 @@ impl Wanted {
         let mut port_info = port.raw;
         info.encode_onto(&mut port_info);
         let record = PortInfoRecord {
-            lid: search.view.end_port(owner).lid,
+            lid: owner.lid,
             port_num: port.num,
             options: 0,
             port_info,
-        }
-        .encode();
-        if self.template.matches(&record) {
-            found.push(&record);
-        }
+        };
+        Some(record.encode())
     }
 }
 

@@ -26,25 +26,20 @@ fn each<'a>(search: &'a Search<'_>, mut visit: impl FnMut(Lid, &'a SwitchView) -
 }
 
 pub(super) fn infos(search: &Search<'_>) -> Reply {
-    let template = search.template::<SwitchInfoRecord>();
-    let mut found = search.found::<SwitchInfoRecord>();
+    let mut found = search.matches::<SwitchInfoRecord>();
     each(search, |lid, switch| {
         let record = SwitchInfoRecord {
             lid,
             switch_info: switch.info,
         }
         .encode();
-        if template.matches(&record) {
-            found.push(&record);
-        }
-        found.is_enough()
+        found.offer(&record)
     });
     search.reply(found)
 }
 
 pub(super) fn lfts(search: &Search<'_>) -> Reply {
-    let template = search.template::<LftRecord>();
-    let mut found = search.found::<LftRecord>();
+    let mut found = search.matches::<LftRecord>();
     let asked = LftRecord::decode(search.request.data);
     each(search, |lid, switch| {
         let Some(lft) = &switch.lft else {
@@ -62,10 +57,7 @@ pub(super) fn lfts(search: &Search<'_>) -> Reply {
                 table: lft.block(block_num),
             }
             .encode();
-            if template.matches(&record) {
-                found.push(&record);
-            }
-            if found.is_enough() {
+            if found.offer(&record) {
                 return true;
             }
         }
@@ -76,8 +68,7 @@ pub(super) fn lfts(search: &Search<'_>) -> Reply {
 
 /// Blocks up to the last one that has an entry; a switch without any has none.
 pub(super) fn mfts(search: &Search<'_>) -> Reply {
-    let template = search.template::<MftRecord>();
-    let mut found = search.found::<MftRecord>();
+    let mut found = search.matches::<MftRecord>();
     each(search, |lid, switch| {
         let full = switch.mft.iter().rev().find(|(_, masks)| **masks != EMPTY);
         let Some((last, _)) = full else {
@@ -95,10 +86,7 @@ pub(super) fn mfts(search: &Search<'_>) -> Reply {
                 table: MftBlock { masks: *masks }.encode(),
             }
             .encode();
-            if template.matches(&record) {
-                found.push(&record);
-            }
-            if found.is_enough() {
+            if found.offer(&record) {
                 return true;
             }
         }

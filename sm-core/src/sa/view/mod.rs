@@ -28,11 +28,6 @@ use crate::subnet::keys::KeyTable;
 pub struct EndPortIdx(u32);
 
 impl EndPortIdx {
-    /// From an index; `None` beyond 32 bits.
-    pub(super) fn at(index: usize) -> Option<Self> {
-        u32::try_from(index).ok().map(Self)
-    }
-
     /// As an index.
     #[must_use]
     pub const fn index(self) -> usize {
