@@ -1,6 +1,6 @@
 //! Reports: notices on their way to subscribers, repeated until they are acknowledged (IBA 13.4.10; behaviour rule 6.9).
 //!
-//! Each report is sent at most [`ATTEMPTS`] times, each time after twice the pause. What is under way is bounded: a subscriber that
+//! Each report is sent at most `ATTEMPTS` times, each time after twice the pause. What is under way is bounded: a subscriber that
 //! never answers costs a few reports, and then the oldest of its own, never those of others.
 
 use core::time::Duration;

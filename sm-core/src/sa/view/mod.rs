@@ -1,6 +1,6 @@
 //! The subnet as answers need it: flat, immutable, with indices by LID and GUID.
 //!
-//! Made from a [`crate::Subnet`] after a sweep ([`build`]), shared by all threads that answer, replaced by the next one. It
+//! Made from a [`crate::Subnet`] after a sweep (`build`), shared by all threads that answer, replaced by the next one. It
 //! decides nothing.
 
 mod build;
