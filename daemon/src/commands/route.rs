@@ -20,7 +20,7 @@ pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     }
     let quality = routed.chosen.as_ref().map(paper::Chosen::quality);
     if let Some(dir) = &args.dump_dir {
-        dump::write(&routed.view, dir)?;
+        dump::write(&routed.view, dir, dump::Extent::Whole)?;
     }
     if args.json {
         let document = json::routing::document(&routed, quality.as_ref());

@@ -347,7 +347,8 @@ impl Operator {
     /// Writes the dumps: with `once` here and now, otherwise beside the subnet manager.
     fn dump(&self, sm: &SubnetManager, dir: PathBuf) -> Result<(), Failure> {
         if self.options.once {
-            return dump::write(&View::of_manager(sm), &dir);
+            dump::write(&View::of_manager(sm), &dir, dump::Extent::Whole)?;
+            return Ok(());
         }
         if self.dumping.swap(true, Ordering::AcqRel) {
             warn!("the last dump is still being written, this sweep is not dumped");
@@ -356,8 +357,16 @@ impl Operator {
         let view = View::of_manager(sm);
         let dumping = Arc::clone(&self.dumping);
         tokio::task::spawn_blocking(move || {
-            if let Err(e) = dump::write(&view, &dir) {
-                error!(error = %e, "the dump could not be written");
+            match dump::write(&view, &dir, dump::Extent::Bounded) {
+                Ok(left_out) => {
+                    for file in left_out {
+                        info!(
+                            file,
+                            "too long to be written after each sweep; `run --once` and `route` write it"
+                        );
+                    }
+                }
+                Err(e) => error!(error = %e, "the dump could not be written"),
             }
             dumping.store(false, Ordering::Release);
         });

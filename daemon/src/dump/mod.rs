@@ -22,40 +22,69 @@ use crate::atomic;
 use crate::failure::Failure;
 use crate::output::view::{At, Node, View};
 
+/// How much is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Every file, however long it becomes: for someone who asked for it once.
+    Whole,
+    /// Without files that grow with sources x LIDs and would have more than [`PAIRS_MAX`] entries: for a service that writes
+    /// them again and again (1,620 switches have a matrix of 390 MB).
+    Bounded,
+}
+
+/// Most entries of a file that a service writes after each sweep: some 20 MB.
+pub const PAIRS_MAX: usize = 1 << 21;
+
 /// Writes all of them into a directory, which is made where it is missing. Lanes and orders of tables that were there
-/// before, and are not these, are removed where these have none.
+/// before, and are not these, are removed where these have none; so are files that are too long for the extent, whose names
+/// are returned.
 ///
 /// # Errors
 /// If a file cannot be written; the one that was there before stays.
-pub fn write(view: &View, dir: &Path) -> Result<(), Failure> {
+pub fn write(view: &View, dir: &Path, extent: Extent) -> Result<Vec<&'static str>, Failure> {
     let refuse = |name: &str, e: std::io::Error| {
         Failure::job(format!("cannot write {}: {e}", dir.join(name).display()))
     };
     make_dir(dir)?;
     let owners = Owners::new(view);
-    for (name, render) in FILES {
-        atomic::write(&dir.join(name), |out| render(view, &owners, out))
-            .map_err(|e| refuse(name, e))?;
-    }
     let single = view
         .lanes
         .as_ref()
         .is_none_or(|of| of.run.routing.lanes.is_single());
-    let ordered = ca_order::is_there(view);
-    let some = LANE_FILES.map(|(name, render)| (name, render, !single));
-    let order: (&str, Render, bool) = (CA_ORDER, ca_order::render, ordered);
-    for (name, render, wanted) in some.into_iter().chain([order]) {
+    let switches = view.nodes.iter().filter(|n| n.lft.is_some()).count();
+    let lids = owners.iter().count();
+    let fits =
+        |sources: usize| extent == Extent::Whole || sources.saturating_mul(lids) <= PAIRS_MAX;
+    let matrix = fits(switches);
+    let paths = !single && fits(lids);
+    let files: [(&str, Render, bool); 7] = [
+        ("opensm-subnet.lst", subnet_lst::render, true),
+        ("opensm.fdbs", fdbs::render, true),
+        ("opensm-lfts.dump", lfts::render, true),
+        (MATRIX, lid_matrix::render, matrix),
+        ("opensm-sl2vl.dump", sl2vl::render, !single),
+        (PATHS, path_sl::render, paths),
+        (
+            "opensm-ftree-ca-order.dump",
+            ca_order::render,
+            ca_order::is_there(view),
+        ),
+    ];
+    for (name, render, wanted) in files {
         let path = dir.join(name);
-        if !wanted {
-            match std::fs::remove_file(&path) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(refuse(name, e)),
-                Ok(()) | Err(_) => {}
-            }
-        } else {
+        if wanted {
             atomic::write(&path, |out| render(view, &owners, out)).map_err(|e| refuse(name, e))?;
+        } else if let Err(e) = std::fs::remove_file(&path)
+            && e.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(refuse(name, e));
         }
     }
-    Ok(())
+    let left_out = [(MATRIX, !matrix), (PATHS, !single && !paths)];
+    Ok(left_out
+        .into_iter()
+        .filter_map(|(name, is)| is.then_some(name))
+        .collect())
 }
 
 /// Makes the directory where it is missing.
@@ -73,21 +102,11 @@ pub fn make_dir(dir: &Path) -> Result<(), Failure> {
 
 type Render = fn(&View, &Owners, &mut dyn std::io::Write) -> std::io::Result<()>;
 
-const FILES: [(&str, Render); 4] = [
-    ("opensm-subnet.lst", subnet_lst::render),
-    ("opensm.fdbs", fdbs::render),
-    ("opensm-lfts.dump", lfts::render),
-    ("opensm-lid-matrix.dump", lid_matrix::render),
-];
+/// Hops from each switch to each LID.
+const MATRIX: &str = "opensm-lid-matrix.dump";
 
-/// Only where there is more than one lane.
-const LANE_FILES: [(&str, Render); 2] = [
-    ("opensm-sl2vl.dump", sl2vl::render),
-    ("opensm-path-sl.dump", path_sl::render),
-];
-
-/// Only of fat trees.
-const CA_ORDER: &str = "opensm-ftree-ca-order.dump";
+/// The SL from each end port to each LID.
+const PATHS: &str = "opensm-path-sl.dump";
 
 /// OpenSM's words for kinds of nodes.
 fn kind(node: &Node) -> &'static str {
@@ -234,7 +253,7 @@ mod tests {
     fn all_files_are_written() {
         let dir = crate::testing::TempDir::new("dump");
         let names = |view: &View| {
-            write(view, &dir.path().join("made")).unwrap();
+            write(view, &dir.path().join("made"), Extent::Whole).unwrap();
             let mut names: Vec<String> = std::fs::read_dir(dir.path().join("made"))
                 .unwrap()
                 .map(|e| e.unwrap().file_name().into_string().unwrap())
@@ -256,6 +275,28 @@ mod tests {
             names(&laned(1)),
             always,
             "no lanes of other tables are left"
+        );
+    }
+
+    #[test]
+    fn a_service_leaves_out_what_grows_with_the_square() {
+        let mut view = laned(2);
+        let dir = crate::testing::TempDir::new("dump-bounded");
+        let write = |view: &View, extent| write(view, dir.path(), extent).unwrap();
+        assert_eq!(write(&view, Extent::Bounded), [""; 0]);
+        assert!(dir.path().join(PATHS).exists());
+        // As many LIDs as there can be, at one end port each 128.
+        let host = view.nodes.iter().find(|n| !n.is_switch()).unwrap().clone();
+        for lid in (128..0xBF80u16).step_by(128) {
+            let mut more = host.clone();
+            more.end_ports[0].lid = Lid(lid);
+            more.end_ports[0].lmc = Lmc(7);
+            view.nodes.push(more);
+        }
+        assert_eq!(write(&view, Extent::Bounded), [PATHS]);
+        assert!(
+            !dir.path().join(PATHS).exists(),
+            "an old one would be wrong"
         );
     }
 }
