@@ -8,9 +8,7 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 use std::sync::Arc;
 
-use ferrosm_core::{
-    Computed, Event, Input, LidMap, LocalPortEvent, Output, Progress, SubnetManager,
-};
+use ferrosm_core::{Computed, Event, Input, LocalPortEvent, Output, Progress, SubnetManager};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::{Received, TransportError};
 use tokio::sync::mpsc;
@@ -19,6 +17,7 @@ use tracing::{debug, info, warn};
 
 use crate::administration::Administration;
 use crate::port::Port;
+use crate::state::Kept;
 
 /// MADs that are taken before outputs are looked at: enough to be quick, few enough to keep the window full.
 const BATCH: usize = 64;
@@ -50,8 +49,8 @@ pub trait Shell {
     /// Something happened. `Break` ends the driver.
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End>;
 
-    /// Keep this map.
-    fn persist(&mut self, map: LidMap);
+    /// Keep this over restarts.
+    fn persist(&mut self, what: Kept);
 
     /// The configuration should be read again; what the subnet manager is to be told, if anything.
     fn reload(&mut self) -> Option<Input>;
@@ -247,7 +246,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
                         administration.publish(view);
                     }
                 }
-                Output::Persist(map) => self.shell.persist(map),
+                Output::Persist(map) => self.shell.persist(Kept::Lids(map)),
+                Output::PersistRegistrations(saved) => {
+                    self.shell.persist(Kept::Registrations(saved));
+                }
                 Output::Event(event) => {
                     let flow = self.shell.event(event, &self.sm);
                     if flow.is_break() {
@@ -264,7 +266,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
     fn keep_what_is_left(&mut self) {
         while let Some(output) = self.sm.poll_output() {
             match output {
-                Output::Persist(map) => self.shell.persist(map),
+                Output::Persist(map) => self.shell.persist(Kept::Lids(map)),
+                Output::PersistRegistrations(saved) => {
+                    self.shell.persist(Kept::Registrations(saved));
+                }
                 Output::Send(_) => return,
                 Output::Compute(_) | Output::Event(_) | Output::Gmp { .. } | Output::Publish(_) => {
                 }
@@ -428,8 +433,10 @@ mod tests {
             }
             ControlFlow::Continue(())
         }
-        fn persist(&mut self, map: LidMap) {
-            self.kept = map.len();
+        fn persist(&mut self, what: Kept) {
+            if let Kept::Lids(map) = what {
+                self.kept = map.len();
+            }
         }
         fn reload(&mut self) -> Option<Input> {
             self.reloads += 1;

@@ -14,6 +14,7 @@ use crate::config::SmConfig;
 use crate::plan::routes::{Computed, Job};
 use crate::report::{Phase, SweepReport};
 use crate::sa::View;
+use crate::sa::registry::saved::Saved;
 
 /// Who owns which LIDs, over restarts: base LID and LMC by port GUID.
 pub type LidMap = BTreeMap<PortGuid, (Lid, Lmc)>;
@@ -77,6 +78,8 @@ pub enum Output {
     Compute(Box<Job>),
     /// Keep this map over restarts.
     Persist(LidMap),
+    /// Keep what clients have registered over restarts, in place of what was to be kept before.
+    PersistRegistrations(Box<Saved>),
     /// Tell the operator.
     Event(Event),
 }
@@ -145,4 +148,6 @@ impl fmt::Display for Event {
 pub struct Restored {
     /// Who owns which LIDs.
     pub lids: LidMap,
+    /// What clients had registered, aged by the time that has passed since.
+    pub registrations: Saved,
 }

@@ -114,6 +114,7 @@ impl Bench {
                     Output::Event(Event::SweepDone(r)) => report = Some(*r),
                     Output::Event(_)
                     | Output::Persist(_)
+                    | Output::PersistRegistrations(_)
                     | Output::Gmp { .. }
                     | Output::Publish(_) => {}
                 }

@@ -26,6 +26,8 @@ pub struct Sm {
     pub events: Vec<Event>,
     /// What it wants kept, the last of it.
     pub kept: Option<ferrosm_core::LidMap>,
+    /// What clients registered, as it wants it kept.
+    pub registered: Option<ferrosm_core::sa::registry::saved::Saved>,
     /// Routing jobs take as long as [`Self::answer`] is not called.
     pub slow_jobs: bool,
     /// What they have found, in order.
@@ -43,6 +45,7 @@ impl Sm {
             now,
             events: Vec::new(),
             kept: None,
+            registered: None,
             slow_jobs: false,
             held: Vec::new(),
             replies: Vec::new(),
@@ -112,6 +115,7 @@ impl Manager for Sm {
                     }
                 }
                 Output::Persist(lids) => self.kept = Some(lids),
+                Output::PersistRegistrations(saved) => self.registered = Some(*saved),
                 Output::Event(event) => self.events.push(event),
                 Output::Gmp { to, bytes, .. } => self.replies.push((to, bytes)),
                 // The manager answers from it itself.

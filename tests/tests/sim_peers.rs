@@ -153,6 +153,7 @@ fn a_restart_changes_nothing() {
         lab.world.fabric_mut().reset_counters();
         let restored = Restored {
             lids: if with_map { map } else { Default::default() },
+            ..Restored::default()
         };
         let now = lab.world.now();
         let sm = Sm::new(SmConfig::default(), restored, now);

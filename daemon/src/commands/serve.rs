@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ferrosm_core::plan::hints::GuidHints;
 use ferrosm_core::plan::partitions::Partitions;
-use ferrosm_core::{
-    Event, Input, LidMap, Progress, Restored, SmConfig, SubnetManager, SweepReport,
-};
+use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::transport::umad::LocalPort;
 use tokio::sync::mpsc;
@@ -24,7 +22,7 @@ use crate::failure::Failure;
 use crate::output::progress::{Bar, Terminal};
 use crate::output::{self, View, json, log, report};
 use crate::port::Port;
-use crate::state::{StateDir, Writer};
+use crate::state::{Kept, StateDir, Writer};
 
 /// How a service differs from another.
 #[derive(Debug, Clone, Copy)]
@@ -81,16 +79,19 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         log,
     } = what;
     remark(&settings.remarks);
-    let (writer, lids) = match &settings.state_dir {
+    let (writer, restored) = match &settings.state_dir {
         Some(path) => {
             let dir = StateDir::open(path)?;
-            let lids = dir.load()?;
+            let restored = Restored {
+                lids: dir.lids()?,
+                registrations: dir.registrations()?,
+            };
             let writer = dir.writer().map_err(|e| {
                 Failure::job(format!("cannot start the thread for state files: {e}"))
             })?;
-            (Some(writer), lids)
+            (Some(writer), restored)
         }
-        None => (None, LidMap::new()),
+        None => (None, Restored::default()),
     };
     if let Some(dir) = &settings.dump_dir {
         // Told now rather than after the first sweep.
@@ -122,7 +123,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         let clock = Clock::start();
         let sm = SubnetManager::new(
             limited(settings.sm, options.window_limit),
-            Restored { lids },
+            restored,
             clock.now(),
         );
         let driver = Driver::new(sm, clock, port, shell, orders);
@@ -231,9 +232,9 @@ impl Shell for Operator {
         ControlFlow::Continue(())
     }
 
-    fn persist(&mut self, map: LidMap) {
+    fn persist(&mut self, what: Kept) {
         if let Some(writer) = &self.writer {
-            writer.save(map);
+            writer.save(what);
         }
     }
 
@@ -264,6 +265,9 @@ impl Shell for Operator {
 
     fn stop(&mut self, sm: &SubnetManager) -> End {
         info!(role = %sm.role(), "stopping");
+        if let Some(saved) = sm.unkept_registrations() {
+            self.persist(Kept::Registrations(Box::new(saved)));
+        }
         if self.options.once {
             return Err(Failure::job("interrupted before the subnet was up"));
         }

@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 
-use ferrosm_core::{Event, Input, LidMap, Progress, SubnetManager};
+use ferrosm_core::{Event, Input, Progress, SubnetManager};
 use ferrosm_mad::transport::umad::{OpenOptions, UmadPort};
 use tokio::sync::mpsc;
 use tracing::warn;
@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::output::progress::{Bar, Terminal};
 use crate::output::{self, View, dot, ibnet, json, log, report, svg, table};
 use crate::port::Threaded;
+use crate::state::Kept;
 
 const INBOX: usize = 8192;
 
@@ -133,7 +134,7 @@ impl Shell for Look {
         }
     }
 
-    fn persist(&mut self, _: LidMap) {}
+    fn persist(&mut self, _: Kept) {}
 
     fn reload(&mut self) -> Option<Input> {
         None

@@ -19,6 +19,7 @@ use crate::io::Output;
 use crate::plan::multicast;
 use crate::sa::registry::Registry;
 use crate::sa::registry::multicast::{Groups, Parameters};
+use crate::sa::registry::saved::{KEPT_EVERY, Saved};
 use crate::sa::view::Extra;
 use crate::sa::{self, Request, Verdict, View};
 
@@ -33,12 +34,22 @@ pub(super) struct Administration {
     registry: Registry,
     /// When the view is to get tables that changed.
     tables_due: Option<Instant>,
+    /// When registrations that changed are to be kept.
+    keep_due: Option<Instant>,
 }
 
 impl Administration {
+    /// With what clients had registered before a restart.
+    pub(super) fn restored(saved: &Saved, now: Instant) -> Self {
+        Self {
+            registry: Registry::restored(saved, now),
+            ..Self::default()
+        }
+    }
+
     /// When something is due without any input.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        [self.registry.poll_timeout(), self.tables_due]
+        [self.registry.poll_timeout(), self.tables_due, self.keep_due]
             .into_iter()
             .flatten()
             .min()
@@ -93,6 +104,9 @@ impl SubnetManager {
         self.out.push_back(Output::Publish(Some(Arc::clone(&view))));
         let registry = &mut self.administration.registry;
         let now = self.now;
+        if before.is_none() {
+            registry.meet(&view, now);
+        }
         put_groups(registry.groups_mut(), &self.cfg, &view);
         // Rules 1.23 and 5.7. On a first sweep nobody has subscribed, so every port counts as new without cost.
         let gids = |view: &View| -> BTreeSet<Gid> {
@@ -115,11 +129,15 @@ impl SubnetManager {
     /// What must follow from any input: answers end with the mastership, and reports go out when they are due.
     pub(super) fn administer(&mut self) {
         if self.role != SmState::Master && self.administration.view.take().is_some() {
-            // Whoever is master now owns what clients register (rule 8.9).
-            self.administration.registry = Registry::default();
             self.out.push_back(Output::Publish(None));
+            self.disown();
+        }
+        if self.role == SmState::Standby {
+            // So does a start beside a master: what the last run kept is older than what that one knows.
+            self.disown();
         }
         self.publish_tables();
+        self.keep_registrations();
         let registry = &mut self.administration.registry;
         registry.on_timeout(self.now);
         while let Some(report) = registry.poll_report(self.now) {
@@ -129,6 +147,39 @@ impl SubnetManager {
                 answer_within: Some(report.answer_within),
             });
         }
+    }
+
+    /// Whoever is master now owns what clients register (rule 8.9).
+    fn disown(&mut self) {
+        let administration = &mut self.administration;
+        if administration.registry.is_empty() {
+            return;
+        }
+        administration.registry = Registry::default();
+        administration.keep_due = None;
+        let nothing = Box::<Saved>::default();
+        self.out.push_back(Output::PersistRegistrations(nothing));
+    }
+
+    /// Has registrations kept that changed, many at once.
+    fn keep_registrations(&mut self) {
+        let administration = &mut self.administration;
+        if administration.registry.take_dirty() {
+            administration.keep_due.get_or_insert(self.now + KEPT_EVERY);
+        }
+        if administration.keep_due.is_some_and(|due| due <= self.now) {
+            administration.keep_due = None;
+            let saved = Box::new(administration.registry.saved(self.now));
+            self.out.push_back(Output::PersistRegistrations(saved));
+        }
+    }
+
+    /// Registrations that are not kept yet; asked for once, at the end.
+    #[must_use]
+    pub fn unkept_registrations(&self) -> Option<Saved> {
+        let administration = &self.administration;
+        let unkept = administration.keep_due.is_some();
+        unkept.then(|| administration.registry.saved(self.now))
     }
 
     /// Gives the view the multicast forwarding tables that changed since the last sweep, when they are due.

@@ -256,7 +256,7 @@ impl SubnetManager {
             old_m_key: MKey::NONE,
             traps: watch::TrapCounter::default(),
             timer: None,
-            administration: administration::Administration::default(),
+            administration: administration::Administration::restored(&restored.registrations, now),
             multicast: multicast::Multicast::default(),
         };
         sm.begin_full_sweep();

@@ -249,10 +249,13 @@ impl Wild {
         let Some(old) = lab.world.kill(lab.sm) else {
             return "nothing".to_owned();
         };
-        let lids = old.kept.unwrap_or_default();
+        let restored = Restored {
+            lids: old.kept.unwrap_or_default(),
+            registrations: old.registered.unwrap_or_default(),
+        };
         let time = self.d.unit() * self.d.unit() * 5.0;
         lab.world.run_for(seconds(time));
-        let sm = Sm::new(self.cfg.clone(), Restored { lids }, lab.world.now());
+        let sm = Sm::new(self.cfg.clone(), restored, lab.world.now());
         lab.sm = lab.world.add_manager(Some(lab.at), sm).unwrap();
         watch.restarted(lab);
         format!(

@@ -7,11 +7,13 @@
 //! | [`services`] | services and their leases |
 //! | [`subscriptions`] | who wants to hear of what |
 //! | [`reports`] | notices under way to subscribers |
+//! | [`saved`] | all of it as records, to be kept over restarts |
 //!
 //! It knows no device. Groups whose members changed are told to the subnet manager, who makes trees of them.
 
 pub mod multicast;
 pub mod reports;
+pub mod saved;
 pub mod services;
 pub mod subscriptions;
 
@@ -43,9 +45,19 @@ pub struct Registry {
     services: Services,
     subscriptions: Subscriptions,
     reports: Reports,
+    /// It is not as it was when it was last saved.
+    dirty: bool,
 }
 
 impl Registry {
+    /// Whether nobody has registered anything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.groups.iter().next().is_none()
+            && self.services.is_empty()
+            && self.subscriptions.is_empty()
+    }
+
     /// Groups and members.
     #[must_use]
     pub const fn groups(&self) -> &Groups {
@@ -110,6 +122,8 @@ impl Registry {
             }
             _ => Reply::error(Status::BAD_METHOD_ATTR),
         };
+        let writes = matches!(request.method, Method::Set | Method::Delete);
+        self.dirty |= writes && reply.status == Status::OK;
         self.tell_lifetimes(view, now);
         Some(reply)
     }
@@ -158,7 +172,7 @@ impl Registry {
 
     /// A port left the subnet: its memberships end, and nobody reports to it any more (rules 1.23, 10.18).
     pub fn remove_port(&mut self, view: &View, gid: Gid, now: Instant) {
-        self.groups.remove_port(gid.guid());
+        self.dirty |= self.groups.remove_port(gid.guid());
         self.reports.forget_subscriber(gid);
         self.tell_lifetimes(view, now);
     }
@@ -189,6 +203,7 @@ impl Registry {
 
     fn tell_lifetimes(&mut self, view: &View, now: Instant) {
         for lifetime in self.groups.take_lifetimes() {
+            self.dirty = true;
             match lifetime {
                 Lifetime::Created(gid) => {
                     let pkey = self.groups.get(gid).map(|g| g.parameters.pkey);

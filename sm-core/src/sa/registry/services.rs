@@ -124,8 +124,7 @@ impl Services {
                 continue;
             }
             if let Some(until) = service.until {
-                record.service_lease_s =
-                    u32::try_from(until.since(now).as_secs()).unwrap_or(u32::MAX);
+                record.service_lease_s = lease_left_s(until, now);
             }
             if !request.is_trusted() {
                 record.service_key = [0; 16];
@@ -152,6 +151,26 @@ impl Services {
     #[must_use]
     pub fn next_end(&self) -> Option<Instant> {
         self.ends.first_key_value().map(|((at, _), ())| *at)
+    }
+
+    /// All of them; ServiceLease is what is left of it.
+    pub(super) fn saved(&self, now: Instant) -> Vec<ServiceRecord> {
+        let left = |service: &Service| {
+            let mut record = service.record;
+            if let Some(until) = service.until {
+                record.service_lease_s = lease_left_s(until, now);
+            }
+            record
+        };
+        self.services.values().map(left).collect()
+    }
+
+    /// Takes in what was saved.
+    pub(super) fn restore(&mut self, records: &[ServiceRecord], now: Instant) {
+        for record in records.iter().take(SERVICES_MAX) {
+            self.forget(rid(record));
+            self.keep(*record, now);
+        }
     }
 
     /// Number of services.
@@ -187,4 +206,9 @@ impl Services {
 
 const fn rid(record: &ServiceRecord) -> Rid {
     (record.service_id, record.service_gid, record.service_pkey)
+}
+
+/// Whole seconds until then.
+fn lease_left_s(until: Instant, now: Instant) -> u32 {
+    u32::try_from(until.since(now).as_secs()).unwrap_or(u32::MAX)
 }

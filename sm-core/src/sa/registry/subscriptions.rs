@@ -11,6 +11,7 @@ use ferrosm_mad::sa::inform::{GidDetails, InformInfo, InformInfoRecord};
 use ferrosm_mad::sa::{Record, Template};
 use ferrosm_mad::transport::gmp::Peer;
 
+use super::saved::SavedSubscription;
 use crate::sa::message::{Found, Reply, Request};
 use crate::sa::view::{EndPortIdx, View};
 
@@ -137,6 +138,61 @@ impl Subscriptions {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.by_subscriber.is_empty()
+    }
+
+    /// All of them.
+    pub(super) fn saved(&self) -> Vec<SavedSubscription> {
+        let saved = |((gid, number), s): (&(Gid, u16), &Subscription)| SavedSubscription {
+            record: record(*gid, *number, &s.info),
+            lid: s.to.lid,
+            sl: s.to.sl,
+            path_bits: s.to.path_bits,
+            pkey_index: s.to.pkey_index,
+        };
+        self.by_subscriber.iter().map(saved).collect()
+    }
+
+    /// Takes in what was saved.
+    pub(super) fn restore(&mut self, saved: &[SavedSubscription]) {
+        for s in saved {
+            let r = &s.record;
+            let (gid, number) = (r.subscriber_gid, r.subscriber_enum);
+            let info = InformInfo {
+                gid: r.gid,
+                lid_range_begin: r.lid_range_begin,
+                lid_range_end: r.lid_range_end,
+                is_generic: r.is_generic,
+                subscribe: 1,
+                notice_type: r.notice_type,
+                trap_number: r.trap_number,
+                qpn: r.qpn,
+                resp_time_value: r.resp_time_value,
+                producer_type: r.producer_type,
+            };
+            let to = Peer {
+                lid: s.lid,
+                qpn: r.qpn,
+                sl: s.sl,
+                path_bits: s.path_bits,
+                pkey_index: s.pkey_index,
+                grh: None,
+            };
+            self.by_subscriber
+                .insert((gid, number), Subscription { info, to, gid });
+        }
+    }
+
+    /// Subscribers are reached by the LIDs that they have now.
+    pub(super) fn readdress(&mut self, view: &View) {
+        for subscription in self.by_subscriber.values_mut() {
+            if let Some(port) = view.by_gid(subscription.gid) {
+                let port = view.end_port(port);
+                let theirs = port.lid.0..port.lid.0.saturating_add(port.lids());
+                if !theirs.contains(&subscription.to.lid.0) {
+                    subscription.to.lid = port.lid;
+                }
+            }
+        }
     }
 
     fn of(&self, gid: Gid) -> impl Iterator<Item = ((Gid, u16), &Subscription)> {

@@ -16,7 +16,7 @@ pub mod query;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::attr::MtuCode;
-use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Sl};
+use ferrosm_mad::ids::{Gid, GidPrefix, Lid, PKey, PortGuid, Sl};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::{RateCode, Selector};
 
@@ -45,6 +45,25 @@ pub struct Parameters {
     pub hop_limit: u8,
     /// 2 link-local, 5 site, 8 organization, 14 global.
     pub scope: u8,
+}
+
+impl Parameters {
+    /// Those in a record.
+    #[must_use]
+    pub const fn of(record: &McMemberRecord) -> Self {
+        Self {
+            qkey: record.qkey,
+            mtu: record.mtu,
+            tclass: record.tclass,
+            pkey: record.pkey,
+            rate: record.rate,
+            packet_life_time: record.packet_life_time,
+            sl: record.sl,
+            flow_label: record.flow_label,
+            hop_limit: record.hop_limit,
+            scope: record.scope,
+        }
+    }
 }
 
 /// A member of a group.
@@ -198,21 +217,82 @@ impl Groups {
         self.bury(mgid);
     }
 
-    /// Removes a port from all groups (rule 10.18).
-    pub fn remove_port(&mut self, guid: PortGuid) {
+    /// Removes a port from all groups (rule 10.18). Whether it was in any.
+    pub fn remove_port(&mut self, guid: PortGuid) -> bool {
         let joined: Vec<Gid> = self
             .groups
             .iter()
             .filter(|(_, group)| group.members.contains_key(&guid))
             .map(|(gid, _)| *gid)
             .collect();
-        for gid in joined {
-            if let Some(group) = self.groups.get_mut(&gid) {
+        for gid in &joined {
+            if let Some(group) = self.groups.get_mut(gid) {
                 group.members.remove(&guid);
                 self.changed.insert(group.mlid);
             }
-            self.bury(gid);
+            self.bury(*gid);
         }
+        !joined.is_empty()
+    }
+
+    /// Whoever is a member of anything.
+    pub(super) fn member_guids(&self) -> BTreeSet<PortGuid> {
+        let members = self.groups.values().flat_map(|g| g.members.keys());
+        members.copied().collect()
+    }
+
+    /// All members as records; a group without members as one of nobody.
+    pub(super) fn saved(&self) -> Vec<McMemberRecord> {
+        let mut records = Vec::new();
+        for (mgid, group) in &self.groups {
+            if group.members.is_empty() {
+                records.push(group.record(*mgid, None));
+            }
+            // The prefix is the subnet's, which a restart may change: only the GUID is read again.
+            records.extend(group.members.iter().map(|(guid, member)| {
+                let gid = Gid::new(GidPrefix::DEFAULT, *guid);
+                group.record(*mgid, Some((gid, *member)))
+            }));
+        }
+        records
+    }
+
+    /// Takes in what was saved. Nobody is told that groups were created: they were there all the time.
+    pub(super) fn restore(&mut self, records: &[McMemberRecord]) {
+        for record in records.iter().filter(|r| r.mgid.is_multicast()) {
+            if !self.groups.contains_key(&record.mgid) {
+                self.add(
+                    record.mgid,
+                    Parameters::of(record),
+                    Some(record.mlid),
+                    false,
+                );
+            }
+            let Some(group) = self.groups.get_mut(&record.mgid) else {
+                continue;
+            };
+            if record.port_gid == Gid::default() {
+                // Only what is well known stays without members; the configuration says whether it still is.
+                group.well_known = true;
+            } else if record.join_state != JoinState(0) {
+                let member = Member {
+                    join_state: record.join_state,
+                    proxy: record.proxy_join,
+                };
+                group.members.insert(record.port_gid.guid(), member);
+            }
+            self.changed.insert(group.mlid);
+        }
+        let dead: Vec<Gid> = self
+            .groups
+            .iter()
+            .filter(|(_, g)| !g.is_alive())
+            .map(|(gid, _)| *gid)
+            .collect();
+        for mgid in dead {
+            self.bury(mgid);
+        }
+        self.lifetimes.clear();
     }
 
     fn add(

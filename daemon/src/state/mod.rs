@@ -1,26 +1,27 @@
-//! What is kept over restarts: `lids.json` in the state directory.
+//! What is kept over restarts: `lids.json` and `registrations.json` in the state directory.
 //!
-//! One process writes at a time: the directory's lock file is held as long as a [`StateDir`] lives. The file is
+//! One process writes at a time: the directory's lock file is held as long as a [`StateDir`] lives. Files are
 //! versioned, readable, and replaced atomically. A broken file is set aside and told, never a reason not to run.
 
+mod lids;
+mod registrations;
+
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
+use std::time::SystemTime;
 
 use anyhow::Context;
 use ferrosm_core::LidMap;
-use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
-use serde::{Deserialize, Serialize};
+use ferrosm_core::sa::registry::saved::Saved;
 use tracing::{error, warn};
 
 use crate::atomic;
 use crate::failure::Failure;
 
-const LIDS: &str = "lids.json";
 const LOCK: &str = "lock";
-const VERSION: u32 = 1;
 
 /// A state directory that this process holds.
 #[derive(Debug)]
@@ -30,18 +31,13 @@ pub struct StateDir {
     _lock: File,
 }
 
-/// `lids.json`.
-#[derive(Serialize, Deserialize)]
-struct LidsFile {
-    version: u32,
-    /// By port GUID, in the order of GUIDs.
-    ports: std::collections::BTreeMap<PortGuid, Owner>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Owner {
-    lid: u16,
-    lmc: u8,
+/// Something to be kept, in place of what was kept of its kind before.
+#[derive(Debug)]
+pub enum Kept {
+    /// Who owns which LIDs.
+    Lids(LidMap),
+    /// What clients have registered.
+    Registrations(Box<Saved>),
 }
 
 impl StateDir {
@@ -85,45 +81,78 @@ impl StateDir {
     ///
     /// # Errors
     /// If the file is there and cannot be read, or cannot be set aside.
-    pub fn load(&self) -> Result<LidMap, Failure> {
-        let path = self.path.join(LIDS);
+    pub fn lids(&self) -> Result<LidMap, Failure> {
+        let Some((map, dropped)) = self.load(lids::FILE, lids::decode)? else {
+            return Ok(LidMap::new());
+        };
+        for (guid, why) in dropped {
+            warn!(port_guid = %guid, why, "entry of the LID file is left out");
+        }
+        Ok(map)
+    }
+
+    /// What clients had registered; nothing where nothing is known. Leases have become shorter meanwhile. A broken file is
+    /// set aside with a warning: then clients are asked to register again, as after a first start.
+    ///
+    /// # Errors
+    /// If the file is there and cannot be read, or cannot be set aside.
+    pub fn registrations(&self) -> Result<Saved, Failure> {
+        let Some((mut saved, written)) = self.load(registrations::FILE, registrations::decode)?
+        else {
+            return Ok(Saved::default());
+        };
+        // A clock that was set back is no reason to lose anything.
+        saved.age(
+            SystemTime::now()
+                .duration_since(written)
+                .unwrap_or_default(),
+        );
+        Ok(saved)
+    }
+
+    fn load<T>(
+        &self,
+        file: &str,
+        decode: fn(&[u8]) -> Result<T, String>,
+    ) -> Result<Option<T>, Failure> {
+        let path = self.path.join(file);
         let text = match std::fs::read(&path) {
             Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(LidMap::new()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(Failure::job(format!("cannot read {}: {e}", path.display()))),
         };
         match decode(&text) {
-            Ok((map, dropped)) => {
-                for (guid, why) in dropped {
-                    warn!(port_guid = %guid, why, "entry of the LID file is left out");
-                }
-                Ok(map)
-            }
+            Ok(decoded) => Ok(Some(decoded)),
             Err(why) => {
-                let aside = self.set_aside(&path)?;
+                let aside = self.set_aside(file)?;
                 warn!(file = %path.display(), aside = %aside.display(), why,
-                      "LID file is broken and was set aside; LIDs are taken from the ports as they are");
-                Ok(LidMap::new())
+                      "a state file is broken and was set aside; what it would say is taken from the fabric as it is");
+                Ok(None)
             }
         }
     }
 
-    fn set_aside(&self, path: &Path) -> Result<PathBuf, Failure> {
+    fn set_aside(&self, file: &str) -> Result<PathBuf, Failure> {
+        let path = self.path.join(file);
         let free = (1..u32::MAX)
-            .map(|n| self.path.join(format!("{LIDS}.broken-{n}")))
+            .map(|n| self.path.join(format!("{file}.broken-{n}")))
             .find(|aside| !aside.exists())
-            .unwrap_or_else(|| self.path.join(format!("{LIDS}.broken")));
-        std::fs::rename(path, &free)
+            .unwrap_or_else(|| self.path.join(format!("{file}.broken")));
+        std::fs::rename(&path, &free)
             .with_context(|| format!("cannot set the broken file {} aside", path.display()))?;
         Ok(free)
     }
 
-    /// Writes the map so that a crash leaves the old or the new file.
+    /// Writes it so that a crash leaves the old or the new file.
     ///
     /// # Errors
     /// What the system said.
-    pub fn save(&self, map: &LidMap) -> io::Result<()> {
-        atomic::write(&self.path.join(LIDS), |out| encode(map, out))
+    pub fn save(&self, what: &Kept) -> io::Result<()> {
+        let path = self.path.join(what.file());
+        atomic::write(&path, |out| match what {
+            Kept::Lids(map) => lids::encode(map, out),
+            Kept::Registrations(saved) => registrations::encode(saved, SystemTime::now(), out),
+        })
     }
 
     /// Starts a thread that writes what it is sent, so that a slow disk never delays the subnet.
@@ -131,18 +160,28 @@ impl StateDir {
     /// # Errors
     /// If the system has no thread left.
     pub fn writer(self) -> io::Result<Writer> {
-        let (sender, inbox) = channel::<LidMap>();
-        let thread = std::thread::Builder::new().name("state".to_owned()).spawn(move || {
-            while let Ok(mut map) = inbox.recv() {
-                // Of several that wait only the last matters.
-                while let Ok(newer) = inbox.try_recv() {
-                    map = newer;
+        let (sender, inbox) = channel::<Kept>();
+        let work = move || {
+            while let Ok(first) = inbox.recv() {
+                // Of several of a kind that wait only the last matters.
+                let (mut lids, mut registrations) = (None, None);
+                for kept in core::iter::once(first).chain(inbox.try_iter()) {
+                    match kept {
+                        Kept::Lids(_) => lids = Some(kept),
+                        Kept::Registrations(_) => registrations = Some(kept),
+                    }
                 }
-                if let Err(e) = self.save(&map) {
-                    error!(file = %self.path.join(LIDS).display(), error = %e, "cannot write the LID file");
+                for kept in [lids, registrations].into_iter().flatten() {
+                    if let Err(e) = self.save(&kept) {
+                        let file = self.path.join(kept.file());
+                        error!(file = %file.display(), error = %e, "cannot write a state file");
+                    }
                 }
             }
-        })?;
+        };
+        let thread = std::thread::Builder::new()
+            .name("state".to_owned())
+            .spawn(work)?;
         Ok(Writer {
             sender: Some(sender),
             thread: Some(thread),
@@ -150,19 +189,28 @@ impl StateDir {
     }
 }
 
-/// Writes maps in the background; dropping it waits for the last one.
+impl Kept {
+    const fn file(&self) -> &'static str {
+        match self {
+            Self::Lids(_) => lids::FILE,
+            Self::Registrations(_) => registrations::FILE,
+        }
+    }
+}
+
+/// Writes in the background; dropping it waits for the last of each kind.
 #[derive(Debug)]
 pub struct Writer {
-    sender: Option<Sender<LidMap>>,
+    sender: Option<Sender<Kept>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
-    /// Hands a map over.
-    pub fn save(&self, map: LidMap) {
+    /// Hands something over.
+    pub fn save(&self, what: Kept) {
         if let Some(sender) = &self.sender {
             // The thread lives as long as the sender does.
-            let _ = sender.send(map);
+            let _ = sender.send(what);
         }
     }
 }
@@ -176,48 +224,13 @@ impl Drop for Writer {
     }
 }
 
-/// One entry a line, so that people and `diff` can read it.
-fn encode(map: &LidMap, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{{\n  \"version\": {VERSION},\n  \"ports\": {{")?;
-    for (i, (guid, (lid, lmc))) in map.iter().enumerate() {
-        let comma = if i + 1 == map.len() { "" } else { "," };
-        writeln!(
-            out,
-            "    \"{guid}\": {{ \"lid\": {}, \"lmc\": {} }}{comma}",
-            lid.0, lmc.0
-        )?;
-    }
-    writeln!(out, "  }}\n}}")
-}
-
-/// The map, and entries that cannot be true.
-type Decoded = (LidMap, Vec<(PortGuid, &'static str)>);
-
-fn decode(text: &[u8]) -> Result<Decoded, String> {
-    let file: LidsFile = serde_json::from_slice(text).map_err(|e| e.to_string())?;
-    if file.version != VERSION {
-        return Err(format!("version {} instead of {VERSION}", file.version));
-    }
-    let (mut map, mut dropped) = (LidMap::new(), Vec::new());
-    for (guid, Owner { lid, lmc }) in file.ports {
-        let last = u32::from(lid) + (1 << lmc.min(7)) - 1;
-        if lmc > 7 {
-            dropped.push((guid, "its LMC is above 7"));
-        } else if !Lid(lid).is_unicast() || last > u32::from(Lid::UNICAST_MAX.0) {
-            dropped.push((guid, "its LID is not a unicast LID"));
-        } else {
-            map.insert(guid, (Lid(lid), Lmc(lmc)));
-        }
-    }
-    Ok((map, dropped))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::TempDir;
+    use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 
-    fn map() -> LidMap {
+    pub(super) fn map() -> LidMap {
         LidMap::from([
             (PortGuid(0x0002_c903_00a1_b2c3), (Lid(4), Lmc(2))),
             (PortGuid(7), (Lid(0xBFFF), Lmc(0))),
@@ -228,22 +241,11 @@ mod tests {
     fn what_is_saved_comes_back() {
         let dir = TempDir::new("state-roundtrip");
         let state = StateDir::open(&dir.path().join("deep/er")).unwrap();
-        assert_eq!(state.load().unwrap(), LidMap::new(), "a first start");
-        state.save(&map()).unwrap();
-        assert_eq!(state.load().unwrap(), map());
-        state.save(&LidMap::new()).unwrap();
-        assert_eq!(state.load().unwrap(), LidMap::new());
-    }
-
-    #[test]
-    fn people_can_read_the_file() {
-        let mut text = Vec::new();
-        encode(&map(), &mut text).unwrap();
-        assert_eq!(
-            String::from_utf8(text).unwrap(),
-            "{\n  \"version\": 1,\n  \"ports\": {\n    \"0x0000000000000007\": { \"lid\": 49151, \"lmc\": 0 },\n    \
-             \"0x0002c90300a1b2c3\": { \"lid\": 4, \"lmc\": 2 }\n  }\n}\n"
-        );
+        assert_eq!(state.lids().unwrap(), LidMap::new(), "a first start");
+        state.save(&Kept::Lids(map())).unwrap();
+        assert_eq!(state.lids().unwrap(), map());
+        state.save(&Kept::Lids(LidMap::new())).unwrap();
+        assert_eq!(state.lids().unwrap(), LidMap::new());
     }
 
     #[test]
@@ -256,23 +258,11 @@ mod tests {
             (3, "\u{0}"),
         ] {
             std::fs::write(dir.path().join("lids.json"), text).unwrap();
-            assert_eq!(state.load().unwrap(), LidMap::new());
+            assert_eq!(state.lids().unwrap(), LidMap::new());
             let aside = dir.path().join(format!("lids.json.broken-{n}"));
             assert_eq!(std::fs::read_to_string(aside).unwrap(), text);
             assert!(!dir.path().join("lids.json").exists());
         }
-    }
-
-    #[test]
-    fn impossible_entries_are_left_out_and_the_others_kept() {
-        let text = "{\"version\":1,\"ports\":{\"0x1\":{\"lid\":0,\"lmc\":0},\"0x2\":{\"lid\":49150,\"lmc\":1},\
-                    \"0x3\":{\"lid\":49150,\"lmc\":2},\"0x4\":{\"lid\":8,\"lmc\":9}}}";
-        let (map, dropped) = decode(text.as_bytes()).unwrap();
-        assert_eq!(map.keys().copied().collect::<Vec<_>>(), [PortGuid(2)]);
-        assert_eq!(
-            dropped.iter().map(|(g, _)| g.0).collect::<Vec<_>>(),
-            [1, 3, 4]
-        );
     }
 
     #[test]
@@ -292,10 +282,11 @@ mod tests {
     fn the_writer_has_written_when_it_is_gone() {
         let dir = TempDir::new("state-writer");
         let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
-        writer.save(LidMap::new());
-        writer.save(map());
+        writer.save(Kept::Lids(LidMap::new()));
+        writer.save(Kept::Registrations(Box::default()));
+        writer.save(Kept::Lids(map()));
         drop(writer);
-        assert_eq!(StateDir::open(dir.path()).unwrap().load().unwrap(), map());
+        assert_eq!(StateDir::open(dir.path()).unwrap().lids().unwrap(), map());
     }
 
     #[test]

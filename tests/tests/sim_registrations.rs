@@ -1,0 +1,252 @@
+//! What clients registered outlives their administrator: members, services, subscriptions over a restart.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::time::Duration;
+
+use ferrosm_core::{Restored, SmConfig};
+use ferrosm_mad::attr::id as attr;
+use ferrosm_mad::ids::{Gid, GidPrefix, PKey, Qpn};
+use ferrosm_mad::mad::{MadHeader, Method, Status};
+use ferrosm_mad::sa::id;
+use ferrosm_mad::sa::inform::InformInfo;
+use ferrosm_mad::sa::multicast::{JoinState, mgid};
+use ferrosm_mad::sa::service::ServiceRecord;
+use ferrosm_sim::faults::Action;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::members::{Members, ask};
+use ferrosm_tests::simulated::{Lab, Sm};
+
+fn up(spec: &str) -> Lab {
+    let mut lab = Lab::with(spec, 1, SmConfig::default());
+    assert!(lab.next_sweep(600).is_clean());
+    lab
+}
+
+fn hosts(lab: &Lab) -> Vec<PortAt> {
+    let fabric = lab.world.fabric();
+    fabric
+        .end_ports()
+        .filter(|p| !fabric.is_switch(p.node) && fabric.peer(*p).is_some())
+        .collect()
+}
+
+fn plain(n: u8) -> Gid {
+    let mut gid = Gid([0; 16]);
+    (gid.0[0], gid.0[1], gid.0[15]) = (0xFF, 0x12, n);
+    gid
+}
+
+/// The manager ends without a word; `down` later the next one begins with what it kept.
+fn restart(lab: &mut Lab, down: Duration, meanwhile: impl FnOnce(&mut Lab)) {
+    lab.world.run_for(Duration::from_secs(2));
+    let old = lab.world.kill(lab.sm).expect("it was there");
+    let mut registrations = old.registered.expect("it wants them kept");
+    registrations.age(down);
+    meanwhile(lab);
+    let restored = Restored {
+        lids: old.kept.unwrap_or_default(),
+        registrations,
+    };
+    let now = lab.world.now();
+    let next = Sm::new(SmConfig::default(), restored, now);
+    lab.sm = lab.world.add_manager(Some(lab.at), next).expect("a port");
+    lab.next_sweep(60);
+    lab.world.run_for(Duration::from_secs(1));
+}
+
+fn mft_sets(lab: &Lab) -> u32 {
+    lab.world.fabric().all_counters().sets(attr::MFT)
+}
+
+fn cut(lab: &mut Lab, at: PortAt) {
+    let now = lab.world.now();
+    lab.world.schedule(now, Action::Cut(at));
+    lab.world.run_for(Duration::from_millis(1));
+}
+
+fn assert_right(lab: &Lab, members: &Members) {
+    if let Err(why) = lab.verdict(&members.expect(lab)) {
+        panic!("{} {why}", lab.repeat());
+    }
+}
+
+#[test]
+fn members_stay_with_their_mlids_and_nothing_is_written() {
+    let mut lab = up("fat-tree:4");
+    let mut members = Members::new();
+    let all = hosts(&lab);
+    for at in &all {
+        let broadcast = mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL);
+        members
+            .join(&mut lab, *at, broadcast, JoinState::FULL)
+            .expect("joins");
+    }
+    // Group 1 leaves a gap among the MLIDs.
+    for n in 0..4 {
+        for at in &all[usize::from(n)..] {
+            members
+                .join(&mut lab, *at, plain(n), JoinState::FULL)
+                .expect("joins");
+        }
+    }
+    for at in &all[1..] {
+        members.leave(&mut lab, *at, plain(1)).expect("leaves");
+    }
+    let mlid_before = members
+        .join(&mut lab, all[0], plain(0), JoinState::FULL)
+        .expect("joins");
+    lab.world.run_for(Duration::from_secs(2));
+    let before = mft_sets(&lab);
+    restart(&mut lab, Duration::from_secs(5), |_| {});
+    assert_right(&lab, &members);
+    assert_eq!(mft_sets(&lab), before, "no table is other than before");
+    // Who joins again, as hosts do when they are asked to, changes nothing either.
+    for at in &all {
+        let mlid = members.join(&mut lab, *at, plain(0), JoinState::FULL);
+        assert_eq!(mlid, Ok(mlid_before));
+    }
+    lab.world.run_for(Duration::from_secs(1));
+    assert_right(&lab, &members);
+    assert_eq!(mft_sets(&lab), before);
+}
+
+#[test]
+fn who_left_meanwhile_is_no_member_any_more() {
+    let mut lab = up("fat-tree:4");
+    let mut members = Members::new();
+    let all = hosts(&lab);
+    for at in &all {
+        members
+            .join(&mut lab, *at, plain(0), JoinState::FULL)
+            .expect("joins");
+    }
+    members
+        .join(&mut lab, all[3], plain(1), JoinState::FULL)
+        .expect("joins");
+    restart(&mut lab, Duration::from_secs(5), |lab| {
+        cut(lab, all[3]);
+    });
+    members.lost(all[3]);
+    assert_right(&lab, &members);
+    let registry = lab.manager().core().registry();
+    assert!(
+        registry.groups().get(plain(1)).is_none(),
+        "its last member is gone"
+    );
+}
+
+fn service(name: &[u8], lease_s: u32) -> ServiceRecord {
+    let mut service_name = [0; 64];
+    service_name[..name.len()].copy_from_slice(name);
+    ServiceRecord {
+        service_id: u64::from(lease_s),
+        service_gid: Gid::new(GidPrefix::DEFAULT, ferrosm_mad::ids::PortGuid(7)),
+        service_lease_s: lease_s,
+        service_name,
+        ..ServiceRecord::default()
+    }
+}
+
+#[test]
+fn services_live_as_long_as_their_leases() {
+    let mut lab = up("star:2");
+    let at = hosts(&lab)[1];
+    for (n, lease_s) in [30, 300, ServiceRecord::FOREVER].into_iter().enumerate() {
+        let record = service(b"disk", lease_s);
+        let what = (Method::Set, id::SERVICE);
+        let (status, _) = ask(
+            &mut lab,
+            at,
+            what,
+            n as u64 + 1,
+            0b101_0011,
+            &record.encode(),
+        );
+        assert_eq!(status, Status::OK);
+    }
+    restart(&mut lab, Duration::from_secs(60), |_| {});
+    let mut lease = |lease_s: u32| {
+        let record = service(b"disk", lease_s);
+        let what = (Method::Get, id::SERVICE);
+        let (status, data) = ask(&mut lab, at, what, 9, 1, &record.encode());
+        status
+            .is_ok()
+            .then(|| ServiceRecord::decode(&data).service_lease_s)
+    };
+    assert_eq!(lease(30), None, "its lease ended while nobody was there");
+    let left_s = lease(300).expect("it is there");
+    assert!((200..=240).contains(&left_s), "{left_s}");
+    assert_eq!(lease(ServiceRecord::FOREVER), Some(ServiceRecord::FOREVER));
+}
+
+#[test]
+fn subscribers_hear_of_what_comes_after() {
+    let mut lab = up("fat-tree:4");
+    let all = hosts(&lab);
+    let info = InformInfo {
+        lid_range_begin: InformInfo::ALL_LIDS,
+        is_generic: 1,
+        subscribe: 1,
+        notice_type: 0xFFFF,
+        trap_number: 65,
+        qpn: Qpn(1),
+        producer_type: 0xFF_FFFF,
+        ..InformInfo::default()
+    };
+    let what = (Method::Set, id::INFORM_INFO);
+    let (status, _) = ask(&mut lab, all[2], what, 1, 0, &info.encode());
+    assert_eq!(status, Status::OK);
+    restart(&mut lab, Duration::from_secs(5), |_| {});
+    cut(&mut lab, all[9]);
+    lab.world.run_for(Duration::from_secs(20));
+    let replies = lab
+        .world
+        .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+    let lid = lab.world.fabric().lid(all[2]).0;
+    let reports = replies
+        .into_iter()
+        .flatten()
+        .filter(|(to, bytes)| to.lid == lid && MadHeader::decode(bytes).method == Method::Report);
+    assert!(reports.count() > 0, "one report at least");
+}
+
+/// Another master has known better in the meantime.
+#[test]
+fn who_finds_a_master_forgets_what_it_had_kept() {
+    let mut lab = up("fat-tree:4");
+    let all = hosts(&lab);
+    let mut members = Members::new();
+    members
+        .join(&mut lab, all[3], plain(0), JoinState::FULL)
+        .expect("joins");
+    lab.world.run_for(Duration::from_secs(2));
+    let kept = lab
+        .manager()
+        .registered
+        .clone()
+        .expect("it wants them kept");
+    assert_eq!(
+        kept.members.iter().filter(|m| m.mgid == plain(0)).count(),
+        1
+    );
+    let restored = Restored {
+        registrations: kept,
+        ..Restored::default()
+    };
+    let cfg = SmConfig::default();
+    let now = lab.world.now();
+    let second = lab
+        .world
+        .add_manager(Some(all[5]), Sm::new(cfg, restored, now))
+        .expect("a port");
+    lab.world.run_for(Duration::from_secs(20));
+    let sm = lab.world.manager(second).expect("it is there");
+    assert_eq!(sm.core().role(), ferrosm_mad::attr::SmState::Standby);
+    assert!(sm.core().registry().is_empty());
+    assert_eq!(
+        sm.registered,
+        Some(Default::default()),
+        "nor does its file keep it"
+    );
+}
