@@ -34,7 +34,8 @@ pub fn class_port_info(view: &View) -> Reply {
             | ClassPortInfo::UD_MULTICAST
             | ClassPortInfo::MULTI_PATH
             | ClassPortInfo::PORT_INFO_CAP_MASK_MATCH,
-        capability_mask2: ClassPortInfo::FULL_PORT_INFO
+        capability_mask2: ClassPortInfo::MULTICAST_FDB_TOP
+            | ClassPortInfo::FULL_PORT_INFO
             | ClassPortInfo::EXTENDED_SPEEDS
             | ClassPortInfo::PORT_INFO_CAP_MASK2_MATCH
             | ClassPortInfo::SEND_ONLY_FULL_MEMBER

@@ -46,9 +46,8 @@ fn record(view: &View, at: EndPortIdx) -> [u8; NodeRecord::LEN] {
     info[..node.info.len()].copy_from_slice(&node.info);
     let mut info = NodeInfo::decode(&info);
     info.port_guid = end.guid;
-    if node.switch.is_none() {
-        info.local_port_num = view.port(end.port).num;
-    }
+    // Of a switch this is its port 0, and not the port by which discovery came.
+    info.local_port_num = view.port(end.port).num;
     let mut node_info = [0; 40];
     node_info.copy_from_slice(&info.encode()[..40]);
     NodeRecord {

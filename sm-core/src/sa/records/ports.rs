@@ -81,6 +81,8 @@ impl Wanted {
         if !self.show_m_key {
             info.m_key = MKey::NONE;
         }
+        // The answer to a Set has it as it was asked for; who reads the port finds it 0.
+        info.client_reregister = false;
         if !self.raw_speeds {
             as_old_clients_see(&mut info);
         }
