@@ -59,6 +59,12 @@ impl Fabric {
         self.ports[self.end_slot(at)].guid
     }
 
+    /// An entry of GUIDInfo of the end port that a port belongs to; the first is its own GUID, empty ones are 0.
+    #[must_use]
+    pub fn guid_entry(&self, at: PortAt, index: usize) -> PortGuid {
+        PortGuid(self.ports[self.end_slot(at)].guid_at(index))
+    }
+
     /// The end ports: port 0 of switches, ports 1 and up of other nodes.
     pub fn end_ports(&self) -> impl Iterator<Item = PortAt> + '_ {
         self.nodes.iter().enumerate().flat_map(|(node, n)| {

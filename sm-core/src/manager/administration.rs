@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{SmState, TrapNumber};
-use ferrosm_mad::ids::{Gid, Lid, MKey};
+use ferrosm_mad::ids::{Gid, Lid, MKey, PortGuid};
+use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
@@ -18,10 +19,11 @@ use crate::config::SmConfig;
 use crate::io::Output;
 use crate::plan::multicast;
 use crate::sa::registry::Registry;
+use crate::sa::registry::aliases::AliasGuids;
 use crate::sa::registry::multicast::{Groups, Parameters};
 use crate::sa::registry::saved::{KEPT_EVERY, Saved};
 use crate::sa::view::Extra;
-use crate::sa::{self, Request, Verdict, View};
+use crate::sa::{self, Reply, Request, Verdict, View};
 
 /// Changes of multicast forwarding tables between sweeps are published after so long, many at once.
 const TABLES_AFTER: Duration = Duration::from_secs(1);
@@ -68,6 +70,16 @@ impl Administration {
     /// The blocks of multicast forwarding tables that they are in.
     pub(super) fn used_blocks(&self) -> BTreeSet<u16> {
         self.mlids().map(|mlid| multicast::place(mlid).0).collect()
+    }
+
+    /// Alias GUIDs, to be told to devices.
+    pub(super) const fn aliases_mut(&mut self) -> &mut AliasGuids {
+        self.registry.aliases_mut()
+    }
+
+    /// Blocks of alias GUIDs that devices are to be told; each is told once.
+    pub(super) fn take_changed_guids(&mut self) -> BTreeSet<(PortGuid, u8)> {
+        self.registry.aliases_mut().take_changed()
     }
 
     /// How many MLIDs there are.
@@ -124,11 +136,13 @@ impl SubnetManager {
         for gid in here.difference(&there) {
             registry.notify_gid(&view, TrapNumber::GidInService, *gid, None, now);
         }
+        self.write_guids_again();
     }
 
     /// What must follow from any input: answers end with the mastership, and reports go out when they are due.
     pub(super) fn administer(&mut self) {
         if self.role != SmState::Master && self.administration.view.take().is_some() {
+            self.asked.forget();
             self.out.push_back(Output::Publish(None));
             self.disown();
         }
@@ -136,6 +150,7 @@ impl SubnetManager {
             // So does a start beside a master: what the last run kept is older than what that one knows.
             self.disown();
         }
+        self.publish_aliases();
         self.publish_tables();
         self.keep_registrations();
         let registry = &mut self.administration.registry;
@@ -196,9 +211,25 @@ impl SubnetManager {
             let tables = self.subnet.nodes().filter(|(_, n)| n.is_switch());
             let tables = tables.map(|(_, n)| (n.info.node_guid, &n.mft.known));
             let view = Arc::new(view.with_multicast_tables(tables));
-            self.administration.view = Some(Arc::clone(&view));
-            self.out.push_back(Output::Publish(Some(view)));
+            self.publish(view);
         }
+    }
+
+    /// Gives the view the alias GUIDs as they are now, before anybody else asks.
+    fn publish_aliases(&mut self) {
+        let aliases = self.administration.registry.aliases().all();
+        if let Some(view) = &self.administration.view
+            && !Arc::ptr_eq(view.aliases(), aliases)
+        {
+            let view = Arc::new(view.with_aliases(Arc::clone(aliases)));
+            self.publish(view);
+        }
+    }
+
+    /// Answers are given from this view from now on.
+    pub(super) fn publish(&mut self, view: Arc<View>) {
+        self.administration.view = Some(Arc::clone(&view));
+        self.out.push_back(Output::Publish(Some(view)));
     }
 
     /// A message to subnet administration that was not answered from the view.
@@ -213,6 +244,9 @@ impl SubnetManager {
         };
         let reply = match sa::answer(&view, &request) {
             Verdict::Answer(reply) => Some(reply),
+            Verdict::Owner if matches!(request.attr, id::SL_TO_VL | id::VL_ARBITRATION) => {
+                self.wait_for_tables(&view, &request, bytes)
+            }
             Verdict::Owner => self
                 .administration
                 .registry
@@ -220,12 +254,17 @@ impl SubnetManager {
             Verdict::Drop => None,
         };
         if let Some(reply) = reply {
-            self.out.push_back(Output::Gmp {
-                to: from,
-                bytes: reply.to_bytes(&request),
-                answer_within: None,
-            });
+            self.answer_client(&request, &reply);
         }
+    }
+
+    /// Answers a request.
+    pub(super) fn answer_client(&mut self, request: &Request<'_>, reply: &Reply) {
+        self.out.push_back(Output::Gmp {
+            to: request.from,
+            bytes: reply.to_bytes(request),
+            answer_within: None,
+        });
     }
 
     /// The view of the subnet as it is known now.
@@ -255,6 +294,8 @@ impl SubnetManager {
             run: self.last_run.clone(),
             managers,
             prefix_routes: Arc::default(),
+            aliases: Arc::clone(self.registry().aliases().all()),
+            read_lanes: Arc::new(self.read_lanes()),
         };
         View::new(&self.subnet, &self.cfg, &|p| Some(self.keys_of(p)), extra)
     }

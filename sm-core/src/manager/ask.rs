@@ -46,6 +46,12 @@ pub(crate) enum Ask {
     SetSlToVl(PortRef, MapAt),
     /// Write a block of a port's VLArbitrationTable.
     SetVlArb(PortRef, u8),
+    /// An SLtoVLMappingTable of a switch (its port 0), or of a CA or router port.
+    SlToVl(PortRef, MapAt),
+    /// A block of a port's VLArbitrationTable.
+    VlArb(PortRef, u8),
+    /// Write a block of an end port's GUIDs.
+    SetGuids(PortRef, u8),
     /// A block of a port's P_Key table.
     Keys(PortRef, u16),
     /// Write a block of a port's P_Key table.
@@ -93,6 +99,9 @@ impl Ask {
             | Self::SetPort(p, _)
             | Self::SetSlToVl(p, _)
             | Self::SetVlArb(p, _)
+            | Self::SlToVl(p, _)
+            | Self::VlArb(p, _)
+            | Self::SetGuids(p, _)
             | Self::Keys(p, _)
             | Self::SetKeys(p, _)
             | Self::Handover(p) => node(p.node),
@@ -108,8 +117,9 @@ impl Ask {
             Self::Port(_) | Self::SetPort(..) => id::PORT_INFO,
             Self::Lft(..) | Self::SetLft(..) => id::LFT,
             Self::Mft(..) | Self::SetMft(..) => id::MFT,
-            Self::SetSlToVl(..) => id::SL_TO_VL,
-            Self::SetVlArb(..) => id::VL_ARBITRATION,
+            Self::SlToVl(..) | Self::SetSlToVl(..) => id::SL_TO_VL,
+            Self::VlArb(..) | Self::SetVlArb(..) => id::VL_ARBITRATION,
+            Self::SetGuids(..) => id::GUID_INFO,
             Self::Keys(..) | Self::SetKeys(..) => id::PKEY_TABLE,
             Self::Ext(_) => id::MLNX_EXT_PORT_INFO,
             Self::Sm(_) | Self::Handover(_) => id::SM_INFO,
@@ -127,6 +137,7 @@ impl Ask {
             | Self::SetSlToVl(..)
             | Self::SetVlArb(..)
             | Self::SetKeys(..)
+            | Self::SetGuids(..)
             | Self::Handover(_) => true,
             Self::Probe(_)
             | Self::Description(_)
@@ -134,6 +145,8 @@ impl Ask {
             | Self::Port(_)
             | Self::Lft(..)
             | Self::Mft(..)
+            | Self::SlToVl(..)
+            | Self::VlArb(..)
             | Self::Keys(..)
             | Self::Ext(_)
             | Self::Sm(_) => false,
@@ -147,8 +160,9 @@ impl Ask {
             Self::Ext(p) => AttrMod(p.port.0 as u32),
             Self::Lft(_, block) | Self::SetLft(_, block) => AttrMod(block as u32),
             Self::Mft(_, at) | Self::SetMft(_, at) => at.modifier(),
-            Self::SetSlToVl(_, at) => at.modifier(),
-            Self::SetVlArb(p, block) => VlArb::modifier(block, p.port),
+            Self::SlToVl(_, at) | Self::SetSlToVl(_, at) => at.modifier(),
+            Self::SetGuids(_, block) => AttrMod(block as u32),
+            Self::VlArb(p, block) | Self::SetVlArb(p, block) => VlArb::modifier(block, p.port),
             // Of a port of a CA or router 0 goes instead of the port: see `SubnetManager::modifier_of`.
             Self::Keys(p, block) | Self::SetKeys(p, block) => PKeyBlock::modifier(block, p.port),
             Self::Handover(_) => AttrMod(SmControl::Handover.0),
@@ -171,9 +185,13 @@ impl Ask {
             Self::Lft(_, block) | Self::SetLft(_, block) => modifier.0 == block as u32,
             // Some agents answer for a port by another number.
             Self::Keys(_, block) | Self::SetKeys(_, block) => modifier.0 & 0xFFFF == block as u32,
-            Self::Mft(..) | Self::SetMft(..) | Self::SetSlToVl(..) | Self::SetVlArb(..) => {
-                modifier.0 == self.modifier().0
-            }
+            Self::Mft(..)
+            | Self::SetMft(..)
+            | Self::SlToVl(..)
+            | Self::SetSlToVl(..)
+            | Self::VlArb(..)
+            | Self::SetVlArb(..)
+            | Self::SetGuids(..) => modifier.0 == self.modifier().0,
             Self::Probe(_)
             | Self::Description(_)
             | Self::Switch(_)
@@ -202,6 +220,9 @@ impl Ask {
             | Self::SetPort(p, _)
             | Self::SetSlToVl(p, _)
             | Self::SetVlArb(p, _)
+            | Self::SlToVl(p, _)
+            | Self::VlArb(p, _)
+            | Self::SetGuids(p, _)
             | Self::Keys(p, _)
             | Self::SetKeys(p, _)
             | Self::Handover(p) => Some(p),
@@ -290,6 +311,9 @@ impl SubnetManager {
             | Ask::SetPort(p, _)
             | Ask::SetSlToVl(p, _)
             | Ask::SetVlArb(p, _)
+            | Ask::SlToVl(p, _)
+            | Ask::VlArb(p, _)
+            | Ask::SetGuids(p, _)
             | Ask::Keys(p, _)
             | Ask::SetKeys(p, _)
             | Ask::Handover(p) => to(p)?,
@@ -308,6 +332,7 @@ impl SubnetManager {
             Ask::SetSlToVl(p, at) => self.wanted_map(p, at)?,
             Ask::SetVlArb(p, block) => self.wanted_arbitration(p, block)?,
             Ask::SetKeys(p, block) => self.wanted_key_block(p, block)?,
+            Ask::SetGuids(p, block) => self.wanted_guids(p, block)?,
             Ask::Handover(_) => self.own_sm_info().encode(),
             Ask::Probe(_)
             | Ask::Description(_)
@@ -315,6 +340,8 @@ impl SubnetManager {
             | Ask::Port(_)
             | Ask::Lft(..)
             | Ask::Mft(..)
+            | Ask::SlToVl(..)
+            | Ask::VlArb(..)
             | Ask::Keys(..)
             | Ask::Ext(_)
             | Ask::Sm(_) => return None,
@@ -341,6 +368,9 @@ impl SubnetManager {
             | Ask::SetPort(..)
             | Ask::SetSlToVl(..)
             | Ask::SetVlArb(..)
+            | Ask::SlToVl(..)
+            | Ask::VlArb(..)
+            | Ask::SetGuids(..)
             | Ask::Keys(..)
             | Ask::SetKeys(..)
             | Ask::Handover(_) => ask.place(),

@@ -6,6 +6,8 @@
 //! device. Only devices that nobody has configured yet are left alone by a routing on one lane, because theirs are as
 //! they should be: SL 0 on VL 0 (rule 13.1).
 
+use std::sync::Arc;
+
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
@@ -129,6 +131,7 @@ impl SubnetManager {
             return;
         };
         node.left_lanes = LeftLanes::Foreign;
+        node.read_lanes = Arc::default();
         if let Ask::SetSlToVl(_, at) = ask {
             node.sl_to_vl.remove(&at);
         } else if let Ask::SetVlArb(_, block) = ask

@@ -5,6 +5,7 @@
 
 mod administration;
 mod ask;
+mod asked;
 mod claims;
 mod configure;
 mod discover;
@@ -59,6 +60,8 @@ enum Stage {
     Sweep(Phase),
     /// Answers to changes of multicast forwarding tables.
     Multicast,
+    /// Answers to what clients made it ask.
+    Asked,
     /// The end of another SM's reign.
     Standby,
     /// A cable.
@@ -186,6 +189,7 @@ pub struct SubnetManager {
     timer: Option<Instant>,
     administration: administration::Administration,
     multicast: multicast::Multicast,
+    asked: asked::Asked,
 }
 
 /// The routing that is installed.
@@ -258,6 +262,7 @@ impl SubnetManager {
             timer: None,
             administration: administration::Administration::restored(&restored.registrations, now),
             multicast: multicast::Multicast::default(),
+            asked: asked::Asked::default(),
         };
         sm.begin_full_sweep();
         sm
@@ -305,9 +310,12 @@ impl SubnetManager {
     pub const fn phase(&self) -> Phase {
         match self.stage {
             Stage::Sweep(phase) => phase,
-            Stage::Idle | Stage::Light | Stage::Multicast | Stage::Standby | Stage::NoLink => {
-                Phase::Idle
-            }
+            Stage::Idle
+            | Stage::Light
+            | Stage::Multicast
+            | Stage::Asked
+            | Stage::Standby
+            | Stage::NoLink => Phase::Idle,
         }
     }
 
@@ -490,6 +498,8 @@ impl SubnetManager {
             Ask::SetVlArb(p, block) => self.on_arbitration_set(p, block, status, &data),
             Ask::Keys(p, block) => self.on_keys(p, block, status, &data),
             Ask::SetKeys(p, block) => self.on_keys_set(p, block, status, &data),
+            Ask::SlToVl(..) | Ask::VlArb(..) => self.on_table_read(ask, status, &data),
+            Ask::SetGuids(p, block) => self.on_guids_set(p, block, status, &data),
             Ask::Handover(p) => self.on_handover_answer(p, status),
         }
     }
@@ -513,7 +523,10 @@ impl SubnetManager {
 
     /// Something was asked often enough and never answered.
     fn on_failed(&mut self, ask: Ask) {
-        if !matches!(ask, Ask::Ext(_)) {
+        if !matches!(
+            ask,
+            Ask::Ext(_) | Ask::SlToVl(..) | Ask::VlArb(..) | Ask::SetGuids(..)
+        ) {
             self.second_look.doubt(self.now);
         }
         match ask {
@@ -546,6 +559,8 @@ impl SubnetManager {
             Ask::SetVlArb(p, _) => {
                 self.lanes_not_taken(p, ProblemKind::NoAnswer { attr: ask.attr() });
             }
+            Ask::SlToVl(..) | Ask::VlArb(..) => self.table_silent(ask),
+            Ask::SetGuids(p, block) => self.guids_not_taken(p, block, "no answer"),
             Ask::Keys(p, _) => self.keys_unknown(p, ProblemKind::NoAnswer { attr: ask.attr() }),
             Ask::SetKeys(p, _) => {
                 self.keys_not_taken(p, ProblemKind::NoAnswer { attr: ask.attr() });
@@ -634,8 +649,9 @@ impl SubnetManager {
             Stage::Sweep(Phase::Activate) => self.finish_sweep(),
             Stage::Light => self.finish_light_sweep(),
             Stage::Multicast => self.continue_multicast(),
+            Stage::Asked => self.finish_asked(),
             Stage::Idle => {
-                if !self.begin_multicast() {
+                if !self.begin_multicast() && !self.begin_asked() {
                     self.on_idle();
                 }
             }

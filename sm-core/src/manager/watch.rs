@@ -170,7 +170,7 @@ impl SubnetManager {
             Stage::NoLink => self.begin_full_sweep(),
             Stage::Standby => self.poll_master(),
             Stage::Idle if self.is_master() => self.begin_light_sweep(),
-            Stage::Idle | Stage::Light | Stage::Multicast | Stage::Sweep(_) => {}
+            Stage::Idle | Stage::Light | Stage::Multicast | Stage::Asked | Stage::Sweep(_) => {}
         }
     }
 

@@ -16,6 +16,8 @@
 //! | [`message`] | a request as it came, a reply as it goes |
 //! | [`admission`] | who is answered next |
 //! | [`view`] | the subnet as answers need it, with indices by LID and GUID |
+//! | [`aliases`] | GUIDs that stand for ports beside their own |
+//! | [`lanes`] | tables of lanes that were read because a client asked |
 //! | [`keys`] | which partitions two ports share |
 //! | [`records`] | records of what devices say |
 //! | [`path`] | paths: PathRecord |
@@ -24,7 +26,9 @@
 //! Nothing here reads a clock, does I/O or trusts a client: a request of any bytes gets an answer or is dropped and counted.
 
 pub mod admission;
+pub mod aliases;
 pub mod keys;
+pub mod lanes;
 pub mod message;
 pub mod path;
 pub mod records;
@@ -35,6 +39,7 @@ use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
 
 pub use message::{Reply, Request};
+use records::lanes::Unknown;
 pub use view::{EndPortIdx, View};
 
 /// Who answers a request.
@@ -75,6 +80,12 @@ pub fn answer(view: &View, request: &Request<'_>) -> Verdict {
             return Verdict::Owner;
         }
         id::GUID_INFO if !read => return Verdict::Owner,
+        id::SL_TO_VL | id::VL_ARBITRATION if read => {
+            match records::lanes::answer(view, request, Unknown::Stop) {
+                Some(reply) => reply,
+                None => return Verdict::Owner,
+            }
+        }
         _ if read => match records::answer(view, request) {
             Some(reply) => reply,
             None => Reply::error(Status::BAD_METHOD_ATTR),

@@ -14,6 +14,7 @@ use super::LinkIdx;
 use super::keys::KeyTable;
 use crate::plan::lanes::MapAt;
 use crate::plan::multicast::Mft;
+use crate::sa::lanes::ReadTables;
 
 /// A switch, CA or router.
 #[derive(Debug, Clone)]
@@ -40,6 +41,8 @@ pub struct Node {
     pub mft: Mft,
     /// SLtoVLMappingTables that this SM has written.
     pub sl_to_vl: BTreeMap<MapAt, [u8; 8]>,
+    /// Tables of lanes that were read because a client asked.
+    pub read_lanes: Arc<ReadTables>,
     /// What its tables of lanes may hold that this SM did not write.
     pub left_lanes: LeftLanes,
     /// What stands for its tables of lanes when all of them were there ([`crate::plan::lanes::LanePlan::fingerprint`]).
@@ -169,6 +172,7 @@ impl Node {
             wanted: None,
             mft: Mft::default(),
             sl_to_vl: BTreeMap::new(),
+            read_lanes: Arc::default(),
             left_lanes: LeftLanes::Unknown,
             lanes_checked: None,
             plain_sl_to_vl: false,
@@ -194,6 +198,7 @@ impl Node {
         self.installed = None;
         self.mft.forget();
         self.sl_to_vl.clear();
+        self.read_lanes = Arc::default();
         self.left_lanes = LeftLanes::Unknown;
         self.lanes_checked = None;
         for port in &mut self.ports {

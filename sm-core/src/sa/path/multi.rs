@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use ferrosm_mad::ids::{Gid, PortNum};
+use ferrosm_mad::ids::{Gid, PortGuid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::path::{MultiPathRecord, PathRecord};
@@ -35,6 +35,9 @@ const CANDIDATES_MAX: usize = 1024;
 /// Paths where the client does not say how many it wants (the field has 7 bits).
 const PATHS_MAX: usize = 127;
 
+/// A port, and the GUID by which the client names it.
+type Named = (EndPortIdx, PortGuid);
+
 /// A path and what it goes through.
 struct Candidate {
     ends: Ends,
@@ -60,9 +63,12 @@ fn find(view: &View, request: &Request<'_>) -> Result<Reply, Status> {
     let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
     let wanted = MultiPathRecord::decode(request.data);
     let (sources, destinations) = gids(request, &wanted)?;
-    let port = |gid: &Gid| view.by_gid(*gid).ok_or(Status::INVALID_GID);
-    let sources: Vec<EndPortIdx> = sources.iter().map(port).collect::<Result<_, _>>()?;
-    let destinations: Vec<EndPortIdx> = destinations.iter().map(port).collect::<Result<_, _>>()?;
+    let port = |gid: &Gid| {
+        let at = view.by_gid(*gid).ok_or(Status::INVALID_GID)?;
+        Ok::<Named, Status>((at, gid.guid()))
+    };
+    let sources: Vec<Named> = sources.iter().map(port).collect::<Result<_, _>>()?;
+    let destinations: Vec<Named> = destinations.iter().map(port).collect::<Result<_, _>>()?;
     let demand = demand(request, &wanted);
     if !demand.limits.are_legal() {
         return Err(Status::REQ_INVALID);
@@ -73,8 +79,8 @@ fn find(view: &View, request: &Request<'_>) -> Result<Reply, Status> {
         PATHS_MAX
     };
     let mut candidates = Vec::new();
-    for &from in &sources {
-        for &to in &destinations {
+    for &(from, source) in &sources {
+        for &(to, destination) in &destinations {
             if !view.share(client, from) || !view.share(client, to) {
                 continue;
             }
@@ -83,6 +89,8 @@ fn find(view: &View, request: &Request<'_>) -> Result<Reply, Status> {
                 to,
                 slid: None,
                 dlid: None,
+                source,
+                destination,
             };
             paths(view, &ends, &demand, &mut |path| {
                 candidates.push(candidate(view, ends, *path));

@@ -1,6 +1,6 @@
 //! One pair of end ports: all paths between them that a client may have (rules 11.3 to 11.11).
 
-use ferrosm_mad::ids::{Lid, PKey, Sl};
+use ferrosm_mad::ids::{Lid, PKey, PortGuid, Sl};
 
 use super::limits::{Limits, Values};
 use super::walk::{Way, walk};
@@ -30,6 +30,10 @@ pub struct Ends {
     pub slid: Option<Lid>,
     /// This LID of the destination only.
     pub dlid: Option<Lid>,
+    /// The GUID by which the client names the source: its own or an alias.
+    pub source: PortGuid,
+    /// The same of the destination.
+    pub destination: PortGuid,
 }
 
 /// A path that a client may have.

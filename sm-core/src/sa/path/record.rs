@@ -1,6 +1,6 @@
 //! PathRecord: which ports a query means, and the answer (IBA 15.2.5.16; rules 11.1 to 11.14).
 
-use ferrosm_mad::ids::{Gid, Lid};
+use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::path::{PathRecord, Selector};
 
@@ -69,11 +69,8 @@ fn unicast(view: &View, request: &Request<'_>, wanted: &PathRecord) -> Result<Re
         return Err(Status::REQ_INVALID);
     }
     let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
-    let from = end(
-        view,
-        given(request, component::SGID, wanted.sgid),
-        given(request, component::SLID, wanted.slid),
-    )?;
+    let sgid = given(request, component::SGID, wanted.sgid);
+    let from = end(view, sgid, given(request, component::SLID, wanted.slid))?;
     let dgid = given(request, component::DGID, wanted.dgid);
     let routed = dgid.filter(|gid| !view.is_local_prefix(gid.prefix()));
     let to = match routed {
@@ -102,6 +99,8 @@ fn unicast(view: &View, request: &Request<'_>, wanted: &PathRecord) -> Result<Re
                 to: b,
                 slid,
                 dlid,
+                source: name(view, a, sgid),
+                destination: name(view, b, dgid),
             };
             let mut left = each;
             paths(view, &ends, &demand, &mut |path| {
@@ -167,6 +166,11 @@ pub(super) fn named(
     })
 }
 
+/// The GUID by which a client that gave this GID knows a port (rule 12.4).
+fn name(view: &View, at: EndPortIdx, gid: Option<Gid>) -> PortGuid {
+    gid.map_or_else(|| view.end_port(at).guid, |gid| gid.guid())
+}
+
 /// The router port that leads to another subnet (rule 11.12): the first that a prefix route names and that exists.
 fn router(view: &View, gid: Gid, from: End) -> Result<End, Status> {
     let source = match from {
@@ -207,8 +211,8 @@ pub(super) fn record(
     raw: bool,
 ) -> PathRecord {
     PathRecord {
-        dgid: routed.unwrap_or_else(|| view.gid(ends.to)),
-        sgid: view.gid(ends.from),
+        dgid: routed.unwrap_or_else(|| Gid::new(view.prefix, ends.destination)),
+        sgid: Gid::new(view.prefix, ends.source),
         dlid: path.dlid,
         slid: path.slid,
         raw_traffic: raw,

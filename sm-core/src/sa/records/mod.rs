@@ -3,8 +3,9 @@
 //! Each kind says which nodes can have a match, so that a query by LID or GUID looks at one node and never at all of them; then
 //! every component is compared as bits ([`Template`]). Who may see a record is decided before it is compared (rule 7.9).
 
+pub(super) mod guids;
 mod keys;
-mod lanes;
+pub mod lanes;
 mod links;
 mod nodes;
 mod ports;
@@ -38,6 +39,7 @@ pub fn class_port_info(view: &View) -> Reply {
             | ClassPortInfo::FULL_PORT_INFO
             | ClassPortInfo::EXTENDED_SPEEDS
             | ClassPortInfo::PORT_INFO_CAP_MASK2_MATCH
+            | ClassPortInfo::ALIAS_GUIDS
             | ClassPortInfo::SEND_ONLY_FULL_MEMBER
             | ClassPortInfo::LINK_WIDTH_2X
             | ClassPortInfo::LINK_SPEED_HDR
@@ -54,13 +56,9 @@ pub fn class_port_info(view: &View) -> Reply {
 /// Answers Get and GetTable; `None` for an attribute that is not known here.
 #[must_use]
 pub fn answer(view: &View, request: &Request<'_>) -> Option<Reply> {
-    let Some(client) = view.by_lid(request.from.lid) else {
-        return Some(Reply::error(Status::REQ_INVALID));
-    };
-    let search = Search {
-        view,
-        request,
-        client,
+    let search = match Search::new(view, request) {
+        Ok(search) => search,
+        Err(reply) => return Some(reply),
     };
     Some(match request.attr {
         id::NODE => nodes::answer(&search),
@@ -69,8 +67,7 @@ pub fn answer(view: &View, request: &Request<'_>) -> Option<Reply> {
         id::LFT => switches::lfts(&search),
         id::MFT => switches::mfts(&search),
         id::LINK => links::answer(&search),
-        id::SL_TO_VL => lanes::maps(&search),
-        id::VL_ARBITRATION => lanes::arbitrations(&search),
+        id::GUID_INFO => guids::answer(&search),
         id::PKEY_TABLE => keys::answer(&search),
         id::SM_INFO => managers(&search),
         _ => return None,
@@ -82,6 +79,19 @@ struct Search<'a> {
     view: &'a View,
     request: &'a Request<'a>,
     client: EndPortIdx,
+}
+
+impl<'a> Search<'a> {
+    /// A search for a client; the reply to one that is not known.
+    fn new(view: &'a View, request: &'a Request<'a>) -> Result<Self, Reply> {
+        let client = view.by_lid(request.from.lid);
+        let client = client.ok_or_else(|| Reply::error(Status::REQ_INVALID))?;
+        Ok(Self {
+            view,
+            request,
+            client,
+        })
+    }
 }
 
 impl Search<'_> {

@@ -1,4 +1,4 @@
-//! What clients have registered: multicast members, services, subscriptions. One owner, so that writes follow each other.
+//! What clients have registered: multicast members, services, subscriptions, alias GUIDs. One owner, so that writes follow each other.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -6,11 +6,13 @@
 //! | [`multicast`] | groups and members |
 //! | [`services`] | services and their leases |
 //! | [`subscriptions`] | who wants to hear of what |
+//! | [`aliases`] | alias GUIDs |
 //! | [`reports`] | notices under way to subscribers |
 //! | [`saved`] | all of it as records, to be kept over restarts |
 //!
 //! It knows no device. Groups whose members changed are told to the subnet manager, who makes trees of them.
 
+pub mod aliases;
 pub mod multicast;
 pub mod reports;
 pub mod saved;
@@ -30,6 +32,7 @@ use ferrosm_mad::time::Instant;
 use super::message::{Reply, Request};
 use super::path::group;
 use super::view::View;
+use aliases::AliasGuids;
 use multicast::{Groups, Lifetime};
 use reports::{Outgoing, Reports};
 use services::Services;
@@ -44,6 +47,7 @@ pub struct Registry {
     groups: Groups,
     services: Services,
     subscriptions: Subscriptions,
+    aliases: AliasGuids,
     reports: Reports,
     /// It is not as it was when it was last saved.
     dirty: bool,
@@ -56,6 +60,7 @@ impl Registry {
         self.groups.iter().next().is_none()
             && self.services.is_empty()
             && self.subscriptions.is_empty()
+            && self.aliases.all().is_empty()
     }
 
     /// Groups and members.
@@ -73,6 +78,17 @@ impl Registry {
     #[must_use]
     pub const fn services(&self) -> &Services {
         &self.services
+    }
+
+    /// Alias GUIDs.
+    #[must_use]
+    pub const fn aliases(&self) -> &AliasGuids {
+        &self.aliases
+    }
+
+    /// Alias GUIDs, to be told to devices.
+    pub const fn aliases_mut(&mut self) -> &mut AliasGuids {
+        &mut self.aliases
     }
 
     /// Subscriptions.
@@ -109,6 +125,14 @@ impl Registry {
             }
             (id::SERVICE, Method::Get | Method::GetTable) => {
                 self.services.query(view, request, now)
+            }
+            (id::GUID_INFO, Method::Set) => {
+                let groups = &mut self.groups;
+                reply(self.aliases.set(view, request, groups).map(|r| r.encode()))
+            }
+            (id::GUID_INFO, Method::Delete) => {
+                let kept = self.aliases.delete(view, request, &self.groups);
+                reply(kept.map(|r| r.encode()))
             }
             (id::INFORM_INFO, Method::Set) => {
                 reply(self.subscriptions.set(view, request).map(|r| r.encode()))
@@ -173,6 +197,9 @@ impl Registry {
     /// A port left the subnet: its memberships end, and nobody reports to it any more (rules 1.23, 10.18).
     pub fn remove_port(&mut self, view: &View, gid: Gid, now: Instant) {
         self.dirty |= self.groups.remove_port(gid.guid());
+        for alias in self.aliases.remove_port(gid.guid()) {
+            self.dirty |= self.groups.remove_port(alias);
+        }
         self.reports.forget_subscriber(gid);
         self.tell_lifetimes(view, now);
     }

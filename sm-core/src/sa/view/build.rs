@@ -11,7 +11,9 @@ use rustc_hash::FxHashMap;
 
 use super::{EndPort, EndPortIdx, NodeView, PortIdx, PortView, PrefixRoute, SwitchView, View};
 use crate::config::SmConfig;
+use crate::sa::aliases::Aliases;
 use crate::sa::keys::Keys;
+use crate::sa::lanes::ReadLanes;
 use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
 
 /// What is not in the subnet itself.
@@ -23,6 +25,10 @@ pub struct Extra {
     pub managers: Vec<SmInfoRecord>,
     /// Ways for packets with other prefixes, in order.
     pub prefix_routes: Arc<[PrefixRoute]>,
+    /// Alias GUIDs.
+    pub aliases: Arc<Aliases>,
+    /// Tables of lanes that were read because a client asked.
+    pub read_lanes: Arc<ReadLanes>,
 }
 
 impl View {
@@ -42,6 +48,8 @@ impl View {
             local: None,
             managers: extra.managers,
             prefix_routes: extra.prefix_routes,
+            aliases: extra.aliases,
+            read_lanes: extra.read_lanes,
             sm_key: cfg.sm_key,
             nodes: Vec::with_capacity(subnet.node_count()),
             ports: Vec::new(),

@@ -17,7 +17,9 @@ use rustc_hash::FxHashMap;
 
 pub use build::Extra;
 
+use super::aliases::Aliases;
 use super::keys::Keys;
+use super::lanes::ReadLanes;
 use super::message::base;
 use crate::plan::lanes::MapAt;
 use crate::plan::multicast::Blocks;
@@ -167,6 +169,8 @@ pub struct View {
     by_guid: FxHashMap<PortGuid, EndPortIdx>,
     by_node_guid: FxHashMap<NodeGuid, u32>,
     run: Option<Arc<LastRun>>,
+    aliases: Arc<Aliases>,
+    read_lanes: Arc<ReadLanes>,
 }
 
 impl View {
@@ -191,6 +195,36 @@ impl View {
             }
         }
         view
+    }
+
+    /// The same with other alias GUIDs.
+    #[must_use]
+    pub fn with_aliases(&self, aliases: Arc<Aliases>) -> Self {
+        Self {
+            aliases,
+            ..self.clone()
+        }
+    }
+
+    /// The same with tables of lanes that were read meanwhile.
+    #[must_use]
+    pub fn with_read_lanes(&self, read_lanes: Arc<ReadLanes>) -> Self {
+        Self {
+            read_lanes,
+            ..self.clone()
+        }
+    }
+
+    /// Alias GUIDs.
+    #[must_use]
+    pub const fn aliases(&self) -> &Arc<Aliases> {
+        &self.aliases
+    }
+
+    /// Tables of lanes that were read because a client asked.
+    #[must_use]
+    pub fn read_lanes(&self) -> &ReadLanes {
+        &self.read_lanes
     }
 
     /// All nodes.
@@ -259,7 +293,9 @@ impl View {
     /// The end port with this GUID, its own or an alias.
     #[must_use]
     pub fn by_guid(&self, guid: PortGuid) -> Option<EndPortIdx> {
-        self.by_guid.get(&guid).copied()
+        let own = self.by_guid.get(&guid);
+        let by_alias = || self.by_guid.get(&self.aliases.owner(guid)?);
+        own.or_else(by_alias).copied()
     }
 
     /// The node with this GUID.

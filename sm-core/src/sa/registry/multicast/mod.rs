@@ -217,6 +217,13 @@ impl Groups {
         self.bury(mgid);
     }
 
+    /// Whether a GUID is a member of any group.
+    #[must_use]
+    pub fn is_member(&self, guid: PortGuid) -> bool {
+        let mut groups = self.groups.values();
+        groups.any(|group| group.members.contains_key(&guid))
+    }
+
     /// Removes a port from all groups (rule 10.18). Whether it was in any.
     pub fn remove_port(&mut self, guid: PortGuid) -> bool {
         let joined: Vec<Gid> = self
