@@ -26,7 +26,15 @@ impl Administered {
     /// If it does not.
     #[must_use]
     pub fn start(spec: &str, flags: &[&str]) -> Self {
-        let sim = FabricServer::shape(spec);
+        Self::on(FabricServer::shape(spec), flags)
+    }
+
+    /// The same on a fabric that is there.
+    ///
+    /// # Panics
+    /// If it does not answer.
+    #[must_use]
+    pub fn on(sim: FabricServer, flags: &[&str]) -> Self {
         let state = sim.subdir("state").display().to_string();
         let mut all = vec!["run", "--state-dir", &*state];
         all.extend(flags);
@@ -44,7 +52,7 @@ impl Administered {
             }
         });
         if let Err(reason) | Ok(Err(reason)) = waited {
-            panic!("{spec}: {reason}\n{}", lab.manager.stderr());
+            panic!("{reason}\n{}", lab.manager.stderr());
         }
         lab
     }

@@ -168,15 +168,13 @@ fn ibv_devinfo_shows_the_port_as_smpquery_does() {
 
 /// Two programs that were there before any subnet manager: they come up by events of their ports, join their group at the SA, and
 /// one resolves the name of the other by asking the group; the path is the SA's.
-#[test]
-fn ibacm_resolves_names_over_the_fabric() {
+fn ibacm_resolves_names<M>(in_charge: impl FnOnce(&FabricServer) -> M) {
     let sim = FabricServer::shape("fat-tree2:4,2,2");
     let mut first = IbAcm::start(&sim, APART[0], "one");
     let mut second = IbAcm::start(&sim, APART[1], "two");
     first.wait_for("started", 1);
     second.wait_for("started", 1);
-    let mut sm = OpenSm::start(&sim, None, &[]);
-    sm.wait_until_up(1);
+    let _sm = in_charge(&sim);
     for ibacm in [&mut first, &mut second] {
         ibacm.wait_for("join successful", 1);
     }
@@ -201,6 +199,24 @@ fn ibacm_resolves_names_over_the_fabric() {
         let ended = ibacm.process.stop(Signal::Terminate, PATIENCE);
         assert!(ended.stderr.is_empty(), "{}", ended.describe());
     }
+}
+
+#[test]
+fn ibacm_resolves_names_over_the_fabric() {
+    ibacm_resolves_names(|sim| {
+        let mut sm = OpenSm::start(sim, None, &[]);
+        sm.wait_until_up(1);
+        sm
+    });
+}
+
+/// The same with ferrosm's subnet administration: ClassPortInfo, joins with the parameters of a new group, paths by LID and GID.
+#[test]
+fn ibacm_resolves_names_with_ferrosm_in_charge() {
+    ibacm_resolves_names(|sim| {
+        let state = sim.subdir("state").display().to_string();
+        sim.spawn_ferrosm(None, &["run", "--state-dir", &state])
+    });
 }
 
 /// A C program against libibverbs' own header: what it is told of sends, receives, and mistakes.

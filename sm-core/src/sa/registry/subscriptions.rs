@@ -44,9 +44,10 @@ impl Subscriptions {
         let mut info = InformInfo::decode(request.data);
         let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
         let gid = view.gid(client);
-        // The queue pair of the request is as good as one that was not named (rule 6.9).
+        // Reports go to the queue pair of the request where none is named: srp_daemon names its own only to unsubscribe (rule 6.9).
         if info.qpn == Qpn(0) {
-            info.qpn = Qpn(1);
+            let own = request.from.qpn;
+            info.qpn = if own == Qpn(0) { Qpn(1) } else { own };
         }
         let same = |s: &Subscription| same_interest(&s.info, &info);
         let present = self.of(gid).find(|(_, s)| same(s)).map(|(key, _)| key);

@@ -1,0 +1,355 @@
+//! saquery against OpenSM and against ferrosm on one simulated fabric, question by question and line by line.
+//!
+//! OpenSM brings the fabric up and is asked; then it ends, ferrosm takes over from the same port, keeps the LIDs, and is asked the
+//! same. `tests/saquery/queries.txt` has the questions, `tests/saquery/differences.txt` every difference with the name of its
+//! reason, which `docs/sa.md` explains. A difference that is not listed fails, and so does a listed one that is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::time::Duration;
+
+use ferrosm_tests::administered::Administered;
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::opensm::OpenSm;
+use ferrosm_tests::process::{Launch, Signal, poll_until};
+use ferrosm_tests::programs::workspace;
+
+const SPEC: &str = "fat-tree2:4,2,2";
+/// Two hosts on different leaves, and the leaves.
+const NAMES: [(&str, &str); 4] = [
+    ("h0", "host-0-0 mlx5_0"),
+    ("h1", "host-1-1 mlx5_0"),
+    ("s0", "leaf-0"),
+    ("s1", "leaf-1"),
+];
+const BROADCAST: &str = "ff12:401b:ffff::ffff:ffff";
+/// What separates the questions before clients have registered anything from those after.
+const REGISTERED: &str = "[registered]";
+const PATIENCE: Duration = Duration::from_secs(900);
+const SETTLE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A port as saquery names it.
+struct Port {
+    lid: String,
+    guid: u64,
+    gid: String,
+}
+
+type Answers = BTreeMap<String, Vec<String>>;
+
+fn read(file: &str) -> String {
+    let path = workspace().join("tests/saquery").join(file);
+    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn ask(sim: &FabricServer, args: &[&str]) -> String {
+    let done = sim.run("saquery", args).expect_success();
+    done.stdout.trim().to_owned()
+}
+
+fn ports(sim: &FabricServer) -> BTreeMap<&'static str, Port> {
+    let port = |name| {
+        let guid = ask(sim, &["-G", name]);
+        let digits = guid.trim_start_matches("0x");
+        let guid = u64::from_str_radix(digits, 16).unwrap_or_else(|e| panic!("{guid}: {e}"));
+        let part = |n: u32| guid >> (16 * n) & 0xFFFF;
+        Port {
+            lid: ask(sim, &["-l", name]),
+            guid,
+            gid: format!(
+                "fe80::{:x}:{:x}:{:x}:{:x}",
+                part(3),
+                part(2),
+                part(1),
+                part(0)
+            ),
+        }
+    };
+    NAMES.map(|(key, name)| (key, port(name))).into()
+}
+
+/// The words that stand for names, LIDs, GUIDs and GIDs.
+fn words(ports: &BTreeMap<&'static str, Port>) -> BTreeMap<String, String> {
+    let mut words = BTreeMap::from([
+        ("{mgid}".to_owned(), BROADCAST.to_owned()),
+        ("{mlid}".to_owned(), "0xC000".to_owned()),
+    ]);
+    for (key, name) in NAMES {
+        let port = &ports[key];
+        words.insert(format!("{{{key}}}"), port.lid.clone());
+        words.insert(format!("{{{key}name}}"), name.to_owned());
+        words.insert(format!("{{{key}guid}}"), format!("{:#018x}", port.guid));
+        words.insert(format!("{{{key}gid}}"), port.gid.clone());
+    }
+    words
+}
+
+/// Asks all the questions from the subnet manager's host, by one shell: each answer begins with its question.
+fn answers(sim: &FabricServer, questions: &[&str], words: &BTreeMap<String, String>) -> Answers {
+    let mut script = String::new();
+    for question in questions {
+        let command = question.split(' ').map(|word| {
+            let word = words
+                .iter()
+                .fold(word.to_owned(), |w, (k, v)| w.replace(k, v));
+            format!(" '{word}'")
+        });
+        let command: String = command.collect();
+        // Writing into a String cannot fail, here and below.
+        let _ = writeln!(
+            script,
+            "echo '### {question}'; saquery{command} 2>&1; echo \"= $?\""
+        );
+    }
+    let file = sim.dir().join("questions.sh");
+    fs::write(&file, script).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let launch = sim.launch("sh", None).args(&[file.to_string_lossy()]);
+    let done = launch.start(sim.dir()).wait(PATIENCE).expect_success();
+    let mut all = Answers::new();
+    let mut current = None;
+    for line in done.stdout.lines() {
+        if let Some(question) = line.strip_prefix("### ") {
+            current = Some(all.entry(question.to_owned()).or_default());
+        } else if let Some(lines) = &mut current {
+            lines.extend(normal(line));
+        }
+    }
+    assert_eq!(all.len(), questions.len(), "a question twice");
+    all
+}
+
+/// A line without what depends on when, and by which way, the device was asked.
+fn normal(line: &str) -> Option<String> {
+    let line = line.trim_end();
+    if line.is_empty() || line.starts_with("ibwarn:") {
+        return None;
+    }
+    for free in ["ActCount", "LocalPort:"] {
+        if line.trim_start().starts_with(free) {
+            return Some(format!("\t\t{free}"));
+        }
+    }
+    Some(line.to_owned())
+}
+
+/// The records of an answer, in any order: what begins at the margin and what is indented below it.
+fn records(lines: &[String]) -> Vec<Vec<&str>> {
+    let mut all: Vec<Vec<&str>> = Vec::new();
+    for line in lines {
+        match all.last_mut() {
+            Some(record) if line.starts_with(char::is_whitespace) => record.push(line.trim()),
+            _ => all.push(vec![line.trim()]),
+        }
+    }
+    all
+}
+
+fn counted<T: Ord>(items: impl IntoIterator<Item = T>, sign: i32, into: &mut BTreeMap<T, i32>) {
+    for item in items {
+        *into.entry(item).or_default() += sign;
+    }
+    into.retain(|_, n| *n != 0);
+}
+
+/// What differs, one line each: `- 3 LINE` is three times more in OpenSM's answer, `+ 1 LINE` once more in ours. Records that are
+/// the same are left out first.
+fn difference(theirs: &[String], ours: &[String]) -> BTreeSet<String> {
+    let mut found = BTreeMap::new();
+    counted(records(theirs), -1, &mut found);
+    counted(records(ours), 1, &mut found);
+    let mut lines = BTreeMap::new();
+    for (record, n) in &found {
+        let sign = n.signum();
+        for _ in 0..n.abs() {
+            counted(record.iter().copied(), sign, &mut lines);
+        }
+    }
+    let mut all: BTreeSet<String> = lines
+        .into_iter()
+        .map(|(line, n)| format!("{} {} {line}", if n < 0 { '-' } else { '+' }, n.abs()))
+        .collect();
+    if all.is_empty() && !found.is_empty() {
+        all.insert("~ the same lines make other records".to_owned());
+    }
+    all
+}
+
+/// One entry of the list: the reason's name and the lines that differ.
+type Listed = BTreeMap<String, (String, BTreeSet<String>)>;
+
+/// The list: `= REASON`, then one or more `? QUESTION`, then the lines that differ in all of them.
+fn listed() -> Listed {
+    let text = read("differences.txt");
+    let mut all = Listed::new();
+    for block in text.split("\n\n") {
+        let mut reason = String::new();
+        let (mut questions, mut lines) = (Vec::new(), BTreeSet::new());
+        for line in block.lines().filter(|l| !l.starts_with('#')) {
+            match line.split_once(' ') {
+                Some(("=", name)) => name.clone_into(&mut reason),
+                Some(("?", question)) => questions.push(question.to_owned()),
+                _ => drop(lines.insert(line.to_owned())),
+            }
+        }
+        for question in questions {
+            let twice = all.insert(question.clone(), (reason.clone(), lines.clone()));
+            assert!(twice.is_none(), "{question} is listed twice");
+        }
+    }
+    all
+}
+
+/// A MAD to subnet administration as a line of the client `script.c`.
+fn line(name: &str, sm: &str, method: u8, attr: u16, mask: u64, data: &[u8]) -> String {
+    let mut mad = [0; 256];
+    mad[..4].copy_from_slice(&[1, 3, 2, method]);
+    mad[16..18].copy_from_slice(&attr.to_be_bytes());
+    mad[48..56].copy_from_slice(&mask.to_be_bytes());
+    mad[56..56 + data.len()].copy_from_slice(data);
+    let hex: String = mad.iter().map(|b| format!("{b:02x}")).collect();
+    format!("{name} {sm} {hex}\n")
+}
+
+/// What a host registers: it joins the broadcast group and makes one of its own; the last offers a service and wants to hear of
+/// everything.
+fn registrations(sm: &str, port: &Port, is_last: bool) -> String {
+    const SET: u8 = 2;
+    const JOIN: u64 = 1 | 1 << 1 | 1 << 7 | 1 << 16;
+    const CREATE: u64 = JOIN | 1 << 2 | 1 << 6 | 1 << 12 | 1 << 13;
+    let mut gid = [0; 16];
+    gid[..2].copy_from_slice(&[0xFE, 0x80]);
+    gid[8..].copy_from_slice(&port.guid.to_be_bytes());
+    let member = |low: [u8; 4]| {
+        let mut record = [0; 52];
+        record[..6].copy_from_slice(&[0xFF, 0x12, 0x40, 0x1B, 0xFF, 0xFF]);
+        record[12..16].copy_from_slice(&low);
+        record[16..32].copy_from_slice(&gid);
+        record[34..36].copy_from_slice(&[0x0B, 0x1B]);
+        record[40..42].copy_from_slice(&[0xFF, 0xFF]);
+        record[48] = 1;
+        record
+    };
+    let mut text = line("broadcast", sm, SET, 0x38, JOIN, &member([0xFF; 4]));
+    text += &line("own", sm, SET, 0x38, CREATE, &member([0, 0, 0, 1]));
+    if is_last {
+        let mut service = [0; 176];
+        service[6] = 0x10;
+        service[8..24].copy_from_slice(&gid);
+        service[24..26].copy_from_slice(&[0xFF, 0xFF]);
+        service[28..32].copy_from_slice(&[0xFF; 4]);
+        service[48..55].copy_from_slice(b"example");
+        service[112] = 7;
+        service[128..130].copy_from_slice(&[1, 2]);
+        let given = 0b101_0111 | 1 << 7 | 1 << 23;
+        text += &line("service", sm, SET, 0x31, given, &service);
+        let mut inform = [0; 36];
+        inform[16..18].copy_from_slice(&[0xFF, 0xFF]);
+        inform[22..28].copy_from_slice(&[1, 1, 0xFF, 0xFF, 0xFF, 0xFF]);
+        inform[30..36].copy_from_slice(&[1, 18, 0, 0xFF, 0xFF, 0xFF]);
+        text += &line("inform", sm, SET, 0x03, 0, &inform);
+    }
+    text
+}
+
+fn register(sim: &FabricServer, ports: &BTreeMap<&'static str, Port>) {
+    let source = workspace().join("tests/clients/script.c");
+    let program = sim.dir().join("script");
+    let built = Launch::new("cc")
+        .args(&["-O1", "-o", &program.to_string_lossy()])
+        .args(&[&*source.to_string_lossy(), "-libumad"])
+        .start(sim.dir())
+        .wait(SETTLE);
+    drop(built.expect_success());
+    for (key, name) in &NAMES[..2] {
+        let text = registrations(&ports["h0"].lid, &ports[key], *key == "h1");
+        let input = sim.dir().join(format!("{key}.txt"));
+        fs::write(&input, text).unwrap_or_else(|e| panic!("{e}"));
+        let command = format!("exec {} < {}", program.display(), input.display());
+        let _ = sim.run_at(name, "sh", &["-c", &command]).expect_success();
+    }
+    // The client does not wait for answers from afar.
+    poll_until(SETTLE, PAUSE, || {
+        let there = [("-S", 1), ("-I", 1), ("-g", 2)]
+            .iter()
+            .all(|(flag, n)| ask(sim, &[flag]).matches(" dump:").count() >= *n);
+        there.then_some(()).ok_or("not registered".to_owned())
+    })
+    .unwrap_or_else(|reason| panic!("{reason}"));
+}
+
+/// All answers of whoever is in charge, before and after clients register.
+fn all_answers(sim: &FabricServer, queries: &str) -> Answers {
+    let ports = ports(sim);
+    let words = words(&ports);
+    let (before, after) = queries.split_once(REGISTERED).expect("two parts");
+    let questions = |part: &str| -> Vec<String> {
+        let lines = part
+            .lines()
+            .filter(|l| !l.is_empty() && !l.starts_with('#'));
+        lines.map(str::to_owned).collect()
+    };
+    let (before, after) = (questions(before), questions(after));
+    let ask_all = |of: &[String]| {
+        let of: Vec<&str> = of.iter().map(String::as_str).collect();
+        answers(sim, &of, &words)
+    };
+    let mut all = ask_all(&before);
+    register(sim, &ports);
+    for (question, lines) in ask_all(&after) {
+        all.insert(format!("{REGISTERED} {question}"), lines);
+    }
+    all
+}
+
+#[test]
+fn saquery_is_told_the_same_but_for_what_is_listed() {
+    let queries = read("queries.txt");
+    let sim = FabricServer::shape(SPEC);
+    let mut opensm = OpenSm::start(&sim, None, &["-R", "minhop"]);
+    opensm.wait_until_up(1);
+    let theirs = all_answers(&sim, &queries);
+    drop(opensm.stop(Signal::Terminate));
+    let lab = Administered::on(sim, &[]);
+    let ours = all_answers(&lab.sim, &queries);
+
+    let mut listed = listed();
+    let mut wrong = String::new();
+    for (question, lines) in &theirs {
+        let found = difference(lines, &ours[question]);
+        let known = listed.remove(question).unwrap_or_default();
+        if found == known.1 {
+            continue;
+        }
+        let _ = writeln!(wrong, "= {}\n? {question}", known.0);
+        for line in &found {
+            let _ = writeln!(wrong, "{line}");
+        }
+        for line in known.1.difference(&found) {
+            let _ = writeln!(wrong, "# listed, but not so: {line}");
+        }
+        wrong.push('\n');
+    }
+    for question in listed.keys() {
+        let _ = writeln!(wrong, "# listed, but no question: {question}");
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// The page for people explains every reason, and no other.
+#[test]
+fn every_difference_is_explained() {
+    let page = workspace().join("docs/sa.md");
+    let page = fs::read_to_string(&page).unwrap_or_else(|e| panic!("{e}"));
+    let told: BTreeSet<&str> = page
+        .lines()
+        .filter_map(|l| l.strip_prefix("| `")?.split_once("` | "))
+        .map(|(name, _)| name)
+        .filter(|name| name.starts_with("d-"))
+        .collect();
+    let all = listed();
+    let names: BTreeSet<&str> = all.values().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(told, names);
+}
