@@ -1,7 +1,7 @@
 //! saquery against OpenSM and against ferrosm on one simulated fabric, question by question and line by line.
 //!
-//! OpenSM brings the fabric up and is asked; then it ends, ferrosm takes over from the same port, keeps the LIDs, and is asked the
-//! same. `tests/saquery/queries.txt` has the questions, `tests/saquery/differences.txt` every difference with the name of its
+//! OpenSM brings the fabric up and is asked; then it ends, ferrosm takes over from the same port, keeps the LIDs, and is
+//! asked the same. `tests/saquery/queries.txt` has the questions, `tests/saquery/differences.txt` every difference with the name of its
 //! reason, which `docs/sa.md` explains. A difference that is not listed fails, and so does a listed one that is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
