@@ -16,6 +16,8 @@ const ORDERS: usize = 4;
 pub(crate) struct Orders {
     /// One bit for each order, by channel.
     up: Vec<u8>,
+    /// The bits that stand for an order.
+    orders: u8,
 }
 
 /// What is known of a path's rest: the orders that it keeps to, and those in which it climbs at all.
@@ -45,7 +47,8 @@ impl Orders {
                 *up |= u8::from(place(wires.head[x]) < place(wires.tail[x])) << k;
             }
         }
-        Self { up }
+        let orders = Self::ALL >> (ORDERS - roots.len().min(ORDERS));
+        Self { up, orders }
     }
 
     /// One order alone: the switches from the top. The others are kept by every path.
@@ -57,6 +60,7 @@ impl Orders {
         let climbs = |x: usize| place[wires.head[x] as usize] < place[wires.tail[x] as usize];
         Self {
             up: (0..wires.len()).map(|x| u8::from(climbs(x))).collect(),
+            orders: 1,
         }
     }
 
@@ -73,6 +77,6 @@ impl Orders {
         dependencies
             .iter()
             .map(kept)
-            .fold(Self::ALL, |all, kept| all & kept)
+            .fold(self.orders, |all, kept| all & kept)
     }
 }

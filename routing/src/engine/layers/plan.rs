@@ -33,8 +33,13 @@ pub(crate) enum Aim {
     FewLanes,
 }
 
-/// Above so many table entries not every taste is tried, but only until one serves.
+/// Above so many table entries not every taste is tried, but only until one serves well.
 const THOROUGH_ENTRIES: usize = 2_000_000;
+
+/// One serves well whose busiest channel has at most so many times, divided by [`WELL_OF`], the routes that it has with the lightest ways.
+const WELL: u64 = 5;
+/// See [`WELL`].
+const WELL_OF: u64 = 4;
 
 /// Up to so many pairs of switches are shared out in several orders, of which the one with the fewest lanes is taken.
 const SHUFFLED_PAIRS: usize = 60_000;
@@ -52,14 +57,15 @@ enum Kind {
     Tree,
 }
 
+/// In the order in which they are tried: those first that are balanced and, where there is a tree or an order, need few lanes.
 const TASTES: [(Kind, Spread); 7] = [
     (Kind::Light, Spread::ByLid),
+    (Kind::Tree, Spread::ByLid),
+    (Kind::Orders, Spread::ByLid),
     (Kind::FewTurns, Spread::ByLid),
     (Kind::FewTurns, Spread::BySwitch),
-    (Kind::Orders, Spread::ByLid),
-    (Kind::FirstPort, Spread::BySwitch),
     (Kind::Orders, Spread::BySwitch),
-    (Kind::Tree, Spread::ByLid),
+    (Kind::FirstPort, Spread::BySwitch),
 ];
 
 /// Ways and their lanes, and what is needed to compare them.
@@ -175,7 +181,7 @@ impl<'a, C: Cell> Plan<'a, C> {
             (Kind::Light | Kind::Orders | Kind::Tree, _) => Taste::Light,
         };
         let (ways, fresh) = weigh(self.request, graph, self.legs, wires, spread, taste);
-        Some((ways, fresh, orders.filter(|_| kind == Kind::Orders)))
+        Some((ways, fresh, orders))
     }
 
     /// Puts everything on one lane, and balances new ways on it; gives the trees that go with them.
@@ -212,14 +218,20 @@ impl<'a, C: Cell> Plan<'a, C> {
     fn try_all(&self, aim: Aim, directions: Directions, have: usize) -> (Option<Found>, usize) {
         let entries = self.graph.len() * self.request.topo.destinations().len();
         let (mut serve, mut least) = (Vec::<Found>::new(), usize::MAX);
+        let mut well = 0;
         for (kind, spread) in TASTES {
-            let enough = entries > THOROUGH_ENTRIES || serve.iter().any(|f| f.kept);
-            if enough && !serve.is_empty() {
+            let good = |f: &Found| f.kept || entries > THOROUGH_ENTRIES && f.max_load <= well;
+            if serve.iter().any(good) {
                 break;
             }
             let Some((mut ways, fresh, orders)) = self.ways(kind, spread) else {
                 continue;
             };
+            if kind == Kind::Light {
+                let load =
+                    Polish::new(self.request, self.graph, self.legs, &self.wires, &ways).max_load();
+                well = load * WELL / WELL_OF;
+            }
             let paths = Paths::new(self.request.topo, self.graph, &self.wires, &ways);
             let all = pairs(&paths, self.legs, directions);
             let Some(mut split) = self.shared_out(&paths, &all, directions, orders.as_ref(), fresh)
