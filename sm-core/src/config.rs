@@ -9,6 +9,8 @@ use ferrosm_mad::ids::{GidPrefix, Lmc, MKey};
 
 use crate::plan::hints::GuidHints;
 use crate::plan::partitions::Partitions;
+use crate::qos::Policy;
+use crate::sa::view::PrefixRoute;
 
 /// Settings of one subnet manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +61,10 @@ pub struct SmConfig {
     pub routing_vls: u8,
     /// Who may talk to whom.
     pub partitions: Arc<Partitions>,
+    /// Which paths get which service level and limits; `None`: all the same.
+    pub qos: Option<Arc<Policy>>,
+    /// Ways for packets with other prefixes, the first that fits being taken.
+    pub prefix_routes: Arc<[PrefixRoute]>,
     /// Time between light sweeps; zero for none.
     pub sweep_interval: Duration,
     /// Time to wait for the answer to one SMP.
@@ -101,6 +107,8 @@ impl Default for SmConfig {
             hints: Arc::default(),
             routing_vls: ferrosm_routing::DATA_VLS_MAX,
             partitions: Arc::default(),
+            qos: None,
+            prefix_routes: Arc::default(),
             sweep_interval: Duration::from_secs(10),
             smp_timeout: Duration::from_millis(200),
             smp_retries: 3,

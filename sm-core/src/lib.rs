@@ -13,6 +13,7 @@
 //! |---|---|
 //! | [`subnet`] | what is: nodes, ports, links as devices told them |
 //! | [`plan`] | what should be: pure functions |
+//! | [`qos`] | which service level and limits a path gets |
 //! | `requester` | questions in flight |
 //! | `manager` | the phases that turn what is into what should be |
 //! | [`sa`] | what hosts ask, and what they are told |
@@ -22,6 +23,7 @@ pub mod config;
 pub mod io;
 mod manager;
 pub mod plan;
+pub mod qos;
 pub mod report;
 mod requester;
 pub mod sa;

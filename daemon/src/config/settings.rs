@@ -222,6 +222,8 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
         overrun_errors: raw.links.overrun_errors.to(),
         hints: Arc::default(),
         partitions: Arc::default(),
+        qos: None,
+        prefix_routes: Arc::default(),
         routing_vls: match raw.routing.vls.to() {
             0 => ferrosm_routing::DATA_VLS_MAX,
             vls => vls,

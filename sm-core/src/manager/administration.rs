@@ -293,7 +293,6 @@ impl SubnetManager {
         let extra = Extra {
             run: self.last_run.clone(),
             managers,
-            prefix_routes: Arc::default(),
             aliases: Arc::clone(self.registry().aliases().all()),
             read_lanes: Arc::new(self.read_lanes()),
         };

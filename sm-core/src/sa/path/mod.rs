@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`walk`] | along the forwarding tables from a port to a LID |
 //! | [`limits`] | what a client asks of MTU, rate and life time, against what there is |
+//! | `level` | what the QoS policy leaves of a path |
 //! | [`query`] | one pair of ports: all paths between them that a client may have |
 //! | [`record`] | PathRecord: who is meant, and the answer |
 //! | [`multi`] | MultiPathRecord: several at once, independent of each other |
@@ -12,6 +13,7 @@
 //! | [`group`] | the same where a multicast group is meant |
 
 pub mod group;
+mod level;
 pub mod limits;
 pub mod multi;
 pub mod query;

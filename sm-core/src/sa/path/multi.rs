@@ -15,6 +15,7 @@ use super::limits::Limits;
 use super::query::{Demand, Ends, Path, paths};
 use super::record::record;
 use super::walk::walk;
+use crate::qos::Asked;
 use crate::sa::message::{Found, Reply, Request, given};
 use crate::sa::view::{EndPortIdx, View};
 
@@ -23,10 +24,12 @@ mod component {
     pub(super) const REVERSIBLE: u64 = 1 << 5;
     pub(super) const NUMB_PATH: u64 = 1 << 6;
     pub(super) const PKEY: u64 = 1 << 7;
+    pub(super) const QOS_CLASS: u64 = 1 << 8;
     pub(super) const SL: u64 = 1 << 9;
     pub(super) const MTU: u64 = 0b11 << 10;
     pub(super) const RATE: u64 = 0b11 << 12;
     pub(super) const PACKET_LIFE_TIME: u64 = 0b11 << 14;
+    pub(super) const SERVICE_ID: u64 = 1 << 16 | 1 << 21;
     pub(super) const COUNTS: u64 = 0b11 << 19;
 }
 
@@ -131,6 +134,7 @@ fn gids(request: &Request<'_>, wanted: &MultiPathRecord) -> Result<(Vec<Gid>, Ve
 }
 
 fn demand(request: &Request<'_>, wanted: &MultiPathRecord) -> Demand {
+    let service_id = u64::from(wanted.service_id_high) << 56 | wanted.service_id_low;
     Demand {
         limits: Limits {
             mtu: given(request, component::MTU, (wanted.mtu_selector, wanted.mtu)),
@@ -148,6 +152,11 @@ fn demand(request: &Request<'_>, wanted: &MultiPathRecord) -> Demand {
         pkey: given(request, component::PKEY, wanted.pkey),
         sl: given(request, component::SL, wanted.sl),
         reversible: request.has(component::REVERSIBLE) && wanted.reversible,
+        asked: Asked {
+            qos_class: given(request, component::QOS_CLASS, wanted.qos_class),
+            service_id: given(request, component::SERVICE_ID, service_id),
+            pkey: given(request, component::PKEY, wanted.pkey),
+        },
     }
 }
 

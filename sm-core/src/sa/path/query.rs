@@ -4,6 +4,7 @@ use ferrosm_mad::ids::{Lid, PKey, PortGuid, Sl};
 
 use super::limits::{Limits, Values};
 use super::walk::{Way, walk};
+use crate::qos::{Asked, Level};
 use crate::sa::view::{EndPort, EndPortIdx, View};
 
 /// What a client asks of a path, apart from its ends.
@@ -17,6 +18,8 @@ pub struct Demand {
     pub sl: Option<Sl>,
     /// Only paths whose way back is as good.
     pub reversible: bool,
+    /// What the QoS policy asks about.
+    pub asked: Asked,
 }
 
 /// Which LIDs of two end ports.
@@ -61,13 +64,21 @@ const SECOND_CHOICE: u8 = 2;
 /// Tells `visit` of each path, best first, until it says that this is enough.
 pub fn paths(view: &View, ends: &Ends, demand: &Demand, visit: &mut dyn FnMut(&Path) -> bool) {
     let (from, to) = (view.end_port(ends.from), view.end_port(ends.to));
-    let Some(pkey) = pkey(view, ends, demand) else {
+    let level = view.level(ends, &demand.asked).map(|level| &**level);
+    let Some(pkey) = pkey(view, ends, demand, level) else {
         return;
     };
+    let allowed =
+        |bits, port: &EndPort| level.is_none_or(|l| l.allows_path_bits(bits, port.lids()));
     let (sources, destinations) = (lids(from, ends.slid), lids(to, ends.dlid));
     let mut offer = |i: u16, j: u16, preference: u8| {
         let (slid, dlid) = (Lid(sources.0 + i), Lid(destinations.0 + j));
-        match path(view, ends, demand, (slid, dlid), pkey) {
+        if !allowed(slid.0.wrapping_sub(from.lid.0), from)
+            || !allowed(dlid.0.wrapping_sub(to.lid.0), to)
+        {
+            return true;
+        }
+        match path(view, ends, demand, level, (slid, dlid), pkey) {
             Some(path) => visit(&Path { preference, ..path }),
             None => true,
         }
@@ -93,12 +104,20 @@ fn lids(port: &EndPort, only: Option<Lid>) -> (u16, u16) {
 }
 
 /// The partition that a path is in; `None` where the ends share none, or not the one that is asked for (rule 11.10).
-fn pkey(view: &View, ends: &Ends, demand: &Demand) -> Option<PKey> {
+fn pkey(view: &View, ends: &Ends, demand: &Demand, level: Option<&Level>) -> Option<PKey> {
     let (from, to) = (view.end_port(ends.from), view.end_port(ends.to));
+    let allowed = |key| level.is_none_or(|l| l.allows_pkey(key));
+    if demand.pkey.is_some_and(|wanted| !allowed(wanted)) {
+        return None;
+    }
     match (&from.keys, &to.keys, demand.pkey) {
         (Some(a), Some(b), Some(wanted)) => a.share_in(b, wanted).then_some(wanted),
-        (Some(a), Some(b), None) => a.common(b),
-        (_, _, wanted) => Some(wanted.unwrap_or(PKey::DEFAULT_FULL)),
+        (Some(a), Some(b), None) => match level {
+            Some(level) => level.common(a, b),
+            None => a.common(b),
+        },
+        (_, _, Some(wanted)) => Some(wanted),
+        (_, _, None) => Some(level.map_or(PKey::DEFAULT_FULL, Level::some_pkey)),
     }
 }
 
@@ -106,20 +125,28 @@ fn path(
     view: &View,
     ends: &Ends,
     demand: &Demand,
+    level: Option<&Level>,
     (slid, dlid): (Lid, Lid),
     pkey: PKey,
 ) -> Option<Path> {
-    let there = walk(view, ends.from, ends.to, dlid, &mut |_| {})?;
-    let values = demand.limits.apply(values(view, there))?;
-    let back = walk(view, ends.to, ends.from, slid, &mut |_| {})
-        .and_then(|way| demand.limits.apply(self::values(view, way)));
+    let offered = |way| {
+        let values = values(view, way);
+        let values = level.map_or(values, |l| l.bound(values));
+        demand.limits.apply(values)
+    };
+    let values = walk(view, ends.from, ends.to, dlid, &mut |_| {}).and_then(offered)?;
+    let back = walk(view, ends.to, ends.from, slid, &mut |_| {}).and_then(offered);
     let reversible = back.is_some();
     if demand.reversible && !reversible {
         return None;
     }
     let (given, any) = view.sl(ends.from, dlid);
+    // On one lane the routes cannot deadlock whatever lane they take, so the policy or else the client may choose.
+    let (given, any) = match level {
+        Some(level) if any => (level.sl, false),
+        _ => (given, any),
+    };
     let sl = match demand.sl {
-        // On one lane the routes cannot deadlock whatever lane they take, so the client may choose.
         Some(wanted) if any || wanted == given => wanted,
         Some(_) => return None,
         None => given,

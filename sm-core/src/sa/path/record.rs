@@ -6,6 +6,7 @@ use ferrosm_mad::sa::path::{PathRecord, Selector};
 
 use super::limits::Limits;
 use super::query::{Demand, Ends, Path, paths};
+use crate::qos::Asked;
 use crate::sa::message::{Found, Reply, Request, given};
 use crate::sa::view::{EndPortIdx, View};
 
@@ -23,6 +24,7 @@ pub(super) mod component {
     pub(in super::super) const REVERSIBLE: u64 = 1 << 11;
     pub(in super::super) const NUMB_PATH: u64 = 1 << 12;
     pub(in super::super) const PKEY: u64 = 1 << 13;
+    pub(in super::super) const QOS_CLASS: u64 = 1 << 14;
     pub(in super::super) const SL: u64 = 1 << 15;
     pub(in super::super) const MTU: u64 = 0b11 << 16;
     pub(in super::super) const RATE: u64 = 0b11 << 18;
@@ -135,6 +137,11 @@ fn demand(request: &Request<'_>, wanted: &PathRecord) -> Demand {
         pkey: given(request, component::PKEY, wanted.pkey),
         sl: given(request, component::SL, wanted.sl),
         reversible: request.has(component::REVERSIBLE) && wanted.reversible,
+        asked: Asked {
+            qos_class: given(request, component::QOS_CLASS, wanted.qos_class),
+            service_id: given(request, component::SERVICE_ID, wanted.service_id),
+            pkey: given(request, component::PKEY, wanted.pkey),
+        },
     }
 }
 

@@ -43,7 +43,8 @@ pub fn class_port_info(view: &View) -> Reply {
             | ClassPortInfo::SEND_ONLY_FULL_MEMBER
             | ClassPortInfo::LINK_WIDTH_2X
             | ClassPortInfo::LINK_SPEED_HDR
-            | ClassPortInfo::LINK_SPEED_NDR,
+            | ClassPortInfo::LINK_SPEED_NDR
+            | if view.qos.is_some() { ClassPortInfo::QOS } else { 0 },
         resp_time_value: view.resp_time_value,
         redirect_qp: Qpn(1),
         redirect_qkey: QP1_QKEY,

@@ -9,7 +9,7 @@ use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::{LastRun, SwitchIdx};
 use rustc_hash::FxHashMap;
 
-use super::{EndPort, EndPortIdx, NodeView, PortIdx, PortView, PrefixRoute, SwitchView, View};
+use super::{EndPort, EndPortIdx, NodeView, PortIdx, PortView, SwitchView, View};
 use crate::config::SmConfig;
 use crate::sa::aliases::Aliases;
 use crate::sa::keys::Keys;
@@ -23,8 +23,6 @@ pub struct Extra {
     pub run: Option<(Arc<LastRun>, Vec<NodeIdx>)>,
     /// Subnet managers, this one first.
     pub managers: Vec<SmInfoRecord>,
-    /// Ways for packets with other prefixes, in order.
-    pub prefix_routes: Arc<[PrefixRoute]>,
     /// Alias GUIDs.
     pub aliases: Arc<Aliases>,
     /// Tables of lanes that were read because a client asked.
@@ -47,7 +45,8 @@ impl View {
             resp_time_value: cfg.subnet_timeout,
             local: None,
             managers: extra.managers,
-            prefix_routes: extra.prefix_routes,
+            prefix_routes: Arc::clone(&cfg.prefix_routes),
+            qos: cfg.qos.clone(),
             aliases: extra.aliases,
             read_lanes: extra.read_lanes,
             sm_key: cfg.sm_key,

@@ -23,6 +23,7 @@ use super::lanes::ReadLanes;
 use super::message::base;
 use crate::plan::lanes::MapAt;
 use crate::plan::multicast::Blocks;
+use crate::qos::Policy;
 use crate::subnet::keys::KeyTable;
 
 /// An end port of the view.
@@ -160,6 +161,8 @@ pub struct View {
     pub managers: Vec<SmInfoRecord>,
     /// Ways for packets with other prefixes, in order.
     pub prefix_routes: Arc<[PrefixRoute]>,
+    /// Which paths get which service level and limits; `None`: all the same.
+    pub qos: Option<Arc<Policy>>,
     sm_key: MKey,
     nodes: Vec<NodeView>,
     ports: Vec<PortView>,
