@@ -17,6 +17,10 @@
 //! | [`routing`] | `ferrosm route`, and what judges say of its dumps |
 //! | [`routing_dumps`] | readers of those dumps |
 //! | [`routing_judge`] | the verdict on them |
+//! | [`sa_layout`] | where the components of each record of subnet administration are, by the specification |
+//! | [`sa_paths`] | which paths a client may have, by walking tables and by the rules |
+//! | [`sa_wire`] | a client of subnet administration that knows only bits and bytes |
+//! | [`sa_world`] | what the tables of subnet administration should hold, read from the devices |
 //! | [`scratch`] | directories of their own |
 //! | [`simulated`] | our manager in the simulated world |
 //!
@@ -39,5 +43,9 @@ pub mod programs;
 pub mod routing;
 pub mod routing_dumps;
 pub mod routing_judge;
+pub mod sa_layout;
+pub mod sa_paths;
+pub mod sa_wire;
+pub mod sa_world;
 pub mod scratch;
 pub mod simulated;

@@ -383,6 +383,76 @@ fn what_makes_no_sense_is_aborted_with_the_reason() {
     }
 }
 
+/// A peer whose long requests have any numbers, lengths and flags: what is handed to the program is no longer than what came,
+/// nothing is kept for ever, and a transfer beside it arrives whole.
+#[test]
+fn hostile_segments_hurt_nobody_else() {
+    const SEGMENTS: usize = 300;
+    let mut handed = 0;
+    for seed in 0..40 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut pair = Pair::new();
+        let tid = pair.ask(u32::MAX);
+        let sent = data(5_000);
+        pair.answer(tid, 3, &sent);
+        let raw = Register {
+            rmpp_version: 0,
+            methods: &[],
+            ..SA
+        };
+        let file = pair.hosts.agent(LEFT, &raw);
+        for _ in 0..SEGMENTS {
+            let number = match rng.random_range(0..8) {
+                0 => rng.random(),
+                _ => rng.random_range(0..6),
+            };
+            let header = RmppHeader {
+                version: u8::from(rng.random_range(0..20) > 0),
+                rmpp_type: RmppType(match rng.random_range(0..8) {
+                    0 => rng.random_range(0..6),
+                    _ => 1,
+                }),
+                first: (number == 1) ^ (rng.random_range(0..16) == 0),
+                last: rng.random_range(0..6) == 0,
+                payload_length: match rng.random_range(0..3) {
+                    0 => rng.random(),
+                    1 => 0,
+                    _ => rng.random_range(0..2000),
+                },
+                ..data_header(number)
+            };
+            let tid = rng.random_range(1..4);
+            let mut request = Mad::parse(&mad(3, 2, GET_MULTI, tid, 0x3A)).unwrap();
+            header.put(request.as_bytes_mut());
+            let _ = pair.hosts.try_write(file, &to(3), request.as_bytes());
+            if rng.random_range(0..10) == 0 {
+                pair.hosts.run();
+            }
+        }
+        pair.hosts.run();
+        pair.hosts
+            .pass_with(Duration::from_secs(600), |_| Fate::Arrives);
+        while let Some((_, body)) = pair.hosts.read(pair.server) {
+            assert!(
+                body.len() <= 56 + 200 * SEGMENTS,
+                "seed {seed}: {}",
+                body.len()
+            );
+            handed += 1;
+        }
+        let (header, body) = pair.hosts.read(pair.client).unwrap();
+        assert_eq!(header.status, 0, "seed {seed}");
+        assert!(body[56..] == sent, "seed {seed}");
+        assert_eq!(pair.hosts.umad.queued(pair.server), 0);
+        assert_eq!(
+            pair.hosts.umad.poll_timeout(),
+            None,
+            "seed {seed}: something is kept"
+        );
+    }
+    assert!(handed > 40, "{handed} messages were whole");
+}
+
 #[test]
 fn abort_and_stop_end_a_transfer_without_a_word_to_the_program() {
     for (rmpp_type, status) in [

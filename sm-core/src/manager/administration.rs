@@ -244,7 +244,10 @@ impl SubnetManager {
         };
         let reply = match sa::answer(&view, &request) {
             Verdict::Answer(reply) => Some(reply),
-            Verdict::Owner if matches!(request.attr, id::SL_TO_VL | id::VL_ARBITRATION) => {
+            Verdict::Owner
+                if !request.method.is_response()
+                    && matches!(request.attr, id::SL_TO_VL | id::VL_ARBITRATION) =>
+            {
                 self.wait_for_tables(&view, &request, bytes)
             }
             Verdict::Owner => self

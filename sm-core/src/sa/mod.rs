@@ -37,6 +37,7 @@ pub mod view;
 
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
+use ferrosm_mad::transport::gmp::Peer;
 
 pub use message::{Reply, Request};
 use records::lanes::Unknown;
@@ -49,7 +50,7 @@ pub enum Verdict {
     Answer(Reply),
     /// It concerns what clients have registered: ask the owner.
     Owner,
-    /// Nobody may answer it (wrong SM_Key, an answer instead of a request).
+    /// Nobody may answer it (wrong SM_Key, an answer or TrapRepress instead of a request).
     Drop,
 }
 
@@ -61,7 +62,9 @@ pub fn answer(view: &View, request: &Request<'_>) -> Verdict {
     if request.method == Method::ReportResp {
         return Verdict::Owner;
     }
-    if request.method.is_response() || !view.accepts_key(request.sm_key) {
+    // TrapRepress is the end of a conversation, as answers are.
+    let is_end = request.method.is_response() || request.method == Method::TrapRepress;
+    if is_end || !view.accepts_key(request.sm_key) {
         return Verdict::Drop;
     }
     let read = matches!(request.method, Method::Get | Method::GetTable);
@@ -94,4 +97,16 @@ pub fn answer(view: &View, request: &Request<'_>) -> Verdict {
         _ => Reply::error(Status::BAD_METHOD_ATTR),
     };
     Verdict::Answer(reply)
+}
+
+/// Answers a message of any bytes from a view; `None` where it is no request, gets no answer, or is for the owner.
+///
+/// What a fuzzer calls: bytes in, bytes out, no state.
+#[must_use]
+pub fn answer_bytes(view: &View, from: Peer, bytes: &[u8]) -> Option<Vec<u8>> {
+    let request = Request::parse(from, bytes)?;
+    match answer(view, &request) {
+        Verdict::Answer(reply) => Some(reply.to_bytes(&request)),
+        Verdict::Owner | Verdict::Drop => None,
+    }
 }

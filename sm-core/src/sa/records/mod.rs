@@ -128,7 +128,12 @@ impl Search<'_> {
 
     /// The end ports that can have records with the LID that is asked for: one, or all where none is asked for.
     fn end_ports(&self) -> impl Iterator<Item = EndPortIdx> + use<> {
-        let (one, all) = match self.lid() {
+        self.end_ports_by(None)
+    }
+
+    /// The same where another component than the first may name the LID.
+    fn end_ports_by(&self, other: Option<Lid>) -> impl Iterator<Item = EndPortIdx> + use<> {
+        let (one, all) = match self.lid().or(other) {
             Some(lid) => (self.view.by_lid(lid), None),
             None => (None, Some(self.view.end_port_indices())),
         };
@@ -138,7 +143,12 @@ impl Search<'_> {
     /// The ports that can have a record with that LID and that the client may see, each with the end port whose LID it goes by:
     /// all ports of switches, the end ports of others.
     fn ports(&self) -> impl Iterator<Item = (&EndPort, &PortView)> {
-        let seen = self.end_ports().filter(|at| self.sees(*at));
+        self.ports_by(None)
+    }
+
+    /// The same where another component than the first may name the LID.
+    fn ports_by(&self, other: Option<Lid>) -> impl Iterator<Item = (&EndPort, &PortView)> {
+        let seen = self.end_ports_by(other).filter(|at| self.sees(*at));
         seen.flat_map(|at| {
             let end = self.view.end_port(at);
             let is_switch = self.view.node(end.node).switch.is_some();

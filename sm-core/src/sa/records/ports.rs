@@ -1,8 +1,9 @@
 //! PortInfoRecord: one for each port, those of switches included (wire reference 5.4; rules 7.8, 7.13).
 
 use ferrosm_mad::attr::PortInfo;
-use ferrosm_mad::ids::{MKey, PortNum};
+use ferrosm_mad::ids::{Lid, MKey, PortNum};
 use ferrosm_mad::sa::tables::PortInfoRecord;
+use ferrosm_mad::wire::get_bits;
 
 use super::Search;
 use crate::sa::message::Reply;
@@ -12,11 +13,16 @@ use crate::sa::view::{EndPort, PortView};
 const MATCH_BITS: u32 = 1 << 31;
 /// The component of PortNum.
 const PORT_NUM: u64 = 1 << 1;
+/// The component of the LID in PortInfo, and where it is.
+const PORT_LID: (u64, usize) = (1 << 5, 160);
 
 pub(super) fn answer(search: &Search<'_>) -> Reply {
     let wanted = Wanted::new(search);
     let mut found = search.matches_in::<PortInfoRecord>(wanted.component_mask);
-    for (owner, port) in search.ports().filter(|(_, port)| port.known) {
+    for (owner, port) in search
+        .ports_by(port_lid(search))
+        .filter(|(_, port)| port.known)
+    {
         if let Some(record) = wanted.record(owner, port)
             && found.offer(&record)
         {
@@ -24,6 +30,14 @@ pub(super) fn answer(search: &Search<'_>) -> Reply {
         }
     }
     search.reply(found)
+}
+
+/// The LID that must be in the PortInfo itself. Only end ports have one there, so a query by it is one by index too; ports of
+/// switches have 0, which names nobody.
+fn port_lid(search: &Search<'_>) -> Option<Lid> {
+    let lid = get_bits(search.request.data, PORT_LID.1, 16);
+    let lid = Lid(u16::try_from(lid).unwrap_or(0));
+    (search.request.has(PORT_LID.0) && lid.is_unicast()).then_some(lid)
 }
 
 /// What a query asks for.

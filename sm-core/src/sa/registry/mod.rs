@@ -100,11 +100,18 @@ impl Registry {
     /// Answers a request that [`super::answer`] left to the owner; `None` for what needs no answer.
     pub fn handle(&mut self, view: &View, request: &Request<'_>, now: Instant) -> Option<Reply> {
         if request.method == Method::ReportResp {
-            self.reports.acknowledged(request.tid);
+            // By whoever it went to: nobody ends the reports of another.
+            self.reports.acknowledged(request.tid, |to| {
+                let port = view.by_lid(to.lid);
+                port.is_some() && port == view.by_lid(request.from.lid)
+            });
             return None;
         }
         if !view.accepts_key(request.sm_key) {
             return None;
+        }
+        if matches!(request.method, Method::Set | Method::Delete) && is_spoofed(view, request) {
+            return Some(Reply::error(Status::REQ_INVALID));
         }
         self.services.expire(now);
         let reply = match (request.attr, request.method) {
@@ -121,7 +128,7 @@ impl Registry {
                     .map(|r| r.encode()),
             ),
             (id::SERVICE, Method::Delete) => {
-                reply(self.services.withdraw(request).map(|r| r.encode()))
+                reply(self.services.withdraw(view, request).map(|r| r.encode()))
             }
             (id::SERVICE, Method::Get | Method::GetTable) => {
                 self.services.query(view, request, now)
@@ -242,6 +249,16 @@ impl Registry {
             }
         }
     }
+}
+
+/// Whether the two places where a request says who sent it contradict each other: the LID, and the GID of a global route header.
+/// Packets from other subnets have the LID of a router, and a GID that is not of here.
+fn is_spoofed(view: &View, request: &Request<'_>) -> bool {
+    let port = view.by_lid(request.from.lid);
+    port.is_none()
+        || request.from.grh.is_some_and(|grh| {
+            view.is_local_prefix(grh.gid.prefix()) && view.by_gid(grh.gid) != port
+        })
 }
 
 fn reply<const N: usize>(outcome: Result<[u8; N], Status>) -> Reply {

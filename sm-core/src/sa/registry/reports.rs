@@ -85,9 +85,11 @@ impl Reports {
         );
     }
 
-    /// A ReportResp came.
-    pub fn acknowledged(&mut self, tid: Tid) {
-        if let Ok(number) = u32::try_from(tid.0 & u64::from(u32::MAX)) {
+    /// A ReportResp came; `is_from` says whether it came from this peer.
+    pub fn acknowledged(&mut self, tid: Tid, is_from: impl FnOnce(&Peer) -> bool) {
+        if let Ok(number) = u32::try_from(tid.0 & u64::from(u32::MAX))
+            && self.pending.get(&number).is_some_and(|r| is_from(&r.to))
+        {
             self.forget(number);
         }
     }
@@ -209,7 +211,10 @@ mod tests {
         let mut reports = one();
         let out = reports.poll(at(0)).map(|o| MadHeader::decode(&o.bytes).tid);
         // The kernel puts a number of its own into the upper half.
-        reports.acknowledged(Tid(out.map_or(0, |t| t.0) | 7 << 32));
+        let tid = Tid(out.map_or(0, |t| t.0) | 7 << 32);
+        reports.acknowledged(tid, |to| to.lid == Lid(6));
+        assert!(reports.next_due().is_some(), "somebody else's answer");
+        reports.acknowledged(tid, |to| to.lid == Lid(5));
         assert_eq!(reports.poll(at(60_000)), None);
         assert_eq!((reports.given_up(), reports.next_due()), (0, None));
     }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use core::time::Duration;
 
-use ferrosm_mad::ids::{Gid, PKey};
+use ferrosm_mad::ids::{Gid, PKey, PortGuid};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::{Record, Template};
 use ferrosm_mad::time::Instant;
 
 use crate::sa::message::{Found, Reply, Request, base};
-use crate::sa::view::View;
+use crate::sa::view::{EndPortIdx, View};
 
 /// Components that tell records apart.
 const SERVICE_ID: u64 = 1;
@@ -21,6 +21,8 @@ const SERVICE_LEASE: u64 = 1 << 4;
 
 /// Most services that are kept; a client that wants one more is told that there are no resources.
 const SERVICES_MAX: usize = 1 << 17;
+/// Most services that one port has registered: no client takes the place of all others.
+const OF_CLIENT_MAX: usize = 1 << 13;
 
 /// What tells a record apart (its RID).
 type Rid = (u64, Gid, PKey);
@@ -31,6 +33,8 @@ struct Service {
     record: ServiceRecord,
     /// When it ends; `None` for never.
     until: Option<Instant>,
+    /// Port that registered it.
+    by: PortGuid,
 }
 
 /// All services.
@@ -39,6 +43,8 @@ pub struct Services {
     services: BTreeMap<Rid, Service>,
     /// Ends of leases, soonest first.
     ends: BTreeMap<(Instant, Rid), ()>,
+    /// How many each port has registered.
+    of_client: BTreeMap<PortGuid, usize>,
 }
 
 impl Services {
@@ -53,6 +59,7 @@ impl Services {
         now: Instant,
     ) -> Result<ServiceRecord, Status> {
         let mut record = ServiceRecord::decode(request.data);
+        let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
         if !request.has(SERVICE_ID | SERVICE_GID) {
             return Err(Status::REQ_INVALID);
         }
@@ -60,7 +67,6 @@ impl Services {
             // For everybody: not whatever the field happened to hold.
             record.service_pkey = PKey::DEFAULT_FULL;
         } else if base(record.service_pkey) != 0 {
-            let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
             let at = view.by_gid(record.service_gid);
             let ours = view.is_member(client, record.service_pkey);
             if !ours || at.is_some_and(|port| !view.is_member(port, record.service_pkey)) {
@@ -71,11 +77,17 @@ impl Services {
             record.service_lease_s = ServiceRecord::FOREVER;
         }
         let rid = rid(&record);
-        if !self.services.contains_key(&rid) && self.services.len() >= SERVICES_MAX {
-            return Err(Status::NO_RESOURCES);
+        let by = view.end_port(client).guid;
+        if let Some(present) = self.services.get(&rid) {
+            may_change(view, request, client, present, &record)?;
+        } else {
+            let own = self.of_client.get(&by).copied().unwrap_or_default();
+            if self.services.len() >= SERVICES_MAX || own >= OF_CLIENT_MAX {
+                return Err(Status::NO_RESOURCES);
+            }
         }
         self.forget(rid);
-        self.keep(record, now);
+        self.keep(record, by, now);
         if !request.is_trusted() {
             record.service_key = [0; 16];
         }
@@ -86,11 +98,18 @@ impl Services {
     ///
     /// # Errors
     /// The status that the client is told.
-    pub fn withdraw(&mut self, request: &Request<'_>) -> Result<ServiceRecord, Status> {
+    pub fn withdraw(
+        &mut self,
+        view: &View,
+        request: &Request<'_>,
+    ) -> Result<ServiceRecord, Status> {
+        let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
         let mut asked = ServiceRecord::decode(request.data);
         if !request.has(SERVICE_PKEY) {
             asked.service_pkey = PKey::DEFAULT_FULL;
         }
+        let present = self.services.get(&rid(&asked)).ok_or(Status::NO_RECORDS)?;
+        may_change(view, request, client, present, &asked)?;
         let mut record = self.forget(rid(&asked)).ok_or(Status::NO_RECORDS)?.record;
         if !request.is_trusted() {
             record.service_key = [0; 16];
@@ -105,8 +124,7 @@ impl Services {
             return Reply::error(Status::REQ_INVALID);
         };
         let asked = ServiceRecord::decode(request.data);
-        let mask = request.component_mask & !SERVICE_LEASE;
-        let template = Template::new::<ServiceRecord>(mask, request.data);
+        let template = Template::new::<ServiceRecord>(request.component_mask, request.data);
         let mut found = Found::new(request, ServiceRecord::STRIDE);
         let of_id = (asked.service_id, Gid::default(), PKey(0))
             ..=(asked.service_id, Gid([0xFF; 16]), PKey(u16::MAX));
@@ -120,11 +138,13 @@ impl Services {
             let mut record = service.record;
             let pkey = record.service_pkey;
             let visible = base(pkey) == 0 || view.is_member(client, pkey);
-            if !visible || !template.matches(&record.encode()) {
-                continue;
-            }
+            // The lease is what is left of it.
             if let Some(until) = service.until {
                 record.service_lease_s = lease_left_s(until, now);
+            }
+            // The key is compared with the one that was registered: who knows it may ask by it.
+            if !visible || !template.matches(&record.encode()) {
+                continue;
             }
             if !request.is_trusted() {
                 record.service_key = [0; 16];
@@ -169,7 +189,8 @@ impl Services {
     pub(super) fn restore(&mut self, records: &[ServiceRecord], now: Instant) {
         for record in records.iter().take(SERVICES_MAX) {
             self.forget(rid(record));
-            self.keep(*record, now);
+            // Who registered it is not in the record: then it is whoever it is at.
+            self.keep(*record, record.service_gid.guid(), now);
         }
     }
 
@@ -185,14 +206,15 @@ impl Services {
         self.services.is_empty()
     }
 
-    fn keep(&mut self, record: ServiceRecord, now: Instant) {
+    fn keep(&mut self, record: ServiceRecord, by: PortGuid, now: Instant) {
         let until = (record.service_lease_s != ServiceRecord::FOREVER)
             .then(|| now + Duration::from_secs(u64::from(record.service_lease_s)));
         let rid = rid(&record);
         if let Some(until) = until {
             self.ends.insert((until, rid), ());
         }
-        self.services.insert(rid, Service { record, until });
+        *self.of_client.entry(by).or_default() += 1;
+        self.services.insert(rid, Service { record, until, by });
     }
 
     fn forget(&mut self, rid: Rid) -> Option<Service> {
@@ -200,8 +222,34 @@ impl Services {
         if let Some(until) = service.until {
             self.ends.remove(&(until, rid));
         }
+        if let Some(own) = self.of_client.get_mut(&service.by) {
+            *own -= 1;
+            if *own == 0 {
+                self.of_client.remove(&service.by);
+            }
+        }
         Some(service)
     }
+}
+
+/// A record is changed and withdrawn by the port that registered it, by the port where the service is, by who knows its key,
+/// and by who is trusted. OpenSM lets anybody (rule 12.2).
+///
+/// # Errors
+/// The status that anybody else is told.
+fn may_change(
+    view: &View,
+    request: &Request<'_>,
+    client: EndPortIdx,
+    present: &Service,
+    asked: &ServiceRecord,
+) -> Result<(), Status> {
+    let key = present.record.service_key;
+    let may = request.is_trusted()
+        || view.end_port(client).guid == present.by
+        || view.by_gid(present.record.service_gid) == Some(client)
+        || key != [0; 16] && key == asked.service_key;
+    if may { Ok(()) } else { Err(Status::DENIED) }
 }
 
 const fn rid(record: &ServiceRecord) -> Rid {

@@ -18,6 +18,9 @@ use crate::sa::view::{EndPortIdx, View};
 /// Most subscriptions of one port; one more gets the status of no resources.
 const OF_PORT_MAX: usize = 1024;
 
+/// The component of SubscriberGID.
+const SUBSCRIBER_GID: u64 = 1;
+
 /// A subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subscription {
@@ -80,18 +83,27 @@ impl Subscriptions {
         };
         let template = Template::new::<InformInfoRecord>(request.component_mask, request.data);
         let mut found = Found::new(request, InformInfoRecord::STRIDE);
-        for ((gid, number), subscription) in &self.by_subscriber {
+        let (first, last) = if request.has(SUBSCRIBER_GID) {
+            let asked = InformInfoRecord::decode(request.data).subscriber_gid;
+            (asked, asked)
+        } else {
+            (Gid::default(), Gid([0xFF; 16]))
+        };
+        for ((gid, number), subscription) in self.by_subscriber.range((first, 0)..=(last, u16::MAX))
+        {
             let visible = view
                 .by_gid(*gid)
                 .is_some_and(|port| view.share(client, port));
             let mut record = record(*gid, *number, &subscription.info);
-            if !visible || !template.matches(&record.encode()) {
-                continue;
-            }
+            // Hidden before it is compared: who may not see it cannot find it out by asking for one after the other.
             if !request.is_trusted() {
                 record.qpn = Qpn(0);
             }
-            found.push(&record.encode());
+            let record = record.encode();
+            if !visible || !template.matches(&record) {
+                continue;
+            }
+            found.push(&record);
             if found.is_enough() {
                 break;
             }

@@ -26,6 +26,7 @@ pub(super) mod component {
     pub(in super::super) const HOP_LIMIT: u64 = 1 << 14;
     pub(in super::super) const SCOPE: u64 = 1 << 15;
     pub(in super::super) const JOIN_STATE: u64 = 1 << 16;
+    pub(in super::super) const PROXY_JOIN: u64 = 1 << 17;
     /// What every join and leave says.
     pub(super) const MEMBER: u64 = MGID | PORT_GID | JOIN_STATE;
     /// What creating a group takes besides (o15-0.1.3).

@@ -22,6 +22,10 @@ use ferrosm_mad::sa::path::{RateCode, Selector};
 
 use mlid::Mlids;
 
+/// Most groups: those beyond the MLIDs share them, so only this bounds the memory that clients can take. A client that wants one
+/// more is told that there are no resources.
+const GROUPS_MAX: usize = 1 << 17;
+
 /// What all packets of a group have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
@@ -309,6 +313,9 @@ impl Groups {
         wanted: Option<Lid>,
         well_known: bool,
     ) -> Option<Lid> {
+        if !well_known && self.groups.len() >= GROUPS_MAX {
+            return None;
+        }
         let mlid = self.mlids.give(mgid, &parameters, wanted, &self.groups)?;
         self.groups.insert(
             mgid,

@@ -11,8 +11,11 @@ use crate::sa::message::{Found, Reply, Request};
 use crate::sa::view::View;
 
 /// Components that are compared by their meaning, not by their bits.
-const BY_MEANING: u64 =
-    component::MTU | component::RATE | component::PACKET_LIFE_TIME | component::PORT_GID;
+const BY_MEANING: u64 = component::MTU
+    | component::RATE
+    | component::PACKET_LIFE_TIME
+    | component::PORT_GID
+    | component::PROXY_JOIN;
 
 impl Groups {
     /// Answers a query.
@@ -26,9 +29,14 @@ impl Groups {
         let template = Template::new::<McMemberRecord>(mask, request.data);
         let member = request.has(component::PORT_GID).then_some(asked.port_gid);
         let mut found = Found::new(request, McMemberRecord::STRIDE);
+        // Clients put the bit at either of two places.
+        let proxy = request
+            .has(component::PROXY_JOIN)
+            .then_some(asked.is_proxy_join());
         let mut offer = |record: &McMemberRecord| {
+            let same = proxy.is_none_or(|p| p == record.is_proxy_join());
             let record = record.encode();
-            if template.matches(&record) {
+            if same && template.matches(&record) {
                 found.push(&record);
             }
             found.is_enough()
@@ -55,7 +63,7 @@ impl Groups {
                             .is_none_or(|m| m.guid() == **guid && view.is_local_prefix(m.prefix()))
                     })
                     .map(|(guid, m)| group.record(*mgid, Some((gid(*guid), *m))));
-                let empty = group.members.is_empty() && member.is_none();
+                let empty = group.members.is_empty() && member.is_none_or(|m| m == Gid::default());
                 members.any(|r| offer(&r)) || empty && offer(&group.record(*mgid, None))
             } else {
                 let of_it = member.is_none_or(|m| group.members.contains_key(&m.guid()));

@@ -1,0 +1,281 @@
+//! Which paths a client may have, found by walking the tables of the simulated switches, and by the rules alone.
+//!
+//! Shares nothing with the administrator: ports are read from the devices, rates and selectors are worked out from the tables of
+//! the specification (wire reference 5.5).
+
+use ferrosm_mad::ids::{Lid, PKey};
+use ferrosm_sim::spec::PortAt;
+
+use crate::sa_world::share;
+use crate::simulated::Lab;
+
+/// Rates in megabits a second, by code from 2 on.
+const MBPS: [u32; 24] = [
+    2_500, 10_000, 30_000, 5_000, 20_000, 40_000, 60_000, 80_000, 120_000, 14_000, 56_000, 112_000,
+    168_000, 25_000, 100_000, 200_000, 300_000, 28_000, 50_000, 400_000, 600_000, 800_000,
+    1_200_000, 1_600_000,
+];
+
+/// Megabits a second of a rate code; `None` for a code that means nothing.
+#[must_use]
+pub fn mbps(code: u8) -> Option<u32> {
+    MBPS.get(usize::from(code.checked_sub(2)?)).copied()
+}
+
+/// The code of the fastest rate that is not faster.
+fn code_at_most(limit: u32) -> u8 {
+    (2..=25u8)
+        .filter(|c| mbps(*c).is_some_and(|m| m <= limit))
+        .max_by_key(|c| mbps(*c))
+        .unwrap_or(2)
+}
+
+/// What a way has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way {
+    /// MTU code.
+    pub mtu: u8,
+    /// Rate code.
+    pub rate: u8,
+    /// PacketLifeTime.
+    pub life: u8,
+}
+
+/// MTU code and megabits a second that a port lets through.
+fn port(lab: &Lab, at: PortAt) -> (u8, u32) {
+    let fabric = lab.world.fabric();
+    let Some(info) = fabric.port_info(at) else {
+        return (0, 0);
+    };
+    let own = at.port == 0;
+    let mtu = if own {
+        info.mtu_cap.0
+    } else {
+        info.neighbor_mtu.0
+    };
+    let lanes = match info.link_width_active {
+        1 => 1,
+        2 => 4,
+        4 => 8,
+        8 => 12,
+        16 => 2,
+        _ => 0,
+    };
+    let lane = match (
+        info.link_speed_ext_active2,
+        info.link_speed_ext_active,
+        info.link_speed_active,
+    ) {
+        (1, _, _) => 200_000,
+        (_, 1, _) => 14_000,
+        (_, 2, _) => 25_000,
+        (_, 4, _) => 50_000,
+        (_, 8, _) => 100_000,
+        (_, _, 1) => 2_500,
+        (_, _, 2) => 5_000,
+        (_, _, 4) => 10_000,
+        _ => 0,
+    };
+    let rate = if own && lanes * lane == 0 {
+        u32::MAX
+    } else {
+        lanes * lane
+    };
+    (mtu, rate)
+}
+
+/// The way of a packet from an end port to a LID; `None` where it does not arrive at `to`.
+#[must_use]
+pub fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16, life: u8) -> Option<Way> {
+    let fabric = lab.world.fabric();
+    let mut met = vec![from];
+    let mut at = from;
+    let mut hops = 0;
+    while at != to {
+        let out = if fabric.is_switch(at.node) {
+            let egress = fabric.lft_entry(at.node, Lid(dlid)).0;
+            if egress == 0 {
+                let own = PortAt {
+                    node: at.node,
+                    port: 0,
+                };
+                if own != to {
+                    return None;
+                }
+                met.push(own);
+                break;
+            }
+            PortAt {
+                node: at.node,
+                port: egress,
+            }
+        } else if at == from {
+            from
+        } else {
+            // Another port of an adapter.
+            return None;
+        };
+        let next = fabric.peer(out)?;
+        met.extend([out, next]);
+        at = next;
+        hops += 1;
+        if hops > 64 {
+            return None;
+        }
+    }
+    let ports: Vec<(u8, u32)> = met.iter().map(|p| port(lab, *p)).collect();
+    let mtu = ports.iter().map(|p| p.0).min()?;
+    let rate = code_at_most(ports.iter().map(|p| p.1).min()?);
+    let life = if hops == 0 { 0 } else { life };
+    Some(Way { mtu, rate, life })
+}
+
+/// A selector and its value, where both are asked for.
+pub type Limit = Option<(u8, u8)>;
+
+/// What a client asks of a path beside its ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Demand {
+    /// MTU.
+    pub mtu: Limit,
+    /// Rate.
+    pub rate: Limit,
+    /// Life time.
+    pub life: Limit,
+    /// Partition.
+    pub pkey: Option<u16>,
+    /// Service level.
+    pub sl: Option<u8>,
+    /// The way back must be as good.
+    pub reversible: bool,
+}
+
+impl Demand {
+    /// Whether all values exist.
+    #[must_use]
+    pub fn is_legal(&self) -> bool {
+        let mtu = self.mtu.is_none_or(|(s, v)| s == 3 || (1..=5).contains(&v));
+        let rate = self.rate.is_none_or(|(s, v)| s == 3 || mbps(v).is_some());
+        mtu && rate
+    }
+
+    /// What a client is told of a way; `None` if it may not have it.
+    #[must_use]
+    pub fn told(&self, way: Way) -> Option<Way> {
+        let mtu = match self.mtu {
+            None | Some((3, _)) => way.mtu,
+            Some((0, v)) => Some(way.mtu).filter(|m| *m > v)?,
+            Some((1, v)) => Some(way.mtu.min(v - 1)).filter(|m| *m >= 1)?,
+            Some((_, v)) => Some(v).filter(|v| way.mtu >= *v)?,
+        };
+        let has = mbps(way.rate)?;
+        let rate = match self.rate {
+            None | Some((3, _)) => way.rate,
+            Some((0, v)) => Some(way.rate).filter(|_| mbps(v).is_some_and(|v| has > v))?,
+            Some((1, v)) => {
+                let below = mbps(v)?.min(has + 1) - 1;
+                Some(code_at_most(below)).filter(|c| mbps(*c).is_some_and(|m| m <= below))?
+            }
+            Some((_, v)) => Some(v).filter(|v| *v == way.rate)?,
+        };
+        let life = match self.life {
+            None | Some((3, _)) => way.life,
+            Some((0, v)) => Some(way.life).filter(|l| *l > v)?,
+            Some((1, v)) => Some(way.life).filter(|l| *l < v)?,
+            Some((_, v)) => Some(v).filter(|v| way.life <= *v)?,
+        };
+        Some(Way { mtu, rate, life })
+    }
+}
+
+/// The P_Key that a path between two ports has: the one that is asked for, or the first that both have, as the source has it.
+#[must_use]
+pub fn pkey(lab: &Lab, from: PortAt, to: PortAt, asked: Option<u16>) -> Option<u16> {
+    let fabric = lab.world.fabric();
+    let (a, b) = (fabric.pkeys(from), fabric.pkeys(to));
+    let best = |keys: &[PKey], base: u16| {
+        let of_it = keys.iter().map(|k| k.0).filter(|k| k & 0x7FFF == base);
+        of_it.max()
+    };
+    let common = |base: u16| {
+        let (x, y) = (best(&a, base)?, best(&b, base)?);
+        ((x | y) & 0x8000 != 0).then_some(x)
+    };
+    if let Some(asked) = asked {
+        let base = asked & 0x7FFF;
+        return (base != 0 && common(base).is_some()).then_some(asked);
+    }
+    let mut bases: Vec<u16> = a.iter().map(|k| k.0 & 0x7FFF).filter(|b| *b != 0).collect();
+    bases.sort_unstable();
+    bases.into_iter().find_map(common)
+}
+
+/// A path as a client is told of it, without NumbPath and Preference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Told {
+    /// Source and destination LID.
+    pub lids: (u16, u16),
+    /// Partition.
+    pub pkey: u16,
+    /// Service level.
+    pub sl: u8,
+    /// MTU, rate, life time.
+    pub values: (u8, u8, u8),
+    /// The way back is as good.
+    pub reversible: bool,
+}
+
+/// The LIDs of an end port.
+#[must_use]
+pub fn lids(lab: &Lab, at: PortAt) -> Vec<u16> {
+    let (base, lmc) = lab.world.fabric().lid(at);
+    (0..1u16 << lmc).map(|i| base.0 + i).collect()
+}
+
+/// All paths between two end ports that a client may have. `sl` is what the routing gives a path, and whether any other would
+/// do as well.
+#[must_use]
+pub fn between(
+    lab: &Lab,
+    client: PortAt,
+    (from, to): (PortAt, PortAt),
+    (slid, dlid): (Option<u16>, Option<u16>),
+    demand: &Demand,
+    life: u8,
+    sl: &dyn Fn(PortAt, u16) -> (u8, bool),
+) -> Vec<Told> {
+    let pairs = [(client, from), (client, to), (from, to)];
+    if !pairs.iter().all(|(a, b)| share(lab, *a, *b)) {
+        return Vec::new();
+    }
+    let Some(pkey) = pkey(lab, from, to, demand.pkey) else {
+        return Vec::new();
+    };
+    let one = |only: Option<u16>, at| only.map_or_else(|| lids(lab, at), |lid| vec![lid]);
+    let mut all = Vec::new();
+    for slid in one(slid, from) {
+        for dlid in one(dlid, to) {
+            let Some(values) = walk(lab, from, to, dlid, life).and_then(|w| demand.told(w)) else {
+                continue;
+            };
+            let back = walk(lab, to, from, slid, life).and_then(|w| demand.told(w));
+            if demand.reversible && back.is_none() {
+                continue;
+            }
+            let (given, any) = sl(from, dlid);
+            let sl = match demand.sl {
+                Some(asked) if any || asked == given => asked,
+                Some(_) => continue,
+                None => given,
+            };
+            all.push(Told {
+                lids: (slid, dlid),
+                pkey,
+                sl,
+                values: (values.mtu, values.rate, values.life),
+                reversible: back.is_some(),
+            });
+        }
+    }
+    all
+}

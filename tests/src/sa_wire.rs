@@ -1,0 +1,248 @@
+//! A client of subnet administration that knows only bits and bytes: requests are put together, and answers taken apart, by
+//! offsets written down here and in [`crate::sa_layout`], with none of the codecs of the code under test.
+
+use ferrosm_core::Input;
+use ferrosm_mad::ids::{Lid, Qpn};
+use ferrosm_mad::mad::{Address, Mad, MadOut};
+use ferrosm_mad::transport::gmp::Peer;
+
+use crate::simulated::Lab;
+
+/// Methods of the class.
+pub mod method {
+    /// Get.
+    pub const GET: u8 = 0x01;
+    /// Set.
+    pub const SET: u8 = 0x02;
+    /// GetTable.
+    pub const GET_TABLE: u8 = 0x12;
+    /// GetTraceTable.
+    pub const GET_TRACE_TABLE: u8 = 0x13;
+    /// GetMulti.
+    pub const GET_MULTI: u8 = 0x14;
+    /// Delete.
+    pub const DELETE: u8 = 0x15;
+    /// The bit of an answer.
+    pub const RESPONSE: u8 = 0x80;
+}
+
+/// Status codes.
+pub mod status {
+    /// Done.
+    pub const OK: u16 = 0;
+    /// The attribute is not known, or has no such method.
+    pub const BAD_METHOD_ATTR: u16 = 0x000C;
+    /// The administrator has no room for it.
+    pub const NO_RESOURCES: u16 = 0x0100;
+    /// The request makes no sense.
+    pub const REQ_INVALID: u16 = 0x0200;
+    /// Nothing matches a Get.
+    pub const NO_RECORDS: u16 = 0x0300;
+    /// More than one record matches a Get.
+    pub const TOO_MANY_RECORDS: u16 = 0x0400;
+    /// A GID is not of this subnet.
+    pub const INVALID_GID: u16 = 0x0500;
+    /// Components that are needed are missing.
+    pub const INSUFFICIENT_COMPONENTS: u16 = 0x0600;
+}
+
+/// A request.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// LID of who asks.
+    pub from: u16,
+    /// Method.
+    pub method: u8,
+    /// Attribute.
+    pub attr: u16,
+    /// Attribute modifier.
+    pub modifier: u32,
+    /// SM_Key; 0 of who is not trusted.
+    pub sm_key: u64,
+    /// Component mask.
+    pub mask: u64,
+    /// The record.
+    pub data: Vec<u8>,
+}
+
+impl Ask {
+    /// A request without modifier and key that selects nothing.
+    #[must_use]
+    pub const fn new(from: u16, method: u8, attr: u16) -> Self {
+        Self {
+            from,
+            method,
+            attr,
+            modifier: 0,
+            sm_key: 0,
+            mask: 0,
+            data: Vec::new(),
+        }
+    }
+
+    /// The whole message.
+    #[must_use]
+    pub fn to_bytes(&self, tid: u64) -> Vec<u8> {
+        let mut bytes = vec![0; 256.max(56 + self.data.len())];
+        bytes[..4].copy_from_slice(&[1, 3, 2, self.method]);
+        bytes[8..16].copy_from_slice(&tid.to_be_bytes());
+        bytes[16..18].copy_from_slice(&self.attr.to_be_bytes());
+        bytes[20..24].copy_from_slice(&self.modifier.to_be_bytes());
+        bytes[36..44].copy_from_slice(&self.sm_key.to_be_bytes());
+        bytes[48..56].copy_from_slice(&self.mask.to_be_bytes());
+        bytes[56..56 + self.data.len()].copy_from_slice(&self.data);
+        bytes
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// Status.
+    pub status: u16,
+    /// Method, with the bit of an answer.
+    pub method: u8,
+    /// Attribute of the records.
+    pub attr: u16,
+    /// The records, each as long as the distance between two.
+    pub records: Vec<Vec<u8>>,
+}
+
+impl Told {
+    /// Takes an answer to a request of this TID apart.
+    ///
+    /// # Panics
+    /// If it is not well formed.
+    #[must_use]
+    pub fn parse(bytes: &[u8], tid: u64) -> Self {
+        assert!(bytes.len() >= 56, "{} bytes", bytes.len());
+        assert_eq!(bytes[..3], [1, 3, 2], "base version, class, class version");
+        assert_ne!(bytes[3] & method::RESPONSE, 0, "not an answer");
+        assert_eq!(bytes[8..16], tid.to_be_bytes(), "TID");
+        assert_eq!(bytes[36..44], [0; 8], "answers carry no SM_Key");
+        let status = u16::from_be_bytes([bytes[4], bytes[5]]);
+        let stride = 8 * usize::from(u16::from_be_bytes([bytes[44], bytes[45]]));
+        let is_table = bytes[24] == 1;
+        let body = &bytes[56..];
+        let records: Vec<Vec<u8>> = if stride == 0 {
+            Vec::new()
+        } else if is_table {
+            assert_eq!(body.len() % stride, 0, "part of a record");
+            body.chunks(stride).map(<[u8]>::to_vec).collect()
+        } else {
+            vec![body[..stride].to_vec()]
+        };
+        assert!(status == 0 || records.is_empty(), "an error has no records");
+        if is_table {
+            assert_eq!(bytes[25], 1, "DATA");
+            assert_eq!(bytes[26] & 7, 1, "active");
+        } else {
+            assert_eq!(bytes.len(), 256, "an answer without RMPP is one MAD");
+        }
+        Self {
+            status,
+            method: bytes[3],
+            attr: u16::from_be_bytes([bytes[16], bytes[17]]),
+            records,
+        }
+    }
+}
+
+/// What the administrator sends when it receives these bytes, in no virtual time. Reports are left out.
+pub fn deliver(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Vec<(Peer, Vec<u8>)> {
+    lab.world.with_manager(lab.sm, |sm, now| {
+        sm.replies.clear();
+        sm.command(Input::Gmp { from, bytes }, now);
+    });
+    let taken = lab
+        .world
+        .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+    let mut all = taken.unwrap_or_default();
+    all.retain(|(_, bytes)| bytes.get(3).is_some_and(|m| m & method::RESPONSE != 0));
+    all
+}
+
+/// Records of lanes, of which tables that the subnet manager did not write are read when somebody asks.
+pub const LATE: [u16; 2] = [0x13, 0x36];
+
+/// What the administrator answers; `None` if it does not, within two virtual seconds where it must read devices.
+///
+/// # Panics
+/// If the answer is not well formed, or there is more than one.
+pub fn try_ask(lab: &mut Lab, ask: &Ask) -> Option<Told> {
+    const TID: u64 = 0x1234_5678_9ABC_DEF0;
+    let from = Peer {
+        lid: Lid(ask.from),
+        qpn: Qpn(1),
+        ..Peer::default()
+    };
+    let mut replies = deliver(lab, from, ask.to_bytes(TID));
+    if replies.is_empty() && LATE.contains(&ask.attr) {
+        // Devices are read first.
+        lab.world.run_for(core::time::Duration::from_secs(2));
+        let taken = lab
+            .world
+            .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+        replies = taken.unwrap_or_default();
+    }
+    assert!(replies.len() <= 1, "{} answers", replies.len());
+    let (to, bytes) = replies.into_iter().next()?;
+    assert_eq!(to, from, "answered to somebody else");
+    Some(Told::parse(&bytes, TID))
+}
+
+/// What the administrator answers.
+///
+/// # Panics
+/// If it does not, or the answer is not well formed.
+pub fn ask(lab: &mut Lab, request: &Ask) -> Told {
+    try_ask(lab, request).unwrap_or_else(|| panic!("{} no answer to {request:?}", lab.repeat()))
+}
+
+/// The 64 bytes of an attribute as the device at a LID answers a Get of it now; `None` if it refuses or is not reached.
+pub fn read_device(lab: &mut Lab, lid: u16, attr: u16, modifier: u32) -> Option<[u8; 64]> {
+    let mut bytes = [0; 256];
+    bytes[..4].copy_from_slice(&[1, 1, 1, 1]);
+    bytes[16..18].copy_from_slice(&attr.to_be_bytes());
+    bytes[20..24].copy_from_slice(&modifier.to_be_bytes());
+    let out = MadOut {
+        to: Address::smp(Lid(lid)),
+        mad: Mad::parse(&bytes).ok()?,
+    };
+    let mut answers = Vec::new();
+    let (at, now) = (lab.at, lab.world.now());
+    lab.world.fabric_mut().handle(at, &out, now, &mut answers);
+    let answer = answers.first()?.mad.mad;
+    let answer = answer.as_bytes();
+    let ok = answer[3] == 0x81 && answer[4..6] == [0, 0];
+    answer[64..128].first_chunk().copied().filter(|_| ok)
+}
+
+/// A bit of a record; bit 0 is the most significant one of byte 0. Bits behind the end are 0.
+#[must_use]
+pub fn bit(data: &[u8], at: usize) -> bool {
+    data.get(at / 8).is_some_and(|b| b >> (7 - at % 8) & 1 != 0)
+}
+
+/// Sets a bit of a record.
+pub fn put_bit(data: &mut [u8], at: usize, value: bool) {
+    let mask = 1 << (7 - at % 8);
+    if value {
+        data[at / 8] |= mask;
+    } else {
+        data[at / 8] &= !mask;
+    }
+}
+
+/// A field of up to 64 bits.
+#[must_use]
+pub fn field(data: &[u8], at: usize, width: usize) -> u64 {
+    (at..at + width).fold(0, |v, i| v << 1 | u64::from(bit(data, i)))
+}
+
+/// Writes a field of up to 64 bits.
+pub fn put_field(data: &mut [u8], at: usize, width: usize, value: u64) {
+    for i in 0..width {
+        put_bit(data, at + i, value >> (width - 1 - i) & 1 != 0);
+    }
+}

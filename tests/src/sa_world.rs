@@ -1,0 +1,325 @@
+//! What the tables of subnet administration should hold: read from the devices of the simulated world, MAD by MAD and cable by
+//! cable, and put together by the offsets of the specification.
+
+use std::collections::BTreeSet;
+
+use ferrosm_sim::spec::PortAt;
+
+use crate::sa_wire::{put_field, read_device};
+use crate::simulated::Lab;
+
+/// A record that should be there.
+#[derive(Debug, Clone)]
+pub struct Should {
+    /// The end ports that it is about: who shares no partition with one of them does not see it.
+    pub about: Vec<PortAt>,
+    /// The record.
+    pub record: Vec<u8>,
+}
+
+/// Bits of a record that depend on the way by which the device was asked: first bit and width.
+pub type Free = (usize, usize);
+
+/// The end ports that have a LID.
+#[must_use]
+pub fn end_ports(lab: &Lab) -> Vec<PortAt> {
+    let fabric = lab.world.fabric();
+    fabric
+        .end_ports()
+        .filter(|at| fabric.lid(*at).0.0 != 0)
+        .collect()
+}
+
+/// The base LID of the end port that a port belongs to.
+#[must_use]
+pub fn lid(lab: &Lab, at: PortAt) -> u16 {
+    lab.world.fabric().lid(at).0.0
+}
+
+/// Whether two end ports have keys of one partition, one of them as a full member.
+#[must_use]
+pub fn share(lab: &Lab, a: PortAt, b: PortAt) -> bool {
+    let fabric = lab.world.fabric();
+    let (x, y) = (fabric.pkeys(a), fabric.pkeys(b));
+    a == b
+        || x.iter().any(|k| {
+            let same = |l: &&ferrosm_mad::ids::PKey| k.0 & 0x7FFF == l.0 & 0x7FFF;
+            k.0 & 0x7FFF != 0 && y.iter().filter(same).any(|l| (k.0 | l.0) & 0x8000 != 0)
+        })
+}
+
+/// Whether a port has a key of a partition.
+#[must_use]
+pub fn is_member(lab: &Lab, at: PortAt, pkey: u16) -> bool {
+    let keys = lab.world.fabric().pkeys(at);
+    pkey & 0x7FFF != 0 && keys.iter().any(|k| k.0 & 0x7FFF == pkey & 0x7FFF)
+}
+
+/// The records of a table that a client should see, sorted.
+#[must_use]
+pub fn seen_by(lab: &Lab, client: PortAt, all: &[Should]) -> Vec<Vec<u8>> {
+    let sees = |s: &&Should| {
+        let ends: Vec<PortAt> = s.about.iter().copied().chain([client]).collect();
+        ends.iter().all(|a| ends.iter().all(|b| share(lab, *a, *b)))
+    };
+    let mut seen: Vec<Vec<u8>> = all.iter().filter(sees).map(|s| s.record.clone()).collect();
+    seen.sort();
+    seen
+}
+
+fn record(len: usize, fields: &[(usize, usize, u64)], at: usize, inner: &[u8]) -> Vec<u8> {
+    let mut record = vec![0; len];
+    record[at..at + inner.len()].copy_from_slice(inner);
+    for (bit, width, value) in fields {
+        put_field(&mut record, *bit, *width, *value);
+    }
+    record
+}
+
+fn read(lab: &mut Lab, at: PortAt, attr: u16, modifier: u32) -> [u8; 64] {
+    let lid = lid(lab, at);
+    read_device(lab, lid, attr, modifier)
+        .unwrap_or_else(|| panic!("{} {at:?}: attribute {attr:#x}", lab.repeat()))
+}
+
+/// NodeRecords. By which port a switch was reached is its LocalPortNum.
+pub fn nodes(lab: &mut Lab) -> Vec<Should> {
+    let mut all = Vec::new();
+    for at in end_ports(lab) {
+        let info = read(lab, at, 0x11, 0);
+        let description = read(lab, at, 0x10, 0);
+        let mut inner = info[..40].to_vec();
+        inner.extend(description);
+        let base = u64::from(lid(lab, at));
+        all.push(Should {
+            about: vec![at],
+            record: record(112, &[(0, 16, base)], 4, &inner),
+        });
+    }
+    all
+}
+
+/// The ports that have records of their own, with the end port by whose LID they go.
+fn ports(lab: &Lab) -> Vec<(PortAt, u8)> {
+    let fabric = lab.world.fabric();
+    end_ports(lab)
+        .into_iter()
+        .flat_map(|at| {
+            let ports = if at.port == 0 {
+                0..=fabric.num_ports(at.node)
+            } else {
+                at.port..=at.port
+            };
+            ports.map(move |p| (at, p))
+        })
+        .collect()
+}
+
+/// PortInfoRecords as who knows extended speeds sees them.
+pub fn port_infos(lab: &mut Lab) -> Vec<Should> {
+    let mut all = Vec::new();
+    for (at, port) in ports(lab) {
+        let info = read(lab, at, 0x15, 1 << 31 | u32::from(port));
+        let fields = [(0, 16, u64::from(lid(lab, at))), (16, 8, u64::from(port))];
+        all.push(Should {
+            about: vec![at],
+            record: record(72, &fields, 4, &info),
+        });
+    }
+    all
+}
+
+fn switches(lab: &Lab) -> Vec<PortAt> {
+    let ends = end_ports(lab).into_iter();
+    ends.filter(|at| at.port == 0).collect()
+}
+
+/// SwitchInfoRecords.
+pub fn switch_infos(lab: &mut Lab) -> Vec<Should> {
+    let mut all = Vec::new();
+    for at in switches(lab) {
+        let info = read(lab, at, 0x12, 0);
+        let base = u64::from(lid(lab, at));
+        all.push(Should {
+            about: vec![at],
+            record: record(24, &[(0, 16, base)], 4, &info[..20]),
+        });
+    }
+    all
+}
+
+/// LinearForwardingTableRecords: blocks up to LinearFDBTop.
+pub fn lfts(lab: &mut Lab) -> Vec<Should> {
+    let mut all = Vec::new();
+    for at in switches(lab) {
+        let info = read(lab, at, 0x12, 0);
+        let top = u16::from_be_bytes([info[6], info[7]]);
+        for block in 0..=top / 64 {
+            let table = read(lab, at, 0x19, u32::from(block));
+            let fields = [(0, 16, u64::from(lid(lab, at))), (16, 16, u64::from(block))];
+            all.push(Should {
+                about: vec![at],
+                record: record(72, &fields, 8, &table),
+            });
+        }
+    }
+    all
+}
+
+/// MulticastForwardingTableRecords: blocks up to the last that has an entry.
+pub fn mfts(lab: &mut Lab) -> Vec<Should> {
+    /// More MLIDs than tests use.
+    const BLOCKS: u32 = 4;
+    let mut all = Vec::new();
+    for at in switches(lab) {
+        let positions = u32::from(lab.world.fabric().num_ports(at.node)) / 16 + 1;
+        let mut of_it = Vec::new();
+        let mut last = None;
+        for block in 0..BLOCKS {
+            for position in 0..positions {
+                let table = read(lab, at, 0x1B, position << 28 | block);
+                if table != [0; 64] {
+                    last = Some(block);
+                }
+                of_it.push((block, position, table));
+            }
+        }
+        let base = u64::from(lid(lab, at));
+        for (block, position, table) in of_it {
+            if last.is_some_and(|last| block <= last) {
+                let fields = [
+                    (0, 16, base),
+                    (16, 4, u64::from(position)),
+                    (23, 9, u64::from(block)),
+                ];
+                all.push(Should {
+                    about: vec![at],
+                    record: record(72, &fields, 8, &table),
+                });
+            }
+        }
+    }
+    all
+}
+
+/// LinkRecords: every cable in both directions.
+#[must_use]
+pub fn links(lab: &Lab) -> Vec<Should> {
+    let fabric = lab.world.fabric();
+    let mut all = Vec::new();
+    for node in 0..fabric.num_nodes() {
+        for from in fabric.external_ports(node) {
+            let Some(to) = fabric.peer(from) else {
+                continue;
+            };
+            let end = |at: PortAt| {
+                let port = if fabric.is_switch(at.node) {
+                    0
+                } else {
+                    at.port
+                };
+                PortAt { port, ..at }
+            };
+            let (a, b) = (end(from), end(to));
+            let fields = [
+                (0, 16, u64::from(lid(lab, a))),
+                (16, 8, u64::from(from.port)),
+                (24, 8, u64::from(to.port)),
+                (32, 16, u64::from(lid(lab, b))),
+            ];
+            all.push(Should {
+                about: vec![a, b],
+                record: record(8, &fields, 0, &[]),
+            });
+        }
+    }
+    all
+}
+
+/// GuidInfoRecords: all blocks of end ports, as many as GUIDCap says.
+pub fn guids(lab: &mut Lab) -> Vec<Should> {
+    let mut all = Vec::new();
+    for at in end_ports(lab) {
+        let info = read(lab, at, 0x15, u32::from(at.port));
+        for block in 0..info[50].div_ceil(8) {
+            let guids = read(lab, at, 0x14, u32::from(block));
+            let fields = [(0, 16, u64::from(lid(lab, at))), (16, 8, u64::from(block))];
+            all.push(Should {
+                about: vec![at],
+                record: record(72, &fields, 8, &guids),
+            });
+        }
+    }
+    all
+}
+
+/// SMInfoRecord of the only subnet manager, without its ActCount.
+#[must_use]
+pub fn managers(lab: &Lab, priority: u8) -> Vec<Should> {
+    const MASTER: u64 = 3;
+    let guid = lab.world.fabric().port_guid(lab.at).0;
+    let fields = [
+        (0, 16, u64::from(lid(lab, lab.at))),
+        (32, 64, guid),
+        (192, 4, u64::from(priority)),
+        (196, 4, MASTER),
+    ];
+    vec![Should {
+        about: vec![lab.at],
+        record: record(32, &fields, 0, &[]),
+    }]
+}
+
+/// What the device has in place of the table in a record of kinds 0x13, 0x33 and 0x36, whose records are only of what the
+/// subnet manager knows.
+pub fn table_there(lab: &mut Lab, attr: u16, found: &[u8]) -> Option<Vec<u8>> {
+    let number = |at: usize| u32::from(found[at]);
+    let base = u16::from_be_bytes([found[0], found[1]]);
+    let is_switch = end_ports(lab)
+        .iter()
+        .any(|at| at.port == 0 && lid(lab, *at) == base);
+    let (smp, modifier) = match attr {
+        0x13 if is_switch => (0x17, number(2) << 8 | number(3)),
+        0x13 => (0x17, 0),
+        0x33 if is_switch => (0x16, number(4) << 16 | number(2) << 8 | number(3)),
+        0x33 => (0x16, number(2) << 8 | number(3)),
+        0x36 if is_switch => (0x18, number(3) << 16 | number(2)),
+        0x36 => (0x18, number(3) << 16),
+        _ => return None,
+    };
+    let table = read_device(lab, base, smp, modifier)?;
+    Some(if attr == 0x13 {
+        table[..8].to_vec()
+    } else {
+        table.to_vec()
+    })
+}
+
+/// The pairs of ports of switches that packets can cross: LID, input, output.
+#[must_use]
+pub fn crossings(lab: &Lab) -> BTreeSet<(u16, u8, u8)> {
+    let fabric = lab.world.fabric();
+    switches(lab)
+        .into_iter()
+        .flat_map(|at| {
+            let live: Vec<u8> = fabric
+                .external_ports(at.node)
+                .filter(|p| fabric.link_up(*p))
+                .map(|p| p.port)
+                .collect();
+            let base = lid(lab, at);
+            let outputs = live.clone();
+            outputs.into_iter().flat_map(move |output| {
+                let inputs = live.clone().into_iter().filter(move |i| *i != output);
+                inputs.map(move |input| (base, input, output))
+            })
+        })
+        .collect()
+}
+
+/// Sets bits that are free to 0.
+pub fn blank(record: &mut [u8], free: &[Free]) {
+    for (at, width) in free {
+        put_field(record, *at, *width, 0);
+    }
+}

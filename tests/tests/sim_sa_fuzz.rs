@@ -1,0 +1,411 @@
+//! Requests of any bytes: no panic, no growth, an answer or a drop for a reason that is written down here.
+//!
+//! Each seed is a fabric's administrator that gets random bytes, valid requests with something wrong in them, and registrations
+//! by random ports, some of them not who they say. `FERROSM_SA_FUZZ` is the number of seeds (default 12), `FERROSM_SA_FUZZ_FROM`
+//! the first; seeds that once failed are in tests/seeds/sa-fuzz.txt and always run.
+
+use ferrosm_core::SmConfig;
+use ferrosm_core::sa::answer_bytes;
+use ferrosm_mad::ids::{Gid, Lid, Qpn};
+use ferrosm_mad::transport::gmp::{Grh, Peer};
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::sa_wire::{Ask, LATE, Told, ask, deliver, method, put_field, status};
+use ferrosm_tests::sa_world as world;
+use ferrosm_tests::simulated::{Dice, Lab};
+
+/// Requests of each kind for one seed.
+const REQUESTS: u64 = 1500;
+const SM_KEY: u64 = 1;
+
+fn seeds() -> Vec<u64> {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).map_or(default, |text| {
+            text.parse()
+                .unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number"))
+        })
+    };
+    let first = number("FERROSM_SA_FUZZ_FROM", 0);
+    let failed = include_str!("../seeds/sa-fuzz.txt").lines();
+    let failed = failed.filter_map(|l| l.split('#').next()?.trim().parse().ok());
+    failed
+        .chain(first..first + number("FERROSM_SA_FUZZ", 12))
+        .collect()
+}
+
+fn up(spec: &str) -> Lab {
+    let mut lab = Lab::with(spec, 2, SmConfig::default());
+    lab.next_sweep(60);
+    // From now on they are known, and answered at once.
+    for attr in LATE {
+        let from = world::lid(&lab, lab.at);
+        ask(&mut lab, &Ask::new(from, method::GET_TABLE, attr));
+    }
+    lab
+}
+
+/// Whether a message gets no answer, by the rules alone (7.1; IBA 13.4.6.1): it is too short for its class, of another class, an
+/// answer, the end of a conversation, or has a wrong SM_Key.
+fn is_dropped(bytes: &[u8]) -> bool {
+    const TRAP_REPRESS: u8 = 0x07;
+    if bytes.len() < 256 || bytes[..2] != [1, 3] {
+        return true;
+    }
+    let how = bytes[3];
+    let key = bytes[36..44].iter().fold(0, |v, b| v << 8 | u64::from(*b));
+    how & method::RESPONSE != 0 || how == TRAP_REPRESS || key != 0 && key != SM_KEY
+}
+
+fn tid(bytes: &[u8]) -> u64 {
+    bytes[8..16].iter().fold(0, |v, b| v << 8 | u64::from(*b))
+}
+
+/// What clients have registered, in numbers.
+fn registered(lab: &Lab) -> (usize, usize, usize, usize) {
+    let registry = lab.manager().core().registry();
+    let members = registry.groups().iter().map(|(_, g)| g.members.len());
+    (
+        registry.groups().iter().count(),
+        members.sum(),
+        registry.services().len(),
+        registry.subscriptions().len(),
+    )
+}
+
+/// Sends a message and checks what comes back; says whether it was answered.
+fn send(lab: &mut Lab, from: Peer, bytes: Vec<u8>) -> Option<Told> {
+    let dropped = is_dropped(&bytes);
+    let sent = bytes.clone();
+    let view = lab.manager().core().view().cloned();
+    let by_view = view.and_then(|view| answer_bytes(&view, from, &bytes));
+    let replies = deliver(lab, from, bytes);
+    assert_eq!(replies.len(), usize::from(!dropped), "{sent:02x?}");
+    let (to, reply) = replies.into_iter().next()?;
+    assert_eq!(to, from);
+    if let Some(by_view) = by_view {
+        assert_eq!(by_view, reply, "the view's answer is the answer");
+    }
+    let told = Told::parse(&reply, tid(&sent));
+    assert!(
+        reply.len() < 1 << 20,
+        "{} bytes for {sent:02x?}",
+        reply.len()
+    );
+    Some(told)
+}
+
+fn peer(lab: &Lab, dice: &mut Dice) -> Peer {
+    let ends = world::end_ports(lab);
+    let lid = match dice.below(8) {
+        0 => u16::try_from(dice.below(0x1_0000)).unwrap_or(0),
+        _ => world::lid(lab, ends[dice.index(ends.len())]),
+    };
+    let grh = dice.one_in(8).then(|| Grh {
+        gid: Gid(u128::from(dice.next()).to_be_bytes()),
+        ..Grh::default()
+    });
+    Peer {
+        lid: Lid(lid),
+        qpn: Qpn(1),
+        grh,
+        ..Peer::default()
+    }
+}
+
+fn noise(dice: &mut Dice, len: u64) -> Vec<u8> {
+    (0..len).map(|_| dice.next().to_le_bytes()[0]).collect()
+}
+
+/// Bytes, most of them with a header that gets them further.
+fn any_bytes(dice: &mut Dice) -> Vec<u8> {
+    let len = if dice.one_in(3) { dice.below(600) } else { 256 };
+    let mut bytes = noise(dice, len);
+    if !dice.one_in(8) {
+        for (at, value) in [(0, 1), (1, 3), (2, 2)] {
+            if let Some(b) = bytes.get_mut(at) {
+                *b = value;
+            }
+        }
+        if let Some(key) = bytes.get_mut(36..44).filter(|_| !dice.one_in(8)) {
+            key.fill(0);
+        }
+    }
+    bytes
+}
+
+const ATTRIBUTES: [u16; 20] = [
+    0x01, 0x03, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x20, 0x30, 0x31, 0x33, 0x35, 0x36,
+    0x38, 0x39, 0x3A, 0xF3,
+];
+const METHODS: [u8; 6] = [
+    method::GET,
+    method::SET,
+    method::GET_TABLE,
+    method::GET_TRACE_TABLE,
+    method::GET_MULTI,
+    method::DELETE,
+];
+
+/// A request that makes sense but for its record.
+fn request(dice: &mut Dice) -> Ask {
+    let small = |v: u64| u8::try_from(v).unwrap_or(0);
+    let mut data = noise(dice, 200);
+    if dice.one_in(2) {
+        for byte in &mut data {
+            *byte = small(u64::from(*byte) & 3);
+        }
+    }
+    // GIDs of the subnet and of groups.
+    for at in [0usize, 8, 16, 24, 40] {
+        if dice.one_in(3) {
+            let prefix = if dice.one_in(2) { 0xFE80 } else { 0xFF12 };
+            put_field(&mut data, 8 * at, 64, prefix << 48);
+        }
+    }
+    Ask {
+        modifier: if dice.one_in(4) { 1 << 31 } else { 0 },
+        sm_key: if dice.one_in(4) { SM_KEY } else { 0 },
+        mask: match dice.below(4) {
+            0 => dice.next(),
+            1 => u64::MAX,
+            2 => dice.next() & dice.next() & dice.next(),
+            _ => 1 << dice.below(64),
+        },
+        data,
+        ..Ask::new(
+            0,
+            METHODS[dice.index(METHODS.len())],
+            ATTRIBUTES[dice.index(ATTRIBUTES.len())],
+        )
+    }
+}
+
+/// A valid request with something wrong: bits, length, RMPP header, AttributeOffset.
+fn mutated(dice: &mut Dice) -> Vec<u8> {
+    let number = dice.next();
+    let mut bytes = request(dice).to_bytes(number);
+    for _ in 0..dice.upto(4) {
+        match dice.below(5) {
+            0 => {
+                let at = dice.index(bytes.len());
+                bytes[at] ^= 1 << dice.below(8);
+            }
+            1 => {
+                let len = dice.index(700);
+                bytes.resize(len.max(1), 0xA5);
+            }
+            2 => {
+                for at in 24..36.min(bytes.len()) {
+                    bytes[at] = dice.next().to_le_bytes()[0];
+                }
+            }
+            3 => {
+                for at in 44..46.min(bytes.len()) {
+                    bytes[at] = dice.next().to_le_bytes()[0];
+                }
+            }
+            _ => {
+                for at in 48..56.min(bytes.len()) {
+                    bytes[at] = 0xFF;
+                }
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn bytes_and_broken_requests() {
+    for seed in seeds() {
+        println!("seed {seed}");
+        let mut dice = Dice::new(seed);
+        let mut lab = up("ring:4,2");
+        let mut answered = 0u64;
+        for n in 0..2 * REQUESTS {
+            let bytes = if n % 2 == 0 {
+                any_bytes(&mut dice)
+            } else {
+                mutated(&mut dice)
+            };
+            let from = peer(&lab, &mut dice);
+            answered += u64::from(send(&mut lab, from, bytes).is_some());
+        }
+        assert!(answered > REQUESTS / 2, "seed {seed}: {answered} answers");
+    }
+}
+
+fn port_gid(lab: &Lab, at: PortAt) -> [u8; 16] {
+    let guid = lab.world.fabric().port_guid(at).0;
+    (0xFE80 << 112 | u128::from(guid)).to_be_bytes()
+}
+
+/// A registration or its end, by small numbers, so that some meet again.
+fn registration(lab: &Lab, about: PortAt, dice: &mut Dice) -> Ask {
+    let gid = port_gid(lab, about);
+    let n = dice.below(6);
+    let (attr, mask, data) = match dice.below(3) {
+        0 => {
+            let mut data = vec![0; 56];
+            data[..2].copy_from_slice(&[0xFF, 0x12]);
+            data[15] = n.to_le_bytes()[0];
+            data[16..32].copy_from_slice(&gid);
+            for (at, width, value) in [
+                (256, 32, 0x0B1B),
+                (320, 16, 0xFFFF),
+                (304, 8, 2 << 6 | 4),
+                (336, 8, 2 << 6 | 3),
+                (388, 4, 1 << dice.below(4)),
+            ] {
+                put_field(&mut data, at, width, value);
+            }
+            if dice.one_in(10) {
+                // A name is to be invented.
+                data[..16].fill(0);
+            }
+            (0x38, 0x1_33F7, data)
+        }
+        1 => {
+            let mut data = vec![0; 176];
+            put_field(&mut data, 0, 64, n);
+            data[8..24].copy_from_slice(&gid);
+            put_field(&mut data, 224, 32, 100);
+            (0x31, 0b1_0011, data)
+        }
+        _ => {
+            let mut data = vec![0; 40];
+            let subscribe = u64::from(!dice.one_in(3));
+            for (at, width, value) in [
+                (128, 16, 0xFFFF),
+                (176, 8, 1),
+                (184, 8, subscribe),
+                (192, 16, 0xFFFF),
+                (208, 16, 64 + n),
+                (264, 24, 4),
+            ] {
+                put_field(&mut data, at, width, value);
+            }
+            (0x03, 0, data)
+        }
+    };
+    let how = if attr != 0x03 && dice.one_in(3) {
+        method::DELETE
+    } else {
+        method::SET
+    };
+    Ask {
+        mask,
+        data,
+        ..Ask::new(0, how, attr)
+    }
+}
+
+/// A sender who is not who it says: a LID of nobody, or another's GID beside its own LID.
+fn impostor(lab: &Lab, about: PortAt, dice: &mut Dice) -> Peer {
+    let ends = world::end_ports(lab);
+    let others: Vec<PortAt> = ends.into_iter().filter(|e| *e != about).collect();
+    let other = others[dice.index(others.len())];
+    if dice.one_in(2) {
+        let lid = [0, 0x3000, 0xBFFF, 0xC001, 0xFFFF][dice.index(5)];
+        return Peer {
+            lid: Lid(lid),
+            qpn: Qpn(1),
+            ..Peer::default()
+        };
+    }
+    Peer {
+        lid: Lid(world::lid(lab, other)),
+        qpn: Qpn(1),
+        grh: Some(Grh {
+            gid: Gid(port_gid(lab, about)),
+            ..Grh::default()
+        }),
+        ..Peer::default()
+    }
+}
+
+#[test]
+fn registrations_by_anybody() {
+    for seed in seeds() {
+        println!("seed {seed}");
+        let mut dice = Dice::new(seed ^ 0x5A);
+        let mut lab = up("ring:4,2");
+        let ends = world::end_ports(&lab);
+        let mut done = 0u64;
+        for _ in 0..REQUESTS {
+            let about = ends[dice.index(ends.len())];
+            let request = registration(&lab, about, &mut dice);
+            let spoofed = dice.one_in(4);
+            let from = if spoofed {
+                impostor(&lab, about, &mut dice)
+            } else {
+                Peer {
+                    lid: Lid(world::lid(&lab, about)),
+                    qpn: Qpn(1),
+                    ..Peer::default()
+                }
+            };
+            let before = registered(&lab);
+            let number = dice.next();
+            let told = send(&mut lab, from, request.to_bytes(number));
+            let told = told.unwrap_or_else(|| panic!("seed {seed}: silence"));
+            if spoofed {
+                assert_eq!(
+                    told.status,
+                    status::REQ_INVALID,
+                    "seed {seed} {from:?} {request:?}"
+                );
+                assert_eq!(registered(&lab), before, "seed {seed} {from:?} {request:?}");
+            }
+            done += u64::from(told.status == status::OK);
+        }
+        assert!(done > REQUESTS / 5, "seed {seed}: {done} registrations");
+        let (groups, members, services, subscriptions) = registered(&lab);
+        let ports = ends.len();
+        // Six names, the groups of the partition, and those that were invented.
+        assert!(
+            groups < 8 + usize::try_from(REQUESTS / 30).unwrap_or(0),
+            "{groups}"
+        );
+        assert!(members <= groups * ports && services <= 6 * ports && subscriptions <= 6 * ports);
+    }
+}
+
+/// One port takes so much and no more, and others still get theirs.
+#[test]
+fn one_port_does_not_take_it_all() {
+    let mut lab = up("ring:4,2");
+    let ends = world::end_ports(&lab);
+    let (greedy, modest) = (ends[0], ends[1]);
+    let mut offer = |at: PortAt, n: u64| {
+        let mut data = vec![0; 176];
+        put_field(&mut data, 0, 64, n);
+        data[8..24].copy_from_slice(&port_gid(&lab, at));
+        let request = Ask {
+            mask: 0b11,
+            data,
+            ..Ask::new(world::lid(&lab, at), method::SET, 0x31)
+        };
+        ask(&mut lab, &request).status
+    };
+    let taken = (0..9000)
+        .filter(|n| offer(greedy, *n) == status::OK)
+        .count();
+    assert_eq!(taken, 8192);
+    assert_eq!(offer(greedy, 9001), status::NO_RESOURCES);
+    assert_eq!(offer(greedy, 7), status::OK, "what it has it may change");
+    assert_eq!(offer(modest, 9001), status::OK);
+    let mut subscribe = |at: PortAt, n: u64| {
+        let mut data = vec![0; 40];
+        put_field(&mut data, 128, 16, 1 + n);
+        put_field(&mut data, 176, 16, 0x0101);
+        let request = Ask {
+            data,
+            ..Ask::new(world::lid(&lab, at), method::SET, 0x03)
+        };
+        ask(&mut lab, &request).status
+    };
+    let taken = (0..1100)
+        .filter(|n| subscribe(greedy, *n) == status::OK)
+        .count();
+    assert_eq!(taken, 1024);
+    assert_eq!(subscribe(modest, 1), status::OK);
+}

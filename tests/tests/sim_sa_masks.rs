@@ -1,0 +1,572 @@
+//! Every component of every record, alone and together with others, against sets that are computed without the code under test.
+//!
+//! For each fabric the whole tables are compared with what the devices say ([`ferrosm_tests::sa_world`]); then each query is
+//! compared with the table filtered bit by bit ([`ferrosm_tests::sa_layout`]). Fields that a query does not select hold noise.
+//!
+//! Each fabric gets `FERROSM_SA_MASKS` random masks (default 2,000), drawn from seed `FERROSM_SA_SEED` (default 1): a night's
+//! run is `FERROSM_SA_MASKS=500000 cargo test --release -p ferrosm-tests --test sim_sa_masks`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ferrosm_core::SmConfig;
+use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
+use ferrosm_mad::ids::Lmc;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::sa_layout::{self as layout, Component, Layout};
+use ferrosm_tests::sa_wire::{Ask, Told, ask, bit, field, method, put_field, status};
+use ferrosm_tests::sa_world::{self as world, Should};
+use ferrosm_tests::simulated::{Dice, Lab};
+
+const SM_KEY: u64 = 1;
+
+fn from_env(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number"))
+    })
+}
+
+/// A fabric that is up, its clients with what they have registered.
+struct Scene {
+    lab: Lab,
+    dice: Dice,
+    /// Asks: a host.
+    client: PortAt,
+}
+
+impl Scene {
+    fn new(spec: &str, cfg: SmConfig) -> Self {
+        let mut lab = Lab::with(spec, 5, cfg);
+        lab.next_sweep(120);
+        let seed = from_env("FERROSM_SA_SEED", 1);
+        let mut scene = Self {
+            client: lab.at,
+            lab,
+            dice: Dice::new(seed),
+        };
+        scene.register();
+        // Tables of multicast are written and published.
+        scene.lab.world.run_for(core::time::Duration::from_secs(5));
+        println!("{} masks from seed {seed}", scene.lab.repeat());
+        scene
+    }
+
+    fn hosts(&self) -> Vec<PortAt> {
+        let ends = world::end_ports(&self.lab).into_iter();
+        ends.filter(|at| at.port != 0).collect()
+    }
+
+    fn switches(&self) -> Vec<u16> {
+        let ends = world::end_ports(&self.lab).into_iter();
+        let switches = ends.filter(|at| at.port == 0);
+        switches.map(|at| world::lid(&self.lab, at)).collect()
+    }
+
+    fn ask(&mut self, layout: &Layout, how: u8, key: u64, mask: u64, data: &[u8]) -> Told {
+        let request = Ask {
+            sm_key: key,
+            mask,
+            data: data.to_vec(),
+            ..Ask::new(world::lid(&self.lab, self.client), how, layout.attr)
+        };
+        ask(&mut self.lab, &request)
+    }
+
+    /// The records of a table query.
+    fn table(&mut self, layout: &Layout, key: u64, mask: u64, data: &[u8]) -> Vec<Vec<u8>> {
+        let told = self.ask(layout, method::GET_TABLE, key, mask, data);
+        assert_eq!(
+            (told.status, told.method),
+            (status::OK, 0x92),
+            "{}",
+            layout.name
+        );
+        assert_eq!(told.attr, layout.attr);
+        if let Some(first) = told.records.first() {
+            assert_eq!(first.len(), layout.stride, "{}", layout.name);
+        }
+        let mut records = told.records;
+        records.sort();
+        records
+    }
+
+    fn noise(&mut self, layout: &Layout) -> Vec<u8> {
+        let mut data: Vec<u8> = (0..200)
+            .map(|_| self.dice.next().to_le_bytes()[0])
+            .collect();
+        if layout.attr == 0x12 {
+            // Not a criterion, but what is asked for here says how speeds are shown.
+            data[3] = 0;
+        }
+        if layout.attr == 0x38 {
+            // ProxyJoin is taken at a second place too, where some clients put it.
+            data[49] &= 0x80;
+        }
+        data
+    }
+
+    /// Groups, services and subscriptions of some hosts.
+    fn register(&mut self) {
+        let hosts = self.hosts();
+        let members = hosts
+            .iter()
+            .copied()
+            .filter(|h| world::is_member(&self.lab, *h, 0xFFFF));
+        let members: Vec<PortAt> = members.collect();
+        for n in 0..6u64 {
+            for _ in 0..3 {
+                let at = members[self.dice.index(members.len())];
+                self.join(at, n);
+            }
+        }
+        for n in 0..12u64 {
+            let at = hosts[self.dice.index(hosts.len())];
+            self.offer(at, n);
+            self.subscribe(at, n);
+        }
+    }
+
+    fn gid(&self, at: PortAt) -> [u8; 16] {
+        let mut gid = [0; 16];
+        gid[..2].copy_from_slice(&[0xFE, 0x80]);
+        gid[8..].copy_from_slice(&self.lab.world.fabric().port_guid(at).0.to_be_bytes());
+        gid
+    }
+
+    fn set(&mut self, at: PortAt, attr: u16, mask: u64, data: Vec<u8>) {
+        let request = Ask {
+            mask,
+            data,
+            ..Ask::new(world::lid(&self.lab, at), method::SET, attr)
+        };
+        let told = ask(&mut self.lab, &request);
+        assert_eq!(told.status, status::OK, "{} {request:?}", self.lab.repeat());
+    }
+
+    fn join(&mut self, at: PortAt, n: u64) {
+        const MASK: u64 = 0b11_0011_1111_0111 | 1 << 12 | 1 << 13 | 1 << 16;
+        let view = self.lab.manager().core().view().and_then(|v| v.groups_sl());
+        let sl = view.map_or(0, |sl| sl.0);
+        let mut data = vec![0; 56];
+        data[0] = 0xFF;
+        data[1] = if n.is_multiple_of(2) { 0x12 } else { 0x15 };
+        data[15] = u8::try_from(n).unwrap_or(0);
+        data[16..32].copy_from_slice(&self.gid(at));
+        for (at, width, value) in [
+            (256, 32, 0x0B1B + n / 2),
+            (304, 8, 2 << 6 | 4),
+            (312, 8, n % 3),
+            (320, 16, 0xFFFF),
+            (336, 8, 2 << 6 | 3),
+            (352, 4, u64::from(sl)),
+            (356, 20, n * 77),
+            (388, 4, 1),
+        ] {
+            put_field(&mut data, at, width, value);
+        }
+        // Neither MLID nor life time.
+        let mask = MASK & !(1 << 3) & !(0b11 << 10);
+        self.set(at, 0x38, mask, data);
+    }
+
+    fn offer(&mut self, at: PortAt, n: u64) {
+        let mut data = vec![0; 176];
+        put_field(&mut data, 0, 64, 0x1000 + n / 3);
+        data[8..24].copy_from_slice(&self.gid(at));
+        put_field(&mut data, 192, 16, 0xFFFF);
+        put_field(&mut data, 224, 32, 1000 + n % 4);
+        put_field(&mut data, 256, 64, n % 5);
+        data[48..53].copy_from_slice(b"name0");
+        data[52] += u8::try_from(n % 3).unwrap_or(0);
+        for byte in &mut data[112..] {
+            *byte = self.dice.next().to_le_bytes()[0] & 3;
+        }
+        self.set(at, 0x31, 0b111_0011, data);
+    }
+
+    fn subscribe(&mut self, at: PortAt, n: u64) {
+        let mut data = vec![0; 40];
+        for (at, width, value) in [
+            (128, 16, if n.is_multiple_of(3) { 0xFFFF } else { n }),
+            (144, 16, n / 2),
+            (176, 8, 1),
+            (184, 8, 1),
+            (192, 16, n % 3),
+            (208, 16, 64 + n % 4),
+            (224, 24, 1 + n % 2),
+            (251, 5, n % 7),
+            (264, 24, 4),
+        ] {
+            put_field(&mut data, at, width, value);
+        }
+        self.set(at, 0x03, 0, data);
+    }
+}
+
+/// The sets that a query can have: all, one, none; and what a Get makes of it.
+fn check_query(
+    scene: &mut Scene,
+    kind: &Layout,
+    key: u64,
+    all: &[Vec<u8>],
+    mask: u64,
+    data: &[u8],
+) {
+    let switches = scene.switches();
+    let matches = |r: &&Vec<u8>| kind.matches(mask & !meaningless(kind, r, &switches), data, r);
+    let expected: Vec<&Vec<u8>> = all.iter().filter(matches).collect();
+    let found = scene.table(kind, key, mask, data);
+    let told = scene.ask(kind, method::GET, key, mask, data);
+    let why = || {
+        format!(
+            "{} {} mask {mask:#x} asked {:02x?}",
+            scene.lab.repeat(),
+            kind.name,
+            &data[..kind.stride.min(data.len())]
+        )
+    };
+    assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{}", why());
+    match expected.as_slice() {
+        [] => assert_eq!(told.status, status::NO_RECORDS, "{}", why()),
+        [one] => {
+            assert_eq!(told.status, status::OK, "{}", why());
+            assert_eq!(told.records, [(*one).clone()], "{}", why());
+        }
+        _ => assert_eq!(told.status, status::TOO_MANY_RECORDS, "{}", why()),
+    }
+}
+
+/// Components that mean nothing for a record: the ports in records of lanes where the LID names the port of a CA or router (IBA
+/// 15.2.5.6, 15.2.5.7).
+fn meaningless(kind: &Layout, record: &[u8], switches: &[u16]) -> u64 {
+    if switches.contains(&u16::from_be_bytes([record[0], record[1]])) {
+        return 0;
+    }
+    match kind.attr {
+        0x13 => 0b110,
+        0x36 => 0b010,
+        _ => 0,
+    }
+}
+
+/// A value of a component that occurs nowhere, if there is any.
+fn absent(dice: &mut Dice, component: &Component, all: &[Vec<u8>]) -> Option<Vec<u8>> {
+    (0..16).find_map(|_| {
+        let noise: Vec<u8> = (0..200).map(|_| dice.next().to_le_bytes()[0]).collect();
+        let taken = all.iter().any(|r| component.same(r, &noise));
+        (!taken).then_some(noise)
+    })
+}
+
+/// Each component alone, with values that occur and values that do not.
+fn single_components(scene: &mut Scene, kind: &Layout, key: u64, all: &[Vec<u8>]) {
+    const VALUES: usize = 6;
+    for component in &kind.components {
+        let mut values: Vec<&Vec<u8>> = Vec::new();
+        for record in all {
+            if !values.iter().any(|v| component.same(v, record)) {
+                values.push(record);
+            }
+        }
+        let skip = scene.dice.index(values.len().saturating_sub(VALUES) + 1);
+        let mut donors: Vec<Vec<u8>> = values
+            .into_iter()
+            .skip(skip)
+            .take(VALUES)
+            .cloned()
+            .collect();
+        donors.extend(absent(&mut scene.dice, component, all));
+        for donor in donors {
+            let mut data = scene.noise(kind);
+            component.copy(&donor, &mut data);
+            check_query(scene, kind, key, all, 1 << component.number, &data);
+        }
+    }
+    for number in kind.no_criterion.iter().copied().chain([62]) {
+        let data = scene.noise(kind);
+        check_query(scene, kind, key, all, 1 << number, &data);
+    }
+}
+
+/// Random masks: most values from one record, so that something is found.
+fn random_masks(scene: &mut Scene, kind: &Layout, key: u64, all: &[Vec<u8>], how_many: u64) {
+    for _ in 0..how_many {
+        let mut data = scene.noise(kind);
+        let mut mask = 0;
+        let donor = scene.dice.index(all.len());
+        for _ in 0..1 + scene.dice.upto(7) {
+            let component = kind.components[scene.dice.index(kind.components.len())];
+            let other = if scene.dice.one_in(8) {
+                scene.dice.index(all.len())
+            } else {
+                donor
+            };
+            if let Some(record) = all.get(other).filter(|_| !scene.dice.one_in(20)) {
+                component.copy(record, &mut data);
+            }
+            mask |= 1 << component.number;
+        }
+        if scene.dice.one_in(4) && !kind.no_criterion.is_empty() {
+            mask |= 1 << kind.no_criterion[scene.dice.index(kind.no_criterion.len())];
+        }
+        check_query(scene, kind, key, all, mask, &data);
+    }
+}
+
+/// A table is what the devices say, as far as the client may see it.
+fn compare(
+    scene: &mut Scene,
+    kind: &Layout,
+    found: &[Vec<u8>],
+    should: &[Should],
+    free: &[world::Free],
+) {
+    let mut expected = world::seen_by(&scene.lab, scene.client, should);
+    let mut found = found.to_vec();
+    for record in expected.iter_mut().chain(&mut found) {
+        world::blank(record, free);
+    }
+    expected.sort();
+    found.sort();
+    let why = format!("{} {}", scene.lab.repeat(), kind.name);
+    assert_eq!(found.len(), expected.len(), "{why}");
+    for (a, b) in found.iter().zip(&expected) {
+        assert_eq!(a, b, "{why}");
+    }
+}
+
+/// Every record of a table of what the subnet manager knows holds what the device holds.
+fn compare_known(scene: &mut Scene, kind: &Layout, found: &[Vec<u8>]) {
+    for record in found {
+        // A table that the device does not have is told as one of zeros, as OpenSM does.
+        let there = world::table_there(&mut scene.lab, kind.attr, record);
+        let there = there.unwrap_or_else(|| vec![0; record.len() - 8]);
+        assert_eq!(there.as_slice(), &record[8..], "{} {record:?}", kind.name);
+    }
+}
+
+/// What untrusted clients see of speeds: a link with an extended speed looks as if it were QDR.
+fn as_qdr(should: &mut [Should]) {
+    for s in should {
+        if field(&s.record, 32 + 496, 4) != 0 {
+            for at in [256, 280, 284] {
+                let value = field(&s.record, 32 + at, 4) | 4;
+                put_field(&mut s.record, 32 + at, 4, value);
+            }
+        }
+    }
+}
+
+/// Tables of what devices say.
+fn devices(scene: &mut Scene, masks: u64) {
+    let lab = &mut scene.lab;
+    let mut infos = world::port_infos(lab);
+    as_qdr(&mut infos);
+    let should: Vec<(Layout, Vec<Should>, Vec<world::Free>)> = vec![
+        // By which port a switch was reached is for whoever reached it.
+        (layout::node(), world::nodes(lab), vec![(320, 8)]),
+        (layout::port_info(), infos, vec![(32 + 224, 8)]),
+        (layout::switch_info(), world::switch_infos(lab), vec![]),
+        (layout::lft(), world::lfts(lab), vec![]),
+        (layout::mft(), world::mfts(lab), vec![]),
+        (layout::link(), world::links(lab), vec![]),
+        (layout::guid_info(), world::guids(lab), vec![]),
+        // ActCount grows.
+        (layout::sm_info(), world::managers(lab, 0), vec![(160, 32)]),
+    ];
+    for (kind, should, free) in should {
+        let noise = scene.noise(&kind);
+        let all = scene.table(&kind, 0, 0, &noise);
+        compare(scene, &kind, &all, &should, &free);
+        single_components(scene, &kind, 0, &all);
+        random_masks(scene, &kind, 0, &all, masks);
+    }
+    for kind in [
+        layout::sl_to_vl(),
+        layout::vl_arbitration(),
+        layout::pkey_table(),
+    ] {
+        let key = if kind.attr == 0x33 { SM_KEY } else { 0 };
+        let all = scene.table(&kind, key, 0, &[]);
+        compare_known(scene, &kind, &all);
+        single_components(scene, &kind, key, &all);
+        random_masks(scene, &kind, key, &all, masks);
+    }
+}
+
+/// Tables of what clients have registered.
+fn registered(scene: &mut Scene, masks: u64) {
+    for (kind, keys) in [
+        (layout::mc_member(), [0, SM_KEY].as_slice()),
+        (layout::inform_info(), &[0, SM_KEY]),
+        (layout::service(), &[SM_KEY]),
+    ] {
+        for &key in keys {
+            let mut kind = kind.clone();
+            if key == 0 && kind.attr == 0x38 {
+                // Who is a member is not shown, but may be asked for: see `groups_of_a_member`.
+                kind.components.retain(|c| c.number != 1);
+            }
+            let all = scene.table(&kind, key, 0, &[]);
+            assert!(
+                all.len() > 4,
+                "{} {}: {}",
+                scene.lab.repeat(),
+                kind.name,
+                all.len()
+            );
+            single_components(scene, &kind, key, &all);
+            random_masks(scene, &kind, key, &all, masks);
+        }
+    }
+    groups_of_a_member(scene);
+}
+
+/// Who is not trusted gets the groups of a member by its GID, without the GID in them (rule 10.11).
+fn groups_of_a_member(scene: &mut Scene) {
+    let kind = layout::mc_member();
+    let members = scene.table(&kind, SM_KEY, 0, &[]);
+    let of_group = |r: &Vec<u8>| r[..16].to_vec();
+    let ports: std::collections::BTreeSet<Vec<u8>> =
+        members.iter().map(|r| r[16..32].to_vec()).collect();
+    for port in ports.into_iter().filter(|p| p[0] != 0) {
+        let mut data = scene.noise(&kind);
+        data[16..32].copy_from_slice(&port);
+        let found = scene.table(&kind, 0, 1 << 1, &data);
+        let expected: Vec<Vec<u8>> = members
+            .iter()
+            .filter(|r| r[16..32] == port)
+            .map(of_group)
+            .collect();
+        assert_eq!(found.iter().map(of_group).collect::<Vec<_>>(), expected);
+        assert!(
+            found
+                .iter()
+                .all(|r| r[16..32] == [0; 16] && r[48] & 0xF == 0)
+        );
+    }
+}
+
+fn whole(spec: &str, cfg: SmConfig) -> Scene {
+    let mut scene = Scene::new(spec, cfg);
+    // Sixteen kinds of query share the number.
+    let masks = from_env("FERROSM_SA_MASKS", 2000) / 16;
+    devices(&mut scene, masks);
+    registered(&mut scene, masks);
+    scene
+}
+
+#[test]
+fn fat_tree() {
+    let mut scene = whole("fat-tree:4", SmConfig::default());
+    // From a switch it looks the same.
+    let ends = world::end_ports(&scene.lab);
+    scene.client = ends
+        .into_iter()
+        .find(|at| at.port == 0)
+        .unwrap_or(scene.client);
+    devices(&mut scene, 20);
+}
+
+#[test]
+fn torus_with_lanes_and_several_lids() {
+    let cfg = SmConfig {
+        engines: vec!["torus-2QoS".to_owned(), "no_fallback".to_owned()],
+        lmc: Lmc(1),
+        ..SmConfig::default()
+    };
+    let mut scene = whole("torus:3,3,1", cfg);
+    let kind = layout::sl_to_vl();
+    let maps = scene.table(&kind, 0, 0, &[]);
+    let there: std::collections::BTreeSet<_> = maps
+        .iter()
+        .map(|r| (u16::from_be_bytes([r[0], r[1]]), r[2], r[3]))
+        .collect();
+    let crossings = world::crossings(&scene.lab);
+    let missing: Vec<_> = crossings.difference(&there).collect();
+    assert!(
+        missing.is_empty(),
+        "no SLtoVLMappingTableRecord of {missing:?}"
+    );
+    assert!(!scene.table(&layout::vl_arbitration(), 0, 0, &[]).is_empty());
+}
+
+#[test]
+fn ring() {
+    whole("ring:5,1", SmConfig::default());
+}
+
+#[test]
+fn routers_two_ports_and_speeds() {
+    whole(
+        "ring:4,2;routers=1;dual-port;mixed-speeds",
+        SmConfig::default(),
+    );
+}
+
+/// Two groups of hosts and one of both, beside the default partition in which hosts are limited members.
+#[test]
+fn partitions() {
+    let paper = Lab::new("fat-tree:4", 5);
+    let fabric = paper.world.fabric();
+    let hosts: Vec<PortAt> = fabric.end_ports().filter(|p| p.port != 0).collect();
+    let group = |number: u16, ports: &[PortAt], membership| Partition {
+        name: format!("p{number}"),
+        number,
+        members: ports
+            .iter()
+            .map(|p| (Who::Port(fabric.port_guid(*p)), membership))
+            .collect(),
+        ..Partition::default()
+    };
+    let list = vec![
+        group(0x11, &hosts[1..7], Membership::Full),
+        group(0x12, &hosts[5..11], Membership::Full),
+        group(0x13, &hosts[9..14], Membership::Limited),
+    ];
+    let partitions = Partitions::new(list, Enforcement::Both, false);
+    let cfg = SmConfig {
+        partitions: Arc::new(partitions.unwrap_or_else(|e| panic!("{e:?}"))),
+        ..SmConfig::default()
+    };
+    let mut scene = whole("fat-tree:4", cfg);
+    let mut seen = BTreeMap::new();
+    for client in [hosts[2], hosts[6], hosts[10], hosts[13]] {
+        scene.client = client;
+        devices(&mut scene, 20);
+        let links = scene.table(&layout::link(), 0, 0, &[]).len();
+        let nodes = scene.table(&layout::node(), 0, 0, &[]).len();
+        seen.insert(client, (nodes, links));
+    }
+    assert!(seen.values().any(|s| *s != seen[&hosts[2]]), "{seen:?}");
+}
+
+/// Bit 31 of the modifier: CapabilityMask and CapabilityMask2 match where all bits that are asked for are set.
+#[test]
+fn port_infos_by_bits_of_capabilities() {
+    let mut scene = Scene::new("ring:4,2;routers=1;mixed-speeds", SmConfig::default());
+    let kind = layout::port_info();
+    let all = scene.table(&kind, 0, 0, &[0; 72]);
+    for (number, at, width) in [(7u32, 32 + 160, 32usize), (53, 32 + 480, 16)] {
+        for wanted in (0..width).map(|i| 1u64 << i).chain([0, u64::MAX, 0x0802]) {
+            let mut data = scene.noise(&kind);
+            put_field(&mut data, at, width, wanted);
+            let request = Ask {
+                modifier: 1 << 31,
+                mask: 1 << number,
+                data: data.clone(),
+                ..Ask::new(
+                    world::lid(&scene.lab, scene.client),
+                    method::GET_TABLE,
+                    kind.attr,
+                )
+            };
+            let mut found = ask(&mut scene.lab, &request).records;
+            found.sort();
+            let has = |r: &&Vec<u8>| (at..at + width).all(|i| !bit(&data, i) || bit(r, i));
+            let expected: Vec<Vec<u8>> = all.iter().filter(has).cloned().collect();
+            assert_eq!(found, expected, "component {number} bits {wanted:#x}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Every method with every attribute: what the specification has is done, all else is refused, nothing is passed over in
+//! silence but the ends of conversations (behaviour rule 7.4; IBA 15.2.5, table 186).
+
+use core::time::Duration;
+
+use ferrosm_core::SmConfig;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::sa_wire::{Ask, ask, method, put_field, status, try_ask};
+use ferrosm_tests::sa_world as world;
+use ferrosm_tests::simulated::Lab;
+
+/// Get and GetTable.
+const READ: &[u8] = &[method::GET, method::GET_TABLE];
+const ALL: &[u8] = &[method::GET, method::GET_TABLE, method::SET, method::DELETE];
+
+/// What there is. TraceRecords are asked for by their own name or by that of the paths that they are of.
+const THERE: [(u16, &[u8]); 19] = [
+    (0x01, &[method::GET]),
+    (0x03, &[method::SET]),
+    (0x11, READ),
+    (0x12, READ),
+    (0x13, READ),
+    (0x14, READ),
+    (0x15, READ),
+    (0x17, READ),
+    (0x18, READ),
+    (0x20, READ),
+    (0x31, ALL),
+    (0x33, READ),
+    (
+        0x35,
+        &[method::GET, method::GET_TABLE, method::GET_TRACE_TABLE],
+    ),
+    (0x36, READ),
+    (0x38, ALL),
+    (0x39, &[method::GET_TRACE_TABLE]),
+    (0x3A, &[method::GET_MULTI]),
+    (0xF3, READ),
+    (0x30, ALL),
+];
+
+/// Notice is only reported; RandomForwardingTableRecord and those behind it are optional and not here; the rest means nothing.
+const NOT_THERE: [u16; 12] = [
+    0x00, 0x02, 0x10, 0x16, 0x19, 0x3B, 0x3C, 0x3D, 0x3E, 0x34, 0x1234, 0xFFFF,
+];
+
+fn up() -> (Lab, u16) {
+    let mut lab = Lab::with("ring:4,1", 1, SmConfig::default());
+    lab.next_sweep(60);
+    let from = world::lid(&lab, lab.at);
+    (lab, from)
+}
+
+#[test]
+fn every_method_with_every_attribute() {
+    const TRAP_REPRESS: u8 = 0x07;
+    let (mut lab, from) = up();
+    let attributes = THERE.iter().map(|t| t.0).chain(NOT_THERE);
+    for attr in attributes {
+        for how in 0..=u8::MAX {
+            for mask in [0, u64::MAX] {
+                let request = Ask {
+                    mask,
+                    data: vec![0; 200],
+                    ..Ask::new(from, how, attr)
+                };
+                let told = try_ask(&mut lab, &request);
+                if how & method::RESPONSE != 0 || how == TRAP_REPRESS {
+                    assert_eq!(told, None, "{how:#x} of {attr:#x}");
+                    continue;
+                }
+                let told = told.unwrap_or_else(|| panic!("silence: {how:#x} of {attr:#x}"));
+                let is_there = THERE.iter().any(|(a, m)| *a == attr && m.contains(&how));
+                assert_eq!(
+                    told.status != status::BAD_METHOD_ATTR,
+                    is_there,
+                    "{how:#x} of {attr:#x}: {:#x}",
+                    told.status
+                );
+                let answer = match how {
+                    method::SET => 0x81,
+                    method::GET_TRACE_TABLE => 0x92,
+                    other => other | method::RESPONSE,
+                };
+                assert_eq!(told.method, answer);
+            }
+        }
+    }
+}
+
+/// Who is not known is told so; a wrong SM_Key gets nothing (rules 7.1, 7.11).
+#[test]
+fn strangers_and_wrong_keys() {
+    let (mut lab, from) = up();
+    for (attr, methods) in THERE {
+        for how in methods {
+            let mut request = Ask::new(0x2FFF, *how, attr);
+            request.mask = 0x3_FFFF;
+            let told = ask(&mut lab, &request);
+            if attr == 0x01 {
+                assert_eq!(told.status, status::OK);
+            } else {
+                assert_ne!(told.status, status::OK, "{how:#x} of {attr:#x}");
+            }
+            request.from = from;
+            request.sm_key = 0xBAD;
+            assert_eq!(try_ask(&mut lab, &request), None);
+        }
+    }
+    let core = lab.manager().core();
+    assert!(core.registry().services().is_empty() && core.registry().subscriptions().is_empty());
+}
+
+/// P_Key tables are for the trusted; keys and queue pairs are not shown to others (rule 7.8).
+#[test]
+fn what_only_the_trusted_see() {
+    let (mut lab, from) = up();
+    let mut request = Ask::new(from, method::GET_TABLE, 0x33);
+    assert_eq!(ask(&mut lab, &request).status, status::REQ_INVALID);
+    request.sm_key = 1;
+    let told = ask(&mut lab, &request);
+    assert_eq!(told.status, status::OK);
+    assert!(!told.records.is_empty());
+}
+
+fn service(lab: &Lab, at: PortAt, key: u64, lease_s: u64) -> Vec<u8> {
+    let mut data = vec![0; 176];
+    put_field(&mut data, 0, 64, 77);
+    put_field(&mut data, 64, 64, 0xFE80 << 48);
+    put_field(&mut data, 128, 64, lab.world.fabric().port_guid(at).0);
+    put_field(&mut data, 224, 32, lease_s);
+    put_field(&mut data, 256, 64, key);
+    data
+}
+
+/// A service is changed and withdrawn by its owner, by who is where it is, and by who knows its key; a lease is what is left.
+#[test]
+fn nobody_withdraws_the_service_of_another() {
+    const MASK: u64 = 0b11_0011;
+    let (mut lab, _) = up();
+    let ends = world::end_ports(&lab);
+    let (owner, there, stranger) = (ends[0], ends[1], ends[2]);
+    let set = |lab: &mut Lab, at: PortAt, how: u8, key: u64| {
+        let request = Ask {
+            mask: MASK,
+            data: service(lab, there, key, 100),
+            ..Ask::new(world::lid(lab, at), how, 0x31)
+        };
+        ask(lab, &request).status
+    };
+    const DENIED: u16 = 0x0700;
+    assert_eq!(set(&mut lab, owner, method::SET, 5), status::OK);
+    assert_eq!(set(&mut lab, stranger, method::SET, 0), DENIED);
+    assert_eq!(set(&mut lab, stranger, method::DELETE, 6), DENIED);
+    assert_eq!(set(&mut lab, stranger, method::SET, 5), status::OK);
+    assert_eq!(set(&mut lab, there, method::DELETE, 0), status::OK);
+    assert_eq!(set(&mut lab, owner, method::DELETE, 5), status::NO_RECORDS);
+    assert_eq!(set(&mut lab, owner, method::SET, 0), status::OK);
+    lab.world.run_for(Duration::from_secs(40));
+    let request = Ask::new(world::lid(&lab, stranger), method::GET, 0x31);
+    let told = ask(&mut lab, &request);
+    assert_eq!(told.records[0][28..32], 60u32.to_be_bytes());
+    lab.world.run_for(Duration::from_secs(61));
+    assert_eq!(ask(&mut lab, &request).status, status::NO_RECORDS);
+}

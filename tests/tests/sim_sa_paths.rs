@@ -1,0 +1,408 @@
+//! Paths: every answer to a PathRecord query is walked through the tables of the simulated switches, and every path that the
+//! tables and the rules allow is answered (behaviour rules 11.1 to 11.16).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ferrosm_core::SmConfig;
+use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
+use ferrosm_mad::ids::{Lid, Lmc};
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::sa_paths::{self as paths, Demand, Told, lids};
+use ferrosm_tests::sa_wire::{Ask, ask, field, method, put_field, status};
+use ferrosm_tests::sa_world as world;
+use ferrosm_tests::simulated::{Dice, Lab};
+
+const PATH: u16 = 0x35;
+/// The life time of paths between ports, by default.
+const LIFE: u8 = 18;
+/// Where selector and value are: component of the selector, first bit.
+const MTU: (u32, usize) = (16, 432);
+const RATE: (u32, usize) = (18, 440);
+const LIFE_TIME: (u32, usize) = (20, 448);
+
+/// One end of a query.
+#[derive(Debug, Clone, Copy, Default)]
+struct End {
+    port: Option<PortAt>,
+    by_gid: bool,
+    lid: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Query {
+    from: End,
+    to: End,
+    demand: Demand,
+    numb_path: Option<u8>,
+}
+
+fn gid(lab: &Lab, at: PortAt) -> u128 {
+    0xFE80 << 112 | u128::from(lab.world.fabric().port_guid(at).0)
+}
+
+/// The record and mask of a query; what it does not select is noise.
+fn encode(lab: &Lab, query: &Query, dice: &mut Dice) -> (u64, Vec<u8>) {
+    let mut data: Vec<u8> = (0..64).map(|_| dice.next().to_le_bytes()[0]).collect();
+    let mut mask = 0u64;
+    for (end, gid_at, gid_bit, lid_at, lid_bit) in
+        [(query.to, 64, 2, 320, 4), (query.from, 192, 3, 336, 5)]
+    {
+        if let Some(port) = end.port.filter(|_| end.by_gid) {
+            mask |= 1 << gid_bit;
+            data[gid_at / 8..gid_at / 8 + 16].copy_from_slice(&gid(lab, port).to_be_bytes());
+        }
+        if let Some(lid) = end.lid {
+            mask |= 1 << lid_bit;
+            put_field(&mut data, lid_at, 16, u64::from(lid));
+        }
+    }
+    let demand = &query.demand;
+    for ((number, at), limit) in [
+        (MTU, demand.mtu),
+        (RATE, demand.rate),
+        (LIFE_TIME, demand.life),
+    ] {
+        if let Some((selector, value)) = limit {
+            mask |= 0b11 << number;
+            put_field(&mut data, at, 2, u64::from(selector));
+            put_field(&mut data, at + 2, 6, u64::from(value));
+        } else if dice.one_in(4) {
+            // A selector or a value alone says nothing.
+            mask |= 1 << (u64::from(number) + dice.below(2));
+        }
+    }
+    let mut give = |number: u32, at, width, value: Option<u64>| {
+        if let Some(value) = value {
+            mask |= 1 << number;
+            put_field(&mut data, at, width, value);
+        }
+    };
+    give(11, 392, 1, demand.reversible.then_some(1));
+    give(12, 393, 7, query.numb_path.map(u64::from));
+    give(13, 400, 16, demand.pkey.map(u64::from));
+    give(15, 428, 4, demand.sl.map(u64::from));
+    (mask, data)
+}
+
+fn decode(lab: &Lab, record: &[u8]) -> Told {
+    let number = |at, width| field(record, at, width);
+    let lid = |at| u16::try_from(number(at, 16)).unwrap_or(0);
+    let byte = |at, width| u8::try_from(number(at, width)).unwrap_or(0xFF);
+    for (gid_at, lid) in [(8, lid(320)), (24, lid(336))] {
+        let ends = world::end_ports(lab);
+        let at = ends.iter().find(|at| lids(lab, **at).contains(&lid));
+        let named = at.map(|at| gid(lab, *at).to_be_bytes().to_vec());
+        assert_eq!(
+            named.as_deref(),
+            Some(&record[gid_at..gid_at + 16]),
+            "GID of LID {lid}"
+        );
+    }
+    for (_, at) in [MTU, RATE, LIFE_TIME] {
+        assert_eq!(number(at, 2), 2, "answers say exactly what they have");
+    }
+    // RawTraffic, FlowLabel, HopLimit, TClass and QoSClass of a path inside the subnet.
+    assert_eq!(
+        (number(352, 32), number(384, 8), number(416, 12)),
+        (0, 0, 0)
+    );
+    Told {
+        lids: (lid(336), lid(320)),
+        pkey: lid(400),
+        sl: byte(428, 4),
+        values: (byte(434, 6), byte(442, 6), byte(450, 6)),
+        reversible: number(392, 1) == 1,
+    }
+}
+
+/// The SL that the routing gives a path, and whether any other would do.
+fn sl(lab: &Lab, from: PortAt, to: u16) -> (u8, bool) {
+    let core = lab.manager().core();
+    let Some(lanes) = core.lanes().filter(|l| !l.is_single()) else {
+        return (0, true);
+    };
+    let guid = lab.world.fabric().port_guid(from);
+    let at = core.subnet().port_by_guid(guid);
+    (
+        at.map_or(0, |at| lanes.sl(core.subnet(), at, Lid(to)).0),
+        false,
+    )
+}
+
+/// Asks, and compares with what there is.
+fn check(lab: &mut Lab, client: PortAt, query: &Query, dice: &mut Dice) -> usize {
+    let (mask, data) = encode(lab, query, dice);
+    let from = world::lid(lab, client);
+    let mut request = Ask {
+        mask,
+        data,
+        ..Ask::new(from, method::GET_TABLE, PATH)
+    };
+    let told = ask(lab, &request);
+    request.method = method::GET;
+    let one = ask(lab, &request);
+    let why = format!("{} from {client:?} {query:?}", lab.repeat());
+    if !query.demand.is_legal() {
+        assert_eq!(
+            (told.status, one.status),
+            (status::REQ_INVALID, status::REQ_INVALID),
+            "{why}"
+        );
+        return 0;
+    }
+    assert_eq!(told.status, status::OK, "{why}");
+    let all = world::end_ports(lab);
+    let ends = |end: &End| end.port.map_or_else(|| all.clone(), |p| vec![p]);
+    let mut found: Vec<Told> = told.records.iter().map(|r| decode(lab, r)).collect();
+    let distinct: BTreeSet<Told> = found.iter().copied().collect();
+    assert_eq!(distinct.len(), found.len(), "{why}: a path twice");
+    let mut expected = Vec::new();
+    for a in ends(&query.from) {
+        for b in ends(&query.to) {
+            let given = (query.from.lid, query.to.lid);
+            let here = &*lab;
+            let exist =
+                paths::between(here, client, (a, b), given, &query.demand, LIFE, &|a, l| {
+                    sl(here, a, l)
+                });
+            if let Some(most) = query.numb_path {
+                // So many of each pair of ports, whichever.
+                let of_pair = |t: &&Told| exist.contains(t);
+                let got = found.iter().filter(of_pair).count();
+                assert_eq!(
+                    got,
+                    exist.len().min(usize::from(most)),
+                    "{why}: {a:?} {b:?}"
+                );
+            }
+            expected.extend(exist);
+        }
+    }
+    if query.numb_path.is_none() {
+        expected.sort();
+        found.sort();
+        assert_eq!(found, expected, "{why}");
+    }
+    assert!(found.iter().all(|t| expected.contains(t)), "{why}");
+    if expected.is_empty() {
+        assert_eq!(one.status, status::NO_RECORDS, "{why}");
+    } else {
+        assert_eq!(one.status, status::OK, "{why}");
+        assert!(expected.contains(&decode(lab, &one.records[0])), "{why}");
+    }
+    found.len()
+}
+
+fn draw_end(lab: &Lab, all: &[PortAt], dice: &mut Dice) -> End {
+    let port = all[dice.index(all.len())];
+    let of_it = lids(lab, port);
+    let lid = of_it[dice.index(of_it.len())];
+    match dice.below(3) {
+        0 => End {
+            port: Some(port),
+            by_gid: true,
+            lid: None,
+        },
+        1 => End {
+            port: Some(port),
+            by_gid: false,
+            lid: Some(lid),
+        },
+        _ => End {
+            port: Some(port),
+            by_gid: true,
+            lid: Some(lid),
+        },
+    }
+}
+
+fn draw_limit(dice: &mut Dice, values: u64) -> Option<(u8, u8)> {
+    let small = |v: u64| u8::try_from(v).unwrap_or(0);
+    dice.one_in(3)
+        .then(|| (small(dice.below(4)), small(dice.below(values))))
+}
+
+fn random(lab: &mut Lab, seed: u64, pkeys: &[u16], how_many: u64) {
+    let mut dice = Dice::new(seed);
+    let all = world::end_ports(lab);
+    let mut answered = 0;
+    for _ in 0..how_many {
+        let (from, to) = (
+            draw_end(lab, &all, &mut dice),
+            draw_end(lab, &all, &mut dice),
+        );
+        let wide = dice.one_in(12);
+        let demand = Demand {
+            mtu: draw_limit(&mut dice, 7),
+            rate: draw_limit(&mut dice, 27),
+            life: draw_limit(&mut dice, 25),
+            pkey: dice.one_in(4).then(|| pkeys[dice.index(pkeys.len())]),
+            sl: dice
+                .one_in(5)
+                .then(|| u8::try_from(dice.below(4)).unwrap_or(0)),
+            reversible: dice.one_in(3),
+        };
+        let query = Query {
+            from: if wide && dice.one_in(2) {
+                End::default()
+            } else {
+                from
+            },
+            to: if wide { End::default() } else { to },
+            demand,
+            numb_path: dice
+                .one_in(3)
+                .then(|| u8::try_from(1 + dice.below(5)).unwrap_or(1)),
+        };
+        let client = all[dice.index(all.len())];
+        answered += usize::from(check(lab, client, &query, &mut dice) > 0);
+    }
+    assert!(answered > 20, "{} only {answered} answers", lab.repeat());
+}
+
+/// Every selector with every code, between two hosts.
+fn selectors(lab: &mut Lab) {
+    let mut dice = Dice::new(3);
+    let all = world::end_ports(lab);
+    let (client, far) = (lab.at, all[all.len() / 2]);
+    let end = |at| End {
+        port: Some(at),
+        by_gid: true,
+        lid: None,
+    };
+    for far in [far, client, all[all.len() - 1]] {
+        for selector in 0..4 {
+            for value in 0..64 {
+                let limit = Some((selector, value));
+                for demand in [
+                    Demand {
+                        mtu: limit,
+                        ..Demand::default()
+                    },
+                    Demand {
+                        rate: limit,
+                        ..Demand::default()
+                    },
+                    Demand {
+                        life: limit,
+                        ..Demand::default()
+                    },
+                ] {
+                    let query = Query {
+                        from: end(client),
+                        to: end(far),
+                        demand,
+                        numb_path: None,
+                    };
+                    check(lab, client, &query, &mut dice);
+                }
+            }
+        }
+    }
+}
+
+fn up(spec: &str, cfg: SmConfig) -> Lab {
+    let mut lab = Lab::with(spec, 9, cfg);
+    lab.next_sweep(120);
+    lab
+}
+
+#[test]
+fn fat_tree() {
+    let mut lab = up("fat-tree:4;mixed-speeds", SmConfig::default());
+    selectors(&mut lab);
+    random(&mut lab, 1, &[0xFFFF, 0x7FFF, 0x8001, 0], 600);
+}
+
+#[test]
+fn torus_with_lanes_and_several_lids() {
+    let cfg = SmConfig {
+        engines: vec!["torus-2QoS".to_owned(), "no_fallback".to_owned()],
+        lmc: Lmc(2),
+        ..SmConfig::default()
+    };
+    let mut lab = up("torus:3,3,1", cfg);
+    random(&mut lab, 2, &[0xFFFF], 400);
+}
+
+#[test]
+fn ring_with_a_router_and_two_ports() {
+    let mut lab = up(
+        "ring:4,2;routers=1;dual-port;mixed-speeds",
+        SmConfig::default(),
+    );
+    selectors(&mut lab);
+    random(&mut lab, 3, &[0xFFFF], 400);
+}
+
+#[test]
+fn partitions() {
+    let paper = Lab::new("fat-tree:4", 5);
+    let fabric = paper.world.fabric();
+    let hosts: Vec<PortAt> = fabric.end_ports().filter(|p| p.port != 0).collect();
+    let group = |number: u16, ports: &[PortAt], membership| Partition {
+        name: format!("p{number}"),
+        number,
+        members: ports
+            .iter()
+            .map(|p| (Who::Port(fabric.port_guid(*p)), membership))
+            .collect(),
+        ..Partition::default()
+    };
+    let list = vec![
+        group(0x11, &hosts[1..7], Membership::Full),
+        group(0x12, &hosts[5..11], Membership::Full),
+        group(0x13, &hosts[9..14], Membership::Limited),
+    ];
+    let partitions = Partitions::new(list, Enforcement::Both, false);
+    let cfg = SmConfig {
+        partitions: Arc::new(partitions.unwrap_or_else(|e| panic!("{e:?}"))),
+        ..SmConfig::default()
+    };
+    let mut lab = up("fat-tree:4", cfg);
+    random(
+        &mut lab,
+        4,
+        &[0xFFFF, 0x7FFF, 0x8011, 0x0012, 0x8013, 0x8000],
+        800,
+    );
+}
+
+/// GIDs of nobody, LIDs of nobody, ends that contradict themselves (rules 11.1, 11.2).
+#[test]
+fn ends_that_do_not_exist() {
+    let mut lab = up("ring:4,1", SmConfig::default());
+    let (a, b) = (lab.at, world::end_ports(&lab)[2]);
+    let from = world::lid(&lab, a);
+    let base = gid(&lab, a);
+    let cases: [(u64, u128, u16, u16); 6] = [
+        (1 << 2, 0xFE80 << 112 | 0xDEAD, 0, status::INVALID_GID),
+        (1 << 2, 0x2001 << 112 | 0xDEAD, 0, status::INVALID_GID),
+        (1 << 4, 0, 0x3000, status::NO_RECORDS),
+        (1 << 4, 0, 0xC123, status::NO_RECORDS),
+        (
+            1 << 2 | 1 << 4,
+            base,
+            world::lid(&lab, b),
+            status::REQ_INVALID,
+        ),
+        (1, base, 0, status::INSUFFICIENT_COMPONENTS),
+    ];
+    for (mask, dgid, dlid, expected) in cases {
+        let mut data = vec![0; 64];
+        data[8..24].copy_from_slice(&dgid.to_be_bytes());
+        put_field(&mut data, 320, 16, u64::from(dlid));
+        let mut request = Ask {
+            mask,
+            data,
+            ..Ask::new(from, method::GET, PATH)
+        };
+        assert_eq!(ask(&mut lab, &request).status, expected, "{mask:#x}");
+        request.method = method::GET_TABLE;
+        let told = ask(&mut lab, &request);
+        let is_nobody = expected == status::NO_RECORDS || expected == status::INVALID_GID;
+        let table = if is_nobody { status::OK } else { expected };
+        assert_eq!((told.status, told.records.len()), (table, 0), "{mask:#x}");
+    }
+}
