@@ -1,0 +1,224 @@
+//! Every flow of osmtest, OpenSM's own test of subnet administration, against ferrosm on a simulated fabric.
+//!
+//! Each flow has a fabric of its own, because osmtest expects what a flow before it left, or nothing. Flows that may fail are listed
+//! in `tests/osmtest-waivers.txt`. That osmtest passes on the same simulated fabric with OpenSM is `attached_opensm`'s.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_sim::generate::from_spec;
+use ferrosm_tests::administered::Administered;
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::opensm::{OpenSm, osmtest, try_osmtest};
+
+const WAIVERS: &str = include_str!("../osmtest-waivers.txt");
+
+const SMALL: &str = "star:4";
+const TREE: &str = "fat-tree2:8,2,3";
+
+/// A flow: its name in the list of waivers, how osmtest is told of it, and the fabric.
+struct Flow {
+    name: &'static str,
+    flags: &'static [&'static str],
+    spec: &'static str,
+}
+
+const fn flow(name: &'static str, flags: &'static [&'static str], spec: &'static str) -> Flow {
+    Flow { name, flags, spec }
+}
+
+/// All of them. `c` makes the inventory that the others compare with, and comes before each.
+const FLOWS: [Flow; 12] = [
+    flow("c", &["-f", "c"], TREE),
+    flow("v", &["-f", "v"], TREE),
+    flow("q", &["-f", "q"], TREE),
+    flow("s", &["-f", "s"], SMALL),
+    flow("m 1", &["-f", "m", "-M", "1"], SMALL),
+    flow("m 2", &["-f", "m", "-M", "2"], SMALL),
+    flow("m 3", &["-f", "m", "-M", "3"], SMALL),
+    flow("m 4", &["-f", "m", "-M", "4"], SMALL),
+    flow("f -s1", &["-f", "f", "-s1"], TREE),
+    flow("f -s2", &["-f", "f", "-s2"], TREE),
+    flow("f -s3", &["-f", "f", "-s3"], TREE),
+    flow("f -s4", &["-f", "f", "-s4"], TREE),
+];
+
+fn waived() -> BTreeSet<&'static str> {
+    let lines = WAIVERS.lines().map(str::trim);
+    lines
+        .filter(|l| !l.is_empty() && !l.starts_with('#'))
+        .collect()
+}
+
+/// The node that a shape names last, far from the first.
+fn last_node(spec: &str) -> String {
+    let last = from_spec(spec)
+        .ok()
+        .and_then(|mut fabric| fabric.nodes.pop());
+    last.map(|node| node.description).unwrap_or_default()
+}
+
+/// Runs one flow; it passes, or is waived and does not.
+fn check(name: &str) {
+    let flow = FLOWS.iter().find(|f| f.name == name);
+    let flow = flow.unwrap_or_else(|| panic!("{name} is no flow"));
+    let lab = Administered::start(flow.spec, &[]);
+    let far = last_node(flow.spec);
+    let made = try_osmtest(&lab.sim, &far, &["-f", "c"]);
+    let outcome = made.and_then(|_| try_osmtest(&lab.sim, &far, flow.flags));
+    match (outcome, waived().contains(name)) {
+        (Ok(_), false) | (Err(_), true) => {}
+        (Err(reason), false) => panic!("{reason}"),
+        (Ok(_), true) => panic!("{name} passes: take it out of osmtest-waivers.txt"),
+    }
+}
+
+#[test]
+fn only_flows_are_waived() {
+    let names: BTreeSet<&str> = FLOWS.iter().map(|f| f.name).collect();
+    let unknown: Vec<_> = waived()
+        .into_iter()
+        .filter(|w| !names.contains(w))
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:?} are no flows");
+}
+
+#[test]
+fn flow_c_makes_an_inventory() {
+    check("c");
+}
+
+/// The inventory is what is found again.
+#[test]
+fn flow_v_validates_it() {
+    check("v");
+}
+
+/// Tables of lanes of every port, which the subnet manager has not written and therefore reads now.
+#[test]
+fn flow_q_reads_tables_of_lanes() {
+    check("q");
+}
+
+/// Services: leases, keys, names.
+#[test]
+fn flow_s_registers_services() {
+    check("s");
+}
+
+/// Multicast: about sixty rules of joining and leaving.
+#[test]
+fn flow_m_in_mode_1() {
+    check("m 1");
+}
+
+#[test]
+fn flow_m_in_mode_2() {
+    check("m 2");
+}
+
+#[test]
+fn flow_m_in_mode_3() {
+    check("m 3");
+}
+
+#[test]
+fn flow_m_in_mode_4() {
+    check("m 4");
+}
+
+#[test]
+fn flow_f_with_small_answers() {
+    check("f -s1");
+}
+
+#[test]
+fn flow_f_with_tables() {
+    check("f -s2");
+}
+
+#[test]
+fn flow_f_with_tables_of_paths() {
+    check("f -s3");
+}
+
+/// 100,000 single paths, one after the other.
+#[test]
+fn flow_f_with_single_paths() {
+    check("f -s4");
+}
+
+/// What osmtest finds is the same with OpenSM in charge: only LIDs are others, by which each names the same ports.
+#[test]
+fn the_inventory_is_as_with_opensm() {
+    let far = last_node(TREE);
+    let ours = {
+        let lab = Administered::start(TREE, &[]);
+        inventory(&lab.sim, &far)
+    };
+    let theirs = {
+        let sim = FabricServer::shape(TREE);
+        // Partitions are checked by the hosts alone, as ferrosm does where none are configured.
+        let mut opensm = OpenSm::start(&sim, None, &["-Z", "off"]);
+        opensm.wait_until_up(1);
+        inventory(&sim, &far)
+    };
+    let missing: Vec<_> = theirs.difference(&ours).collect();
+    let extra: Vec<_> = ours.difference(&theirs).collect();
+    assert!(ours.len() > 100, "an inventory of {} blocks", ours.len());
+    assert!(
+        missing.is_empty() && extra.is_empty(),
+        "only with OpenSM: {missing:#?}\nonly with ferrosm: {extra:#?}"
+    );
+}
+
+/// The blocks of an inventory, with the ports that LIDs stand for in place of the LIDs.
+fn inventory(sim: &FabricServer, far: &str) -> BTreeSet<String> {
+    let file = sim.dir().join("inventory.txt");
+    osmtest(sim, far, &["-f", "c", "-i", &file.to_string_lossy()]);
+    let text = std::fs::read_to_string(&file).unwrap_or_default();
+    let blocks: Vec<Vec<&str>> = text.split("\nEND").map(lines).collect();
+    let of_nodes = blocks.iter().filter(|b| b.contains(&"DEFINE_NODE"));
+    let names: BTreeMap<&str, &str> = of_nodes
+        .filter_map(|b| Some((value(b, "lid")?, value(b, "port_guid")?)))
+        .collect();
+    blocks.iter().map(|b| without_lids(b, &names)).collect()
+}
+
+/// The lines of a block, headings left out.
+fn lines(block: &str) -> Vec<&str> {
+    let heading = |l: &str| {
+        let rest = l.strip_prefix('#').map(str::trim);
+        rest.is_some_and(|r| r.is_empty() || r.starts_with(char::is_uppercase))
+    };
+    let all = block.lines().map(str::trim);
+    all.filter(|l| !l.is_empty() && !heading(l)).collect()
+}
+
+fn value<'a>(block: &[&'a str], key: &str) -> Option<&'a str> {
+    let mut words = block.iter().map(|l| l.split_whitespace());
+    words.find_map(|mut w| (w.next() == Some(key)).then(|| w.next()).flatten())
+}
+
+fn without_lids(block: &[&str], names: &BTreeMap<&str, &str>) -> String {
+    let down = value(block, "port_state") == Some("DOWN");
+    let mut kept = Vec::new();
+    for line in block {
+        let mut words = line.split_whitespace();
+        let (Some(key), Some(value)) = (words.next(), words.next()) else {
+            kept.push((*line).to_owned());
+            continue;
+        };
+        // By which way the subnet manager asked.
+        let way = key == "local_port_num";
+        // Of a port without a cable OpenSM takes note of its state alone.
+        let unread = down && matches!(key, "link_speed_supported" | "state_info2");
+        if key.contains("lid") {
+            let name = names.get(value).copied();
+            kept.push(format!("{key} {}", name.unwrap_or("of nobody")));
+        } else if !way && !unread {
+            kept.push((*line).to_owned());
+        }
+    }
+    kept.join("\n")
+}

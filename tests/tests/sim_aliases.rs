@@ -1,0 +1,401 @@
+//! Alias GUIDs and tables of lanes on a simulated fabric: what hosts ask makes the manager ask devices.
+
+use ferrosm_core::{Input, SmConfig};
+use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, MKey, PortGuid, Tid};
+use ferrosm_mad::mad::{MadHeader, Method, MgmtClass, Status};
+use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
+use ferrosm_mad::sa::path::PathRecord;
+use ferrosm_mad::sa::tables::{GuidInfoRecord, SlToVlRecord, VlArbRecord};
+use ferrosm_mad::sa::{self, SaHeader, id};
+use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::members::Members;
+use ferrosm_tests::simulated::Lab;
+
+const KEY: MKey = MKey::new(0x1234);
+/// LID and BlockNum.
+const PLACE: u64 = 0b11;
+
+const fn entry(index: u8) -> u64 {
+    1 << (GuidInfoRecord::FIRST_GUID + index)
+}
+
+fn lab(spec: &str) -> Lab {
+    let cfg = SmConfig {
+        sm_key: KEY,
+        ..SmConfig::default()
+    };
+    let mut lab = Lab::with(spec, 1, cfg);
+    assert!(lab.next_sweep(60).is_clean());
+    lab
+}
+
+fn hosts(lab: &Lab) -> Vec<PortAt> {
+    let fabric = lab.world.fabric();
+    fabric.end_ports().filter(|p| p.port != 0).collect()
+}
+
+/// A client's request.
+struct Ask<'a> {
+    from: PortAt,
+    method: Method,
+    attr: AttrId,
+    mask: u64,
+    data: &'a [u8],
+    key: MKey,
+}
+
+/// Sends a request to the manager.
+fn send(lab: &mut Lab, ask: &Ask<'_>, tid: u64) {
+    let mut bytes = vec![0; sa::DATA_OFFSET + sa::DATA_LEN];
+    MadHeader {
+        base_version: 1,
+        mgmt_class: MgmtClass::SubnAdm,
+        class_version: sa::CLASS_VERSION,
+        method: ask.method,
+        attr_id: ask.attr,
+        tid: Tid(tid),
+        ..MadHeader::default()
+    }
+    .encode_onto(&mut bytes);
+    SaHeader {
+        sm_key: ask.key,
+        component_mask: ask.mask,
+        ..SaHeader::default()
+    }
+    .encode_onto(&mut bytes[SaHeader::OFFSET..]);
+    bytes[sa::DATA_OFFSET..sa::DATA_OFFSET + ask.data.len()].copy_from_slice(ask.data);
+    let from = Peer {
+        lid: lab.world.fabric().lid(ask.from).0,
+        ..Peer::default()
+    };
+    lab.world.with_manager(lab.sm, |sm, now| {
+        sm.command(Input::Gmp { from, bytes }, now);
+    });
+}
+
+fn replies(lab: &Lab, tid: u64) -> Vec<&[u8]> {
+    let all = lab.manager().replies.iter();
+    let of_it = all.filter(|(_, bytes)| MadHeader::decode(bytes).tid == Tid(tid));
+    of_it.map(|(_, bytes)| &bytes[..]).collect()
+}
+
+/// Sends a request and waits for the answer, however long that takes the manager.
+fn ask(lab: &mut Lab, ask: &Ask<'_>) -> (Status, Vec<u8>) {
+    const TID: u64 = 77;
+    lab.world.with_manager(lab.sm, |sm, _| sm.replies.clear());
+    send(lab, ask, TID);
+    lab.until("an answer", 10, |lab| !replies(lab, TID).is_empty());
+    let bytes = replies(lab, TID)[0];
+    let data = bytes[sa::DATA_OFFSET..].to_vec();
+    (Status(MadHeader::decode(bytes).status), data)
+}
+
+/// GuidInfoRecord Set or Delete by a port for a port.
+fn change(
+    lab: &mut Lab,
+    method: Method,
+    (from, of): (PortAt, PortAt),
+    (block_num, mask): (u8, u64),
+    guids: [u64; 8],
+) -> Result<[u64; 8], Status> {
+    let record = GuidInfoRecord {
+        lid: lab.world.fabric().lid(of).0,
+        block_num,
+        guids: guids.map(PortGuid),
+    };
+    let request = Ask {
+        from,
+        method,
+        attr: id::GUID_INFO,
+        mask,
+        data: &record.encode(),
+        key: MKey::NONE,
+    };
+    let (status, data) = ask(lab, &request);
+    if status.is_ok() {
+        Ok(GuidInfoRecord::decode(&data).guids.map(|g| g.0))
+    } else {
+        Err(status)
+    }
+}
+
+fn in_device(lab: &Lab, at: PortAt, index: usize) -> u64 {
+    lab.world.fabric().guid_entry(at, index).0
+}
+
+fn gid(guid: u64) -> Gid {
+    Gid::new(GidPrefix::DEFAULT, PortGuid(guid))
+}
+
+/// A host sets an alias and asks for another; both reach its device, have paths, and go again.
+#[test]
+fn aliases_are_set_written_found_and_deleted() {
+    const ALIAS: u64 = 0x0200_0000_0000_0042;
+    let mut lab = lab("star:4");
+    let (host, other) = (hosts(&lab)[1], hosts(&lab)[2]);
+    let own = lab.world.fabric().port_guid(host).0;
+    let mask = PLACE | entry(1) | entry(3);
+    let wanted = [0, ALIAS, 0x99, 0, 0, 0, 0, 0];
+    let set = change(&mut lab, Method::Set, (host, host), (0, mask), wanted).expect("set");
+    let made = set[3];
+    assert_eq!(set, [own, ALIAS, 0, made, 0, 0, 0, 0]);
+    assert!(made != 0 && made >> 56 == 2, "{made:#x} is no local GUID");
+    lab.until("the device has them", 10, |lab| {
+        in_device(lab, host, 1) == ALIAS && in_device(lab, host, 3) == made
+    });
+    // Asked for again it is the same, and nothing is written.
+    let again = change(&mut lab, Method::Set, (host, host), (0, mask), wanted);
+    assert_eq!(again, Ok(set));
+    // A path by an alias has the alias in it.
+    let path = PathRecord {
+        sgid: gid(ALIAS),
+        dgid: gid(lab.world.fabric().port_guid(other).0),
+        numb_path: 1,
+        ..PathRecord::default()
+    };
+    let query = Ask {
+        from: other,
+        method: Method::Get,
+        attr: id::PATH,
+        mask: 1 << 2 | 1 << 3 | 1 << 12,
+        data: &path.encode(),
+        key: MKey::NONE,
+    };
+    let (status, data) = ask(&mut lab, &query);
+    assert!(status.is_ok(), "{status}");
+    let found = PathRecord::decode(&data);
+    assert_eq!((found.sgid, found.dgid), (path.sgid, path.dgid));
+    assert_eq!(found.slid, lab.world.fabric().lid(host).0);
+    // All in one block, whoever asks.
+    let record = GuidInfoRecord {
+        lid: lab.world.fabric().lid(host).0,
+        ..GuidInfoRecord::default()
+    };
+    let query = Ask {
+        from: other,
+        method: Method::Get,
+        attr: id::GUID_INFO,
+        mask: PLACE,
+        data: &record.encode(),
+        key: MKey::NONE,
+    };
+    let (status, data) = ask(&mut lab, &query);
+    assert!(status.is_ok(), "{status}");
+    assert_eq!(GuidInfoRecord::decode(&data).guids.map(|g| g.0), set);
+    // A device that was restarted has lost them, and is told again.
+    lab.world.fabric_mut().reboot(host.node);
+    lab.until("the device has lost them", 10, |lab| {
+        in_device(lab, host, 1) == 0
+    });
+    lab.until("the device has them again", 60, |lab| {
+        in_device(lab, host, 3) == made
+    });
+    assert_eq!(in_device(&lab, host, 1), ALIAS);
+    let gone = change(&mut lab, Method::Delete, (host, host), (0, mask), [0; 8]);
+    assert_eq!(gone, Ok([own, 0, 0, 0, 0, 0, 0, 0]));
+    lab.until("the device has none", 10, |lab| {
+        in_device(lab, host, 1) == 0 && in_device(lab, host, 3) == 0
+    });
+    // With nothing before it, what is made up is the same again: it is the place's.
+    let set = change(
+        &mut lab,
+        Method::Set,
+        (host, host),
+        (0, PLACE | entry(3)),
+        [0; 8],
+    );
+    assert_eq!(set.map(|guids| guids[3]), Ok(made));
+}
+
+/// What is refused, and with which status.
+#[test]
+fn what_a_client_may_not_do_is_refused() {
+    let mut lab = lab("star:4");
+    let (host, other) = (hosts(&lab)[1], hosts(&lab)[2]);
+    let (own, others) = (
+        lab.world.fabric().port_guid(host).0,
+        lab.world.fabric().port_guid(other).0,
+    );
+    let blocks =
+        u16::from(lab.world.fabric().port_info(host).expect("a port").guid_cap).div_ceil(8);
+    let behind = u8::try_from(blocks).expect("a block");
+    for (method, from, block, mask, expected) in [
+        (
+            Method::Set,
+            host,
+            0,
+            0b01 | entry(1),
+            Status::INSUFFICIENT_COMPONENTS,
+        ),
+        (
+            Method::Set,
+            host,
+            0,
+            0b10 | entry(1),
+            Status::INSUFFICIENT_COMPONENTS,
+        ),
+        (Method::Set, host, 0, PLACE | entry(0), Status::REQ_INVALID),
+        (
+            Method::Delete,
+            host,
+            0,
+            PLACE | entry(0),
+            Status::REQ_INVALID,
+        ),
+        (
+            Method::Set,
+            host,
+            behind,
+            PLACE | entry(1),
+            Status::NO_RECORDS,
+        ),
+        (Method::Set, other, 0, PLACE | entry(1), Status::DENIED),
+        (Method::Delete, other, 0, PLACE | entry(1), Status::DENIED),
+        (
+            Method::GetMulti,
+            host,
+            0,
+            PLACE | entry(1),
+            Status::BAD_METHOD_ATTR,
+        ),
+    ] {
+        let told = change(&mut lab, method, (from, host), (block, mask), [7; 8]);
+        assert_eq!(told, Err(expected), "{method:?} {block} {mask:#x}");
+    }
+    // GUIDs of others: not taken, and seen not to be.
+    let mask = PLACE | entry(1) | entry(2);
+    let set = change(
+        &mut lab,
+        Method::Set,
+        (host, host),
+        (0, mask),
+        [0, 7, others, 0, 0, 0, 0, 0],
+    );
+    assert_eq!(set, Ok([own, 7, 0, 0, 0, 0, 0, 0]));
+    let set = change(
+        &mut lab,
+        Method::Set,
+        (other, other),
+        (0, mask),
+        [0, 7, 8, 0, 0, 0, 0, 0],
+    );
+    assert_eq!(set, Ok([others, 0, 8, 0, 0, 0, 0, 0]));
+    // Nor twice in one table; and an alias can be put in place of another.
+    let set = change(
+        &mut lab,
+        Method::Set,
+        (host, host),
+        (0, mask),
+        [0, 9, 9, 0, 0, 0, 0, 0],
+    );
+    assert_eq!(set, Ok([own, 9, 0, 0, 0, 0, 0, 0]));
+    let set = change(
+        &mut lab,
+        Method::Set,
+        (other, other),
+        (0, mask),
+        [0, 7, 8, 0, 0, 0, 0, 0],
+    );
+    assert_eq!(set, Ok([others, 7, 8, 0, 0, 0, 0, 0]));
+    // Whoever knows the SM_Key may do it for others.
+    let record = GuidInfoRecord {
+        lid: lab.world.fabric().lid(host).0,
+        block_num: 1,
+        guids: [PortGuid(11); 8],
+    };
+    let trusted = Ask {
+        from: other,
+        method: Method::Set,
+        attr: id::GUID_INFO,
+        mask: PLACE | entry(0),
+        data: &record.encode(),
+        key: KEY,
+    };
+    let (status, data) = ask(&mut lab, &trusted);
+    assert!(status.is_ok(), "{status}");
+    assert_eq!(GuidInfoRecord::decode(&data).guids[0], PortGuid(11));
+    lab.until("the device has it", 10, |lab| in_device(lab, host, 8) == 11);
+}
+
+/// An alias that is a member of a group stays until it left.
+#[test]
+fn an_alias_in_a_group_is_not_deleted() {
+    const ALIAS: u64 = 0x0200_0000_0000_0042;
+    /// MGID, PortGID and JoinState.
+    const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
+    let mut lab = lab("star:4");
+    let (host, other) = (hosts(&lab)[1], hosts(&lab)[2]);
+    let mgid = Gid(*b"\xff\x12\x40\x1b\xff\xff\0\0\0\0\0\0\0\0\0\x07");
+    let mut members = Members::new();
+    members
+        .join(&mut lab, other, mgid, JoinState(1))
+        .expect("a group");
+    let mask = PLACE | entry(1);
+    let set = [0, ALIAS, 0, 0, 0, 0, 0, 0];
+    assert!(change(&mut lab, Method::Set, (host, host), (0, mask), set).is_ok());
+    let record = McMemberRecord {
+        mgid,
+        port_gid: gid(ALIAS),
+        join_state: JoinState(1),
+        ..Default::default()
+    };
+    for (method, deleted) in [(Method::Set, Err(Status::DENIED)), (Method::Delete, Ok(()))] {
+        let request = Ask {
+            from: host,
+            method,
+            attr: id::MC_MEMBER,
+            mask: MEMBER,
+            data: &record.encode(),
+            key: MKey::NONE,
+        };
+        let (status, _) = ask(&mut lab, &request);
+        assert!(status.is_ok(), "{method:?}: {status}");
+        let told = change(&mut lab, Method::Delete, (host, host), (0, mask), [0; 8]);
+        assert_eq!(told.map(|_| ()), deleted);
+    }
+}
+
+/// Tables that nobody wrote are read when somebody asks, once; a host that repeats its request is answered once.
+#[test]
+fn tables_of_lanes_are_read_when_they_are_asked_for() {
+    let mut lab = lab("fat-tree2:4,2,2");
+    let host = hosts(&lab)[1];
+    let fabric = lab.world.fabric();
+    let mut switches = fabric.end_ports().filter(|p| p.port == 0).peekable();
+    assert!(switches.peek().is_some());
+    let ports = |at: PortAt| usize::from(fabric.num_ports(at.node)) + 1;
+    let (of_switches, outputs): (usize, usize) = switches.fold((0, 0), |(maps, ports_), at| {
+        (maps + ports(at) * ports(at), ports_ + ports(at))
+    });
+    let ends = hosts(&lab).len();
+    for (attr, stride, count) in [
+        (id::SL_TO_VL, SlToVlRecord::LEN, of_switches + ends),
+        (
+            id::VL_ARBITRATION,
+            VlArbRecord::LEN.next_multiple_of(8),
+            4 * (outputs + ends),
+        ),
+    ] {
+        let all = Ask {
+            from: host,
+            method: Method::GetTable,
+            attr,
+            mask: 0,
+            data: &[],
+            key: MKey::NONE,
+        };
+        lab.world.with_manager(lab.sm, |sm, _| sm.replies.clear());
+        send(&mut lab, &all, 5);
+        assert_eq!(replies(&lab, 5).len(), 0, "nothing is known yet");
+        send(&mut lab, &all, 5);
+        lab.until("an answer", 10, |lab| !replies(lab, 5).is_empty());
+        assert_eq!(replies(&lab, 5).len(), 1);
+        assert_eq!(
+            (replies(&lab, 5)[0].len() - sa::DATA_OFFSET) / stride,
+            count
+        );
+        send(&mut lab, &all, 6);
+        assert_eq!(replies(&lab, 6).len(), 1, "all is known");
+    }
+}
