@@ -1,7 +1,8 @@
 //! Every flow of osmtest, OpenSM's own test of subnet administration, against ferrosm on a simulated fabric.
 //!
-//! Each flow has a fabric of its own, because osmtest expects what a flow before it left, or nothing. Flows that may fail are listed
-//! in `tests/osmtest-waivers.txt`. That osmtest passes on the same simulated fabric with OpenSM is `attached_opensm`'s.
+//! Each flow has a fabric of its own, because osmtest expects what a flow before it left, or nothing. Flows that may fail
+//! are listed in `tests/osmtest-waivers.txt`. That osmtest passes on the same simulated fabric with OpenSM is
+//! `attached_opensm`'s.
 
 use std::collections::{BTreeMap, BTreeSet};
 
