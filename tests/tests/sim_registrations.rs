@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use ferrosm_core::{Restored, SmConfig};
 use ferrosm_mad::attr::id as attr;
-use ferrosm_mad::ids::{Gid, GidPrefix, PKey, Qpn};
+use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid, Qpn};
 use ferrosm_mad::mad::{MadHeader, Method, Status};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::multicast::{JoinState, mgid};
 use ferrosm_mad::sa::service::ServiceRecord;
+use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::members::{Members, ask};
@@ -141,7 +142,7 @@ fn service(name: &[u8], lease_s: u32) -> ServiceRecord {
     service_name[..name.len()].copy_from_slice(name);
     ServiceRecord {
         service_id: u64::from(lease_s),
-        service_gid: Gid::new(GidPrefix::DEFAULT, ferrosm_mad::ids::PortGuid(7)),
+        service_gid: Gid::new(GidPrefix::DEFAULT, PortGuid(7)),
         service_lease_s: lease_s,
         service_name,
         ..ServiceRecord::default()
@@ -209,6 +210,36 @@ fn subscribers_hear_of_what_comes_after() {
         .flatten()
         .filter(|(to, bytes)| to.lid == lid && MadHeader::decode(bytes).method == Method::Report);
     assert!(reports.count() > 0, "one report at least");
+}
+
+#[test]
+fn aliases_stay_those_of_their_ports() {
+    let mut lab = up("fat-tree:4");
+    let at = hosts(&lab)[2];
+    let lid = lab.world.fabric().lid(at).0;
+    let mut record = GuidInfoRecord {
+        lid,
+        ..GuidInfoRecord::default()
+    };
+    record.guids[2] = PortGuid(0x0200_0000_0000_0042);
+    let entry_2 = 1 << (usize::from(GuidInfoRecord::FIRST_GUID) + 2);
+    let what = (Method::Set, id::GUID_INFO);
+    let (status, _) = ask(&mut lab, at, what, 1, 0b11 | entry_2, &record.encode());
+    assert_eq!(status, Status::OK);
+    restart(&mut lab, Duration::from_secs(5), |_| {});
+    let (status, data) = ask(
+        &mut lab,
+        at,
+        (Method::Get, id::GUID_INFO),
+        2,
+        0b11,
+        &record.encode(),
+    );
+    assert_eq!(status, Status::OK);
+    assert_eq!(GuidInfoRecord::decode(&data).guids[2], record.guids[2]);
+    let view = lab.manager().core().view().expect("a view").clone();
+    let owner = view.by_guid(record.guids[2]).expect("it has an owner");
+    assert_eq!(view.end_port(owner).lid, lid);
 }
 
 /// Another master has known better in the meantime.

@@ -7,8 +7,8 @@ use core::time::Duration;
 use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ferrosm_core::sa::registry::saved::{Saved, SavedSubscription};
-use ferrosm_mad::ids::{Lid, Sl};
+use ferrosm_core::sa::registry::saved::{Saved, SavedAlias, SavedSubscription};
+use ferrosm_mad::ids::{Lid, PortGuid, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::McMemberRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
@@ -26,6 +26,8 @@ struct File {
     members: Vec<Entry>,
     services: Vec<Entry>,
     subscriptions: Vec<Subscription>,
+    #[serde(default)]
+    aliases: Vec<Alias>,
 }
 
 /// A record.
@@ -46,6 +48,14 @@ struct Subscription {
     sl: u8,
     path_bits: u8,
     pkey_index: u16,
+}
+
+/// An alias GUID.
+#[derive(Serialize, Deserialize)]
+struct Alias {
+    port: PortGuid,
+    index: u16,
+    alias: PortGuid,
 }
 
 /// One entry a line, so that people and `diff` can read it.
@@ -86,6 +96,12 @@ pub(super) fn encode(saved: &Saved, now: SystemTime, out: &mut dyn Write) -> io:
         pkey_index: s.pkey_index,
     });
     list(out, "subscriptions", subscriptions)?;
+    let aliases = saved.aliases.iter().map(|a| Alias {
+        port: a.port,
+        index: a.index,
+        alias: a.alias,
+    });
+    list(out, "aliases", aliases)?;
     writeln!(out, "\n}}")
 }
 
@@ -140,6 +156,15 @@ pub(super) fn decode(text: &[u8]) -> Result<(Saved, SystemTime), String> {
             pkey_index: s.pkey_index,
         });
     }
+    saved.aliases = file
+        .aliases
+        .iter()
+        .map(|a| SavedAlias {
+            port: a.port,
+            index: a.index,
+            alias: a.alias,
+        })
+        .collect();
     let written = UNIX_EPOCH.checked_add(Duration::from_secs(file.written_unix_s));
     Ok((saved, written.unwrap_or(UNIX_EPOCH)))
 }
@@ -179,6 +204,11 @@ mod tests {
                 path_bits: 1,
                 pkey_index: 2,
             }],
+            aliases: vec![SavedAlias {
+                port: PortGuid(7),
+                index: 3,
+                alias: PortGuid(8),
+            }],
         }
     }
 
@@ -209,7 +239,7 @@ mod tests {
             text.contains("(MLID 0xC001)") || text.contains("(MLID 49153)"),
             "{text}"
         );
-        assert_eq!(text.lines().count(), 13, "an entry a line:\n{text}");
+        assert_eq!(text.lines().count(), 16, "an entry a line:\n{text}");
     }
 
     #[test]

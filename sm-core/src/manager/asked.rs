@@ -243,12 +243,12 @@ impl SubnetManager {
 
 /// The table that is asked for, and where.
 fn table_of(ask: Ask) -> Option<(PortRef, Table)> {
-    match ask {
-        Ask::SlToVl(p, at) => {
-            let (input, output) = at.ports();
-            Some((p, Table::Map(input, output)))
-        }
-        Ask::VlArb(p, block) => Some((p, Table::Arbitration(p.port, block))),
-        _ => None,
+    if let Ask::SlToVl(p, at) = ask {
+        let (input, output) = at.ports();
+        return Some((p, Table::Map(input, output)));
     }
+    if let Ask::VlArb(p, block) = ask {
+        return Some((p, Table::Arbitration(p.port, block)));
+    }
+    None
 }

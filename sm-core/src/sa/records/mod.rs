@@ -44,7 +44,11 @@ pub fn class_port_info(view: &View) -> Reply {
             | ClassPortInfo::LINK_WIDTH_2X
             | ClassPortInfo::LINK_SPEED_HDR
             | ClassPortInfo::LINK_SPEED_NDR
-            | if view.qos.is_some() { ClassPortInfo::QOS } else { 0 },
+            | if view.qos.is_some() {
+                ClassPortInfo::QOS
+            } else {
+                0
+            },
         resp_time_value: view.resp_time_value,
         redirect_qp: Qpn(1),
         redirect_qkey: QP1_QKEY,

@@ -205,7 +205,8 @@ impl Registry {
     pub fn remove_port(&mut self, view: &View, gid: Gid, now: Instant) {
         self.dirty |= self.groups.remove_port(gid.guid());
         for alias in self.aliases.remove_port(gid.guid()) {
-            self.dirty |= self.groups.remove_port(alias);
+            self.dirty = true;
+            self.groups.remove_port(alias);
         }
         self.reports.forget_subscriber(gid);
         self.tell_lifetimes(view, now);

@@ -26,6 +26,19 @@ pub struct Saved {
     pub services: Vec<ServiceRecord>,
     /// Subscriptions.
     pub subscriptions: Vec<SavedSubscription>,
+    /// Alias GUIDs.
+    pub aliases: Vec<SavedAlias>,
+}
+
+/// An alias GUID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SavedAlias {
+    /// The port, by its own GUID.
+    pub port: PortGuid,
+    /// Place in the port's GUIDInfo table, 1 to 2047.
+    pub index: u16,
+    /// The alias.
+    pub alias: PortGuid,
 }
 
 /// A subscription and how its subscriber is reached.
@@ -47,7 +60,10 @@ impl Saved {
     /// Whether nobody has registered anything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.members.is_empty() && self.services.is_empty() && self.subscriptions.is_empty()
+        self.members.is_empty()
+            && self.services.is_empty()
+            && self.subscriptions.is_empty()
+            && self.aliases.is_empty()
     }
 
     /// So much time has passed since this was saved: leases that ended are gone.
@@ -71,6 +87,7 @@ impl Registry {
             members: self.groups.saved(),
             services: self.services.saved(now),
             subscriptions: self.subscriptions.saved(),
+            aliases: self.aliases.saved(),
         }
     }
 
@@ -81,17 +98,26 @@ impl Registry {
         registry.groups.restore(&saved.members);
         registry.services.restore(&saved.services, now);
         registry.subscriptions.restore(&saved.subscriptions);
+        registry.aliases.restore(&saved.aliases);
         registry
     }
 
-    /// What was restored meets the subnet as it is: members that are not there any more leave, and subscribers are reached by
-    /// the LIDs that they have now.
+    /// What was restored meets the subnet as it is: members and aliases that are not there any more leave, devices are told
+    /// their aliases, and subscribers are reached by the LIDs that they have now.
     pub fn meet(&mut self, view: &View, now: Instant) {
+        for port in self.aliases.all().ports().collect::<Vec<_>>() {
+            if view.by_guid(port).is_none() {
+                self.aliases.remove_port(port);
+            } else {
+                self.aliases.write_again(port);
+            }
+        }
+        let owner = |guid: &PortGuid| self.aliases.all().owner(*guid).unwrap_or(*guid);
         let gone: Vec<PortGuid> = self
             .groups
             .member_guids()
             .into_iter()
-            .filter(|guid| view.by_guid(*guid).is_none())
+            .filter(|guid| view.by_guid(owner(guid)).is_none())
             .collect();
         for guid in gone {
             self.groups.remove_port(guid);
