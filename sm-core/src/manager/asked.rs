@@ -1,9 +1,9 @@
-//! What clients of subnet administration make the subnet manager ask devices: tables of lanes that nobody has read yet, and alias
-//! GUIDs that devices are to be told.
+//! What clients of subnet administration make the subnet manager ask devices: tables of lanes that nobody has read yet,
+//! and alias GUIDs that devices are to be told.
 //!
-//! All of it waits for a moment between sweeps, and is asked in rounds: so neither a sweep nor a tree of a group waits longer than
-//! one round for what one client wants to know. A request whose tables are not known is kept, and answered when they are; a
-//! client that repeats it meanwhile waits for the same answer.
+//! All of it waits for a moment between sweeps, and is asked in rounds: so neither a sweep nor a tree of a group waits
+//! longer than one round for what one client wants to know. A request whose tables are not known is kept, and answered when
+//! they are; a client that repeats it meanwhile waits for the same answer.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -245,10 +245,10 @@ impl SubnetManager {
 fn table_of(ask: Ask) -> Option<(PortRef, Table)> {
     if let Ask::SlToVl(p, at) = ask {
         let (input, output) = at.ports();
-        return Some((p, Table::Map(input, output)));
+        Some((p, Table::Map(input, output)))
+    } else if let Ask::VlArb(p, block) = ask {
+        Some((p, Table::Arbitration(p.port, block)))
+    } else {
+        None
     }
-    if let Ask::VlArb(p, block) = ask {
-        return Some((p, Table::Arbitration(p.port, block)));
-    }
-    None
 }

@@ -1,8 +1,9 @@
 //! Tables of lanes that devices were asked for: SLtoVLMappingTables and VLArbitrationTables that no subnet manager of this
 //! program has written (rule 7.14).
 //!
-//! A sweep does not read them, because a switch of 64 ports has 4,096. They are read when a client asks for them, and kept until the
-//! device restarts or is told others. Reading is the manager's; here is only what is known, immutable once it is shared.
+//! A sweep does not read them, because a switch of 64 ports has 4,096. They are read when a client asks for them, and kept
+//! until the device restarts or is told others. Reading is the manager's; here is only what is known, immutable once it is
+//! shared.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

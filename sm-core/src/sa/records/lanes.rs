@@ -1,8 +1,8 @@
 //! Records of lanes: SLtoVLMappingTableRecord, VLArbitrationTableRecord (rule 7.14).
 //!
-//! Tables that the subnet manager has written are known, and those that were read since; where a request reaches others, the owner
-//! reads them first ([`crate::sa::lanes`]). Of a CA or router the ports in a request mean nothing: the LID names the port (IBA
-//! 15.2.5.6, 15.2.5.7).
+//! Tables that the subnet manager has written are known, and those that were read since; where a request reaches others,
+//! the owner reads them first ([`crate::sa::lanes`]). Of a CA or router the ports in a request mean nothing: the LID names
+//! the port (IBA 15.2.5.6, 15.2.5.7).
 
 use std::collections::BTreeSet;
 
