@@ -245,10 +245,10 @@ impl SubnetManager {
 fn table_of(ask: Ask) -> Option<(PortRef, Table)> {
     if let Ask::SlToVl(p, at) = ask {
         let (input, output) = at.ports();
-        Some((p, Table::Map(input, output)))
-    } else if let Ask::VlArb(p, block) = ask {
-        Some((p, Table::Arbitration(p.port, block)))
-    } else {
-        None
+        return Some((p, Table::Map(input, output)));
     }
+    if let Ask::VlArb(p, block) = ask {
+        return Some((p, Table::Arbitration(p.port, block)));
+    }
+    None
 }

@@ -13,6 +13,7 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 
 use super::multicast::Groups;
+use super::saved::SavedAlias;
 use crate::sa::aliases::{Aliases, BLOCK, EMPTY};
 use crate::sa::message::Request;
 use crate::sa::records::guids;
@@ -23,6 +24,12 @@ const PLACE: u64 = 0b11;
 
 /// A locally administered EUI-64 that is no group's.
 const LOCAL: u64 = 0x02 << 56;
+/// Entries of a block.
+const PER_BLOCK: u16 = 8;
+const _: () = assert!(PER_BLOCK as usize == BLOCK);
+
+/// The last entry of the largest table: GUIDCap is a number of 8 bits, of blocks.
+const INDEX_MAX: u16 = 2047;
 /// Tries to make up a GUID that nobody has.
 const TRIES: u64 = 1000;
 
@@ -102,6 +109,38 @@ impl AliasGuids {
             }
         }
         Ok(self.reply(&asked))
+    }
+
+    /// All of them.
+    pub(super) fn saved(&self) -> Vec<SavedAlias> {
+        let table = |port: PortGuid| {
+            let indices = self.all.used_blocks(port).flat_map(|block| {
+                let first = u16::from(block) * PER_BLOCK;
+                first..first + PER_BLOCK
+            });
+            let alias = move |index: u16| SavedAlias {
+                port,
+                index,
+                alias: self.all.get(port, usize::from(index)),
+            };
+            indices
+                .filter(|index| *index > 0)
+                .map(alias)
+                .filter(|saved| saved.alias != EMPTY)
+                .collect::<Vec<_>>()
+        };
+        self.all.ports().flat_map(table).collect()
+    }
+
+    /// Takes in what was saved.
+    pub(super) fn restore(&mut self, saved: &[SavedAlias]) {
+        for s in saved {
+            let possible = (1..=INDEX_MAX).contains(&s.index) && s.alias != EMPTY;
+            if possible && self.all.owner(s.alias).is_none() {
+                self.put(s.port, usize::from(s.index), s.alias);
+            }
+        }
+        self.changed.clear();
     }
 
     /// A port left the subnet, and its aliases with it. Says which these were.
