@@ -101,6 +101,12 @@ pub struct SmArgs {
     /// Rank among subnet managers; the highest serves.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=15))]
     pub priority: Option<u8>,
+    /// Service levels and limits of paths, in the form of OpenSM's qos-policy.conf.
+    #[arg(short = 'Y', long, visible_alias = "qos_policy_file", value_name = "FILE")]
+    pub qos_policy_file: Option<PathBuf>,
+    /// Which router leads to which other subnet, in the form of OpenSM's prefix-routes.conf.
+    #[arg(long, visible_alias = "prefix_routes_file", value_name = "FILE")]
+    pub prefix_routes_file: Option<PathBuf>,
     /// Keep LIDs over restarts in this directory.
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
@@ -277,6 +283,14 @@ impl SmArgs {
             raw.sm.priority = Bounded::clamped(priority.into());
         }
         let path = |p: &PathBuf| p.to_string_lossy().into_owned();
+        // Names in the configuration file count from its directory, those of flags from the working directory.
+        let from_here = |file: &PathBuf| path(std::path::absolute(file).as_ref().unwrap_or(file));
+        if let Some(file) = &self.qos_policy_file {
+            raw.qos.policy_file = from_here(file);
+        }
+        if let Some(file) = &self.prefix_routes_file {
+            raw.routing.prefix_routes_file = from_here(file);
+        }
         if let Some(dir) = &self.state_dir {
             raw.files.state_dir = path(dir);
         }

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ferrosm_core::plan::hints::GuidHints;
 use ferrosm_core::plan::partitions::Partitions;
+use ferrosm_core::qos::Policy;
+use ferrosm_core::sa::view::PrefixRoute;
 use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::transport::umad::LocalPort;
@@ -112,6 +114,10 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         running: settings.raw.clone(),
         hints: Arc::clone(&settings.sm.hints),
         partitions: Arc::clone(&settings.sm.partitions),
+        paths: (
+            settings.sm.qos.clone(),
+            Arc::clone(&settings.sm.prefix_routes),
+        ),
         bar: terminal.bar(),
         log,
     };
@@ -172,6 +178,8 @@ struct Operator {
     /// What side files said.
     hints: Arc<GuidHints>,
     partitions: Arc<Partitions>,
+    /// The QoS policy and the ways to other subnets.
+    paths: (Option<Arc<Policy>>, Arc<[PrefixRoute]>),
     bar: Bar,
     log: log::Handle,
 }
@@ -301,9 +309,18 @@ impl Operator {
             );
             self.partitions = Arc::clone(&settings.sm.partitions);
         }
+        let paths = (
+            settings.sm.qos.clone(),
+            Arc::clone(&settings.sm.prefix_routes),
+        );
+        let other_paths = paths != self.paths;
+        if other_paths {
+            info!("QoS policy or ways to other subnets are others");
+            self.paths = paths;
+        }
         remark(&settings.remarks);
         let same = changes.live.is_empty() && changes.restart.is_empty();
-        if same && !other_hints && !other_partitions {
+        if same && !other_hints && !other_partitions && !other_paths {
             info!("configuration read again, nothing changed, sweeping");
             return Some(Input::Resweep);
         }

@@ -7,6 +7,7 @@
 mod error;
 mod parse;
 mod partitions;
+mod paths;
 mod print;
 mod raw;
 mod reload;
@@ -20,6 +21,7 @@ pub(crate) use error::nearest;
 pub use error::{ConfigError, ConfigErrors};
 pub use parse::parse;
 pub use partitions::{Enforce, PartitionEntry, PartitionRules, Word};
+pub use paths::QosRules;
 pub use print::{DEFAULT_FILE, effective};
 pub use raw::{Files, LidRules, Links, Log, Port, RawConfig, Routing, Sm, SubnetKeys, Sweep};
 pub use reload::{Changes, changes};
@@ -91,6 +93,8 @@ impl Source {
         let hints = side_files::read(&files);
         let beside = beside.unwrap_or_else(|| Path::new(""));
         let partitions = partitions::read(&raw, self.path(), beside);
+        let list = partitions.as_ref().map_or(&[][..], |(p, _)| p.list());
+        let paths = paths::read(&raw, beside, list);
         let settled = settings::settle(raw).map_err(|found| {
             ConfigErrors::new(
                 self.path.as_deref(),
@@ -108,11 +112,18 @@ impl Source {
             errors.into_iter().for_each(|e| wrong.push(e));
             Default::default()
         });
+        let paths = paths.unwrap_or_else(|errors| {
+            errors.into_iter().for_each(|e| wrong.push(e));
+            Default::default()
+        });
         match settled {
             Ok(mut settings) if wrong.is_empty() => {
                 settings.sm.hints = Arc::new(hints);
                 settings.sm.partitions = Arc::new(partitions);
+                settings.sm.qos = paths.qos;
+                settings.sm.prefix_routes = paths.prefix_routes;
                 settings.remarks = remarks;
+                settings.remarks.extend(paths.remarks);
                 Ok(settings)
             }
             Ok(_) => Err(wrong),

@@ -9,6 +9,7 @@ use ferrosm_core::config::SmConfig;
 use serde::{Deserialize, Serialize};
 
 use super::partitions::{PartitionEntry, PartitionRules};
+use super::paths::QosRules;
 use super::settings::LogFormat;
 use super::value::{Bounded, Engine, Hex64, Span};
 
@@ -28,6 +29,8 @@ pub struct RawConfig {
     pub routing: Routing,
     /// Who may talk to whom.
     pub partitions: PartitionRules,
+    /// Service levels and limits of paths.
+    pub qos: QosRules,
     /// Timers and lanes of links.
     pub links: Links,
     /// Looking at the fabric.
@@ -129,6 +132,8 @@ pub struct Routing {
     pub sl2vl_file: String,
     /// SLs of paths that go with them: opensm-path-sl.dump; empty for none.
     pub path_sl_file: String,
+    /// Which router leads to which other subnet: prefix-routes.conf; empty for none.
+    pub prefix_routes_file: String,
 }
 
 /// `[links]`.
@@ -262,6 +267,7 @@ impl Default for Routing {
             lfts_file: String::new(),
             sl2vl_file: String::new(),
             path_sl_file: String::new(),
+            prefix_routes_file: String::new(),
         }
     }
 }

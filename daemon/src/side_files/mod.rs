@@ -12,12 +12,18 @@
 //! | [`lfts`] | forwarding tables from `opensm-lfts.dump` |
 //! | [`lanes`] | `opensm-sl2vl.dump` and path SLs |
 //! | [`partitions`] | `partitions.conf` |
+//! | [`qos_policy`] | `qos-policy.conf` |
+//! | [`prefix_routes`] | `prefix-routes.conf` |
+//! | `pieces` | pieces of a text that goes over lines, and where they stand |
 //! | `scan` | words of lines and where they stand |
 
 pub mod guids;
 pub mod lanes;
 pub mod lfts;
 pub mod partitions;
+mod pieces;
+pub mod prefix_routes;
+pub mod qos_policy;
 mod scan;
 pub mod torus;
 

@@ -7,9 +7,9 @@ use ferrosm_mad::ids::{Gid, PKey, Sl};
 use ferrosm_mad::sa::multicast::mgid;
 use ferrosm_mad::sa::path::RateCode;
 
-use super::scan::Piece;
 use super::values;
 use crate::side_files::Wrong;
+use crate::side_files::pieces::Piece;
 
 /// Full members have this bit in their P_Key.
 const FULL: u16 = 0x8000;

@@ -9,19 +9,17 @@
 //! | this | the file as a whole: definitions, headers, members |
 //! | [`flags`] | `name=value` pairs of partitions and groups |
 //! | [`values`] | MTU, rate, scope and the like, as codes and as people write them |
-//! | `scan` | pieces of the text and where they stand |
 
 pub mod flags;
-mod scan;
 pub mod values;
 
 use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, Membership, Partition, Who};
 use ferrosm_mad::ids::PortGuid;
 
 use super::Wrong;
+use super::pieces::{Piece, Text};
 use super::scan::{ERRORS_MAX, number};
 use flags::{GroupFlags, Header};
-use scan::{Piece, Text};
 
 /// A line that OpenSM reads is at most so long.
 const LINE_MAX: usize = 4095;

@@ -1,8 +1,8 @@
 //! What the QoS policy makes of a path: which level it gets, and what that leaves of it (rules 11.10, 11.11, 11.15).
 //!
-//! The MTU and rate of a level are bounds, its life time stands instead of the subnet's, its partitions and path bits leave out
-//! the other ones. Its SL is the path's where the routing keeps to one lane, on which any SL is safe. Where the routing has lanes of
-//! its own (lash, dfsssp, nue, torus-2QoS and others), each path has the one SL that it is proven for and the level's does not
+//! The MTU and rate of a level are bounds, its life time stands instead of the subnet's, its partitions and path bits leave
+//! out the other ones. Its SL is the path's where the routing keeps to one lane, on which any SL is safe. Where the routing has
+//! lanes of its own (lash, dfsssp, nue, torus-2QoS and others), each path has the one SL that it is proven for and the level's does not
 //! count, as it does not for OpenSM's engines that choose SLs; everything else of the level does.
 
 use std::sync::Arc;

@@ -11,14 +11,38 @@ pub(super) struct Text {
 impl Text {
     /// A `#` begins a comment anywhere, up to the end of its line.
     pub(super) fn new(text: &str) -> Self {
+        Self::read(text, false)
+    }
+
+    /// The same, but for a `#` between the double quotes of a line.
+    pub(super) fn with_quotes(text: &str) -> Self {
+        Self::read(text, true)
+    }
+
+    fn read(text: &str, quotes: bool) -> Self {
         let mut plain = String::with_capacity(text.len());
-        let mut comment = false;
+        let (mut comment, mut quoted) = (false, false);
         for c in text.chars() {
-            comment = c != '\n' && (comment || c == '#');
+            quoted = quotes && c != '\n' && (quoted ^ (c == '"' && !comment));
+            comment = c != '\n' && (comment || c == '#' && !quoted);
             // As many characters as there were: columns count characters.
             plain.push(if comment || c == '\r' { ' ' } else { c });
         }
         Self { plain }
+    }
+
+    /// Lines that are not blank; one that ends with a comma goes on in the next, if `goes_on` says so of that.
+    pub(super) fn lines(&self, goes_on: impl Fn(&str) -> bool) -> Vec<Piece<'_>> {
+        let mut lines: Vec<Piece<'_>> = Vec::new();
+        for line in self.pieces('\n').filter(|line| !line.is_blank()) {
+            match lines.last_mut() {
+                Some(last) if last.text().ends_with(',') && goes_on(line.text()) => {
+                    last.to = line.to;
+                }
+                _ => lines.push(line),
+            }
+        }
+        lines
     }
 
     /// What is between separators.
@@ -103,6 +127,48 @@ impl<'a> Piece<'a> {
         let at = raw.find(separator)?;
         let after = at + separator.len_utf8();
         Some((self.part(0, at), self.part(after, raw.len())))
+    }
+
+    /// What is before and after the last separator.
+    pub(super) fn rsplit_once(&self, separator: char) -> Option<(Self, Self)> {
+        let raw = self.raw();
+        let at = raw.rfind(separator)?;
+        let after = at + separator.len_utf8();
+        Some((self.part(0, at), self.part(after, raw.len())))
+    }
+
+    /// The first word, and what is behind it.
+    pub(super) fn split_word(&self) -> (Self, Self) {
+        let from = self.begin() - self.from;
+        let word = self.text().split_whitespace().next().unwrap_or_default();
+        let to = from + word.len();
+        (self.part(from, to), self.part(to, self.raw().len()))
+    }
+
+    /// The items of a list, between commas outside of double quotes.
+    pub(super) fn items(&self) -> Vec<Self> {
+        let (mut items, mut from, mut quoted) = (Vec::new(), 0, false);
+        for (at, c) in self.raw().char_indices() {
+            quoted ^= c == '"';
+            if c == ',' && !quoted {
+                items.push(self.part(from, at));
+                from = at + 1;
+            }
+        }
+        items.push(self.part(from, self.raw().len()));
+        items
+    }
+
+    /// The text without the double quotes around it.
+    pub(super) fn unquoted(&self) -> &'a str {
+        let text = self.text();
+        let inner = text.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
+        inner.map_or(text, str::trim)
+    }
+
+    /// The number of its line, from 1.
+    pub(super) fn line(&self) -> usize {
+        self.all[..self.begin()].matches('\n').count() + 1
     }
 
     /// The first of several items, and the others.

@@ -1,0 +1,140 @@
+//! What paths follow from beside the routes: the QoS policy, and the ways to other subnets.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ferrosm_core::plan::partitions::Partition;
+use ferrosm_core::qos::Policy;
+use ferrosm_core::sa::view::PrefixRoute;
+use serde::{Deserialize, Serialize};
+
+use super::error::ConfigError;
+use super::raw::RawConfig;
+use crate::side_files::{Wrong, prefix_routes, qos_policy};
+
+/// `[qos]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct QosRules {
+    /// qos-policy.conf; empty for none.
+    pub policy_file: String,
+}
+
+/// What the files say.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Paths {
+    pub(super) qos: Option<Arc<Policy>>,
+    pub(super) prefix_routes: Arc<[PrefixRoute]>,
+    /// What is likely not meant.
+    pub(super) remarks: Vec<ConfigError>,
+}
+
+/// Reads the files; their names count from the directory `beside`.
+pub(super) fn read(
+    raw: &RawConfig,
+    beside: &Path,
+    partitions: &[Partition],
+) -> Result<Paths, Vec<ConfigError>> {
+    let mut paths = Paths::default();
+    let mut wrong = Vec::new();
+    let policy = |text: &str| qos_policy::parse(text, partitions);
+    match file(&raw.qos.policy_file, beside, policy) {
+        Ok(Some(parsed)) => {
+            paths.qos = Some(Arc::new(parsed.policy));
+            let path = beside.join(&raw.qos.policy_file);
+            paths.remarks = placed(&path, parsed.remarks);
+        }
+        Ok(None) => {}
+        Err(errors) => wrong.extend(errors),
+    }
+    match file(
+        &raw.routing.prefix_routes_file,
+        beside,
+        prefix_routes::parse,
+    ) {
+        Ok(Some(routes)) => paths.prefix_routes = routes.into(),
+        Ok(None) => {}
+        Err(errors) => wrong.extend(errors),
+    }
+    if wrong.is_empty() {
+        Ok(paths)
+    } else {
+        Err(wrong)
+    }
+}
+
+/// Reads one file, if there is one.
+fn file<T>(
+    name: &str,
+    beside: &Path,
+    parse: impl Fn(&str) -> Result<T, Vec<Wrong>>,
+) -> Result<Option<T>, Vec<ConfigError>> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let path = beside.join(name);
+    let bytes = std::fs::read(&path).map_err(|e| {
+        let what = format!("cannot read it: {e}");
+        placed(&path, vec![Wrong { at: None, what }])
+    })?;
+    let parsed = parse(&String::from_utf8_lossy(&bytes));
+    parsed.map(Some).map_err(|wrong| placed(&path, wrong))
+}
+
+fn placed(path: &Path, list: Vec<Wrong>) -> Vec<ConfigError> {
+    let told = list.into_iter().map(|w| ConfigError {
+        file: Some(path.to_owned()),
+        at: w.at,
+        what: w.what,
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::ids::PortGuid;
+
+    use crate::config::{ConfigErrors, Settings, Source, effective};
+    use crate::testing::TempDir;
+
+    fn settle(dir: &TempDir, text: &str) -> Result<Settings, ConfigErrors> {
+        let path = dir.path().join("f.toml");
+        Source::parse(&path, text.to_owned())?.settle(|_| {})
+    }
+
+    const TOML: &str = "[routing]\nprefix-routes-file = \"prefix\"\n[qos]\npolicy-file = \"qos\"\n\
+        [[partition]]\nname = \"Blue\"\npkey = 0x55\n";
+
+    /// Both files are read beside the configuration; groups may name its partitions.
+    #[test]
+    fn qos_and_prefix_files_are_read_with_the_file() {
+        let dir = TempDir::new("config-qos");
+        std::fs::write(dir.path().join("prefix"), "* 0x7\n").unwrap();
+        let policy = "port-groups\nport-group\nname: a\npartition: Blue\nend-port-group\nend-port-groups\n\
+            qos-levels\nqos-level\nname: DEFAULT\nsl: 2\nend-qos-level\nend-qos-levels\nqos-match-rules\nqos-match-rule\n\
+            source: a\nqos-level-name: DEFAULT\nend-qos-match-rule\nend-qos-match-rules\nqos-setup\nvlarb-tables\n\
+            end-vlarb-tables\nend-qos-setup\n";
+        std::fs::write(dir.path().join("qos"), policy).unwrap();
+        let settings = settle(&dir, TOML).unwrap();
+        let rules = &settings.sm.qos.as_ref().unwrap().rules;
+        assert!(rules[0].source[0].pkeys.contains(0x55));
+        assert_eq!(settings.sm.prefix_routes[0].router, Some(PortGuid(7)));
+        assert_eq!(settings.remarks.len(), 1);
+        assert_eq!(settings.remarks[0].at, Some((20, 1)));
+        // What is in force reads back.
+        let again = settle(&dir, &effective(&settings.raw)).unwrap();
+        assert_eq!(again.sm, settings.sm);
+        assert!(settle(&dir, "").unwrap().sm.qos.is_none());
+    }
+
+    #[test]
+    fn qos_and_prefix_errors_are_told_together() {
+        let dir = TempDir::new("config-qos-bad");
+        std::fs::write(dir.path().join("prefix"), "x 0x7\n").unwrap();
+        let told = settle(&dir, TOML).unwrap_err().to_string();
+        let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(lines.len(), 2, "{told}");
+        assert!(lines[0].contains("qos: cannot read it"), "{told}");
+        assert!(lines[1].contains("prefix:1:1: `x` is no prefix"), "{told}");
+    }
+}
