@@ -101,6 +101,9 @@ pub struct SmArgs {
     /// Rank among subnet managers; the highest serves.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=15))]
     pub priority: Option<u8>,
+    /// Partitions, in the form of OpenSM's partitions.conf.
+    #[arg(short = 'P', long = "partitions-file", visible_alias = "Pconfig", value_name = "FILE")]
+    pub partitions_file: Option<PathBuf>,
     /// Service levels and limits of paths, in the form of OpenSM's qos-policy.conf.
     #[arg(short = 'Y', long, visible_alias = "qos_policy_file", value_name = "FILE")]
     pub qos_policy_file: Option<PathBuf>,
@@ -285,6 +288,9 @@ impl SmArgs {
         let path = |p: &PathBuf| p.to_string_lossy().into_owned();
         // Names in the configuration file count from its directory, those of flags from the working directory.
         let from_here = |file: &PathBuf| path(std::path::absolute(file).as_ref().unwrap_or(file));
+        if let Some(file) = &self.partitions_file {
+            raw.partitions.file = from_here(file);
+        }
         if let Some(file) = &self.qos_policy_file {
             raw.qos.policy_file = from_here(file);
         }

@@ -111,6 +111,8 @@ pub enum Event {
     RoutingFailed(String),
     /// A light sweep found something.
     Noticed(String),
+    /// There is too little of something that clients or devices need.
+    Shortage(String),
     /// A node came into the subnet after the first sweep.
     NodeAdded(String),
     /// A node left the subnet.
@@ -135,6 +137,7 @@ impl fmt::Display for Event {
             Self::Trap { number, place } => write!(f, "trap {number} from {place}"),
             Self::RoutingFailed(why) => write!(f, "no routing: {why}"),
             Self::Noticed(what) => write!(f, "noticed: {what}"),
+            Self::Shortage(of) => write!(f, "{of}"),
             Self::NodeAdded(n) => write!(f, "node added: {n}"),
             Self::NodeGone(n) => write!(f, "node gone: {n}"),
             Self::LinkUp(l) => write!(f, "link up: {l}"),

@@ -5,6 +5,7 @@
 //! | [`clients`] | programs of others on a simulator, and what they tell |
 //! | [`ibsim`] | Debian's fabric simulator with one fabric |
 //! | [`fabric_server`] | our own |
+//! | [`clutter`] | hosts that do everything at random, and know what they must be told |
 //! | [`diags`] | parsers of infiniband-diags' output |
 //! | [`judge`] | the verdict on a fabric from that output |
 //! | [`ibdmchk`] | a foreign checker of dump files |
@@ -30,6 +31,7 @@
 pub mod administered;
 pub mod bringup;
 pub mod clients;
+pub mod clutter;
 pub mod diags;
 pub mod fabric_server;
 pub mod fabrics;

@@ -9,19 +9,22 @@ use ferrosm_core::Input;
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, Lid, PKey, Sl, Tid};
 use ferrosm_mad::mad::{MadHeader, Method, MgmtClass, Status};
-use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
+use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
 use ferrosm_mad::sa::path::{RateCode, Selector};
 use ferrosm_mad::sa::{self, SaHeader, id};
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::oracle::{Expect, Group};
 use ferrosm_sim::spec::PortAt;
 
-use crate::simulated::Lab;
+use crate::simulated::{Dice, Lab};
 
 /// MGID, PortGID and JoinState.
 const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
 /// Q_Key, TClass, P_Key, SL and FlowLabel; MTU and rate too, because those of the creator may be more than others have.
 const NEW_GROUP: u64 = 1 << 2 | 0b11 << 4 | 1 << 6 | 1 << 7 | 0b11 << 8 | 1 << 12 | 1 << 13;
+
+/// The group that is there without members.
+const BROADCAST: Gid = mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL);
 
 /// A group as its members know it.
 #[derive(Debug, Clone)]
@@ -126,7 +129,7 @@ impl Members {
         let known = self.groups.contains_key(&mgid);
         let mask = if known { MEMBER } else { MEMBER | NEW_GROUP };
         let told = self.send(lab, at, Method::Set, mask, &record)?;
-        let lasting = mgid == sa::multicast::mgid::broadcast(PKey::DEFAULT_FULL, 2);
+        let lasting = mgid == BROADCAST;
         let group = self.groups.entry(mgid).or_insert_with(|| Known {
             mlid: told.mlid,
             sl: told.sl,
@@ -151,6 +154,43 @@ impl Members {
         self.send(lab, at, Method::Delete, MEMBER, &record)?;
         self.drop_member(at, mgid);
         Ok(())
+    }
+
+    /// A random port joins a random group in a random way, or leaves it.
+    ///
+    /// # Panics
+    /// If it is told anything but what the rules of joins say.
+    pub fn random_action(
+        &mut self,
+        lab: &mut Lab,
+        all: &[PortAt],
+        groups: &[Gid],
+        dice: &mut Dice,
+    ) {
+        let (at, gid) = (all[dice.index(all.len())], groups[dice.index(groups.len())]);
+        let member = self
+            .groups
+            .get(&gid)
+            .is_some_and(|g| g.members.contains_key(&at));
+        if member && !dice.one_in(4) {
+            let told = self.leave(lab, at, gid);
+            assert!(
+                told.is_ok(),
+                "{} a member may leave: {told:?}",
+                lab.repeat()
+            );
+            return;
+        }
+        let how = [1, 1, 1, 2, 4, 8][dice.index(6)];
+        // Only who keeps a group alive may create it; the broadcast group is always there.
+        let there = self.groups.contains_key(&gid) || gid == BROADCAST;
+        let told = self.join(lab, at, gid, JoinState(how));
+        assert_eq!(
+            told.is_ok(),
+            there || how & 0b1001 != 0,
+            "{} {at:?} {gid} {how} {told:?}",
+            lab.repeat()
+        );
     }
 
     /// A port is not there any more: whoever manages the groups has seen that.

@@ -232,6 +232,7 @@ impl Shell for Operator {
             | Event::Phase(_)
             | Event::Trap { .. }
             | Event::Noticed(_)
+            | Event::Shortage(_)
             | Event::NodeAdded(_)
             | Event::NodeGone(_)
             | Event::LinkUp(_)

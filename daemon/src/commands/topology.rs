@@ -124,6 +124,7 @@ impl Shell for Look {
             | Event::Trap { .. }
             | Event::RoutingFailed(_)
             | Event::Noticed(_)
+            | Event::Shortage(_)
             | Event::NodeAdded(_)
             | Event::NodeGone(_)
             | Event::LinkUp(_)

@@ -60,6 +60,7 @@ pub fn event(event: &Event, role: SmState) {
         Event::Trap { number, place } => info!(number, place, "trap"),
         Event::RoutingFailed(why) => error!(why, "no routing, the old tables stay"),
         Event::Noticed(what) => info!(what, "noticed"),
+        Event::Shortage(of) => warn!(of, "too little room"),
         Event::NodeAdded(node) => info!(node, "node added"),
         Event::NodeGone(node) => warn!(node, "node gone"),
         Event::LinkUp(link) => info!(link, "link up"),
@@ -89,6 +90,13 @@ fn sweep(r: &SweepReport, role: SmState) {
     );
     for note in &r.engine_notes {
         info!(note, "routing");
+    }
+    if let Some(room) = r.key_room.as_ref().filter(|_| !r.local) {
+        let (used, capacity, free) = (room.used, room.capacity, room.free());
+        info!(
+            place = room.place,
+            used, capacity, free, "fullest P_Key table"
+        );
     }
     for (attr, count) in &r.smps {
         let name = ferrosm_mad::attr::id::name(*attr).unwrap_or("?");

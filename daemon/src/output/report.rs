@@ -46,6 +46,13 @@ pub fn facts(report: &SweepReport, role: SmState) -> Vec<(&'static str, String)>
     if !report.engine.is_empty() {
         facts.push(("engine", report.engine.to_owned()));
     }
+    if let Some(room) = &report.key_room {
+        let text = format!(
+            "{} of {} in the fullest table, of {}",
+            room.used, room.capacity, room.place
+        );
+        facts.push(("P_Keys", text));
+    }
     facts.extend(report.engine_notes.iter().map(|note| ("", note.clone())));
     match &report.proof {
         Some(proof) => {

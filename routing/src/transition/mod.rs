@@ -15,6 +15,7 @@
 //! and the caller has to bring traffic to rest anyway.
 
 mod detour;
+pub mod groups;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -16,7 +16,7 @@ use ferrosm_mad::transport::gmp::Peer;
 
 use super::SubnetManager;
 use crate::config::SmConfig;
-use crate::io::Output;
+use crate::io::{Event, Output};
 use crate::plan::multicast;
 use crate::sa::registry::Registry;
 use crate::sa::registry::aliases::AliasGuids;
@@ -120,6 +120,7 @@ impl SubnetManager {
             registry.meet(&view, now);
         }
         put_groups(registry.groups_mut(), &self.cfg, &view);
+        registry.groups_mut().remove_strangers(&view);
         // Rules 1.23 and 5.7. On a first sweep nobody has subscribed, so every port counts as new without cost.
         let gids = |view: &View| -> BTreeSet<Gid> {
             view.end_port_indices().map(|p| view.gid(p)).collect()
@@ -250,10 +251,15 @@ impl SubnetManager {
             {
                 self.wait_for_tables(&view, &request, bytes)
             }
-            Verdict::Owner => self
-                .administration
-                .registry
-                .handle(&view, &request, self.now),
+            Verdict::Owner => {
+                let registry = &mut self.administration.registry;
+                let reply = registry.handle(&view, &request, self.now);
+                let shortage = registry.groups_mut().take_shortage();
+                if let Some(shortage) = shortage {
+                    self.emit(Event::Shortage(shortage.to_string()));
+                }
+                reply
+            }
             Verdict::Drop => None,
         };
         if let Some(reply) = reply {

@@ -140,6 +140,7 @@ impl SubnetManager {
         );
         job.generation = self.generation;
         job.lanes_before.clone_from(&self.lanes);
+        job.groups = self.installed_groups(job.nodes());
         for n in self.unroutable_switches() {
             self.problem(
                 Some(PortRef::new(n, PortNum::ZERO)),
@@ -196,6 +197,7 @@ impl SubnetManager {
                 let tables = tables.zip(routing.tables.iter().map(Arc::clone)).collect();
                 let lanes = LanePlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
                 self.sweep.ordered = routes.lanes_first;
+                self.put_out_of_the_way(routes.in_the_way);
                 self.want_tables(tables, lanes, routes.order);
                 self.engine = EngineState {
                     name: routes.run.routing.engine,

@@ -109,6 +109,8 @@ struct Sweep {
     ordered: bool,
     /// Forwarding tables wait until tables of lanes are there.
     tables_wait: bool,
+    /// Everything waits until multicast entries are out of the way.
+    groups_wait: bool,
     /// Somebody did not take a write that others wait for.
     not_taken: Option<PortRef>,
     /// Switches with a block that was not taken.
@@ -394,7 +396,7 @@ impl SubnetManager {
             .and_then(|drain| drain.from)
             .filter(|_| idle);
         let administration = self.administration.poll_timeout();
-        let groups = self.multicast.poll_timeout().filter(|_| idle);
+        let groups = self.groups_due().filter(|_| idle);
         let own = [self.requester.deadline(), timer, drained];
         own.into_iter()
             .chain([administration, groups])

@@ -3,26 +3,29 @@
 //! Within a sweep, after the routes and before links are armed, all tables are compared with what should be. Between sweeps
 //! members come and go: when the manager is idle, trees of those MLIDs are changed that were named since the last time, all
 //! at once, and what differs is written; no sweep is needed for that. In which steps, and what that guarantees, is said in
-//! [`crate::plan::multicast::steps`]. While a new routing is written old trees are still there: the two are only safe together
-//! where the engine's promise is the same.
+//! [`crate::plan::multicast::steps`]. While a new routing is written old trees are still there: entries that would not be safe
+//! beside it are emptied before ([`crate::plan::multicast::beside`]).
 //!
 //! A switch that does not take a block is left alone until the next sweep, which looks at it anyway. Nobody waits for it but
 //! trees that must not meet what it may still hold.
 
 use core::time::Duration;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{CapMask, MftBlock, SwitchInfo, id};
-use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_mad::ids::{Lid, PortNum, Sl};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 
 use super::ask::Ask;
 use super::{Stage, SubnetManager};
+use crate::plan::multicast::beside::Installed;
 use crate::plan::multicast::grove::{Followed, Grove, Members};
-use crate::plan::multicast::steps::{self, Steps, Switch};
-use crate::plan::multicast::{BlockAt, EMPTY, TOP_NONE, first_of, last_of, place, positions};
+use crate::plan::multicast::steps::{self, Steps, Switch, Trees};
+use crate::plan::multicast::{
+    BlockAt, EMPTY, Masks, TOP_NONE, first_of, last_of, place, positions,
+};
 use crate::report::ProblemKind;
 use crate::subnet::{Node, NodeIdx, PortRef};
 
@@ -36,6 +39,8 @@ enum Progress {
     #[default]
     Done,
     First,
+    /// What another routing left is taken out; then it is compared again.
+    Again,
     Then,
     Tops,
 }
@@ -50,8 +55,12 @@ pub(super) struct Multicast {
     used: BTreeSet<u16>,
     progress: Progress,
     steps: Steps,
+    /// Entries that must be emptied before tables are written.
+    in_the_way: Vec<(Lid, NodeIdx)>,
     /// Blocks that some switch did not take.
     failed: BTreeSet<u16>,
+    /// Entries may be those of another routing's trees.
+    moved: bool,
     /// Switches that did not take one, until the next sweep.
     deaf: BTreeSet<NodeIdx>,
     /// The last sweep that compared all tables.
@@ -72,13 +81,6 @@ pub struct MulticastCounts {
     pub trees: u64,
     /// Blocks that were sent to switches.
     pub blocks: u64,
-}
-
-impl Multicast {
-    /// When changes are due that have waited.
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.rest_until.filter(|_| !self.changed.is_empty())
-    }
 }
 
 fn has_top(node: &Node) -> bool {
@@ -141,25 +143,81 @@ impl SubnetManager {
         }
     }
 
+    /// What switches have now, for whoever replaces the routes.
+    pub(super) fn installed_groups(&self, nodes: &[NodeIdx]) -> Installed {
+        let groups = self.registry().groups();
+        let sl_of = |mlid| groups.of_mlid(mlid).next().map(|(_, g)| g.parameters.sl);
+        Installed::new(&self.subnet, nodes, &|mlid| sl_of(mlid).unwrap_or(Sl(0)))
+    }
+
+    /// Entries that must be gone before the next tables are written.
+    pub(super) fn put_out_of_the_way(&mut self, entries: Vec<(Lid, NodeIdx)>) {
+        if !entries.is_empty() {
+            let mlids: BTreeSet<Lid> = entries.iter().map(|(mlid, _)| *mlid).collect();
+            let note = format!(
+                "multicast entries of {} MLIDs are emptied before routes are written, because they do not go together",
+                mlids.len()
+            );
+            self.sweep.report.engine_notes.push(note);
+        }
+        self.multicast.in_the_way = entries;
+    }
+
+    /// Empties them; whether there is something to wait for. A switch that does not take it is told as any other, and keeps
+    /// nobody else from being routed.
+    pub(super) fn empty_groups(&mut self) -> bool {
+        let mut blocks: BTreeMap<(NodeIdx, BlockAt), Masks> = BTreeMap::new();
+        for (mlid, n) in core::mem::take(&mut self.multicast.in_the_way) {
+            let Some(node) = self.subnet.get(n) else {
+                continue;
+            };
+            let (block, i) = place(mlid);
+            for position in 0..positions(node.info.num_ports) {
+                let at = BlockAt { block, position };
+                if let Some(known) = node.mft.known.get(&at).filter(|masks| masks[i] != 0) {
+                    blocks.entry((n, at)).or_insert(*known)[i] = 0;
+                }
+            }
+        }
+        let any = !blocks.is_empty();
+        for ((n, at), masks) in blocks {
+            self.send_block(n, at, masks);
+        }
+        any
+    }
+
     /// Within a sweep, whenever nothing is outstanding: goes on with the tables; whether there is something to wait for.
     pub(super) fn write_multicast(&mut self) -> bool {
         if self.multicast.compared_in != self.sweeps {
             self.multicast.compared_in = self.sweeps;
             self.multicast.deaf.clear();
             self.count_mlids();
+            self.multicast.moved = false;
             self.compute_trees(true);
             if !self.multicast.grove.has_room() {
                 let note = "there is no multicast, because no tree goes together with the routes";
                 self.sweep.report.engine_notes.push(note.to_owned());
             }
-            self.compare(None);
+            self.compare(None, &BTreeSet::new());
         }
         self.write_on_multicast()
     }
 
+    /// Whether tables may follow joins and leaves now. While routes wait for the next sweep, trees do too.
+    fn may_change_groups(&self) -> bool {
+        let settled = self.stage == Stage::Idle && self.wanted_sweep.is_none() && !self.unfinished;
+        settled && self.is_master() && self.view().is_some()
+    }
+
+    /// When changes are due that have waited; never while they would have to wait for something else.
+    pub(super) fn groups_due(&self) -> Option<Instant> {
+        let due = self.multicast.rest_until;
+        due.filter(|_| !self.multicast.changed.is_empty() && self.may_change_groups())
+    }
+
     /// Between sweeps: begins to write what joins and leaves have changed, if there is anything.
     pub(super) fn begin_multicast(&mut self) -> bool {
-        if !self.is_master() || self.view().is_none() || self.wanted_sweep.is_some() {
+        if !self.may_change_groups() {
             return false;
         }
         let named = self.administration.take_changed_groups();
@@ -170,7 +228,7 @@ impl SubnetManager {
         }
         self.multicast.rest_until = Some(self.now + PAUSE);
         let blocks = self.compute_trees(false);
-        self.compare(blocks.as_ref());
+        self.compare(blocks.as_ref(), &BTreeSet::new());
         if !self.write_on_multicast() {
             return false;
         }
@@ -206,6 +264,7 @@ impl SubnetManager {
         };
         let followed = self.multicast.grove.follow(run, nodes);
         if followed == Followed::New {
+            self.multicast.moved = true;
             let all: Vec<NodeIdx> = self.subnet.node_indices().collect();
             for n in all {
                 if let Some(node) = self.subnet.get_mut(n) {
@@ -252,8 +311,8 @@ impl SubnetManager {
         members
     }
 
-    /// Finds what is to be written.
-    fn compare(&mut self, only: Option<&BTreeSet<u16>>) {
+    /// Finds what is to be written. Places in `held` stay as they are.
+    fn compare(&mut self, only: Option<&BTreeSet<u16>>, held: &BTreeSet<(u16, usize)>) {
         let multicast = &self.multicast;
         let mut switches = Vec::new();
         for (node, n) in self.subnet.nodes() {
@@ -271,7 +330,12 @@ impl SubnetManager {
             }
         }
         let forest = multicast.grove.forest();
-        let steps = steps::steps(&switches, &multicast.used, only, forest.as_ref());
+        let trees = Trees {
+            forest: forest.as_ref(),
+            moved: multicast.moved,
+        };
+        let mut steps = steps::steps(&switches, &multicast.used, only, trees);
+        steps.hold(&switches, held);
         drop(forest);
         self.multicast.steps = steps;
         self.multicast.failed.clear();
@@ -287,7 +351,25 @@ impl SubnetManager {
                     for w in core::mem::take(&mut self.multicast.steps.first) {
                         self.send_block(w.node, w.at, w.masks);
                     }
-                    Progress::Then
+                    if self.multicast.steps.again {
+                        Progress::Again
+                    } else {
+                        Progress::Then
+                    }
+                }
+                Progress::Again => {
+                    let multicast = &mut self.multicast;
+                    multicast.moved = false;
+                    let failed = |at: &&(u16, usize)| multicast.failed.contains(&at.0);
+                    let held = multicast
+                        .steps
+                        .apart
+                        .iter()
+                        .filter(failed)
+                        .copied()
+                        .collect();
+                    self.compare(None, &held);
+                    Progress::First
                 }
                 Progress::Then => {
                     for mut w in core::mem::take(&mut self.multicast.steps.then) {

@@ -63,6 +63,14 @@ impl SubnetManager {
         {
             self.ask(Ask::SetPort(own, PortStep::Params));
         }
+        if self.empty_groups() {
+            self.sweep.groups_wait = true;
+        } else {
+            self.write_lanes_and_tables();
+        }
+    }
+
+    fn write_lanes_and_tables(&mut self) {
         if self.write_lanes() && self.sweep.ordered {
             self.sweep.tables_wait = true;
         } else {
@@ -126,6 +134,12 @@ impl SubnetManager {
         if let Some(place) = not_taken.filter(|p| self.subnet.get(p.node).is_some()) {
             self.stop_writing(place);
             return;
+        }
+        if core::mem::take(&mut self.sweep.groups_wait) {
+            self.write_lanes_and_tables();
+            if !self.requester.is_idle() {
+                return;
+            }
         }
         if core::mem::take(&mut self.sweep.tables_wait) {
             self.write_tables();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_routing::multicast;
 use ferrosm_routing::select::Refused;
+use ferrosm_routing::transition::groups::Replacement;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
     Hints, Kept, LastRun, Lft, Previous, Proof, Request, Routing, SwitchIdx, Topology,
@@ -15,6 +16,7 @@ use super::change::LaneChange;
 use super::hints::{self, Places};
 use super::lanes::{LanePlan, operated_vls};
 use super::lids::LidPlan;
+use super::multicast::beside::Installed;
 use crate::config::SmConfig;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 
@@ -31,6 +33,8 @@ pub struct Job {
     pub installed: Vec<Option<Arc<Lft>>>,
     /// Lanes of the routing in force.
     pub lanes_before: Option<LanePlan>,
+    /// The same of multicast.
+    pub groups: Installed,
     /// The configuration that it is for.
     pub generation: u64,
     /// Engines in the order in which they are tried.
@@ -70,6 +74,8 @@ pub struct Routes {
     pub order: WriteOrder,
     /// Packets are under way and lanes matter: SLtoVLMappingTables are there before forwarding tables are written.
     pub lanes_first: bool,
+    /// Multicast entries that must be emptied before anything of this is written.
+    pub in_the_way: Vec<(Lid, NodeIdx)>,
     /// What the engine says of its work, and why engines before it were refused.
     pub notes: Vec<String>,
 }
@@ -209,6 +215,7 @@ impl Job {
             previous,
             installed,
             lanes_before: None,
+            groups: Installed::default(),
             generation: 0,
             engines: cfg.engines.clone(),
             vls: cfg.routing_vls,
@@ -217,6 +224,12 @@ impl Job {
             names,
             nodes,
         }
+    }
+
+    /// The switch of each index of the graph.
+    #[must_use]
+    pub fn nodes(&self) -> &[NodeIdx] {
+        &self.nodes
     }
 
     /// Computes the tables. Takes as long as it takes; touches nothing else.
@@ -239,10 +252,10 @@ impl Job {
                 notes.extend(self.remarks.iter().cloned());
                 notes.extend(routing.notes.iter().cloned());
                 let live = self.is_live();
-                let order = if live {
+                let (order, in_the_way) = if live {
                     self.order_of_writes(&routing, &selection.kept, &mut notes)
                 } else {
-                    WriteOrder::Any
+                    (WriteOrder::Any, Vec::new())
                 };
                 let before = self.lanes_before.as_ref();
                 let had_lanes = before.is_some_and(|before| !before.is_single());
@@ -261,6 +274,7 @@ impl Job {
                     proof,
                     order,
                     lanes_first,
+                    in_the_way,
                     notes,
                 })
             }
@@ -279,13 +293,13 @@ impl Job {
         self.installed.iter().flatten().any(lives)
     }
 
-    /// In which order the tables can take the place of those that are installed.
+    /// In which order the tables can take the place of those that are installed, and which entries of groups go before.
     fn order_of_writes(
         &self,
         routing: &Routing,
         kept: &Kept,
         notes: &mut Vec<String>,
-    ) -> WriteOrder {
+    ) -> (WriteOrder, Vec<(Lid, NodeIdx)>) {
         let drained = self.drained_for_lanes(routing, notes);
         let node = |s: SwitchIdx| self.nodes.get(s.index()).copied();
         let here = |(s, block)| Some((node(s)?, block));
@@ -295,13 +309,18 @@ impl Job {
             None => self.installed.clone(),
         };
         let (tables, lanes) = (&routing.tables, &routing.lanes);
-        let stages: Vec<Vec<(NodeIdx, u16)>> = match transition::plan_with(
-            &self.topology,
-            &was,
-            tables,
+        let transition = transition::plan_with(&self.topology, &was, tables, lanes, kept);
+        let replacement = Replacement {
+            topo: &self.topology,
+            old: &was,
+            new: tables,
             lanes,
             kept,
-        ) {
+            transition: &transition,
+        };
+        let before = self.lanes_before.as_ref();
+        let in_the_way = self.groups.in_the_way(replacement, &self.nodes, before);
+        let stages: Vec<Vec<(NodeIdx, u16)>> = match transition {
             Transition::AnyOrder => Vec::new(),
             Transition::Stages(stages) => {
                 notes.push(format!(
@@ -318,20 +337,20 @@ impl Job {
                         "routes that change are dropped before they are written anew, because in between {}",
                         conflict.describe(&|s| self.name(s))
                     ));
-                return WriteOrder::Drain {
-                    first: names(first),
-                    then: Vec::new(),
-                };
+                let first = names(first);
+                let then = Vec::new();
+                return (WriteOrder::Drain { first, then }, in_the_way);
             }
         };
-        match drained {
+        let order = match drained {
             Some(first) => WriteOrder::Drain {
                 first: names(first),
                 then: stages,
             },
             None if stages.is_empty() => WriteOrder::Any,
             None => WriteOrder::Stages(stages),
-        }
+        };
+        (order, in_the_way)
     }
 
     /// Where lanes change under packets: the installed tables without the routes of these packets. Then no packet that

@@ -8,6 +8,7 @@
 //!   "engine": "updn", "engine_notes": [ "…" ],
 //!   "proof": { "pairs": 640, "idle_unreachable": 0, "max_hops": 4, "mean_hops": 3.2, "max_load": 16,
 //!              "mean_load": 9.5, "channels": 64, "hop_histogram": [0, 0, 16, 0, 224] },
+//!   "key_room": { "place": "\"n1\" (0x…) port 1", "used": 3, "capacity": 32 },
 //!   "lft_blocks_written": 20,
 //!   "smps_sent": 812,
 //!   "smps": [ { "attribute": "NodeInfo", "id": 17, "gets": 97, "sets": 0, "timeouts": 0 } ],
@@ -17,7 +18,7 @@
 //! ```
 //!
 //! `local` sweeps read only a part of the fabric; `clean` is false where a port that was found is not up, addressed or
-//! routed; `proof` is `null` where nothing had to be routed. A proof means: every pair arrives, no loop, no credit loop.
+//! routed; `key_room` is the fullest P_Key table, `null` without partitions; `proof` is `null` where nothing had to be routed. A proof means: every pair arrives, no loop, no credit loop.
 
 use core::time::Duration;
 
@@ -45,6 +46,7 @@ pub struct Document<'a> {
     engine: &'static str,
     engine_notes: &'a [String],
     proof: Option<ProofOf<'a>>,
+    key_room: Option<KeyRoomOf<'a>>,
     lft_blocks_written: u64,
     smps_sent: u64,
     smps: Vec<Smps>,
@@ -64,6 +66,13 @@ pub struct ProofOf<'a> {
     mean_load: f64,
     channels: usize,
     hop_histogram: &'a [u64],
+}
+
+#[derive(Debug, Serialize)]
+struct KeyRoomOf<'a> {
+    place: &'a str,
+    used: usize,
+    capacity: u16,
 }
 
 #[derive(Debug, Serialize)]
@@ -147,6 +156,11 @@ pub fn document(report: &SweepReport, role: SmState) -> Document<'_> {
         engine: report.engine,
         engine_notes: &report.engine_notes,
         proof: report.proof.as_ref().map(ProofOf::new),
+        key_room: report.key_room.as_ref().map(|room| KeyRoomOf {
+            place: &room.place,
+            used: room.used,
+            capacity: room.capacity,
+        }),
         lft_blocks_written: report.lft_blocks_written,
         smps_sent: report.smps_sent(),
         smps: smps.collect(),

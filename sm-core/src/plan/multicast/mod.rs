@@ -2,10 +2,12 @@
 //!
 //! | module | what it computes |
 //! |---|---|
+//! | [`beside`] | which installed entries must go before routes are replaced |
 //! | [`grove`] | members to one tree for each MLID, and what it puts into each switch's table |
 //! | [`steps`] | what is there and what should be to writes, in two steps |
 //! | this | a switch's table, as it is and as it should be |
 
+pub mod beside;
 pub mod grove;
 pub mod steps;
 

@@ -7,8 +7,9 @@
 //!   before break: nobody who stays a member loses a packet.
 //! * Its tree changes shape otherwise: first what both have in common, then the new one. Members may lose packets for the
 //!   time of a write, but at no moment can a packet loop: whatever part of the writes is there, entries of an MLID are part of
-//!   its old tree or part of its new one. Within one forest nothing can wait in a circle either. After a change of the routing
-//!   old entries and new routes are together until the second step is taken, and that nobody has proven.
+//!   its old tree or part of its new one. Within one forest nothing can wait in a circle either.
+//! * Its old entries are of another routing's forest: what the new tree has not goes before anything else grows, in a step of its
+//!   own. Beside the routes it was proven to be harmless ([`super::beside`]); beside other groups' new trees nobody knows.
 //! * Where some switch may hold anything (another subnet manager was in charge, a write was not answered), what it holds is
 //!   emptied in the first step, and nothing grows before the second.
 //!
@@ -21,7 +22,7 @@ use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::SwitchIdx;
 use ferrosm_routing::multicast::{Forest, PortSet};
 
-use super::{BlockAt, EMPTY, Masks, Mft};
+use super::{BlockAt, Blocks, EMPTY, Masks, Mft};
 use crate::subnet::NodeIdx;
 
 /// A switch with a multicast forwarding table.
@@ -59,6 +60,33 @@ pub struct Steps {
     pub then: Vec<Write>,
     /// MLIDs, by block and place, whose new entries must not meet old ones.
     pub apart: BTreeSet<(u16, usize)>,
+    /// There is more to do, which is found by comparing again when the first step is taken. There is no second then.
+    pub again: bool,
+}
+
+/// What new entries are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Trees<'a> {
+    /// None where there are no trees at all.
+    pub forest: Option<&'a Forest<'a>>,
+    /// Old entries may be of another forest.
+    pub moved: bool,
+}
+
+impl Steps {
+    /// Leaves places (block, place in it) as they are in all switches.
+    pub fn hold(&mut self, switches: &[Switch<'_>], held: &BTreeSet<(u16, usize)>) {
+        if held.is_empty() {
+            return;
+        }
+        let known: BTreeMap<NodeIdx, &Mft> = switches.iter().map(|s| (s.node, s.mft)).collect();
+        for w in self.first.iter_mut().chain(&mut self.then) {
+            let there = known.get(&w.node).and_then(|mft| mft.known.get(&w.at));
+            for (_, i) in held.iter().filter(|(block, _)| *block == w.at.block) {
+                w.masks[*i] = there.map_or(0, |masks| masks[*i]);
+            }
+        }
+    }
 }
 
 /// A block that is not as it should be.
@@ -83,8 +111,9 @@ pub fn steps(
     switches: &[Switch<'_>],
     used: &BTreeSet<u16>,
     only: Option<&BTreeSet<u16>>,
-    forest: Option<&Forest<'_>>,
+    trees: Trees<'_>,
 ) -> Steps {
+    let forest = trees.forest;
     let mut differences = Vec::new();
     let mut unknown = BTreeSet::new();
     for (i, switch) in switches.iter().enumerate() {
@@ -105,10 +134,37 @@ pub fn steps(
     }
     let changes = changes(&differences);
     let mut steps = Steps::default();
+    if trees.moved {
+        let stale = |&&(block, place): &&(u16, usize)| {
+            let was = |switch: &Switch<'_>, at: BlockAt| mask_of(&switch.mft.known, at, place);
+            !forest.is_some_and(|f| is_tree(switches, f, block, was))
+        };
+        steps.apart = changes.keys().filter(stale).copied().collect();
+        steps.again = !steps.apart.is_empty();
+    }
+    if steps.again {
+        for d in &differences {
+            let Some(was) = d.was else { continue };
+            let stale = |i: usize| steps.apart.contains(&(d.at.block, i));
+            let left = |i: usize| if stale(i) { was[i] & d.is[i] } else { was[i] };
+            let masks: Masks = core::array::from_fn(left);
+            if masks != was {
+                steps.first.push(Write {
+                    node: switches[d.switch].node,
+                    at: d.at,
+                    masks,
+                });
+            }
+        }
+        return steps;
+    }
     for (&(block, place), change) in &changes {
         let reshaped = change.grows && change.shrinks;
+        let both = |switch: &Switch<'_>, at: BlockAt| {
+            mask_of(&switch.mft.known, at, place) | mask_of(&switch.mft.wanted, at, place)
+        };
         let mixes = !unknown.contains(&block)
-            && (!reshaped || forest.is_some_and(|f| is_tree(switches, f, block, place)));
+            && (!reshaped || forest.is_some_and(|f| is_tree(switches, f, block, both)));
         if !mixes {
             steps.apart.insert((block, place));
         }
@@ -171,15 +227,22 @@ fn changes(differences: &[Difference]) -> BTreeMap<(u16, usize), Change> {
     changes
 }
 
-/// Whether what is there for an MLID and what should be are one tree together.
-fn is_tree(switches: &[Switch<'_>], forest: &Forest<'_>, block: u16, place: usize) -> bool {
+fn mask_of(blocks: &Blocks, at: BlockAt, place: usize) -> u16 {
+    blocks.get(&at).map_or(0, |masks| masks[place])
+}
+
+/// Whether entries of an MLID are one tree.
+fn is_tree(
+    switches: &[Switch<'_>],
+    forest: &Forest<'_>,
+    block: u16,
+    mask: impl Fn(&Switch<'_>, BlockAt) -> u16,
+) -> bool {
     let entries = switches.iter().filter_map(|switch| {
         let mut ports = PortSet::new();
         for position in 0..switch.positions {
-            let at = BlockAt { block, position };
-            let was = switch.mft.known.get(&at).map_or(0, |m| m[place]);
-            let both = was | switch.mft.wanted.get(&at).map_or(0, |m| m[place]);
-            for bit in (0..16u8).filter(|b| both >> b & 1 == 1) {
+            let mask = mask(switch, BlockAt { block, position });
+            for bit in (0..16u8).filter(|b| mask >> b & 1 == 1) {
                 ports.insert(PortNum(position * 16 + bit));
             }
         }

@@ -4,6 +4,7 @@
 //! packets then also reach the members of that one, whose adapters drop them by MGID. That costs bandwidth, where having no
 //! MLID would cost the group.
 
+use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::ids::{Gid, Lid};
@@ -25,6 +26,40 @@ pub struct Mlids {
     free_from: u16,
     count: u16,
     consolidate: bool,
+    /// The worst that was told and is not over.
+    told: Option<Shortage>,
+    /// It is still to be told.
+    to_tell: bool,
+}
+
+/// There are fewer MLIDs than groups. Each is told once; again only after an eighth of the MLIDs was free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shortage {
+    /// All are in use: new groups share them.
+    Shared {
+        /// How many there are.
+        count: u16,
+    },
+    /// A group was refused, because none of its partition and SL has one to share.
+    Refused {
+        /// How many there are.
+        count: u16,
+    },
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shared { count } => write!(
+                f,
+                "all {count} multicast LIDs are in use (the smallest switch decides): new groups share those of their partition"
+            ),
+            Self::Refused { count } => write!(
+                f,
+                "a multicast group was refused: all {count} multicast LIDs are in use, none by a group of its partition and SL"
+            ),
+        }
+    }
 }
 
 impl Default for Mlids {
@@ -34,6 +69,8 @@ impl Default for Mlids {
             free_from: FIRST,
             count: COUNT_MAX,
             consolidate: false,
+            told: None,
+            to_tell: false,
         }
     }
 }
@@ -73,9 +110,30 @@ impl Mlids {
             .filter(free)
             .or_else(|| self.of_solicited_node(gid, parameters, groups))
             .or_else(|| self.lowest_free())
-            .or_else(|| self.shared(parameters, groups))?;
+            .or_else(|| self.shared(parameters, groups));
+        let count = self.count;
+        match mlid {
+            None => self.is_short(Shortage::Refused { count }),
+            Some(mlid) if self.used.contains_key(&mlid) && self.lowest_free().is_none() => {
+                self.is_short(Shortage::Shared { count });
+            }
+            Some(_) => {}
+        }
+        let mlid = mlid?;
         self.used.entry(mlid).or_default().insert(gid);
         Some(mlid)
+    }
+
+    fn is_short(&mut self, how: Shortage) {
+        if self.told.is_none_or(|told| told < how) {
+            self.told = Some(how);
+            self.to_tell = true;
+        }
+    }
+
+    /// What is to be told of a shortage, once.
+    pub(super) fn take_shortage(&mut self) -> Option<Shortage> {
+        self.told.filter(|_| core::mem::take(&mut self.to_tell))
     }
 
     pub(super) fn free(&mut self, mlid: Lid, gid: Gid) {
@@ -84,6 +142,9 @@ impl Mlids {
             if gids.is_empty() {
                 self.used.remove(&mlid);
                 self.free_from = self.free_from.min(mlid.0);
+                if self.used.len() <= usize::from(self.count - self.count / 8) {
+                    (self.told, self.to_tell) = (None, false);
+                }
             }
         }
     }

@@ -20,7 +20,8 @@ use ferrosm_mad::ids::{Gid, GidPrefix, Lid, PKey, PortGuid, Sl};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::{RateCode, Selector};
 
-use mlid::Mlids;
+use crate::sa::view::View;
+use mlid::{Mlids, Shortage};
 
 /// Most groups: those beyond the MLIDs share them, so only this bounds the memory that clients can take. A client that wants one
 /// more is told that there are no resources.
@@ -200,6 +201,30 @@ impl Groups {
     /// Groups that came or went, in order; each is told once.
     pub fn take_lifetimes(&mut self) -> Vec<Lifetime> {
         core::mem::take(&mut self.lifetimes)
+    }
+
+    /// That there are fewer MLIDs than groups, each degree of it once.
+    pub fn take_shortage(&mut self) -> Option<Shortage> {
+        self.mlids.take_shortage()
+    }
+
+    /// Removes members that are not in the partition of their group any more. OpenSM leaves them in; but then they would go on
+    /// to get what a join would refuse them. Their hosts see by themselves that their P_Keys changed.
+    pub fn remove_strangers(&mut self, view: &View) {
+        let belongs = |guid: &PortGuid, pkey: PKey| {
+            let port = view.by_guid(*guid);
+            port.is_none_or(|port| view.is_member(port, pkey))
+        };
+        let mut poorer = Vec::new();
+        for (mgid, group) in &mut self.groups {
+            let (before, pkey) = (group.members.len(), group.parameters.pkey);
+            group.members.retain(|guid, _| belongs(guid, pkey));
+            if group.members.len() < before {
+                self.changed.insert(group.mlid);
+                poorer.push(*mgid);
+            }
+        }
+        poorer.into_iter().for_each(|mgid| self.bury(mgid));
     }
 
     /// Adds a group that stays without members, or gives one that is there other parameters (rule 10.12). `None` if there is

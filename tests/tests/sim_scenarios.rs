@@ -1,0 +1,180 @@
+//! Scenarios of ibmgtsim and storms of ibsim, made anew: what thousands of requests of hosts at random, or all at once, leave behind
+//! is what they were told. Each line of a failure names the seed.
+//!
+//! `FERROSM_ACTIONS=100000` makes the long run as long as ibmgtsim's.
+
+#![allow(clippy::expect_used, clippy::print_stdout, reason = "test helpers")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ferrosm_core::SmConfig;
+use ferrosm_mad::attr::id;
+use ferrosm_mad::ids::{Gid, Lid, PKey, PortNum};
+use ferrosm_mad::sa::multicast::{JoinState, mgid};
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::clutter::Clutter;
+use ferrosm_tests::members::Members;
+use ferrosm_tests::simulated::{Dice, Lab};
+
+fn up(spec: &str, seed: u64) -> Lab {
+    let mut lab = Lab::with(spec, seed, SmConfig::default());
+    let report = lab.next_sweep(600);
+    assert!(report.is_clean(), "{spec}: {report:#?}");
+    lab
+}
+
+const fn broadcast() -> Gid {
+    mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL)
+}
+
+/// A group that has no special meaning.
+fn plain(n: u8) -> Gid {
+    let mut gid = Gid([0; 16]);
+    (gid.0[0], gid.0[1], gid.0[15]) = (0xFF, 0x12, n);
+    gid
+}
+
+fn run(spec: &str, seed: u64, actions: u32, trouble: u64) {
+    let mut lab = up(spec, seed);
+    let groups = (0..40).map(plain).chain([broadcast()]).collect();
+    let mut clutter = Clutter::new(&lab, groups, trouble);
+    for n in 1..=actions {
+        clutter.act(&mut lab);
+        if n % 5_000 == 0 {
+            clutter.settle(&mut lab);
+        }
+    }
+    clutter.settle(&mut lab);
+    let done = clutter.done;
+    println!("{} {actions} actions: {done:?}", lab.repeat());
+    let all = [done.groups, done.paths, done.services, done.queries];
+    assert!(all.iter().all(|n| *n > actions / 20), "{done:?}");
+}
+
+/// ibmgtsim's stress test in its short form.
+#[test]
+fn two_hundred_and_forty_actions() {
+    let shapes = ["fat-tree:4", "torus:3,3,1", "mesh:3,3,1", "random:9,4,2,3"];
+    for (seed, spec) in (1..=8).zip(shapes.iter().cycle()) {
+        run(spec, seed, 240, 60);
+    }
+}
+
+/// In its long form: how many is said by the environment; by default as many as a test run has patience for.
+#[test]
+fn a_hundred_thousand_actions() {
+    let said = std::env::var("FERROSM_ACTIONS").ok();
+    let actions = said.and_then(|n| n.parse().ok()).unwrap_or(10_000);
+    run("fat-tree:4", 101, actions, 5);
+}
+
+/// What is in the multicast tables: 16 ports of 32 MLIDs by switch, block and position.
+fn blocks(lab: &Lab, mlids: u16) -> BTreeMap<(usize, u16, u8), Vec<(u16, PortNum)>> {
+    let fabric = lab.world.fabric();
+    let mut blocks: BTreeMap<(usize, u16, u8), Vec<(u16, PortNum)>> = BTreeMap::new();
+    for node in (0..lab.spec.nodes.len()).filter(|n| fabric.is_switch(*n)) {
+        for n in 0..mlids {
+            for port in fabric.mft_ports(node, Lid(0xC000 + n)) {
+                let at = (node, n / 32, port.0 / 16);
+                blocks.entry(at).or_default().push((n, port));
+            }
+        }
+    }
+    blocks
+}
+
+/// All hosts do the same at once; how many blocks were written, and how many differ afterwards.
+fn storm(
+    lab: &mut Lab,
+    members: &mut Members,
+    mut each: impl FnMut(&mut Lab, &mut Members, usize),
+    hosts: usize,
+) -> (u32, u32) {
+    let mlids = u16::try_from(hosts).expect("few") + 64;
+    let (before, sets) = (blocks(lab, mlids), mft_sets(lab));
+    for host in 0..hosts {
+        each(lab, members, host);
+    }
+    lab.world.run_for(Duration::from_secs(2));
+    if let Err(why) = lab.verdict(&members.expect(lab)) {
+        panic!("{} {why}", lab.repeat());
+    }
+    let after = blocks(lab, mlids);
+    let all = before.keys().chain(after.keys());
+    let differ: std::collections::BTreeSet<_> =
+        all.filter(|at| before.get(*at) != after.get(*at)).collect();
+    (
+        mft_sets(lab) - sets,
+        u32::try_from(differ.len()).expect("few"),
+    )
+}
+
+fn mft_sets(lab: &Lab) -> u32 {
+    lab.world.fabric().all_counters().sets(id::MFT)
+}
+
+/// ibsim's storms: all 648 hosts of a tree join what IPoIB joins, register again, leave, and join again, all at once. Each request is
+/// answered (or the client panics), and a block of a table is written once for all of them, twice where the first of them was
+/// under way before the others came.
+#[test]
+fn all_hosts_join_register_again_and_leave_at_once() {
+    let mut lab = up("fat-tree2:36,36,18", 201);
+    let fabric = lab.world.fabric();
+    let ends = fabric.end_ports();
+    let hosts: Vec<PortAt> = ends.filter(|p| !fabric.is_switch(p.node)).collect();
+    assert_eq!(hosts.len(), 648);
+    let mut members = Members::new();
+    let groups = |host: usize| {
+        // The broadcast group, 224.0.0.1, and the solicited-node group of the host's own address.
+        let mut all_hosts = broadcast();
+        all_hosts.0[12..].copy_from_slice(&[0, 0, 0, 1]);
+        let mut own = Gid([
+            0xFF, 0x12, 0x60, 0x1B, 0xFF, 0xFF, 0, 0, 0, 0, 0, 1, 0xFF, 0, 0, 0,
+        ]);
+        own.0[14..].copy_from_slice(&u16::try_from(host).expect("few").to_be_bytes());
+        [broadcast(), all_hosts, own]
+    };
+    let join = |lab: &mut Lab, members: &mut Members, host: usize| {
+        for gid in groups(host) {
+            let told = members.join(lab, hosts[host], gid, JoinState::FULL);
+            told.expect("joins");
+        }
+    };
+    let leave = |lab: &mut Lab, members: &mut Members, host: usize| {
+        for gid in groups(host) {
+            members.leave(lab, hosts[host], gid).expect("leaves");
+        }
+    };
+    let (sets, differ) = storm(&mut lab, &mut members, join, hosts.len());
+    println!("join: {sets} Sets for {differ} blocks");
+    // Blocks of MLIDs that come into use are written in all switches, because nobody knows what is there after power-on: 650 MLIDs
+    // and 48 ports.
+    let first = (650u32).div_ceil(32) * (36 + 18) * 3;
+    assert!(differ >= 36 && sets <= first + differ, "{sets} {differ}");
+    let (sets, differ) = storm(&mut lab, &mut members, join, hosts.len());
+    assert_eq!((sets, differ), (0, 0), "who is a member is told so");
+    let (sets, differ) = storm(&mut lab, &mut members, leave, hosts.len());
+    println!("leave: {sets} Sets for {differ} blocks");
+    assert!(differ >= 36 && sets <= 2 * differ, "{sets} {differ}");
+    assert!(blocks(&lab, 1024).is_empty(), "something stays");
+    // Half of them leave while the others come.
+    let mut dice = Dice::new(7);
+    let first: Vec<bool> = hosts.iter().map(|_| dice.one_in(2)).collect();
+    let some = |lab: &mut Lab, members: &mut Members, host: usize| {
+        if first[host] {
+            join(lab, members, host);
+        }
+    };
+    storm(&mut lab, &mut members, some, hosts.len());
+    let swap = |lab: &mut Lab, members: &mut Members, host: usize| {
+        if first[host] {
+            leave(lab, members, host);
+        } else {
+            join(lab, members, host);
+        }
+    };
+    let (sets, differ) = storm(&mut lab, &mut members, swap, hosts.len());
+    println!("swap: {sets} Sets for {differ} blocks");
+    assert!(sets <= 4 * differ, "{sets} {differ}");
+}
