@@ -55,7 +55,12 @@ pub fn ferrosm() -> PathBuf {
     ["release", "debug"]
         .iter()
         .map(|profile| target.join(profile).join("ferrosm"))
-        .find(|candidate| candidate.is_file())
+        .filter_map(|candidate| {
+            let built = candidate.metadata().and_then(|m| m.modified()).ok()?;
+            Some((built, candidate))
+        })
+        .max()
+        .map(|(_, newest)| newest)
         .unwrap_or_else(|| {
             panic!(
                 "no ferrosm in {}: run scripts/test, or `cargo build --release -p ferrosm` first",

@@ -119,7 +119,14 @@ fn ports(lab: &Lab) -> Vec<(PortAt, u8)> {
 pub fn port_infos(lab: &mut Lab) -> Vec<Should> {
     let mut all = Vec::new();
     for (at, port) in ports(lab) {
-        let info = read(lab, at, 0x15, 1 << 31 | u32::from(port));
+        let mut info = read(lab, at, 0x15, 1 << 31 | u32::from(port));
+        let is_switch = lab.world.fabric().is_switch(at.node);
+        if info[32] & 0x0F == 1 && (port > 0 || !is_switch) {
+            // Only the states of a port that is down are valid; of one that never was up nothing else is known, with OpenSM too.
+            let states = [info[32], info[33]];
+            info.fill(0);
+            info[32..34].copy_from_slice(&states);
+        }
         let fields = [(0, 16, u64::from(lid(lab, at))), (16, 8, u64::from(port))];
         all.push(Should {
             about: vec![at],

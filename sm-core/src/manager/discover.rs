@@ -347,11 +347,9 @@ impl SubnetManager {
         let Some(port) = self.subnet.port_mut(at) else {
             return;
         };
-        let first = !core::mem::replace(&mut port.known, true);
+        port.known = true;
         port.seen = epoch;
-        // What an external port of a switch can do is told to clients also where nothing is plugged in.
-        let untold = first && is_external;
-        if new.port_state == PortState::Down && !untold && (is_external || !is_switch) {
+        if new.port_state == PortState::Down && (is_external || !is_switch) {
             // Only the states of a port that is down are valid (rule 1.10). A base port 0 has no link to be down.
             port.raw[32] = data[32];
             port.raw[33] = data[33];
