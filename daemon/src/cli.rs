@@ -102,10 +102,20 @@ pub struct SmArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=15))]
     pub priority: Option<u8>,
     /// Partitions, in the form of OpenSM's partitions.conf.
-    #[arg(short = 'P', long = "partitions-file", visible_alias = "Pconfig", value_name = "FILE")]
+    #[arg(
+        short = 'P',
+        long = "partitions-file",
+        visible_alias = "Pconfig",
+        value_name = "FILE"
+    )]
     pub partitions_file: Option<PathBuf>,
     /// Service levels and limits of paths, in the form of OpenSM's qos-policy.conf.
-    #[arg(short = 'Y', long, visible_alias = "qos_policy_file", value_name = "FILE")]
+    #[arg(
+        short = 'Y',
+        long,
+        visible_alias = "qos_policy_file",
+        value_name = "FILE"
+    )]
     pub qos_policy_file: Option<PathBuf>,
     /// Which router leads to which other subnet, in the form of OpenSM's prefix-routes.conf.
     #[arg(long, visible_alias = "prefix_routes_file", value_name = "FILE")]

@@ -10,8 +10,9 @@ use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partiti
 use ferrosm_core::sa::{self, Request, Verdict};
 use ferrosm_core::{Input, ProblemKind, Restored, SmConfig};
 use ferrosm_mad::attr::{NodeType, PKeyBlock, id};
-use ferrosm_mad::ids::{AttrMod, Lid, MKey, PKey, PortGuid, Qpn, Sl, Tid};
+use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, Lid, MKey, PKey, PortGuid, Qpn, Sl, Tid};
 use ferrosm_mad::mad::{Method, Status};
+use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::tables::{NodeRecord, PKeyTableRecord};
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::oracle::{Enforcement as Checks, Expect};
@@ -447,4 +448,69 @@ fn records_of_keys_and_groups() {
     reload(&mut lab, SmConfig::default());
     assert!(lab.next_sweep(60).is_clean());
     assert_eq!(groups(&lab), [0xFFFF]);
+}
+
+/// Who loses its partition is no member of its groups any more; who becomes a limited member stays one.
+#[test]
+fn who_loses_its_partition_leaves_its_groups() {
+    let paper = Lab::new("fat-tree:4", 1);
+    let all = hosts(&paper);
+    let members = |ports: &[(usize, Membership)]| {
+        let of = ports
+            .iter()
+            .map(|(i, how)| (Who::Port(guid(&paper, all[*i])), *how));
+        Partition {
+            groups: vec![GroupSpec::ipoib(0x11)],
+            ..partition(0x11, of.collect())
+        }
+    };
+    let full = |i: usize| (i, Membership::Full);
+    let before = members(&[full(1), full(2), full(3)]);
+    let after = members(&[full(1), (2, Membership::Limited)]);
+    let mut lab = Lab::with("fat-tree:4", 5, config(vec![before], Enforcement::Both));
+    lab.next_sweep(60);
+    let mgid = GroupSpec::ipoib(0x11).mgid;
+    for (tid, i) in (1..).zip(1..=3) {
+        let record = McMemberRecord {
+            mgid,
+            port_gid: Gid::new(GidPrefix::DEFAULT, guid(&lab, all[i])),
+            join_state: JoinState::FULL,
+            ..McMemberRecord::default()
+        };
+        let what = (Method::Set, ferrosm_mad::sa::id::MC_MEMBER);
+        let mask = 1 | 1 << 1 | 1 << 16;
+        let (status, _) =
+            ferrosm_tests::members::ask(&mut lab, all[i], what, tid, mask, &record.encode());
+        assert!(status.is_ok(), "{status:?}");
+    }
+    let there = |lab: &Lab| -> BTreeSet<PortGuid> {
+        let group = lab.manager().core().registry().groups().get(mgid);
+        group
+            .map(|g| g.members.keys().copied().collect())
+            .unwrap_or_default()
+    };
+    let guids = |lab: &Lab, of: &[usize]| of.iter().map(|i| guid(lab, all[*i])).collect();
+    assert_eq!(there(&lab), guids(&lab, &[1, 2, 3]));
+    lab.world.run_for(core::time::Duration::from_secs(1));
+    reload(&mut lab, config(vec![after], Enforcement::Both));
+    lab.next_sweep(60);
+    lab.world.run_for(core::time::Duration::from_secs(1));
+    assert_eq!(there(&lab), guids(&lab, &[1, 2]));
+    let mlid = lab
+        .manager()
+        .core()
+        .registry()
+        .groups()
+        .get(mgid)
+        .map(|g| g.mlid);
+    let mlid = mlid.expect("the group stays");
+    let leads_to = |at: PortAt| {
+        let fabric = lab.world.fabric();
+        let by = fabric.peer(at).expect("a switch");
+        fabric
+            .mft_ports(by.node, mlid)
+            .iter()
+            .any(|p| p.0 == by.port)
+    };
+    assert!(leads_to(all[1]) && leads_to(all[2]) && !leads_to(all[3]));
 }

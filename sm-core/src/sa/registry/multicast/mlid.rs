@@ -200,6 +200,10 @@ fn is_solicited_node(gid: Gid) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ferrosm_mad::attr::MtuCode;
+    use ferrosm_mad::ids::{PKey, Sl};
+    use ferrosm_mad::sa::path::RateCode;
+    use proptest::prelude::*;
 
     #[test]
     fn solicited_node_groups_are_told_from_others() {
@@ -212,5 +216,105 @@ mod tests {
         assert!(!is_solicited_node(group("ff12:401b:ffff::1:ff12:3456")));
         assert!(!is_solicited_node(group("ff12:601b:ffff::1:fe12:3456")));
         assert!(!is_solicited_node(group("ff12:601b:ffff::1")));
+    }
+
+    fn parameters(pkey: u16, sl: u8) -> Parameters {
+        Parameters {
+            qkey: 0,
+            mtu: MtuCode::Mtu2048,
+            tclass: 0,
+            pkey: PKey(pkey),
+            rate: RateCode::G10,
+            packet_life_time: 18,
+            sl: Sl(sl),
+            flow_label: 0,
+            hop_limit: 0,
+            scope: 2,
+        }
+    }
+
+    proptest! {
+        /// However groups come and go where the smallest switch has room for few: a free MLID is used before any is shared, only
+        /// groups of one partition and SL share, the fewest first, nobody is refused who could share, and a shortage is told
+        /// only where there is one.
+        #[test]
+        fn few_mlids_are_shared_by_their_like(
+            count in 1..20u16,
+            steps in prop::collection::vec((0..40u8, 0..3u16, 0..2u8, any::<bool>()), 1..200),
+        ) {
+            let mut groups: BTreeMap<Gid, Group> = BTreeMap::new();
+            let mut mlids = Mlids::default();
+            mlids.set_count(count);
+            for (name, pkey, sl, comes) in steps {
+                let mut gid = Gid([0; 16]);
+                (gid.0[0], gid.0[15]) = (0xFF, name);
+                if let Some(group) = groups.remove(&gid) {
+                    if !comes {
+                        mlids.free(group.mlid, gid);
+                        continue;
+                    }
+                    groups.insert(gid, group);
+                    continue;
+                }
+                let parameters = parameters(0x8001 + pkey, sl);
+                let alike = |g: &&Group| g.parameters == parameters;
+                let users = |mlid: Lid| groups.values().filter(|g| g.mlid == mlid).count();
+                let in_use: BTreeSet<Lid> = groups.values().map(|g| g.mlid).collect();
+                let fewest = groups.values().filter(alike).map(|g| users(g.mlid)).min();
+                let given = mlids.give(gid, &parameters, None, &groups);
+                match given {
+                    Some(mlid) if in_use.len() < usize::from(count) => {
+                        prop_assert!(!in_use.contains(&mlid) && mlid.0 < FIRST + count);
+                    }
+                    Some(mlid) => {
+                        prop_assert!(groups.values().filter(|g| g.mlid == mlid).all(|g| alike(&g)));
+                        prop_assert_eq!(Some(users(mlid)), fewest);
+                    }
+                    None => prop_assert!(in_use.len() == usize::from(count) && fewest.is_none()),
+                }
+                let shortage = mlids.take_shortage();
+                prop_assert!(shortage.is_none() || in_use.len() == usize::from(count));
+                prop_assert!(mlids.take_shortage().is_none());
+                if let Some(mlid) = given {
+                    let members = BTreeMap::new();
+                    let well_known = false;
+                    groups.insert(gid, Group { mlid, parameters, well_known, members });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_shortage_is_told_once() {
+        let mut mlids = Mlids::default();
+        mlids.set_count(16);
+        let mut groups = BTreeMap::new();
+        let mut told = Vec::new();
+        let name = |n: u8| Gid([0xFF, n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        for n in 0..30 {
+            let parameters = parameters(if n < 25 { 0x8001 } else { 0x8002 }, 0);
+            if let Some(mlid) = mlids.give(name(n), &parameters, None, &groups) {
+                let members = BTreeMap::new();
+                let well_known = true;
+                groups.insert(
+                    name(n),
+                    Group {
+                        mlid,
+                        parameters,
+                        well_known,
+                        members,
+                    },
+                );
+            }
+            told.extend(mlids.take_shortage().map(|s| (n, s)));
+        }
+        let count = 16;
+        assert_eq!(
+            told,
+            [
+                (16, Shortage::Shared { count }),
+                (25, Shortage::Refused { count })
+            ]
+        );
     }
 }
