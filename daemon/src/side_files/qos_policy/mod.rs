@@ -263,11 +263,12 @@ impl<'a> Reader<'a> {
             );
             self.wrong.push(line.wrong(what));
         }
+        let block = self.open.get(at + 1).map_or(block, |(inner, _)| inner);
         self.open.truncate(at);
         let item = self.item.take();
         match item {
             Some(Item::Group(group)) if group.name.is_empty() => {
-                self.wrong.push(line.wrong("this port-group has no `name`"));
+                self.need("name", block, line);
             }
             Some(Item::Group(group)) => {
                 if self.named().group(&group.name).is_some() {
@@ -277,23 +278,21 @@ impl<'a> Reader<'a> {
                 }
                 self.groups.push(Arc::new(group));
             }
-            Some(Item::Level(draft)) => self.end_level(draft, line),
+            Some(Item::Level(draft)) => self.end_level(draft, block, line),
             Some(Item::Rule(rule)) if !rule.has_level() => {
-                let what = "this qos-match-rule has no `qos-level-name`";
-                self.wrong.push(line.wrong(what));
+                self.need("qos-level-name", block, line);
             }
             Some(Item::Rule(rule)) => self.rules.push(rule),
             Some(Item::Setup) | None => {}
         }
     }
 
-    fn end_level(&mut self, draft: Draft, line: &Piece<'a>) {
-        // A value that is wrong is told already.
-        if !draft.has_sl && !self.said.contains(&"sl") {
-            self.wrong.push(line.wrong("this qos-level has no `sl`"));
+    fn end_level(&mut self, draft: Draft, block: &Block, line: &Piece<'a>) {
+        if !draft.has_sl {
+            self.need("sl", block, line);
         }
         if draft.level.name.is_empty() {
-            self.wrong.push(line.wrong("this qos-level has no `name`"));
+            self.need("name", block, line);
         }
         if self.named().level(&draft.level.name).is_some() {
             let what = format!(
@@ -305,6 +304,14 @@ impl<'a> Reader<'a> {
         self.levels.push(Arc::new(draft.level));
     }
 
+    /// An item ends without something that it needs. If that was said wrongly, it is told already.
+    fn need(&mut self, key: &str, block: &Block, line: &Piece<'a>) {
+        if !self.said.contains(&key) {
+            let what = format!("this {} has no `{key}`", block.word);
+            self.wrong.push(line.wrong(what));
+        }
+    }
+
     /// `key: value` in an item.
     fn say(&mut self, block: &'static Block, line: &Piece<'a>) {
         let Some((key, value)) = line.split_once(':') else {
@@ -312,6 +319,7 @@ impl<'a> Reader<'a> {
             let what = if block.keys.is_empty() {
                 nothing_else(block, word.text())
             } else if block.keys.contains(&word.text()) {
+                self.said.push(word.text());
                 format!("a `:` is missing behind `{}`", word.text())
             } else {
                 unknown(block, word.text())
@@ -326,6 +334,7 @@ impl<'a> Reader<'a> {
             return self.wrong.push(key.wrong(unknown(block, word)));
         }
         if value.is_blank() {
+            self.said.push(word);
             return self.wrong.push(key.wrong(format!("`{word}` has no value")));
         }
         if self.said.contains(&word) && Item::ONCE.contains(&word) {

@@ -233,7 +233,7 @@ fn every_error_has_its_place() {
             (3, 1),
             "`srp` needs to know of what: target-port-guid",
         ),
-        (ulp("any, pkey : 1"), (3, 10), "a number is missing"),
+        (ulp("any, pkey : 1"), (3, 11), "a number is missing"),
         (
             level("name: DEFAULT\nsl 0"),
             (4, 1),
@@ -286,22 +286,22 @@ fn every_error_has_its_place() {
         (group("node-type: HCA"), (4, 12), "`HCA` is no node type"),
         (
             rule("qos-level-name: GOLD"),
-            (8, 17),
+            (9, 17),
             "there is no qos-level `GOLD`",
         ),
         (
             rule("qos-level-name: default\nsource: a"),
-            (9, 9),
+            (10, 9),
             "there is no port-group `a`",
         ),
         (
             rule("qos-class: 4096\nqos-level-name: default"),
-            (8, 12),
+            (9, 12),
             "`4096` is no QoS class",
         ),
         (
             rule("use: x"),
-            (9, 1),
+            (10, 1),
             "this qos-match-rule has no `qos-level-name`",
         ),
         (

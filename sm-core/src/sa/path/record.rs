@@ -194,7 +194,11 @@ fn router(view: &View, gid: Gid, from: End) -> Result<End, Status> {
         .find(|r| r.prefix.is_none_or(|p| p == gid.prefix()))
         .and_then(|r| match r.router {
             Some(guid) => view.by_guid(guid).filter(is_router),
-            None => view.end_port_indices().find(is_router),
+            // The lowest GUID, so that it does not depend on who was found first.
+            None => view
+                .end_port_indices()
+                .filter(is_router)
+                .min_by_key(|at| view.end_port(*at).guid),
         })
         .map(|port| End::Port(port, None))
         .ok_or(Status::INVALID_GID)
