@@ -1,0 +1,409 @@
+//! The QoS policy and prefix routes on a simulated fabric: which paths clients get when they say what they want them for.
+//!
+//! What is expected is written down with each question, from the meaning of the policy; ports and LIDs come from the devices.
+
+use std::sync::Arc;
+
+use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
+use ferrosm_core::qos::{Level, Policy, PortGroup, Ranges, Rule};
+use ferrosm_core::sa::view::PrefixRoute;
+use ferrosm_core::sa::{self, Reply, Request, Verdict};
+use ferrosm_core::{Input, SmConfig};
+use ferrosm_mad::attr::MtuCode;
+use ferrosm_mad::ids::{AttrId, AttrMod, Gid, GidPrefix, Lid, Lmc, MKey, PKey, PortGuid, Sl, Tid};
+use ferrosm_mad::mad::{Method, Status};
+use ferrosm_mad::sa::path::{MultiPathRecord, PathRecord, RateCode, Selector};
+use ferrosm_mad::sa::tables::ClassPortInfo;
+use ferrosm_mad::sa::{DATA_LEN, id};
+use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::simulated::Lab;
+
+const SERVICE_ID: u64 = 0b11;
+const DGID: u64 = 1 << 2;
+const SGID: u64 = 1 << 3;
+const NUMB_PATH: u64 = 1 << 12;
+const PKEY: u64 = 1 << 13;
+const QOS_CLASS: u64 = 1 << 14;
+const SL: u64 = 1 << 15;
+const MTU: u64 = 0b11 << 16;
+/// The service of the sockets direct protocol, TCP port 80.
+const SDP: u64 = 0x1_0050;
+
+fn hosts(lab: &Lab) -> Vec<PortAt> {
+    let fabric = lab.world.fabric();
+    fabric.end_ports().filter(|p| p.port != 0).collect()
+}
+
+fn guid(lab: &Lab, at: PortAt) -> PortGuid {
+    lab.world.fabric().port_guid(at)
+}
+
+fn gid(lab: &Lab, at: PortAt) -> Gid {
+    Gid::new(GidPrefix::DEFAULT, guid(lab, at))
+}
+
+fn ask(lab: &Lab, client: PortAt, method: Method, attr: AttrId, mask: u64, data: &[u8]) -> Reply {
+    let mut padded = vec![0; DATA_LEN.max(data.len())];
+    padded[..data.len()].copy_from_slice(data);
+    let request = Request {
+        from: Peer {
+            lid: lab.world.fabric().lid(client).0,
+            ..Peer::default()
+        },
+        method,
+        attr,
+        attr_mod: AttrMod(0),
+        tid: Tid(1),
+        sm_key: MKey::NONE,
+        component_mask: mask,
+        data: &padded,
+    };
+    let core = lab.manager().core();
+    let view = core.view().unwrap_or_else(|| panic!("no view"));
+    match sa::answer(view, &request) {
+        Verdict::Answer(reply) => reply,
+        other @ (Verdict::Owner | Verdict::Drop) => panic!("{other:?}"),
+    }
+}
+
+/// The path from one port to another that a client gets, who says this too.
+fn path(
+    lab: &Lab,
+    (from, to): (PortAt, PortAt),
+    mask: u64,
+    says: PathRecord,
+) -> Result<PathRecord, Status> {
+    let record = PathRecord {
+        sgid: gid(lab, from),
+        dgid: gid(lab, to),
+        ..says
+    };
+    let mask = mask | SGID | DGID;
+    let reply = ask(lab, from, Method::Get, id::PATH, mask, &record.encode());
+    if reply.status == Status::OK {
+        Ok(PathRecord::decode(&reply.body))
+    } else {
+        Err(reply.status)
+    }
+}
+
+fn level(name: &str, sl: u8) -> Level {
+    Level {
+        name: name.to_owned(),
+        sl: Sl(sl),
+        ..Level::default()
+    }
+}
+
+fn rule(level: Level) -> Rule {
+    Rule::new(level.name.clone(), Arc::new(level))
+}
+
+fn full(number: u16) -> Partition {
+    Partition {
+        name: format!("p{number}"),
+        number,
+        members: vec![(Who::All, Membership::Full)],
+        ..Partition::default()
+    }
+}
+
+/// SDP is fast and small, class 7 lives in partition 0x11, one port has an SL of its own, and so has partition 0x22.
+fn policy(busy: PortGuid) -> Policy {
+    let gold = Level {
+        mtu: Some(MtuCode::Mtu1024),
+        rate: Some(RateCode::G10),
+        packet_life_time: Some(9),
+        ..level("gold", 3)
+    };
+    let blue = Level {
+        pkeys: Ranges::one(0x11),
+        ..level("blue", 4)
+    };
+    let group = PortGroup {
+        guids: Ranges::one(busy.0),
+        ..PortGroup::default()
+    };
+    Policy {
+        rules: vec![
+            Rule {
+                service_id: Ranges::new([(0x1_0000, 0x1_FFFF)]),
+                ..rule(gold)
+            },
+            Rule {
+                qos_class: Ranges::one(7),
+                ..rule(blue)
+            },
+            Rule {
+                destination: vec![Arc::new(group)],
+                ..rule(level("busy", 5))
+            },
+            Rule {
+                pkey: Ranges::one(0x22),
+                ..rule(level("green", 6))
+            },
+        ],
+        default: Arc::new(level("DEFAULT", 1)),
+    }
+}
+
+fn config(policy: Policy) -> SmConfig {
+    let partitions = Partitions::new(vec![full(0x22), full(0x11)], Enforcement::Both, false);
+    SmConfig {
+        partitions: Arc::new(partitions.unwrap_or_else(|e| panic!("{e}"))),
+        qos: Some(Arc::new(policy)),
+        ..SmConfig::default()
+    }
+}
+
+#[test]
+fn the_first_rule_that_fits_decides_what_a_path_gets() {
+    let paper = Lab::new("fat-tree:4", 1);
+    let all = hosts(&paper);
+    let (a, b, busy) = (all[1], all[2], all[3]);
+    let mut lab = Lab::with("fat-tree:4", 1, config(policy(guid(&paper, busy))));
+    assert!(lab.next_sweep(60).is_clean());
+    let nothing = PathRecord::default();
+    let get = |ends, mask, says| path(&lab, ends, mask, says);
+
+    let plain = get((a, b), 0, nothing).unwrap();
+    assert_eq!((plain.sl, plain.pkey), (Sl(1), PKey(0x8011)));
+    assert!(plain.mtu > MtuCode::Mtu1024 && plain.rate.rank() > RateCode::G10.rank());
+
+    let sdp = PathRecord {
+        service_id: SDP,
+        qos_class: 7,
+        ..nothing
+    };
+    // Two rules fit: the first one counts, and its bounds hold.
+    let gold = get((a, b), SERVICE_ID | QOS_CLASS, sdp).unwrap();
+    assert_eq!((gold.sl, gold.mtu), (Sl(3), MtuCode::Mtu1024));
+    assert_eq!((gold.rate, gold.packet_life_time), (RateCode::G10, 9));
+    assert!(gold.reversible);
+    let larger = PathRecord {
+        mtu_selector: Selector::Greater,
+        mtu: MtuCode::Mtu1024,
+        ..sdp
+    };
+    let refused = get((a, b), SERVICE_ID | MTU, larger);
+    assert_eq!(
+        refused,
+        Err(Status::NO_RECORDS),
+        "the bound comes before what is asked"
+    );
+    assert_eq!(get((a, a), SERVICE_ID, sdp).unwrap().packet_life_time, 0);
+    // Half a service id is none, as before.
+    assert_eq!(get((a, b), 1, sdp), Err(Status::INSUFFICIENT_COMPONENTS));
+
+    let blue = get((a, b), QOS_CLASS, sdp).unwrap();
+    assert_eq!(
+        (blue.sl, blue.pkey, blue.mtu),
+        (Sl(4), PKey(0x8011), plain.mtu)
+    );
+    let in_green = PathRecord {
+        pkey: PKey(0x8022),
+        ..sdp
+    };
+    assert_eq!(
+        get((a, b), QOS_CLASS | PKEY, in_green),
+        Err(Status::NO_RECORDS)
+    );
+    assert_eq!(get((a, b), PKEY, in_green).unwrap().sl, Sl(6));
+    assert_eq!(get((a, busy), 0, nothing).unwrap().sl, Sl(5));
+    assert_eq!(get((busy, a), 0, nothing).unwrap().sl, Sl(1));
+
+    // Who asks for another SL than its level's gets none.
+    let with_sl = |sl| PathRecord { sl: Sl(sl), ..sdp };
+    assert_eq!(get((a, b), SL, with_sl(1)).unwrap().sl, Sl(1));
+    assert_eq!(get((a, b), SL, with_sl(3)), Err(Status::NO_RECORDS));
+    assert_eq!(get((a, b), SL | SERVICE_ID, with_sl(3)).unwrap().sl, Sl(3));
+
+    // The same by MultiPathRecord; SubnAdm says that it knows classes.
+    let head = MultiPathRecord {
+        service_id_low: SDP,
+        sgid_count: 1,
+        dgid_count: 1,
+        ..MultiPathRecord::default()
+    };
+    let mut data = head.encode().to_vec();
+    data.extend(gid(&lab, a).0);
+    data.extend(gid(&lab, b).0);
+    let counts = 0b11 << 19;
+    let multi = |mask| {
+        let reply = ask(&lab, a, Method::GetMulti, id::MULTI_PATH, mask, &data);
+        PathRecord::decode(&reply.body).sl
+    };
+    assert_eq!(multi(counts), Sl(1));
+    assert_eq!(multi(counts | 1 << 16 | 1 << 21), Sl(3));
+    let info = ask(&lab, a, Method::Get, id::CLASS_PORT_INFO, 0, &[]);
+    assert_ne!(ClassPortInfo::decode(&info.body).capability_mask2 & 2, 0);
+
+    // Another policy by a reload, and none.
+    for (cfg, sl) in [
+        (
+            config(Policy {
+                rules: Vec::new(),
+                default: Arc::new(level("all", 2)),
+            }),
+            Sl(2),
+        ),
+        (
+            SmConfig {
+                qos: None,
+                ..config(policy(PortGuid(1)))
+            },
+            Sl(0),
+        ),
+    ] {
+        let sm = lab.sm;
+        lab.world
+            .with_manager(sm, |m, now| m.command(Input::Config(Box::new(cfg)), now));
+        assert!(lab.next_sweep(60).is_clean());
+        assert_eq!(path(&lab, (a, busy), SERVICE_ID, sdp).unwrap().sl, sl);
+    }
+}
+
+/// Where the routing has lanes of its own, a path has the SL that it is proven for; the bounds of the level hold all the same.
+#[test]
+fn a_routing_with_lanes_keeps_its_service_levels() {
+    let engine = |qos| SmConfig {
+        engines: vec!["torus-2QoS".to_owned(), "no_fallback".to_owned()],
+        qos,
+        ..SmConfig::default()
+    };
+    let bounded = Policy {
+        rules: Vec::new(),
+        default: Arc::new(Level {
+            mtu: Some(MtuCode::Mtu512),
+            ..level("small", 9)
+        }),
+    };
+    let [without, with] = [None, Some(Arc::new(bounded))].map(|qos| {
+        let mut lab = Lab::with("torus:4,4,1", 7, engine(qos));
+        assert!(lab.next_sweep(600).is_clean());
+        lab
+    });
+    let all = hosts(&without);
+    let mut used = std::collections::BTreeSet::new();
+    for ends in all.iter().flat_map(|a| all.iter().map(move |b| (*a, *b))) {
+        let [old, new] =
+            [&without, &with].map(|lab| path(lab, ends, 0, PathRecord::default()).unwrap());
+        assert_eq!(
+            new,
+            PathRecord {
+                mtu: MtuCode::Mtu512,
+                ..old
+            }
+        );
+        used.insert(new.sl);
+    }
+    assert!(used.len() > 1, "one lane proves nothing here");
+}
+
+/// Of four LIDs at each end, a level leaves two.
+#[test]
+fn path_bits_leave_out_the_other_lids() {
+    let two = Policy {
+        rules: Vec::new(),
+        default: Arc::new(Level {
+            path_bits: Ranges::new([(1, 1), (3, 3)]),
+            ..level("two", 0)
+        }),
+    };
+    let cfg = SmConfig {
+        lmc: Lmc(2),
+        qos: Some(Arc::new(two)),
+        ..SmConfig::default()
+    };
+    let mut lab = Lab::with("fat-tree:4", 1, cfg);
+    assert!(lab.next_sweep(60).is_clean());
+    let all = hosts(&lab);
+    let record = PathRecord {
+        sgid: gid(&lab, all[1]),
+        dgid: gid(&lab, all[2]),
+        numb_path: 127,
+        ..PathRecord::default()
+    };
+    let mask = SGID | DGID | NUMB_PATH;
+    let reply = ask(
+        &lab,
+        all[1],
+        Method::GetTable,
+        id::PATH,
+        mask,
+        &record.encode(),
+    );
+    let base = |at: PortAt| lab.world.fabric().lid(at).0.0;
+    let bits: Vec<(u16, u16)> = reply
+        .body
+        .chunks(reply.stride)
+        .map(PathRecord::decode)
+        .map(|p| (p.slid.0 - base(all[1]), p.dlid.0 - base(all[2])))
+        .collect();
+    assert_eq!(bits, [(1, 1), (3, 3), (1, 3), (3, 1)]);
+}
+
+/// The first line that fits says the router; a foreign GID leads to its LID, with a hop limit, and keeps its name.
+#[test]
+fn prefix_routes_lead_to_routers() {
+    let spec = "fat-tree:4;routers=2";
+    let paper = Lab::new(spec, 1);
+    let gateway = |lab: &Lab, name| PortAt {
+        node: lab.node(name),
+        port: 1,
+    };
+    let (first, second) = (gateway(&paper, "gateway-0"), gateway(&paper, "gateway-1"));
+    let host = hosts(&paper)[1];
+    let (near, far, lost) = (
+        GidPrefix(0xFEC0_0000_0000_0001),
+        GidPrefix(0xFEC0_0000_0000_0002),
+        GidPrefix(0xFEC0_0000_0000_0003),
+    );
+    let to = |prefix, router| PrefixRoute { prefix, router };
+    let lines = [
+        to(Some(near), Some(guid(&paper, second))),
+        // A host is no router, however it is named.
+        to(Some(lost), Some(guid(&paper, host))),
+        to(None, None),
+        to(Some(far), Some(guid(&paper, second))),
+    ];
+    let with = |routes: &[PrefixRoute]| SmConfig {
+        prefix_routes: routes.into(),
+        ..SmConfig::default()
+    };
+    let mut lab = Lab::with(spec, 1, with(&[]));
+    assert!(lab.next_sweep(60).is_clean());
+    let routed = |lab: &Lab, prefix, method| {
+        let record = PathRecord {
+            sgid: gid(lab, host),
+            dgid: Gid::new(prefix, PortGuid(0x77)),
+            ..PathRecord::default()
+        };
+        let reply = ask(lab, host, method, id::PATH, SGID | DGID, &record.encode());
+        (reply.status == Status::OK && !reply.body.is_empty())
+            .then(|| PathRecord::decode(&reply.body))
+            .ok_or(reply.status)
+    };
+    assert_eq!(routed(&lab, near, Method::Get), Err(Status::INVALID_GID));
+    assert_eq!(
+        routed(&lab, near, Method::GetTable),
+        Err(Status::OK),
+        "a table of nothing"
+    );
+
+    let sm = lab.sm;
+    lab.world.with_manager(sm, |m, now| {
+        m.command(Input::Config(Box::new(with(&lines))), now)
+    });
+    assert!(lab.next_sweep(60).is_clean());
+    let lid = |at| Lid(lab.world.fabric().lid(at).0.0);
+    for (prefix, router) in [(near, second), (far, first)] {
+        let path = routed(&lab, prefix, Method::Get).unwrap();
+        assert_eq!(path.dlid, lid(router), "{prefix:?}");
+        assert_eq!(path.dgid, Gid::new(prefix, PortGuid(0x77)));
+        assert_eq!((path.hop_limit, path.slid), (255, lid(host)));
+        assert!(path.reversible);
+    }
+    assert_eq!(routed(&lab, lost, Method::Get), Err(Status::INVALID_GID));
+}
