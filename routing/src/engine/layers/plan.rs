@@ -41,6 +41,10 @@ const WELL: u64 = 5;
 /// See [`WELL`].
 const WELL_OF: u64 = 4;
 
+/// One does not serve whose busiest channel has more than so many times the routes that it has with the lightest ways: another
+/// engine, or lanes that answers cannot use, are better than a fabric that waits for one cable.
+const CROWDED: u64 = 4;
+
 /// Up to so many pairs of switches are shared out in several orders, of which the one with the fewest lanes is taken.
 const SHUFFLED_PAIRS: usize = 60_000;
 
@@ -218,8 +222,15 @@ impl<'a, C: Cell> Plan<'a, C> {
     fn try_all(&self, aim: Aim, directions: Directions, have: usize) -> (Option<Found>, usize) {
         let entries = self.graph.len() * self.request.topo.destinations().len();
         let (mut serve, mut least) = (Vec::<Found>::new(), usize::MAX);
-        let mut well = 0;
-        for (kind, spread) in TASTES {
+        let mut light = 0;
+        // Of a large fabric's later tastes none was ever seen to need fewer lanes without crowding.
+        let tried = if entries > THOROUGH_ENTRIES {
+            3
+        } else {
+            TASTES.len()
+        };
+        for (kind, spread) in TASTES.into_iter().take(tried) {
+            let well = light * WELL / WELL_OF;
             let good = |f: &Found| f.kept || entries > THOROUGH_ENTRIES && f.max_load <= well;
             if serve.iter().any(good) {
                 break;
@@ -230,7 +241,7 @@ impl<'a, C: Cell> Plan<'a, C> {
             if kind == Kind::Light {
                 let load =
                     Polish::new(self.request, self.graph, self.legs, &self.wires, &ways).max_load();
-                well = load * WELL / WELL_OF;
+                light = load;
             }
             let paths = Paths::new(self.request.topo, self.graph, &self.wires, &ways);
             let all = pairs(&paths, self.legs, directions);
@@ -238,8 +249,8 @@ impl<'a, C: Cell> Plan<'a, C> {
             else {
                 continue;
             };
-            least = least.min(split.lanes.len());
             if split.lanes.len() > have {
+                least = least.min(split.lanes.len());
                 continue;
             }
             let up = self.tree_within(&mut split, !fresh);
@@ -255,8 +266,13 @@ impl<'a, C: Cell> Plan<'a, C> {
                     renew(bounds, &paths, &all, directions);
                 });
             }
+            let max_load = polish.max_load();
+            if fresh && max_load > light * CROWDED {
+                continue;
+            }
+            least = least.min(split.lanes.len());
             serve.push(Found {
-                max_load: polish.max_load(),
+                max_load,
                 ways,
                 split,
                 directions,
