@@ -275,7 +275,9 @@ fn register(sim: &FabricServer, ports: &BTreeMap<&'static str, Port>) {
         let there = [("-S", 1), ("-I", 1), ("-g", 2)]
             .iter()
             .all(|(flag, n)| ask(sim, &[flag]).matches(" dump:").count() >= *n);
-        there.then_some(()).ok_or("not registered".to_owned())
+        there
+            .then_some(())
+            .ok_or_else(|| "not registered".to_owned())
     })
     .unwrap_or_else(|reason| panic!("{reason}"));
 }
@@ -284,7 +286,9 @@ fn register(sim: &FabricServer, ports: &BTreeMap<&'static str, Port>) {
 fn all_answers(sim: &FabricServer, queries: &str) -> Answers {
     let ports = ports(sim);
     let words = words(&ports);
-    let (before, after) = queries.split_once(REGISTERED).expect("two parts");
+    let (before, after) = queries
+        .split_once(REGISTERED)
+        .unwrap_or_else(|| panic!("two parts"));
     let questions = |part: &str| -> Vec<String> {
         let lines = part
             .lines()

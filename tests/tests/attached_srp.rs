@@ -41,7 +41,9 @@ fn a_host_that_comes_is_reported() {
     let wait = |what: &str, args: &[&str], good: &dyn Fn(&str) -> bool| {
         let waited = poll_until(PATIENCE, PAUSE, || {
             let told = lab.sim.run("saquery", args).stdout;
-            good(&told).then_some(()).ok_or(format!("{what}: {told}"))
+            good(&told)
+                .then_some(())
+                .ok_or_else(|| format!("{what}: {told}"))
         });
         waited.unwrap_or_else(|reason| panic!("{reason}"));
     };

@@ -5,6 +5,8 @@
 //! `multicast.c` and `sa_query.c` (Linux 6). The kernel subscribes to nothing at the SA: it joins again when its port is told to
 //! register again, or learns of another subnet manager.
 
+#![allow(clippy::expect_used, clippy::unwrap_in_result, reason = "test helpers")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

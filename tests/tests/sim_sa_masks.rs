@@ -6,6 +6,8 @@
 //! Each fabric gets `FERROSM_SA_MASKS` random masks (default 2,000), drawn from seed `FERROSM_SA_SEED` (default 1): a night's
 //! run is `FERROSM_SA_MASKS=500000 cargo test --release -p ferrosm-tests --test sim_sa_masks`.
 
+#![allow(clippy::print_stdout, reason = "test helpers")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -152,7 +152,7 @@ proptest! {
             None => true,
             Some(list) => said.iter().any(|n| list.contains(n)),
         });
-        let expected = rules.iter().position(meets).map_or("DEFAULT".to_owned(), |at| at.to_string());
+        let expected = rules.iter().position(meets).map_or_else(|| "DEFAULT".to_owned(), |at| at.to_string());
         let policy = Policy {
             rules: rules.iter().enumerate().map(|(at, plain)| rule(plain, at)).collect(),
             default: level("DEFAULT", 0),
