@@ -18,12 +18,14 @@ use super::SubnetManager;
 use crate::config::SmConfig;
 use crate::io::{Event, Output};
 use crate::plan::multicast;
+use crate::plan::partitions::Partitions;
 use crate::sa::registry::Registry;
 use crate::sa::registry::aliases::AliasGuids;
 use crate::sa::registry::multicast::{Groups, Parameters};
 use crate::sa::registry::saved::{KEPT_EVERY, Saved};
 use crate::sa::view::Extra;
 use crate::sa::{self, Reply, Request, Verdict, View};
+use crate::subnet::PortRef;
 
 /// Changes of multicast forwarding tables between sweeps are published after so long, many at once.
 const TABLES_AFTER: Duration = Duration::from_secs(1);
@@ -33,6 +35,8 @@ const TABLES_AFTER: Duration = Duration::from_secs(1);
 pub(super) struct Administration {
     /// What is answered from; none while this subnet manager is not in charge.
     view: Option<Arc<View>>,
+    /// What P_Keys follow from, apart from what devices say: the partitions, and which port is the SM's own.
+    keys_from: (Arc<Partitions>, Option<PortRef>),
     registry: Registry,
     /// When the view is to get tables that changed.
     tables_due: Option<Instant>,
@@ -111,8 +115,13 @@ impl SubnetManager {
         if self.role != SmState::Master || self.read_only {
             return;
         }
-        let view = Arc::new(self.make_view());
-        let before = self.administration.view.replace(Arc::clone(&view));
+        let keys_from = (Arc::clone(&self.cfg.partitions), self.subnet.local());
+        let known = &self.administration.keys_from;
+        let same_keys = Arc::ptr_eq(&known.0, &keys_from.0) && known.1 == keys_from.1;
+        let before = self.administration.view.clone();
+        let view = Arc::new(self.view_after(before.as_deref().filter(|_| same_keys)));
+        self.administration.keys_from = keys_from;
+        self.administration.view = Some(Arc::clone(&view));
         self.out.push_back(Output::Publish(Some(Arc::clone(&view))));
         let registry = &mut self.administration.registry;
         let now = self.now;
@@ -122,20 +131,17 @@ impl SubnetManager {
         put_groups(registry.groups_mut(), &self.cfg, &view);
         registry.groups_mut().remove_strangers(&view);
         // Rules 1.23 and 5.7. On a first sweep nobody has subscribed, so every port counts as new without cost.
-        let gids = |view: &View| -> BTreeSet<Gid> {
-            view.end_port_indices().map(|p| view.gid(p)).collect()
-        };
-        let here = gids(&view);
-        let there = before.as_deref().map(gids).unwrap_or_default();
-        for gid in there.difference(&here) {
+        let changes = view.gid_changes(before.as_deref());
+        let gid = |guid| Gid::new(view.prefix, guid);
+        for gid in changes.gone.into_iter().map(gid) {
             if let Some(before) = &before {
                 // Whoever could see the port is told; the view before still knows who that is.
-                registry.notify_gid(before, TrapNumber::GidOutOfService, *gid, None, now);
+                registry.notify_gid(before, TrapNumber::GidOutOfService, gid, None, now);
             }
-            registry.remove_port(&view, *gid, now);
+            registry.remove_port(&view, gid, now);
         }
-        for gid in here.difference(&there) {
-            registry.notify_gid(&view, TrapNumber::GidInService, *gid, None, now);
+        for gid in changes.come.into_iter().map(gid) {
+            registry.notify_gid(&view, TrapNumber::GidInService, gid, None, now);
         }
         self.write_guids_again();
     }
@@ -279,6 +285,12 @@ impl SubnetManager {
     /// The view of the subnet as it is known now.
     #[must_use]
     pub fn make_view(&self) -> View {
+        self.view_after(None)
+    }
+
+    /// The same, with what did not change since the view before.
+    #[must_use]
+    pub fn view_after(&self, before: Option<&View>) -> View {
         let own = self.own_sm_info();
         let own_lid = self
             .subnet
@@ -305,7 +317,8 @@ impl SubnetManager {
             aliases: Arc::clone(self.registry().aliases().all()),
             read_lanes: Arc::new(self.read_lanes()),
         };
-        View::new(&self.subnet, &self.cfg, &|p| Some(self.keys_of(p)), extra)
+        let keys = |p| Some(self.keys_of(p));
+        View::new(&self.subnet, &self.cfg, &keys, extra, before)
     }
 }
 

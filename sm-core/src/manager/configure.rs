@@ -189,8 +189,11 @@ impl SubnetManager {
                 let routing = &routes.run.routing;
                 let order = routing.order.as_deref().unwrap_or_default();
                 for (i, n) in computed.nodes.iter().enumerate() {
-                    if let Some(node) = self.subnet.get_mut(*n) {
-                        node.order = order.get(i).copied();
+                    let order = order.get(i).copied();
+                    if self.subnet.get(*n).is_some_and(|node| node.order != order)
+                        && let Some(node) = self.subnet.get_mut(*n)
+                    {
+                        node.order = order;
                     }
                 }
                 let tables = computed.nodes.iter().copied();
@@ -296,7 +299,10 @@ impl SubnetManager {
             let mismatched = peer
                 .and_then(|peer| self.subnet.port(peer))
                 .is_some_and(|far| ports::must_restart(port, far, &self.cfg));
-            if let Some(port) = self.subnet.port_mut(p).filter(|_| !mismatched) {
+            if port.restarts != 0
+                && !mismatched
+                && let Some(port) = self.subnet.port_mut(p)
+            {
                 port.restarts = 0;
             }
             // A device that does not take the values is not restarted for ever.

@@ -23,12 +23,13 @@ impl SubnetManager {
     pub(super) fn look_for_foreign_lanes(&mut self) {
         let nodes: Vec<NodeIdx> = self.subnet.node_indices().collect();
         for n in nodes {
+            let known = |node: &Node| node.left_lanes != LeftLanes::Unknown;
+            if self.subnet.get(n).is_none_or(known) {
+                continue;
+            }
             let Some(node) = self.subnet.get_mut(n) else {
                 continue;
             };
-            if node.left_lanes != LeftLanes::Unknown {
-                continue;
-            }
             // What wakes up has neither a table nor a LID.
             let configured = match node.switch_info() {
                 Some(info) => info.linear_fdb_top > 0,

@@ -204,7 +204,12 @@ impl SubnetManager {
         for p in guards {
             let guarded = self.guarded(p);
             let checks = guarded.is_some_and(|end| self.write_guard(p, end));
-            if let Some(port) = self.subnet.port_mut(p) {
+            if self
+                .subnet
+                .port(p)
+                .is_some_and(|port| port.checks_keys != checks)
+                && let Some(port) = self.subnet.port_mut(p)
+            {
                 port.checks_keys = checks;
             }
         }

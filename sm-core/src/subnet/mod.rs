@@ -80,6 +80,10 @@ pub struct Subnet {
     local: Option<PortRef>,
     /// Nodes that ever came.
     stays: u32,
+    /// Times that a node may have changed: each [`Node::revision`] is another.
+    revisions: u64,
+    /// Times that nodes came and went, or a GUID or the SM moved.
+    guids_revision: u64,
 }
 
 impl Subnet {
@@ -90,8 +94,17 @@ impl Subnet {
     }
 
     /// Says which port the SM uses.
-    pub const fn set_local(&mut self, port: PortRef) {
-        self.local = Some(port);
+    pub fn set_local(&mut self, port: PortRef) {
+        if self.local != Some(port) {
+            self.guids_revision += 1;
+            self.local = Some(port);
+        }
+    }
+
+    /// Changes whenever a node comes or goes, or a GUID or the SM's port may be another.
+    #[must_use]
+    pub const fn guids_revision(&self) -> u64 {
+        self.guids_revision
     }
 
     /// The graph itself, for general graph algorithms.
@@ -145,11 +158,15 @@ impl Subnet {
             .filter(|n| n.stay == node.stay)
     }
 
-    /// A node, if it is still there, to be changed.
+    /// A node, if it is still there, to be changed; it has another revision from now.
     pub fn get_mut(&mut self, node: NodeIdx) -> Option<&mut Node> {
-        self.graph
+        let found = self
+            .graph
             .node_weight_mut(node.place())
-            .filter(|n| n.stay == node.stay)
+            .filter(|n| n.stay == node.stay)?;
+        self.revisions += 1;
+        found.revision = self.revisions;
+        Some(found)
     }
 
     /// A port, if its node is still there.
@@ -234,6 +251,9 @@ impl Subnet {
         let guid = node.info.node_guid;
         self.stays = self.stays.wrapping_add(1);
         node.stay = self.stays;
+        self.revisions += 1;
+        node.revision = self.revisions;
+        self.guids_revision += 1;
         let place = self.graph.add_node(node);
         let idx = Self::idx(place, &self.graph[place]);
         self.by_node_guid.insert(guid, idx);
@@ -242,7 +262,9 @@ impl Subnet {
 
     /// Says which port a port GUID belongs to.
     pub fn index_port_guid(&mut self, guid: PortGuid, at: PortRef) {
-        self.by_port_guid.insert(guid, at);
+        if self.by_port_guid.insert(guid, at) != Some(at) {
+            self.guids_revision += 1;
+        }
     }
 
     /// Removes a node with its links.
@@ -257,6 +279,7 @@ impl Subnet {
             self.remove_edge(e);
         }
         let node = self.graph.remove_node(idx.place())?;
+        self.guids_revision += 1;
         self.by_node_guid.remove(&node.info.node_guid);
         for port in &node.ports {
             if self

@@ -55,6 +55,8 @@ pub struct Node {
     pub seen: u32,
     /// Tells this stay in the subnet from others.
     pub(super) stay: u32,
+    /// Tells one state of it from others ([`Self::revision`]).
+    pub(super) revision: u64,
     /// Whether `description` is what the node says now.
     pub described: bool,
 }
@@ -179,6 +181,7 @@ impl Node {
             order: None,
             seen: 0,
             stay: 0,
+            revision: 0,
             described: false,
         }
     }
@@ -205,6 +208,12 @@ impl Node {
             port.vl_arbitration.clear();
             port.keys.forget();
         }
+    }
+
+    /// Another number whenever it may have changed; no other node of the subnet ever has the same.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// Whether it is a switch.

@@ -85,7 +85,10 @@ impl Subnet {
         for n in nodes {
             match routes.get(n.index()).copied().flatten() {
                 Some(path) => {
-                    if let Some(node) = self.get_mut(n) {
+                    // Who keeps its way is not touched: what is published of it stays as it is.
+                    if self.get(n).is_some_and(|node| node.path != path)
+                        && let Some(node) = self.get_mut(n)
+                    {
                         node.path = path;
                     }
                 }

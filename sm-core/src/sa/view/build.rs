@@ -1,15 +1,17 @@
-//! Makes a [`View`] from what the subnet manager knows. Pure; linear in the number of ports.
+//! Makes a [`View`] from what the subnet manager knows, and from the view before. Pure; linear in the ports of nodes that were
+//! touched, and a glance at each other node.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{MtuCode, NodeType, PortInfo};
-use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::ids::{NodeGuid, PortNum};
 use ferrosm_mad::sa::path::RateCode;
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::{LastRun, SwitchIdx};
-use rustc_hash::FxHashMap;
 
-use super::{EndPort, EndPortIdx, NodeView, PortIdx, PortView, SwitchView, View};
+use super::ends::Ends;
+use super::{EndPort, NodeView, Place, PortIdx, PortView, SwitchView, View};
 use crate::config::SmConfig;
 use crate::sa::aliases::Aliases;
 use crate::sa::keys::Keys;
@@ -29,120 +31,224 @@ pub struct Extra {
     pub read_lanes: Arc<ReadLanes>,
 }
 
+/// A view to be made, and the one before.
+struct Maker<'a> {
+    subnet: &'a Subnet,
+    keys: &'a dyn Fn(PortRef) -> Option<Keys>,
+    before: Option<&'a View>,
+}
+
 impl View {
     /// The view of a subnet. `keys` gives the P_Keys of an end port, `None` where they are not known.
+    ///
+    /// `before` is the last view of the same [`Subnet`], from which what did not change is taken: of nodes that nobody has
+    /// touched since, nothing is looked at. It must be `None` if `keys` would now say something else of such a node.
     #[must_use]
     pub fn new(
         subnet: &Subnet,
         cfg: &SmConfig,
         keys: &dyn Fn(PortRef) -> Option<Keys>,
         extra: Extra,
+        before: Option<&Self>,
     ) -> Self {
-        let routed = routed_nodes(&extra);
-        let mut view = Self {
+        let maker = Maker {
+            subnet,
+            keys,
+            before,
+        };
+        let nodes = maker.nodes();
+        let ends = maker.ends(&nodes);
+        let local = subnet.local().and_then(|p| ends.at_port(port_idx(p)));
+        Self {
             prefix: cfg.subnet_prefix,
             packet_life_time: cfg.subnet_timeout,
             resp_time_value: cfg.subnet_timeout,
-            local: None,
+            local,
             managers: extra.managers,
             prefix_routes: Arc::clone(&cfg.prefix_routes),
             qos: cfg.qos.clone(),
             aliases: extra.aliases,
             read_lanes: extra.read_lanes,
             sm_key: cfg.sm_key,
-            nodes: Vec::with_capacity(subnet.node_count()),
-            ports: Vec::new(),
-            end_ports: Vec::new(),
-            by_lid: Vec::new(),
-            by_guid: FxHashMap::default(),
-            by_node_guid: FxHashMap::default(),
+            routed: routed_nodes(extra.run.as_ref(), nodes.len()),
             run: extra.run.map(|(run, _)| run),
-        };
-        let mut places: FxHashMap<NodeIdx, u32> = FxHashMap::default();
-        for (idx, node) in subnet.nodes() {
-            let at = count(view.nodes.len());
-            places.insert(idx, at);
-            let first = count(view.ports.len());
-            view.by_node_guid.insert(node.info.node_guid, at);
-            view.nodes
-                .push(node_view(node, first, routed.get(&idx).copied()));
-            for (num, port) in (0u8..).zip(&node.ports) {
-                view.ports.push(port_view(node, port, PortNum(num), at));
-            }
-            for num in node.end_ports() {
-                let p = PortRef::new(idx, num);
-                view.add_end_port(PortIdx(first + u32::from(num.0)), at, p, subnet, keys(p));
-            }
+            nodes,
+            ends,
+            guids: subnet.guids_revision(),
         }
-        for link in subnet.links() {
-            let place = |p: PortRef| {
-                let node = view.nodes.get(*places.get(&p.node)? as usize)?;
-                (u16::from(p.port.0) < node.count)
-                    .then(|| PortIdx(node.first + u32::from(p.port.0)))
+    }
+}
+
+impl Maker<'_> {
+    /// What the view before has at a place.
+    fn place_before(&self, place: usize) -> Option<&Place> {
+        self.before?.nodes.get(place)
+    }
+
+    fn nodes(&self) -> Vec<Place> {
+        let vacant = Place {
+            node: Arc::new(NodeView::vacant()),
+            revision: 0,
+        };
+        let mut nodes: Vec<Place> = Vec::with_capacity(self.subnet.node_count());
+        for (idx, node) in self.subnet.nodes() {
+            let before = self.place_before(idx.index());
+            nodes.resize(idx.index(), vacant.clone());
+            nodes.push(match before {
+                Some(same) if same.revision == node.revision() => same.clone(),
+                _ => Place {
+                    node: self.node(idx, node, before.map(|p| &p.node)),
+                    revision: node.revision(),
+                },
+            });
+        }
+        nodes
+    }
+
+    /// A node that may have changed, with as much of what was there before as is still so.
+    fn node(&self, idx: NodeIdx, node: &Node, before: Option<&Arc<NodeView>>) -> Arc<NodeView> {
+        // Most nodes that were touched say what they said: that is seen without making anything.
+        let kept = before.filter(|b| self.says_same(idx, node, &b.ports));
+        let ports = kept.map_or_else(|| self.ports(idx, node), |b| Arc::clone(&b.ports));
+        let view = node_view(node, ports);
+        match before {
+            Some(before) if view.same(before) => Arc::clone(before),
+            _ => Arc::new(view),
+        }
+    }
+
+    /// Whether the ports of a node are as they were.
+    fn says_same(&self, idx: NodeIdx, node: &Node, before: &[PortView]) -> bool {
+        let same = |(port, was): (&Port, &PortView)| {
+            port.raw == was.raw
+                && (port.known, port.fdr10, port.checks_keys)
+                    == (was.known, was.fdr10, was.checks_keys)
+                && port.keys == was.keys
+                && port.vl_arbitration == was.vl_arbitration
+                && self.peer(PortRef::new(idx, was.num)) == was.peer
+        };
+        node.ports.len() == before.len() && node.ports.iter().zip(before).all(same)
+    }
+
+    fn peer(&self, at: PortRef) -> PortIdx {
+        self.subnet.peer(at).map_or(PortIdx::NONE, port_idx)
+    }
+
+    fn ports(&self, idx: NodeIdx, node: &Node) -> Arc<[PortView]> {
+        let ports = (0u8..).map(PortNum).zip(&node.ports);
+        let ports = ports.map(|(num, port)| {
+            let peer = self.peer(PortRef::new(idx, num));
+            port_view(node, port, (place(idx), num), peer)
+        });
+        ports.collect()
+    }
+
+    /// The end ports: those of the view before, if none of them changed.
+    fn ends(&self, nodes: &[Place]) -> Arc<Ends> {
+        if let Some(before) = self.before
+            && before.guids == self.subnet.guids_revision()
+            && self.subnet.nodes().all(|(idx, node)| {
+                self.untouched(idx, node) || self.same_ends(idx, node, before, nodes)
+            })
+        {
+            return Arc::clone(&before.ends);
+        }
+        let mut ends = Ends::with_capacity(nodes.len());
+        for (idx, node) in self.subnet.nodes() {
+            ends.put_node(node.info.node_guid, place(idx));
+            let mut add = |end: EndPort| {
+                // A GUID that two ports claim stays with whom the subnet says.
+                let named = self.subnet.port_by_guid(end.guid).map(port_idx) == Some(end.port);
+                ends.push(end, named);
             };
-            if let Some((a, b)) = place(link.a).zip(place(link.b)) {
-                view.ports[a.index()].peer = b;
-                view.ports[b.index()].peer = a;
+            match self.before {
+                Some(before) if self.untouched(idx, node) => {
+                    let same = before.ends.of_node(place(idx));
+                    same.iter().cloned().for_each(&mut add);
+                }
+                _ => self.ends_of(idx, node).for_each(&mut add),
             }
         }
-        view
+        Arc::new(ends)
     }
 
-    fn add_end_port(
-        &mut self,
-        port: PortIdx,
-        node: u32,
-        at: PortRef,
-        subnet: &Subnet,
-        keys: Option<Keys>,
-    ) {
-        let Some(known) = subnet.port(at) else {
-            return;
+    /// Whether the end ports of a node are those of the view before. Their P_Keys follow from what the node and its ports say.
+    fn same_ends(&self, idx: NodeIdx, node: &Node, before: &View, nodes: &[Place]) -> bool {
+        let ends = before.ends.of_node(place(idx));
+        let places = before.nodes.get(idx.index()).zip(nodes.get(idx.index()));
+        let Some((was, is)) = places.map(|(was, is)| (&was.node, &is.node)) else {
+            return false;
         };
-        let info = known.info();
-        let idx = EndPortIdx(count(self.end_ports.len()));
-        let end = EndPort {
-            port,
-            node,
-            guid: known.guid,
-            lid: info.lid,
-            lmc: info.lmc,
-            keys,
-        };
-        if info.lid.is_unicast() {
-            let (from, to) = (
-                usize::from(info.lid.0),
-                usize::from(info.lid.0) + usize::from(end.lids()),
-            );
-            if self.by_lid.len() < to {
-                self.by_lid.resize(to, u32::MAX);
+        if !Arc::ptr_eq(&was.ports, &is.ports) || was.info != is.info {
+            return self.ends_of(idx, node).eq(ends.iter().cloned());
+        }
+        let there = node
+            .end_ports()
+            .map(|num| (num, node.ports[num.index()].guid));
+        there.eq(ends.iter().map(|e| (is.ports[e.port.num()].num, e.guid)))
+    }
+
+    /// Whether nobody has touched a node since the view before.
+    fn untouched(&self, idx: NodeIdx, node: &Node) -> bool {
+        let before = self.place_before(idx.index());
+        before.is_some_and(|p| p.revision == node.revision())
+    }
+
+    fn ends_of<'a>(&'a self, idx: NodeIdx, node: &'a Node) -> impl Iterator<Item = EndPort> + 'a {
+        node.end_ports().map(move |num| {
+            let port = &node.ports[num.index()];
+            let info = port.info();
+            EndPort {
+                port: PortIdx::new(place(idx), num),
+                node: place(idx),
+                guid: port.guid,
+                lid: info.lid,
+                lmc: info.lmc,
+                keys: (self.keys)(PortRef::new(idx, num)),
             }
-            self.by_lid[from..to].fill(idx.0);
-        }
-        // A GUID that two ports claim stays with whom the subnet says.
-        if subnet.port_by_guid(known.guid) == Some(at) {
-            self.by_guid.insert(known.guid, idx);
-        }
-        if subnet.local() == Some(at) {
-            self.local = Some(idx);
-        }
-        self.end_ports.push(end);
+        })
     }
 }
 
-fn count(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
+fn place(idx: NodeIdx) -> u32 {
+    u32::try_from(idx.index()).unwrap_or(u32::MAX)
 }
 
-fn routed_nodes(extra: &Extra) -> FxHashMap<NodeIdx, SwitchIdx> {
-    extra
-        .run
-        .iter()
-        .flat_map(|(run, nodes)| nodes.iter().copied().zip(run.topo.switches()))
-        .collect()
+fn port_idx(p: PortRef) -> PortIdx {
+    PortIdx::new(place(p.node), p.port)
 }
 
-fn node_view(node: &Node, first: u32, routed: Option<SwitchIdx>) -> NodeView {
+fn routed_nodes(
+    run: Option<&(Arc<LastRun>, Vec<NodeIdx>)>,
+    places: usize,
+) -> Arc<[Option<SwitchIdx>]> {
+    let mut routed = vec![None; places];
+    if let Some((run, nodes)) = run {
+        for (node, switch) in nodes.iter().zip(run.topo.switches()) {
+            if let Some(at) = routed.get_mut(node.index()) {
+                *at = Some(switch);
+            }
+        }
+    }
+    routed.into()
+}
+
+impl NodeView {
+    /// Nobody.
+    fn vacant() -> Self {
+        Self {
+            guid: NodeGuid(0),
+            node_type: NodeType::Ca,
+            info: [0; 40],
+            description: [0; 64],
+            switch: None,
+            sl_to_vl: BTreeMap::new(),
+            ports: Arc::default(),
+        }
+    }
+}
+
+fn node_view(node: &Node, ports: Arc<[PortView]>) -> NodeView {
     let mut info = [0; 40];
     info.copy_from_slice(&node.info.encode()[..40]);
     let switch = (node.info.node_type == NodeType::Switch).then(|| {
@@ -154,7 +260,6 @@ fn node_view(node: &Node, first: u32, routed: Option<SwitchIdx>) -> NodeView {
             info: raw,
             lft: node.installed.clone(),
             mft: Arc::clone(&node.mft.known),
-            routed,
         }
     });
     NodeView {
@@ -164,12 +269,11 @@ fn node_view(node: &Node, first: u32, routed: Option<SwitchIdx>) -> NodeView {
         description: node.description.encode(),
         switch,
         sl_to_vl: node.sl_to_vl.clone(),
-        first,
-        count: u16::try_from(node.ports.len()).unwrap_or(u16::MAX),
+        ports,
     }
 }
 
-fn port_view(node: &Node, port: &Port, num: PortNum, at: u32) -> PortView {
+fn port_view(node: &Node, port: &Port, (at, num): (u32, PortNum), peer: PortIdx) -> PortView {
     let info = port.info();
     let own = node.is_switch() && num == PortNum::ZERO;
     PortView {
@@ -182,7 +286,8 @@ fn port_view(node: &Node, port: &Port, num: PortNum, at: u32) -> PortView {
         keys: port.keys.clone(),
         checks_keys: port.checks_keys,
         vl_arbitration: port.vl_arbitration.clone(),
-        peer: PortIdx::NONE,
+        peer,
+        fdr10: port.fdr10,
     }
 }
 

@@ -1,9 +1,10 @@
 //! The subnet as answers need it: flat, immutable, with indices by LID and GUID.
 //!
-//! Made from a [`crate::Subnet`] after a sweep (`build`), shared by all threads that answer, replaced by the next one. It
-//! decides nothing.
+//! Made from a [`crate::Subnet`] after a sweep (`build`), shared by all threads that answer, replaced by the next one. What did
+//! not change since the view before is shared with it, so that a lost link costs what it changed. It decides nothing.
 
 mod build;
+mod ends;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,9 +14,10 @@ use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, MKey, NodeGuid, PKey, PortGuid,
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::engine::Trees;
 use ferrosm_routing::{LastRun, Lft, SwitchIdx};
-use rustc_hash::FxHashMap;
 
 pub use build::Extra;
+use ends::Ends;
+pub use ends::GidChanges;
 
 use super::aliases::Aliases;
 use super::keys::Keys;
@@ -38,7 +40,7 @@ impl EndPortIdx {
     }
 }
 
-/// A port of the view: of a node, a place in the list of all ports.
+/// A port of the view: the place of its node and its number on it. It does not move when other nodes come and go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortIdx(u32);
 
@@ -46,10 +48,16 @@ impl PortIdx {
     /// No port.
     const NONE: Self = Self(u32::MAX);
 
-    /// As an index.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self.0 as usize
+    const fn new(node: u32, num: PortNum) -> Self {
+        Self(node << 8 | num.0 as u32)
+    }
+
+    const fn node(self) -> u32 {
+        self.0 >> 8
+    }
+
+    const fn num(self) -> usize {
+        (self.0 & 0xFF) as usize
     }
 }
 
@@ -68,10 +76,25 @@ pub struct NodeView {
     pub switch: Option<SwitchView>,
     /// SLtoVLMappingTables that are known.
     pub sl_to_vl: BTreeMap<MapAt, [u8; 8]>,
-    /// Its first port in the list of all: a switch's port 0, or the empty place before port 1.
-    first: u32,
-    /// Ports, port 0 included.
-    count: u16,
+    /// Ports by number: from a switch's port 0, or the unused place before port 1, on. Empty where there is no node.
+    ports: Arc<[PortView]>,
+}
+
+impl NodeView {
+    /// Whether an answer from one is an answer from the other.
+    fn same(&self, other: &Self) -> bool {
+        let switch = match (&self.switch, &other.switch) {
+            (Some(a), Some(b)) => a.same(b),
+            (None, None) => true,
+            _ => false,
+        };
+        switch
+            && (self.guid, self.node_type) == (other.guid, other.node_type)
+            && self.info == other.info
+            && self.description == other.description
+            && self.sl_to_vl == other.sl_to_vl
+            && Arc::ptr_eq(&self.ports, &other.ports)
+    }
 }
 
 /// What only switches have.
@@ -83,12 +106,22 @@ pub struct SwitchView {
     pub lft: Option<Arc<Lft>>,
     /// Blocks of its multicast forwarding table, as far as they are known.
     pub mft: Arc<Blocks>,
-    /// Its index in the routing in force.
-    pub routed: Option<SwitchIdx>,
+}
+
+impl SwitchView {
+    /// The same tables, not only equal ones: whoever changes one makes a new one.
+    fn same(&self, other: &Self) -> bool {
+        let lft = match (&self.lft, &other.lft) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        };
+        lft && self.info == other.info && Arc::ptr_eq(&self.mft, &other.mft)
+    }
 }
 
 /// A port.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortView {
     /// PortInfo as last answered.
     pub raw: [u8; 64],
@@ -110,10 +143,12 @@ pub struct PortView {
     pub vl_arbitration: Vec<(u8, [u8; 64])>,
     /// The port at the other end of the cable.
     peer: PortIdx,
+    /// The link runs at FDR10, which `rate_rank` counts and PortInfo does not show.
+    fdr10: bool,
 }
 
 /// An end port: what has a LID.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndPort {
     /// The port.
     pub port: PortIdx,
@@ -164,16 +199,24 @@ pub struct View {
     /// Which paths get which service level and limits; `None`: all the same.
     pub qos: Option<Arc<Policy>>,
     sm_key: MKey,
-    nodes: Vec<NodeView>,
-    ports: Vec<PortView>,
-    end_ports: Vec<EndPort>,
-    /// End port of each LID; `u32::MAX` for none.
-    by_lid: Vec<u32>,
-    by_guid: FxHashMap<PortGuid, EndPortIdx>,
-    by_node_guid: FxHashMap<NodeGuid, u32>,
+    /// By their place in the subnet, which they keep as long as they are there.
+    nodes: Vec<Place>,
+    ends: Arc<Ends>,
+    /// By place: index in the routing in force.
+    routed: Arc<[Option<SwitchIdx>]>,
     run: Option<Arc<LastRun>>,
     aliases: Arc<Aliases>,
     read_lanes: Arc<ReadLanes>,
+    /// What the subnet's own index of GUIDs was like.
+    guids: u64,
+}
+
+/// A place in the subnet and who is there.
+#[derive(Debug, Clone)]
+struct Place {
+    node: Arc<NodeView>,
+    /// Changes whenever something of the node in the subnet may have changed.
+    revision: u64,
 }
 
 impl View {
@@ -183,7 +226,7 @@ impl View {
         key == MKey::NONE || key == self.sm_key
     }
 
-    /// The same with other multicast forwarding tables.
+    /// The same with other multicast forwarding tables. What does not change is shared with this view.
     #[must_use]
     pub fn with_multicast_tables<'a>(
         &self,
@@ -191,9 +234,14 @@ impl View {
     ) -> Self {
         let mut view = self.clone();
         for (guid, blocks) in tables {
-            let node = view.by_node_guid.get(&guid);
-            let node = node.and_then(|n| view.nodes.get_mut(*n as usize));
-            if let Some(switch) = node.and_then(|n| n.switch.as_mut()) {
+            let Some(at) = self.by_node_guid(guid) else {
+                continue;
+            };
+            let place = &mut view.nodes[at as usize];
+            let has = place.node.switch.as_ref().map(|s| &s.mft);
+            if has.is_some_and(|mft| !Arc::ptr_eq(mft, blocks))
+                && let Some(switch) = &mut Arc::make_mut(&mut place.node).switch
+            {
                 switch.mft = Arc::clone(blocks);
             }
         }
@@ -231,80 +279,78 @@ impl View {
     }
 
     /// All nodes.
-    #[must_use]
-    pub fn nodes(&self) -> &[NodeView] {
-        &self.nodes
+    pub fn nodes(&self) -> impl Iterator<Item = &NodeView> {
+        let there = self.nodes.iter().filter(|p| !p.node.ports.is_empty());
+        there.map(|p| &*p.node)
     }
 
-    /// All end ports, in the order in which they were found.
+    /// All end ports, in the order of their nodes.
     #[must_use]
     pub fn end_ports(&self) -> &[EndPort] {
-        &self.end_ports
+        self.ends.all()
     }
 
     /// Indices of all end ports.
     pub fn end_port_indices(&self) -> impl Iterator<Item = EndPortIdx> + use<> {
-        (0..u32::try_from(self.end_ports.len()).unwrap_or(u32::MAX)).map(EndPortIdx)
+        (0..u32::try_from(self.ends.all().len()).unwrap_or(u32::MAX)).map(EndPortIdx)
     }
 
     /// An end port.
     #[must_use]
     pub fn end_port(&self, at: EndPortIdx) -> &EndPort {
-        &self.end_ports[at.index()]
+        &self.ends.all()[at.index()]
     }
 
     /// A port.
     #[must_use]
     pub fn port(&self, at: PortIdx) -> &PortView {
-        &self.ports[at.index()]
+        &self.node(at.node()).ports[at.num()]
     }
 
     /// The node of a port or end port.
     #[must_use]
     pub fn node(&self, node: u32) -> &NodeView {
-        &self.nodes[node as usize]
+        &self.nodes[node as usize].node
     }
 
     /// The ports of a node that can have a record: a switch's from port 0 on, others' from port 1 on.
     pub fn ports_of(&self, node: u32) -> impl Iterator<Item = (PortIdx, &PortView)> {
-        let n = &self.nodes[node as usize];
+        let n = self.node(node);
         let from = if n.switch.is_some() { 0 } else { 1 };
-        let range = n.first + from..n.first + u32::from(n.count);
-        range.map(|p| (PortIdx(p), &self.ports[p as usize]))
+        let ports = n.ports.iter().skip(from);
+        ports.map(move |p| (PortIdx::new(node, p.num), p))
     }
 
     /// A port of a node by its number.
     #[must_use]
     pub fn port_of(&self, node: u32, num: PortNum) -> Option<PortIdx> {
         let n = self.nodes.get(node as usize)?;
-        (u16::from(num.0) < n.count).then(|| PortIdx(n.first + u32::from(num.0)))
+        (num.index() < n.node.ports.len()).then(|| PortIdx::new(node, num))
     }
 
     /// The port at the other end of the cable.
     #[must_use]
     pub fn peer(&self, at: PortIdx) -> Option<PortIdx> {
-        Some(self.ports[at.index()].peer).filter(|p| *p != PortIdx::NONE)
+        Some(self.port(at).peer).filter(|p| *p != PortIdx::NONE)
     }
 
     /// The end port that answers to a LID.
     #[must_use]
     pub fn by_lid(&self, lid: Lid) -> Option<EndPortIdx> {
-        let at = *self.by_lid.get(usize::from(lid.0))?;
-        (at != u32::MAX).then_some(EndPortIdx(at))
+        self.ends.by_lid(lid)
     }
 
     /// The end port with this GUID, its own or an alias.
     #[must_use]
     pub fn by_guid(&self, guid: PortGuid) -> Option<EndPortIdx> {
-        let own = self.by_guid.get(&guid);
-        let by_alias = || self.by_guid.get(&self.aliases.owner(guid)?);
-        own.or_else(by_alias).copied()
+        let own = self.ends.by_guid(guid);
+        own.or_else(|| self.ends.by_guid(self.aliases.owner(guid)?))
     }
 
     /// The node with this GUID.
     #[must_use]
     pub fn by_node_guid(&self, guid: NodeGuid) -> Option<u32> {
-        self.by_node_guid.get(&guid).copied()
+        self.ends.by_node_guid(guid)
     }
 
     /// The end port with this GID, if its prefix is the subnet's or the default one (rule 7.7).
@@ -342,12 +388,7 @@ impl View {
         if is_switch != (port.num == PortNum::ZERO) {
             return None;
         }
-        // End ports are in the order of their ports.
-        let found = self.end_ports.binary_search_by_key(&at, |e| e.port);
-        found
-            .ok()
-            .and_then(|i| u32::try_from(i).ok())
-            .map(EndPortIdx)
+        self.ends.at_port(at)
     }
 
     /// The end port by whose LID a port goes: of a switch port, port 0.
@@ -356,7 +397,7 @@ impl View {
         let port = self.port(at);
         let node = self.node(port.node);
         if node.switch.is_some() {
-            self.end_port_at(PortIdx(node.first))
+            self.end_port_at(PortIdx::new(port.node, PortNum::ZERO))
         } else {
             self.end_port_at(at)
         }
@@ -393,9 +434,7 @@ impl View {
         } else {
             self.peer(port)
         };
-        let switch = enters
-            .and_then(|p| self.node(self.port(p).node).switch.as_ref())
-            .and_then(|s| s.routed);
+        let switch = enters.and_then(|p| *self.routed.get(p.node() as usize)?);
         let destinations = run.topo.destinations();
         let to = destinations.binary_search_by_key(&to, |d| d.lid).ok();
         let lanes = &run.routing.lanes;

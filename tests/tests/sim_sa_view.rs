@@ -1,0 +1,98 @@
+//! A view that shares what did not change with the view before answers as one that was made anew.
+
+use ferrosm_core::sa::{Request, Verdict, View, answer};
+use ferrosm_mad::ids::AttrId;
+use ferrosm_mad::mad::{MadHeader, Method, MgmtClass};
+use ferrosm_mad::sa::{self, SaHeader, id};
+use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::simulated::{Dice, Lab};
+
+/// What a client at the SM's own port is told when it asks for all records of a kind; nothing where it is told nothing.
+fn table(view: &View, attr: AttrId) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; sa::DATA_OFFSET + sa::DATA_LEN];
+    MadHeader {
+        base_version: 1,
+        mgmt_class: MgmtClass::SubnAdm,
+        class_version: sa::CLASS_VERSION,
+        method: Method::GetTable,
+        attr_id: attr,
+        ..MadHeader::default()
+    }
+    .encode_onto(&mut bytes);
+    SaHeader::default().encode_onto(&mut bytes[SaHeader::OFFSET..]);
+    let from = Peer {
+        lid: view.end_port(view.local?).lid,
+        ..Peer::default()
+    };
+    let request = Request::parse(from, &bytes)?;
+    match answer(view, &request) {
+        Verdict::Answer(reply) => Some(reply.to_bytes(&request)),
+        Verdict::Owner | Verdict::Drop => None,
+    }
+}
+
+/// The view in force and one made anew say the same of everything.
+fn assert_same(lab: &Lab, what: &str) {
+    let core = lab.manager().core();
+    let fresh = core.make_view();
+    let Some(view) = core.view() else {
+        panic!("{} no view after {what}", lab.repeat());
+    };
+    let kinds = [
+        id::NODE,
+        id::PORT_INFO,
+        id::SWITCH_INFO,
+        id::LFT,
+        id::LINK,
+        id::PKEY_TABLE,
+        id::PATH,
+    ];
+    for attr in kinds {
+        let expected = table(&fresh, attr);
+        assert!(
+            expected.is_some() && table(view, attr) == expected,
+            "{} {attr:?} differs after {what}",
+            lab.repeat()
+        );
+    }
+    for at in fresh.end_port_indices() {
+        let end = fresh.end_port(at);
+        assert_eq!(view.by_guid(end.guid).map(|e| view.end_port(e)), Some(end));
+        assert_eq!(view.by_lid(end.lid).map(|e| view.end_port(e)), Some(end));
+    }
+    assert_eq!(view.end_ports().len(), fresh.end_ports().len());
+    assert!(view.gid_changes(Some(&fresh)) == fresh.gid_changes(Some(view)));
+}
+
+#[test]
+fn what_is_shared_is_still_true() {
+    for (spec, seed) in [("fat-tree:4", 1), ("torus:3,3,1,2", 2), ("fat-tree:4", 3)] {
+        let mut lab = Lab::new(spec, seed);
+        lab.next_sweep(60);
+        assert_same(&lab, "the first sweep");
+        let mut dice = Dice::new(seed);
+        let mut cut: Vec<PortAt> = Vec::new();
+        let own = lab.at.node;
+        for step in 0..10 {
+            let mend = !cut.is_empty() && dice.one_in(2);
+            let what = if mend {
+                let at = cut.swap_remove(dice.index(cut.len()));
+                lab.world.fabric_mut().restore(at).expect("a cable");
+                format!("step {step}, {at:?} restored")
+            } else {
+                // Cables to hosts too, so that hosts and whole corners come and go; the SM's own stays.
+                let links = &lab.spec.links;
+                let link = links[dice.index(links.len())];
+                if link.a.node == own || link.b.node == own || cut.contains(&link.a) {
+                    continue;
+                }
+                lab.world.fabric_mut().cut(link.a).expect("a cable");
+                cut.push(link.a);
+                format!("step {step}, {:?} cut", link.a)
+            };
+            lab.next_sweep(60);
+            assert_same(&lab, &what);
+        }
+    }
+}
