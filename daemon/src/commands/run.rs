@@ -48,7 +48,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     } else {
         let (sender, receiver) =
             GsiPort::open(&local).map_err(|e| ports::explain(&e, Some(&local)))?;
-        let started = Administration::start(Box::new(sender), Box::new(receiver));
+        let started = Administration::start(Box::new(sender), Box::new(receiver), settings.sa);
         Some(started.map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?)
     };
     let inbox = INBOX_MIN.max(4 * settings.sm.max_outstanding);

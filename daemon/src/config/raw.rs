@@ -6,6 +6,7 @@
 use core::time::Duration;
 
 use ferrosm_core::config::SmConfig;
+use ferrosm_core::sa::admission::Limits;
 use serde::{Deserialize, Serialize};
 
 use super::partitions::{PartitionEntry, PartitionRules};
@@ -35,6 +36,8 @@ pub struct RawConfig {
     pub links: Links,
     /// Looking at the fabric.
     pub sweep: Sweep,
+    /// Answering hosts.
+    pub sa: Sa,
     /// Where files go.
     pub files: Files,
     /// What is told.
@@ -174,6 +177,22 @@ pub struct Sweep {
     pub max_outstanding_per_node: Bounded<1, 1024>,
 }
 
+/// `[sa]`: how much hosts may ask.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Sa {
+    /// Requests of one host in a second; 0 for any number.
+    pub max_requests_per_host_s: Bounded<0, 10_000_000>,
+    /// Requests of one host that wait.
+    pub max_waiting_per_host: Bounded<1, 65_536>,
+    /// Requests that wait, all hosts together.
+    pub max_waiting: Bounded<16, 1_048_576>,
+    /// Requests for tables that wait, all hosts together.
+    pub max_waiting_tables: Bounded<1, 65_536>,
+    /// MiB of tables on their way, all hosts together.
+    pub max_tables_mib: Bounded<1, 4096>,
+}
+
 /// `[files]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -299,6 +318,20 @@ impl Default for Sweep {
                 u64::try_from(core.max_outstanding).unwrap_or(u64::MAX),
             ),
             max_outstanding_per_node: Bounded::clamped(core.max_outstanding_per_node.into()),
+        }
+    }
+}
+
+impl Default for Sa {
+    fn default() -> Self {
+        let core = Limits::default();
+        let all = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        Self {
+            max_requests_per_host_s: Bounded::clamped(core.rate.into()),
+            max_waiting_per_host: Bounded::clamped(all(core.of_client)),
+            max_waiting: Bounded::clamped(all(core.total)),
+            max_waiting_tables: Bounded::clamped(all(core.tables)),
+            max_tables_mib: Bounded::clamped(core.table_bytes >> 20),
         }
     }
 }

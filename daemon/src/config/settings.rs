@@ -6,6 +6,7 @@ use std::sync::Arc;
 use core::time::Duration;
 
 use ferrosm_core::config::SmConfig;
+use ferrosm_core::sa::admission::Limits;
 use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid, PortNum};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,8 @@ use crate::side_files::SideFiles;
 pub struct Settings {
     /// For the subnet manager.
     pub sm: SmConfig,
+    /// How much hosts may ask.
+    pub sa: Limits,
     /// Which local port.
     pub port: PortChoice,
     /// Where state is kept; `None` for nowhere.
@@ -154,6 +157,13 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
     }
     Ok(Settings {
         sm: sm_config(&raw),
+        sa: Limits {
+            total: raw.sa.max_waiting.to(),
+            of_client: raw.sa.max_waiting_per_host.to(),
+            rate: raw.sa.max_requests_per_host_s.to(),
+            tables: raw.sa.max_waiting_tables.to(),
+            table_bytes: raw.sa.max_tables_mib.get() << 20,
+        },
         port: PortChoice {
             ca: some_text(&raw.port.ca),
             number: (raw.port.number.get() != 0).then(|| PortNum(raw.port.number.to())),

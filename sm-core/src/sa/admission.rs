@@ -4,6 +4,9 @@
 //! within a class clients take turns, so that a client that asks a thousand times waits for itself, not others for it. What does
 //! not fit is refused, and the client is told to come back (BUSY), never passed over in silence.
 //!
+//! Tables are held back while too many bytes of earlier ones are on their way: a transport keeps a whole message until the
+//! client has acknowledged it, and says nothing when it has.
+//!
 //! No I/O, no clock, no thread; whoever holds it decides when to take.
 
 use core::time::Duration;
@@ -27,6 +30,7 @@ pub enum Class {
 }
 
 const CLASSES: usize = 3;
+const ALL: [Class; CLASSES] = [Class::Write, Class::Read, Class::Table];
 
 /// Requests of each class that are served before the next class has its turn.
 const TURNS: [u8; CLASSES] = [8, 8, 1];
@@ -55,6 +59,10 @@ pub struct Limits {
     pub of_client: usize,
     /// Requests of one client in a second; 0 for any number.
     pub rate: u32,
+    /// Requests for tables that wait, all clients together.
+    pub tables: usize,
+    /// Bytes of tables that are on their way, all clients together: one more begins while they are fewer.
+    pub table_bytes: u64,
 }
 
 impl Default for Limits {
@@ -63,7 +71,58 @@ impl Default for Limits {
             total: 1 << 16,
             of_client: 512,
             rate: 0,
+            tables: 4096,
+            table_bytes: 64 << 20,
         }
+    }
+}
+
+/// Bytes of tables in a second that clients are taken to receive; half of what an adapter's QP1 does, so that what is counted as
+/// on its way is rather more than what is.
+const TABLE_BYTES_PER_S: u64 = 64 << 20;
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Answered at once.
+    Answered,
+    /// Left to the owner of what clients register.
+    Owned,
+    /// Not answered: no view, not a request, or a wrong SM_Key.
+    Dropped,
+    /// Told to come back.
+    Busy,
+}
+
+/// Requests of a client, by what became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Answered at once.
+    pub answered: u64,
+    /// Left to the owner of what clients register.
+    pub owned: u64,
+    /// Not answered.
+    pub dropped: u64,
+    /// Told to come back.
+    pub busy: u64,
+}
+
+impl Counts {
+    /// Counts one.
+    pub const fn add(&mut self, outcome: Outcome) {
+        let count = match outcome {
+            Outcome::Answered => &mut self.answered,
+            Outcome::Owned => &mut self.owned,
+            Outcome::Dropped => &mut self.dropped,
+            Outcome::Busy => &mut self.busy,
+        };
+        *count += 1;
+    }
+
+    /// All of them.
+    #[must_use]
+    pub const fn asked(&self) -> u64 {
+        self.answered + self.owned + self.dropped + self.busy
     }
 }
 
@@ -77,7 +136,11 @@ pub struct Admission<T> {
     /// The class whose turn it is, and how many of it were served in this turn.
     now: (usize, u8),
     waiting: usize,
-    refused: u64,
+    tables: usize,
+    /// When the tables that were sent will have arrived.
+    tables_gone: Instant,
+    /// By LID, so bounded by the number of LIDs.
+    counts: FxHashMap<Lid, Counts>,
 }
 
 #[derive(Debug)]
@@ -125,7 +188,9 @@ impl<T> Admission<T> {
             turns: Default::default(),
             now: (0, 0),
             waiting: 0,
-            refused: 0,
+            tables: 0,
+            tables_gone: Instant::START,
+            counts: FxHashMap::default(),
         }
     }
 
@@ -134,7 +199,9 @@ impl<T> Admission<T> {
     /// # Errors
     /// Gives it back if its client, or all together, have too many: the client is to be told [`ferrosm_mad::mad::Status::BUSY`].
     pub fn offer(&mut self, from: Lid, class: Class, item: T, now: Instant) -> Result<(), T> {
-        let full = self.waiting >= self.limits.total;
+        let is_table = class == Class::Table;
+        let full =
+            self.waiting >= self.limits.total || is_table && self.tables >= self.limits.tables;
         let client = self.clients.entry(from).or_insert_with(|| Client {
             queues: Default::default(),
             waiting: 0,
@@ -144,7 +211,6 @@ impl<T> Admission<T> {
             || client.waiting >= self.limits.of_client
             || !client.bucket.take(self.limits.rate, now)
         {
-            self.refused += 1;
             return Err(item);
         }
         let queue = &mut client.queues[class as usize];
@@ -154,29 +220,61 @@ impl<T> Admission<T> {
         queue.push_back(item);
         client.waiting += 1;
         self.waiting += 1;
+        self.tables += usize::from(is_table);
         Ok(())
     }
 
-    /// The next request to serve.
-    pub fn take(&mut self) -> Option<T> {
+    /// The next request to serve, and of which class; tables only if they are wanted.
+    pub fn take(&mut self, tables: bool) -> Option<(Class, T)> {
         for _ in 0..=CLASSES {
-            let (class, served) = self.now;
-            if served >= TURNS[class] || self.turns[class].is_empty() {
-                self.now = ((class + 1) % CLASSES, 0);
+            let (at, served) = self.now;
+            let class = ALL[at];
+            let held = class == Class::Table && !tables;
+            if held || served >= TURNS[at] || self.turns[at].is_empty() {
+                self.now = ((at + 1) % CLASSES, 0);
                 continue;
             }
-            let from = self.turns[class].pop_front()?;
+            let from = self.turns[at].pop_front()?;
             let client = self.clients.get_mut(&from)?;
-            let item = client.queues[class].pop_front()?;
+            let item = client.queues[at].pop_front()?;
             client.waiting -= 1;
             self.waiting -= 1;
-            if !client.queues[class].is_empty() {
-                self.turns[class].push_back(from);
+            self.tables -= usize::from(class == Class::Table);
+            if !client.queues[at].is_empty() {
+                self.turns[at].push_back(from);
             }
-            self.now = (class, served + 1);
-            return Some(item);
+            self.now = (at, served + 1);
+            return Some((class, item));
         }
         None
+    }
+
+    /// Whether another table may be made: not too many bytes of others are on their way.
+    #[must_use]
+    pub fn may_send_table(&self, now: Instant) -> bool {
+        self.tables_gone.since(now) < on_the_way(self.limits.table_bytes)
+    }
+
+    /// A table of so many bytes was sent.
+    pub fn sent_table(&mut self, bytes: usize, now: Instant) {
+        let from = self.tables_gone.max(now);
+        self.tables_gone = from + on_the_way(u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+
+    /// Whether there is something to take.
+    #[must_use]
+    pub const fn has_next(&self, tables: bool) -> bool {
+        self.waiting > if tables { 0 } else { self.tables }
+    }
+
+    /// Counts what became of a client's request.
+    pub fn count(&mut self, from: Lid, outcome: Outcome) {
+        self.counts.entry(from).or_default().add(outcome);
+    }
+
+    /// What became of the requests of each client, in no order that means anything.
+    pub fn counts(&self) -> impl Iterator<Item = (Lid, Counts)> {
+        self.counts.iter().map(|(lid, counts)| (*lid, *counts))
     }
 
     /// Requests that wait.
@@ -191,17 +289,15 @@ impl<T> Admission<T> {
         self.waiting == 0
     }
 
-    /// Requests that were refused.
-    #[must_use]
-    pub const fn refused(&self) -> u64 {
-        self.refused
-    }
-
     /// Forgets clients that have nothing waiting and asked nothing in the last second: call it now and then.
     pub fn tidy(&mut self, now: Instant) {
         self.clients
             .retain(|_, c| c.waiting > 0 || c.bucket.full_at > now);
     }
+}
+
+fn on_the_way(bytes: u64) -> Duration {
+    Duration::from_nanos(bytes.saturating_mul(1_000_000_000) / TABLE_BYTES_PER_S)
 }
 
 #[cfg(test)]
@@ -213,7 +309,7 @@ mod tests {
     }
 
     fn all<T>(queue: &mut Admission<T>) -> Vec<T> {
-        core::iter::from_fn(|| queue.take()).collect()
+        core::iter::from_fn(|| Some(queue.take(true)?.1)).collect()
     }
 
     #[test]
@@ -249,13 +345,12 @@ mod tests {
         let limits = Limits {
             total: 100,
             of_client: 10,
-            rate: 0,
+            ..Limits::default()
         };
         let mut queue = Admission::new(limits);
         let taken = (0..50).filter(|n| queue.offer(Lid(1), Class::Read, *n, at(0)).is_ok());
         assert_eq!(taken.count(), 10);
         assert!(queue.offer(Lid(2), Class::Read, 0, at(0)).is_ok());
-        assert_eq!(queue.refused(), 40);
         for client in 3..30 {
             for n in 0..10 {
                 let _ = queue.offer(Lid(client), Class::Read, n, at(0));
@@ -274,10 +369,53 @@ mod tests {
         let mut taken = 0;
         for ms in 0..1000 {
             taken += u32::from(queue.offer(Lid(1), Class::Read, (), at(ms)).is_ok());
-            let _ = queue.take();
+            let _ = queue.take(true);
         }
         assert!((195..=201).contains(&taken), "{taken}");
         queue.tidy(at(10_000));
         assert!(queue.clients.is_empty());
+    }
+
+    #[test]
+    fn tables_wait_while_others_are_on_their_way() {
+        let limits = Limits {
+            tables: 2,
+            table_bytes: TABLE_BYTES_PER_S,
+            ..Limits::default()
+        };
+        let mut queue = Admission::new(limits);
+        for n in 0..2 {
+            queue.offer(Lid(n), Class::Table, 't', at(0)).unwrap();
+        }
+        assert!(queue.offer(Lid(3), Class::Table, 't', at(0)).is_err());
+        queue.offer(Lid(3), Class::Read, 'r', at(0)).unwrap();
+        assert_eq!(queue.take(true), Some((Class::Read, 'r')));
+        assert!(!queue.has_next(false) && queue.has_next(true));
+        assert_eq!(queue.take(false), None);
+        assert_eq!(queue.take(true), Some((Class::Table, 't')));
+        // Two seconds' worth: one second of it has to be gone.
+        queue.sent_table(2 * usize::try_from(TABLE_BYTES_PER_S).unwrap(), at(0));
+        assert!(!queue.may_send_table(at(1000)));
+        assert!(queue.may_send_table(at(1001)));
+    }
+
+    #[test]
+    fn every_client_is_counted() {
+        let mut queue = Admission::<()>::new(Limits::default());
+        for outcome in [
+            Outcome::Answered,
+            Outcome::Owned,
+            Outcome::Busy,
+            Outcome::Busy,
+        ] {
+            queue.count(Lid(7), outcome);
+        }
+        queue.count(Lid(8), Outcome::Dropped);
+        let mut all: Vec<_> = queue
+            .counts()
+            .map(|(lid, c)| (lid, c.busy, c.asked()))
+            .collect();
+        all.sort_unstable();
+        assert_eq!(all, [(Lid(7), 2, 4), (Lid(8), 0, 1)]);
     }
 }

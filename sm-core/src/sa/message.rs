@@ -150,6 +150,13 @@ impl Reply {
     /// The message for the transport: one MAD, or a header of 56 bytes and all records, which RMPP will cut.
     #[must_use]
     pub fn to_bytes(&self, request: &Request<'_>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.put(request, &mut bytes);
+        bytes
+    }
+
+    /// The same into a buffer of the caller's, whatever was in it.
+    pub fn put(&self, request: &Request<'_>, bytes: &mut Vec<u8>) {
         let method = match request.method {
             Method::Set => Method::GetResp,
             Method::GetTraceTable => Method::GetTableResp,
@@ -161,7 +168,10 @@ impl Reply {
         } else {
             self.body.len().max(DATA_LEN)
         };
-        let mut bytes = vec![0; (DATA_OFFSET + data_len).max(DATA_OFFSET + DATA_LEN)];
+        let len = DATA_OFFSET + data_len;
+        bytes.clear();
+        bytes.reserve(len);
+        bytes.resize(DATA_OFFSET, 0);
         let header = MadHeader {
             base_version: 1,
             mgmt_class: MgmtClass::SubnAdm,
@@ -173,7 +183,7 @@ impl Reply {
             attr_id: self.attr.unwrap_or(request.attr),
             attr_mod: request.attr_mod,
         };
-        header.encode_onto(&mut bytes);
+        header.encode_onto(bytes);
         if table {
             // Segment numbers and flags are the transport's; it must only see that this goes by RMPP (wire reference 4.2).
             let rmpp = RmppHeader {
@@ -182,7 +192,7 @@ impl Reply {
                 active: true,
                 ..RmppHeader::default()
             };
-            rmpp.put(&mut bytes);
+            rmpp.put(bytes);
         }
         let sa = SaHeader {
             sm_key: MKey::NONE,
@@ -190,11 +200,8 @@ impl Reply {
             component_mask: request.component_mask,
         };
         sa.encode_onto(&mut bytes[SaHeader::OFFSET..]);
-        bytes[DATA_OFFSET..DATA_OFFSET + self.body.len()].copy_from_slice(&self.body);
-        if table {
-            bytes.truncate(DATA_OFFSET + self.body.len());
-        }
-        bytes
+        bytes.extend_from_slice(&self.body);
+        bytes.resize(len, 0);
     }
 }
 
