@@ -1,0 +1,644 @@
+//! A storm of hosts against subnet administration: the server and driver that are shipped, a simulated fabric, a line in memory.
+//!
+//! `cargo bench -p ferrosm-tests --bench sa_storm [-- SPEC]` prints answers a second and how long hosts waited, at rest and while
+//! full sweeps follow each other in the same process: single paths in closed loop (each host keeps 16 questions open) and at a
+//! moderate rate, the path queries of an MPI start, joins and leaves with the multicast writes that follow, services, and whole
+//! tables. Everything shares the machine's processors: hosts, server, subnet manager and simulated fabric.
+
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a benchmark prints, and ends where its own fabric is wrong"
+)]
+
+use core::ops::ControlFlow;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use ferrosm::administration::Administration;
+use ferrosm::driver::{Clock, Control, Driver, Shell};
+use ferrosm::port::Simulated;
+use ferrosm::state::Kept;
+use ferrosm_core::sa::admission::Limits;
+use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager};
+use ferrosm_mad::attr::id as smp;
+use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, Lid, PortGuid, Tid};
+use ferrosm_mad::mad::{MadHeader, Method, MgmtClass, Status};
+use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
+use ferrosm_mad::sa::path::PathRecord;
+use ferrosm_mad::sa::service::ServiceRecord;
+use ferrosm_mad::sa::{self, SaHeader};
+use ferrosm_mad::transport::TransportError;
+use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
+use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim::port::SimNet;
+use tokio::sync::mpsc;
+
+/// Hosts that ask.
+const HOSTS: usize = 1000;
+/// Questions that each keeps open.
+const OPEN: usize = 16;
+/// Path queries of 1,000 nodes with 4 processes each, all to all.
+const MPI: u64 = 4 * 999_000;
+/// Questions a second that are no storm.
+const MODERATE: u64 = 20_000;
+/// SGID, DGID, Reversible, NumbPath: what the kernel asks for.
+const KERNEL: u64 = 1 << 2 | 1 << 3 | 1 << 11 | 1 << 12;
+/// MGID, PortGID and JoinState.
+const JOIN: u64 = 1 | 1 << 1 | 1 << 16;
+
+fn main() {
+    let spec = std::env::args().skip(1).find(|a| !a.starts_with('-'));
+    let spec = spec.unwrap_or_else(|| "fat-tree:36".to_owned());
+    let bench = Bench::start(&spec);
+    println!("\n{spec}: {} hosts, {HOSTS} of them ask", bench.hosts.len());
+    bench.paths();
+    bench.mpi();
+    bench.waiting();
+    bench.members();
+    bench.services();
+    bench.tables();
+    bench.end();
+}
+
+/// A host's address.
+#[derive(Clone, Copy)]
+struct Host {
+    lid: Lid,
+    guid: PortGuid,
+}
+
+/// What hosts ask: the n-th question of a host.
+type Question = dyn Fn(usize, u64) -> Vec<u8> + Send + Sync;
+
+/// The hosts and the line to the server: they answer an answer with the next question.
+struct Line {
+    inbox: Mutex<VecDeque<(Peer, Vec<u8>)>>,
+    ready: Condvar,
+    storm: RwLock<Option<Arc<Storm>>>,
+}
+
+/// What is being asked.
+struct Storm {
+    hosts: Vec<Host>,
+    question: Box<Question>,
+    /// Questions that may still be asked when an answer comes; none in open loop.
+    left: AtomicU64,
+    answered: AtomicU64,
+    refused: AtomicU64,
+    /// Bytes of answers.
+    bytes: AtomicU64,
+    began: Instant,
+    /// By place in the window: when each question was asked.
+    asked: Vec<AtomicU64>,
+    waits: Waits,
+    /// What an answer says that is not good.
+    wrong: AtomicU64,
+    closed_loop: bool,
+}
+
+/// How long answers took: counts by 1/16 of a power of two of microseconds.
+struct Waits(Vec<AtomicU64>);
+
+impl Waits {
+    fn new() -> Self {
+        Self((0..512).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    fn add(&self, ns: u64) {
+        let us = ns / 1000 + 16;
+        let power = us.ilog2();
+        let at = u64::from(power) * 16 + ((us >> (power - 4)) & 15);
+        self.0[usize::try_from(at).unwrap_or(usize::MAX).min(511)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Milliseconds within which this share was answered.
+    fn within(&self, share: f64) -> f64 {
+        let counts: Vec<u64> = self.0.iter().map(|c| c.load(Ordering::Relaxed)).collect();
+        let wanted = (counts.iter().sum::<u64>() as f64 * share).ceil();
+        let mut sum = 0.0;
+        for (at, count) in counts.iter().enumerate() {
+            sum += *count as f64;
+            if sum >= wanted && sum > 0.0 {
+                let (power, part) = (at / 16, at % 16);
+                let us = (16 + part + 1) << power.saturating_sub(4);
+                return (us as f64 - 16.0).max(1.0) / 1000.0;
+            }
+        }
+        0.0
+    }
+}
+
+impl Storm {
+    fn peer(&self, host: usize) -> Peer {
+        Peer {
+            lid: self.hosts[host].lid,
+            ..Peer::default()
+        }
+    }
+
+    fn elapsed_ns(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// The question in a place of the window, for the n-th time.
+    fn ask(&self, place: usize, n: u64) -> (Peer, Vec<u8>) {
+        let host = place % self.hosts.len();
+        let mut bytes = (self.question)(host, n);
+        bytes[8..16].copy_from_slice(&((n << 24) | place as u64).to_be_bytes());
+        self.asked[place].store(self.elapsed_ns(), Ordering::Relaxed);
+        (self.peer(host), bytes)
+    }
+
+    /// An answer; the next question if there is one.
+    fn answered(&self, bytes: &[u8]) -> Option<(Peer, Vec<u8>)> {
+        let header = MadHeader::decode(bytes);
+        let place = usize::try_from(header.tid.0 & 0xFF_FFFF).unwrap_or(0);
+        let asked = self.asked.get(place)?.load(Ordering::Relaxed);
+        self.waits.add(self.elapsed_ns().saturating_sub(asked));
+        let status = Status(header.status);
+        if status == Status::BUSY {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.answered.fetch_add(1, Ordering::Relaxed);
+            self.wrong
+                .fetch_add(u64::from(!status.is_ok()), Ordering::Relaxed);
+        }
+        self.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        if !self.closed_loop {
+            return None;
+        }
+        let left = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+        left.ok().map(|_| self.ask(place, (header.tid.0 >> 24) + 1))
+    }
+
+    fn done(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed) + self.refused.load(Ordering::Relaxed)
+    }
+}
+
+impl Line {
+    fn push(&self, messages: impl IntoIterator<Item = (Peer, Vec<u8>)>) {
+        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_empty = inbox.is_empty();
+        inbox.extend(messages);
+        drop(inbox);
+        if was_empty {
+            self.ready.notify_one();
+        }
+    }
+}
+
+struct ServerSide(Arc<Line>);
+
+impl GmpSender for ServerSide {
+    fn send(&self, _: &Peer, bytes: &[u8], _: Option<Duration>) -> Result<(), TransportError> {
+        let storm = {
+            let storm = self.0.storm.read().unwrap_or_else(PoisonError::into_inner);
+            storm.clone()
+        };
+        if let Some(next) = storm.and_then(|s| s.answered(bytes)) {
+            self.0.push([next]);
+        }
+        Ok(())
+    }
+}
+
+impl GmpReceiver for ServerSide {
+    fn receive(&mut self, timeout: Duration) -> Result<GmpReceived, TransportError> {
+        let mut inbox = self.0.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        if inbox.is_empty() && !timeout.is_zero() {
+            let waited = self.0.ready.wait_timeout(inbox, timeout);
+            inbox = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(inbox
+            .pop_front()
+            .map_or(GmpReceived::Nothing, |(from, bytes)| GmpReceived::Message {
+                from,
+                bytes,
+            }))
+    }
+}
+
+/// Counts sweeps; sweeps again as long as it is told to.
+struct Operator {
+    sweeps: Arc<AtomicU64>,
+    heavy: Arc<AtomicBool>,
+    control: mpsc::Sender<Control>,
+}
+
+impl Shell for Operator {
+    type End = ();
+    fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<()> {
+        if let Event::SweepDone(_) = event {
+            self.sweeps.fetch_add(1, Ordering::SeqCst);
+            if self.heavy.load(Ordering::SeqCst) {
+                let _ = self.control.try_send(Control::Reload);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+    fn persist(&mut self, _: Kept) {}
+    fn reload(&mut self) -> Option<Input> {
+        Some(Input::Resweep)
+    }
+    fn stop(&mut self, _: &SubnetManager) {}
+    fn tick(&mut self, _: Progress) {}
+}
+
+struct Bench {
+    net: SimNet,
+    line: Arc<Line>,
+    hosts: Vec<Host>,
+    sweeps: Arc<AtomicU64>,
+    heavy: Arc<AtomicBool>,
+    control: mpsc::Sender<Control>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Bench {
+    /// A subnet that is up and administered.
+    fn start(spec: &str) -> Self {
+        let fabric = ferrosm_sim::generate::from_spec(spec).expect("a spec");
+        let net = SimNet::new(Fabric::new(&fabric).expect("a fabric"));
+        let line = Arc::new(Line {
+            inbox: Mutex::default(),
+            ready: Condvar::new(),
+            storm: RwLock::default(),
+        });
+        let (sweeps, heavy) = (
+            Arc::new(AtomicU64::new(0)),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let (control, orders) = mpsc::channel(16);
+        let thread = {
+            let (net, line, control) = (net.clone(), Arc::clone(&line), control.clone());
+            let (sweeps, heavy) = (Arc::clone(&sweeps), Arc::clone(&heavy));
+            std::thread::spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .expect("a runtime");
+                runtime.block_on(async {
+                    let clock = Clock::start();
+                    let (sender, receiver) = net.attach(None).expect("the default port").split();
+                    let port = Simulated::new(net, Box::new(sender), Box::new(receiver));
+                    let (there, here) = (ServerSide(Arc::clone(&line)), ServerSide(line));
+                    let limits = Limits::default();
+                    let server = Administration::start(Box::new(there), Box::new(here), limits)
+                        .expect("threads");
+                    // No sweeps but those that are asked for.
+                    let cfg = SmConfig {
+                        sweep_interval: Duration::ZERO,
+                        ..SmConfig::default()
+                    };
+                    let sm = SubnetManager::new(cfg, Restored::default(), clock.now());
+                    let shell = Operator {
+                        sweeps,
+                        heavy,
+                        control,
+                    };
+                    let mut driver =
+                        Driver::new(sm, clock, port, shell, orders).administering(Some(server));
+                    driver.run().await.expect("a port that stays");
+                });
+            })
+        };
+        while sweeps.load(Ordering::SeqCst) == 0 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let hosts = net.with(|fabric| {
+            let ends = fabric.end_ports().filter(|at| at.port != 0);
+            ends.map(|at| Host {
+                lid: fabric.lid(at).0,
+                guid: fabric.port_guid(at),
+            })
+            .collect()
+        });
+        Self {
+            net,
+            line,
+            hosts,
+            sweeps,
+            heavy,
+            control,
+            thread,
+        }
+    }
+
+    fn end(self) {
+        let _ = self.control.blocking_send(Control::Stop);
+        let _ = self.thread.join();
+    }
+
+    /// Hosts spread over the fabric.
+    fn askers(&self) -> Vec<Host> {
+        let step = (self.hosts.len() / HOSTS).max(1);
+        let all = self.hosts.iter().step_by(step);
+        all.copied().take(HOSTS).collect()
+    }
+
+    fn storm(
+        &self,
+        window: usize,
+        left: u64,
+        closed_loop: bool,
+        question: Box<Question>,
+    ) -> Arc<Storm> {
+        let storm = Arc::new(Storm {
+            hosts: self.askers(),
+            question,
+            left: AtomicU64::new(left),
+            answered: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            began: Instant::now(),
+            asked: (0..window).map(|_| AtomicU64::new(0)).collect(),
+            waits: Waits::new(),
+            wrong: AtomicU64::new(0),
+            closed_loop,
+        });
+        *self
+            .line
+            .storm
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&storm));
+        storm
+    }
+
+    /// Each host keeps `open` questions open until so many are answered; how long that took.
+    fn run(&self, open: usize, total: u64, question: Box<Question>) -> (Arc<Storm>, Duration) {
+        let window = open * self.askers().len();
+        let window = window.min(usize::try_from(total).unwrap_or(usize::MAX));
+        let storm = self.storm(window, total - window as u64, true, question);
+        self.line.push((0..window).map(|place| storm.ask(place, 0)));
+        while storm.done() < total {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let took = storm.began.elapsed();
+        (storm, took)
+    }
+
+    fn path_question(&self) -> Box<Question> {
+        let (askers, all) = (self.askers(), self.hosts.clone());
+        let template = message(Method::Get, sa::id::PATH, KERNEL, &[]);
+        Box::new(move |host, n| {
+            let to = &all[(host * 7919 + usize::try_from(n).unwrap_or(0) * 104_729) % all.len()];
+            let wanted = PathRecord {
+                sgid: gid(askers[host].guid),
+                dgid: gid(to.guid),
+                reversible: true,
+                numb_path: 1,
+                ..PathRecord::default()
+            };
+            let mut bytes = template.clone();
+            let data = wanted.encode();
+            bytes[sa::DATA_OFFSET..sa::DATA_OFFSET + data.len()].copy_from_slice(&data);
+            bytes
+        })
+    }
+
+    fn paths(&self) {
+        let (storm, took) = self.run(OPEN, 1_000_000, self.path_question());
+        tell("PathRecord Get, 16 open each", &storm, took);
+        self.sweep_meanwhile(|| {
+            let (storm, took) = self.run(OPEN, 1_000_000, self.path_question());
+            tell("  the same during sweeps", &storm, took);
+        });
+    }
+
+    fn mpi(&self) {
+        let (storm, took) = self.run(OPEN, MPI, self.path_question());
+        tell("MPI start, 1,000 x 4", &storm, took);
+        println!("  {:32} {:10.2} s", "", took.as_secs_f64());
+    }
+
+    /// Questions at a rate that is no storm, whoever is answered when.
+    fn at_rate(&self, rate: u64, seconds: u64) -> Arc<Storm> {
+        let total = rate * seconds;
+        let window = usize::try_from(total).unwrap_or(usize::MAX);
+        let storm = self.storm(window, 0, false, self.path_question());
+        let began = Instant::now();
+        let mut asked = 0;
+        while asked < total {
+            let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let due = (rate * ms / 1000).min(total);
+            let from = usize::try_from(asked).unwrap_or(0);
+            let to = usize::try_from(due).unwrap_or(0);
+            self.line.push((from..to).map(|place| storm.ask(place, 0)));
+            asked = due;
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        while storm.done() < total && began.elapsed() < Duration::from_secs(seconds + 10) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        storm
+    }
+
+    fn waiting(&self) {
+        for rate in [MODERATE, 5 * MODERATE] {
+            let storm = self.at_rate(rate, 3);
+            tell(
+                &format!("PathRecord Get, {rate} a second"),
+                &storm,
+                Duration::from_secs(3),
+            );
+            self.sweep_meanwhile(|| {
+                let storm = self.at_rate(rate, 3);
+                tell("  the same during sweeps", &storm, Duration::from_secs(3));
+            });
+        }
+    }
+
+    /// Does something while full sweeps follow each other without a pause.
+    fn sweep_meanwhile(&self, something: impl FnOnce()) {
+        let before = self.sweeps.load(Ordering::SeqCst);
+        self.heavy.store(true, Ordering::SeqCst);
+        let _ = self.control.blocking_send(Control::Reload);
+        something();
+        self.heavy.store(false, Ordering::SeqCst);
+        let began = Instant::now();
+        let mut seen = before;
+        // The last one ends.
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+            let now = self.sweeps.load(Ordering::SeqCst);
+            if now == seen && now > before || began.elapsed() > Duration::from_secs(60) {
+                break;
+            }
+            seen = now;
+        }
+        println!("  {:32} {:10} sweeps meanwhile", "", seen - before);
+    }
+
+    fn members(&self) {
+        let mgid = |n: u64| {
+            let mut gid = [0; 16];
+            gid[..4].copy_from_slice(&[0xFF, 0x12, 0x40, 0x1B]);
+            gid[4..6].copy_from_slice(&[0xFF, 0xFF]);
+            gid[15] = u8::try_from(n % 64).unwrap_or(0) + 1;
+            Gid(gid)
+        };
+        let askers = self.askers();
+        let record = move |host: usize, n: u64| McMemberRecord {
+            mgid: mgid(host as u64 + n / 2),
+            port_gid: gid(askers[host].guid),
+            join_state: JoinState(1),
+            qkey: 0x0B1B,
+            pkey: ferrosm_mad::ids::PKey::DEFAULT_FULL,
+            ..McMemberRecord::default()
+        };
+        // Created by the first, with what a creator says.
+        let create = JOIN | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13;
+        let join = record.clone();
+        let question = move |host: usize, n: u64| {
+            let data = join(host, n).encode();
+            message(Method::Set, sa::id::MC_MEMBER, create, &data)
+        };
+        let (before, sets) = self.multicast();
+        // Every asker joins four groups; then it settles.
+        let (storm, took) = self.run(
+            8,
+            8 * HOSTS as u64,
+            Box::new(move |h, n| question(h, 2 * n)),
+        );
+        tell("joins", &storm, took);
+        self.settle();
+        let (after, sets_after) = self.multicast();
+        let differ = before.iter().zip(&after).filter(|(a, b)| a != b).count();
+        println!(
+            "  {:32} {:10} MFT blocks written, {differ} differ",
+            "",
+            sets_after - sets
+        );
+        let question = move |host: usize, n: u64| {
+            let data = record(host, n).encode();
+            let method = if n.is_multiple_of(2) {
+                Method::Set
+            } else {
+                Method::Delete
+            };
+            message(
+                method,
+                sa::id::MC_MEMBER,
+                if n.is_multiple_of(2) { create } else { JOIN },
+                &data,
+            )
+        };
+        let (before, sets) = self.multicast();
+        let (storm, took) = self.run(OPEN, 500_000, Box::new(question));
+        tell("joins and leaves by turns", &storm, took);
+        self.settle();
+        let (after, sets_after) = self.multicast();
+        let differ = before.iter().zip(&after).filter(|(a, b)| a != b).count();
+        println!(
+            "  {:32} {:10} MFT blocks written, {differ} differ",
+            "",
+            sets_after - sets
+        );
+    }
+
+    /// Waits until no table is written any more.
+    fn settle(&self) {
+        let mut last = self.multicast().1;
+        loop {
+            std::thread::sleep(Duration::from_millis(1500));
+            let now = self.multicast().1;
+            if now == last {
+                return;
+            }
+            last = now;
+        }
+    }
+
+    /// Every block of 32 MLIDs and 16 ports of the first 128 MLIDs, and how many blocks were ever written.
+    fn multicast(&self) -> (Vec<Vec<u8>>, u64) {
+        self.net.with(|fabric| {
+            let mut blocks = Vec::new();
+            for node in (0..fabric.num_nodes()).filter(|n| fabric.is_switch(*n)) {
+                let ports = usize::from(fabric.num_ports(node)) / 16 + 1;
+                for first in (0..128).step_by(32) {
+                    let mut of_position = vec![Vec::new(); ports];
+                    for mlid in first..first + 32 {
+                        for port in fabric.mft_ports(node, Lid(0xC000 + mlid)) {
+                            let at = &mut of_position[usize::from(port.0) / 16];
+                            at.extend([u8::try_from(mlid).unwrap_or(0), port.0]);
+                        }
+                    }
+                    blocks.extend(of_position);
+                }
+            }
+            (blocks, u64::from(fabric.all_counters().sets(smp::MFT)))
+        })
+    }
+
+    fn services(&self) {
+        let askers = self.askers();
+        let question = move |host: usize, n: u64| {
+            let record = ServiceRecord {
+                service_id: 0x1000_0000 + host as u64 * 64 + n % 64,
+                service_gid: gid(askers[host].guid),
+                service_pkey: ferrosm_mad::ids::PKey::DEFAULT_FULL,
+                service_lease_s: 60,
+                ..ServiceRecord::default()
+            };
+            message(Method::Set, sa::id::SERVICE, 0b101_0111, &record.encode())
+        };
+        let (storm, took) = self.run(OPEN, 200_000, Box::new(question));
+        tell("ServiceRecord Set", &storm, took);
+    }
+
+    fn tables(&self) {
+        let nodes = message(Method::GetTable, sa::id::NODE, 0, &[]);
+        let question = move |_: usize, _: u64| nodes.clone();
+        for n in [1, 16] {
+            let (storm, took) = self.run(1, n, Box::new(question.clone()));
+            let bytes = storm.bytes.load(Ordering::Relaxed) / n;
+            tell(&format!("NodeRecord GetTable, {n} at once"), &storm, took);
+            println!("  {:32} {bytes:10} bytes each", "");
+        }
+    }
+}
+
+fn gid(guid: PortGuid) -> Gid {
+    Gid::new(GidPrefix::DEFAULT, guid)
+}
+
+fn message(method: Method, attr: AttrId, mask: u64, data: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; 256];
+    MadHeader {
+        base_version: 1,
+        mgmt_class: MgmtClass::SubnAdm,
+        class_version: sa::CLASS_VERSION,
+        method,
+        attr_id: attr,
+        tid: Tid(0),
+        ..MadHeader::default()
+    }
+    .encode_onto(&mut bytes);
+    SaHeader {
+        component_mask: mask,
+        ..SaHeader::default()
+    }
+    .encode_onto(&mut bytes[SaHeader::OFFSET..]);
+    bytes[sa::DATA_OFFSET..sa::DATA_OFFSET + data.len()].copy_from_slice(data);
+    bytes
+}
+
+fn tell(what: &str, storm: &Storm, took: Duration) {
+    let answered = storm.answered.load(Ordering::Relaxed);
+    let (busy, wrong) = (
+        storm.refused.load(Ordering::Relaxed),
+        storm.wrong.load(Ordering::Relaxed),
+    );
+    println!(
+        "  {what:32} {:10.0} a second, waited {:8.3} ms (half), {:8.3} ms (99 of 100); {busy} busy, {wrong} refused",
+        answered as f64 / took.as_secs_f64(),
+        storm.waits.within(0.5),
+        storm.waits.within(0.99),
+    );
+}

@@ -1,0 +1,193 @@
+//! What subnet administration's view costs: time after a sweep and after one lost link, and bytes.
+//!
+//! `cargo bench -p ferrosm-tests --bench sa_view [-- SPEC ...]`. A view shares with the one before what did not change; the bytes
+//! are those that the allocator gave out and did not get back. What clients register is counted for every host a member of the
+//! IPv4 broadcast group and of one of 256 others, with one service each.
+
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    unsafe_code,
+    reason = "a benchmark prints, ends where its own fabric is wrong, and counts what is allocated"
+)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use ferrosm_core::SmConfig;
+use ferrosm_core::sa::registry::Registry;
+use ferrosm_core::sa::{Request, View};
+use ferrosm_mad::attr::MtuCode;
+use ferrosm_mad::ids::{AttrId, Gid, PKey};
+use ferrosm_mad::mad::{MadHeader, Method, MgmtClass};
+use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
+use ferrosm_mad::sa::path::{RateCode, Selector};
+use ferrosm_mad::sa::service::ServiceRecord;
+use ferrosm_mad::sa::{self, SaHeader};
+use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_tests::simulated::Lab;
+
+/// Counts bytes.
+struct Counting;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is the system allocator's; only lengths are added up.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HELD.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn main() {
+    let given: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .collect();
+    let specs = if given.is_empty() {
+        // 11,664 hosts; 43,904 hosts.
+        vec!["fat-tree:36".to_owned(), "fat-tree:56".to_owned()]
+    } else {
+        given
+    };
+    for spec in specs {
+        measure(&spec);
+    }
+}
+
+/// What something took, and how many bytes more are held after it.
+fn cost<T>(what: &str, something: impl FnOnce() -> T) -> T {
+    let (held, began) = (HELD.load(Ordering::Relaxed), Instant::now());
+    let result = something();
+    let took = began.elapsed();
+    let more = HELD.load(Ordering::Relaxed).saturating_sub(held);
+    println!(
+        "  {what:40} {:9.2} ms {:9.2} MB",
+        took.as_secs_f64() * 1000.0,
+        more as f64 / 1e6
+    );
+    result
+}
+
+fn measure(spec: &str) {
+    let cfg = SmConfig {
+        sweep_interval: Duration::ZERO,
+        ..SmConfig::default()
+    };
+    let mut lab = Lab::with(spec, 1, cfg);
+    let up = lab.next_sweep(600);
+    println!(
+        "\n{spec}: {} switches, {} CAs, {} links",
+        up.switches, up.cas, up.links
+    );
+    let view = Arc::new(cost("a view of its own", || {
+        lab.manager().core().make_view()
+    }));
+    let before = Arc::clone(lab.manager().core().view().expect("a view"));
+    let same = cost("the next one, nothing changed", || {
+        lab.manager().core().view_after(Some(&before))
+    });
+    drop(same);
+    let is_switch = |n| lab.world.fabric().is_switch(n);
+    let links = lab.spec.links.iter();
+    let cable = links
+        .rev()
+        .find(|l| is_switch(l.a.node) && is_switch(l.b.node));
+    let cable = cable.expect("a cable between switches").a;
+    lab.world.fabric_mut().cut(cable).expect("a cable");
+    lab.next_sweep(600);
+    let next = cost("the next one, one lost link", || {
+        lab.manager().core().view_after(Some(&before))
+    });
+    let fresh = cost("beside it, one of its own", || {
+        lab.manager().core().make_view()
+    });
+    drop((next, fresh));
+    let mut registry = Registry::default();
+    cost("registrations of all hosts", || {
+        register(&mut registry, &view);
+    });
+}
+
+fn register(registry: &mut Registry, view: &View) {
+    let group = |n: usize| {
+        let mut gid = [0; 16];
+        gid[..6].copy_from_slice(&[0xFF, 0x12, 0x40, 0x1B, 0xFF, 0xFF]);
+        gid[14..].copy_from_slice(&u16::try_from(n).unwrap_or(0).to_be_bytes());
+        Gid(gid)
+    };
+    let mut refused = 0;
+    for (n, at) in view.end_port_indices().enumerate() {
+        let end = view.end_port(at);
+        for mgid in [group(0xFFFF), group(n % 256)] {
+            let record = McMemberRecord {
+                mgid,
+                port_gid: view.gid(at),
+                join_state: JoinState(1),
+                qkey: 0x0B1B,
+                pkey: PKey::DEFAULT_FULL,
+                mtu_selector: Selector::Exact,
+                mtu: MtuCode::Mtu2048,
+                rate_selector: Selector::Exact,
+                rate: RateCode::G10,
+                ..McMemberRecord::default()
+            };
+            let mask = 1 | 1 << 1 | 1 << 16 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13;
+            let bytes = message(sa::id::MC_MEMBER, mask, &record.encode());
+            refused += ask(registry, view, end.lid, &bytes);
+        }
+        let record = ServiceRecord {
+            service_id: n as u64,
+            service_gid: view.gid(at),
+            service_pkey: PKey::DEFAULT_FULL,
+            service_lease_s: ServiceRecord::FOREVER,
+            ..ServiceRecord::default()
+        };
+        let bytes = message(sa::id::SERVICE, 0b101_0111, &record.encode());
+        refused += ask(registry, view, end.lid, &bytes);
+    }
+    println!("  {:40} {refused:9}", "of them refused");
+}
+
+fn ask(registry: &mut Registry, view: &View, lid: ferrosm_mad::ids::Lid, bytes: &[u8]) -> usize {
+    let from = Peer {
+        lid,
+        ..Peer::default()
+    };
+    let request = Request::parse(from, bytes).expect("a request");
+    let reply = registry.handle(view, &request, ferrosm_mad::time::Instant::START);
+    usize::from(reply.is_none_or(|r| !r.status.is_ok()))
+}
+
+fn message(attr: AttrId, mask: u64, data: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; 256];
+    MadHeader {
+        base_version: 1,
+        mgmt_class: MgmtClass::SubnAdm,
+        class_version: sa::CLASS_VERSION,
+        method: Method::Set,
+        attr_id: attr,
+        ..MadHeader::default()
+    }
+    .encode_onto(&mut bytes);
+    SaHeader {
+        component_mask: mask,
+        ..SaHeader::default()
+    }
+    .encode_onto(&mut bytes[SaHeader::OFFSET..]);
+    bytes[sa::DATA_OFFSET..sa::DATA_OFFSET + data.len()].copy_from_slice(data);
+    bytes
+}
