@@ -1,3 +1,5 @@
+//! Properties of the policy: the first rule that is met decides; ranges hold what they say.
+
 use super::*;
 use proptest::prelude::*;
 

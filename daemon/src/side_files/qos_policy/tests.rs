@@ -1,3 +1,5 @@
+//! What the parser of the QoS policy takes, and each thing that it refuses, with its place.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_core::qos::Ranges;
