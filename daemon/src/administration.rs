@@ -1,8 +1,8 @@
 //! The server of subnet administration: takes requests from QP1 and answers them from the last published view.
 //!
 //! One thread takes what arrives; as many as there are processors answer. So queries never wait for a sweep, nor a sweep for
-//! queries. What an answer says, and whose turn it is, is decided by [`ferrosm_core::sa`]; here is only who waits for whom. What the
-//! view does not know goes to the driver, who owns it.
+//! queries. What an answer says, and whose turn it is, is decided by [`ferrosm_core::sa`]; here is only who waits for whom.
+//! What the view does not know goes to the driver, who owns it.
 
 use core::time::Duration;
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-/* Asks for PathRecords by libibumad from every CA that this process sees, each with a window of questions open, and prints the rate
- * and how long answers took.
+/* Asks for PathRecords by libibumad from every CA that this process sees, each with a window of questions open, and prints the
+ * rate and how long answers took.
  *
  *   sa-storm SECONDS WINDOW
  *
