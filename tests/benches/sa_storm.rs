@@ -478,8 +478,8 @@ impl Bench {
     fn members(&self) {
         let mgid = |n: u64| {
             let mut gid = [0; 16];
-            gid[..4].copy_from_slice(&[0xFF, 0x12, 0x40, 0x1B]);
-            gid[4..6].copy_from_slice(&[0xFF, 0xFF]);
+            // No signature of IP: those need the broadcast group of their partition.
+            gid[..2].copy_from_slice(&[0xFF, 0x12]);
             gid[15] = u8::try_from(n % 64).unwrap_or(0) + 1;
             Gid(gid)
         };

@@ -125,7 +125,8 @@ fn measure(spec: &str) {
 fn register(registry: &mut Registry, view: &View) {
     let group = |n: usize| {
         let mut gid = [0; 16];
-        gid[..6].copy_from_slice(&[0xFF, 0x12, 0x40, 0x1B, 0xFF, 0xFF]);
+        // No signature of IP: those need the broadcast group of their partition.
+        gid[..2].copy_from_slice(&[0xFF, 0x12]);
         gid[14..].copy_from_slice(&u16::try_from(n).unwrap_or(0).to_be_bytes());
         Gid(gid)
     };
