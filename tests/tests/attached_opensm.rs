@@ -10,7 +10,7 @@ use ferrosm_sim::generate::from_spec;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::fabrics::saved;
-use ferrosm_tests::opensm::{OpenSm, complaints, osmtest};
+use ferrosm_tests::opensm::{OpenSm, complaints, osmtest, try_osmtest};
 use ferrosm_tests::process::{Signal, poll_until};
 
 const SETTLE: Duration = Duration::from_secs(60);
@@ -106,8 +106,17 @@ fn managed(spec: &str) -> (FabricServer, OpenSm, String) {
 #[test]
 fn osmtest_inventory_is_created_and_validated() {
     let (sim, sm, far) = managed("fat-tree2:8,2,3");
-    osmtest(&sim, &far, &["-f", "c"]);
-    osmtest(&sim, &far, &["-f", "v"]);
+    // OpenSM may sweep once more between the two, and then reach a switch by another port: LocalPortNum is that one's.
+    let mut validated = Err(String::new());
+    for _ in 0..3 {
+        osmtest(&sim, &far, &["-f", "c"]);
+        validated = try_osmtest(&sim, &far, &["-f", "v"]);
+        let moved = |said: &String| said.contains("Expected local_port_num");
+        if !validated.as_ref().is_err_and(moved) {
+            break;
+        }
+    }
+    validated.unwrap_or_else(|said| panic!("{said}"));
     osmtest(&sim, &far, &["-f", "q"]);
     drop(sm);
 }
