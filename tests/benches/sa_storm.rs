@@ -24,16 +24,17 @@ use ferrosm::state::Kept;
 use ferrosm_core::sa::admission::Limits;
 use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager};
 use ferrosm_mad::attr::id as smp;
-use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, Lid, PortGuid, Tid};
-use ferrosm_mad::mad::{MadHeader, Method, MgmtClass, Status};
+use ferrosm_mad::ids::{Gid, GidPrefix, Lid, PortGuid};
+use ferrosm_mad::mad::{MadHeader, Method, Status};
+use ferrosm_mad::sa;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
-use ferrosm_mad::sa::{self, SaHeader};
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::port::SimNet;
+use ferrosm_tests::sa_wire::message;
 use tokio::sync::mpsc;
 
 /// Hosts that ask.
@@ -606,27 +607,6 @@ impl Bench {
 
 fn gid(guid: PortGuid) -> Gid {
     Gid::new(GidPrefix::DEFAULT, guid)
-}
-
-fn message(method: Method, attr: AttrId, mask: u64, data: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0; 256];
-    MadHeader {
-        base_version: 1,
-        mgmt_class: MgmtClass::SubnAdm,
-        class_version: sa::CLASS_VERSION,
-        method,
-        attr_id: attr,
-        tid: Tid(0),
-        ..MadHeader::default()
-    }
-    .encode_onto(&mut bytes);
-    SaHeader {
-        component_mask: mask,
-        ..SaHeader::default()
-    }
-    .encode_onto(&mut bytes[SaHeader::OFFSET..]);
-    bytes[sa::DATA_OFFSET..sa::DATA_OFFSET + data.len()].copy_from_slice(data);
-    bytes
 }
 
 fn tell(what: &str, storm: &Storm, took: Duration) {

@@ -20,13 +20,14 @@ use ferrosm_core::SmConfig;
 use ferrosm_core::sa::registry::Registry;
 use ferrosm_core::sa::{Request, View};
 use ferrosm_mad::attr::MtuCode;
-use ferrosm_mad::ids::{AttrId, Gid, PKey};
-use ferrosm_mad::mad::{MadHeader, Method, MgmtClass};
+use ferrosm_mad::ids::{Gid, PKey};
+use ferrosm_mad::mad::Method;
+use ferrosm_mad::sa;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::{RateCode, Selector};
 use ferrosm_mad::sa::service::ServiceRecord;
-use ferrosm_mad::sa::{self, SaHeader};
 use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_tests::sa_wire::message;
 use ferrosm_tests::simulated::Lab;
 
 /// Counts bytes.
@@ -147,7 +148,7 @@ fn register(registry: &mut Registry, view: &View) {
                 ..McMemberRecord::default()
             };
             let mask = 1 | 1 << 1 | 1 << 16 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13;
-            let bytes = message(sa::id::MC_MEMBER, mask, &record.encode());
+            let bytes = message(Method::Set, sa::id::MC_MEMBER, mask, &record.encode());
             refused += ask(registry, view, end.lid, &bytes);
         }
         let record = ServiceRecord {
@@ -157,7 +158,7 @@ fn register(registry: &mut Registry, view: &View) {
             service_lease_s: ServiceRecord::FOREVER,
             ..ServiceRecord::default()
         };
-        let bytes = message(sa::id::SERVICE, 0b101_0111, &record.encode());
+        let bytes = message(Method::Set, sa::id::SERVICE, 0b101_0111, &record.encode());
         refused += ask(registry, view, end.lid, &bytes);
     }
     println!("  {:40} {refused:9}", "of them refused");
@@ -171,24 +172,4 @@ fn ask(registry: &mut Registry, view: &View, lid: ferrosm_mad::ids::Lid, bytes: 
     let request = Request::parse(from, bytes).expect("a request");
     let reply = registry.handle(view, &request, ferrosm_mad::time::Instant::START);
     usize::from(reply.is_none_or(|r| !r.status.is_ok()))
-}
-
-fn message(attr: AttrId, mask: u64, data: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0; 256];
-    MadHeader {
-        base_version: 1,
-        mgmt_class: MgmtClass::SubnAdm,
-        class_version: sa::CLASS_VERSION,
-        method: Method::Set,
-        attr_id: attr,
-        ..MadHeader::default()
-    }
-    .encode_onto(&mut bytes);
-    SaHeader {
-        component_mask: mask,
-        ..SaHeader::default()
-    }
-    .encode_onto(&mut bytes[SaHeader::OFFSET..]);
-    bytes[sa::DATA_OFFSET..sa::DATA_OFFSET + data.len()].copy_from_slice(data);
-    bytes
 }

@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use ferrosm_core::Input;
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, Lid, PKey, Sl, Tid};
-use ferrosm_mad::mad::{MadHeader, Method, MgmtClass, Status};
+use ferrosm_mad::mad::{MadHeader, Method, Status};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
 use ferrosm_mad::sa::path::{RateCode, Selector};
-use ferrosm_mad::sa::{self, SaHeader, id};
+use ferrosm_mad::sa::{self, id};
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::oracle::{Expect, Group};
 use ferrosm_sim::spec::PortAt;
 
+use crate::sa_wire::Ask;
 use crate::simulated::{Dice, Lab};
 
 /// MGID, PortGID and JoinState.
@@ -56,23 +57,12 @@ pub fn ask(
     mask: u64,
     data: &[u8],
 ) -> (Status, Vec<u8>) {
-    let mut bytes = vec![0; sa::DATA_OFFSET + sa::DATA_LEN];
-    MadHeader {
-        base_version: 1,
-        mgmt_class: MgmtClass::SubnAdm,
-        class_version: sa::CLASS_VERSION,
-        method,
-        attr_id: attr,
-        tid: Tid(tid),
-        ..MadHeader::default()
-    }
-    .encode_onto(&mut bytes);
-    SaHeader {
-        component_mask: mask,
-        ..SaHeader::default()
-    }
-    .encode_onto(&mut bytes[SaHeader::OFFSET..]);
-    bytes[sa::DATA_OFFSET..sa::DATA_OFFSET + data.len()].copy_from_slice(data);
+    let request = Ask {
+        mask,
+        data: data.to_vec(),
+        ..Ask::new(0, method.0, attr.0)
+    };
+    let bytes = request.to_bytes(tid);
     let from = Peer {
         lid: lab.world.fabric().lid(from).0,
         ..Peer::default()

@@ -2,8 +2,8 @@
 //! offsets written down here and in [`crate::sa_layout`], with none of the codecs of the code under test.
 
 use ferrosm_core::Input;
-use ferrosm_mad::ids::{Lid, Qpn};
-use ferrosm_mad::mad::{Address, Mad, MadOut};
+use ferrosm_mad::ids::{AttrId, Lid, Qpn};
+use ferrosm_mad::mad::{Address, Mad, MadOut, Method};
 use ferrosm_mad::transport::gmp::Peer;
 
 use crate::simulated::Lab;
@@ -93,6 +93,17 @@ impl Ask {
         bytes[56..56 + self.data.len()].copy_from_slice(&self.data);
         bytes
     }
+}
+
+/// A whole request of TID 0 by a client that is not trusted.
+#[must_use]
+pub fn message(method: Method, attr: AttrId, mask: u64, data: &[u8]) -> Vec<u8> {
+    let ask = Ask {
+        mask,
+        data: data.to_vec(),
+        ..Ask::new(0, method.0, attr.0)
+    };
+    ask.to_bytes(0)
 }
 
 /// An answer.

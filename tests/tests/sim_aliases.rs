@@ -2,14 +2,15 @@
 
 use ferrosm_core::{Input, SmConfig};
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, MKey, PortGuid, Tid};
-use ferrosm_mad::mad::{MadHeader, Method, MgmtClass, Status};
+use ferrosm_mad::mad::{MadHeader, Method, Status};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::tables::{GuidInfoRecord, SlToVlRecord, VlArbRecord};
-use ferrosm_mad::sa::{self, SaHeader, id};
+use ferrosm_mad::sa::{self, id};
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::members::Members;
+use ferrosm_tests::sa_wire;
 use ferrosm_tests::simulated::Lab;
 
 const KEY: MKey = MKey::new(0x1234);
@@ -47,24 +48,13 @@ struct Ask<'a> {
 
 /// Sends a request to the manager.
 fn send(lab: &mut Lab, ask: &Ask<'_>, tid: u64) {
-    let mut bytes = vec![0; sa::DATA_OFFSET + sa::DATA_LEN];
-    MadHeader {
-        base_version: 1,
-        mgmt_class: MgmtClass::SubnAdm,
-        class_version: sa::CLASS_VERSION,
-        method: ask.method,
-        attr_id: ask.attr,
-        tid: Tid(tid),
-        ..MadHeader::default()
-    }
-    .encode_onto(&mut bytes);
-    SaHeader {
-        sm_key: ask.key,
-        component_mask: ask.mask,
-        ..SaHeader::default()
-    }
-    .encode_onto(&mut bytes[SaHeader::OFFSET..]);
-    bytes[sa::DATA_OFFSET..sa::DATA_OFFSET + ask.data.len()].copy_from_slice(ask.data);
+    let request = sa_wire::Ask {
+        sm_key: ask.key.expose(),
+        mask: ask.mask,
+        data: ask.data.to_vec(),
+        ..sa_wire::Ask::new(0, ask.method.0, ask.attr.0)
+    };
+    let bytes = request.to_bytes(tid);
     let from = Peer {
         lid: lab.world.fabric().lid(ask.from).0,
         ..Peer::default()

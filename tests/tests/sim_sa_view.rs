@@ -2,25 +2,16 @@
 
 use ferrosm_core::sa::{Request, Verdict, View, answer};
 use ferrosm_mad::ids::AttrId;
-use ferrosm_mad::mad::{MadHeader, Method, MgmtClass};
-use ferrosm_mad::sa::{self, SaHeader, id};
+use ferrosm_mad::mad::Method;
+use ferrosm_mad::sa::id;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::sa_wire::message;
 use ferrosm_tests::simulated::{Dice, Lab};
 
 /// What a client at the SM's own port is told when it asks for all records of a kind; nothing where it is told nothing.
 fn table(view: &View, attr: AttrId) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; sa::DATA_OFFSET + sa::DATA_LEN];
-    MadHeader {
-        base_version: 1,
-        mgmt_class: MgmtClass::SubnAdm,
-        class_version: sa::CLASS_VERSION,
-        method: Method::GetTable,
-        attr_id: attr,
-        ..MadHeader::default()
-    }
-    .encode_onto(&mut bytes);
-    SaHeader::default().encode_onto(&mut bytes[SaHeader::OFFSET..]);
+    let bytes = message(Method::GetTable, attr, 0, &[]);
     let from = Peer {
         lid: view.end_port(view.local?).lid,
         ..Peer::default()
