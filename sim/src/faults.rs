@@ -286,6 +286,8 @@ pub enum Action {
     Trap(PortAt, TrapNumber),
     /// [`Fabric::set_description`].
     Describe(NodeIdx, String),
+    /// [`Fabric::set_srp_target`].
+    SrpTarget(NodeIdx, bool),
     /// [`Fabric::set_node_guid`].
     NodeGuid(NodeIdx, NodeGuid),
     /// [`Fabric::set_port_guid`].
@@ -372,6 +374,7 @@ impl Action {
             Self::Heal(_) => 30,
             Self::Count { .. } => 31,
             Self::SetCounter { .. } => 32,
+            Self::SrpTarget(..) => 33,
         }
     }
 }

@@ -20,6 +20,7 @@ pub mod fabric;
 pub mod faults;
 pub mod generate;
 pub mod ibnet;
+mod io_unit;
 pub mod net;
 pub mod oracle;
 mod pma;

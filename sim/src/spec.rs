@@ -6,6 +6,7 @@ use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
 use crate::generate::hardware::{self, Caps};
+use crate::io_unit::DEVICE_MANAGEMENT;
 
 /// Index of a node in [`FabricSpec::nodes`].
 pub type NodeIdx = usize;
@@ -99,6 +100,8 @@ pub struct NodeOptions {
     pub fewer_capabilities2: u16,
     /// Sizes in place of its product's.
     pub caps: Option<Caps>,
+    /// A storage target runs on it: IsDeviceManagementSupported is set, and an I/O unit answers.
+    pub srp_target: bool,
 }
 
 impl NodeSpec {
@@ -110,8 +113,9 @@ impl NodeSpec {
             .caps
             .unwrap_or_else(|| hardware::caps(self.kind, self.vendor_id, self.device_id));
         let o = &self.options;
+        let more = if o.srp_target { DEVICE_MANAGEMENT } else { 0 } | o.more_capabilities;
         Caps {
-            capability_mask: (caps.capability_mask | o.more_capabilities) & !o.fewer_capabilities,
+            capability_mask: (caps.capability_mask | more) & !o.fewer_capabilities,
             capability_mask2: (caps.capability_mask2 | o.more_capabilities2)
                 & !o.fewer_capabilities2,
             ..caps

@@ -1,4 +1,4 @@
-//! What a node does with a packet that reached it: its agents answer, a program at the port gets it,
+//! What a node does with a packet that reached it: its agents or its I/O unit answer, a program at the port gets it,
 //! or it is thrown away.
 
 use ferrosm_mad::mad::{Address, MadIn, Method, MgmtClass, Status};
@@ -40,6 +40,11 @@ impl Fabric {
         };
         if let Err(reason) = self.admit(end, packet) {
             return self.dropped(reason);
+        }
+        if self.is_for_io_unit(packet) {
+            let status = self.io_unit(packet);
+            packet.answer(status);
+            return Reaction::Answer;
         }
         if !packet.is_for_agent() {
             if packet.is_for_sm() && self.ports[self.end_slot(end)].clients == 0 {

@@ -57,6 +57,7 @@ impl Net {
             | Action::Reboot(node)
             | Action::NodeGuid(node, _)
             | Action::Describe(node, _)
+            | Action::SrpTarget(node, _)
             | Action::CorruptLft(node, ..) => {
                 self.known(node)?;
                 change(self.fabric_mut(), action)?;
@@ -169,6 +170,7 @@ fn change(fabric: &mut Fabric, action: Action) -> Result<(), SpecError> {
             fabric.set_description(node, &text);
             Ok(())
         }
+        Action::SrpTarget(node, is_target) => fabric.set_srp_target(node, is_target),
         Action::NodeGuid(node, guid) => {
             fabric.set_node_guid(node, guid);
             Ok(())

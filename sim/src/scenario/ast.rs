@@ -142,6 +142,8 @@ pub enum NodeVerb {
     Reboot,
     Hang,
     Unhang,
+    SrpTarget,
+    SrpOff,
 }
 
 /// What MADs meet on their way.

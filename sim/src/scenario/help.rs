@@ -29,6 +29,11 @@ pub const HELP: &[(&str, &str)] = &[
         "the agent answers nothing; a switch goes on forwarding",
     ),
     ("unhang NODE", "it answers again"),
+    (
+        "srp-target NODE",
+        "a storage target (SRP) begins to run there, and trap 144",
+    ),
+    ("srp-off NODE", "it ends, and trap 144"),
     ("rename NODE TEXT", "a new NodeDescription, and trap 144"),
     ("guid NODE|PORT GUID", "a new node or port GUID"),
     ("lid PORT LID [lmc N]", "a LID that no SM gave"),

@@ -111,12 +111,14 @@ impl CableVerb {
 }
 
 impl NodeVerb {
-    pub(super) const ALL: [(Self, &'static str); 5] = [
+    pub(super) const ALL: [(Self, &'static str); 7] = [
         (Self::Off, "off"),
         (Self::On, "on"),
         (Self::Reboot, "reboot"),
         (Self::Hang, "hang"),
         (Self::Unhang, "unhang"),
+        (Self::SrpTarget, "srp-target"),
+        (Self::SrpOff, "srp-off"),
     ];
 }
 

@@ -218,6 +218,8 @@ pub(super) fn action(command: &Command, names: &Names, fabric: &Fabric) -> Resul
                 NodeVerb::Reboot => Action::Reboot(node),
                 NodeVerb::Hang => Action::Agent(Some(node), AgentChange::Hung(true)),
                 NodeVerb::Unhang => Action::Agent(Some(node), AgentChange::Hung(false)),
+                NodeVerb::SrpTarget => Action::SrpTarget(node, true),
+                NodeVerb::SrpOff => Action::SrpTarget(node, false),
             }
         }
         Command::Rename(node, name) => Action::Describe(names.node(node)?, name.clone()),

@@ -11,6 +11,7 @@
 mod attributes;
 mod datagrams;
 mod discovery;
+mod io_unit;
 mod lid_routing;
 mod m_key;
 mod models;

@@ -1,0 +1,234 @@
+//! The device management agent of a storage target (IBA 16.3): an I/O unit with one controller that speaks SRP.
+//!
+//! It says what Linux' SRP target says: 16 slots of which the first is used, one service `SRP.T10:` and the identifier, and that
+//! the GUID of the controller, the service ID and the identifier are one number, here the node's GUID. It is software of the
+//! host: what keeps the node's agents busy does not concern it. It only tells; no connection to it can be made.
+
+use ferrosm_mad::ids::AttrId;
+use ferrosm_mad::mad::{Method, MgmtClass, Status};
+
+use crate::fabric::{Fabric, LocalChange, Packet};
+use crate::spec::{NodeIdx, PortAt};
+
+/// CapabilityMask.IsDeviceManagementSupported.
+pub(crate) const DEVICE_MANAGEMENT: u32 = 1 << 19;
+
+const CLASS: MgmtClass = MgmtClass(0x06);
+/// Where the data of the class begins, and how long they are.
+const DATA_OFFSET: usize = 64;
+const DATA_LEN: usize = 192;
+
+const CLASS_PORT_INFO: AttrId = AttrId(0x0001);
+const IO_UNIT_INFO: AttrId = AttrId(0x0010);
+const IO_CONTROLLER_PROFILE: AttrId = AttrId(0x0011);
+const SERVICE_ENTRIES: AttrId = AttrId(0x0012);
+
+/// There is no controller in the slot, or no such entry.
+const NO_CONTROLLER: Status = Status(0x0100);
+/// Answers within 4.3 s.
+const RESP_TIME: u8 = 20;
+/// Places for controllers; the first is taken.
+const SLOTS: u8 = 16;
+const SLOT: u32 = 1;
+
+/// INCITS SRP, annex B: I/O class, subclass, protocol and its version.
+const IO_CLASS: u16 = 0x0100;
+const IO_SUBCLASS: u16 = 0x609E;
+const PROTOCOL: u16 = 0x0108;
+const PROTOCOL_VERSION: u16 = 1;
+/// Sends to and from the controller, RDMA reads and writes by it.
+const OPERATIONS: u8 = 1 | 1 << 1 | 1 << 3 | 1 << 5;
+const NAME: &[u8] = b"simulated SRP target";
+
+ferrosm_mad::wire! {
+    /// ClassPortInfo, as far as it is not zero.
+    struct ClassPortInfo[8] {
+        /// 1.
+        base_version: u8 = 0, 8;
+        /// 1.
+        class_version: u8 = 8, 8;
+        /// Answers within 4.096 µs × 2^n.
+        resp_time_value: u8 = 59, 5;
+    }
+}
+
+ferrosm_mad::wire! {
+    /// IOUnitInfo without the list of slots behind it, four bits each.
+    struct IoUnitInfo[4] {
+        /// Another one says that controllers came or went.
+        change_id: u16 = 0, 16;
+        /// Slots.
+        max_controllers: u8 = 16, 8;
+    }
+}
+
+ferrosm_mad::wire! {
+    /// IOControllerProfile without the name behind it.
+    struct IoControllerProfile[64] {
+        /// The controller.
+        guid: u64 = 0, 64;
+        /// Vendor.
+        vendor_id: u32 = 64, 24;
+        /// Product.
+        device_id: u32 = 96, 32;
+        /// Vendor of the enclosure.
+        subsystem_vendor_id: u32 = 160, 24;
+        /// What it is.
+        io_class: u16 = 224, 16;
+        /// More exactly.
+        io_subclass: u16 = 240, 16;
+        /// What it speaks.
+        protocol: u16 = 256, 16;
+        /// Version of that.
+        protocol_version: u16 = 272, 16;
+        /// Messages that it takes at a time.
+        send_queue_depth: u16 = 320, 16;
+        /// RDMA reads that it makes at a time.
+        rdma_read_depth: u8 = 344, 8;
+        /// Bytes of the longest message.
+        send_size: u32 = 352, 32;
+        /// Bytes of the longest transfer.
+        rdma_size: u32 = 384, 32;
+        /// Which operations it can do.
+        operations: u8 = 416, 8;
+        /// Services.
+        service_entries: u8 = 432, 8;
+    }
+}
+
+impl Fabric {
+    /// Makes a node a storage target, or no longer one: a CapabilityMask that changes is told by trap 144.
+    ///
+    /// # Errors
+    /// If there is no such node.
+    pub fn set_srp_target(
+        &mut self,
+        node: NodeIdx,
+        is_target: bool,
+    ) -> Result<(), crate::fabric::SpecError> {
+        let no_such = crate::fabric::SpecError::NoSuchPort(PortAt::new(node, 0));
+        let n = self.nodes.get_mut(node).ok_or(no_such)?;
+        n.options.srp_target = is_target;
+        let ports = if n.is_switch() {
+            0..=0
+        } else {
+            1..=n.num_ports
+        };
+        for port in ports {
+            let at = PortAt::new(node, port);
+            let mask = self.port_info(at).map_or(0, |info| info.capability_mask.0);
+            let mask = if is_target {
+                mask | DEVICE_MANAGEMENT
+            } else {
+                mask & !DEVICE_MANAGEMENT
+            };
+            self.local_change(at, LocalChange::CapabilityMask(mask))?;
+        }
+        Ok(())
+    }
+
+    /// Whether a packet that reached a node is a question to its I/O unit.
+    pub(crate) fn is_for_io_unit(&self, packet: &Packet) -> bool {
+        let mad = &packet.mad;
+        self.nodes[packet.at.node].options.srp_target
+            && mad.mgmt_class() == CLASS
+            && mad.as_bytes()[0] == 1
+            && mad.as_bytes()[2] == 1
+            && (mad.method() == Method::Get || mad.method() == Method::Set)
+            && packet.dest_qpn.0 == 1
+            && packet.datagram.is_none()
+            && !packet.is_multicast()
+    }
+
+    /// Answers in place.
+    pub(crate) fn io_unit(&self, packet: &mut Packet) -> Status {
+        if packet.mad.method() != Method::Get {
+            return Status::BAD_METHOD_ATTR;
+        }
+        let (attr, modifier) = (packet.mad.attr_id(), packet.mad.attr_mod().0);
+        let mut data = [0; DATA_LEN];
+        let status = self.tell(packet.at.node, attr, modifier, &mut data);
+        if status.is_ok() {
+            packet.mad.as_bytes_mut()[DATA_OFFSET..].copy_from_slice(&data);
+        }
+        status
+    }
+
+    fn tell(
+        &self,
+        node: NodeIdx,
+        attr: AttrId,
+        modifier: u32,
+        data: &mut [u8; DATA_LEN],
+    ) -> Status {
+        match attr {
+            CLASS_PORT_INFO => ClassPortInfo {
+                base_version: 1,
+                class_version: 1,
+                resp_time_value: RESP_TIME,
+            }
+            .encode_onto(data),
+            IO_UNIT_INFO => {
+                IoUnitInfo {
+                    change_id: 1,
+                    max_controllers: SLOTS,
+                }
+                .encode_onto(data);
+                // The first slot is the upper half; 0 is an empty one.
+                data[IoUnitInfo::LEN] = 1 << 4;
+            }
+            IO_CONTROLLER_PROFILE => {
+                if let Some(status) = no_controller(modifier) {
+                    return status;
+                }
+                self.profile(node).encode_onto(data);
+                data[IoControllerProfile::LEN..][..NAME.len()].copy_from_slice(NAME);
+            }
+            SERVICE_ENTRIES => {
+                if let Some(status) = no_controller(modifier >> 16) {
+                    return status;
+                }
+                // The last and the first entry that are wanted: there is one.
+                if modifier & 0xFFFF != 0 {
+                    return NO_CONTROLLER;
+                }
+                let id = self.nodes[node].guid.0;
+                let name = format!("SRP.T10:{id:016x}");
+                data[..name.len()].copy_from_slice(name.as_bytes());
+                data[40..48].copy_from_slice(&id.to_be_bytes());
+            }
+            _ => return Status::BAD_METHOD_ATTR,
+        }
+        Status::OK
+    }
+
+    fn profile(&self, node: NodeIdx) -> IoControllerProfile {
+        let n = &self.nodes[node];
+        IoControllerProfile {
+            guid: n.guid.0,
+            vendor_id: n.vendor_id,
+            device_id: n.device_id.into(),
+            subsystem_vendor_id: n.vendor_id,
+            io_class: IO_CLASS,
+            io_subclass: IO_SUBCLASS,
+            protocol: PROTOCOL,
+            protocol_version: PROTOCOL_VERSION,
+            send_queue_depth: 4096,
+            rdma_read_depth: 4,
+            send_size: 4200,
+            rdma_size: 1 << 24,
+            operations: OPERATIONS,
+            service_entries: 1,
+        }
+    }
+}
+
+/// What is said of a slot without a controller.
+const fn no_controller(slot: u32) -> Option<Status> {
+    match slot {
+        SLOT => None,
+        0 => Some(Status::BAD_FIELD),
+        empty if empty <= SLOTS as u32 => Some(NO_CONTROLLER),
+        _ => Some(Status::BAD_FIELD),
+    }
+}
