@@ -159,6 +159,15 @@ impl Lanes {
         }
     }
 
+    /// The SL of all packets, where all have the same.
+    #[must_use]
+    pub const fn uniform_sl(&self) -> Option<u8> {
+        match self.path_sl {
+            PathSl::Uniform(sl) => Some(sl),
+            PathSl::ByLid(_) | PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_) => None,
+        }
+    }
+
     /// The VL that packets with this SL take on the channel that leaves a switch by `output`, having come in by `input`
     /// (0: from the switch itself).
     #[must_use]

@@ -162,7 +162,7 @@ fn demand(request: &Request<'_>, wanted: &MultiPathRecord) -> Demand {
 
 fn candidate(view: &View, ends: Ends, path: Path) -> Candidate {
     let mut through = BTreeSet::new();
-    walk(view, ends.from, ends.to, path.dlid, &mut |step| {
+    walk(view, ends.from, ends.to, path.dlid, |step| {
         if view.node(step.node).switch.is_some() {
             through.insert((step.node, PortNum::ZERO));
         }

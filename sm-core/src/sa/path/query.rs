@@ -134,8 +134,8 @@ fn path(
         let values = level.map_or(values, |l| l.bound(values));
         demand.limits.apply(values)
     };
-    let values = walk(view, ends.from, ends.to, dlid, &mut |_| {}).and_then(offered)?;
-    let back = walk(view, ends.to, ends.from, slid, &mut |_| {}).and_then(offered);
+    let values = walk(view, ends.from, ends.to, dlid, |_| {}).and_then(offered)?;
+    let back = walk(view, ends.to, ends.from, slid, |_| {}).and_then(offered);
     let reversible = back.is_some();
     if demand.reversible && !reversible {
         return None;

@@ -44,7 +44,7 @@ fn trace(view: &View, request: &Request<'_>) -> Result<Reply, Status> {
     }
     let dlid = dlid.unwrap_or_else(|| view.end_port(to).lid);
     let mut steps = Vec::new();
-    walk(view, from, to, dlid, &mut |step| steps.push(step)).ok_or(Status::NO_RECORDS)?;
+    walk(view, from, to, dlid, |step| steps.push(step)).ok_or(Status::NO_RECORDS)?;
     let mut found = Found::new(request, TraceRecord::LEN);
     for step in &steps {
         found.push(&record(view, step).encode());

@@ -4,7 +4,7 @@ use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::sa::path::RateCode;
 
-use crate::sa::view::{EndPortIdx, PortIdx, View};
+use crate::sa::view::{EndPortIdx, Hop, View};
 
 /// Most switches that a packet may cross.
 const HOPS_MAX: usize = 64;
@@ -30,8 +30,7 @@ impl Way {
             .unwrap_or(RateCode::G2_5)
     }
 
-    fn through(&mut self, view: &View, port: PortIdx) {
-        let port = view.port(port);
+    fn through(&mut self, port: Hop) {
         self.mtu = self.mtu.min(port.mtu);
         self.rate_rank = self.rate_rank.min(port.rate_rank);
     }
@@ -62,65 +61,50 @@ pub fn walk(
     from: EndPortIdx,
     to: EndPortIdx,
     dlid: Lid,
-    seen: &mut dyn FnMut(Step),
+    mut seen: impl FnMut(Step),
 ) -> Option<Way> {
-    let (start, goal) = (view.end_port(from), view.end_port(to));
+    let (start, goal) = (view.end_port(from).port, view.end_port(to).port);
+    let mut node = start.place();
+    let mut entry = PortNum::ZERO;
     let mut way = Way::open();
-    way.through(view, start.port);
+    let mut hop = view.hop(node, start.number())?;
+    way.through(hop);
     if from == to {
-        seen(Step {
-            node: start.node,
-            entry: PortNum::ZERO,
-            exit: PortNum::ZERO,
-        });
+        let exit = PortNum::ZERO;
+        seen(Step { node, entry, exit });
         return Some(way);
     }
-    let mut entry = PortNum::ZERO;
-    let mut node = start.node;
-    if view.node(node).switch.is_none() {
+    let mut exit = if view.is_switch(node) {
+        view.exit(node, dlid)?
+    } else {
         // The only way out of an adapter's port is its cable.
-        seen(Step {
-            node,
-            entry,
-            exit: view.port(start.port).num,
-        });
-        let next = view.peer(start.port)?;
-        way.hops = 1;
-        way.through(view, next);
-        if next == goal.port {
-            return arrived(view, next, way, seen);
-        }
-        (node, entry) = (view.port(next).node, view.port(next).num);
-    }
+        start.number()
+    };
     for _ in 0..HOPS_MAX {
-        let exit = view.node(node).switch.as_ref()?.lft.as_ref()?.get(dlid);
-        if exit == PortNum::ZERO {
-            seen(Step { node, entry, exit });
-            // The switch takes it for its own.
-            let own = view.port_of(node, PortNum::ZERO)?;
-            way.through(view, own);
-            return (own == goal.port).then_some(way);
-        }
         seen(Step { node, entry, exit });
-        let out = view.port_of(node, exit).filter(|_| exit != PortNum::DROP)?;
-        let next = view.peer(out)?;
-        way.hops = way.hops.saturating_add(1);
-        way.through(view, out);
-        way.through(view, next);
-        if next == goal.port {
-            return arrived(view, next, way, seen);
+        if exit == PortNum::ZERO {
+            // The switch takes it for its own.
+            way.through(view.hop(node, exit)?);
+            return ((node, exit) == (goal.place(), goal.number())).then_some(way);
         }
-        (node, entry) = (view.port(next).node, view.port(next).num);
+        if exit == PortNum::DROP {
+            return None;
+        }
+        hop = view.hop(node, exit)?;
+        let next = hop.peer()?;
+        way.hops = way.hops.saturating_add(1);
+        way.through(hop);
+        (node, entry) = (next.place(), next.number());
+        way.through(view.hop(node, entry)?);
+        if next == goal {
+            seen(Step {
+                node,
+                entry,
+                exit: PortNum::ZERO,
+            });
+            return Some(way);
+        }
+        exit = view.exit(node, dlid)?;
     }
     None
-}
-
-fn arrived(view: &View, at: PortIdx, way: Way, seen: &mut dyn FnMut(Step)) -> Option<Way> {
-    let port = view.port(at);
-    seen(Step {
-        node: port.node,
-        entry: port.num,
-        exit: PortNum::ZERO,
-    });
-    Some(way)
 }

@@ -11,6 +11,7 @@ use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::{LastRun, SwitchIdx};
 
 use super::ends::Ends;
+use super::relays::Relay;
 use super::{EndPort, NodeView, Place, PortIdx, PortView, SwitchView, View};
 use crate::config::SmConfig;
 use crate::sa::aliases::Aliases;
@@ -86,20 +87,18 @@ impl Maker<'_> {
     }
 
     fn nodes(&self) -> Vec<Place> {
-        let vacant = Place {
-            node: Arc::new(NodeView::vacant()),
-            revision: 0,
-        };
+        let vacant = Place::new(Arc::new(NodeView::vacant()), 0, None);
         let mut nodes: Vec<Place> = Vec::with_capacity(self.subnet.node_count());
         for (idx, node) in self.subnet.nodes() {
             let before = self.place_before(idx.index());
             nodes.resize(idx.index(), vacant.clone());
             nodes.push(match before {
                 Some(same) if same.revision == node.revision() => same.clone(),
-                _ => Place {
-                    node: self.node(idx, node, before.map(|p| &p.node)),
-                    revision: node.revision(),
-                },
+                _ => Place::new(
+                    self.node(idx, node, before.map(|p| &p.node)),
+                    node.revision(),
+                    before,
+                ),
             });
         }
         nodes
@@ -231,6 +230,17 @@ fn routed_nodes(
         }
     }
     routed.into()
+}
+
+impl Place {
+    fn new(node: Arc<NodeView>, revision: u64, before: Option<&Self>) -> Self {
+        let relay = Relay::new(&node, before.map(|b| (&*b.node, &b.relay)));
+        Self {
+            node,
+            relay,
+            revision,
+        }
+    }
 }
 
 impl NodeView {

@@ -5,6 +5,7 @@
 
 mod build;
 mod ends;
+mod relays;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ use ferrosm_routing::{LastRun, Lft, SwitchIdx};
 pub use build::Extra;
 use ends::Ends;
 pub use ends::GidChanges;
+pub use relays::Hop;
+use relays::Relay;
 
 use super::aliases::Aliases;
 use super::keys::Keys;
@@ -58,6 +61,18 @@ impl PortIdx {
 
     const fn num(self) -> usize {
         (self.0 & 0xFF) as usize
+    }
+
+    /// Place of its node.
+    #[must_use]
+    pub const fn place(self) -> u32 {
+        self.node()
+    }
+
+    /// Its number on its node.
+    #[must_use]
+    pub const fn number(self) -> PortNum {
+        PortNum((self.0 & 0xFF) as u8)
     }
 }
 
@@ -215,6 +230,7 @@ pub struct View {
 #[derive(Debug, Clone)]
 struct Place {
     node: Arc<NodeView>,
+    relay: Relay,
     /// Changes whenever something of the node in the subnet may have changed.
     revision: u64,
 }
@@ -311,6 +327,24 @@ impl View {
     #[must_use]
     pub fn node(&self, node: u32) -> &NodeView {
         &self.nodes[node as usize].node
+    }
+
+    /// Whether a node forwards packets.
+    #[must_use]
+    pub fn is_switch(&self, node: u32) -> bool {
+        self.nodes[node as usize].relay.is_switch()
+    }
+
+    /// Where packets for a LID leave a switch; `None` if that is not known, or at any other node.
+    #[must_use]
+    pub fn exit(&self, node: u32, lid: Lid) -> Option<PortNum> {
+        self.nodes[node as usize].relay.exit(lid)
+    }
+
+    /// A port of a node, as packets meet it.
+    #[must_use]
+    pub fn hop(&self, node: u32, num: PortNum) -> Option<Hop> {
+        self.nodes[node as usize].relay.hop(num.index())
     }
 
     /// The ports of a node that can have a record: a switch's from port 0 on, others' from port 1 on.
@@ -428,16 +462,19 @@ impl View {
         let Some(run) = &self.run else {
             return (Sl(0), true);
         };
+        let lanes = &run.routing.lanes;
+        if let Some(sl) = lanes.uniform_sl() {
+            return (Sl(sl), lanes.is_single());
+        }
         let port = self.end_port(from).port;
-        let enters = if self.node(self.end_port(from).node).switch.is_some() {
+        let enters = if self.is_switch(port.node()) {
             Some(port)
         } else {
-            self.peer(port)
+            self.hop(port.node(), port.number()).and_then(Hop::peer)
         };
         let switch = enters.and_then(|p| *self.routed.get(p.node() as usize)?);
         let destinations = run.topo.destinations();
         let to = destinations.binary_search_by_key(&to, |d| d.lid).ok();
-        let lanes = &run.routing.lanes;
         let sl = switch
             .zip(to)
             .map_or(0, |(s, d)| lanes.sl(s, &destinations[d]));
