@@ -302,6 +302,56 @@ fn a_routing_with_lanes_keeps_its_service_levels() {
 }
 
 /// Of four LIDs at each end, a level leaves two.
+/// OpenSM's rule: what the client asks for, else what the policy says, else the partition's.
+#[test]
+fn a_partition_may_have_an_sl_of_its_own() {
+    let with_sl = |number, sl| Partition {
+        sl: Sl(sl),
+        ..full(number)
+    };
+    let partitions = vec![with_sl(0x22, 5), full(0x11)];
+    let mut cfg = SmConfig {
+        partitions: Arc::new(Partitions::new(partitions, Enforcement::Both, false).unwrap()),
+        ..SmConfig::default()
+    };
+    let nothing = PathRecord::default();
+    let says = |pkey, sl| PathRecord {
+        pkey: PKey(pkey),
+        sl: Sl(sl),
+        ..nothing
+    };
+    let mut lab = Lab::with("fat-tree:4", 1, cfg.clone());
+    assert!(lab.next_sweep(60).is_clean());
+    let all = hosts(&lab);
+    let ends = (all[1], all[2]);
+    let sl = |lab: &Lab, mask, says| path(lab, ends, mask, says).unwrap().sl;
+    assert_eq!(sl(&lab, 0, nothing), Sl(0), "0x11 comes first");
+    assert_eq!(sl(&lab, PKEY, says(0x8022, 0)), Sl(5));
+    assert_eq!(sl(&lab, PKEY, says(0x8011, 0)), Sl(0));
+    assert_eq!(sl(&lab, PKEY | SL, says(0x8022, 3)), Sl(3));
+
+    cfg.qos = Some(Arc::new(Policy {
+        rules: Vec::new(),
+        default: Arc::new(level("all", 2)),
+    }));
+    let mut lab = Lab::with("fat-tree:4", 1, cfg.clone());
+    assert!(lab.next_sweep(60).is_clean());
+    assert_eq!(sl(&lab, PKEY, says(0x8022, 0)), Sl(2));
+
+    // Lanes that keep routes from deadlock come before everything.
+    cfg.qos = None;
+    cfg.engines = vec!["torus-2QoS".to_owned(), "no_fallback".to_owned()];
+    let mut lab = Lab::with("torus:4,4,1", 1, cfg);
+    assert!(lab.next_sweep(60).is_clean());
+    let all = hosts(&lab);
+    let pairs = all.iter().flat_map(|a| all.iter().map(move |b| (*a, *b)));
+    for ends in pairs.filter(|(a, b)| a != b) {
+        let without = path(&lab, ends, PKEY, says(0x8011, 0)).unwrap();
+        let with = path(&lab, ends, PKEY, says(0x8022, 0)).unwrap();
+        assert_eq!(without.sl, with.sl);
+    }
+}
+
 #[test]
 fn path_bits_leave_out_the_other_lids() {
     let two = Policy {

@@ -14,7 +14,7 @@ pub mod flags;
 pub mod values;
 
 use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, Membership, Partition, Who};
-use ferrosm_mad::ids::PortGuid;
+use ferrosm_mad::ids::{PortGuid, Sl};
 
 use super::Wrong;
 use super::pieces::{Piece, Text};
@@ -137,6 +137,10 @@ impl Reader {
         let at = self.partition(&first, name.text(), number)?;
         let partition = &mut self.partitions[at];
         partition.index0 |= header.index0;
+        // A later line without an SL leaves that of an earlier one.
+        if header.flags.sl != Sl(0) {
+            partition.sl = header.flags.sl;
+        }
         if header.ipoib {
             let groups = header.flags.broadcast_groups(partition.number);
             for group in groups {

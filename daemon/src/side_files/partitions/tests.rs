@@ -87,6 +87,15 @@ fn values_can_be_read() {
     assert_eq!(group.rate.name(), Some("400"));
 }
 
+/// The `sl` of a partition is that of its paths as well; a line that says none leaves what an earlier one said.
+#[test]
+fn the_sl_is_of_paths_and_groups() {
+    let parsed = good("a=1,ipoib,sl=4:ALL;\nb=2:ALL;\na=1:SELF;");
+    let sls: Vec<(u16, u8)> = (parsed.partitions.iter().map(|p| (p.number, p.sl.0))).collect();
+    assert_eq!(sls, [(1, 4), (2, 0)]);
+    assert_eq!(parsed.partitions[0].groups[0].sl.0, 4);
+}
+
 /// Small things that the grammar allows: no last `;`, no blanks, several lines, numbers in three bases, the same partition twice.
 #[test]
 fn what_the_grammar_allows() {

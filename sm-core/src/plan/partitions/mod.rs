@@ -16,7 +16,7 @@ pub mod table;
 
 use core::fmt;
 
-use ferrosm_mad::ids::{Gid, PKey, PortGuid};
+use ferrosm_mad::ids::{Gid, PKey, PortGuid, Sl};
 
 use group::GroupSpec;
 use members::Rules;
@@ -106,6 +106,8 @@ pub struct Partition {
     pub name: String,
     /// The partition, 1 to 0x7FFF: a P_Key without its top bit.
     pub number: u16,
+    /// The SL of paths in it, where neither routing nor QoS policy says another.
+    pub sl: Sl,
     /// Its key goes to index 0 of every member's table.
     pub index0: bool,
     /// Who is in it, and how; later entries go over earlier ones.
@@ -206,6 +208,13 @@ impl Default for Partitions {
 }
 
 impl Partitions {
+    /// The SL of paths in a partition, where neither routing nor QoS policy says another.
+    #[must_use]
+    pub fn sl(&self, number: u16) -> Sl {
+        let at = self.list.binary_search_by_key(&number, |p| p.number);
+        at.ok().map_or(Sl(0), |at| self.list[at].sl)
+    }
+
     /// Partitions that somebody configured. The default partition is always there: all ports are limited members of it if nothing
     /// else is said, and the subnet manager's port is a full member whatever is said (rule 9.2).
     ///

@@ -5,6 +5,7 @@ use ferrosm_mad::ids::{Lid, PKey, PortGuid, Sl};
 use super::limits::{Limits, Values};
 use super::walk::{Way, walk};
 use crate::qos::{Asked, Level};
+use crate::sa::message::base;
 use crate::sa::view::{EndPort, EndPortIdx, View};
 
 /// What a client asks of a path, apart from its ends.
@@ -141,9 +142,11 @@ fn path(
         return None;
     }
     let (given, any) = view.sl(ends.from, dlid);
-    // On one lane the routes cannot deadlock whatever lane they take, so the policy or else the client may choose.
+    // On one lane the routes cannot deadlock whatever lane they take, so the policy or else the client may choose, and where
+    // neither does, the partition does.
     let (given, any) = match level {
         Some(level) if any => (level.sl, false),
+        None if any => (view.partitions.sl(base(pkey)), true),
         _ => (given, any),
     };
     let sl = match demand.sl {

@@ -67,6 +67,7 @@ impl View {
             local,
             managers: extra.managers,
             prefix_routes: Arc::clone(&cfg.prefix_routes),
+            partitions: Arc::clone(&cfg.partitions),
             qos: cfg.qos.clone(),
             aliases: extra.aliases,
             read_lanes: extra.read_lanes,

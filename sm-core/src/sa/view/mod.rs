@@ -28,6 +28,7 @@ use super::lanes::ReadLanes;
 use super::message::base;
 use crate::plan::lanes::MapAt;
 use crate::plan::multicast::Blocks;
+use crate::plan::partitions::Partitions;
 use crate::qos::Policy;
 use crate::subnet::keys::KeyTable;
 
@@ -211,6 +212,8 @@ pub struct View {
     pub managers: Vec<SmInfoRecord>,
     /// Ways for packets with other prefixes, in order.
     pub prefix_routes: Arc<[PrefixRoute]>,
+    /// The SLs of partitions.
+    pub partitions: Arc<Partitions>,
     /// Which paths get which service level and limits; `None`: all the same.
     pub qos: Option<Arc<Policy>>,
     sm_key: MKey,
