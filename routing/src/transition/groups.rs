@@ -87,8 +87,6 @@ pub fn in_the_way(of: Replacement<'_>, groups: &[GroupEntries]) -> Vec<Vec<Switc
     if moments.is_empty() {
         return go;
     }
-    let fits =
-        |edges: &[Edge], moments: &mut Vec<Waits<'_>>| moments.iter_mut().all(|m| m.add(edges));
     for (group, go) in go.iter_mut().enumerate() {
         if fits(&edges_of(group), &mut moments) {
             continue;
@@ -100,6 +98,15 @@ pub fn in_the_way(of: Replacement<'_>, groups: &[GroupEntries]) -> Vec<Vec<Switc
         }
     }
     go
+}
+
+/// Adds the edges to all moments, or to none.
+fn fits(edges: &[Edge], moments: &mut [Waits<'_>]) -> bool {
+    let Some(full) = moments.iter_mut().position(|m| !m.add(edges)) else {
+        return true;
+    };
+    moments[..full].iter_mut().for_each(Waits::take_back);
+    false
 }
 
 fn named(ports: &[(SwitchIdx, PortSet)]) -> Vec<SwitchIdx> {

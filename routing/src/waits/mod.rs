@@ -41,6 +41,8 @@ pub(crate) struct Waits<'a> {
     search: u32,
     /// Nodes that searches may still look at; without any left, edges are refused that would need one.
     patience: usize,
+    /// What was put by the last [`Self::add`], so that it can be taken back.
+    last: Vec<Edge>,
 }
 
 /// How many channels are looked up at most: as many as take a part of the time that all of them would.
@@ -234,6 +236,7 @@ impl<'a> Waits<'a> {
             seen: vec![0; n],
             search: 0,
             patience: 10_000 + LOOKS_PER_NODE * n,
+            last: Vec::new(),
         }
     }
 
@@ -281,31 +284,36 @@ impl<'a> Waits<'a> {
 
     /// Adds all edges, or none if they would close a circle; whether it did.
     pub(crate) fn add(&mut self, edges: &[Edge]) -> bool {
-        let mut added: Vec<Edge> = Vec::new();
+        self.last.clear();
         for &(node, port, vl) in edges {
             let Some((next, _)) = self.channels.far(node / self.edges.vls) else {
                 continue;
             };
             // Also what is known may disagree, if it was looked up.
             if self.edges.put(node, usize::from(port), usize::from(vl)) {
-                added.push((node, port, vl));
+                self.last.push((node, port, vl));
             }
             let to = node_of(self.channels.at(next, port), vl, self.edges.vls);
             if !self.renumber(node, to) {
-                for (node, port, vl) in added {
-                    let bit = usize::from(port) * self.edges.vls + usize::from(vl);
-                    self.edges.masks[node * self.edges.words + bit / 64] &= !(1 << (bit % 64));
-                    // It may be an edge of the tables that is to be looked up again.
-                    let channel = node / self.edges.vls;
-                    self.known[channel] &= self.lookup.is_none();
-                    if let Some((next, _)) = self.channels.far(channel) {
-                        self.known_into[self.channels.at(next, port)] &= self.lookup.is_none();
-                    }
-                }
+                self.take_back();
                 return false;
             }
         }
         true
+    }
+
+    /// Takes away what the last [`Self::add`] put.
+    pub(crate) fn take_back(&mut self) {
+        for (node, port, vl) in std::mem::take(&mut self.last) {
+            let bit = usize::from(port) * self.edges.vls + usize::from(vl);
+            self.edges.masks[node * self.edges.words + bit / 64] &= !(1 << (bit % 64));
+            // It may be an edge of the tables that is to be looked up again.
+            let channel = node / self.edges.vls;
+            self.known[channel] &= self.lookup.is_none();
+            if let Some((next, _)) = self.channels.far(channel) {
+                self.known_into[self.channels.at(next, port)] &= self.lookup.is_none();
+            }
+        }
     }
 
     /// Makes the numbering agree with a new edge; false if the edge closes a circle.

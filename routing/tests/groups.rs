@@ -1,0 +1,464 @@
+//! Installed multicast entries beside tables that are being replaced: those that have to go are the ones that a judge names who
+//! draws every moment of the replacement as a graph, and with the others nobody ever waits in a circle.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "test helpers"
+)]
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "common/oracle.rs"]
+mod oracle;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use common::*;
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::multicast::PortSet;
+use ferrosm_routing::transition::groups::{GroupEntries, Replacement, in_the_way};
+use ferrosm_routing::transition::{Transition, plan_with};
+use ferrosm_routing::{
+    Kept, Lanes, LastRun, Lft, PathSl, Routing, SwitchIdx, Tables, Topology, Trees, changed_blocks,
+};
+use oracle::{Lane, dependencies};
+use petgraph::algo::is_cyclic_directed;
+use petgraph::graphmap::DiGraphMap;
+use proptest::prelude::*;
+
+type Waits = DiGraphMap<Lane, ()>;
+
+const fn at(s: usize) -> SwitchIdx {
+    SwitchIdx(s as u32)
+}
+
+/// Two waits, or many.
+fn both(a: &Waits, b: &Waits) -> Waits {
+    let mut all = a.clone();
+    all.extend(b.all_edges());
+    all
+}
+
+/// What packets of a group wait for at one of its switches: who came in by a cable of the tree leaves by all others.
+fn waits_at(topo: &Topology, lanes: &Lanes, group: &GroupEntries, s: SwitchIdx) -> Waits {
+    let mut waits = Waits::new();
+    let vl = group.sl % lanes.vls.max(1);
+    let Some((_, ports)) = group.ports.iter().find(|p| p.0 == s) else {
+        return waits;
+    };
+    let cables: Vec<PortNum> = ports
+        .iter()
+        .filter(|p| p.0 <= topo.num_ports(s) && topo.neighbor(s, *p).is_some())
+        .collect();
+    for &input in &cables {
+        let (u, back) = topo.neighbor(s, input).unwrap();
+        for out in cables.iter().filter(|out| **out != input) {
+            waits.add_edge((u.0, back.0, vl), (s.0, out.0, vl), ());
+        }
+    }
+    waits
+}
+
+fn waits_of(topo: &Topology, lanes: &Lanes, group: &GroupEntries) -> Waits {
+    let parts = group.ports.iter();
+    parts.fold(Waits::new(), |all, (s, _)| {
+        both(&all, &waits_at(topo, lanes, group, *s))
+    })
+}
+
+/// What packets wait for where every switch has the next hops for a LID that `next` says, whichever it takes.
+fn mixture(topo: &Topology, lanes: &Lanes, next: impl Fn(usize, Lid) -> Vec<PortNum>) -> Waits {
+    let mut waits = Waits::new();
+    for d in topo.destinations() {
+        let vl = lanes.sl(at(0), d) % lanes.vls.max(1);
+        let leaves = |s: SwitchIdx| -> Vec<(SwitchIdx, PortNum)> {
+            let ways = next(s.index(), d.lid).into_iter();
+            let real = ways.filter(|p| s != d.switch && topo.neighbor(s, *p).is_some());
+            real.map(|p| (s, p)).collect()
+        };
+        let sends = |s: &SwitchIdx| d.port != PortNum::ZERO || !topo.end_ports(*s).is_empty();
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<_> = topo.switches().filter(sends).flat_map(leaves).collect();
+        while let Some((s, p)) = open.pop() {
+            if !seen.insert((s, p)) {
+                continue;
+            }
+            for (t, q) in leaves(topo.neighbor(s, p).unwrap().0) {
+                waits.add_edge((s.0, p.0, vl), (t.0, q.0, vl), ());
+                open.push((t, q));
+            }
+        }
+    }
+    waits
+}
+
+/// Tables, the order of writes between them, and what stands beside them.
+struct Case {
+    topo: Arc<Topology>,
+    old: Vec<Option<Arc<Lft>>>,
+    new: Tables,
+    lanes: Lanes,
+    kept: Kept,
+    transition: Transition,
+    groups: Vec<GroupEntries>,
+}
+
+impl Case {
+    fn new(topo: Topology, old: &Tables, new: &Tables, lanes: Lanes) -> Self {
+        let old: Vec<Option<Arc<Lft>>> = old.iter().cloned().map(Some).collect();
+        let kept = Kept::new();
+        let transition = plan_with(&topo, &old, new, &lanes, &kept);
+        Self {
+            topo: Arc::new(topo),
+            old,
+            new: new.clone(),
+            lanes,
+            kept,
+            transition,
+            groups: Vec::new(),
+        }
+    }
+
+    fn told(&self, kept: &Kept) -> Vec<Vec<SwitchIdx>> {
+        let of = Replacement {
+            topo: &self.topo,
+            old: &self.old,
+            new: &self.new,
+            lanes: &self.lanes,
+            kept,
+            transition: &self.transition,
+        };
+        in_the_way(of, &self.groups)
+    }
+
+    /// What was proven of the new tables.
+    fn remembered(&self) -> Kept {
+        let run = LastRun {
+            topo: Arc::clone(&self.topo),
+            routing: Routing {
+                engine: "by hand",
+                tables: self.new.clone(),
+                lanes: self.lanes.clone(),
+                order: None,
+                trees: Trees::default(),
+                notes: Vec::new(),
+            },
+            busiest: 0,
+            kept: Kept::new(),
+        };
+        run.prepare();
+        run.kept
+    }
+
+    fn was(&self, v: usize) -> &Lft {
+        self.old[v].as_ref().unwrap_or(&self.new[v])
+    }
+
+    /// Each moment of the replacement: which entries are in force at any time in it.
+    fn moments(&self) -> Vec<Waits> {
+        let stages: &[Vec<(SwitchIdx, u16)>] = match &self.transition {
+            Transition::Stages(stages) => stages,
+            Transition::AnyOrder | Transition::Drain { .. } => &[],
+        };
+        let stage = |v: usize, lid: Lid| {
+            let block = (at(v), lid.0 / 64);
+            stages.iter().position(|blocks| blocks.contains(&block))
+        };
+        (0..stages.len().max(1))
+            .map(|now| {
+                mixture(&self.topo, &self.lanes, |v, lid| {
+                    let was = match &self.transition {
+                        Transition::Drain { first, .. } => first[v].get(lid),
+                        Transition::AnyOrder | Transition::Stages(_) => self.was(v).get(lid),
+                    };
+                    let is = self.new[v].get(lid);
+                    match stage(v, lid).map(|stage| stage.cmp(&now)) {
+                        Some(core::cmp::Ordering::Less) => vec![is],
+                        Some(core::cmp::Ordering::Greater) => vec![was],
+                        Some(core::cmp::Ordering::Equal) | None => vec![was, is],
+                    }
+                })
+            })
+            .collect()
+    }
+
+    /// Group after group: all of it stays if it can, else what can of its switches.
+    fn expected(&self) -> Vec<Vec<SwitchIdx>> {
+        let mut moments = self.moments();
+        let mut fits = |more: &Waits| {
+            let all: Vec<Waits> = moments.iter().map(|m| both(m, more)).collect();
+            let free = !all.iter().any(is_cyclic_directed);
+            if free {
+                moments = all;
+            }
+            free
+        };
+        let mut go = Vec::new();
+        for group in &self.groups {
+            let mut gone = Vec::new();
+            if !fits(&waits_of(&self.topo, &self.lanes, group)) {
+                let alone = |s: SwitchIdx| waits_at(&self.topo, &self.lanes, group, s);
+                let switches = group.ports.iter().map(|p| p.0);
+                gone.extend(switches.filter(|s| !fits(&alone(*s))));
+            }
+            go.push(gone);
+        }
+        go
+    }
+
+    /// Packets of the groups that stay.
+    fn stay(&self, go: &[Vec<SwitchIdx>]) -> Waits {
+        let mut all = Waits::new();
+        for (group, go) in self.groups.iter().zip(go) {
+            for (s, _) in group.ports.iter().filter(|p| !go.contains(&p.0)) {
+                all = both(&all, &waits_at(&self.topo, &self.lanes, group, *s));
+            }
+        }
+        all
+    }
+
+    /// Writes blocks in a random order; what packets that follow routes waited for meanwhile.
+    fn write(
+        &self,
+        state: &mut Tables,
+        to: &Tables,
+        blocks: &[(usize, u16)],
+        dice: &mut Lcg,
+    ) -> Waits {
+        let mut blocks = blocks.to_vec();
+        let mut all = dependencies(&self.topo, state, &self.lanes);
+        while !blocks.is_empty() {
+            let (s, block) = blocks.swap_remove(dice.below(blocks.len()));
+            let mut entries = state[s].entries().to_vec();
+            let from = usize::from(block) * 64;
+            for (i, &port) in to[s].block(block).iter().enumerate() {
+                if let Some(entry) = entries.get_mut(from + i) {
+                    *entry = port;
+                }
+            }
+            state[s] = Arc::new(Lft::from_entries(entries));
+            all = both(&all, &dependencies(&self.topo, state, &self.lanes));
+        }
+        all
+    }
+
+    /// Follows the plan, and looks at what was in force between two pauses, all of it at once, beside the groups that stay.
+    fn follow(&self, stay: &Waits, seed: u64) {
+        let mut dice = Lcg(seed);
+        let mut state: Tables = (0..self.new.len())
+            .map(|v| Arc::new(self.was(v).clone()))
+            .collect();
+        let differ = |state: &Tables, to: &Tables| -> Vec<(usize, u16)> {
+            let of = |(v, lft): (usize, &Arc<Lft>)| {
+                changed_blocks(Some(&state[v]), lft)
+                    .map(|b| (v, b))
+                    .collect::<Vec<_>>()
+            };
+            to.iter().enumerate().flat_map(of).collect()
+        };
+        let mut steps: Vec<(Tables, Vec<(usize, u16)>)> = Vec::new();
+        match &self.transition {
+            Transition::AnyOrder => steps.push((self.new.clone(), differ(&state, &self.new))),
+            Transition::Stages(stages) => {
+                let mut blocks: Vec<Vec<(usize, u16)>> = stages
+                    .iter()
+                    .map(|stage| stage.iter().map(|&(s, b)| (s.index(), b)).collect())
+                    .collect();
+                // What is in no stage is written at any time.
+                let named: BTreeSet<(usize, u16)> = blocks.iter().flatten().copied().collect();
+                for free in differ(&state, &self.new) {
+                    if !named.contains(&free) {
+                        let stage = dice.below(blocks.len());
+                        blocks[stage].push(free);
+                    }
+                }
+                steps.extend(blocks.into_iter().map(|b| (self.new.clone(), b)));
+            }
+            Transition::Drain { first, .. } => {
+                steps.push((first.clone(), differ(&state, first)));
+                steps.push((self.new.clone(), differ(first, &self.new)));
+            }
+        }
+        for (to, blocks) in steps {
+            let waits = self.write(&mut state, &to, &blocks, &mut dice);
+            assert!(
+                !is_cyclic_directed(&both(&waits, stay)),
+                "{:?}",
+                self.transition
+            );
+        }
+        assert_eq!(state, self.new);
+    }
+}
+
+/// All packets over one spanning tree of cables.
+fn by_tree(topo: &Topology, up: &BTreeMap<usize, PortNum>) -> Tables {
+    let mut tables = vec![Lft::drop_all(topo.top_lid()); topo.num_switches()];
+    for d in topo.destinations() {
+        for (s, port) in up {
+            tables[*s].set(d.lid, *port);
+        }
+        tables[d.switch.index()].set(d.lid, d.port);
+        let mut from = d.switch;
+        while let Some(port) = up.get(&from.index()) {
+            let (parent, back) = topo.neighbor(from, *port).unwrap();
+            tables[parent.index()].set(d.lid, back);
+            from = parent;
+        }
+    }
+    tables.into_iter().map(Arc::new).collect()
+}
+
+/// A random tree: from all switches but one the port that leads up.
+fn some_tree(topo: &Topology, dice: &mut Lcg) -> BTreeMap<usize, PortNum> {
+    let n = topo.num_switches();
+    let mut up = BTreeMap::new();
+    let mut inside = vec![dice.below(n)];
+    while inside.len() < n {
+        let links = topo.links(at(inside[dice.below(inside.len())]));
+        let link = links[dice.below(links.len())];
+        if !inside.contains(&link.peer.index()) {
+            up.insert(link.peer.index(), link.peer_port);
+            inside.push(link.peer.index());
+        }
+    }
+    up
+}
+
+/// A group whose packets go over all cables of a tree.
+fn over(topo: &Topology, up: &BTreeMap<usize, PortNum>, sl: u8) -> GroupEntries {
+    let mut ports: BTreeMap<SwitchIdx, PortSet> = BTreeMap::new();
+    for (s, port) in up {
+        let (parent, back) = topo.neighbor(at(*s), *port).unwrap();
+        ports.entry(at(*s)).or_default().insert(*port);
+        ports.entry(parent).or_default().insert(back);
+    }
+    GroupEntries {
+        sl,
+        ports: ports.into_iter().collect(),
+    }
+}
+
+/// Two trees, lanes that LIDs have at random, and groups that went together with the old tree.
+fn random_case(n: usize, extra: usize, seed: u64, vls: u8, groups: usize) -> Case {
+    let mut dice = Lcg(seed);
+    let topo = random(n, extra, n, seed).build();
+    let sls = (0..=topo.top_lid().0).map(|_| dice.below(usize::from(vls)) as u8);
+    let lanes = match vls {
+        1 => Lanes::single(),
+        _ => Lanes::modulo(vls, PathSl::ByLid(sls.collect())),
+    };
+    let old = by_tree(&topo, &some_tree(&topo, &mut dice));
+    let new = by_tree(&topo, &some_tree(&topo, &mut dice));
+    let mut case = Case::new(topo, &old, &new, lanes);
+    let mut beside = dependencies(&case.topo, &old, &case.lanes);
+    for _ in 0..groups {
+        let up = some_tree(&case.topo, &mut dice);
+        let group = over(&case.topo, &up, dice.below(usize::from(vls)) as u8);
+        let all = both(&beside, &waits_of(&case.topo, &case.lanes, &group));
+        if !is_cyclic_directed(&all) {
+            beside = all;
+            case.groups.push(group);
+        }
+    }
+    case
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    /// What goes is what the slow judge names, whether or not it is remembered what was proven.
+    #[test]
+    fn who_goes_is_who_would_close_a_circle(
+        n in 3usize..8, extra in 1usize..8, seed: u64, vls in 1u8..3, groups in 1usize..6,
+    ) {
+        let case = random_case(n, extra, seed, vls, groups);
+        let expected = case.expected();
+        prop_assert_eq!(&case.told(&case.kept), &expected);
+        prop_assert_eq!(&case.told(&case.remembered()), &expected);
+    }
+
+    /// With those that stay nobody waits in a circle, in whatever order blocks are written within the plan.
+    #[test]
+    fn who_stays_waits_for_nobody_in_a_circle(
+        n in 3usize..8, extra in 1usize..8, seed: u64, groups in 1usize..6,
+    ) {
+        let case = random_case(n, extra, seed, 1, groups);
+        let stay = case.stay(&case.told(&case.kept));
+        for order in 0..2 {
+            case.follow(&stay, seed ^ order);
+        }
+    }
+}
+
+/// The cable between a switch of a ring and the next one, as a way up from the first.
+fn to_next(topo: &Topology, s: usize) -> (usize, PortNum) {
+    let next = at((s + 1) % topo.num_switches());
+    let link = topo.links(at(s)).iter().find(|l| l.peer == next).unwrap();
+    (s, link.port)
+}
+
+/// Three switches in a circle: a tree is all cables but the one behind `turn`'s, so packets turn at this switch alone.
+fn turns_at(topo: &Topology, turn: usize) -> BTreeMap<usize, PortNum> {
+    // The two cables at `turn`: from the one before, and to the next, which is named from the next's side.
+    let (before, next) = ((turn + 2) % 3, (turn + 1) % 3);
+    let (_, out) = to_next(topo, turn);
+    let back = topo.neighbor(at(turn), out).unwrap().1;
+    BTreeMap::from([to_next(topo, before), (next, back)])
+}
+
+/// Routes turn at switch 1 and then at switch 2, so nothing may turn at switch 0 meanwhile; the group that does loses this
+/// entry only, and the one that turns where routes do stays.
+fn triangle() -> Case {
+    let topo = ring(3, 1).build();
+    let (old, new) = (
+        by_tree(&topo, &turns_at(&topo, 1)),
+        by_tree(&topo, &turns_at(&topo, 2)),
+    );
+    let mut case = Case::new(topo, &old, &new, Lanes::single());
+    case.groups = [1, 0]
+        .map(|turn| over(&case.topo, &turns_at(&case.topo, turn), 0))
+        .into();
+    case
+}
+
+#[test]
+fn the_entry_that_would_close_the_circle_goes_alone() {
+    let case = triangle();
+    assert_eq!(case.told(&case.kept), [vec![], vec![at(0)]]);
+    assert_eq!(case.expected(), [vec![], vec![at(0)]]);
+}
+
+/// On a lane of its own a group meets no routes.
+#[test]
+fn a_lane_of_its_own_is_no_conflict() {
+    let mut case = triangle();
+    case.lanes = Lanes::modulo(2, PathSl::Uniform(0));
+    case.groups[1].sl = 1;
+    assert_eq!(case.told(&case.kept), [vec![], vec![]]);
+    case.groups[1].sl = 2;
+    assert_eq!(case.told(&case.kept), [vec![], vec![at(0)]]);
+}
+
+/// Nothing is written, or switches are new: nothing goes.
+#[test]
+fn without_a_change_nothing_goes() {
+    let mut case = triangle();
+    case.new = case.old.iter().flatten().cloned().collect();
+    assert_eq!(case.told(&case.kept), [vec![], vec![]]);
+    let mut case = triangle();
+    case.old = vec![None; 3];
+    assert_eq!(case.told(&case.kept), [vec![], vec![]]);
+}
+
+/// Ports that a switch no longer has lead nowhere.
+#[test]
+fn ports_beyond_the_last_are_none() {
+    let mut case = triangle();
+    for (_, ports) in &mut case.groups[1].ports {
+        *ports = ports.iter().map(|p| PortNum(p.0 + 200)).collect();
+    }
+    assert_eq!(case.told(&case.kept), [vec![], vec![]]);
+}
