@@ -1,6 +1,6 @@
 //! A storm of hosts against subnet administration: the server and driver that are shipped, a simulated fabric, a line in memory.
 //!
-//! `cargo bench -p ferrosm-tests --bench sa_storm [-- SPEC]` prints answers a second and how long hosts waited, at rest and while
+//! `cargo bench -p ferrosm-tests --bench sa_storm [-- SPEC [ROW...]]` (rows: paths mpi waiting members services tables) prints answers a second and how long hosts waited, at rest and while
 //! full sweeps follow each other in the same process: single paths in closed loop (each host keeps 16 questions open) and at a
 //! moderate rate, the path queries of an MPI start, joins and leaves with the multicast writes that follow, services, and whole
 //! tables. Everything shares the machine's processors: hosts, server, subnet manager and simulated fabric.
@@ -51,16 +51,24 @@ const KERNEL: u64 = 1 << 2 | 1 << 3 | 1 << 11 | 1 << 12;
 const JOIN: u64 = 1 | 1 << 1 | 1 << 16;
 
 fn main() {
-    let spec = std::env::args().skip(1).find(|a| !a.starts_with('-'));
-    let spec = spec.unwrap_or_else(|| "fat-tree:36".to_owned());
+    let mut given = std::env::args().skip(1).filter(|a| !a.starts_with('-'));
+    let spec = given.next().unwrap_or_else(|| "fat-tree:36".to_owned());
+    let only: Vec<String> = given.collect();
     let bench = Bench::start(&spec);
     println!("\n{spec}: {} hosts, {HOSTS} of them ask", bench.hosts.len());
-    bench.paths();
-    bench.mpi();
-    bench.waiting();
-    bench.members();
-    bench.services();
-    bench.tables();
+    let rows: [(&str, fn(&Bench)); 6] = [
+        ("paths", Bench::paths),
+        ("mpi", Bench::mpi),
+        ("waiting", Bench::waiting),
+        ("members", Bench::members),
+        ("services", Bench::services),
+        ("tables", Bench::tables),
+    ];
+    for (name, row) in rows {
+        if only.is_empty() || only.iter().any(|o| o == name) {
+            row(&bench);
+        }
+    }
     bench.end();
 }
 
@@ -71,7 +79,7 @@ struct Host {
     guid: PortGuid,
 }
 
-/// What hosts ask: the n-th question of a host.
+/// What hosts ask: the n-th question in a place of the window; the host is the place's remainder by their number.
 type Question = dyn Fn(usize, u64) -> Vec<u8> + Send + Sync;
 
 /// The hosts and the line to the server: they answer an answer with the next question.
@@ -147,7 +155,7 @@ impl Storm {
     /// The question in a place of the window, for the n-th time.
     fn ask(&self, place: usize, n: u64) -> (Peer, Vec<u8>) {
         let host = place % self.hosts.len();
-        let mut bytes = (self.question)(host, n);
+        let mut bytes = (self.question)(place, n);
         bytes[8..16].copy_from_slice(&((n << 24) | place as u64).to_be_bytes());
         self.asked[place].store(self.elapsed_ns(), Ordering::Relaxed);
         (self.peer(host), bytes)
@@ -387,7 +395,8 @@ impl Bench {
     fn path_question(&self) -> Box<Question> {
         let (askers, all) = (self.askers(), self.hosts.clone());
         let template = message(Method::Get, sa::id::PATH, KERNEL, &[]);
-        Box::new(move |host, n| {
+        Box::new(move |place, n| {
+            let host = place % askers.len();
             let to = &all[(host * 7919 + usize::try_from(n).unwrap_or(0) * 104_729) % all.len()];
             let wanted = PathRecord {
                 sgid: gid(askers[host].guid),
@@ -476,70 +485,63 @@ impl Bench {
         println!("  {:32} {:10} sweeps meanwhile", "", seen - before);
     }
 
+    /// Every place of the window joins and leaves four groups of its own sixteenth of all, one after the other.
     fn members(&self) {
-        let mgid = |n: u64| {
+        let mgid = |n: usize| {
             let mut gid = [0; 16];
             // No signature of IP: those need the broadcast group of their partition.
             gid[..2].copy_from_slice(&[0xFF, 0x12]);
-            gid[15] = u8::try_from(n % 64).unwrap_or(0) + 1;
+            gid[15] = u8::try_from(n).unwrap_or(0) + 1;
             Gid(gid)
         };
         let askers = self.askers();
-        let record = move |host: usize, n: u64| McMemberRecord {
-            mgid: mgid(host as u64 + n / 2),
-            port_gid: gid(askers[host].guid),
-            join_state: JoinState(1),
-            qkey: 0x0B1B,
-            pkey: ferrosm_mad::ids::PKey::DEFAULT_FULL,
-            ..McMemberRecord::default()
+        let record = move |place: usize, n: u64| {
+            let (slot, host) = (place / askers.len(), place % askers.len());
+            let turn = usize::try_from(n).unwrap_or(0);
+            McMemberRecord {
+                mgid: mgid(slot % OPEN * 4 + (host + turn) % 4),
+                port_gid: gid(askers[host].guid),
+                join_state: JoinState(1),
+                qkey: 0x0B1B,
+                pkey: ferrosm_mad::ids::PKey::DEFAULT_FULL,
+                ..McMemberRecord::default()
+            }
         };
-        // Created by the first, with what a creator says.
+        // The first creates the group, with what a creator says.
         let create = JOIN | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13;
-        let join = record.clone();
-        let question = move |host: usize, n: u64| {
-            let data = join(host, n).encode();
+        let leave = record.clone();
+        let join = move |place, n| {
+            let data = record(place, n).encode();
             message(Method::Set, sa::id::MC_MEMBER, create, &data)
         };
-        let (before, sets) = self.multicast();
-        // Every asker joins four groups; then it settles.
-        let (storm, took) = self.run(
-            8,
-            8 * HOSTS as u64,
-            Box::new(move |h, n| question(h, 2 * n)),
-        );
-        tell("joins", &storm, took);
-        self.settle();
-        let (after, sets_after) = self.multicast();
-        let differ = before.iter().zip(&after).filter(|(a, b)| a != b).count();
-        println!(
-            "  {:32} {:10} MFT blocks written, {differ} differ",
-            "",
-            sets_after - sets
-        );
-        let question = move |host: usize, n: u64| {
-            let data = record(host, n).encode();
-            let method = if n.is_multiple_of(2) {
-                Method::Set
+        let again = join.clone();
+        let joins = 4 * (OPEN * self.askers().len()) as u64;
+        self.with_tables("joins", joins, Box::new(join.clone()));
+        self.with_tables("the same again", joins, Box::new(join));
+        // Who is a member leaves, and joins again.
+        let turns = move |place, n: u64| {
+            if n.is_multiple_of(2) {
+                let data = leave(place, n / 2).encode();
+                message(Method::Delete, sa::id::MC_MEMBER, JOIN, &data)
             } else {
-                Method::Delete
-            };
-            message(
-                method,
-                sa::id::MC_MEMBER,
-                if n.is_multiple_of(2) { create } else { JOIN },
-                &data,
-            )
+                again(place, n / 2)
+            }
         };
+        self.with_tables("leaves and joins by turns", 500_000, Box::new(turns));
+    }
+
+    /// Asks, and counts the multicast tables that were written for it.
+    fn with_tables(&self, what: &str, total: u64, question: Box<Question>) {
         let (before, sets) = self.multicast();
-        let (storm, took) = self.run(OPEN, 500_000, Box::new(question));
-        tell("joins and leaves by turns", &storm, took);
+        let (storm, took) = self.run(OPEN, total, question);
+        tell(what, &storm, took);
         self.settle();
         let (after, sets_after) = self.multicast();
         let differ = before.iter().zip(&after).filter(|(a, b)| a != b).count();
+        let written = sets_after - sets;
         println!(
-            "  {:32} {:10} MFT blocks written, {differ} differ",
-            "",
-            sets_after - sets
+            "  {:32} {written:10} MFT blocks written, {differ} differ",
+            ""
         );
     }
 
@@ -579,7 +581,8 @@ impl Bench {
 
     fn services(&self) {
         let askers = self.askers();
-        let question = move |host: usize, n: u64| {
+        let question = move |place: usize, n: u64| {
+            let host = place % askers.len();
             let record = ServiceRecord {
                 service_id: 0x1000_0000 + host as u64 * 64 + n % 64,
                 service_gid: gid(askers[host].guid),
