@@ -16,13 +16,15 @@ pub(crate) enum Ours {
     Dev(String),
 }
 
-/// Classes of `/sys/class` that a program with simulated devices must not see of the real machine.
-const CLASSES: [&str; 5] = [
+/// Classes of `/sys/class` that a program with simulated devices must not see of the real machine. What storage it has by
+/// `scsi_host` it has not by these devices.
+const CLASSES: [&str; 6] = [
     "infiniband",
     "infiniband_mad",
     "infiniband_verbs",
     "infiniband_cm",
     "infiniband_srp",
+    "scsi_host",
 ];
 
 /// Whether the path is ours. Only absolute paths are; repeated slashes and single dots do not matter.
@@ -95,7 +97,7 @@ mod tests {
     #[test]
     fn our_paths_are_known() {
         let sys = |path: &str| Some(Ours::Sys(path.to_owned()));
-        let cases: [(&str, Option<Ours>); 16] = [
+        let cases: [(&str, Option<Ours>); 17] = [
             ("/dev/infiniband/umad0", Some(Ours::Umad(0))),
             ("//dev//infiniband/./umad12", Some(Ours::Umad(12))),
             ("/dev/infiniband/issm3", Some(Ours::Issm(3))),
@@ -116,6 +118,7 @@ mod tests {
                 "/sys/class/infiniband/mlx5_0//ports/1/pkeys/0",
                 sys("infiniband/mlx5_0/ports/1/pkeys/0"),
             ),
+            ("/sys/class/scsi_host/", sys("scsi_host")),
             ("/sys/class/infiniband/../net", None),
             ("/sys/class/net/eth0", None),
             ("/sys/class", None),

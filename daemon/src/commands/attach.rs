@@ -111,6 +111,8 @@ fn lay_out(dir: &Path, nodes: &[String], files: &[(String, Vec<u8>)]) -> io::Res
             fs::write(devices.join(device), [])?;
         }
     }
+    // srp_daemon looks there for targets that are connected: none are, on machines without storage too.
+    fs::create_dir_all(draft.join("class").join("scsi_host"))?;
     match fs::rename(&draft, &root) {
         Ok(()) => Ok(root),
         // Another program was quicker.
