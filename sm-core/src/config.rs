@@ -63,6 +63,8 @@ pub struct SmConfig {
     pub partitions: Arc<Partitions>,
     /// Which paths get which service level and limits; `None`: all the same.
     pub qos: Option<Arc<Policy>>,
+    /// Whether IPv6 solicited-node groups of one partition and scope share a multicast LID.
+    pub consolidate_solicited_node: bool,
     /// Ways for packets with other prefixes, the first that fits being taken.
     pub prefix_routes: Arc<[PrefixRoute]>,
     /// Time between light sweeps; zero for none.
@@ -108,6 +110,7 @@ impl Default for SmConfig {
             routing_vls: ferrosm_routing::DATA_VLS_MAX,
             partitions: Arc::default(),
             qos: None,
+            consolidate_solicited_node: false,
             prefix_routes: Arc::default(),
             sweep_interval: Duration::from_secs(10),
             smp_timeout: Duration::from_millis(200),

@@ -240,12 +240,14 @@ impl Members {
         self.groups.keys().copied().collect()
     }
 
-    /// What is expected of the tables: exactly these groups.
+    /// What is expected of the tables: exactly these groups. Those that share an MLID are one group to switches.
     #[must_use]
     pub fn expect(&self, lab: &Lab) -> Expect {
-        let groups = self.groups.values().filter(|g| !g.members.is_empty());
-        let groups = groups.map(|g| {
-            let mut group = Group::new(g.mlid, []);
+        let mut groups: BTreeMap<Lid, Group> = BTreeMap::new();
+        for g in self.groups.values().filter(|g| !g.members.is_empty()) {
+            let group = groups
+                .entry(g.mlid)
+                .or_insert_with(|| Group::new(g.mlid, []));
             group.sl = g.sl;
             for (at, how) in &g.members {
                 let receives = how & 0b0011 != 0;
@@ -256,8 +258,10 @@ impl Members {
                 };
                 set.insert(*at);
             }
-            group
-        });
-        lab.expect().groups(groups.collect())
+        }
+        for group in groups.values_mut() {
+            group.senders.retain(|at| !group.members.contains(at));
+        }
+        lab.expect().groups(groups.into_values().collect())
     }
 }

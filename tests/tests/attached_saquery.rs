@@ -218,7 +218,8 @@ fn line(name: &str, sm: &str, method: u8, attr: u16, mask: u64, data: &[u8]) -> 
 fn registrations(sm: &str, port: &Port, is_last: bool) -> String {
     const SET: u8 = 2;
     const JOIN: u64 = 1 | 1 << 1 | 1 << 7 | 1 << 16;
-    const CREATE: u64 = JOIN | 1 << 2 | 1 << 6 | 1 << 12 | 1 << 13;
+    // MTU and rate as Linux asks for them: those of the broadcast group.
+    const CREATE: u64 = JOIN | 1 << 2 | 0b11 << 4 | 1 << 6 | 0b11 << 8 | 1 << 12 | 1 << 13;
     let mut gid = [0; 16];
     gid[..2].copy_from_slice(&[0xFE, 0x80]);
     gid[8..].copy_from_slice(&port.guid.to_be_bytes());
@@ -228,6 +229,7 @@ fn registrations(sm: &str, port: &Port, is_last: bool) -> String {
         record[12..16].copy_from_slice(&low);
         record[16..32].copy_from_slice(&gid);
         record[34..36].copy_from_slice(&[0x0B, 0x1B]);
+        (record[38], record[42]) = (0x84, 0x83);
         record[40..42].copy_from_slice(&[0xFF, 0xFF]);
         record[48] = 1;
         record

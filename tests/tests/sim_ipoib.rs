@@ -486,17 +486,31 @@ fn wrong_parameters_are_refused() {
     }
     b.join(lab, there, FULL).expect("joins");
     let new = ipv4(PKEY, [239, 1, 2, 3]);
-    // A new group may be for smaller and slower packets than the broadcast group: nobody is shut out by that.
-    for (what, change) in wrong
-        .into_iter()
-        .filter(|(w, _)| !["MTU", "rate"].contains(w))
-    {
+    // Nor is a new group for smaller, slower, larger or faster packets: hosts ask for exactly what the broadcast group has, and
+    // would be kept out.
+    let more: [Wrong; 2] = [
+        ("more MTU", |r| r[38] = EXACTLY | 5),
+        ("more rate", |r| r[42] = EXACTLY | 7),
+    ];
+    for (what, change) in wrong.into_iter().chain(more) {
         let mut asked = b.like_broadcast(new, FULL);
         change(&mut asked.0);
         let told = b.join_as(lab, GROUP_JOIN, &asked);
         assert_eq!(told, Err(Status::REQ_INVALID), "{what}");
     }
-    b.join(lab, new, FULL).expect("is made");
+    let made = b.join(lab, new, FULL).expect("is made");
+    // Who names neither MTU nor rate nor HopLimit gets those of the broadcast group.
+    let asked = b.like_broadcast(ipv4(PKEY, [239, 1, 2, 5]), FULL);
+    let few = GROUP_JOIN & !(0b11 << 4 | 0b11 << 8 | 1 << 14);
+    let told = b.join_as(lab, few, &asked).expect("is made");
+    let same = |m: &Member| [m.0[38], m.0[42], m.0[47]];
+    assert_eq!(same(&told), same(&made));
+    // A broadcast group has the P_Key in its name: nobody takes the name for another partition, or before it is there.
+    for named in [PKEY + 1, 0xFFFF] {
+        let asked = b.like_broadcast(broadcast(named ^ 0x40), FULL);
+        let told = b.join_as(lab, GROUP_JOIN, &asked);
+        assert_eq!(told, Err(Status::REQ_INVALID), "{named:#x}");
+    }
     // Without the parameters there is nothing to make a group of.
     let bare = b.plain(ipv4(PKEY, [239, 1, 2, 4]), FULL);
     let told = b.join_as(lab, BROADCAST_JOIN, &bare);

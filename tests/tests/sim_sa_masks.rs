@@ -65,6 +65,16 @@ impl Scene {
         switches.map(|at| world::lid(&self.lab, at)).collect()
     }
 
+    /// The LIDs of the port that has this one: the first, and how many.
+    fn range_of(&self, lid: u16) -> Option<(u16, u16)> {
+        let fabric = self.lab.world.fabric();
+        let ends = world::end_ports(&self.lab).into_iter();
+        let mut ranges = ends
+            .map(|at| fabric.lid(at))
+            .map(|(l, lmc)| (l.0, 1 << lmc));
+        ranges.find(|(base, count)| (*base..base.saturating_add(*count)).contains(&lid))
+    }
+
     fn ask(&mut self, layout: &Layout, how: u8, key: u64, mask: u64, data: &[u8]) -> Told {
         let request = Ask {
             sm_key: key,
@@ -206,6 +216,15 @@ impl Scene {
     }
 }
 
+/// Components of LIDs that a record is found by: of a port with several, any of them. Where each is.
+fn lids_of(kind: &Layout) -> &'static [(u8, usize)] {
+    match kind.attr {
+        0x20 => &[(0, 0), (3, 32)],
+        0x31 | 0x38 | 0xF3 => &[],
+        _ => &[(0, 0)],
+    }
+}
+
 /// The sets that a query can have: all, one, none; and what a Get makes of it.
 fn check_query(
     scene: &mut Scene,
@@ -215,17 +234,30 @@ fn check_query(
     mask: u64,
     data: &[u8],
 ) {
+    // What is asked for by the first LID is asked for by any of them, and one drawn at random may be another one of a port.
+    let (mut asked, mut data) = (data.to_vec(), data.to_vec());
+    for (component, at) in lids_of(kind) {
+        let lid = u16::try_from(field(&data, *at, 16)).unwrap_or(0);
+        if mask >> component & 1 != 0
+            && let Some((base, count)) = scene.range_of(lid)
+        {
+            let other = usize::from(base) + scene.dice.index(usize::from(count));
+            put_field(&mut data, *at, 16, u64::from(base));
+            put_field(&mut asked, *at, 16, other as u64);
+        }
+    }
+    let data = &data;
     let switches = scene.switches();
     let matches = |r: &&Vec<u8>| kind.matches(mask & !meaningless(kind, r, &switches), data, r);
     let expected: Vec<&Vec<u8>> = all.iter().filter(matches).collect();
-    let found = scene.table(kind, key, mask, data);
-    let told = scene.ask(kind, method::GET, key, mask, data);
+    let found = scene.table(kind, key, mask, &asked);
+    let told = scene.ask(kind, method::GET, key, mask, &asked);
     let why = || {
         format!(
             "{} {} mask {mask:#x} asked {:02x?}",
             scene.lab.repeat(),
             kind.name,
-            &data[..kind.stride.min(data.len())]
+            &asked[..kind.stride.min(asked.len())]
         )
     };
     assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{}", why());

@@ -177,7 +177,7 @@ pub struct Sweep {
     pub max_outstanding_per_node: Bounded<1, 1024>,
 }
 
-/// `[sa]`: how much hosts may ask.
+/// `[sa]`: how much hosts may ask, and what they are given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sa {
@@ -191,6 +191,8 @@ pub struct Sa {
     pub max_waiting_tables: Bounded<1, 65_536>,
     /// MiB of tables on their way, all hosts together.
     pub max_tables_mib: Bounded<1, 4096>,
+    /// Whether IPv6 solicited-node groups share multicast LIDs.
+    pub consolidate_solicited_node: bool,
 }
 
 /// `[files]`.
@@ -332,6 +334,7 @@ impl Default for Sa {
             max_waiting: Bounded::clamped(all(core.total)),
             max_waiting_tables: Bounded::clamped(all(core.tables)),
             max_tables_mib: Bounded::clamped(core.table_bytes >> 20),
+            consolidate_solicited_node: SmConfig::default().consolidate_solicited_node,
         }
     }
 }

@@ -233,6 +233,7 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
         hints: Arc::default(),
         partitions: Arc::default(),
         qos: None,
+        consolidate_solicited_node: raw.sa.consolidate_solicited_node,
         prefix_routes: Arc::default(),
         routing_vls: match raw.routing.vls.to() {
             0 => ferrosm_routing::DATA_VLS_MAX,

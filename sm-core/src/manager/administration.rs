@@ -324,6 +324,7 @@ impl SubnetManager {
 
 /// The groups of the partitions are there, and those that no partition has any more are not kept (rules 9.11, 10.12).
 fn put_groups(groups: &mut Groups, cfg: &SmConfig, view: &View) {
+    groups.consolidate_solicited_node(cfg.consolidate_solicited_node);
     let wanted: BTreeMap<Gid, Parameters> = cfg
         .partitions
         .groups()

@@ -4,7 +4,7 @@ use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 
 use super::{LID, Search};
-use crate::sa::aliases::BLOCK;
+use crate::sa::aliases::{BLOCK, EMPTY};
 use crate::sa::message::Reply;
 use crate::sa::view::{EndPortIdx, View};
 
@@ -16,7 +16,7 @@ pub(super) fn answer(search: &Search<'_>) -> Reply {
     let mut found = search.matches_in::<GuidInfoRecord>(search.request.component_mask & !LID);
     let asked = GuidInfoRecord::decode(search.request.data);
     let one = search.request.has(BLOCK_NUM).then_some(asked.block_num);
-    'all: for at in search.end_ports().filter(|at| search.sees(*at)) {
+    'all: for at in ends(search, &asked).filter(|at| search.sees(*at)) {
         let all = 0..blocks(search.view, at);
         let wanted = match one {
             Some(block) if all.contains(&block) => block..block + 1,
@@ -36,6 +36,28 @@ pub(super) fn answer(search: &Search<'_>) -> Reply {
         }
     }
     search.reply(found)
+}
+
+/// The end ports that can match: by LID, by a GUID that is asked for, or all.
+fn ends<'a>(
+    search: &'a Search<'_>,
+    asked: &GuidInfoRecord,
+) -> impl Iterator<Item = EndPortIdx> + use<'a> {
+    let view = search.view;
+    let component = |i: usize| 1 << (usize::from(GuidInfoRecord::FIRST_GUID) + i);
+    let guid = (0..BLOCK)
+        .filter(|i| search.lid().is_none() && search.request.has(component(*i)))
+        .map(|i| asked.guids[i])
+        .find(|guid| *guid != EMPTY);
+    let named = guid.map(|guid| {
+        // Aliases come and go later than ports: one GUID may be both for a while.
+        let (own, alias) = (view.by_guid(guid), view.aliases().owner(guid));
+        let alias = alias.and_then(|owner| view.by_guid(owner));
+        own.into_iter().chain(alias.filter(|a| Some(*a) != own))
+    });
+    let all = named.is_none().then(|| search.end_ports());
+    let named = named.into_iter().flatten();
+    named.chain(all.into_iter().flatten())
 }
 
 /// Number of entries in an end port's table. There is always one, the port's own.

@@ -1,7 +1,10 @@
 //! Records of what devices say: nodes, ports, switches, links, subnet managers.
 //!
 //! Each kind says which nodes can have a match, so that a query by LID or GUID looks at one node and never at all of them; then
-//! every component is compared as bits ([`Template`]). Who may see a record is decided before it is compared (rule 7.9).
+//! every other component is compared as bits ([`Template`]). Who may see a record is decided before it is compared (rule 7.9).
+//!
+//! A LID names a port, so any LID of a port's range finds its records, which say the first; OpenSM does the same. That is so of
+//! the LIDs that a record is found by, and not of those within PortInfo, which are compared as they are.
 
 pub(super) mod guids;
 mod keys;
@@ -100,9 +103,9 @@ impl<'a> Search<'a> {
 }
 
 impl Search<'_> {
-    /// Takes the records that have all components that are asked for.
+    /// Takes the records that have all components that are asked for; the LID is looked up ([`Self::end_ports`]).
     fn matches<R: Record>(&self) -> Matches {
-        self.matches_in::<R>(self.request.component_mask)
+        self.matches_in::<R>(self.request.component_mask & !LID)
     }
 
     /// The same where only these of the components are compared as bits.
@@ -182,11 +185,15 @@ impl Matches {
 /// Subnet managers (rule 7.15).
 fn managers(search: &Search<'_>) -> Reply {
     let mut found = search.matches::<SmInfoRecord>();
-    for manager in &search.view.managers {
-        let visible = search
-            .view
-            .by_lid(manager.lid)
-            .is_none_or(|at| search.sees(at));
+    let view = search.view;
+    let meant = |at: Lid| {
+        let asked = search.lid();
+        asked.is_none_or(|lid| {
+            lid == at || view.by_lid(lid).is_some_and(|e| view.by_lid(at) == Some(e))
+        })
+    };
+    for manager in view.managers.iter().filter(|m| meant(m.lid)) {
+        let visible = view.by_lid(manager.lid).is_none_or(|at| search.sees(at));
         if visible && found.offer(&manager.encode()) {
             break;
         }

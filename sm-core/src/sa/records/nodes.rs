@@ -10,6 +10,7 @@ use crate::sa::message::Reply;
 use crate::sa::view::{EndPortIdx, View};
 
 /// Components that have an index.
+const SYSTEM_IMAGE_GUID: (u64, usize) = (1 << 6, 64);
 const NODE_GUID: (u64, usize) = (1 << 7, 128);
 const PORT_GUID: (u64, usize) = (1 << 8, 192);
 
@@ -22,17 +23,17 @@ pub(super) fn answer(search: &Search<'_>) -> Reply {
             .has(component)
             .then(|| get_bits(search.request.data, bit, 64))
     };
-    if search.lid().is_none()
-        && let Some(guid) = asked(PORT_GUID)
-    {
+    if search.lid().is_some() {
+        let _ = search.end_ports().any(&mut offer);
+    } else if let Some(guid) = asked(PORT_GUID) {
         let at = search.view.by_guid(PortGuid(guid));
         let _ = at.into_iter().any(&mut offer);
-    } else if search.lid().is_none()
-        && let Some(guid) = asked(NODE_GUID)
-    {
-        if let Some(node) = search.view.by_node_guid(NodeGuid(guid)) {
-            let _ = search.view.end_ports_of(node).any(&mut offer);
-        }
+    } else if let Some(guid) = asked(NODE_GUID) {
+        let mut nodes = search.view.by_node_guid(NodeGuid(guid)).into_iter();
+        let _ = nodes.any(|node| search.view.end_ports_of(node).any(&mut offer));
+    } else if let Some(guid) = asked(SYSTEM_IMAGE_GUID) {
+        let mut nodes = search.view.by_system_image_guid(guid);
+        let _ = nodes.any(|node| search.view.end_ports_of(node).any(&mut offer));
     } else {
         let _ = search.end_ports().any(&mut offer);
     }

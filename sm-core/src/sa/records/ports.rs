@@ -5,7 +5,7 @@ use ferrosm_mad::ids::{Lid, MKey, PortNum};
 use ferrosm_mad::sa::tables::PortInfoRecord;
 use ferrosm_mad::wire::get_bits;
 
-use super::Search;
+use super::{LID, Search};
 use crate::sa::message::Reply;
 use crate::sa::view::{EndPort, PortView};
 
@@ -58,7 +58,7 @@ impl Wanted {
         let asked = PortInfoRecord::decode(request.data);
         let info = PortInfo::decode(&asked.port_info);
         let by_bits = request.attr_mod.0 & MATCH_BITS != 0;
-        let mut mask = request.component_mask & !PortInfoRecord::OPTIONS;
+        let mut mask = request.component_mask & !(LID | PortInfoRecord::OPTIONS);
         let (mut capability_mask, mut capability_mask2) = (0, 0);
         if by_bits {
             if request.has(PortInfoRecord::CAPABILITY_MASK) {

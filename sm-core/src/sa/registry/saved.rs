@@ -20,7 +20,7 @@ pub const KEPT_EVERY: Duration = Duration::from_secs(1);
 /// Everything that clients have registered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Saved {
-    /// One record for each member, or for a group without members one whose PortGID is 0.
+    /// One record for each member, and for a group that stays without members one whose PortGID is 0.
     pub members: Vec<McMemberRecord>,
     /// Services; ServiceLease is what is left of it.
     pub services: Vec<ServiceRecord>,
@@ -116,7 +116,6 @@ impl Registry {
         let gone: Vec<PortGuid> = self
             .groups
             .member_guids()
-            .into_iter()
             .filter(|guid| view.by_guid(owner(guid)).is_none())
             .collect();
         for guid in gone {

@@ -1,6 +1,6 @@
 //! ServiceRecords: what programs offer, and until when (IBA 15.2.5.14; behaviour rules 12.1, 12.2).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use core::time::Duration;
 
@@ -18,6 +18,7 @@ const SERVICE_ID: u64 = 1;
 const SERVICE_GID: u64 = 1 << 1;
 const SERVICE_PKEY: u64 = 1 << 2;
 const SERVICE_LEASE: u64 = 1 << 4;
+const SERVICE_NAME: u64 = 1 << 6;
 
 /// Most services that are kept; a client that wants one more is told that there are no resources.
 const SERVICES_MAX: usize = 1 << 17;
@@ -26,6 +27,10 @@ const OF_CLIENT_MAX: usize = 1 << 13;
 
 /// What tells a record apart (its RID).
 type Rid = (u64, Gid, PKey);
+
+/// The least and the greatest RID that there can be, but for the ServiceID.
+const LEAST: (Gid, PKey) = (Gid([0; 16]), PKey(0));
+const GREATEST: (Gid, PKey) = (Gid([0xFF; 16]), PKey(u16::MAX));
 
 /// A service that is offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +46,8 @@ struct Service {
 #[derive(Debug, Clone, Default)]
 pub struct Services {
     services: BTreeMap<Rid, Service>,
+    by_gid: BTreeSet<(Gid, Rid)>,
+    by_name: BTreeSet<([u8; 64], Rid)>,
     /// Ends of leases, soonest first.
     ends: BTreeMap<(Instant, Rid), ()>,
     /// How many each port has registered.
@@ -126,15 +133,7 @@ impl Services {
         let asked = ServiceRecord::decode(request.data);
         let template = Template::new::<ServiceRecord>(request.component_mask, request.data);
         let mut found = Found::new(request, ServiceRecord::STRIDE);
-        let of_id = (asked.service_id, Gid::default(), PKey(0))
-            ..=(asked.service_id, Gid([0xFF; 16]), PKey(u16::MAX));
-        let (one, all) = if request.has(SERVICE_ID) {
-            (Some(self.services.range(of_id)), None)
-        } else {
-            (None, Some(self.services.iter()))
-        };
-        let candidates = one.into_iter().flatten().chain(all.into_iter().flatten());
-        for (_, service) in candidates {
+        for service in self.candidates(request, &asked) {
             let mut record = service.record;
             let pkey = record.service_pkey;
             let visible = base(pkey) == 0 || view.is_member(client, pkey);
@@ -155,6 +154,37 @@ impl Services {
             }
         }
         Reply::of(request, found)
+    }
+
+    /// The services that can match: looked up by what is asked for.
+    fn candidates<'a>(
+        &'a self,
+        request: &Request<'_>,
+        asked: &ServiceRecord,
+    ) -> Box<dyn Iterator<Item = &'a Service> + 'a> {
+        let (id, gid, name) = (asked.service_id, asked.service_gid, asked.service_name);
+        let (first, last) = ((0, LEAST.0, LEAST.1), (u64::MAX, GREATEST.0, GREATEST.1));
+        let here = |rid: &Rid| self.services.get(rid);
+        if request.has(SERVICE_ID | SERVICE_GID) {
+            let range = (id, gid, LEAST.1)..=(id, gid, GREATEST.1);
+            Box::new(self.services.range(range).map(|(_, s)| s))
+        } else if request.has(SERVICE_GID) {
+            let range = self.by_gid.range((gid, first)..=(gid, last));
+            Box::new(range.filter_map(move |(_, rid)| here(rid)))
+        } else if request.has(SERVICE_NAME) {
+            let (first, last) = if request.has(SERVICE_ID) {
+                ((id, LEAST.0, LEAST.1), (id, GREATEST.0, GREATEST.1))
+            } else {
+                (first, last)
+            };
+            let range = self.by_name.range((name, first)..=(name, last));
+            Box::new(range.filter_map(move |(_, rid)| here(rid)))
+        } else if request.has(SERVICE_ID) {
+            let range = (id, LEAST.0, LEAST.1)..=(id, GREATEST.0, GREATEST.1);
+            Box::new(self.services.range(range).map(|(_, s)| s))
+        } else {
+            Box::new(self.services.values())
+        }
     }
 
     /// Ends the leases that are over.
@@ -214,6 +244,8 @@ impl Services {
             self.ends.insert((until, rid), ());
         }
         *self.of_client.entry(by).or_default() += 1;
+        self.by_gid.insert((record.service_gid, rid));
+        self.by_name.insert((record.service_name, rid));
         self.services.insert(rid, Service { record, until, by });
     }
 
@@ -222,6 +254,8 @@ impl Services {
         if let Some(until) = service.until {
             self.ends.remove(&(until, rid));
         }
+        self.by_gid.remove(&(service.record.service_gid, rid));
+        self.by_name.remove(&(service.record.service_name, rid));
         if let Some(own) = self.of_client.get_mut(&service.by) {
             *own -= 1;
             if *own == 0 {
@@ -259,4 +293,103 @@ const fn rid(record: &ServiceRecord) -> Rid {
 /// Whole seconds until then.
 fn lease_left_s(until: Instant, now: Instant) -> u32 {
     u32::try_from(until.since(now).as_secs()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::ids::{AttrMod, GidPrefix, MKey, Tid};
+    use ferrosm_mad::mad::Method;
+    use ferrosm_mad::sa::id;
+    use ferrosm_mad::transport::gmp::Peer;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(s: u64) -> Instant {
+        Instant::from_nanos(s * 1_000_000_000)
+    }
+
+    fn record(service_id: u64, port: u64, name: u8, lease_s: u32) -> ServiceRecord {
+        let mut service_name = [0; 64];
+        service_name[63] = name;
+        ServiceRecord {
+            service_id,
+            service_gid: Gid::new(GidPrefix::DEFAULT, PortGuid(port)),
+            service_pkey: PKey::DEFAULT_FULL,
+            service_lease_s: if lease_s == 9 {
+                ServiceRecord::FOREVER
+            } else {
+                lease_s
+            },
+            service_name,
+            ..ServiceRecord::default()
+        }
+    }
+
+    /// The services that a query looks at are those that have what it is asked by, and no others.
+    fn check(services: &Services, mask: u64, asked: &ServiceRecord) {
+        let data = asked.encode();
+        let request = Request {
+            from: Peer::default(),
+            method: Method::GetTable,
+            attr: id::SERVICE,
+            attr_mod: AttrMod(0),
+            tid: Tid(0),
+            sm_key: MKey::NONE,
+            component_mask: mask,
+            data: &data,
+        };
+        let has = |component, same: bool| mask & component == 0 || same;
+        let plain = |r: &&ServiceRecord| {
+            has(SERVICE_ID, r.service_id == asked.service_id)
+                && has(SERVICE_GID, r.service_gid == asked.service_gid)
+                && (has(SERVICE_NAME, r.service_name == asked.service_name)
+                    // Few services have one GID: their names are compared.
+                    || mask & SERVICE_GID != 0)
+        };
+        let all = services.services.values().map(|s| &s.record);
+        let mut scan: Vec<Rid> = all.filter(plain).map(rid).collect();
+        let found = services.candidates(&request, asked);
+        let mut found: Vec<Rid> = found.map(|s| rid(&s.record)).collect();
+        scan.sort_unstable();
+        found.sort_unstable();
+        assert_eq!(found, scan, "mask {mask:#x}");
+    }
+
+    proptest! {
+        /// However services come, change their names, end, and are restored.
+        #[test]
+        fn queries_look_at_what_they_are_asked_by(
+            steps in prop::collection::vec((0..8u8, 0..4u64, 0..4u64, 0..4u8, 1..10u32), 1..100),
+        ) {
+            let mut services = Services::default();
+            for (now, (what, service_id, port, name, lease_s)) in (0..).zip(steps) {
+                let now = at(now);
+                services.expire(now);
+                let record = record(service_id, port, name, lease_s);
+                match what {
+                    0..=4 => {
+                        services.forget(rid(&record));
+                        services.keep(record, PortGuid(port), now);
+                    }
+                    5 | 6 => {
+                        services.forget(rid(&record));
+                    }
+                    _ => {
+                        let saved = services.saved(now);
+                        services = Services::default();
+                        services.restore(&saved, now);
+                        prop_assert_eq!(services.saved(now), saved);
+                    }
+                }
+                for mask in [SERVICE_ID, SERVICE_GID, SERVICE_NAME] {
+                    for other in [0, SERVICE_ID, SERVICE_GID, SERVICE_NAME] {
+                        check(&services, mask | other, &record);
+                    }
+                }
+                let len = services.len();
+                prop_assert_eq!((services.by_gid.len(), services.by_name.len()), (len, len));
+            }
+        }
+    }
 }

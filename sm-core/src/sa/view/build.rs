@@ -11,6 +11,7 @@ use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::{LastRun, SwitchIdx};
 
 use super::ends::Ends;
+use super::images;
 use super::relays::Relay;
 use super::{EndPort, NodeView, Place, PortIdx, PortView, SwitchView, View};
 use crate::config::SmConfig;
@@ -179,6 +180,9 @@ impl Maker<'_> {
         let Some((was, is)) = places.map(|(was, is)| (&was.node, &is.node)) else {
             return false;
         };
+        if images::of_node(was) != images::of_node(is) {
+            return false;
+        }
         if !Arc::ptr_eq(&was.ports, &is.ports) || was.info != is.info {
             return self.ends_of(idx, node).eq(ends.iter().cloned());
         }

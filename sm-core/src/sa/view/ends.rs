@@ -1,11 +1,13 @@
-//! End ports with their indices by LID, GUID and port. Made anew only when an end port came, went or changed; otherwise the next
-//! view shares them.
+//! End ports with their indices by LID, GUID, system and port. Made anew only when an end port came, went or changed; otherwise
+//! the next view shares them.
 
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid};
 use rustc_hash::FxHashMap;
 
+use super::images::Images;
 use super::{EndPort, EndPortIdx, PortIdx, View};
 
 /// End ports that came and went from one view to the next, by GUID.
@@ -26,6 +28,8 @@ pub(super) struct Ends {
     by_lid: Vec<u32>,
     by_guid: FxHashMap<PortGuid, EndPortIdx>,
     by_node_guid: FxHashMap<NodeGuid, u32>,
+    /// Made by the first query that needs it.
+    pub(super) images: OnceLock<Images>,
 }
 
 impl Ends {

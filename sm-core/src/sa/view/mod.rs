@@ -5,6 +5,7 @@
 
 mod build;
 mod ends;
+mod images;
 mod relays;
 
 use std::collections::BTreeMap;

@@ -8,7 +8,7 @@ use ferrosm_mad::sa::path::{RateCode, Selector};
 
 use super::{Group, Groups, Member, Parameters};
 use crate::sa::message::{Request, base, given};
-use crate::sa::view::{EndPortIdx, View};
+use crate::sa::view::{EndPortIdx, PortView, View};
 
 /// Components of MCMemberRecord.
 pub(super) mod component {
@@ -62,23 +62,18 @@ impl Groups {
         } else {
             self.create(view, request, &asked, &joiner)?
         };
-        let Some(group) = self.groups.get_mut(&mgid) else {
+        let Some(group) = self.groups.get(&mgid) else {
             return Err(Status::NO_RESOURCES);
         };
-        let for_another = asked.is_proxy_join() || joiner.client != joiner.port;
-        let newcomer = Member {
-            join_state: JoinState(0),
-            proxy: for_another,
+        let before = group.members.get(&joiner.guid);
+        let before = before.map_or(JoinState(0), |m| m.join_state);
+        let member = Member {
+            join_state: JoinState(before.0 | asked.join_state.0),
+            proxy: asked.is_proxy_join() || joiner.client != joiner.port,
         };
-        let member = group.members.entry(joiner.guid).or_insert(newcomer);
-        let before = *member;
-        member.join_state = JoinState(member.join_state.0 | asked.join_state.0);
-        member.proxy = for_another;
-        let member = *member;
-        if member.join_state != before.join_state {
-            self.changed.insert(group.mlid);
-        }
-        Ok(group.record(mgid, Some((asked.port_gid, member))))
+        let record = group.record(mgid, Some((asked.port_gid, member)));
+        self.put_member(mgid, joiner.guid, member);
+        Ok(record)
     }
 
     /// Delete: a port is no member any more, in the ways that it names.
@@ -88,27 +83,25 @@ impl Groups {
     pub fn leave(&mut self, view: &View, request: &Request<'_>) -> Result<McMemberRecord, Status> {
         let asked = McMemberRecord::decode(request.data);
         let joiner = joiner(view, request, &asked)?;
-        let group = self
-            .groups
-            .get_mut(&asked.mgid)
-            .ok_or(Status::REQ_INVALID)?;
+        let group = self.groups.get(&asked.mgid).ok_or(Status::REQ_INVALID)?;
         let pkey = group.parameters.pkey;
-        let member = group
-            .members
-            .get_mut(&joiner.guid)
-            .ok_or(Status::REQ_INVALID)?;
+        let member = group.members.get(&joiner.guid);
+        let member = member.ok_or(Status::REQ_INVALID)?;
         may_speak_for(view, &joiner, member.proxy || asked.is_proxy_join(), pkey)?;
         let going = asked.join_state.0;
         if going == 0 || going & !member.join_state.0 != 0 {
             return Err(Status::REQ_INVALID);
         }
-        member.join_state = JoinState(member.join_state.0 & !going);
-        let left = *member;
-        if left.join_state == JoinState(0) {
-            group.members.remove(&joiner.guid);
-        }
-        self.changed.insert(group.mlid);
+        let left = Member {
+            join_state: JoinState(member.join_state.0 & !going),
+            ..*member
+        };
         let record = group.record(asked.mgid, Some((asked.port_gid, left)));
+        if left.join_state == JoinState(0) {
+            self.drop_member(asked.mgid, joiner.guid);
+        } else {
+            self.put_member(asked.mgid, joiner.guid, left);
+        }
         self.bury(asked.mgid);
         Ok(record)
     }
@@ -132,25 +125,30 @@ impl Groups {
         } else {
             given(request, component::SCOPE, asked.scope).unwrap_or(mgid::LINK_LOCAL)
         };
+        let like = self.broadcast_of(asked.mgid)?;
+        let port = view.port(view.end_port(joiner.port).port);
+        let (mtu, rate) = match like {
+            // Hosts join all groups of IP with exactly what the broadcast group has: another value would keep them out.
+            Some(like) if holds_link(request, asked, like) && fits(port, like) => {
+                (like.mtu, like.rate)
+            }
+            Some(_) => return Err(Status::REQ_INVALID),
+            None => (
+                new_mtu(request, asked, port.mtu)?,
+                new_rate(request, asked, port.rate_rank)?,
+            ),
+        };
         let parameters = Parameters {
             qkey: asked.qkey,
-            mtu: new_mtu(
-                request,
-                asked,
-                view.port(view.end_port(joiner.port).port).mtu,
-            )?,
+            mtu,
             tclass: asked.tclass,
             pkey: asked.pkey,
-            rate: new_rate(
-                request,
-                asked,
-                view.port(view.end_port(joiner.port).port).rate_rank,
-            )?,
+            rate,
             packet_life_time: new_life_time(request, asked, view.packet_life_time)?,
             sl: asked.sl,
             flow_label: asked.flow_label,
             hop_limit: given(request, component::HOP_LIMIT, asked.hop_limit)
-                .unwrap_or_else(|| default_hop_limit(scope)),
+                .unwrap_or_else(|| like.map_or_else(|| default_hop_limit(scope), |b| b.hop_limit)),
             scope,
         };
         may_speak_for(view, joiner, true, parameters.pkey)?;
@@ -159,7 +157,7 @@ impl Groups {
             return Err(Status::REQ_INVALID);
         }
         let gid = if named {
-            self.is_legal(asked.mgid, &parameters)
+            is_legal(asked.mgid, &parameters, like)
                 .then_some(asked.mgid)
                 .ok_or(Status::REQ_INVALID)?
         } else {
@@ -171,31 +169,18 @@ impl Groups {
         Ok(gid)
     }
 
-    /// Whether a client may name a group so (rule 10.3).
-    fn is_legal(&self, gid: Gid, new: &Parameters) -> bool {
-        if !gid.is_multicast() || gid.mgid_flags() & !1 != 0 {
-            return false;
-        }
-        match gid.mgid_signature() {
-            mgid::IPV4 | mgid::IPV6 => self.agrees_with_broadcast(gid, new),
-            // Reserved for names that the administrator gives.
-            mgid::ADMINISTRATOR => gid.mgid_scope() != mgid::LINK_LOCAL,
-            _ => true,
-        }
-    }
-
-    /// A group of IP works by the parameters of its partition's broadcast group (RFC 4391, 8).
-    fn agrees_with_broadcast(&self, gid: Gid, new: &Parameters) -> bool {
+    /// What the broadcast group has that a new group of IP works by (RFC 4391, 8); none for that group itself, and for groups of
+    /// anything else.
+    ///
+    /// # Errors
+    /// The status that the client is told where there is no broadcast group.
+    fn broadcast_of(&self, gid: Gid) -> Result<Option<&Parameters>, Status> {
         let broadcast = mgid::broadcast(gid.mgid_pkey(), gid.mgid_scope());
-        if gid == broadcast {
-            return true;
+        if !is_of_ip(gid) || gid == broadcast {
+            return Ok(None);
         }
-        self.groups.get(&broadcast).is_some_and(|b| {
-            let has = &b.parameters;
-            (has.qkey, base(has.pkey), has.tclass, has.sl)
-                == (new.qkey, base(new.pkey), new.tclass, new.sl)
-                && (has.flow_label, has.hop_limit) == (new.flow_label, new.hop_limit)
-        })
+        let group = self.groups.get(&broadcast).ok_or(Status::REQ_INVALID)?;
+        Ok(Some(&group.parameters))
     }
 
     /// A name that no group has: FF, scope, A01B, and numbers that count up within the subnet's prefix.
@@ -220,6 +205,29 @@ impl Groups {
         }
         gid
     }
+}
+
+fn is_of_ip(gid: Gid) -> bool {
+    gid.is_multicast() && matches!(gid.mgid_signature(), mgid::IPV4 | mgid::IPV6)
+}
+
+/// Whether a client may name a group so (rule 10.3). `like` is the broadcast group of a group of IP.
+fn is_legal(gid: Gid, new: &Parameters, like: Option<&Parameters>) -> bool {
+    if !gid.is_multicast() || gid.mgid_flags() & !1 != 0 {
+        return false;
+    }
+    if is_of_ip(gid) {
+        // Nobody takes the name of a partition's group for another partition.
+        return base(gid.mgid_pkey()) == base(new.pkey) && like.is_none_or(|b| agrees(b, new));
+    }
+    // Reserved for names that the administrator gives.
+    gid.mgid_signature() != mgid::ADMINISTRATOR || gid.mgid_scope() != mgid::LINK_LOCAL
+}
+
+/// Whether a group of IP has what its broadcast group has (RFC 4391, 8).
+fn agrees(has: &Parameters, new: &Parameters) -> bool {
+    (has.qkey, base(has.pkey), has.tclass, has.sl) == (new.qkey, base(new.pkey), new.tclass, new.sl)
+        && (has.flow_label, has.hop_limit) == (new.flow_label, new.hop_limit)
 }
 
 /// HopLimit where the client gives none: 0 keeps packets in the subnet (rule 10.12).
@@ -268,10 +276,7 @@ fn may_join(
     let for_others = asked.is_proxy_join() || present.is_none_or(|m| m.proxy);
     may_speak_for(view, joiner, for_others, has.pkey)?;
     let port = view.port(view.end_port(joiner.port).port);
-    let rank = |rate: RateCode| rate.rank().and_then(|r| u8::try_from(r).ok());
-    let fits = port.mtu >= has.mtu
-        && rank(has.rate).is_some_and(|rank| port.rate_rank >= rank)
-        && view.is_member(joiner.port, has.pkey);
+    let fits = fits(port, has) && view.is_member(joiner.port, has.pkey);
     let same = |components: u64, yes: bool| !request.has(components) || yes;
     let agrees = same(component::QKEY, asked.qkey == has.qkey)
         && same(component::TCLASS, asked.tclass == has.tclass)
@@ -288,8 +293,25 @@ fn may_join(
     }
 }
 
+/// Whether a port can take the packets of a group.
+fn fits(port: &PortView, has: &Parameters) -> bool {
+    let rank = has.rate.rank().and_then(|r| u8::try_from(r).ok());
+    port.mtu >= has.mtu && rank.is_some_and(|rank| port.rate_rank >= rank)
+}
+
 /// Whether what a client asks of MTU, rate and life time is so of a group.
 pub(super) fn holds(request: &Request<'_>, asked: &McMemberRecord, has: &Parameters) -> bool {
+    let life = !request.has(component::PACKET_LIFE_TIME)
+        || compares(
+            asked.packet_life_time_selector,
+            Some(has.packet_life_time),
+            Some(asked.packet_life_time),
+        );
+    life && holds_link(request, asked, has)
+}
+
+/// The same of MTU and rate.
+fn holds_link(request: &Request<'_>, asked: &McMemberRecord, has: &Parameters) -> bool {
     let rank = |rate: RateCode| rate.rank();
     let mtu = !request.has(component::MTU)
         || compares(
@@ -299,13 +321,7 @@ pub(super) fn holds(request: &Request<'_>, asked: &McMemberRecord, has: &Paramet
         );
     let rate = !request.has(component::RATE)
         || compares(asked.rate_selector, rank(has.rate), rank(asked.rate));
-    let life = !request.has(component::PACKET_LIFE_TIME)
-        || compares(
-            asked.packet_life_time_selector,
-            Some(has.packet_life_time),
-            Some(asked.packet_life_time),
-        );
-    mtu && rate && life
+    mtu && rate
 }
 
 fn compares<T: Ord>(selector: Selector, has: Option<T>, asked: Option<T>) -> bool {

@@ -124,6 +124,25 @@ impl Mlids {
         Some(mlid)
     }
 
+    /// The MLID that a group had before a restart, if it is free or had by its like.
+    pub(super) fn keep(
+        &mut self,
+        gid: Gid,
+        parameters: &Parameters,
+        mlid: Lid,
+        groups: &BTreeMap<Gid, Group>,
+    ) -> Option<Lid> {
+        let sharing = self.used.get(&mlid).and_then(BTreeSet::first);
+        // Who shared one then did so with reason; one of them tells whether what was kept makes sense.
+        let alike = |g: &Group| base(g.parameters.pkey) == base(parameters.pkey);
+        let fits = sharing.is_none_or(|gid| groups.get(gid).is_some_and(alike));
+        if !fits || !self.is_usable(mlid) {
+            return None;
+        }
+        self.used.entry(mlid).or_default().insert(gid);
+        Some(mlid)
+    }
+
     fn is_short(&mut self, how: Shortage) {
         if self.told.is_none_or(|told| told < how) {
             self.told = Some(how);
@@ -156,7 +175,7 @@ impl Mlids {
         Some(Lid(self.free_from)).filter(|l| self.is_usable(*l))
     }
 
-    /// The MLID that solicited-node groups of the same partition and scope have.
+    /// The MLID that solicited-node groups of the same partition and scope have, if their packets have all else in common too.
     fn of_solicited_node(
         &self,
         gid: Gid,

@@ -5,11 +5,13 @@
 //! | this | the groups, their members, and what changed |
 //! | [`mlid`] | which MLID a group gets, and who shares one |
 //! | [`join`] | join, create, leave |
+//! | `joined` | which groups each GUID is in |
 //! | [`query`] | Get and GetTable |
 //!
 //! It knows no switch: how packets reach the members is for whoever makes trees from [`Groups::members`].
 
 pub mod join;
+mod joined;
 pub mod mlid;
 pub mod query;
 
@@ -21,6 +23,7 @@ use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::{RateCode, Selector};
 
 use crate::sa::view::View;
+use joined::Joined;
 use mlid::{Mlids, Shortage};
 
 /// Most groups: those beyond the MLIDs share them, so only this bounds the memory that clients can take. A client that wants one
@@ -141,6 +144,7 @@ pub enum Lifetime {
 #[derive(Debug, Clone, Default)]
 pub struct Groups {
     groups: BTreeMap<Gid, Group>,
+    joined: Joined,
     mlids: Mlids,
     /// MLIDs whose members are others than when [`Groups::take_changed`] was last called.
     changed: BTreeSet<Lid>,
@@ -188,7 +192,7 @@ impl Groups {
         self.mlids.set_count(count);
     }
 
-    /// Whether IPv6 solicited-node groups of one partition and scope share an MLID.
+    /// Whether new IPv6 solicited-node groups of one partition and scope share an MLID; those that are there keep theirs.
     pub fn consolidate_solicited_node(&mut self, yes: bool) {
         self.mlids.consolidate(yes);
     }
@@ -215,16 +219,16 @@ impl Groups {
             let port = view.by_guid(*guid);
             port.is_none_or(|port| view.is_member(port, pkey))
         };
-        let mut poorer = Vec::new();
-        for (mgid, group) in &mut self.groups {
-            let (before, pkey) = (group.members.len(), group.parameters.pkey);
-            group.members.retain(|guid, _| belongs(guid, pkey));
-            if group.members.len() < before {
-                self.changed.insert(group.mlid);
-                poorer.push(*mgid);
-            }
+        let mut strangers = Vec::new();
+        for (mgid, group) in &self.groups {
+            let pkey = group.parameters.pkey;
+            let here = group.members.keys().filter(|guid| !belongs(guid, pkey));
+            strangers.extend(here.map(|guid| (*mgid, *guid)));
         }
-        poorer.into_iter().for_each(|mgid| self.bury(mgid));
+        for (mgid, guid) in strangers {
+            self.drop_member(mgid, guid);
+            self.bury(mgid);
+        }
     }
 
     /// Adds a group that stays without members, or gives one that is there other parameters (rule 10.12). `None` if there is
@@ -249,39 +253,29 @@ impl Groups {
     /// Whether a GUID is a member of any group.
     #[must_use]
     pub fn is_member(&self, guid: PortGuid) -> bool {
-        let mut groups = self.groups.values();
-        groups.any(|group| group.members.contains_key(&guid))
+        self.joined.of(guid).next().is_some()
     }
 
     /// Removes a port from all groups (rule 10.18). Whether it was in any.
     pub fn remove_port(&mut self, guid: PortGuid) -> bool {
-        let joined: Vec<Gid> = self
-            .groups
-            .iter()
-            .filter(|(_, group)| group.members.contains_key(&guid))
-            .map(|(gid, _)| *gid)
-            .collect();
-        for gid in &joined {
-            if let Some(group) = self.groups.get_mut(gid) {
-                group.members.remove(&guid);
-                self.changed.insert(group.mlid);
-            }
-            self.bury(*gid);
+        let joined: Vec<Gid> = self.joined.of(guid).collect();
+        for mgid in &joined {
+            self.drop_member(*mgid, guid);
+            self.bury(*mgid);
         }
         !joined.is_empty()
     }
 
     /// Whoever is a member of anything.
-    pub(super) fn member_guids(&self) -> BTreeSet<PortGuid> {
-        let members = self.groups.values().flat_map(|g| g.members.keys());
-        members.copied().collect()
+    pub(super) fn member_guids(&self) -> impl Iterator<Item = PortGuid> {
+        self.joined.guids()
     }
 
-    /// All members as records; a group without members as one of nobody.
+    /// All members as records; a group that stays without members as one of nobody besides.
     pub(super) fn saved(&self) -> Vec<McMemberRecord> {
         let mut records = Vec::new();
         for (mgid, group) in &self.groups {
-            if group.members.is_empty() {
+            if group.well_known {
                 records.push(group.record(*mgid, None));
             }
             // The prefix is the subnet's, which a restart may change: only the GUID is read again.
@@ -296,17 +290,21 @@ impl Groups {
     /// Takes in what was saved. Nobody is told that groups were created: they were there all the time.
     pub(super) fn restore(&mut self, records: &[McMemberRecord]) {
         for record in records.iter().filter(|r| r.mgid.is_multicast()) {
-            if !self.groups.contains_key(&record.mgid) {
-                self.add(
-                    record.mgid,
-                    Parameters::of(record),
-                    Some(record.mlid),
-                    false,
-                );
+            if !self.groups.contains_key(&record.mgid) && self.groups.len() < GROUPS_MAX {
+                let (mgid, parameters) = (record.mgid, Parameters::of(record));
+                let kept = self
+                    .mlids
+                    .keep(mgid, &parameters, record.mlid, &self.groups);
+                if let Some(mlid) = kept {
+                    self.insert(mgid, mlid, parameters, false);
+                } else {
+                    self.add(mgid, parameters, None, false);
+                }
             }
             let Some(group) = self.groups.get_mut(&record.mgid) else {
                 continue;
             };
+            self.changed.insert(group.mlid);
             if record.port_gid == Gid::default() {
                 // Only what is well known stays without members; the configuration says whether it still is.
                 group.well_known = true;
@@ -315,9 +313,8 @@ impl Groups {
                     join_state: record.join_state,
                     proxy: record.proxy_join,
                 };
-                group.members.insert(record.port_gid.guid(), member);
+                self.put_member(record.mgid, record.port_gid.guid(), member);
             }
-            self.changed.insert(group.mlid);
         }
         let dead: Vec<Gid> = self
             .groups
@@ -342,17 +339,20 @@ impl Groups {
             return None;
         }
         let mlid = self.mlids.give(mgid, &parameters, wanted, &self.groups)?;
-        self.groups.insert(
-            mgid,
-            Group {
-                mlid,
-                parameters,
-                well_known,
-                members: BTreeMap::new(),
-            },
-        );
-        self.lifetimes.push(Lifetime::Created(mgid));
+        self.insert(mgid, mlid, parameters, well_known);
         Some(mlid)
+    }
+
+    fn insert(&mut self, mgid: Gid, mlid: Lid, parameters: Parameters, well_known: bool) {
+        let members = BTreeMap::new();
+        let group = Group {
+            mlid,
+            parameters,
+            well_known,
+            members,
+        };
+        self.groups.insert(mgid, group);
+        self.lifetimes.push(Lifetime::Created(mgid));
     }
 
     /// Deletes a group that nobody keeps alive.
@@ -360,6 +360,7 @@ impl Groups {
         if self.groups.get(&mgid).is_some_and(|g| !g.is_alive())
             && let Some(group) = self.groups.remove(&mgid)
         {
+            self.joined.forget(mgid, &group.members);
             self.mlids.free(group.mlid, mgid);
             self.changed.insert(group.mlid);
             self.lifetimes

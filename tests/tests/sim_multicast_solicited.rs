@@ -1,0 +1,202 @@
+//! Solicited-node groups of IPv6 that share a multicast LID: hosts come, go and restart, the manager restarts, and the oracle
+//! reads the tables in the switches.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ferrosm_core::{Restored, SmConfig};
+use ferrosm_mad::attr::id as attr;
+use ferrosm_mad::ids::{Gid, Lid, Lmc};
+use ferrosm_mad::mad::{Method, Status};
+use ferrosm_mad::sa::id;
+use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::members::{Members, ask};
+use ferrosm_tests::simulated::{Lab, Sm};
+
+const FULL: JoinState = JoinState::FULL;
+
+fn config(consolidate: bool) -> SmConfig {
+    SmConfig {
+        consolidate_solicited_node: consolidate,
+        lmc: Lmc(2),
+        ..SmConfig::default()
+    }
+}
+
+fn up(consolidate: bool) -> Lab {
+    let mut lab = Lab::with("fat-tree:4", 3, config(consolidate));
+    assert!(lab.next_sweep(600).is_clean());
+    lab
+}
+
+fn hosts(lab: &Lab) -> Vec<PortAt> {
+    let fabric = lab.world.fabric();
+    fabric
+        .end_ports()
+        .filter(|p| !fabric.is_switch(p.node) && fabric.peer(*p).is_some())
+        .collect()
+}
+
+/// FF1s:601B:FFFF::1:FFxx:xxxx, the group that neighbours look for an address in.
+fn solicited(scope: u8, low: [u8; 3]) -> Gid {
+    let mut gid = Gid([0; 16]);
+    gid.0[..6].copy_from_slice(&[0xFF, 0x10 | scope, 0x60, 0x1B, 0xFF, 0xFF]);
+    (gid.0[11], gid.0[12]) = (1, 0xFF);
+    gid.0[13..].copy_from_slice(&low);
+    gid
+}
+
+/// The group of a host's own address.
+fn own(lab: &Lab, at: PortAt) -> Gid {
+    let guid = lab.world.fabric().port_guid(at).0.to_be_bytes();
+    solicited(2, [guid[5], guid[6], guid[7]])
+}
+
+/// All hosts of IPv6, but not their nodes.
+const fn all_nodes() -> Gid {
+    let mut gid = Gid([0; 16]);
+    (gid.0[0], gid.0[1], gid.0[2], gid.0[3]) = (0xFF, 0x12, 0x60, 0x1B);
+    (gid.0[4], gid.0[5], gid.0[15]) = (0xFF, 0xFF, 1);
+    gid
+}
+
+fn settle(lab: &mut Lab, members: &Members) {
+    lab.world.run_for(Duration::from_millis(500));
+    if let Err(why) = lab.verdict(&members.expect(lab)) {
+        panic!("{} {why}", lab.repeat());
+    }
+}
+
+/// Every host is in the group of its own address, and half of them in that of a neighbour.
+fn everybody_joins(lab: &mut Lab, members: &mut Members) -> BTreeSet<Lid> {
+    let all = hosts(lab);
+    let mut mlids = BTreeSet::new();
+    for (n, at) in all.iter().enumerate() {
+        mlids.insert(members.join(lab, *at, own(lab, *at), FULL).expect("joins"));
+        if n % 2 == 1 {
+            let neighbour = own(lab, all[n - 1]);
+            mlids.insert(members.join(lab, *at, neighbour, FULL).expect("joins"));
+        }
+    }
+    mlids
+}
+
+#[test]
+fn groups_of_addresses_share_one_lid_where_that_is_wanted() {
+    let mut lab = up(true);
+    let mut members = Members::new();
+    let mlids = everybody_joins(&mut lab, &mut members);
+    assert_eq!(mlids.len(), 1, "{mlids:?}");
+    // A group of IPv6 that is none of those has its own.
+    let first = hosts(&lab)[0];
+    let other = members
+        .join(&mut lab, first, all_nodes(), FULL)
+        .expect("joins");
+    assert!(!mlids.contains(&other));
+    settle(&mut lab, &members);
+
+    let mut lab = up(false);
+    let mut members = Members::new();
+    let mlids = everybody_joins(&mut lab, &mut members);
+    assert_eq!(mlids.len(), hosts(&lab).len());
+    settle(&mut lab, &members);
+}
+
+/// Who leaves one of the groups stays in the tables for another; the last one frees the LID.
+#[test]
+fn who_leaves_one_group_stays_in_another() {
+    let mut lab = up(true);
+    let mut members = Members::new();
+    let mlid = everybody_joins(&mut lab, &mut members).pop_first();
+    let all = hosts(&lab);
+    settle(&mut lab, &members);
+    for at in all.iter().skip(1).step_by(2) {
+        let own = own(&lab, *at);
+        members.leave(&mut lab, *at, own).expect("leaves");
+    }
+    settle(&mut lab, &members);
+    for mgid in members.groups() {
+        for at in members.of(mgid) {
+            members.leave(&mut lab, at, mgid).expect("leaves");
+            settle(&mut lab, &members);
+        }
+    }
+    let used: Vec<Lid> = lab.manager().core().registry().groups().mlids().collect();
+    assert!(!used.contains(&mlid.expect("was given")), "{used:?}");
+}
+
+/// A host with four LIDs may speak by any of them; it is one member.
+#[test]
+fn a_host_leaves_by_another_of_its_lids() {
+    let mut lab = up(true);
+    let mut members = Members::new();
+    let at = hosts(&lab)[1];
+    let mgid = own(&lab, at);
+    members.join(&mut lab, at, mgid, FULL).expect("joins");
+    settle(&mut lab, &members);
+    let base = lab.world.fabric().lid(at).0.0;
+    let record = McMemberRecord {
+        mgid,
+        port_gid: Gid::new(
+            ferrosm_mad::ids::GidPrefix::DEFAULT,
+            lab.world.fabric().port_guid(at),
+        ),
+        join_state: FULL,
+        ..McMemberRecord::default()
+    };
+    let request = ferrosm_tests::sa_wire::Ask {
+        mask: 1 | 1 << 1 | 1 << 16,
+        data: record.encode().to_vec(),
+        ..ferrosm_tests::sa_wire::Ask::new(base + 3, Method::Delete.0, id::MC_MEMBER.0)
+    };
+    let told = ferrosm_tests::sa_wire::ask(&mut lab, &request);
+    assert_eq!(told.status, 0);
+    members.lost(at);
+    settle(&mut lab, &members);
+    // It is in no group any more.
+    let what = (Method::Delete, id::MC_MEMBER);
+    let (status, _) = ask(
+        &mut lab,
+        at,
+        what,
+        99,
+        1 | 1 << 1 | 1 << 16,
+        &record.encode(),
+    );
+    assert_eq!(status, Status::REQ_INVALID);
+}
+
+/// After a restart they share as before, and no table is written.
+#[test]
+fn a_restart_changes_nothing() {
+    for after in [true, false] {
+        let mut lab = up(true);
+        let mut members = Members::new();
+        let mlids = everybody_joins(&mut lab, &mut members);
+        lab.world.run_for(Duration::from_secs(3));
+        let before = lab.world.fabric().all_counters().sets(attr::MFT);
+        let old = lab.world.kill(lab.sm).expect("it was there");
+        let restored = Restored {
+            lids: old.kept.unwrap_or_default(),
+            registrations: old.registered.expect("it wants them kept"),
+            ..Restored::default()
+        };
+        let now = lab.world.now();
+        let next = Sm::new(config(after), restored, now);
+        lab.sm = lab.world.add_manager(Some(lab.at), next).expect("a port");
+        lab.next_sweep(60);
+        settle(&mut lab, &members);
+        assert_eq!(lab.world.fabric().all_counters().sets(attr::MFT), before);
+        // Hosts join again, as they are asked to; and a new address shares if that is still wanted.
+        assert_eq!(everybody_joins(&mut lab, &mut members), mlids);
+        let at = hosts(&lab)[0];
+        let new = members
+            .join(&mut lab, at, solicited(2, [1, 2, 3]), FULL)
+            .expect("joins");
+        assert_eq!(mlids.contains(&new), after);
+        settle(&mut lab, &members);
+    }
+}
