@@ -1,21 +1,31 @@
-//! srp_daemon, which looks for storage targets: it asks for ports by capability, subscribes to notices 64 and 144, and
-//! acknowledges what it is told.
+//! srp_daemon, which looks for storage targets: it asks for ports by capability, for the P_Keys that it shares with them, asks
+//! their I/O units, subscribes to notices 64 and 144, and acknowledges what it is told.
 
+use std::path::Path;
 use std::time::Duration;
 
 use ferrosm_tests::administered::Administered;
 use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::{Signal, poll_until};
+use ferrosm_tests::programs;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 const INITIATOR: &str = "host-1 mlx5_0";
 const OTHER: &str = "host-3 mlx5_0";
+const IBSRPDM: [&str; 3] = ["-c", "-d", "/dev/infiniband/umad0"];
+/// Hosts by number.
+const TARGETS: [u8; 2] = [2, 3];
 /// Verbose, all targets, as commands, of the only port.
 const FLAGS: [&str; 8] = ["-v", "-V", "-a", "-c", "-i", "mlx5_0", "-p", "1"];
 
+/// It writes each line at once.
 fn srp_daemon(lab: &Administered, more: &[&str]) -> ferrosm_tests::process::Running {
-    let launch = lab.sim.launch("srp_daemon", Some(INITIATOR));
+    let program = programs::find(Path::new("srp_daemon"));
+    let launch = lab.sim.launch("stdbuf", Some(INITIATOR));
+    let launch = launch.args(&["-oL", &program.to_string_lossy()]);
     launch.args(&FLAGS).args(more).start(lab.sim.dir())
 }
 
@@ -33,7 +43,8 @@ fn targets_are_looked_for_by_capability() {
     }
 }
 
-/// It stays, subscribes, hears that a host came, and unsubscribes at the end.
+/// It stays, subscribes, hears that a host came, finds the target there, and unsubscribes at the end. (One such process may be at
+/// a port of a machine, whichever fabric that port is on: no other test starts one that stays.)
 #[test]
 fn a_host_that_comes_is_reported() {
     let lab = Administered::start("star:4", &[]);
@@ -61,8 +72,15 @@ fn a_host_that_comes_is_reported() {
     wait("gone", &["-D"], &|told| {
         !told.contains(OTHER) && told.contains(INITIATOR)
     });
+    let found = target(&lab.sim, 3);
     lab.sim.tell(&format!("restore {end}]"));
     wait("back", &["-D"], &|told| told.contains(OTHER));
+    let waited = poll_until(PATIENCE, PAUSE, || {
+        let told = daemon.stdout();
+        let there = told.lines().any(|line| line == found);
+        there.then_some(()).ok_or_else(|| format!("target: {told}"))
+    });
+    waited.unwrap_or_else(|reason| panic!("{reason}"));
 
     let done = daemon.stop(Signal::Terminate, PATIENCE);
     let told = format!("{}{}", done.stdout, done.stderr);
@@ -76,4 +94,53 @@ fn a_host_that_comes_is_reported() {
     wait("unsubscribed", &["--smkey", "1", "-I"], &|told| {
         !told.contains("trap_num")
     });
+}
+
+/// Makes a host a target; the line that srp_daemon prints of it: everything is named after the node, the GID after its port.
+fn target(sim: &FabricServer, host: u8) -> String {
+    sim.tell(&format!("srp-target \"host-{host} mlx5_0\""));
+    // The switch is the first of all.
+    let nth = host + 1;
+    let node = format!("0002c904000000{nth}0");
+    let gid = format!("fe800000000000000002c904000000{nth}1");
+    format!("id_ext={node},ioc_guid={node},dgid={gid},pkey=ffff,service_id={node}")
+}
+
+fn lines(sim: &FabricServer, program: &str, args: &[&str]) -> Vec<String> {
+    let done = sim.run_at(INITIATOR, program, args).expect_success();
+    let mut lines: Vec<String> = done.stdout.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// What both programs print of a fabric with targets, one and the same whoever is asked.
+fn assert_found(sim: &FabricServer, expected: &[String], whom: &str) {
+    let once = ["-a", "-o", "-c", "-i", "mlx5_0", "-p", "1"];
+    assert_eq!(lines(sim, "srp_daemon", &once), expected, "{whom}");
+    assert_eq!(lines(sim, "ibsrpdm", &IBSRPDM), expected, "{whom}");
+}
+
+/// OpenSM is in charge, and then ferrosm: the same two targets are found. One that ends is found no longer.
+#[test]
+fn targets_are_found_whoever_is_in_charge() {
+    let sim = FabricServer::shape("star:4");
+    let mut expected = TARGETS.map(|host| target(&sim, host)).to_vec();
+    let mut opensm = OpenSm::start(&sim, None, &[]);
+    opensm.wait_until_up(1);
+    assert_found(&sim, &expected, "OpenSM");
+    opensm.stop(Signal::Terminate);
+
+    let lab = Administered::on(sim, &[]);
+    assert_found(&lab.sim, &expected, "ferrosm");
+    lab.sim.tell(&format!("srp-off \"{OTHER}\""));
+    expected.pop();
+    let waited = poll_until(PATIENCE, PAUSE, || {
+        let told = lines(&lab.sim, "ibsrpdm", &IBSRPDM);
+        if told == expected {
+            Ok(())
+        } else {
+            Err(format!("{told:?}"))
+        }
+    });
+    waited.unwrap_or_else(|reason| panic!("{reason}"));
 }
