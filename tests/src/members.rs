@@ -25,7 +25,25 @@ const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
 const NEW_GROUP: u64 = 1 << 2 | 0b11 << 4 | 1 << 6 | 1 << 7 | 0b11 << 8 | 1 << 12 | 1 << 13;
 
 /// The group that is there without members.
-const BROADCAST: Gid = mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL);
+pub const BROADCAST: Gid = mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL);
+
+/// A group that has no special meaning.
+#[must_use]
+pub fn plain(n: u8) -> Gid {
+    let mut gid = Gid([0; 16]);
+    (gid.0[0], gid.0[1], gid.0[15]) = (0xFF, 0x12, n);
+    gid
+}
+
+/// End ports of hosts, those with a cable.
+#[must_use]
+pub fn hosts(lab: &Lab) -> Vec<PortAt> {
+    let fabric = lab.world.fabric();
+    fabric
+        .end_ports()
+        .filter(|p| !fabric.is_switch(p.node) && fabric.peer(*p).is_some())
+        .collect()
+}
 
 /// A group as its members know it.
 #[derive(Debug, Clone)]

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use ferrosm_core::{Restored, SmConfig};
 use ferrosm_mad::attr::{MftBlock, id};
-use ferrosm_mad::ids::{Gid, Lid, PKey};
+use ferrosm_mad::ids::{Gid, Lid};
 use ferrosm_mad::mad::Method;
-use ferrosm_mad::sa::multicast::{JoinState, mgid};
+use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::sa::tables::MftRecord;
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::net::Event;
 use ferrosm_sim::oracle::{MulticastFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::{Members, ask};
+use ferrosm_tests::members::{BROADCAST, Members, ask, hosts, plain};
 use ferrosm_tests::simulated::{Dice, Lab, Sm};
 
 const FULL: JoinState = JoinState::FULL;
@@ -30,26 +30,6 @@ fn up_with(spec: &str, seed: u64, cfg: SmConfig) -> Lab {
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{spec}: {report:#?}");
     lab
-}
-
-const fn broadcast() -> Gid {
-    mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL)
-}
-
-/// A group that has no special meaning.
-fn plain(n: u8) -> Gid {
-    let mut gid = Gid([0; 16]);
-    (gid.0[0], gid.0[1], gid.0[15]) = (0xFF, 0x12, n);
-    gid
-}
-
-/// End ports of hosts.
-fn hosts(lab: &Lab) -> Vec<PortAt> {
-    let fabric = lab.world.fabric();
-    fabric
-        .end_ports()
-        .filter(|p| !fabric.is_switch(p.node) && fabric.peer(*p).is_some())
-        .collect()
 }
 
 /// What a short while after the last request is in the tables is right.
@@ -112,26 +92,22 @@ fn every_port_joins_in_random_order_and_then_they_come_and_go() {
         let (mut dice, mut members) = (Dice::new(seed), Members::new());
         let all = hosts(&lab);
         for at in shuffled(all.clone(), &mut dice) {
-            members
-                .join(&mut lab, at, broadcast(), FULL)
-                .expect("joins");
+            members.join(&mut lab, at, BROADCAST, FULL).expect("joins");
             lab.world.run_for(Duration::from_micros(dice.below(10_000)));
         }
         settle(&mut lab, &members);
-        assert_eq!(members.of(broadcast()).len(), all.len());
+        assert_eq!(members.of(BROADCAST).len(), all.len());
         for _ in 0..10 * all.len() {
-            members.random_action(&mut lab, &all, &[broadcast()], &mut dice);
+            members.random_action(&mut lab, &all, &[BROADCAST], &mut dice);
             lab.world.run_for(Duration::from_millis(1));
         }
         settle(&mut lab, &members);
         for at in &all {
-            members
-                .join(&mut lab, *at, broadcast(), FULL)
-                .expect("joins");
+            members.join(&mut lab, *at, BROADCAST, FULL).expect("joins");
         }
         settle(&mut lab, &members);
         for at in shuffled(all, &mut dice) {
-            members.leave(&mut lab, at, broadcast()).expect("leaves");
+            members.leave(&mut lab, at, BROADCAST).expect("leaves");
         }
         settle(&mut lab, &members);
         assert_empty(&lab, 1);
@@ -290,15 +266,13 @@ fn a_join_costs_its_branch() {
     let all = hosts(&lab);
     let before = mft_sets(&lab);
     members
-        .join(&mut lab, all[0], broadcast(), FULL)
+        .join(&mut lab, all[0], BROADCAST, FULL)
         .expect("joins");
     lab.world.run_for(Duration::from_millis(50));
     assert_eq!(mft_sets(&lab), before, "nobody hears the only member");
     for at in &all[1..] {
         let before = mft_sets(&lab);
-        members
-            .join(&mut lab, *at, broadcast(), FULL)
-            .expect("joins");
+        members.join(&mut lab, *at, BROADCAST, FULL).expect("joins");
         lab.world.run_for(Duration::from_millis(50));
         let sets = mft_sets(&lab) - before;
         assert!((1..=5).contains(&sets), "{sets} Sets for {at:?}");
@@ -307,7 +281,7 @@ fn a_join_costs_its_branch() {
     // All leave at once: each switch is written once, or twice if the first was already on its way.
     let before = mft_sets(&lab);
     for at in &all {
-        members.leave(&mut lab, *at, broadcast()).expect("leaves");
+        members.leave(&mut lab, *at, BROADCAST).expect("leaves");
     }
     settle(&mut lab, &members);
     assert_empty(&lab, 1);

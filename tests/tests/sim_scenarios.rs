@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use ferrosm_core::SmConfig;
 use ferrosm_mad::attr::id;
-use ferrosm_mad::ids::{Gid, Lid, PKey, PortNum};
-use ferrosm_mad::sa::multicast::{JoinState, mgid};
+use ferrosm_mad::ids::{Gid, Lid, PortNum};
+use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::clutter::Clutter;
-use ferrosm_tests::members::Members;
+use ferrosm_tests::members::{BROADCAST, Members, plain};
 use ferrosm_tests::simulated::{Dice, Lab};
 
 fn up(spec: &str, seed: u64) -> Lab {
@@ -24,20 +24,9 @@ fn up(spec: &str, seed: u64) -> Lab {
     lab
 }
 
-const fn broadcast() -> Gid {
-    mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL)
-}
-
-/// A group that has no special meaning.
-fn plain(n: u8) -> Gid {
-    let mut gid = Gid([0; 16]);
-    (gid.0[0], gid.0[1], gid.0[15]) = (0xFF, 0x12, n);
-    gid
-}
-
 fn run(spec: &str, seed: u64, actions: u32, trouble: u64) {
     let mut lab = up(spec, seed);
-    let groups = (0..40).map(plain).chain([broadcast()]).collect();
+    let groups = (0..40).map(plain).chain([BROADCAST]).collect();
     let mut clutter = Clutter::new(&lab, groups, trouble);
     for n in 1..=actions {
         clutter.act(&mut lab);
@@ -127,13 +116,13 @@ fn all_hosts_join_register_again_and_leave_at_once() {
     let mut members = Members::new();
     let groups = |host: usize| {
         // The broadcast group, 224.0.0.1, and the solicited-node group of the host's own address.
-        let mut all_hosts = broadcast();
+        let mut all_hosts = BROADCAST;
         all_hosts.0[12..].copy_from_slice(&[0, 0, 0, 1]);
         let mut own = Gid([
             0xFF, 0x12, 0x60, 0x1B, 0xFF, 0xFF, 0, 0, 0, 0, 0, 1, 0xFF, 0, 0, 0,
         ]);
         own.0[14..].copy_from_slice(&u16::try_from(host).expect("few").to_be_bytes());
-        [broadcast(), all_hosts, own]
+        [BROADCAST, all_hosts, own]
     };
     let join = |lab: &mut Lab, members: &mut Members, host: usize| {
         for gid in groups(host) {
