@@ -2,7 +2,10 @@
 //! cable, and put together by the offsets of the specification.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use ferrosm_core::SmConfig;
+use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
 use ferrosm_sim::spec::PortAt;
 
 use crate::sa_wire::{put_field, read_device};
@@ -329,4 +332,36 @@ pub fn blank(record: &mut [u8], free: &[Free]) {
     for (at, width) in free {
         put_field(record, *at, *width, 0);
     }
+}
+
+/// The default partition, in which hosts are limited members, and beside it 0x11, 0x12 and 0x13, for a `fat-tree:4`. Neighbours among
+/// them overlap, 0x13 has limited members only. With the hosts, in the order in which partitions take them: 1 to 6, 5 to 10, 9 to 13.
+///
+/// # Panics
+/// Never: the partitions are sound.
+#[must_use]
+pub fn partitions_that_overlap() -> (SmConfig, Vec<PortAt>) {
+    let paper = Lab::new("fat-tree:4", 5);
+    let fabric = paper.world.fabric();
+    let hosts: Vec<PortAt> = fabric.end_ports().filter(|p| p.port != 0).collect();
+    let group = |number: u16, ports: &[PortAt], membership| Partition {
+        name: format!("p{number}"),
+        number,
+        members: ports
+            .iter()
+            .map(|p| (Who::Port(fabric.port_guid(*p)), membership))
+            .collect(),
+        ..Partition::default()
+    };
+    let list = vec![
+        group(0x11, &hosts[1..7], Membership::Full),
+        group(0x12, &hosts[5..11], Membership::Full),
+        group(0x13, &hosts[9..14], Membership::Limited),
+    ];
+    let partitions = Partitions::new(list, Enforcement::Both, false);
+    let cfg = SmConfig {
+        partitions: Arc::new(partitions.unwrap_or_else(|e| panic!("{e:?}"))),
+        ..SmConfig::default()
+    };
+    (cfg, hosts)
 }

@@ -9,10 +9,8 @@
 #![allow(clippy::print_stdout, reason = "test helpers")]
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use ferrosm_core::SmConfig;
-use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
 use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_layout::{self as layout, Component, Layout};
@@ -542,28 +540,7 @@ fn routers_two_ports_and_speeds() {
 /// Two groups of hosts and one of both, beside the default partition in which hosts are limited members.
 #[test]
 fn partitions() {
-    let paper = Lab::new("fat-tree:4", 5);
-    let fabric = paper.world.fabric();
-    let hosts: Vec<PortAt> = fabric.end_ports().filter(|p| p.port != 0).collect();
-    let group = |number: u16, ports: &[PortAt], membership| Partition {
-        name: format!("p{number}"),
-        number,
-        members: ports
-            .iter()
-            .map(|p| (Who::Port(fabric.port_guid(*p)), membership))
-            .collect(),
-        ..Partition::default()
-    };
-    let list = vec![
-        group(0x11, &hosts[1..7], Membership::Full),
-        group(0x12, &hosts[5..11], Membership::Full),
-        group(0x13, &hosts[9..14], Membership::Limited),
-    ];
-    let partitions = Partitions::new(list, Enforcement::Both, false);
-    let cfg = SmConfig {
-        partitions: Arc::new(partitions.unwrap_or_else(|e| panic!("{e:?}"))),
-        ..SmConfig::default()
-    };
+    let (cfg, hosts) = world::partitions_that_overlap();
     let mut scene = whole("fat-tree:4", cfg);
     let mut seen = BTreeMap::new();
     for client in [hosts[2], hosts[6], hosts[10], hosts[13]] {

@@ -2,10 +2,8 @@
 //! tables and the rules allow is answered (behaviour rules 11.1 to 11.16).
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use ferrosm_core::SmConfig;
-use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
 use ferrosm_mad::ids::{Lid, Lmc};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_paths::{self as paths, Demand, Told, lids};
@@ -338,28 +336,7 @@ fn ring_with_a_router_and_two_ports() {
 
 #[test]
 fn partitions() {
-    let paper = Lab::new("fat-tree:4", 5);
-    let fabric = paper.world.fabric();
-    let hosts: Vec<PortAt> = fabric.end_ports().filter(|p| p.port != 0).collect();
-    let group = |number: u16, ports: &[PortAt], membership| Partition {
-        name: format!("p{number}"),
-        number,
-        members: ports
-            .iter()
-            .map(|p| (Who::Port(fabric.port_guid(*p)), membership))
-            .collect(),
-        ..Partition::default()
-    };
-    let list = vec![
-        group(0x11, &hosts[1..7], Membership::Full),
-        group(0x12, &hosts[5..11], Membership::Full),
-        group(0x13, &hosts[9..14], Membership::Limited),
-    ];
-    let partitions = Partitions::new(list, Enforcement::Both, false);
-    let cfg = SmConfig {
-        partitions: Arc::new(partitions.unwrap_or_else(|e| panic!("{e:?}"))),
-        ..SmConfig::default()
-    };
+    let (cfg, _) = world::partitions_that_overlap();
     let mut lab = up("fat-tree:4", cfg);
     random(
         &mut lab,
