@@ -253,40 +253,20 @@ fn what_a_client_may_not_do_is_refused() {
         let told = change(&mut lab, method, (from, host), (block, mask), [7; 8]);
         assert_eq!(told, Err(expected), "{method:?} {block} {mask:#x}");
     }
-    // GUIDs of others: not taken, and seen not to be.
     let mask = PLACE | entry(1) | entry(2);
-    let set = change(
-        &mut lab,
-        Method::Set,
-        (host, host),
-        (0, mask),
-        [0, 7, others, 0, 0, 0, 0, 0],
-    );
+    let mut own_table = |at: PortAt, first: u64, second: u64| {
+        let guids = [0, first, second, 0, 0, 0, 0, 0];
+        change(&mut lab, Method::Set, (at, at), (0, mask), guids)
+    };
+    // GUIDs of others: not taken, and seen not to be.
+    let set = own_table(host, 7, others);
     assert_eq!(set, Ok([own, 7, 0, 0, 0, 0, 0, 0]));
-    let set = change(
-        &mut lab,
-        Method::Set,
-        (other, other),
-        (0, mask),
-        [0, 7, 8, 0, 0, 0, 0, 0],
-    );
+    let set = own_table(other, 7, 8);
     assert_eq!(set, Ok([others, 0, 8, 0, 0, 0, 0, 0]));
     // Nor twice in one table; and an alias can be put in place of another.
-    let set = change(
-        &mut lab,
-        Method::Set,
-        (host, host),
-        (0, mask),
-        [0, 9, 9, 0, 0, 0, 0, 0],
-    );
+    let set = own_table(host, 9, 9);
     assert_eq!(set, Ok([own, 9, 0, 0, 0, 0, 0, 0]));
-    let set = change(
-        &mut lab,
-        Method::Set,
-        (other, other),
-        (0, mask),
-        [0, 7, 8, 0, 0, 0, 0, 0],
-    );
+    let set = own_table(other, 7, 8);
     assert_eq!(set, Ok([others, 7, 8, 0, 0, 0, 0, 0]));
     // Whoever knows the SM_Key may do it for others.
     let record = GuidInfoRecord {
