@@ -334,8 +334,9 @@ pub fn blank(record: &mut [u8], free: &[Free]) {
     }
 }
 
-/// The default partition, in which hosts are limited members, and beside it 0x11, 0x12 and 0x13, for a `fat-tree:4`. Neighbours among
-/// them overlap, 0x13 has limited members only. With the hosts, in the order in which partitions take them: 1 to 6, 5 to 10, 9 to 13.
+/// The default partition, in which hosts are limited members, and beside it 0x11, 0x12 and 0x13, for a `fat-tree:4`.
+/// Neighbours among them overlap, 0x13 has limited members only. With the hosts, in the order in which partitions take
+/// them: 1 to 6, 5 to 10, 9 to 13.
 ///
 /// # Panics
 /// Never: the partitions are sound.
