@@ -599,9 +599,10 @@ impl Bench {
     fn tables(&self) {
         let nodes = message(Method::GetTable, sa::id::NODE, 0, &[]);
         let question = move |_: usize, _: u64| nodes.clone();
-        for n in [1, 16] {
+        for n in [1, 16, 1000] {
             let (storm, took) = self.run(1, n, Box::new(question.clone()));
-            let bytes = storm.bytes.load(Ordering::Relaxed) / n;
+            let answered = storm.answered.load(Ordering::Relaxed).max(1);
+            let bytes = storm.bytes.load(Ordering::Relaxed) / answered;
             tell(&format!("NodeRecord GetTable, {n} at once"), &storm, took);
             println!("  {:32} {bytes:10} bytes each", "");
         }
