@@ -4,36 +4,25 @@
 //! queries. What an answer says, and whose turn it is, is decided by [`ferrosm_core::sa`]; here is only who waits for whom.
 //! What the view does not know goes to the driver, who owns it.
 
+mod threads;
+
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
-use ferrosm_core::sa::admission::{Admission, Class, Counts, Limits, Outcome};
-use ferrosm_core::sa::{self, Reply, Request, Verdict, View};
+use ferrosm_core::sa::View;
+use ferrosm_core::sa::admission::{Admission, Counts, Limits};
 use ferrosm_mad::ids::Lid;
-use ferrosm_mad::mad::Status;
-use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
+use ferrosm_mad::transport::gmp::{GmpReceiver, GmpSender, Peer};
 use tokio::sync::mpsc;
-use tracing::{debug, error, info, warn};
+use tracing::{debug, info};
 
 use crate::driver::Clock;
 
-/// How long a thread waits before it looks whether it should end.
-const POLL: Duration = Duration::from_millis(100);
-
 /// Requests that wait for the driver; what does not fit is refused, and repeated by who sent it.
 const OWNED_MAX: usize = 1 << 16;
-
-/// Time between two looks at which clients can be forgotten and who was told to come back.
-const TIDY: Duration = Duration::from_secs(10);
-
-/// Requests that a thread takes from the queue, or puts there, at once.
-const BATCH: usize = 32;
-
-/// Clients that are named when some were told to come back.
-const NAMED: usize = 3;
 
 /// A message and who sent it.
 type Message = (Peer, Vec<u8>);
@@ -133,10 +122,10 @@ impl Administration {
         };
         for _ in 0..workers {
             let (shared, outbox) = (Arc::clone(&shared), outbox.clone());
-            let work = Box::new(move || answer_all(&shared, &outbox));
+            let work = Box::new(move || threads::answer_all(&shared, &outbox));
             server.threads.push(start("sa-answers", work)?);
         }
-        let work = Box::new(move || take_all(receiver, &shared));
+        let work = Box::new(move || threads::take_all(receiver, &shared, &outbox));
         server.threads.push(start("sa-requests", work)?);
         Ok(server)
     }
@@ -232,214 +221,13 @@ impl Shared {
     }
 }
 
-/// Lets what arrives wait for its turn.
-fn take_all(mut receiver: Box<dyn GmpReceiver>, shared: &Shared) {
-    let mut tidied = shared.clock.now();
-    let mut told = BTreeMap::new();
-    let mut batch: Vec<Message> = Vec::with_capacity(BATCH);
-    while !shared.is_stopped() {
-        // The first is waited for; what else is there comes with it.
-        let mut patience = POLL;
-        while batch.len() < BATCH {
-            match receiver.receive(patience) {
-                Ok(GmpReceived::Message { from, bytes }) => batch.push((from, bytes)),
-                Ok(GmpReceived::SendFailed(_)) => {}
-                Ok(GmpReceived::Nothing) => break,
-                Err(e) => {
-                    // The driver meets the same device by its own descriptor, and ends the program.
-                    error!(error = %e, "subnet administration stops");
-                    return;
-                }
-            }
-            patience = Duration::ZERO;
-        }
-        if !batch.is_empty() {
-            admit(shared, &mut batch);
-        }
-        let now = shared.clock.now();
-        if now.since(tidied) > TIDY {
-            tidied = now;
-            let mut queue = shared.queue();
-            queue.admission.tidy(now);
-            let counts: Vec<(Lid, Counts)> = queue.admission.counts().collect();
-            drop(queue);
-            tell_busy(shared, &counts, &mut told);
-        }
-    }
-}
-
-/// Puts requests where they wait, and tells those for whom there is no room to come back.
-fn admit(shared: &Shared, batch: &mut Vec<Message>) {
-    let now = shared.clock.now();
-    let mut refused = Vec::new();
-    let mut counts = Counts::default();
-    let mut queue = shared.queue();
-    for (from, bytes) in batch.drain(..) {
-        let class = Request::parse(from, &bytes).map(|r| Class::of(r.method, r.attr));
-        let Some(class) = class else {
-            counts.add(Outcome::Dropped);
-            queue.admission.count(from.lid, Outcome::Dropped);
-            continue;
-        };
-        if let Err(message) = queue.admission.offer(from.lid, class, (from, bytes), now) {
-            counts.add(Outcome::Busy);
-            queue.admission.count(from.lid, Outcome::Busy);
-            refused.push(message);
-        }
-    }
-    let (idle, waiting) = (queue.idle, queue.admission.len());
-    drop(queue);
-    // A wakeup costs as much as some answers: one thread for a handful, all for more.
-    if idle > 0 && waiting > BATCH / 4 {
-        shared.filled.notify_all();
-    } else if idle > 0 {
-        shared.filled.notify_one();
-    }
-    for (from, bytes) in refused {
-        refuse(shared, from, &bytes);
-    }
-    shared.counters.add(&counts);
-}
-
-/// Tells a client to come back.
-fn refuse(shared: &Shared, from: Peer, bytes: &[u8]) {
-    // An answer gets no answer, and a view says whether there is anything to come back for.
-    if let Some(request) = Request::parse(from, bytes).filter(|r| !r.method.is_response())
-        && shared.view().is_some()
-    {
-        debug!(client = %from.lid, method = ?request.method, attribute = ?request.attr, "told to come back");
-        let busy = Reply::error(Status::BUSY).to_bytes(&request);
-        shared.send(&from, &busy, None);
-    }
-}
-
-/// Says who was told to come back since last time.
-fn tell_busy(shared: &Shared, counts: &[(Lid, Counts)], told: &mut BTreeMap<Lid, u64>) {
-    let mut busy: Vec<(u64, Lid, Counts)> = counts
-        .iter()
-        .filter(|(_, counts)| counts.busy > 0)
-        .map(|(lid, counts)| {
-            let before = told.insert(*lid, counts.busy).unwrap_or(0);
-            (counts.busy - before, *lid, *counts)
-        })
-        .filter(|(since, ..)| *since > 0)
-        .collect();
-    busy.sort_by_key(|(since, lid, _)| (core::cmp::Reverse(*since), *lid));
-    let view = shared.view();
-    for (since, lid, counts) in busy.iter().take(NAMED) {
-        let at = view.as_ref().and_then(|v| Some((v, v.by_lid(*lid)?)));
-        let guid = at.map_or_else(String::new, |(v, at)| v.end_port(at).guid.to_string());
-        warn!(
-            client = %lid, guid, busy = since, answered = counts.answered, registrations = counts.owned,
-            "a host asks more than it may: it was told to come back"
-        );
-    }
-    if busy.len() > NAMED {
-        warn!(hosts = busy.len() - NAMED, "as were others");
-    }
-}
-
-/// Answers whatever has its turn.
-fn answer_all(shared: &Shared, owner: &mpsc::Sender<Message>) {
-    let mut batch: Vec<(Class, Message)> = Vec::with_capacity(BATCH);
-    let mut done: Vec<(Lid, Outcome)> = Vec::with_capacity(BATCH);
-    let mut bytes = Vec::new();
-    let mut sent = 0;
-    let mut was_table = false;
-    while !shared.is_stopped() {
-        let now = shared.clock.now();
-        {
-            let mut queue = shared.queue();
-            for (lid, outcome) in done.drain(..) {
-                queue.admission.count(lid, outcome);
-            }
-            if was_table {
-                queue.tabling -= 1;
-                queue.admission.sent_table(sent, now);
-            }
-            let mut tables = may_table(&queue, shared, now);
-            if !queue.admission.has_next(tables) {
-                queue.idle += 1;
-                let waited = shared.filled.wait_timeout(queue, POLL);
-                queue = waited.unwrap_or_else(PoisonError::into_inner).0;
-                queue.idle -= 1;
-                tables = may_table(&queue, shared, shared.clock.now());
-            }
-            while batch.len() < BATCH
-                && let Some((class, message)) = queue.admission.take(tables)
-            {
-                batch.push((class, message));
-                // One table at a time, and nobody waits behind it.
-                if class == Class::Table {
-                    break;
-                }
-            }
-            was_table = matches!(batch.last(), Some((Class::Table, _)));
-            queue.tabling += usize::from(was_table);
-        }
-        sent = 0;
-        if batch.is_empty() {
-            continue;
-        }
-        let view = shared.view();
-        let mut counts = Counts::default();
-        for (_, (from, message)) in batch.drain(..) {
-            let outcome = answer(shared, view.as_deref(), owner, (from, message), &mut bytes);
-            counts.add(outcome);
-            done.push((from.lid, outcome));
-            sent = bytes.len();
-        }
-        shared.counters.add(&counts);
-        if bytes.capacity() > KEPT {
-            bytes = Vec::new();
-        }
-    }
-}
-
-/// Room for answers that a thread keeps for the next ones.
-const KEPT: usize = 1 << 16;
-
-/// Whether a table may be made now.
-fn may_table(queue: &Queue, shared: &Shared, now: ferrosm_mad::time::Instant) -> bool {
-    queue.tabling < shared.workers.saturating_sub(1).max(1) && queue.admission.may_send_table(now)
-}
-
-/// Answers one request; what was sent is in `bytes` then.
-fn answer(
-    shared: &Shared,
-    view: Option<&View>,
-    owner: &mpsc::Sender<Message>,
-    (from, message): Message,
-    bytes: &mut Vec<u8>,
-) -> Outcome {
-    bytes.clear();
-    let Some((view, request)) = view.zip(Request::parse(from, &message)) else {
-        return Outcome::Dropped;
-    };
-    match sa::answer(view, &request) {
-        Verdict::Answer(reply) => {
-            reply.put(&request, bytes);
-            shared.send(&from, bytes, None);
-            Outcome::Answered
-        }
-        Verdict::Owner => match owner.try_send((from, message)) {
-            Ok(()) => Outcome::Owned,
-            Err(full) => {
-                let (from, message) = full.into_inner();
-                refuse(shared, from, &message);
-                Outcome::Busy
-            }
-        },
-        Verdict::Drop => Outcome::Dropped,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use ferrosm_mad::ids::AttrId;
     use ferrosm_mad::mad::{MadHeader, Method, MgmtClass};
     use ferrosm_mad::transport::TransportError;
+    use ferrosm_mad::transport::gmp::GmpReceived;
     use std::sync::mpsc::{Receiver, channel};
 
     struct Inbox(Receiver<Message>);
