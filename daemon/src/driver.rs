@@ -250,6 +250,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 Output::PersistRegistrations(saved) => {
                     self.shell.persist(Kept::Registrations(saved));
                 }
+                Output::PersistView(view) => self.shell.persist(Kept::View(view)),
                 Output::Event(event) => {
                     let flow = self.shell.event(event, &self.sm);
                     if flow.is_break() {
@@ -270,6 +271,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 Output::PersistRegistrations(saved) => {
                     self.shell.persist(Kept::Registrations(saved));
                 }
+                Output::PersistView(view) => self.shell.persist(Kept::View(view)),
                 Output::Send(_) => return,
                 Output::Compute(_) | Output::Event(_) | Output::Gmp { .. } | Output::Publish(_) => {
                 }

@@ -15,6 +15,7 @@ use crate::plan::routes::{Computed, Job};
 use crate::report::{Phase, SweepReport};
 use crate::sa::View;
 use crate::sa::registry::saved::Saved;
+use crate::sa::view::saved::Snapshot;
 
 /// Who owns which LIDs, over restarts: base LID and LMC by port GUID.
 pub type LidMap = BTreeMap<PortGuid, (Lid, Lmc)>;
@@ -80,6 +81,8 @@ pub enum Output {
     Persist(LidMap),
     /// Keep what clients have registered over restarts, in place of what was to be kept before.
     PersistRegistrations(Box<Saved>),
+    /// Keep this view over restarts ([`crate::sa::view::saved`]), in place of what was kept before; with `None` keep nothing.
+    PersistView(Option<Arc<View>>),
     /// Tell the operator.
     Event(Event),
 }
@@ -147,10 +150,12 @@ impl fmt::Display for Event {
 }
 
 /// What came from the last run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Restored {
     /// Who owns which LIDs.
     pub lids: LidMap,
     /// What clients had registered, aged by the time that has passed since.
     pub registrations: Saved,
+    /// What the subnet was.
+    pub snapshot: Option<Snapshot>,
 }

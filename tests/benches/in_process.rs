@@ -115,6 +115,7 @@ impl Bench {
                     Output::Event(_)
                     | Output::Persist(_)
                     | Output::PersistRegistrations(_)
+                    | Output::PersistView(_)
                     | Output::Gmp { .. }
                     | Output::Publish(_) => {}
                 }

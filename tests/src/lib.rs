@@ -11,6 +11,7 @@
 //! | [`ibdmchk`] | a foreign checker of dump files |
 //! | [`fabrics`] | fabrics as text |
 //! | [`bringup`] | a cold fabric brought up and judged |
+//! | [`kept_view`] | what a manager wants kept of the subnet, record by record |
 //! | [`members`] | hosts that join multicast groups of our manager in the simulated world |
 //! | [`opensm`] | OpenSM and osmtest |
 //! | [`process`] | programs with deadlines |
@@ -38,6 +39,7 @@ pub mod fabrics;
 pub mod ibdmchk;
 pub mod ibsim;
 pub mod judge;
+pub mod kept_view;
 pub mod members;
 pub mod opensm;
 pub mod process;

@@ -4,9 +4,11 @@
 //! simulator shares no code with the manager; this file is the only place where the two meet.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm_core::plan::routes::Computed;
+use ferrosm_core::sa::View;
 use ferrosm_core::{Event, Input, Output, PortRef, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{MadIn, MadOut};
@@ -28,6 +30,8 @@ pub struct Sm {
     pub kept: Option<ferrosm_core::LidMap>,
     /// What clients registered, as it wants it kept.
     pub registered: Option<ferrosm_core::sa::registry::saved::Saved>,
+    /// The view that it wants kept.
+    pub view_kept: Option<Arc<View>>,
     /// Routing jobs take as long as [`Self::answer`] is not called.
     pub slow_jobs: bool,
     /// What they have found, in order.
@@ -40,12 +44,14 @@ impl Sm {
     /// A manager that starts at `now`.
     #[must_use]
     pub fn new(cfg: SmConfig, restored: Restored, now: Instant) -> Self {
+        let view_kept = restored.snapshot.as_ref().map(|s| Arc::clone(&s.view));
         Self {
             core: SubnetManager::new(cfg, restored, now),
             now,
             events: Vec::new(),
             kept: None,
             registered: None,
+            view_kept,
             slow_jobs: false,
             held: Vec::new(),
             replies: Vec::new(),
@@ -116,6 +122,7 @@ impl Manager for Sm {
                 }
                 Output::Persist(lids) => self.kept = Some(lids),
                 Output::PersistRegistrations(saved) => self.registered = Some(*saved),
+                Output::PersistView(view) => self.view_kept = view,
                 Output::Event(event) => self.events.push(event),
                 Output::Gmp { to, bytes, .. } => self.replies.push((to, bytes)),
                 // The manager answers from it itself.

@@ -48,6 +48,7 @@ fn restart(lab: &mut Lab, down: Duration, meanwhile: impl FnOnce(&mut Lab)) {
     let restored = Restored {
         lids: old.kept.unwrap_or_default(),
         registrations,
+        ..Restored::default()
     };
     let now = lab.world.now();
     let next = Sm::new(SmConfig::default(), restored, now);

@@ -83,10 +83,11 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
     remark(&settings.remarks);
     let (writer, restored) = match &settings.state_dir {
         Some(path) => {
-            let dir = StateDir::open(path)?;
+            let mut dir = StateDir::open(path)?;
             let restored = Restored {
                 lids: dir.lids()?,
                 registrations: dir.registrations()?,
+                snapshot: dir.snapshot()?,
             };
             let writer = dir.writer().map_err(|e| {
                 Failure::job(format!("cannot start the thread for state files: {e}"))

@@ -1,25 +1,31 @@
-//! What is kept over restarts: `lids.json` and `registrations.json` in the state directory.
+//! What is kept over restarts: `lids.json`, `registrations.json` and `store.redb` in the state directory.
 //!
-//! One process writes at a time: the directory's lock file is held as long as a [`StateDir`] lives. Files are
-//! versioned, readable, and replaced atomically. A broken file is set aside and told, never a reason not to run.
+//! One process writes at a time: the directory's lock file is held as long as a [`StateDir`] lives. Files are versioned and
+//! replaced atomically; those that people may want to read are text. A broken file is set aside and told, never a reason not
+//! to run.
 
 mod lids;
 mod registrations;
+mod store;
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use anyhow::Context;
 use ferrosm_core::LidMap;
+use ferrosm_core::sa::View;
 use ferrosm_core::sa::registry::saved::Saved;
+use ferrosm_core::sa::view::saved::Snapshot;
 use tracing::{error, warn};
 
 use crate::atomic;
 use crate::failure::Failure;
+use store::{Store, Trouble};
 
 const LOCK: &str = "lock";
 
@@ -27,6 +33,7 @@ const LOCK: &str = "lock";
 #[derive(Debug)]
 pub struct StateDir {
     path: PathBuf,
+    store: Store,
     /// The lock goes with the file.
     _lock: File,
 }
@@ -38,6 +45,8 @@ pub enum Kept {
     Lids(LidMap),
     /// What clients have registered.
     Registrations(Box<Saved>),
+    /// What the subnet is; `None` for what must not be believed after a restart.
+    View(Option<Arc<View>>),
 }
 
 impl StateDir {
@@ -67,6 +76,7 @@ impl StateDir {
         match lock.try_lock() {
             Ok(()) => Ok(Self {
                 path: path.to_owned(),
+                store: Store::new(path),
                 _lock: lock,
             }),
             Err(TryLockError::WouldBlock) => Err(Failure::with_hint(
@@ -110,6 +120,32 @@ impl StateDir {
         Ok(saved)
     }
 
+    /// What the subnet was; `None` where nothing is known. A broken file is set aside with a warning: then clients are answered
+    /// after the first sweep, as after a first start.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written, another process has it open, or it cannot be set aside.
+    pub fn snapshot(&mut self) -> Result<Option<Snapshot>, Failure> {
+        let path = self.path.join(store::FILE);
+        match self.store.load() {
+            Ok(snapshot) => Ok(snapshot),
+            Err(Trouble::Bad(why)) => {
+                let aside = self.set_aside(store::FILE)?;
+                warn!(file = %path.display(), aside = %aside.display(), why,
+                      "a state file is broken and was set aside; clients are answered when the subnet was looked at");
+                Ok(None)
+            }
+            Err(e @ Trouble::Busy) => Err(Failure::with_hint(
+                format!("cannot use {}: {e}", path.display()),
+                "Stop that process, or name another directory with --state-dir.",
+            )),
+            Err(Trouble::Io(e)) => Err(Failure::with_hint(
+                format!("cannot use {}: {e}", path.display()),
+                "The user that runs this must be able to read and write it.",
+            )),
+        }
+    }
+
     fn load<T>(
         &self,
         file: &str,
@@ -147,11 +183,30 @@ impl StateDir {
     ///
     /// # Errors
     /// What the system said.
-    pub fn save(&self, what: &Kept) -> io::Result<()> {
+    pub fn save(&mut self, what: &Kept) -> io::Result<()> {
         let path = self.path.join(what.file());
-        atomic::write(&path, |out| match what {
-            Kept::Lids(map) => lids::encode(map, out),
-            Kept::Registrations(saved) => registrations::encode(saved, SystemTime::now(), out),
+        match what {
+            Kept::Lids(map) => atomic::write(&path, |out| lids::encode(map, out)),
+            Kept::Registrations(saved) => atomic::write(&path, |out| {
+                registrations::encode(saved, SystemTime::now(), out)
+            }),
+            Kept::View(view) => self.save_view(view.as_ref()),
+        }
+    }
+
+    fn save_view(&mut self, view: Option<&Arc<View>>) -> io::Result<()> {
+        let mut saved = self.store.save(view, SystemTime::now());
+        if let Err(Trouble::Bad(why)) = &saved {
+            // Whatever became of it: what is kept is kept in a new one.
+            let aside = self
+                .set_aside(store::FILE)
+                .map_err(|e| io::Error::other(e.to_string()))?;
+            warn!(aside = %aside.display(), why, "the state file {} is broken and was set aside", store::FILE);
+            saved = self.store.save(view, SystemTime::now());
+        }
+        saved.map_err(|e| match e {
+            Trouble::Io(e) => e,
+            e @ (Trouble::Bad(_) | Trouble::Busy) => io::Error::other(e.to_string()),
         })
     }
 
@@ -159,19 +214,20 @@ impl StateDir {
     ///
     /// # Errors
     /// If the system has no thread left.
-    pub fn writer(self) -> io::Result<Writer> {
+    pub fn writer(mut self) -> io::Result<Writer> {
         let (sender, inbox) = channel::<Kept>();
         let work = move || {
             while let Ok(first) = inbox.recv() {
                 // Of several of a kind that wait only the last matters.
-                let (mut lids, mut registrations) = (None, None);
+                let (mut lids, mut registrations, mut view) = (None, None, None);
                 for kept in core::iter::once(first).chain(inbox.try_iter()) {
                     match kept {
                         Kept::Lids(_) => lids = Some(kept),
                         Kept::Registrations(_) => registrations = Some(kept),
+                        Kept::View(_) => view = Some(kept),
                     }
                 }
-                for kept in [lids, registrations].into_iter().flatten() {
+                for kept in [lids, registrations, view].into_iter().flatten() {
                     if let Err(e) = self.save(&kept) {
                         let file = self.path.join(kept.file());
                         error!(file = %file.display(), error = %e, "cannot write a state file");
@@ -194,6 +250,7 @@ impl Kept {
         match self {
             Self::Lids(_) => lids::FILE,
             Self::Registrations(_) => registrations::FILE,
+            Self::View(_) => store::FILE,
         }
     }
 }
@@ -240,7 +297,7 @@ mod tests {
     #[test]
     fn what_is_saved_comes_back() {
         let dir = TempDir::new("state-roundtrip");
-        let state = StateDir::open(&dir.path().join("deep/er")).unwrap();
+        let mut state = StateDir::open(&dir.path().join("deep/er")).unwrap();
         assert_eq!(state.lids().unwrap(), LidMap::new(), "a first start");
         state.save(&Kept::Lids(map())).unwrap();
         assert_eq!(state.lids().unwrap(), map());

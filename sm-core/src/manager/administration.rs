@@ -1,20 +1,22 @@
 //! Subnet administration as part of the subnet manager: which view is published, and who owns what clients register.
 //!
 //! Answers are [`crate::sa`]'s; here is only when there are any. A view is published after each sweep of a master that brought
-//! the subnet up, and withdrawn with the mastership (rules 5.9, 7.2).
+//! the subnet up, and withdrawn with the mastership (rules 5.9, 7.2); before the first one there may be one of [`super::past`].
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{SmState, TrapNumber};
+use ferrosm_mad::attr::{SmInfo, SmState, TrapNumber};
 use ferrosm_mad::ids::{Gid, Lid, MKey, PortGuid};
+use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 
 use super::SubnetManager;
+use super::past::Past;
 use crate::config::SmConfig;
 use crate::io::{Event, Output};
 use crate::plan::multicast;
@@ -24,11 +26,14 @@ use crate::sa::registry::aliases::AliasGuids;
 use crate::sa::registry::multicast::{Groups, Parameters};
 use crate::sa::registry::saved::{KEPT_EVERY, Saved};
 use crate::sa::view::Extra;
+use crate::sa::view::saved::Snapshot;
 use crate::sa::{self, Reply, Request, Verdict, View};
 use crate::subnet::PortRef;
 
 /// Changes of multicast forwarding tables between sweeps are published after so long, many at once.
 const TABLES_AFTER: Duration = Duration::from_secs(1);
+/// Changes of a view between sweeps are kept after so long, many at once.
+const VIEW_KEPT_AFTER: Duration = Duration::from_secs(10);
 
 /// What a master administers.
 #[derive(Debug, Default)]
@@ -42,21 +47,47 @@ pub(super) struct Administration {
     tables_due: Option<Instant>,
     /// When registrations that changed are to be kept.
     keep_due: Option<Instant>,
+    /// When a view that changed without a sweep is to be kept.
+    view_due: Option<Instant>,
+    /// A view is kept.
+    view_kept: bool,
+    /// What was kept of the subnet before this run.
+    pub(super) past: Past,
 }
 
 impl Administration {
-    /// With what clients had registered before a restart.
-    pub(super) fn restored(saved: &Saved, now: Instant) -> Self {
+    /// With what clients had registered before a restart, and what the subnet was then.
+    pub(super) fn restored(saved: &Saved, past: Option<Snapshot>, now: Instant) -> Self {
         Self {
             registry: Registry::restored(saved, now),
+            view_kept: past.is_some(),
+            past: Past::new(past, now),
             ..Self::default()
         }
     }
 
+    pub(super) const fn registry_mut(&mut self) -> &mut Registry {
+        &mut self.registry
+    }
+
+    pub(super) fn set_view(&mut self, view: Arc<View>) {
+        self.view = Some(view);
+    }
+
+    /// Whether a view is kept, which it is not to be any more.
+    pub(super) const fn take_view_kept(&mut self) -> bool {
+        core::mem::replace(&mut self.view_kept, false)
+    }
+
+    pub(super) fn drop_view(&mut self) {
+        self.view = None;
+    }
+
     /// When something is due without any input.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        [self.registry.poll_timeout(), self.tables_due, self.keep_due]
-            .into_iter()
+        let own = [self.tables_due, self.keep_due, self.view_due];
+        own.into_iter()
+            .chain([self.registry.poll_timeout()])
             .flatten()
             .min()
     }
@@ -118,11 +149,16 @@ impl SubnetManager {
         let keys_from = (Arc::clone(&self.cfg.partitions), self.subnet.local());
         let known = &self.administration.keys_from;
         let same_keys = Arc::ptr_eq(&known.0, &keys_from.0) && known.1 == keys_from.1;
-        let before = self.administration.view.clone();
+        let past = self.administration.past.end();
+        let before = self.administration.view.clone().filter(|_| past.is_none());
         let view = Arc::new(self.view_after(before.as_deref().filter(|_| same_keys)));
         self.administration.keys_from = keys_from;
         self.administration.view = Some(Arc::clone(&view));
         self.out.push_back(Output::Publish(Some(Arc::clone(&view))));
+        self.administration.view_due = None;
+        self.administration.view_kept = true;
+        let kept = Some(Arc::clone(&view));
+        self.out.push_back(Output::PersistView(kept));
         let registry = &mut self.administration.registry;
         let now = self.now;
         if before.is_none() {
@@ -130,7 +166,9 @@ impl SubnetManager {
         }
         put_groups(registry.groups_mut(), &self.cfg, &view);
         registry.groups_mut().remove_strangers(&view);
-        // Rules 1.23 and 5.7. On a first sweep nobody has subscribed, so every port counts as new without cost.
+        // Rules 1.23 and 5.7. After a restart what came and went meanwhile is told, as far as it is known. On a first sweep nobody
+        // has subscribed, so every port counts as new without cost.
+        let before = before.or(past);
         let changes = view.gid_changes(before.as_deref());
         let gid = |guid| Gid::new(view.prefix, guid);
         for gid in changes.gone.into_iter().map(gid) {
@@ -148,7 +186,8 @@ impl SubnetManager {
 
     /// What must follow from any input: answers end with the mastership, and reports go out when they are due.
     pub(super) fn administer(&mut self) {
-        if self.role != SmState::Master && self.administration.view.take().is_some() {
+        self.answer_from_past();
+        if !self.may_answer() && self.administration.view.take().is_some() {
             self.asked.forget();
             self.out.push_back(Output::Publish(None));
             self.disown();
@@ -160,6 +199,7 @@ impl SubnetManager {
         self.publish_aliases();
         self.publish_tables();
         self.keep_registrations();
+        self.keep_view();
         let registry = &mut self.administration.registry;
         registry.on_timeout(self.now);
         while let Some(report) = registry.poll_report(self.now) {
@@ -193,6 +233,19 @@ impl SubnetManager {
             administration.keep_due = None;
             let saved = Box::new(administration.registry.saved(self.now));
             self.out.push_back(Output::PersistRegistrations(saved));
+        }
+    }
+
+    /// Has a view kept that changed without a sweep, many changes at once.
+    fn keep_view(&mut self) {
+        let administration = &mut self.administration;
+        if administration.view_due.is_some_and(|due| due <= self.now) {
+            administration.view_due = None;
+            let view = administration.view.clone();
+            // What is kept already need not be kept again.
+            if view.is_some() && !administration.past.is_in_force() {
+                self.out.push_back(Output::PersistView(view));
+            }
         }
     }
 
@@ -236,6 +289,8 @@ impl SubnetManager {
     /// Answers are given from this view from now on.
     pub(super) fn publish(&mut self, view: Arc<View>) {
         self.administration.view = Some(Arc::clone(&view));
+        let due = self.now + VIEW_KEPT_AFTER;
+        self.administration.view_due.get_or_insert(due);
         self.out.push_back(Output::Publish(Some(view)));
     }
 
@@ -256,6 +311,13 @@ impl SubnetManager {
                     && matches!(request.attr, id::SL_TO_VL | id::VL_ARBITRATION) =>
             {
                 self.wait_for_tables(&view, &request, bytes)
+            }
+            // Who is in charge is not settled: a registration might be lost. Until then clients come back.
+            Verdict::Owner
+                if self.role != SmState::Master
+                    && matches!(request.method, Method::Set | Method::Delete) =>
+            {
+                Some(Reply::error(Status::BUSY))
             }
             Verdict::Owner => {
                 let registry = &mut self.administration.registry;
@@ -282,6 +344,13 @@ impl SubnetManager {
         });
     }
 
+    /// The record of this subnet manager.
+    pub(super) fn make_own_record(&self) -> SmInfoRecord {
+        let own = self.subnet.local();
+        let lid = own.map_or_else(Default::default, |p| self.subnet.lid(p));
+        manager_record(lid, &self.own_sm_info())
+    }
+
     /// The view of the subnet as it is known now.
     #[must_use]
     pub fn make_view(&self) -> View {
@@ -291,25 +360,10 @@ impl SubnetManager {
     /// The same, with what did not change since the view before.
     #[must_use]
     pub fn view_after(&self, before: Option<&View>) -> View {
-        let own = self.own_sm_info();
-        let own_lid = self
-            .subnet
-            .local()
-            .map_or_else(Default::default, |p| self.subnet.lid(p));
-        let others = self
-            .others
-            .values()
-            .map(|(at, info)| (self.subnet.lid(*at), *info));
-        let managers = core::iter::once((own_lid, own))
+        let others = self.others.values();
+        let others = others.map(|(at, info)| manager_record(self.subnet.lid(*at), info));
+        let managers = core::iter::once(self.make_own_record())
             .chain(others)
-            .map(|(lid, info)| SmInfoRecord {
-                lid,
-                guid: info.guid,
-                sm_key: MKey::NONE,
-                act_count: info.act_count,
-                priority: info.priority,
-                sm_state: info.sm_state,
-            })
             .collect();
         let extra = Extra {
             run: self.last_run.clone(),
@@ -322,8 +376,19 @@ impl SubnetManager {
     }
 }
 
+fn manager_record(lid: Lid, info: &SmInfo) -> SmInfoRecord {
+    SmInfoRecord {
+        lid,
+        guid: info.guid,
+        sm_key: MKey::NONE,
+        act_count: info.act_count,
+        priority: info.priority,
+        sm_state: info.sm_state,
+    }
+}
+
 /// The groups of the partitions are there, and those that no partition has any more are not kept (rules 9.11, 10.12).
-fn put_groups(groups: &mut Groups, cfg: &SmConfig, view: &View) {
+pub(super) fn put_groups(groups: &mut Groups, cfg: &SmConfig, view: &View) {
     groups.consolidate_solicited_node(cfg.consolidate_solicited_node);
     let wanted: BTreeMap<Gid, Parameters> = cfg
         .partitions

@@ -12,6 +12,7 @@ mod discover;
 mod lanes;
 mod multicast;
 mod partitions;
+mod past;
 mod sminfo;
 mod tables;
 mod watch;
@@ -262,7 +263,11 @@ impl SubnetManager {
             old_m_key: MKey::NONE,
             traps: watch::TrapCounter::default(),
             timer: None,
-            administration: administration::Administration::restored(&restored.registrations, now),
+            administration: administration::Administration::restored(
+                &restored.registrations,
+                restored.snapshot,
+                now,
+            ),
             multicast: multicast::Multicast::default(),
             asked: asked::Asked::default(),
         };

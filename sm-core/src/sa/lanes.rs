@@ -42,6 +42,12 @@ impl ReadLanes {
         }
     }
 
+    /// What was read of a node, if anything was.
+    #[must_use]
+    pub fn of_node(&self, node: NodeGuid) -> Option<&Arc<ReadTables>> {
+        self.nodes.get(&node)
+    }
+
     /// A map, as far as it is known.
     #[must_use]
     pub fn map(&self, node: NodeGuid, input: PortNum, output: PortNum) -> Option<[u8; 8]> {
@@ -69,6 +75,17 @@ impl ReadTables {
                 self.arbitration.insert((port, block), *data);
             }
         }
+    }
+
+    /// Maps from a port to a port.
+    pub fn maps(&self) -> impl Iterator<Item = (PortNum, PortNum, &[u8; 8])> {
+        self.maps.iter().map(|((from, to), map)| (*from, *to, map))
+    }
+
+    /// Blocks of VLArbitrationTable of a port.
+    pub fn arbitrations(&self) -> impl Iterator<Item = (PortNum, u8, &[u8; 64])> {
+        let blocks = self.arbitration.iter();
+        blocks.map(|((port, block), table)| (*port, *block, table))
     }
 
     /// Whether nothing was read.

@@ -67,6 +67,12 @@ impl KeyTable {
         self.as_woken = yes;
     }
 
+    /// Whether blocks that were not read are empty.
+    #[must_use]
+    pub const fn is_as_woken(&self) -> bool {
+        self.as_woken
+    }
+
     /// Blocks of a table of so many entries that are not known.
     pub fn unknown(&self, entries: u16) -> impl Iterator<Item = u16> + '_ {
         let woken = self.as_woken;

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use ferrosm_core::sa::view::saved::Snapshot;
 use ferrosm_core::{Restored, SmConfig};
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, SmState, id};
 use ferrosm_mad::ids::{AttrId, NodeGuid, PortGuid};
@@ -252,6 +253,10 @@ impl Wild {
         let restored = Restored {
             lids: old.kept.unwrap_or_default(),
             registrations: old.registered.unwrap_or_default(),
+            snapshot: old.view_kept.map(|view| Snapshot {
+                view,
+                age: Duration::ZERO,
+            }),
         };
         let time = self.d.unit() * self.d.unit() * 5.0;
         lab.world.run_for(seconds(time));

@@ -8,10 +8,11 @@ use ferrosm_mad::attr::{MtuCode, NodeType, PortInfo};
 use ferrosm_mad::ids::{NodeGuid, PortNum};
 use ferrosm_mad::sa::path::RateCode;
 use ferrosm_mad::sa::tables::SmInfoRecord;
-use ferrosm_routing::{LastRun, SwitchIdx};
+use ferrosm_routing::LastRun;
 
 use super::ends::Ends;
 use super::images;
+use super::levels::Levels;
 use super::relays::Relay;
 use super::{EndPort, NodeView, Place, PortIdx, PortView, SwitchView, View};
 use crate::config::SmConfig;
@@ -73,8 +74,7 @@ impl View {
             aliases: extra.aliases,
             read_lanes: extra.read_lanes,
             sm_key: cfg.sm_key,
-            routed: routed_nodes(extra.run.as_ref(), nodes.len()),
-            run: extra.run.map(|(run, _)| run),
+            levels: Levels::of_run(extra.run, nodes.len()),
             nodes,
             ends,
             guids: subnet.guids_revision(),
@@ -222,23 +222,8 @@ fn port_idx(p: PortRef) -> PortIdx {
     PortIdx::new(place(p.node), p.port)
 }
 
-fn routed_nodes(
-    run: Option<&(Arc<LastRun>, Vec<NodeIdx>)>,
-    places: usize,
-) -> Arc<[Option<SwitchIdx>]> {
-    let mut routed = vec![None; places];
-    if let Some((run, nodes)) = run {
-        for (node, switch) in nodes.iter().zip(run.topo.switches()) {
-            if let Some(at) = routed.get_mut(node.index()) {
-                *at = Some(switch);
-            }
-        }
-    }
-    routed.into()
-}
-
 impl Place {
-    fn new(node: Arc<NodeView>, revision: u64, before: Option<&Self>) -> Self {
+    pub(super) fn new(node: Arc<NodeView>, revision: u64, before: Option<&Self>) -> Self {
         let relay = Relay::new(&node, before.map(|b| (&*b.node, &b.relay)));
         Self {
             node,

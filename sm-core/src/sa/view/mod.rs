@@ -6,7 +6,9 @@
 mod build;
 mod ends;
 mod images;
+mod levels;
 mod relays;
+pub mod saved;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +16,12 @@ use std::sync::Arc;
 use ferrosm_mad::attr::{MtuCode, NodeType};
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, MKey, NodeGuid, PKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::tables::SmInfoRecord;
-use ferrosm_routing::engine::Trees;
-use ferrosm_routing::{LastRun, Lft, SwitchIdx};
+use ferrosm_routing::Lft;
 
 pub use build::Extra;
 use ends::Ends;
 pub use ends::GidChanges;
+use levels::Levels;
 pub use relays::Hop;
 use relays::Relay;
 
@@ -221,9 +223,7 @@ pub struct View {
     /// By their place in the subnet, which they keep as long as they are there.
     nodes: Vec<Place>,
     ends: Arc<Ends>,
-    /// By place: index in the routing in force.
-    routed: Arc<[Option<SwitchIdx>]>,
-    run: Option<Arc<LastRun>>,
+    levels: Levels,
     aliases: Arc<Aliases>,
     read_lanes: Arc<ReadLanes>,
     /// What the subnet's own index of GUIDs was like.
@@ -463,12 +463,8 @@ impl View {
     /// The SL of packets from an end port to a LID, and whether another would do too: on one lane the routing is safe on any.
     #[must_use]
     pub fn sl(&self, from: EndPortIdx, to: Lid) -> (Sl, bool) {
-        let Some(run) = &self.run else {
-            return (Sl(0), true);
-        };
-        let lanes = &run.routing.lanes;
-        if let Some(sl) = lanes.uniform_sl() {
-            return (Sl(sl), lanes.is_single());
+        if let Some(same) = self.levels.of_all() {
+            return same;
         }
         let port = self.end_port(from).port;
         let enters = if self.is_switch(port.node()) {
@@ -476,13 +472,7 @@ impl View {
         } else {
             self.hop(port.node(), port.number()).and_then(Hop::peer)
         };
-        let switch = enters.and_then(|p| *self.routed.get(p.node() as usize)?);
-        let destinations = run.topo.destinations();
-        let to = destinations.binary_search_by_key(&to, |d| d.lid).ok();
-        let sl = switch
-            .zip(to)
-            .map_or(0, |(s, d)| lanes.sl(s, &destinations[d]));
-        (Sl(sl), lanes.is_single())
+        self.levels.sl(enters.map(PortIdx::node), to)
     }
 
     /// Whether packets of groups may have this SL: on one lane any, otherwise the one that the trees are proven for.
@@ -494,13 +484,6 @@ impl View {
     /// The SL that packets of groups must have; `None` where any will do.
     #[must_use]
     pub fn groups_sl(&self) -> Option<Sl> {
-        let routing = &self.run.as_ref()?.routing;
-        if routing.lanes.is_single() {
-            return None;
-        }
-        Some(match &routing.trees {
-            Trees::Within { sl, .. } => Sl(*sl),
-            Trees::Search | Trees::Ordered(_) => Sl(0),
-        })
+        self.levels.of_groups()
     }
 }

@@ -1,0 +1,315 @@
+//! What is in a record, and its bytes: postcard's encoding of these structs. Ends of zeros are left out where most have them.
+//!
+//! A change of anything here is a change of [`super::VERSION`].
+
+use ferrosm_mad::sa::tables::SmInfoRecord;
+use serde::{Deserialize, Serialize};
+
+use super::super::levels::{By, Common};
+use super::super::{EndPort, PortView, View};
+use super::Of;
+use crate::plan::lanes::MapAt;
+
+/// What belongs to no single node.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Head<'a> {
+    /// Upper half of GIDs.
+    pub(super) prefix: u64,
+    /// The SM's own port: its place and number.
+    pub(super) local: Option<(u32, u8)>,
+    /// Nodes that have records.
+    pub(super) nodes: u32,
+    /// Records of subnet managers.
+    #[serde(borrow)]
+    pub(super) managers: Vec<Bytes<'a>>,
+    /// SLs, where anything is routed.
+    #[serde(borrow)]
+    pub(super) levels: Option<Levels<'a>>,
+}
+
+/// [`Common`], on disk.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Levels<'a> {
+    pub(super) single: bool,
+    pub(super) groups: Option<u8>,
+    /// 0: the same for all, in `row[0]`. 1: `row` by LID. 2: by switches. 3: by switch and LID.
+    pub(super) by: u8,
+    #[serde(borrow)]
+    pub(super) row: Bytes<'a>,
+    pub(super) destinations: Vec<(u16, u32)>,
+}
+
+/// [`super::Part::Node`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Node<'a> {
+    pub(super) guid: u64,
+    pub(super) place: u32,
+    pub(super) node_type: u8,
+    #[serde(borrow)]
+    pub(super) info: Bytes<'a>,
+    #[serde(borrow)]
+    pub(super) description: Bytes<'a>,
+    #[serde(borrow)]
+    pub(super) switch_info: Option<Bytes<'a>>,
+    #[serde(borrow)]
+    pub(super) ports: Vec<Port<'a>>,
+    pub(super) ends: Vec<End>,
+}
+
+/// A port.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Port<'a> {
+    #[serde(borrow)]
+    pub(super) raw: Bytes<'a>,
+    pub(super) flags: u8,
+    pub(super) mtu: u8,
+    pub(super) rate_rank: u8,
+    /// Place and number of the port at the other end of the cable.
+    pub(super) peer: Option<(u32, u8)>,
+    /// Blocks of P_Keys that are known, without zeros at the end.
+    pub(super) keys: Vec<(u16, Vec<u16>)>,
+    #[serde(borrow)]
+    pub(super) vl_arbitration: Vec<(u8, Bytes<'a>)>,
+}
+
+/// Bits of [`Port::flags`].
+pub(super) mod flag {
+    /// The port answered once.
+    pub(in super::super) const KNOWN: u8 = 1;
+    /// It checks P_Keys.
+    pub(in super::super) const CHECKS_KEYS: u8 = 2;
+    /// Its link runs at FDR10.
+    pub(in super::super) const FDR10: u8 = 4;
+    /// Blocks of P_Keys that are not known are empty.
+    pub(in super::super) const KEYS_AS_WOKEN: u8 = 8;
+}
+
+/// An end port of a node.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct End {
+    pub(super) num: u8,
+    pub(super) guid: u64,
+    pub(super) lid: u16,
+    pub(super) lmc: u8,
+    /// Its GUID means it and no other port.
+    pub(super) named: bool,
+    pub(super) keys: Option<Vec<u16>>,
+}
+
+/// [`super::Part::Routes`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Routes<'a> {
+    #[serde(borrow)]
+    pub(super) lft: Option<Bytes<'a>>,
+    /// The routing has this switch.
+    pub(super) routed: bool,
+    /// SLs of packets that enter here.
+    #[serde(borrow)]
+    pub(super) levels: Option<Bytes<'a>>,
+}
+
+/// [`super::Part::Groups`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Groups {
+    /// Block, position, and masks without zeros at the end.
+    pub(super) blocks: Vec<(u16, u8, Vec<u16>)>,
+}
+
+/// [`super::Part::Lanes`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Lanes<'a> {
+    /// Kind (0 pair, 1 end port, 2 output), ports, table.
+    pub(super) maps: Vec<(u8, u8, u8, [u8; 8])>,
+    /// Tables that were read: from a port to a port.
+    pub(super) read_maps: Vec<(u8, u8, [u8; 8])>,
+    /// Blocks of VLArbitrationTable that were read: port and block.
+    #[serde(borrow)]
+    pub(super) read_arbitration: Vec<(u8, u8, Bytes<'a>)>,
+}
+
+/// Bytes that are written and read as a whole, not one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+
+impl Serialize for Bytes<'_> {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_bytes(self.0)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Bytes<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        <&[u8]>::deserialize(from).map(Self)
+    }
+}
+
+impl<'a> Bytes<'a> {
+    /// Without the zeros at the end.
+    fn trimmed(bytes: &'a [u8]) -> Self {
+        Self(trimmed(bytes))
+    }
+
+    /// With so many zeros at the end that it is long enough; `None` if it is too long.
+    pub(super) fn padded<const N: usize>(self) -> Option<[u8; N]> {
+        let mut all = [0; N];
+        all.get_mut(..self.0.len())?.copy_from_slice(self.0);
+        Some(all)
+    }
+}
+
+fn trimmed<T: PartialEq + Default>(list: &[T]) -> &[T] {
+    let used = list.iter().rposition(|x| *x != T::default());
+    &list[..used.map_or(0, |last| last + 1)]
+}
+
+/// Appends the bytes of a record. Nothing in these structs can fail to be written.
+fn put<T: Serialize>(record: &T, out: &mut Vec<u8>) {
+    let taken = core::mem::take(out);
+    *out = postcard::to_extend(record, taken).unwrap_or_default();
+}
+
+pub(super) fn put_head(view: &View, out: &mut Vec<u8>) {
+    let managers: Vec<[u8; SmInfoRecord::LEN]> =
+        view.managers.iter().map(SmInfoRecord::encode).collect();
+    let common = view.levels.common();
+    let own = view.local.map(|at| view.end_port(at).port);
+    let levels = common.as_ref().map(|common| {
+        let (by, row): (u8, &[u8]) = match &common.by {
+            By::Uniform(sl) => (0, core::slice::from_ref(sl)),
+            By::Lid(row) => (1, row),
+            By::Switches => (2, &[]),
+            By::SwitchAndLid => (3, &[]),
+        };
+        let Common {
+            single,
+            groups,
+            destinations,
+            ..
+        } = common;
+        Levels {
+            single: *single,
+            groups: *groups,
+            by,
+            row: Bytes(row),
+            destinations: destinations.clone(),
+        }
+    });
+    let head = Head {
+        prefix: view.prefix.0,
+        local: own.map(|p| (p.node(), num(p))),
+        nodes: u32::try_from(super::named(view).count()).unwrap_or(u32::MAX),
+        managers: managers.iter().map(|m| Bytes(m)).collect(),
+        levels,
+    };
+    put(&head, out);
+}
+
+pub(super) fn put_node(of: &Of<'_>, out: &mut Vec<u8>) -> bool {
+    let node = of.node;
+    let record = Node {
+        guid: node.guid.0,
+        place: of.place,
+        node_type: node.node_type.0,
+        info: Bytes(&node.info),
+        description: Bytes::trimmed(&node.description),
+        switch_info: node.switch.as_ref().map(|s| Bytes(&s.info)),
+        ports: node.ports.iter().map(port).collect(),
+        ends: of.ends().iter().map(|e| end(e, of.is_named(e))).collect(),
+    };
+    put(&record, out);
+    true
+}
+
+fn port(port: &PortView) -> Port<'_> {
+    let bit = |yes, bit| if yes { bit } else { 0 };
+    let peer = (port.peer != super::super::PortIdx::NONE).then_some(port.peer);
+    Port {
+        raw: Bytes::trimmed(&port.raw),
+        flags: bit(port.known, flag::KNOWN)
+            | bit(port.checks_keys, flag::CHECKS_KEYS)
+            | bit(port.fdr10, flag::FDR10)
+            | bit(port.keys.is_as_woken(), flag::KEYS_AS_WOKEN),
+        mtu: port.mtu.0,
+        rate_rank: port.rate_rank,
+        peer: peer.map(|p| (p.node(), num(p))),
+        keys: port
+            .keys
+            .iter()
+            .map(|(block, keys)| (block, trimmed(&keys.map(|k| k.0)).to_vec()))
+            .collect(),
+        vl_arbitration: port
+            .vl_arbitration
+            .iter()
+            .map(|(block, table)| (*block, Bytes::trimmed(table)))
+            .collect(),
+    }
+}
+
+fn end(end: &EndPort, named: bool) -> End {
+    End {
+        num: num(end.port),
+        guid: end.guid.0,
+        lid: end.lid.0,
+        lmc: end.lmc.0,
+        named,
+        keys: end
+            .keys
+            .as_ref()
+            .map(|keys| keys.all().iter().map(|k| k.0).collect()),
+    }
+}
+
+fn num(port: super::super::PortIdx) -> u8 {
+    u8::try_from(port.num()).unwrap_or(u8::MAX)
+}
+
+pub(super) fn put_routes(of: &Of<'_>, out: &mut Vec<u8>) -> bool {
+    let Some(switch) = &of.node.switch else {
+        return false;
+    };
+    let row = of.view.levels.row(of.place);
+    let record = Routes {
+        lft: switch.lft.as_ref().map(|lft| Bytes(lft.entries())),
+        routed: row.is_some(),
+        levels: row.as_ref().and_then(|r| r.as_deref()).map(Bytes),
+    };
+    put(&record, out);
+    true
+}
+
+pub(super) fn put_groups(of: &Of<'_>, out: &mut Vec<u8>) -> bool {
+    let Some(mft) = of.mft() else {
+        return false;
+    };
+    let blocks = mft.iter();
+    let record = Groups {
+        blocks: blocks
+            .map(|(at, masks)| (at.block, at.position, trimmed(masks).to_vec()))
+            .collect(),
+    };
+    put(&record, out);
+    true
+}
+
+pub(super) fn put_lanes(of: &Of<'_>, out: &mut Vec<u8>) -> bool {
+    let read = of.read_tables();
+    if of.node.sl_to_vl.is_empty() && read.is_none() {
+        return false;
+    }
+    let map = |(at, map): (&MapAt, &[u8; 8])| match at {
+        MapAt::Pair(input, output) => (0, input.0, output.0, *map),
+        MapAt::EndPort(port) => (1, port.0, 0, *map),
+        MapAt::Output(port) => (2, port.0, 0, *map),
+    };
+    let read_maps = read.into_iter().flat_map(|r| r.maps());
+    let arbitration = read.into_iter().flat_map(|r| r.arbitrations());
+    let record = Lanes {
+        maps: of.node.sl_to_vl.iter().map(map).collect(),
+        read_maps: read_maps.map(|(i, o, map)| (i.0, o.0, *map)).collect(),
+        read_arbitration: arbitration
+            .map(|(port, block, table)| (port.0, block, Bytes::trimmed(table)))
+            .collect(),
+    };
+    put(&record, out);
+    true
+}

@@ -1,0 +1,75 @@
+//! What a manager in the simulated world wants kept of the subnet, record by record, as a store would have it.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferrosm_core::sa::View;
+use ferrosm_core::sa::view::saved::{Broken, Change, Part, Restorer, Saver, Snapshot};
+use ferrosm_mad::ids::NodeGuid;
+
+/// Records as they are kept.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// Of nodes.
+    pub all: BTreeMap<(NodeGuid, Part), Vec<u8>>,
+    /// Of none of them.
+    pub head: Vec<u8>,
+    /// Bytes and records that were handed over by the last save.
+    pub written: (usize, usize),
+    saver: Saver,
+}
+
+impl Records {
+    /// Keeps a view in place of the one before.
+    pub fn save(&mut self, view: &Arc<View>) {
+        let (all, head) = (&mut self.all, &mut self.head);
+        let mut written = (0, 0);
+        let Ok(()) = self.saver.save(view, &mut |change| {
+            match change {
+                Change::Clear => all.clear(),
+                Change::Put(guid, part, bytes) => {
+                    all.insert((guid, part), bytes.to_vec());
+                    written = (written.0 + bytes.len(), written.1 + 1);
+                }
+                Change::Remove(guid, part) => {
+                    all.remove(&(guid, part));
+                }
+                Change::Head(bytes) => {
+                    *head = bytes.to_vec();
+                    written = (written.0 + bytes.len(), written.1 + 1);
+                }
+            }
+            Ok::<(), Infallible>(())
+        });
+        self.written = written;
+    }
+
+    /// The view again.
+    ///
+    /// # Errors
+    /// If there is none in the records.
+    pub fn restore(&self) -> Result<View, Broken> {
+        let mut restorer = Restorer::default();
+        for ((guid, part), bytes) in &self.all {
+            restorer.put(*guid, *part, bytes)?;
+        }
+        restorer.finish(&self.head)
+    }
+}
+
+/// A view as it comes back from where it was kept.
+///
+/// # Panics
+/// If it does not.
+#[must_use]
+pub fn snapshot_of(view: &Arc<View>, age: Duration) -> Snapshot {
+    let mut records = Records::default();
+    records.save(view);
+    let restored = records.restore().unwrap_or_else(|e| panic!("{e}"));
+    Snapshot {
+        view: Arc::new(restored),
+        age,
+    }
+}

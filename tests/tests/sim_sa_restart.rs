@@ -1,0 +1,509 @@
+//! While a manager that was started again looks at the subnet, it answers from what was kept: rightly, or not at all.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferrosm::state::{Kept, StateDir};
+use ferrosm_core::sa::View;
+use ferrosm_core::sa::view::saved::Snapshot;
+use ferrosm_core::{Event, LidMap, Restored, SmConfig};
+use ferrosm_mad::ids::{Gid, Lid, Lmc, PKey};
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::sa::id;
+use ferrosm_mad::sa::multicast::{JoinState, mgid};
+use ferrosm_sim::faults::Action;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::kept_view::snapshot_of;
+use ferrosm_tests::members::Members;
+use ferrosm_tests::sa_paths::{self as paths, Demand};
+use ferrosm_tests::sa_wire::{Ask, Told, ask, field, method, put_field, status, try_ask};
+use ferrosm_tests::sa_world::{self as world, Free, Should};
+use ferrosm_tests::scratch::Scratch;
+use ferrosm_tests::simulated::{Dice, Lab, Sm};
+
+const LIFE: u8 = 18;
+/// LocalPortNum in a NodeRecord: by which port a node was reached is for whoever reached it.
+const NODE_FREE: [Free; 1] = [(320, 8)];
+const AGE: Duration = Duration::from_secs(5);
+
+fn up(spec: &str) -> Lab {
+    let mut lab = Lab::with(spec, 1, SmConfig::default());
+    assert!(lab.next_sweep(600).is_clean());
+    lab
+}
+
+fn hosts(lab: &Lab) -> Vec<PortAt> {
+    let fabric = lab.world.fabric();
+    let hosts = fabric.end_ports().filter(|p| !fabric.is_switch(p.node));
+    hosts.filter(|p| fabric.peer(*p).is_some()).collect()
+}
+
+/// The manager is gone without a word; what it wanted kept.
+fn kill(lab: &mut Lab) -> Restored {
+    lab.world.run_for(Duration::from_secs(12));
+    let old = lab.world.kill(lab.sm).expect("it was there");
+    let view = old.view_kept.expect("it wants a view kept");
+    Restored {
+        lids: old.kept.unwrap_or_default(),
+        registrations: old.registered.unwrap_or_default(),
+        snapshot: Some(snapshot_of(&view, AGE)),
+    }
+}
+
+fn start(lab: &mut Lab, restored: Restored) {
+    let now = lab.world.now();
+    let next = Sm::new(SmConfig::default(), restored, now);
+    lab.sm = lab.world.add_manager(Some(lab.at), next).expect("a port");
+}
+
+/// Goes on until clients are answered, which must be before the first sweep is done.
+fn until_answering(lab: &mut Lab) {
+    lab.until("answers from the past", 60, |lab| {
+        lab.manager().core().view().is_some()
+    });
+    assert!(lab.manager().reports().is_empty(), "it answers too late");
+    let age = lab.manager().core().answers_from_past();
+    assert!(age.is_some_and(|age| age >= AGE), "{age:?}");
+}
+
+fn told_of(lab: &Lab, words: &str) -> bool {
+    let events = &lab.manager().events;
+    events
+        .iter()
+        .any(|e| matches!(e, Event::Noticed(what) if what.contains(words)))
+}
+
+fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> Told {
+    let fabric = lab.world.fabric();
+    let mut data = vec![0; 64];
+    for (at, port) in [(8, b), (24, a)] {
+        data[at..at + 8].copy_from_slice(&0xFE80_0000_0000_0000u64.to_be_bytes());
+        data[at + 8..at + 16].copy_from_slice(&fabric.port_guid(port).0.to_be_bytes());
+    }
+    put_field(&mut data, 392, 1, 1);
+    let request = Ask {
+        mask: 0b11 << 2 | 1 << 11,
+        data,
+        ..Ask::new(world::lid(lab, a), method::GET, id::PATH.0)
+    };
+    ask(lab, &request)
+}
+
+/// The path that a client is told of is one that is there.
+fn assert_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) {
+    let told = get_path(lab, (a, b));
+    let demand = Demand {
+        reversible: true,
+        ..Demand::default()
+    };
+    let there = paths::between(lab, a, (a, b), (None, None), &demand, LIFE, &|_, _| {
+        (0, true)
+    });
+    let path = &told.records[0];
+    let lids = (field(path, 336, 16), field(path, 320, 16));
+    let values = [434, 442, 450].map(|at| field(path, at, 6));
+    assert!(
+        there.iter().any(|t| {
+            let (mtu, rate, life) = t.values;
+            (u64::from(t.lids.0), u64::from(t.lids.1)) == lids
+                && [mtu, rate, life].map(u64::from) == values
+                && field(path, 400, 16) == u64::from(t.pkey)
+        }),
+        "{} {a:?} to {b:?}: {lids:?} {values:?}",
+        lab.repeat()
+    );
+}
+
+fn table(lab: &mut Lab, client: PortAt, attr: u16) -> Vec<Vec<u8>> {
+    let lid = world::lid(lab, client);
+    let told = ask(lab, &Ask::new(lid, method::GET_TABLE, attr));
+    assert_eq!(told.status, status::OK);
+    let mut records = told.records;
+    records.sort();
+    records
+}
+
+/// A table is what the devices say, as far as the client may see it.
+fn assert_table(lab: &mut Lab, client: PortAt, attr: u16, should: &[Should], free: &[Free]) {
+    let mut found = table(lab, client, attr);
+    let mut expected = world::seen_by(lab, client, should);
+    for record in found.iter_mut().chain(&mut expected) {
+        world::blank(record, free);
+    }
+    found.sort();
+    expected.sort();
+    assert!(found == expected, "{} {attr:#x}", lab.repeat());
+}
+
+fn broadcast() -> Gid {
+    mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL)
+}
+
+/// Paths of every pair, the tables of nodes and cables, and the members: from the first moment, at every step of the first sweep.
+#[test]
+fn an_unchanged_subnet_is_answered_for_at_once() {
+    for spec in ["fat-tree:4", "torus:3,3,1,2"] {
+        let mut lab = up(spec);
+        let mut members = Members::new();
+        let all = hosts(&lab);
+        for at in &all {
+            let joined = members.join(&mut lab, *at, broadcast(), JoinState::FULL);
+            joined.expect("joins");
+        }
+        let restored = kill(&mut lab);
+        lab.world.run_for(AGE);
+        let begun = lab.world.now();
+        start(&mut lab, restored);
+        until_answering(&mut lab);
+        let waited = lab.world.now().since(begun);
+        assert!(waited < Duration::from_millis(50), "{waited:?}");
+        let mut dice = Dice::new(3);
+        let mut looks = 0;
+        while lab.manager().reports().is_empty() {
+            let (a, b) = (all[dice.index(all.len())], all[dice.index(all.len())]);
+            assert_path(&mut lab, (a, b));
+            let nodes = world::nodes(&mut lab);
+            assert_table(&mut lab, a, id::NODE.0, &nodes, &NODE_FREE);
+            let links = world::links(&lab);
+            assert_table(&mut lab, a, id::LINK.0, &links, &[]);
+            let of_broadcast = table(&mut lab, all[0], id::MC_MEMBER.0);
+            assert!(!of_broadcast.is_empty());
+            looks += 1;
+            for _ in 0..40 {
+                if lab.manager().reports().is_empty() {
+                    lab.world.step();
+                }
+            }
+        }
+        assert!(looks > 5, "{spec}: {looks} looks during the first sweep");
+        assert!(told_of(&lab, "answered from what was kept"));
+        assert_eq!(lab.manager().core().answers_from_past(), None);
+        for pair in all.windows(2) {
+            assert_path(&mut lab, (pair[0], pair[1]));
+        }
+        if let Err(why) = lab.verdict(&members.expect(&lab)) {
+            panic!("{} {why}", lab.repeat());
+        }
+    }
+}
+
+/// Whoever wants to register is told to come back until it is sure who is in charge, and then is taken.
+#[test]
+fn registrations_wait_until_it_is_settled_who_is_master() {
+    let mut lab = up("fat-tree:4");
+    let all = hosts(&lab);
+    let restored = kill(&mut lab);
+    start(&mut lab, restored);
+    until_answering(&mut lab);
+    let mut members = Members::new();
+    let early = members.join(&mut lab, all[2], broadcast(), JoinState::FULL);
+    assert_eq!(early, Err(Status::BUSY));
+    lab.until("the master's role", 60, |lab| {
+        lab.manager().core().role() == ferrosm_mad::attr::SmState::Master
+    });
+    assert!(lab.manager().reports().is_empty());
+    let joined = members.join(&mut lab, all[2], broadcast(), JoinState::FULL);
+    assert!(joined.is_ok(), "{joined:?}");
+    lab.next_sweep(60);
+    lab.world.run_for(Duration::from_secs(2));
+    if let Err(why) = lab.verdict(&members.expect(&lab)) {
+        panic!("{} {why}", lab.repeat());
+    }
+}
+
+/// Cables were cut, hosts left, others came: once discovery is done nobody is told of a port that is not there, and at no time of a
+/// LID that is another's.
+#[test]
+fn what_changed_meanwhile_is_left_out() {
+    for seed in 0..12 {
+        let mut lab = up("fat-tree:4");
+        let mut dice = Dice::new(seed);
+        let all = hosts(&lab);
+        let restored = kill(&mut lab);
+        let own = lab.at;
+        let mut others: Vec<PortAt> = all.iter().copied().filter(|at| *at != own).collect();
+        let now = lab.world.now();
+        let gone: Vec<PortAt> = (0..3)
+            .map(|_| others.swap_remove(dice.index(others.len())))
+            .collect();
+        for at in &gone {
+            lab.world.schedule(now, Action::Cut(*at));
+        }
+        // Two hosts have changed their LIDs, a third has none any more.
+        let [x, y, z] = [0, 1, 2].map(|_| others.swap_remove(dice.index(others.len())));
+        let (lx, ly) = (lab.world.fabric().lid(x), lab.world.fabric().lid(y));
+        lab.world.run_for(Duration::from_millis(1));
+        let fabric = lab.world.fabric_mut();
+        fabric.set_lid(x, ly.0, Lmc(ly.1)).expect("a port");
+        fabric.set_lid(y, lx.0, Lmc(lx.1)).expect("a port");
+        fabric.reboot(z.node);
+        start(&mut lab, restored);
+        until_answering(&mut lab);
+        let mut known: BTreeSet<PortAt> = BTreeSet::new();
+        while lab.manager().reports().is_empty() {
+            let core = lab.manager().core();
+            for at in [x, y] {
+                let guid = lab.world.fabric().port_guid(at);
+                let there = core.subnet().port_by_guid(guid);
+                let read = there.and_then(|p| core.subnet().port(p));
+                if read.is_some_and(|port| port.known && port.info().lid != Lid::NONE) {
+                    known.insert(at);
+                }
+            }
+            let master = core.role() == ferrosm_mad::attr::SmState::Master;
+            let view = Arc::clone(core.view().expect("answers"));
+            for at in [x, y].into_iter().filter(|at| known.contains(at)) {
+                assert_ne!(
+                    lid_of(&view, &lab, at),
+                    Some(if at == x { lx.0 } else { ly.0 }),
+                    "[seed {seed}] a LID that is known to be another's"
+                );
+            }
+            if master {
+                for at in &gone {
+                    assert_eq!(
+                        lid_of(&view, &lab, *at),
+                        None,
+                        "[seed {seed}] {at:?} is gone"
+                    );
+                }
+                let pair = (others[dice.index(others.len())], own);
+                assert_path(&mut lab, pair);
+            }
+            lab.world.step();
+        }
+        lab.world.run_for(Duration::from_secs(5));
+        for pair in others.windows(2) {
+            assert_path(&mut lab, (pair[0], pair[1]));
+        }
+        assert_path(&mut lab, (z, own));
+        assert_eq!(get_path(&mut lab, (own, gone[0])).records.len(), 0);
+    }
+}
+
+fn lid_of(view: &View, lab: &Lab, at: PortAt) -> Option<Lid> {
+    let guid = lab.world.fabric().port_guid(at);
+    view.by_guid(guid).map(|at| view.end_port(at).lid)
+}
+
+/// Settings of a manager that goes before ours, and what it is told of LIDs.
+fn above(lids: LidMap) -> (SmConfig, Restored) {
+    let cfg = SmConfig {
+        priority: 9,
+        ..SmConfig::default()
+    };
+    let restored = Restored {
+        lids,
+        ..Restored::default()
+    };
+    (cfg, restored)
+}
+
+/// A subnet where everybody has other LIDs is not the one that was kept.
+#[test]
+fn too_many_contradictions_end_it() {
+    let mut lab = up("fat-tree:6");
+    let all = hosts(&lab);
+    let restored = kill(&mut lab);
+    let own = lab.at;
+    let others: Vec<PortAt> = all.into_iter().filter(|at| *at != own).collect();
+    let lids: Vec<_> = others
+        .iter()
+        .map(|at| lab.world.fabric().lid(*at))
+        .collect();
+    for (i, at) in others.iter().enumerate() {
+        let (lid, lmc) = lids[(i + 1) % lids.len()];
+        lab.world
+            .fabric_mut()
+            .set_lid(*at, lid, Lmc(lmc))
+            .expect("a port");
+    }
+    start(&mut lab, restored);
+    until_answering(&mut lab);
+    lab.until("no answers", 60, |lab| {
+        lab.manager().core().view().is_none()
+    });
+    assert!(lab.manager().reports().is_empty());
+    assert!(told_of(&lab, "too many ports have other LIDs"));
+    lab.until("the first sweep", 60, |lab| {
+        !lab.manager().reports().is_empty()
+    });
+    assert!(lab.manager().core().view().is_some());
+}
+
+/// Of another subnet, another port, another neighbour, another LID, or of a time before another master: not used.
+#[test]
+fn a_foreign_snapshot_is_not_used() {
+    type Change = fn(&mut Lab, &mut Restored);
+    let cases: [(&str, Change); 4] = [
+        ("another port or subnet", |_, restored| {
+            let mut other = up("fat-tree:4");
+            let at = hosts(&other)[3];
+            other.at = at;
+            let mut elsewhere = Lab::on(
+                "elsewhere",
+                other.spec.clone(),
+                1,
+                SmConfig::default(),
+                Some(at),
+            );
+            elsewhere.next_sweep(60);
+            restored.snapshot = kill(&mut elsewhere).snapshot;
+        }),
+        ("another LID", |lab, _| {
+            let at = lab.at;
+            let (_, lmc) = lab.world.fabric().lid(at);
+            lab.world
+                .fabric_mut()
+                .set_lid(at, Lid(0x777), Lmc(lmc))
+                .expect("a port");
+        }),
+        ("leads to another port", |lab, restored| {
+            // The same tree, in which two hosts have changed their cables.
+            let mut spec = lab.spec.clone();
+            let own = lab.at.node;
+            let of =
+                |node| move |l: &ferrosm_sim::spec::LinkSpec| l.a.node == node || l.b.node == node;
+            let mine = spec.links.iter().position(of(own)).expect("a cable");
+            let yours = hosts(lab)[9].node;
+            let theirs = spec.links.iter().position(of(yours)).expect("a cable");
+            for (link, from, to) in [(mine, own, yours), (theirs, yours, own)] {
+                let link = &mut spec.links[link];
+                let end = if link.a.node == from {
+                    &mut link.a
+                } else {
+                    &mut link.b
+                };
+                end.node = to;
+            }
+            let cfg = SmConfig::default();
+            let mut other = Lab::on("other cables", spec, 1, cfg, Some(lab.at));
+            other.next_sweep(60);
+            let (lid, lmc) = other.world.fabric().lid(lab.at);
+            restored.snapshot = kill(&mut other).snapshot;
+            let here = lab.at;
+            lab.world
+                .fabric_mut()
+                .set_lid(here, lid, Lmc(lmc))
+                .expect("a port");
+        }),
+        ("another master was there", |lab, restored| {
+            let at = hosts(lab)[5];
+            let (lids, now) = (restored.lids.clone(), lab.world.now());
+            let other = {
+                let (cfg, lids) = above(lids);
+                Sm::new(cfg, lids, now)
+            };
+            let other = lab.world.add_manager(Some(at), other).expect("a port");
+            lab.world.run_for(Duration::from_secs(20));
+            let _ = lab.world.kill(other);
+        }),
+    ];
+    for (words, change) in cases {
+        let mut lab = up("fat-tree:4");
+        let mut restored = kill(&mut lab);
+        change(&mut lab, &mut restored);
+        start(&mut lab, restored);
+        lab.until(words, 60, |lab| {
+            let core = lab.manager().core();
+            assert!(
+                core.view().is_none() || !lab.manager().reports().is_empty(),
+                "{words}: answered from a foreign snapshot"
+            );
+            !lab.manager().reports().is_empty()
+        });
+        assert!(told_of(&lab, words), "{words}: {:?}", lab.manager().events);
+    }
+}
+
+/// A store whose bytes were flipped or cut anywhere gives a view that is right, or none; and the next run has a store again.
+#[test]
+fn a_torn_store_is_set_aside() {
+    let mut lab = up("fat-tree:4");
+    lab.world.run_for(Duration::from_secs(12));
+    let view = Arc::clone(lab.manager().core().view().expect("a view"));
+    let scratch = Scratch::new("torn-store");
+    let dir = scratch.path().join("state");
+    let file = dir.join("store.redb");
+    StateDir::open(&dir)
+        .expect("a state directory")
+        .save(&Kept::View(Some(Arc::clone(&view))))
+        .expect("saved");
+    let whole = std::fs::read(&file).expect("a store");
+    let (mut set_aside, mut taken) = (0, 0);
+    for seed in 0..200 {
+        let mut dice = Dice::new(seed);
+        let mut torn = whole.clone();
+        match dice.index(3) {
+            0 => torn.truncate(dice.index(torn.len())),
+            1 => {
+                for _ in 0..=dice.index(4) {
+                    let at = dice.index(torn.len());
+                    torn[at] ^= 1 << dice.index(8);
+                }
+            }
+            _ => {
+                let at = dice.index(torn.len());
+                let len = dice.index(4096).min(torn.len() - at);
+                torn[at..at + len].fill(u8::try_from(dice.index(256)).unwrap_or(0));
+            }
+        }
+        std::fs::remove_dir_all(&dir).expect("removed");
+        std::fs::create_dir_all(&dir).expect("a directory");
+        std::fs::write(&file, &torn).expect("written");
+        let mut state = StateDir::open(&dir).expect("a state directory");
+        match state.snapshot().expect("no refusal") {
+            Some(snapshot) => {
+                taken += 1;
+                assert_same(&snapshot, &view, seed);
+            }
+            None => set_aside += usize::from(dir.join("store.redb.broken-1").exists()),
+        }
+        state
+            .save(&Kept::View(Some(Arc::clone(&view))))
+            .expect("saved again");
+        drop(state);
+        let snapshot = StateDir::open(&dir).expect("a state directory").snapshot();
+        assert_same(&snapshot.expect("a store").expect("a view"), &view, seed);
+    }
+    assert!(
+        set_aside > 50 && taken > 10,
+        "{set_aside} set aside, {taken} taken"
+    );
+}
+
+fn assert_same(snapshot: &Snapshot, view: &View, seed: u64) {
+    assert_eq!(snapshot.view.end_ports(), view.end_ports(), "[seed {seed}]");
+    let tables = |v: &View| {
+        v.nodes()
+            .map(|n| (n.guid, n.info, n.switch.as_ref().map(|s| s.lft.clone())))
+            .collect::<Vec<_>>()
+    };
+    assert!(tables(&snapshot.view) == tables(view), "[seed {seed}]");
+}
+
+/// Beside another master nothing is answered, and what was kept is not believed after it.
+#[test]
+fn beside_a_master_it_is_silent_and_forgets() {
+    let mut lab = up("fat-tree:4");
+    let at = hosts(&lab)[5];
+    let restored = kill(&mut lab);
+    let (lids, now) = (restored.lids.clone(), lab.world.now());
+    let own = lab.at;
+    start(&mut lab, restored);
+    let (cfg, lids) = above(lids);
+    let other = Sm::new(cfg, lids, now);
+    lab.world.add_manager(Some(at), other).expect("a port");
+    until_answering(&mut lab);
+    lab.until("the standby's role", 60, |lab| {
+        lab.manager().core().role() == ferrosm_mad::attr::SmState::Standby
+    });
+    lab.world.run_for(Duration::from_secs(1));
+    assert!(lab.manager().core().view().is_none());
+    let own_lid = world::lid(&lab, own);
+    assert!(try_ask(&mut lab, &Ask::new(own_lid, method::GET_TABLE, id::NODE.0)).is_none());
+    assert!(lab.manager().view_kept.is_none());
+}

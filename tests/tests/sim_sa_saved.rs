@@ -1,0 +1,311 @@
+//! A view that was kept, record by record, answers as the one that it was made of.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::sync::Arc;
+
+use ferrosm_core::SmConfig;
+use ferrosm_core::sa::view::saved::Part;
+use ferrosm_core::sa::{Request, Verdict, View, answer};
+use ferrosm_mad::ids::{AttrId, Gid, Lid};
+use ferrosm_mad::mad::Method;
+use ferrosm_mad::sa::id;
+use ferrosm_mad::sa::multicast::JoinState;
+use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::kept_view::Records;
+use ferrosm_tests::members::Members;
+use ferrosm_tests::sa_wire::{Ask, ask, message, method, put_field};
+use ferrosm_tests::simulated::{Dice, Lab};
+
+const TABLES: [AttrId; 12] = [
+    id::NODE,
+    id::PORT_INFO,
+    id::SWITCH_INFO,
+    id::LFT,
+    id::MFT,
+    id::LINK,
+    id::PKEY_TABLE,
+    id::SL_TO_VL,
+    id::VL_ARBITRATION,
+    id::SM_INFO,
+    id::GUID_INFO,
+    id::PATH,
+];
+
+/// What the view says, or who else is to say it.
+fn told(view: &View, from: Lid, bytes: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let from = Peer {
+        lid: from,
+        ..Peer::default()
+    };
+    let request = Request::parse(from, bytes).ok_or("no request")?;
+    match answer(view, &request) {
+        Verdict::Answer(reply) => Ok(reply.to_bytes(&request)),
+        Verdict::Owner => Err("the owner"),
+        Verdict::Drop => Err("nobody"),
+    }
+}
+
+/// All tables for one client of each kind, the path of each pair, and the way of some.
+fn assert_same(lab: &Lab, view: &View, restored: &View, what: &str) {
+    let why = format!("{} {what}", lab.repeat());
+    let ends = view.end_ports();
+    // Places close up where nodes are gone; the order stays.
+    let said = |v: &View| -> Vec<_> {
+        let ends = v.end_ports().iter();
+        ends.map(|e| (e.guid, e.lid, e.lmc, e.keys.clone()))
+            .collect()
+    };
+    assert_eq!(said(restored), said(view), "{why}");
+    let clients = [0, ends.len() / 2, ends.len() - 1].map(|i| ends[i].lid);
+    for attr in TABLES {
+        for client in clients {
+            let all = message(Method::GetTable, attr, 0, &[]);
+            let (is, was) = (told(restored, client, &all), told(view, client, &all));
+            assert!(is == was, "{why}: {attr:?} for {client}");
+        }
+    }
+    for a in ends {
+        for b in ends {
+            let mut data = vec![0; 64];
+            put_field(&mut data, 320, 16, u64::from(b.lid.0));
+            put_field(&mut data, 336, 16, u64::from(a.lid.0));
+            for (method, mask) in [
+                (Method::Get, 0b11 << 4 | 1 << 11),
+                (Method::GetTraceTable, 0b11 << 4),
+            ] {
+                let path = message(method, id::PATH, mask, &data);
+                let (is, was) = (told(restored, a.lid, &path), told(view, a.lid, &path));
+                assert!(was.is_ok() && is == was, "{why}: {} to {}", a.lid, b.lid);
+            }
+        }
+    }
+    for end in ends {
+        let by_guid = |v: &View| v.by_guid(end.guid).map(|at| v.end_port(at).lid);
+        assert_eq!(by_guid(restored), by_guid(view), "{why}");
+    }
+    assert_eq!(restored.groups_sl(), view.groups_sl(), "{why}");
+    assert_eq!(restored.whose(), view.whose(), "{why}");
+    assert!(
+        restored.gid_changes(Some(view)) == view.gid_changes(Some(restored)),
+        "{why}"
+    );
+}
+
+fn restored(lab: &Lab, records: &Records, view: &View) -> View {
+    let restored = records
+        .restore()
+        .unwrap_or_else(|e| panic!("{} {e}", lab.repeat()));
+    restored
+        .with_settings(&cfg_of(lab))
+        .with_aliases(Arc::clone(view.aliases()))
+}
+
+fn cfg_of(_: &Lab) -> SmConfig {
+    SmConfig::default()
+}
+
+fn engine(name: &str) -> SmConfig {
+    SmConfig {
+        engines: vec![name.to_owned()],
+        ..SmConfig::default()
+    }
+}
+
+fn group(n: u8) -> Gid {
+    let mut gid = Gid([0; 16]);
+    (gid.0[0], gid.0[1], gid.0[15]) = (0xFF, 0x12, n);
+    gid
+}
+
+/// Makes some groups, asks for tables of lanes, cuts and mends cables: kept step by step, the view comes back as it is, and as one
+/// that was kept as a whole.
+fn lives(spec: &str, seed: u64, engine_name: &str, steps: usize) {
+    let mut lab = Lab::with(spec, seed, engine(engine_name));
+    lab.next_sweep(600);
+    let mut dice = Dice::new(seed);
+    let mut members = Members::new();
+    let mut records = Records::default();
+    let mut cut: Vec<PortAt> = Vec::new();
+    let own = lab.at.node;
+    let fabric = lab.world.fabric();
+    let hosts = fabric.end_ports().filter(|p| !fabric.is_switch(p.node));
+    let hosts: Vec<PortAt> = hosts.filter(|p| fabric.peer(*p).is_some()).collect();
+    let groups: Vec<Gid> = (0..4).map(group).collect();
+    for step in 0..steps {
+        let what = match dice.index(4) {
+            0 => {
+                // Who was cut off meanwhile is refused; that is judged elsewhere.
+                let (at, to) = (dice.index(hosts.len()), dice.index(groups.len()));
+                let _ = members.join(&mut lab, hosts[at], groups[to], JoinState::FULL);
+                lab.world.run_for(core::time::Duration::from_secs(12));
+                "a member"
+            }
+            1 => {
+                let lid = lab.world.fabric().lid(lab.at).0.0;
+                let _ = ask(
+                    &mut lab,
+                    &Ask::new(lid, method::GET_TABLE, id::VL_ARBITRATION.0),
+                );
+                "tables of lanes"
+            }
+            2 if !cut.is_empty() => {
+                let at = cut.swap_remove(dice.index(cut.len()));
+                lab.world.fabric_mut().restore(at).expect("a cable");
+                lab.next_sweep(600);
+                "a cable mended"
+            }
+            _ => {
+                let links = &lab.spec.links;
+                let link = links[dice.index(links.len())];
+                let fabric = lab.world.fabric();
+                let inside = fabric.is_switch(link.a.node) && fabric.is_switch(link.b.node);
+                if !inside || link.a.node == own || link.b.node == own || cut.contains(&link.a) {
+                    continue;
+                }
+                lab.world.fabric_mut().cut(link.a).expect("a cable");
+                cut.push(link.a);
+                lab.next_sweep(600);
+                "a cable cut"
+            }
+        };
+        let what = format!("step {step}, {what}");
+        let view = Arc::clone(lab.manager().core().view().expect("a view"));
+        records.save(&view);
+        let mut whole = Records::default();
+        whole.save(&view);
+        assert!(
+            records.all == whole.all && records.head == whole.head,
+            "{} {what}: kept step by step is not kept as a whole",
+            lab.repeat()
+        );
+        let back = restored(&lab, &records, &view);
+        assert_same(&lab, &view, &back, &what);
+        // What comes back is kept as it was, but for places.
+        let mut again = Records::default();
+        again.save(&Arc::new(back));
+        assert_eq!(again.all.len(), whole.all.len());
+        records.save(&view);
+        assert_eq!(records.written, (0, 0), "nothing changed");
+    }
+}
+
+#[test]
+fn trees_come_back() {
+    lives("fat-tree:4", 1, "auto", 12);
+    lives("fat-tree:4", 2, "updn", 12);
+}
+
+#[test]
+fn rows_of_lanes_come_back() {
+    lives("torus:4,4,1", 3, "torus-2QoS", 6);
+    lives("torus:3,3,2,1", 4, "dfsssp", 6);
+    lives("ring:6,2", 5, "lash", 6);
+    lives("torus:4,4,1", 6, "nue", 6);
+}
+
+#[test]
+fn random_fabrics_come_back() {
+    for seed in 10..16 {
+        lives(&format!("random:8,6,12,{seed}"), seed, "auto", 5);
+    }
+}
+
+/// One lost cable writes what it changed.
+#[test]
+fn a_lost_cable_costs_what_it_changes() {
+    let mut lab = Lab::new("fat-tree:8", 1);
+    lab.next_sweep(600);
+    let mut records = Records::default();
+    let view = |lab: &Lab| Arc::clone(lab.manager().core().view().expect("a view"));
+    records.save(&view(&lab));
+    let whole = records.written;
+    let cable = lab.spare_cable(3);
+    lab.world.fabric_mut().cut(cable).expect("a cable");
+    lab.next_sweep(600);
+    records.save(&view(&lab));
+    let after = records.written;
+    assert!(
+        after.1 > 0 && after.1 * 4 < whole.1,
+        "{after:?} of {whole:?}"
+    );
+    assert!(after.0 * 4 < whole.0, "{after:?} of {whole:?}");
+}
+
+/// Whatever is in the records, there is a view that can be asked anything, or an error.
+#[test]
+fn broken_records_make_no_view_that_panics() {
+    let mut lab = Lab::with("torus:3,3,1,1", 1, engine("dfsssp"));
+    lab.next_sweep(600);
+    let view = Arc::clone(lab.manager().core().view().expect("a view"));
+    let mut records = Records::default();
+    records.save(&view);
+    let mut views = 0;
+    for seed in 0..600 {
+        let mut dice = Dice::new(seed);
+        let mut broken = Records::default();
+        broken.all.clone_from(&records.all);
+        broken.head.clone_from(&records.head);
+        for _ in 0..=dice.index(3) {
+            let keys: Vec<_> = broken.all.keys().copied().collect();
+            let key = keys[dice.index(keys.len())];
+            let bytes = broken.all.get_mut(&key).expect("a record");
+            match dice.index(8) {
+                0 => bytes.truncate(dice.index(bytes.len())),
+                1 => {
+                    broken.all.remove(&key);
+                }
+                2 => {
+                    let at = dice.index(broken.head.len());
+                    broken.head[at] ^= 1 << dice.index(8);
+                }
+                3 => {
+                    let other = broken.all[&keys[dice.index(keys.len())]].clone();
+                    broken.all.insert(key, other);
+                }
+                _ => {
+                    let at = dice.index(bytes.len());
+                    bytes[at] ^= 1 << dice.index(8);
+                }
+            }
+        }
+        let Ok(back) = broken.restore() else {
+            continue;
+        };
+        views += 1;
+        let back = back.with_settings(&cfg_of(&lab));
+        for attr in TABLES {
+            for lid in [1, 5, 0xBFFF] {
+                let _ = told(&back, Lid(lid), &message(Method::GetTable, attr, 0, &[]));
+            }
+        }
+        for end in back.end_ports() {
+            let mut data = vec![0; 64];
+            put_field(&mut data, 320, 16, u64::from(end.lid.0));
+            put_field(&mut data, 336, 16, 1);
+            let path = message(Method::GetTable, id::PATH, 0b11 << 4, &data);
+            let _ = told(&back, Lid(1), &path);
+        }
+        let _ = (
+            back.whose(),
+            back.gid_changes(Some(&view)),
+            back.with_ends(|_| true),
+        );
+        let mut again = Records::default();
+        again.save(&Arc::new(back));
+        assert!(
+            again.restore().is_ok(),
+            "[seed {seed}] what came back can be kept"
+        );
+    }
+    assert!(views > 50, "{views} views are too few to prove anything");
+}
+
+#[test]
+fn numbers_of_parts_stay() {
+    for (n, part) in (0u8..).zip(Part::ALL) {
+        assert_eq!((Part::of(n), part as u8), (Some(part), n));
+    }
+    assert_eq!(Part::of(4), None);
+}
