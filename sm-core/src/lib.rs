@@ -15,11 +15,13 @@
 //! | [`plan`] | what should be: pure functions |
 //! | [`qos`] | which service level and limits a path gets |
 //! | `requester` | questions in flight |
+//! | [`election`] | which of several subnet managers is in charge |
 //! | `manager` | the phases that turn what is into what should be |
 //! | [`sa`] | what hosts ask, and what they are told |
 //! | [`io`], [`config`], [`report`] | the surface |
 
 pub mod config;
+pub mod election;
 pub mod io;
 mod manager;
 pub mod plan;

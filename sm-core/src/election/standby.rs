@@ -1,0 +1,72 @@
+//! Standby: one SM is watched, and everything else is left to it (behaviour rule 8.4). Never becomes master from here
+//! without a HANDOVER: where the watched one is gone the subnet is looked at first.
+
+use ferrosm_mad::ids::PortGuid;
+
+use super::{Election, Output, Peer, State, Why};
+
+/// The SM that is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Watch {
+    /// Who.
+    pub of: PortGuid,
+    /// Polls in a row without an answer that counts.
+    pub missed: u8,
+    /// Polls in a row that it answered as better, but not as master.
+    pub idle: u8,
+}
+
+impl Watch {
+    pub(super) const fn new(of: PortGuid) -> Self {
+        Self {
+            of,
+            missed: 0,
+            idle: 0,
+        }
+    }
+}
+
+impl Election {
+    /// The watched SM answered.
+    pub(super) fn on_watched(&mut self, peer: &Peer, out: &mut Vec<Output>) {
+        let outranks = peer.rank() > self.rank();
+        let patience = self.settings.patience;
+        let allowed = self.misses_allowed(1);
+        let State::Standby(watch) = &mut self.state else {
+            return;
+        };
+        if peer.is_master() {
+            *watch = Watch::new(peer.guid);
+            if !outranks {
+                // It may not know of this one.
+                out.push(Output::Announce { to: peer.guid });
+            }
+        } else if peer.competes() && outranks {
+            watch.missed = 0;
+            watch.idle = watch.idle.saturating_add(1);
+            if watch.idle >= patience {
+                self.distrust(peer);
+                self.discover(Why::NeverMaster(peer.guid), out);
+            }
+        } else {
+            // It is alive, but nobody to wait for. The one that took over from it may still be beginning.
+            watch.missed = watch.missed.saturating_add(1);
+            if watch.missed >= allowed {
+                self.discover(Why::MasterStepped(peer.guid), out);
+            }
+        }
+    }
+
+    /// The watched SM did not answer.
+    pub(super) fn on_watched_silent(&mut self, paths: u8, out: &mut Vec<Output>) {
+        let allowed = self.misses_allowed(paths);
+        let State::Standby(watch) = &mut self.state else {
+            return;
+        };
+        watch.missed = watch.missed.saturating_add(1);
+        if watch.missed >= allowed {
+            let why = Why::MasterSilent(watch.of);
+            self.discover(why, out);
+        }
+    }
+}
