@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{SmInfo, SmState, TrapNumber};
+use ferrosm_mad::attr::{Notice, SmInfo, SmState, TrapNumber};
 use ferrosm_mad::ids::{Gid, Lid, MKey, PortGuid};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
@@ -166,6 +166,7 @@ impl SubnetManager {
         }
         put_groups(registry.groups_mut(), &self.cfg, &view);
         registry.groups_mut().remove_strangers(&view);
+        registry.tell_lifetimes(&view, now);
         // Rules 1.23 and 5.7. After a restart what came and went meanwhile is told, as far as it is known. On a first sweep nobody
         // has subscribed, so every port counts as new without cost.
         let before = before.or(past);
@@ -182,6 +183,7 @@ impl SubnetManager {
             registry.notify_gid(&view, TrapNumber::GidInService, gid, None, now);
         }
         self.write_guids_again();
+        self.tell_waiting();
     }
 
     /// What must follow from any input: answers end with the mastership, and reports go out when they are due.
@@ -196,6 +198,7 @@ impl SubnetManager {
             // So does a start beside a master: what the last run kept is older than what that one knows.
             self.disown();
         }
+        self.tell_when_idle();
         self.publish_aliases();
         self.publish_tables();
         self.keep_registrations();
@@ -292,6 +295,15 @@ impl SubnetManager {
         let due = self.now + VIEW_KEPT_AFTER;
         self.administration.view_due.get_or_insert(due);
         self.out.push_back(Output::Publish(Some(view)));
+    }
+
+    /// Tells subscribers of what a device said. Without a view nobody is told.
+    pub(super) fn tell(&mut self, notice: &Notice, issuer: Gid) {
+        let administration = &mut self.administration;
+        if let Some(view) = &administration.view {
+            let registry = &mut administration.registry;
+            registry.notify(view, notice, issuer, None, self.now);
+        }
     }
 
     /// A message to subnet administration that was not answered from the view.

@@ -11,6 +11,7 @@ mod configure;
 mod discover;
 mod lanes;
 mod multicast;
+mod notices;
 mod partitions;
 mod past;
 mod sminfo;
@@ -193,6 +194,7 @@ pub struct SubnetManager {
     administration: administration::Administration,
     multicast: multicast::Multicast,
     asked: asked::Asked,
+    notices: notices::Notices,
 }
 
 /// The routing that is installed.
@@ -270,6 +272,7 @@ impl SubnetManager {
             ),
             multicast: multicast::Multicast::default(),
             asked: asked::Asked::default(),
+            notices: notices::Notices::default(),
         };
         sm.begin_full_sweep();
         sm

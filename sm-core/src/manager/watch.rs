@@ -295,6 +295,13 @@ impl SubnetManager {
         self.repress(received);
         let number = notice.trap_number;
         if !notice.is_generic {
+            let lid = notice.issuer_lid;
+            if self
+                .traps
+                .is_worth_it(number.0, lid, PortNum::ZERO, self.now)
+            {
+                self.forward(&notice, self.subnet.port_by_lid(lid));
+            }
             return;
         }
         let details = &notice.data_details;
@@ -338,6 +345,7 @@ impl SubnetManager {
             }
             return;
         };
+        self.forward(&notice, Some(at));
         match number {
             TrapNumber::LinkStateChange => {
                 self.suspects.insert(at.node);

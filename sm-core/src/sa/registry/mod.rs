@@ -236,7 +236,8 @@ impl Registry {
         self.services.expire(now);
     }
 
-    fn tell_lifetimes(&mut self, view: &View, now: Instant) {
+    /// Tells subscribers of groups that came and went since the last time (notices 66 and 67).
+    pub fn tell_lifetimes(&mut self, view: &View, now: Instant) {
         for lifetime in self.groups.take_lifetimes() {
             self.dirty = true;
             match lifetime {

@@ -1,0 +1,167 @@
+//! Subscribers hear of traps that devices send: which, from whom, and when what they ask then is already known.
+//!
+//! What is expected is rule 6.5 to 6.9 written down: reports are read byte by byte, ports and LIDs come from the devices.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ferrosm_core::SmConfig;
+use ferrosm_mad::attr::TrapNumber;
+use ferrosm_mad::ids::{Gid, GidPrefix, Qpn};
+use ferrosm_mad::mad::{MadHeader, Method, Status};
+use ferrosm_mad::sa::inform::InformInfo;
+use ferrosm_mad::sa::{DATA_OFFSET, id};
+use ferrosm_sim::faults::Action;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::members::{ask, hosts};
+use ferrosm_tests::simulated::Lab;
+
+/// CapabilityMask.IsDeviceManagementSupported.
+const DEVICE_MANAGEMENT: u32 = 1 << 19;
+
+fn up() -> Lab {
+    let mut lab = Lab::with("fat-tree:4", 1, SmConfig::default());
+    assert!(lab.next_sweep(600).is_clean());
+    lab
+}
+
+fn subscribe(lab: &mut Lab, at: PortAt, trap: u16) {
+    let info = InformInfo {
+        lid_range_begin: InformInfo::ALL_LIDS,
+        is_generic: 1,
+        subscribe: 1,
+        notice_type: 0xFFFF,
+        trap_number: trap,
+        qpn: Qpn(1),
+        producer_type: 0xFF_FFFF,
+        ..InformInfo::default()
+    };
+    let what = (Method::Set, id::INFORM_INFO);
+    let (status, _) = ask(lab, at, what, u64::from(trap), 0, &info.encode());
+    assert_eq!(status, Status::OK);
+}
+
+/// Trap number and IssuerGID of every report to a port since the last look.
+fn heard(lab: &mut Lab, at: PortAt) -> BTreeSet<(u16, Gid)> {
+    let lid = lab.world.fabric().lid(at).0;
+    let sent = lab
+        .world
+        .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+    let reports = sent.into_iter().flatten().filter(|(to, bytes)| {
+        to.lid == lid && to.qpn == Qpn(1) && MadHeader::decode(bytes).method == Method::Report
+    });
+    reports
+        .map(|(_, bytes)| {
+            let notice = &bytes[DATA_OFFSET..];
+            let mut issuer = [0; 16];
+            issuer.copy_from_slice(&notice[64..80]);
+            (u16::from_be_bytes([notice[4], notice[5]]), Gid(issuer))
+        })
+        .collect()
+}
+
+fn gid(lab: &Lab, at: PortAt) -> Gid {
+    Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at))
+}
+
+fn act(lab: &mut Lab, action: Action) {
+    let now = lab.world.now();
+    lab.world.schedule(now, action);
+}
+
+/// What a client reads of a port's CapabilityMask (PortInfoRecord: RID of 4 bytes, then PortInfo with the mask at byte 20).
+fn capabilities(lab: &mut Lab, client: PortAt, of: PortAt) -> u32 {
+    let mut data = lab.world.fabric().lid(of).0.0.to_be_bytes().to_vec();
+    data.resize(64, 0);
+    let what = (Method::Get, id::PORT_INFO);
+    let (status, record) = ask(lab, client, what, 77, 1, &data);
+    assert_eq!(status, Status::OK);
+    let mut mask = [0; 4];
+    mask.copy_from_slice(&record[4 + 20..4 + 24]);
+    u32::from_be_bytes(mask)
+}
+
+/// Who hears that a host has become a target asks for its CapabilityMask at once, and finds it.
+#[test]
+fn a_change_is_known_when_it_is_told() {
+    let mut lab = up();
+    let all = hosts(&lab);
+    let (client, target) = (all[2], all[7]);
+    subscribe(&mut lab, client, 144);
+    assert_eq!(
+        capabilities(&mut lab, client, target) & DEVICE_MANAGEMENT,
+        0
+    );
+    act(&mut lab, Action::SrpTarget(target.node, true));
+    let expected = (144, gid(&lab, target));
+    for _ in 0..20_000 {
+        lab.world.run_for(Duration::from_millis(1));
+        if heard(&mut lab, client).contains(&expected) {
+            let mask = capabilities(&mut lab, client, target);
+            assert_ne!(mask & DEVICE_MANAGEMENT, 0, "told before it was known");
+            return;
+        }
+    }
+    panic!("{} nobody was told", lab.repeat());
+}
+
+#[test]
+fn a_lost_link_is_told_of_its_switches() {
+    let mut lab = up();
+    let client = hosts(&lab)[2];
+    subscribe(&mut lab, client, 0xFFFF);
+    let cable = lab.spare_cable(0);
+    let fabric = lab.world.fabric();
+    let far = fabric.peer(cable).expect("a cable");
+    let ends = [cable, far].map(|at| PortAt { port: 0, ..at });
+    act(&mut lab, Action::Cut(cable));
+    lab.world.run_for(Duration::from_secs(20));
+    let expected: BTreeSet<_> = ends.iter().map(|at| (128, gid(&lab, *at))).collect();
+    assert_eq!(heard(&mut lab, client), expected);
+}
+
+/// Errors of links are not told to anybody; a bad P_Key is; who asked for another trap hears nothing.
+#[test]
+fn each_trap_goes_to_who_asked_for_it() {
+    let mut lab = up();
+    let all = hosts(&lab);
+    let (curious, choosy, issuer) = (all[2], all[3], all[9]);
+    subscribe(&mut lab, curious, 0xFFFF);
+    subscribe(&mut lab, choosy, 128);
+    for number in [129, 130, 131, 257] {
+        act(&mut lab, Action::Trap(issuer, TrapNumber(number)));
+        lab.world.run_for(Duration::from_secs(1));
+    }
+    lab.world.run_for(Duration::from_secs(20));
+    let sent = lab.world.with_manager(lab.sm, |sm, _| sm.replies.clone());
+    let expected = BTreeSet::from([(257, gid(&lab, issuer))]);
+    assert_eq!(heard(&mut lab, curious), expected);
+    lab.world.with_manager(lab.sm, |sm, _| sm.replies = sent.unwrap_or_default());
+    assert_eq!(heard(&mut lab, choosy), BTreeSet::new());
+}
+
+/// What floods is told no oftener than it is looked at.
+#[test]
+fn a_flood_is_told_a_few_times() {
+    let mut lab = up();
+    let all = hosts(&lab);
+    subscribe(&mut lab, all[2], 0xFFFF);
+    for _ in 0..500 {
+        act(&mut lab, Action::Trap(all[9], TrapNumber(257)));
+        lab.world.run_for(Duration::from_millis(2));
+    }
+    let lid = lab.world.fabric().lid(all[2]).0;
+    let sent = lab
+        .world
+        .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
+    let tids: BTreeSet<u64> = sent
+        .into_iter()
+        .flatten()
+        .map(|(to, bytes)| (to.lid, MadHeader::decode(&bytes)))
+        .filter(|(to, header)| *to == lid && header.method == Method::Report)
+        .map(|(_, header)| header.tid.0)
+        .collect();
+    assert!((1..=16).contains(&tids.len()), "{} reports", tids.len());
+}
