@@ -144,8 +144,13 @@ impl Election {
     pub fn priority(&self) -> u8 {
         match self.state {
             State::Master(_) => self.settings.priority.max(self.settings.master_priority),
-            _ if self.stepped_back => 0,
-            _ => self.settings.priority,
+            State::NotActive(_) | State::Discovering | State::Standby(_) => {
+                if self.stepped_back {
+                    0
+                } else {
+                    self.settings.priority
+                }
+            }
         }
     }
 

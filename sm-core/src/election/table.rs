@@ -451,3 +451,45 @@ fn an_operators_handover_is_not_undone_by_the_next_sweep() {
     let _ = e.step(Instant::START, Input::Priority(OWN));
     assert!(lower.rank() < e.rank());
 }
+
+#[test]
+fn a_lower_master_that_keeps_its_part_gets_all_of_it() {
+    let mut e = in_column(5);
+    let stubborn = peer(LOWER, SmState::Master);
+    let _ = e.step(Instant::START, Input::Seen(stubborn));
+    assert_eq!(column_of(&e), "Master waiting");
+    let out = e.step(Instant::START, Input::Seen(stubborn));
+    assert!(
+        matches!(out[0], Output::Notice(n) if n.is_alarm()),
+        "{out:?}"
+    );
+    assert_eq!(column_of(&e), "Master offering");
+    // It does not even answer the offer, but is master: that is enough to stand by.
+    let control = SmControl::Handover;
+    let guid = OTHER;
+    let _ = e.step(Instant::START, Input::Unanswered { guid, control });
+    let _ = e.step(Instant::START, Input::Seen(stubborn));
+    assert_eq!(e.state(), SmState::Standby);
+}
+
+#[test]
+fn a_better_one_that_never_becomes_master_is_not_waited_for() {
+    let mut e = in_column(1);
+    let idle = peer(HIGHER, SmState::Standby);
+    let _ = e.step(Instant::START, looked(&[idle]));
+    for _ in 0..2 {
+        assert_eq!(e.state(), SmState::Standby);
+        let _ = e.step(Instant::START, Input::Seen(idle));
+    }
+    assert_eq!(e.state(), SmState::Discovering);
+    let _ = e.step(Instant::START, looked(&[idle]));
+    assert!(e.may_write());
+    // It is not offered the subnet again and again, only when it is not what it was.
+    assert_eq!(e.step(Instant::START, looked(&[idle])), vec![]);
+    let again = Peer {
+        act_count: 0,
+        ..idle
+    };
+    let _ = e.step(Instant::START, looked(&[again]));
+    assert_eq!(column_of(&e), "Master offering");
+}

@@ -4,15 +4,15 @@ use ferrosm_mad::attr::{SmControl, SmState};
 
 /// What an SMInfo says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Info {
-    pub who: u8,
-    pub priority: u8,
-    pub state: SmState,
+pub(crate) struct Info {
+    pub(crate) who: u8,
+    pub(crate) priority: u8,
+    pub(crate) state: SmState,
 }
 
 /// What an SM sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
+pub(crate) enum Sent {
     Get {
         to: u8,
     },
@@ -25,7 +25,7 @@ pub enum Sent {
 
 /// A MAD under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Mad {
+pub(crate) enum Mad {
     /// Set(SMInfo).
     Set {
         to: u8,
@@ -50,7 +50,7 @@ pub enum Mad {
 }
 
 impl Mad {
-    pub fn to(&self) -> u8 {
+    pub(crate) fn to(&self) -> u8 {
         match *self {
             Self::Set { to, .. }
             | Self::Answer { to, .. }
@@ -60,7 +60,7 @@ impl Mad {
     }
 
     /// What its sender, or the sender of its request, notices when it is lost.
-    pub fn timeout(&self) -> Option<Self> {
+    pub(crate) fn timeout(&self) -> Option<Self> {
         match *self {
             Self::Set { to, from, control } => Some(Self::Timeout {
                 to: from.who,

@@ -10,10 +10,10 @@ use crate::mads::{Info, Sent};
 const RETRIES: u8 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OpenSm {
-    pub me: u8,
-    pub priority: u8,
-    pub state: SmState,
+pub(crate) struct OpenSm {
+    pub(crate) me: u8,
+    pub(crate) priority: u8,
+    pub(crate) state: SmState,
     /// Whom a standby polls.
     master: u8,
     /// Whom a master waits for.
@@ -27,7 +27,7 @@ fn outranks(a: (u8, u8), b: (u8, u8)) -> bool {
 }
 
 impl OpenSm {
-    pub fn new(me: u8, priority: u8) -> Self {
+    pub(crate) fn new(me: u8, priority: u8) -> Self {
         Self {
             me,
             priority,
@@ -42,7 +42,7 @@ impl OpenSm {
         outranks((other.priority, other.who), (self.priority, self.me))
     }
 
-    pub fn info(&self) -> Info {
+    pub(crate) fn info(&self) -> Info {
         Info {
             who: self.me,
             priority: self.priority,
@@ -50,16 +50,16 @@ impl OpenSm {
         }
     }
 
-    pub fn may_write(&self) -> bool {
+    pub(crate) fn may_write(&self) -> bool {
         self.state == SmState::Master && self.polling.is_none()
     }
 
-    pub fn polls(&self) -> bool {
+    pub(crate) fn polls(&self) -> bool {
         self.state == SmState::Standby || self.state == SmState::Master && self.polling.is_some()
     }
 
     /// The end of a heavy sweep, or of a light one: as a light one it only ever leads to a heavy one.
-    pub fn swept(&mut self, seen: &[Info]) -> Vec<Sent> {
+    pub(crate) fn swept(&mut self, seen: &[Info]) -> Vec<Sent> {
         match self.state {
             SmState::Discovering => {
                 let ahead = seen.iter().rfind(|p| match p.state {
@@ -106,7 +106,7 @@ impl OpenSm {
     }
 
     /// The polling timer.
-    pub fn poll(&mut self) -> Vec<Sent> {
+    pub(crate) fn poll(&mut self) -> Vec<Sent> {
         if self.retry > RETRIES {
             self.retry = 0;
             if self.state == SmState::Standby {
@@ -126,7 +126,7 @@ impl OpenSm {
     }
 
     /// The answer to a poll. One that a waiting master gets of a higher master leads to a sweep, which may come any time.
-    pub fn seen(&mut self, from: &Info) {
+    pub(crate) fn seen(&mut self, from: &Info) {
         let alive = match (self.state, from.state) {
             (SmState::Standby, SmState::Master) => true,
             (SmState::Standby, SmState::Standby) => self.master == from.who && self.is_higher(from),
@@ -139,7 +139,7 @@ impl OpenSm {
     }
 
     /// Set(SMInfo): whether it was accepted.
-    pub fn asked(&mut self, control: SmControl, from: &Info) -> bool {
+    pub(crate) fn asked(&mut self, control: SmControl, from: &Info) -> bool {
         let legal = match control {
             SmControl::Acknowledge => from.state == SmState::Standby,
             _ => from.state == SmState::Master,

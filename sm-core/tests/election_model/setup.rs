@@ -10,27 +10,27 @@ use crate::world::Sm;
 
 /// Faults that may still happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Faults {
+pub(crate) struct Faults {
     /// Of all kinds together.
-    pub total: u8,
+    pub(crate) total: u8,
     /// MADs that are lost, or that a sweep does not get an answer to.
-    pub lost: u8,
+    pub(crate) lost: u8,
     /// MADs that arrive twice.
-    pub doubled: u8,
+    pub(crate) doubled: u8,
     /// MADs that arrive after their sender has given them up.
-    pub late: u8,
+    pub(crate) late: u8,
     /// SMs that end without a word, each of which may begin anew.
-    pub crashes: u8,
+    pub(crate) crashes: u8,
     /// Times the subnet falls into two, which may heal.
-    pub cuts: u8,
+    pub(crate) cuts: u8,
     /// Times that an operator gives an SM another priority.
-    pub priorities: u8,
+    pub(crate) priorities: u8,
     /// Times that an operator has a master hand over.
-    pub commands: u8,
+    pub(crate) commands: u8,
 }
 
 impl Faults {
-    pub const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         total: 0,
         lost: 0,
         doubled: 0,
@@ -41,11 +41,11 @@ impl Faults {
         commands: 0,
     };
 
-    pub const fn may(&self, of_kind: u8) -> bool {
+    pub(crate) const fn may(&self, of_kind: u8) -> bool {
         self.total > 0 && of_kind > 0
     }
 
-    pub fn spend(&mut self, kind: impl Fn(&mut Self) -> &mut u8) {
+    pub(crate) fn spend(&mut self, kind: impl Fn(&mut Self) -> &mut u8) {
         self.total -= 1;
         *kind(self) -= 1;
     }
@@ -53,16 +53,16 @@ impl Faults {
 
 /// How an SM is set up; as `foreign` one that behaves as OpenSM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setup {
-    pub priority: u8,
-    pub master_priority: u8,
-    pub foreign: bool,
+pub(crate) struct Setup {
+    pub(crate) priority: u8,
+    pub(crate) master_priority: u8,
+    pub(crate) foreign: bool,
     /// Gives up after one question, not two. It makes the model of three SMs smaller, and their errors more frequent.
-    pub hasty: bool,
+    pub(crate) hasty: bool,
 }
 
 impl Setup {
-    pub const fn ours(priority: u8) -> Self {
+    pub(crate) const fn ours(priority: u8) -> Self {
         Self {
             priority,
             master_priority: 0,
@@ -71,7 +71,7 @@ impl Setup {
         }
     }
 
-    pub const fn hasty(priority: u8) -> Self {
+    pub(crate) const fn hasty(priority: u8) -> Self {
         Self {
             hasty: true,
             ..Self::ours(priority)
@@ -79,7 +79,7 @@ impl Setup {
     }
 
     /// One that keeps the subnet once it has it.
-    pub const fn sticky(priority: u8) -> Self {
+    pub(crate) const fn sticky(priority: u8) -> Self {
         Self {
             priority,
             master_priority: 14,
@@ -88,7 +88,7 @@ impl Setup {
         }
     }
 
-    pub const fn opensm(priority: u8) -> Self {
+    pub(crate) const fn opensm(priority: u8) -> Self {
         Self {
             priority,
             master_priority: 0,
@@ -97,7 +97,7 @@ impl Setup {
         }
     }
 
-    pub fn start(&self, who: u8) -> Sm {
+    pub(crate) fn start(&self, who: u8) -> Sm {
         if self.foreign {
             return Sm::Foreign(OpenSm::new(who, self.priority));
         }

@@ -17,27 +17,27 @@ use crate::setup::{Faults, Setup};
 
 /// One SM.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Sm {
+pub(crate) enum Sm {
     Ours(Election),
     Foreign(OpenSm),
 }
 
 impl Sm {
-    pub fn state(&self) -> SmState {
+    pub(crate) fn state(&self) -> SmState {
         match self {
             Self::Ours(e) => e.state(),
             Self::Foreign(o) => o.state,
         }
     }
 
-    pub fn may_write(&self) -> bool {
+    pub(crate) fn may_write(&self) -> bool {
         match self {
             Self::Ours(e) => e.may_write(),
             Self::Foreign(o) => o.may_write(),
         }
     }
 
-    pub fn info(&self, who: u8) -> Info {
+    pub(crate) fn info(&self, who: u8) -> Info {
         match self {
             Self::Ours(e) => Info {
                 who,
@@ -50,34 +50,34 @@ impl Sm {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Node {
-    pub sm: Sm,
-    pub alive: bool,
+pub(crate) struct Node {
+    pub(crate) sm: Sm,
+    pub(crate) alive: bool,
     /// Those with the same number see each other.
-    pub island: u8,
+    pub(crate) island: u8,
     /// What a sweep has read so far; it ends some time later.
-    pub reading: Option<Vec<Info>>,
+    pub(crate) reading: Option<Vec<Info>>,
     /// It was told that somebody took the subnet from it, and has not become master by right since.
-    pub gave_up: bool,
+    pub(crate) gave_up: bool,
     /// It sent HANDOVER to that one, and what became of it is open.
-    pub offers_to: Option<u8>,
+    pub(crate) offers_to: Option<u8>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct World {
-    pub nodes: Vec<Node>,
-    pub mads: BTreeSet<Mad>,
-    pub faults: Faults,
+pub(crate) struct World {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) mads: BTreeSet<Mad>,
+    pub(crate) faults: Faults,
     /// Polls and sweeps take no time. It makes the model of three SMs small enough.
-    pub instant: bool,
+    pub(crate) instant: bool,
     /// Within a step: the next question is lost.
     deaf: bool,
     /// A master took its offer back beside the one that had taken it and could be asked.
-    pub beside: bool,
+    pub(crate) beside: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub(crate) enum Action {
     Deliver(Mad),
     Lose(Mad),
     Double(Mad),
@@ -107,11 +107,11 @@ fn peer(info: &Info) -> Peer {
 }
 
 fn number(guid: PortGuid) -> u8 {
-    u8::try_from(guid.0).unwrap()
+    u8::try_from(guid.0).unwrap_or_else(|e| panic!("{e}"))
 }
 
 impl World {
-    pub fn new(setups: &[Setup], faults: Faults, instant: bool) -> Self {
+    pub(crate) fn new(setups: &[Setup], faults: Faults, instant: bool) -> Self {
         let nodes = setups.iter().zip(1..).map(|(setup, who)| Node {
             sm: setup.start(who),
             alive: true,
@@ -130,7 +130,7 @@ impl World {
         }
     }
 
-    pub fn node(&self, who: u8) -> &Node {
+    pub(crate) fn node(&self, who: u8) -> &Node {
         &self.nodes[usize::from(who) - 1]
     }
 
@@ -138,11 +138,11 @@ impl World {
         &mut self.nodes[usize::from(who) - 1]
     }
 
-    pub fn numbers(&self) -> impl Iterator<Item = u8> + use<> {
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u8> + use<> {
         (1..).take(self.nodes.len())
     }
 
-    pub fn alive(&self) -> impl Iterator<Item = u8> {
+    pub(crate) fn alive(&self) -> impl Iterator<Item = u8> {
         self.numbers().filter(|who| self.node(*who).alive)
     }
 
@@ -152,7 +152,7 @@ impl World {
     }
 
     /// Every step that may come next.
-    pub fn actions(&self, setups: &[Setup], actions: &mut Vec<Action>) {
+    pub(crate) fn actions(&self, setups: &[Setup], actions: &mut Vec<Action>) {
         let has = &self.faults;
         for mad in &self.mads {
             actions.push(Action::Deliver(*mad));
@@ -232,7 +232,7 @@ impl World {
     }
 
     /// What one step makes of it.
-    pub fn act(&mut self, setups: &[Setup], action: &Action) {
+    pub(crate) fn act(&mut self, setups: &[Setup], action: &Action) {
         match *action {
             Action::Deliver(mad) => {
                 self.mads.remove(&mad);
@@ -310,7 +310,7 @@ impl World {
         }
     }
 
-    pub fn read(&mut self, who: u8, without: Option<u8>) {
+    pub(crate) fn read(&mut self, who: u8, without: Option<u8>) {
         if without.is_some() {
             self.faults.spend(|f| &mut f.lost);
         }
@@ -321,7 +321,7 @@ impl World {
         self.node_mut(who).reading = Some(seen);
     }
 
-    pub fn decide(&mut self, who: u8) {
+    pub(crate) fn decide(&mut self, who: u8) {
         let seen = self.node_mut(who).reading.take().unwrap_or_default();
         match &mut self.node_mut(who).sm {
             Sm::Ours(_) => {
@@ -341,7 +341,7 @@ impl World {
         }
     }
 
-    pub fn deliver(&mut self, mad: Mad) {
+    pub(crate) fn deliver(&mut self, mad: Mad) {
         let to = mad.to();
         let arrives = match mad {
             Mad::Set { from, .. } => self.reaches(from.who, to),
@@ -511,7 +511,7 @@ impl World {
     }
 
     /// Some time without a fault: what is under way arrives, every SM looks and polls.
-    pub fn quiet_round(&mut self) {
+    pub(crate) fn quiet_round(&mut self) {
         self.deliver_all();
         for who in self.numbers() {
             if !self.node(who).alive {
@@ -550,7 +550,7 @@ impl World {
     }
 
     /// Whether each island has one master, who may write, and the others stand by.
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.mads.is_empty()
             && (0..2).all(|island| {
                 let here = || self.alive().filter(move |w| self.node(*w).island == island);
@@ -566,7 +566,7 @@ impl World {
             })
     }
 
-    pub fn masters(&self) -> Vec<u8> {
+    pub(crate) fn masters(&self) -> Vec<u8> {
         self.alive()
             .filter(|w| self.node(*w).sm.state() == SmState::Master)
             .collect()
