@@ -275,9 +275,11 @@ fn every_cell_keeps_the_rules() {
                     "{at}"
                 );
             }
-            let told = outputs.iter().rev().find_map(|o| match o {
-                Output::Become { state, .. } => Some(*state),
-                _ => None,
+            let told = outputs.iter().rev().find_map(|o| {
+                let Output::Become { state, .. } = o else {
+                    return None;
+                };
+                Some(*state)
             });
             assert_eq!(told.unwrap_or(was), e.state(), "{at}: a change is told");
             if e.state() == SmState::Discovering && told.is_some() {
