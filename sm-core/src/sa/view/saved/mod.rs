@@ -3,8 +3,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | this | which records differ from those that were handed out last |
-//! | [`records`] | what is in a record, and its bytes |
-//! | [`restore`] | records to a view again, whatever is in them |
+//! | `records` | what is in a record, and its bytes |
+//! | `restore` | records to a view again, whatever is in them |
 //!
 //! There are some records for each node, by what changes together: so a joined group costs no forwarding table, and what nobody
 //! changed is not even looked at. It is all pure. Who writes and reads the bytes, and guards them against what disks do, is
