@@ -138,7 +138,8 @@ fn each_trap_goes_to_who_asked_for_it() {
     let sent = lab.world.with_manager(lab.sm, |sm, _| sm.replies.clone());
     let expected = BTreeSet::from([(257, gid(&lab, issuer))]);
     assert_eq!(heard(&mut lab, curious), expected);
-    lab.world.with_manager(lab.sm, |sm, _| sm.replies = sent.unwrap_or_default());
+    lab.world
+        .with_manager(lab.sm, |sm, _| sm.replies = sent.unwrap_or_default());
     assert_eq!(heard(&mut lab, choosy), BTreeSet::new());
 }
 
