@@ -9,7 +9,6 @@ use core::time::Duration;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -21,6 +20,8 @@ use redb::backends::FileBackend;
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError};
 use redb::{TableDefinition, TableError, WriteTransaction};
 use thiserror::Error;
+
+use crate::panics::guarded;
 
 /// Name of the file.
 pub(super) const FILE: &str = "store.redb";
@@ -100,7 +101,7 @@ impl Store {
     /// What the subnet was, and how long ago; `None` where nothing is kept. A file that is not there is made.
     pub(super) fn load(&mut self) -> Result<Option<Snapshot>, Trouble> {
         // redb tells of what is wrong in a file, and panics where it thinks that impossible: then the file is wrong too.
-        let loaded = catch_unwind(AssertUnwindSafe(|| self.open().and_then(read)));
+        let loaded = guarded(|| self.open().and_then(read));
         let loaded = loaded.unwrap_or_else(|_| Err(Trouble::Bad("it cannot be read".to_owned())));
         if loaded.is_err() {
             self.close();
@@ -114,7 +115,7 @@ impl Store {
         view: Option<&Arc<View>>,
         now: SystemTime,
     ) -> Result<(), Trouble> {
-        let saved = catch_unwind(AssertUnwindSafe(|| self.write(view, now)));
+        let saved = guarded(|| self.write(view, now));
         let saved = saved.unwrap_or_else(|_| Err(Trouble::Bad("it cannot be written".to_owned())));
         if saved.is_err() {
             self.close();
@@ -127,7 +128,7 @@ impl Store {
         self.saver.forget();
         // Whatever state trouble left it in, closing is the last that is asked of it.
         let database = self.database.take();
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+        let _ = guarded(|| drop(database));
     }
 
     fn open(&mut self) -> Result<&Database, Trouble> {
