@@ -1,7 +1,7 @@
 //! A panic ends the whole program at once: a subnet manager of which one thread is gone would look alive and not be.
 //!
 //! The exception is where a library is known to panic over the contents of a file instead of saying what is wrong with it
-//! ([`guarded`]): there it is an error like any other. That is why the program is built to unwind.
+//! (`guarded`): there it is an error like any other. That is why the program is built to unwind.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};

@@ -56,7 +56,7 @@ fn main() {
     let only: Vec<String> = given.collect();
     let bench = Bench::start(&spec);
     println!("\n{spec}: {} hosts, {HOSTS} of them ask", bench.hosts.len());
-    let rows: [(&str, fn(&Bench)); 6] = [
+    let rows: [Row; 6] = [
         ("paths", Bench::paths),
         ("mpi", Bench::mpi),
         ("waiting", Bench::waiting),
@@ -71,6 +71,9 @@ fn main() {
     }
     bench.end();
 }
+
+/// A part of the benchmark and its name.
+type Row = (&'static str, fn(&Bench));
 
 /// A host's address.
 #[derive(Clone, Copy)]

@@ -343,13 +343,7 @@ fn a_foreign_snapshot_is_not_used() {
             let mut other = up("fat-tree:4");
             let at = hosts(&other)[3];
             other.at = at;
-            let mut elsewhere = Lab::on(
-                "elsewhere",
-                other.spec.clone(),
-                1,
-                SmConfig::default(),
-                Some(at),
-            );
+            let mut elsewhere = Lab::on("elsewhere", other.spec, 1, SmConfig::default(), Some(at));
             elsewhere.next_sweep(60);
             restored.snapshot = kill(&mut elsewhere).snapshot;
         }),
