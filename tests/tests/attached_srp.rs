@@ -43,10 +43,10 @@ fn targets_are_looked_for_by_capability() {
     }
 }
 
-/// It stays, subscribes, hears that a host came, finds the target there, and unsubscribes at the end. (One such process may be at
+/// It stays, subscribes, hears that a host came and that a target began on another, finds both, and unsubscribes at the end. (One such process may be at
 /// a port of a machine, whichever fabric that port is on: no other test starts one that stays.)
 #[test]
-fn a_host_that_comes_is_reported() {
+fn hosts_and_targets_that_come_are_reported() {
     let lab = Administered::start("star:4", &[]);
     let daemon = srp_daemon(&lab, &["-R", "3600"]);
     let wait = |what: &str, args: &[&str], good: &dyn Fn(&str) -> bool| {
@@ -75,12 +75,17 @@ fn a_host_that_comes_is_reported() {
     let found = target(&lab.sim, 3);
     lab.sim.tell(&format!("restore {end}]"));
     wait("back", &["-D"], &|told| told.contains(OTHER));
-    let waited = poll_until(PATIENCE, PAUSE, || {
-        let told = daemon.stdout();
-        let there = told.lines().any(|line| line == found);
-        there.then_some(()).ok_or_else(|| format!("target: {told}"))
-    });
-    waited.unwrap_or_else(|reason| panic!("{reason}"));
+    let printed = |target: &str| {
+        let waited = poll_until(PATIENCE, PAUSE, || {
+            let told = daemon.stdout();
+            let there = told.lines().any(|line| line == target);
+            there.then_some(()).ok_or_else(|| format!("target: {told}"))
+        });
+        waited.unwrap_or_else(|reason| panic!("{reason}"));
+    };
+    printed(&found);
+    // One that begins on a host that is there: its port says so by trap 144.
+    printed(&target(&lab.sim, 2));
 
     let done = daemon.stop(Signal::Terminate, PATIENCE);
     let told = format!("{}{}", done.stdout, done.stderr);

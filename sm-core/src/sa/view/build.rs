@@ -75,7 +75,7 @@ impl View {
             read_lanes: extra.read_lanes,
             sm_key: cfg.sm_key,
             levels: Levels::of_run(extra.run, nodes.len()),
-            nodes,
+            nodes: nodes.into(),
             ends,
             guids: subnet.guids_revision(),
         }

@@ -17,7 +17,7 @@ pub(super) struct Images {
 
 impl Images {
     fn new(view: &View) -> Self {
-        let places = (0u32..).zip(&view.nodes);
+        let places = (0u32..).zip(view.nodes.iter());
         let there = places.filter(|(_, p)| !p.node.ports.is_empty());
         let mut all: Vec<(u64, u32)> = there.map(|(at, p)| (of_node(&p.node), at)).collect();
         all.sort_unstable();

@@ -221,7 +221,7 @@ pub struct View {
     pub qos: Option<Arc<Policy>>,
     sm_key: MKey,
     /// By their place in the subnet, which they keep as long as they are there.
-    nodes: Vec<Place>,
+    nodes: Arc<[Place]>,
     ends: Arc<Ends>,
     levels: Levels,
     aliases: Arc<Aliases>,
@@ -257,11 +257,12 @@ impl View {
             let Some(at) = self.by_node_guid(guid) else {
                 continue;
             };
-            let place = &mut view.nodes[at as usize];
-            let has = place.node.switch.as_ref().map(|s| &s.mft);
-            if has.is_some_and(|mft| !Arc::ptr_eq(mft, blocks))
-                && let Some(switch) = &mut Arc::make_mut(&mut place.node).switch
-            {
+            let has = view.node(at).switch.as_ref().map(|s| &s.mft);
+            if has.is_none_or(|mft| Arc::ptr_eq(mft, blocks)) {
+                continue;
+            }
+            let place = &mut Arc::make_mut(&mut view.nodes)[at as usize];
+            if let Some(switch) = &mut Arc::make_mut(&mut place.node).switch {
                 switch.mft = Arc::clone(blocks);
             }
         }

@@ -136,7 +136,7 @@ impl Saver {
 
 /// The nodes that their GUID means, with their places.
 fn named(view: &View) -> impl Iterator<Item = (u32, &NodeView)> {
-    let places = (0u32..).zip(&view.nodes);
+    let places = (0u32..).zip(view.nodes.iter());
     let there = places.filter(|(_, p)| !p.node.ports.is_empty());
     let named = there.filter(|(place, p)| view.by_node_guid(p.node.guid) == Some(*place));
     named.map(|(place, p)| (place, &*p.node))

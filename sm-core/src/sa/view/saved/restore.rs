@@ -180,7 +180,7 @@ impl Restorer {
             partitions: Arc::default(),
             qos: None,
             sm_key: MKey::NONE,
-            nodes,
+            nodes: nodes.into(),
             ends: Arc::new(ends),
             levels,
             aliases: Arc::default(),
