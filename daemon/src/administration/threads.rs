@@ -11,6 +11,7 @@ use ferrosm_core::sa::{self, Reply, Request, Verdict, View};
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
+use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, Peer};
 use tokio::sync::mpsc;
 use tracing::{debug, error, warn};
@@ -46,20 +47,8 @@ pub(super) fn take_all(
     let mut told = BTreeMap::new();
     let mut batch: Vec<Message> = Vec::with_capacity(BATCH);
     while !shared.is_stopped() {
-        // The first is waited for; what else is there comes with it.
-        let mut patience = POLL;
-        while batch.len() < BATCH {
-            match receiver.receive(patience) {
-                Ok(GmpReceived::Message { from, bytes }) => batch.push((from, bytes)),
-                Ok(GmpReceived::SendFailed(_)) => {}
-                Ok(GmpReceived::Nothing) => break,
-                Err(e) => {
-                    // The driver meets the same device by its own descriptor, and ends the program.
-                    error!(error = %e, "subnet administration stops");
-                    return;
-                }
-            }
-            patience = Duration::ZERO;
+        if take(receiver.as_mut(), &mut batch).is_err() {
+            return;
         }
         let now = shared.clock.now();
         if !batch.is_empty() {
@@ -76,6 +65,31 @@ pub(super) fn take_all(
             tell_busy(shared, &counts, &mut told);
         }
     }
+}
+
+/// Takes what is there. Where nothing is, the first that comes is taken alone: who asks one question at a time is answered before
+/// anybody looks for a second one.
+fn take(receiver: &mut dyn GmpReceiver, batch: &mut Vec<Message>) -> Result<(), TransportError> {
+    let mut patience = Duration::ZERO;
+    while batch.len() < BATCH {
+        match receiver.receive(patience) {
+            Ok(GmpReceived::Message { from, bytes }) => {
+                batch.push((from, bytes));
+                if !patience.is_zero() {
+                    break;
+                }
+            }
+            Ok(GmpReceived::SendFailed(_)) => {}
+            Ok(GmpReceived::Nothing) if batch.is_empty() && patience.is_zero() => patience = POLL,
+            Ok(GmpReceived::Nothing) => break,
+            Err(e) => {
+                // The driver meets the same device by its own descriptor, and ends the program.
+                error!(error = %e, "subnet administration stops");
+                return Err(e);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Puts requests where they wait, and tells those for whom there is no room to come back. A handful is taken from there at
