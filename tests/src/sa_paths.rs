@@ -6,7 +6,8 @@
 use ferrosm_mad::ids::{Lid, PKey};
 use ferrosm_sim::spec::PortAt;
 
-use crate::sa_world::share;
+use crate::sa_wire::field;
+use crate::sa_world::{end_ports, share};
 use crate::simulated::Lab;
 
 /// Rates in megabits a second, by code from 2 on.
@@ -278,4 +279,68 @@ pub fn between(
         }
     }
     all
+}
+
+/// Where MTU's selector and value are in a PathRecord: component of the selector, first bit.
+pub const MTU: (u32, usize) = (16, 432);
+/// The same of the rate.
+pub const RATE: (u32, usize) = (18, 440);
+/// The same of PacketLifeTime.
+pub const LIFE_TIME: (u32, usize) = (20, 448);
+
+/// The GID of an end port.
+#[must_use]
+pub fn gid(lab: &Lab, at: PortAt) -> u128 {
+    0xFE80 << 112 | u128::from(lab.world.fabric().port_guid(at).0)
+}
+
+/// A PathRecord as a client reads it; GIDs must be those of the LIDs.
+///
+/// # Panics
+/// If a field says what no path has.
+#[must_use]
+pub fn decode(lab: &Lab, record: &[u8]) -> Told {
+    let number = |at, width| field(record, at, width);
+    let lid = |at| u16::try_from(number(at, 16)).unwrap_or(0);
+    let byte = |at, width| u8::try_from(number(at, width)).unwrap_or(0xFF);
+    for (gid_at, lid) in [(8, lid(320)), (24, lid(336))] {
+        let ends = end_ports(lab);
+        let at = ends.iter().find(|at| lids(lab, **at).contains(&lid));
+        let named = at.map(|at| gid(lab, *at).to_be_bytes().to_vec());
+        assert_eq!(
+            named.as_deref(),
+            Some(&record[gid_at..gid_at + 16]),
+            "GID of LID {lid}"
+        );
+    }
+    for (_, at) in [MTU, RATE, LIFE_TIME] {
+        assert_eq!(number(at, 2), 2, "answers say exactly what they have");
+    }
+    // RawTraffic, FlowLabel, HopLimit, TClass and QoSClass of a path inside the subnet.
+    assert_eq!(
+        (number(352, 32), number(384, 8), number(416, 12)),
+        (0, 0, 0)
+    );
+    Told {
+        lids: (lid(336), lid(320)),
+        pkey: lid(400),
+        sl: byte(428, 4),
+        values: (byte(434, 6), byte(442, 6), byte(450, 6)),
+        reversible: number(392, 1) == 1,
+    }
+}
+
+/// The SL that the routing gives a path, and whether any other would do.
+#[must_use]
+pub fn sl(lab: &Lab, from: PortAt, to: u16) -> (u8, bool) {
+    let core = lab.manager().core();
+    let Some(lanes) = core.lanes().filter(|l| !l.is_single()) else {
+        return (0, true);
+    };
+    let guid = lab.world.fabric().port_guid(from);
+    let at = core.subnet().port_by_guid(guid);
+    (
+        at.map_or(0, |at| lanes.sl(core.subnet(), at, Lid(to)).0),
+        false,
+    )
 }

@@ -4,20 +4,18 @@
 use std::collections::BTreeSet;
 
 use ferrosm_core::SmConfig;
-use ferrosm_mad::ids::{Lid, Lmc};
+use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::sa_paths::{self as paths, Demand, Told, lids};
-use ferrosm_tests::sa_wire::{Ask, ask, field, method, put_field, status};
+use ferrosm_tests::sa_paths::{
+    self as paths, Demand, LIFE_TIME, MTU, RATE, Told, decode, gid, lids, sl,
+};
+use ferrosm_tests::sa_wire::{Ask, ask, method, put_field, status};
 use ferrosm_tests::sa_world as world;
 use ferrosm_tests::simulated::{Dice, Lab};
 
 const PATH: u16 = 0x35;
 /// The life time of paths between ports, by default.
 const LIFE: u8 = 18;
-/// Where selector and value are: component of the selector, first bit.
-const MTU: (u32, usize) = (16, 432);
-const RATE: (u32, usize) = (18, 440);
-const LIFE_TIME: (u32, usize) = (20, 448);
 
 /// One end of a query.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,10 +31,6 @@ struct Query {
     to: End,
     demand: Demand,
     numb_path: Option<u8>,
-}
-
-fn gid(lab: &Lab, at: PortAt) -> u128 {
-    0xFE80 << 112 | u128::from(lab.world.fabric().port_guid(at).0)
 }
 
 /// The record and mask of a query; what it does not select is noise.
@@ -81,51 +75,6 @@ fn encode(lab: &Lab, query: &Query, dice: &mut Dice) -> (u64, Vec<u8>) {
     give(13, 400, 16, demand.pkey.map(u64::from));
     give(15, 428, 4, demand.sl.map(u64::from));
     (mask, data)
-}
-
-fn decode(lab: &Lab, record: &[u8]) -> Told {
-    let number = |at, width| field(record, at, width);
-    let lid = |at| u16::try_from(number(at, 16)).unwrap_or(0);
-    let byte = |at, width| u8::try_from(number(at, width)).unwrap_or(0xFF);
-    for (gid_at, lid) in [(8, lid(320)), (24, lid(336))] {
-        let ends = world::end_ports(lab);
-        let at = ends.iter().find(|at| lids(lab, **at).contains(&lid));
-        let named = at.map(|at| gid(lab, *at).to_be_bytes().to_vec());
-        assert_eq!(
-            named.as_deref(),
-            Some(&record[gid_at..gid_at + 16]),
-            "GID of LID {lid}"
-        );
-    }
-    for (_, at) in [MTU, RATE, LIFE_TIME] {
-        assert_eq!(number(at, 2), 2, "answers say exactly what they have");
-    }
-    // RawTraffic, FlowLabel, HopLimit, TClass and QoSClass of a path inside the subnet.
-    assert_eq!(
-        (number(352, 32), number(384, 8), number(416, 12)),
-        (0, 0, 0)
-    );
-    Told {
-        lids: (lid(336), lid(320)),
-        pkey: lid(400),
-        sl: byte(428, 4),
-        values: (byte(434, 6), byte(442, 6), byte(450, 6)),
-        reversible: number(392, 1) == 1,
-    }
-}
-
-/// The SL that the routing gives a path, and whether any other would do.
-fn sl(lab: &Lab, from: PortAt, to: u16) -> (u8, bool) {
-    let core = lab.manager().core();
-    let Some(lanes) = core.lanes().filter(|l| !l.is_single()) else {
-        return (0, true);
-    };
-    let guid = lab.world.fabric().port_guid(from);
-    let at = core.subnet().port_by_guid(guid);
-    (
-        at.map_or(0, |at| lanes.sl(core.subnet(), at, Lid(to)).0),
-        false,
-    )
 }
 
 /// Asks, and compares with what there is.

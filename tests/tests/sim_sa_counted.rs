@@ -1,0 +1,149 @@
+//! The server counts each message once, whatever is in it: for its host and of all together, and what it sends is what it counts.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ferrosm::administration::Administration;
+use ferrosm_core::SmConfig;
+use ferrosm_core::sa::admission::{Counts, Limits};
+use ferrosm_mad::ids::Lid;
+use ferrosm_mad::transport::TransportError;
+use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
+use ferrosm_tests::sa_wire::{Ask, method};
+use ferrosm_tests::sa_world as world;
+use ferrosm_tests::simulated::{Dice, Lab};
+
+const MESSAGES: u64 = 20_000;
+const BUSY: u16 = 1;
+const NODE: u16 = 0x11;
+const PATH: u16 = 0x35;
+const MEMBER: u16 = 0x38;
+
+struct Inbox(Receiver<(Peer, Vec<u8>)>);
+
+impl GmpReceiver for Inbox {
+    fn receive(&mut self, timeout: Duration) -> Result<GmpReceived, TransportError> {
+        let received = self.0.recv_timeout(timeout);
+        Ok(
+            received.map_or(GmpReceived::Nothing, |(from, bytes)| GmpReceived::Message {
+                from,
+                bytes,
+            }),
+        )
+    }
+}
+
+/// To whom, and the status.
+type Sent = Arc<Mutex<Vec<(Lid, u16)>>>;
+
+struct Outbox(Sent);
+
+impl GmpSender for Outbox {
+    fn send(&self, to: &Peer, bytes: &[u8], _: Option<Duration>) -> Result<(), TransportError> {
+        let status = u16::from_be_bytes([bytes[4], bytes[5]]);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((to.lid, status));
+        Ok(())
+    }
+}
+
+/// A message of any kind from a host.
+fn message(dice: &mut Dice, from: u16, to: u16) -> Vec<u8> {
+    let mut path = Ask {
+        // DLID and SLID.
+        mask: 1 << 4 | 1 << 5,
+        data: vec![0; 64],
+        ..Ask::new(from, method::GET, PATH)
+    };
+    path.data[40..42].copy_from_slice(&to.to_be_bytes());
+    path.data[42..44].copy_from_slice(&from.to_be_bytes());
+    match dice.below(8) {
+        0 => (0..dice.below(300))
+            .map(|_| dice.next().to_be_bytes()[0])
+            .collect(),
+        1 => Ask::new(from, method::GET | method::RESPONSE, PATH).to_bytes(1),
+        2 => Ask { sm_key: 99, ..path }.to_bytes(2),
+        3 => Ask::new(from, method::GET_TABLE, NODE).to_bytes(3),
+        4 => Ask::new(from, method::GET_TABLE, MEMBER).to_bytes(4),
+        _ => path.to_bytes(5),
+    }
+}
+
+#[test]
+fn each_message_is_counted_once() {
+    let mut lab = Lab::with("fat-tree:4", 3, SmConfig::default());
+    lab.next_sweep(60);
+    let view = lab.manager().core().view().cloned();
+    let lids: Vec<u16> = world::end_ports(&lab)
+        .into_iter()
+        .map(|at| world::lid(&lab, at))
+        .collect();
+    let (to_server, inbox) = channel();
+    let sent = Sent::default();
+    // So few may wait that some are told to come back.
+    let limits = Limits {
+        total: 64,
+        of_client: 8,
+        ..Limits::default()
+    };
+    let outbox = Box::new(Outbox(Arc::clone(&sent)));
+    let mut server =
+        Administration::start(outbox, Box::new(Inbox(inbox)), limits).expect("threads");
+    server.publish(view);
+
+    let mut dice = Dice::new(7);
+    let mut asked: BTreeMap<Lid, u64> = BTreeMap::new();
+    for _ in 0..MESSAGES {
+        let [from, to] = [0; 2].map(|_| lids[dice.index(lids.len())]);
+        let bytes = message(&mut dice, from, to);
+        *asked.entry(Lid(from)).or_default() += 1;
+        let from = Peer {
+            lid: Lid(from),
+            ..Peer::default()
+        };
+        to_server.send((from, bytes)).expect("a server");
+    }
+    let all = |server: &Administration| {
+        let of = server.counters();
+        Counts {
+            answered: of.answered.load(Ordering::SeqCst),
+            owned: of.owned.load(Ordering::SeqCst),
+            dropped: of.dropped.load(Ordering::SeqCst),
+            busy: of.busy.load(Ordering::SeqCst),
+        }
+    };
+    let hosts = |server: &Administration| -> BTreeMap<Lid, u64> {
+        let clients = server.clients().into_iter();
+        clients.map(|(lid, counts)| (lid, counts.asked())).collect()
+    };
+    while all(&server).asked() < MESSAGES || hosts(&server).values().sum::<u64>() < MESSAGES {
+        std::thread::yield_now();
+    }
+
+    assert_eq!(hosts(&server), asked, "each host's own");
+    let all = all(&server);
+    assert_eq!(all.asked(), MESSAGES);
+    let of_hosts = server.clients().into_values();
+    let sum = of_hosts.fold(Counts::default(), |a, b| Counts {
+        answered: a.answered + b.answered,
+        owned: a.owned + b.owned,
+        dropped: a.dropped + b.dropped,
+        busy: a.busy + b.busy,
+    });
+    assert_eq!(sum, all);
+    let owned = core::iter::from_fn(|| server.take()).count() as u64;
+    assert_eq!(owned, all.owned);
+    let sent = sent.lock().expect("a lock");
+    let busy = sent.iter().filter(|(_, status)| *status == BUSY).count() as u64;
+    assert_eq!(sent.len() as u64 - busy, all.answered);
+    // Who sent an answer is not told to come back, but counted so.
+    assert!(busy <= all.busy && busy > 0, "{busy} of {all:?}");
+    assert!(all.answered > 0 && all.owned > 0 && all.dropped > 0);
+}

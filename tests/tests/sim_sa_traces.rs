@@ -1,0 +1,227 @@
+//! TraceRecord and MultiPathRecord: every trace is the way that a packet takes through the tables of the simulated switches, and
+//! the paths of several ends are among those that there are, as many as are wanted, and as far apart as they can be.
+
+use std::collections::BTreeSet;
+
+use ferrosm_core::SmConfig;
+use ferrosm_mad::ids::{Lid, Lmc};
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::sa_paths::{self as paths, Demand, Told, decode, gid, lids, sl};
+use ferrosm_tests::sa_wire::{Ask, ask, field, method, status};
+use ferrosm_tests::sa_world as world;
+use ferrosm_tests::simulated::{Dice, Lab};
+
+const TRACE: u16 = 0x39;
+const MULTI_PATH: u16 = 0x3A;
+const PATH: u16 = 0x35;
+/// The life time of paths between ports, by default.
+const LIFE: u8 = 18;
+
+/// Node GUID, node type, entry and exit port.
+type Step = (u64, u64, u64, u64);
+
+/// The nodes that a packet meets; `None` where it does not arrive.
+fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<Step>> {
+    let fabric = lab.world.fabric();
+    let step = |at: PortAt, exit: u8| {
+        let node_type = if fabric.is_switch(at.node) { 2 } else { 1 };
+        let guid = fabric.node_guid(at.node).0;
+        (guid, node_type, u64::from(at.port), u64::from(exit))
+    };
+    let begin = PortAt { port: 0, ..from };
+    if from == to {
+        return Some(vec![step(begin, 0)]);
+    }
+    let mut steps = Vec::new();
+    let mut at = begin;
+    for _ in 0..64 {
+        let exit = if !fabric.is_switch(at.node) {
+            from.port
+        } else {
+            fabric.lft_entry(at.node, Lid(dlid)).0
+        };
+        steps.push(step(at, exit));
+        if exit == 0 {
+            let own = PortAt { port: 0, ..at };
+            return (own == to).then_some(steps);
+        }
+        at = fabric.peer(PortAt { port: exit, ..at })?;
+        if at == to {
+            steps.push(step(at, 0));
+            return Some(steps);
+        }
+        if !fabric.is_switch(at.node) {
+            return None;
+        }
+    }
+    None
+}
+
+/// The trace between two ports, to one LID of the second.
+fn trace(lab: &mut Lab, client: PortAt, from: PortAt, dlid: u16) -> Option<Vec<Step>> {
+    let mut data = vec![0; 64];
+    data[24..40].copy_from_slice(&gid(lab, from).to_be_bytes());
+    data[40..42].copy_from_slice(&dlid.to_be_bytes());
+    let request = Ask {
+        // SGID, DLID.
+        mask: 1 << 3 | 1 << 4,
+        data,
+        ..Ask::new(world::lid(lab, client), method::GET_TRACE_TABLE, PATH)
+    };
+    let told = ask(lab, &request);
+    if told.status == status::NO_RECORDS {
+        return None;
+    }
+    assert_eq!(
+        (told.status, told.attr),
+        (status::OK, TRACE),
+        "{}",
+        lab.repeat()
+    );
+    let fabric = lab.world.fabric();
+    let steps = told.records.iter().map(|r| {
+        let (node, entry, exit) = (field(r, 96, 64), field(r, 352, 8), field(r, 360, 8));
+        assert_eq!(field(r, 0, 64), 0xFE80 << 48, "GIDPrefix");
+        let ends = world::end_ports(lab);
+        // Ports are named by the GUID of the port that has their LID; at an adapter's end of the way there is none.
+        for (at, num) in [(224, entry), (288, exit)] {
+            let owner = ends.iter().find(|e| {
+                fabric.node_guid(e.node).0 == node && (e.port == 0 || u64::from(e.port) == num)
+            });
+            let guid = owner.map_or(0, |e| fabric.port_guid(*e).0);
+            assert_eq!(field(r, at, 64), guid, "port {num} of {node:#x}");
+        }
+        (node, field(r, 88, 8), entry, exit)
+    });
+    Some(steps.collect())
+}
+
+fn all_traces(lab: &mut Lab) {
+    let all = world::end_ports(lab);
+    let client = all[0];
+    let mut long = 0;
+    for from in &all {
+        for to in &all {
+            for dlid in lids(lab, *to) {
+                let expected = walk(lab, *from, *to, dlid);
+                let told = trace(lab, client, *from, dlid);
+                assert_eq!(told, expected, "{} {from:?} {to:?} {dlid}", lab.repeat());
+                long += usize::from(told.is_some_and(|t| t.len() > 3));
+            }
+        }
+    }
+    assert!(long > 20, "{} nothing is far", lab.repeat());
+}
+
+fn up(spec: &str, lmc: u8) -> Lab {
+    let cfg = SmConfig {
+        lmc: Lmc(lmc),
+        ..SmConfig::default()
+    };
+    let mut lab = Lab::with(spec, 5, cfg);
+    lab.next_sweep(120);
+    lab
+}
+
+#[test]
+fn traces_are_the_ways_of_packets() {
+    all_traces(&mut up("fat-tree:4", 0));
+    all_traces(&mut up("torus:3,3,1", 1));
+}
+
+/// So many different ports.
+fn draw(all: &[PortAt], how_many: u64, dice: &mut Dice) -> Vec<PortAt> {
+    let mut left = all.to_vec();
+    (0..how_many)
+        .map(|_| left.swap_remove(dice.index(left.len())))
+        .collect()
+}
+
+/// Asks for paths between all of one kind and all of the other.
+fn multi(
+    lab: &mut Lab,
+    client: PortAt,
+    (sources, destinations): (&[PortAt], &[PortAt]),
+    numb_path: Option<u8>,
+    reversible: bool,
+) -> Vec<Told> {
+    let mut data = vec![0; 24];
+    data[5] = u8::from(reversible) << 7 | numb_path.unwrap_or(0);
+    data[15] = u8::try_from(sources.len()).unwrap_or(0);
+    data[16] = u8::try_from(destinations.len()).unwrap_or(0);
+    for at in sources.iter().chain(destinations) {
+        data.extend(gid(lab, *at).to_be_bytes());
+    }
+    let mut mask = 1 << 19 | 1 << 20;
+    mask |= u64::from(reversible) << 5 | u64::from(numb_path.is_some()) << 6;
+    let request = Ask {
+        mask,
+        data,
+        ..Ask::new(world::lid(lab, client), method::GET_MULTI, MULTI_PATH)
+    };
+    let told = ask(lab, &request);
+    assert_eq!(
+        (told.status, told.attr),
+        (status::OK, PATH),
+        "{}",
+        lab.repeat()
+    );
+    told.records.iter().map(|r| decode(lab, r)).collect()
+}
+
+fn random_sets(lab: &mut Lab, seed: u64, how_many: u64) {
+    let mut dice = Dice::new(seed);
+    let all = world::end_ports(lab);
+    let mut apart = 0;
+    for _ in 0..how_many {
+        let client = all[dice.index(all.len())];
+        let (s, d) = (1 + dice.below(4), 1 + dice.below(4));
+        let ends = draw(&all, s + d, &mut dice);
+        let (sources, destinations) = ends.split_at(usize::try_from(s).unwrap_or(1));
+        let numb_path = (!dice.one_in(4)).then(|| u8::try_from(1 + dice.below(8)).unwrap_or(1));
+        let reversible = dice.one_in(2);
+        let told = multi(lab, client, (sources, destinations), numb_path, reversible);
+        let demand = Demand {
+            reversible,
+            ..Demand::default()
+        };
+        let mut there = BTreeSet::new();
+        for a in sources {
+            for b in destinations {
+                let here = &*lab;
+                let level = |a, l| sl(here, a, l);
+                let ends = (*a, *b);
+                let between =
+                    paths::between(here, client, ends, (None, None), &demand, LIFE, &level);
+                there.extend(between);
+            }
+        }
+        let why = format!(
+            "{} {sources:?} {destinations:?} {numb_path:?}",
+            lab.repeat()
+        );
+        let distinct: BTreeSet<Told> = told.iter().copied().collect();
+        assert_eq!(distinct.len(), told.len(), "{why}: a path twice");
+        assert!(distinct.is_subset(&there), "{why}");
+        let most = numb_path.map_or(127, usize::from);
+        assert_eq!(told.len(), there.len().min(most), "{why}");
+
+        // As many as there are ends of the scarcer kind have no end in common; every pair has a path here.
+        let scarce = sources.len().min(destinations.len());
+        let first = &told[..told.len().min(scarce)];
+        let port = |lid: u16| all.iter().position(|at| lids(lab, *at).contains(&lid));
+        let from: BTreeSet<_> = first.iter().map(|t| port(t.lids.0)).collect();
+        let to: BTreeSet<_> = first.iter().map(|t| port(t.lids.1)).collect();
+        if most < there.len() {
+            assert_eq!((from.len(), to.len()), (first.len(), first.len()), "{why}");
+            apart += usize::from(first.len() > 1);
+        }
+    }
+    assert!(apart > 20, "{} only {apart} had a choice", lab.repeat());
+}
+
+#[test]
+fn paths_of_several_ends_are_among_those_there_are_and_far_apart() {
+    random_sets(&mut up("fat-tree:4", 0), 1, 300);
+    random_sets(&mut up("torus:3,3,1", 1), 2, 300);
+}
