@@ -30,7 +30,6 @@ pub mod driver;
 pub mod dump;
 pub mod failure;
 pub mod output;
-pub mod panics;
 pub mod paper;
 pub mod port;
 pub mod side_files;

@@ -7,7 +7,6 @@ use clap::Parser;
 use ferrosm::cli::Cli;
 
 fn main() -> ExitCode {
-    ferrosm::panics::end_the_program();
     match ferrosm::commands::run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

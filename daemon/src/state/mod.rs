@@ -4,6 +4,7 @@
 //! replaced atomically; those that people may want to read are text. A broken file is set aside and told, never a reason not
 //! to run.
 
+mod attempts;
 mod lids;
 mod registrations;
 mod store;

@@ -9,6 +9,7 @@ use core::time::Duration;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -21,7 +22,7 @@ use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, St
 use redb::{TableDefinition, TableError, WriteTransaction};
 use thiserror::Error;
 
-use crate::panics::guarded;
+use super::attempts::Attempts;
 
 /// Name of the file.
 pub(super) const FILE: &str = "store.redb";
@@ -101,8 +102,7 @@ impl Store {
     /// What the subnet was, and how long ago; `None` where nothing is kept. A file that is not there is made.
     pub(super) fn load(&mut self) -> Result<Option<Snapshot>, Trouble> {
         // redb tells of what is wrong in a file, and panics where it thinks that impossible: then the file is wrong too.
-        let loaded = guarded(|| self.open().and_then(read));
-        let loaded = loaded.unwrap_or_else(|_| Err(Trouble::Bad("it cannot be read".to_owned())));
+        let loaded = self.attempt("read", |store| store.open().and_then(read));
         if loaded.is_err() {
             self.close();
         }
@@ -115,12 +115,29 @@ impl Store {
         view: Option<&Arc<View>>,
         now: SystemTime,
     ) -> Result<(), Trouble> {
-        let saved = guarded(|| self.write(view, now));
-        let saved = saved.unwrap_or_else(|_| Err(Trouble::Bad("it cannot be written".to_owned())));
+        let saved = self.attempt("written", |store| store.write(view, now));
         if saved.is_err() {
             self.close();
         }
         saved
+    }
+
+    /// Uses the file. Where it ended the program each of the last times, it is not touched again.
+    fn attempt<T>(
+        &mut self,
+        what: &str,
+        using: impl FnOnce(&mut Self) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let attempts = Attempts::of(&self.path);
+        let done = if attempts.begin() {
+            Err(Trouble::Bad("using it ended the program".to_owned()))
+        } else {
+            // Where panics unwind, the first one is enough.
+            catch_unwind(AssertUnwindSafe(|| using(self)))
+                .unwrap_or_else(|_| Err(Trouble::Bad(format!("it cannot be {what}"))))
+        };
+        attempts.end();
+        done
     }
 
     /// Nothing is known of the file any more: it is opened again the next time.
@@ -128,7 +145,7 @@ impl Store {
         self.saver.forget();
         // Whatever state trouble left it in, closing is the last that is asked of it.
         let database = self.database.take();
-        let _ = guarded(|| drop(database));
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
     }
 
     fn open(&mut self) -> Result<&Database, Trouble> {
