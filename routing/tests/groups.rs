@@ -231,14 +231,7 @@ impl Case {
         let mut all = dependencies(&self.topo, state, &self.lanes);
         while !blocks.is_empty() {
             let (s, block) = blocks.swap_remove(dice.below(blocks.len()));
-            let mut entries = state[s].entries().to_vec();
-            let from = usize::from(block) * 64;
-            for (i, &port) in to[s].block(block).iter().enumerate() {
-                if let Some(entry) = entries.get_mut(from + i) {
-                    *entry = port;
-                }
-            }
-            state[s] = Arc::new(Lft::from_entries(entries));
+            write_block(&mut state[s], &to[s], block);
             all = both(&all, &dependencies(&self.topo, state, &self.lanes));
         }
         all

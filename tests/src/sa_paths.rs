@@ -85,9 +85,9 @@ fn port(lab: &Lab, at: PortAt) -> (u8, u32) {
     (mtu, rate)
 }
 
-/// The way of a packet from an end port to a LID; `None` where it does not arrive at `to`.
+/// The ports that a packet from an end port to a LID meets, both ends of each cable; `None` where it does not arrive at `to`.
 #[must_use]
-pub fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16, life: u8) -> Option<Way> {
+pub fn met(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<PortAt>> {
     let fabric = lab.world.fabric();
     let mut met = vec![from];
     let mut at = from;
@@ -124,10 +124,17 @@ pub fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16, life: u8) -> Option<
             return None;
         }
     }
+    Some(met)
+}
+
+/// What the way of a packet from an end port to a LID has; `None` where it does not arrive at `to`.
+#[must_use]
+pub fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16, life: u8) -> Option<Way> {
+    let met = met(lab, from, to, dlid)?;
     let ports: Vec<(u8, u32)> = met.iter().map(|p| port(lab, *p)).collect();
     let mtu = ports.iter().map(|p| p.0).min()?;
     let rate = code_at_most(ports.iter().map(|p| p.1).min()?);
-    let life = if hops == 0 { 0 } else { life };
+    let life = if from == to { 0 } else { life };
     Some(Way { mtu, rate, life })
 }
 

@@ -184,6 +184,24 @@ impl Lab {
         }
     }
 
+    /// A fabric of which the first sweep is done and found nothing wrong.
+    #[must_use]
+    pub fn up(spec: &str, seed: u64, cfg: SmConfig) -> Self {
+        let mut lab = Self::with(spec, seed, cfg);
+        assert!(lab.next_sweep(600).is_clean());
+        lab
+    }
+
+    /// A manager begins at the place of the one that was there, with what that one kept.
+    ///
+    /// # Panics
+    /// If there is one already.
+    pub fn begin_again(&mut self, cfg: SmConfig, restored: Restored) {
+        let next = Sm::new(cfg, restored, self.world.now());
+        let begun = self.world.add_manager(Some(self.at), next);
+        self.sm = begun.unwrap_or_else(|e| panic!("{} {e:?}", self.repeat()));
+    }
+
     /// Our manager.
     #[must_use]
     pub fn manager(&self) -> &Sm {

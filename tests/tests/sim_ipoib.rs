@@ -22,7 +22,7 @@ use ferrosm_mad::sa::path::RateCode;
 use ferrosm_sim::oracle::{Expect, Group};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::members::ask;
-use ferrosm_tests::simulated::{Lab, Sm};
+use ferrosm_tests::simulated::Lab;
 
 /// Number of the partition; its full members' key is 0x8002.
 const NUMBER: u16 = 2;
@@ -592,8 +592,7 @@ fn members_join_again_when_they_are_told_to() {
     let before = told(lab);
     let cfg = config(lab, GroupSpec::ipoib(NUMBER));
     lab.world.kill(lab.sm);
-    let next = Sm::new(cfg, Restored::default(), lab.world.now());
-    lab.sm = lab.world.add_manager(Some(lab.at), next).expect("a port");
+    lab.begin_again(cfg, Restored::default());
     assert!(lab.next_sweep(60).is_clean());
     for (at, (before, after)) in hosts(lab).iter().zip(before.iter().zip(told(lab))) {
         assert!(after > *before || *at == lab.at, "{at:?} {before} {after}");

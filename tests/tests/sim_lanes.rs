@@ -9,7 +9,7 @@ use ferrosm_mad::attr::SlToVl;
 use ferrosm_mad::ids::{PortNum, Vl};
 use ferrosm_sim::oracle::{Expect, SettingFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::{Lab, Sm};
+use ferrosm_tests::simulated::Lab;
 
 fn with(engine: &str) -> SmConfig {
     SmConfig {
@@ -135,8 +135,7 @@ fn lanes_that_another_one_left_do_not_matter() {
                 }
             }
             assert!(lab.verdict(&Expect::new(lab.at)).is_err(), "{what}");
-            let sm = Sm::new(cfg(engine), Restored::default(), lab.world.now());
-            lab.sm = lab.world.add_manager(Some(lab.at), sm).expect("a place");
+            lab.begin_again(cfg(engine), Restored::default());
             let report = lab.next_sweep(600);
             assert!(report.is_clean(), "{what}: {report:?}");
             assert!(report.smps[&id::SL_TO_VL].sets > 0, "{what}");

@@ -17,7 +17,7 @@ use ferrosm_sim::net::Event;
 use ferrosm_sim::oracle::{MulticastFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::members::{BROADCAST, Members, ask, hosts, plain};
-use ferrosm_tests::simulated::{Dice, Lab, Sm};
+use ferrosm_tests::simulated::{Dice, Lab};
 
 const FULL: JoinState = JoinState::FULL;
 
@@ -302,9 +302,7 @@ fn what_another_left_is_found_and_taken_away() {
     }
     settle(&mut lab, &members);
     lab.world.kill(lab.sm);
-    let now = lab.world.now();
-    let next = Sm::new(SmConfig::default(), Restored::default(), now);
-    lab.sm = lab.world.add_manager(Some(lab.at), next).expect("a port");
+    lab.begin_again(SmConfig::default(), Restored::default());
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(1));
     assert_right(&lab, &Members::new());

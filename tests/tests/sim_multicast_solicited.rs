@@ -13,8 +13,8 @@ use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::{Members, ask};
-use ferrosm_tests::simulated::{Lab, Sm};
+use ferrosm_tests::members::{Members, ask, hosts};
+use ferrosm_tests::simulated::Lab;
 
 const FULL: JoinState = JoinState::FULL;
 
@@ -27,17 +27,7 @@ fn config(consolidate: bool) -> SmConfig {
 }
 
 fn up(consolidate: bool) -> Lab {
-    let mut lab = Lab::with("fat-tree:4", 3, config(consolidate));
-    assert!(lab.next_sweep(600).is_clean());
-    lab
-}
-
-fn hosts(lab: &Lab) -> Vec<PortAt> {
-    let fabric = lab.world.fabric();
-    fabric
-        .end_ports()
-        .filter(|p| !fabric.is_switch(p.node) && fabric.peer(*p).is_some())
-        .collect()
+    Lab::up("fat-tree:4", 3, config(consolidate))
 }
 
 /// FF1s:601B:FFFF::1:FFxx:xxxx, the group that neighbours look for an address in.
@@ -184,9 +174,7 @@ fn a_restart_changes_nothing() {
             registrations: old.registered.expect("it wants them kept"),
             ..Restored::default()
         };
-        let now = lab.world.now();
-        let next = Sm::new(config(after), restored, now);
-        lab.sm = lab.world.add_manager(Some(lab.at), next).expect("a port");
+        lab.begin_again(config(after), restored);
         lab.next_sweep(60);
         settle(&mut lab, &members);
         assert_eq!(lab.world.fabric().all_counters().sets(attr::MFT), before);

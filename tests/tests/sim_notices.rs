@@ -22,9 +22,7 @@ use ferrosm_tests::simulated::Lab;
 const DEVICE_MANAGEMENT: u32 = 1 << 19;
 
 fn up() -> Lab {
-    let mut lab = Lab::with("fat-tree:4", 1, SmConfig::default());
-    assert!(lab.next_sweep(600).is_clean());
-    lab
+    Lab::up("fat-tree:4", 1, SmConfig::default())
 }
 
 fn subscribe(lab: &mut Lab, at: PortAt, trap: u16) {

@@ -17,7 +17,7 @@ use ferrosm_mad::sa::tables::{NodeRecord, PKeyTableRecord};
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::oracle::{Enforcement as Checks, Expect};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::simulated::{Dice, Lab, Sm};
+use ferrosm_tests::simulated::{Dice, Lab};
 
 const FULL: u16 = 0x8000;
 
@@ -177,8 +177,7 @@ fn what_another_one_left_does_not_stay() {
         lab.world.fabric_mut().corrupt_pkeys(at, &strange);
     }
     assert!(lab.verdict(&lab.expect()).is_err());
-    let sm = Sm::new(SmConfig::default(), Restored::default(), lab.world.now());
-    lab.sm = lab.world.add_manager(Some(lab.at), sm).expect("a place");
+    lab.begin_again(SmConfig::default(), Restored::default());
     let report = lab.next_sweep(60);
     assert!(report.is_clean(), "{:?}", report.problems);
     lab.assert_good();

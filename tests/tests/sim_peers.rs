@@ -155,9 +155,7 @@ fn a_restart_changes_nothing() {
             lids: if with_map { map } else { Default::default() },
             ..Restored::default()
         };
-        let now = lab.world.now();
-        let sm = Sm::new(SmConfig::default(), restored, now);
-        lab.sm = lab.world.add_manager(Some(lab.at), sm).unwrap();
+        lab.begin_again(SmConfig::default(), restored);
         assert!(lab.next_sweep(60).is_clean());
         lab.assert_good();
         assert_eq!(lids(&lab), before);

@@ -15,27 +15,11 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::{Members, ask};
+use ferrosm_tests::members::{Members, ask, hosts, plain};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 fn up(spec: &str) -> Lab {
-    let mut lab = Lab::with(spec, 1, SmConfig::default());
-    assert!(lab.next_sweep(600).is_clean());
-    lab
-}
-
-fn hosts(lab: &Lab) -> Vec<PortAt> {
-    let fabric = lab.world.fabric();
-    fabric
-        .end_ports()
-        .filter(|p| !fabric.is_switch(p.node) && fabric.peer(*p).is_some())
-        .collect()
-}
-
-fn plain(n: u8) -> Gid {
-    let mut gid = Gid([0; 16]);
-    (gid.0[0], gid.0[1], gid.0[15]) = (0xFF, 0x12, n);
-    gid
+    Lab::up(spec, 1, SmConfig::default())
 }
 
 /// The manager ends without a word; `down` later the next one begins with what it kept.
@@ -50,9 +34,7 @@ fn restart(lab: &mut Lab, down: Duration, meanwhile: impl FnOnce(&mut Lab)) {
         registrations,
         ..Restored::default()
     };
-    let now = lab.world.now();
-    let next = Sm::new(SmConfig::default(), restored, now);
-    lab.sm = lab.world.add_manager(Some(lab.at), next).expect("a port");
+    lab.begin_again(SmConfig::default(), restored);
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(1));
 }

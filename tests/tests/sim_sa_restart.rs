@@ -17,7 +17,7 @@ use ferrosm_mad::sa::multicast::{JoinState, mgid};
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::kept_view::snapshot_of;
-use ferrosm_tests::members::Members;
+use ferrosm_tests::members::{Members, hosts};
 use ferrosm_tests::sa_paths::{self as paths, Demand};
 use ferrosm_tests::sa_wire::{Ask, Told, ask, field, method, put_field, status, try_ask};
 use ferrosm_tests::sa_world::{self as world, Free, Should};
@@ -30,15 +30,7 @@ const NODE_FREE: [Free; 1] = [(320, 8)];
 const AGE: Duration = Duration::from_secs(5);
 
 fn up(spec: &str) -> Lab {
-    let mut lab = Lab::with(spec, 1, SmConfig::default());
-    assert!(lab.next_sweep(600).is_clean());
-    lab
-}
-
-fn hosts(lab: &Lab) -> Vec<PortAt> {
-    let fabric = lab.world.fabric();
-    let hosts = fabric.end_ports().filter(|p| !fabric.is_switch(p.node));
-    hosts.filter(|p| fabric.peer(*p).is_some()).collect()
+    Lab::up(spec, 1, SmConfig::default())
 }
 
 /// The manager is gone without a word; what it wanted kept.
@@ -54,9 +46,7 @@ fn kill(lab: &mut Lab) -> Restored {
 }
 
 fn start(lab: &mut Lab, restored: Restored) {
-    let now = lab.world.now();
-    let next = Sm::new(SmConfig::default(), restored, now);
-    lab.sm = lab.world.add_manager(Some(lab.at), next).expect("a port");
+    lab.begin_again(SmConfig::default(), restored);
 }
 
 /// Goes on until clients are answered, which must be before the first sweep is done.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use ferrosm_core::SmConfig;
-use ferrosm_mad::ids::{Lid, Lmc};
+use ferrosm_mad::ids::Lmc;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_paths::{self as paths, Demand, Told, decode, gid, lids, sl};
 use ferrosm_tests::sa_wire::{Ask, ask, field, method, status};
@@ -23,38 +23,18 @@ type Step = (u64, u64, u64, u64);
 /// The nodes that a packet meets; `None` where it does not arrive.
 fn walk(lab: &Lab, from: PortAt, to: PortAt, dlid: u16) -> Option<Vec<Step>> {
     let fabric = lab.world.fabric();
-    let step = |at: PortAt, exit: u8| {
-        let node_type = if fabric.is_switch(at.node) { 2 } else { 1 };
-        let guid = fabric.node_guid(at.node).0;
-        (guid, node_type, u64::from(at.port), u64::from(exit))
+    let met = paths::met(lab, from, to, dlid)?;
+    let step = |entry: PortAt, exit: Option<&PortAt>| {
+        let node_type = if fabric.is_switch(entry.node) { 2 } else { 1 };
+        let exit = exit.map_or(0, |at| at.port);
+        let guid = fabric.node_guid(entry.node).0;
+        (guid, node_type, u64::from(entry.port), u64::from(exit))
     };
-    let begin = PortAt { port: 0, ..from };
-    if from == to {
-        return Some(vec![step(begin, 0)]);
-    }
-    let mut steps = Vec::new();
-    let mut at = begin;
-    for _ in 0..64 {
-        let exit = if !fabric.is_switch(at.node) {
-            from.port
-        } else {
-            fabric.lft_entry(at.node, Lid(dlid)).0
-        };
-        steps.push(step(at, exit));
-        if exit == 0 {
-            let own = PortAt { port: 0, ..at };
-            return (own == to).then_some(steps);
-        }
-        at = fabric.peer(PortAt { port: exit, ..at })?;
-        if at == to {
-            steps.push(step(at, 0));
-            return Some(steps);
-        }
-        if !fabric.is_switch(at.node) {
-            return None;
-        }
-    }
-    None
+    // The first node is not entered; of each other the port that is entered comes before the one that is left.
+    let mut steps = vec![step(PortAt { port: 0, ..from }, met.get(1))];
+    let others = met.get(2..).unwrap_or_default().chunks(2);
+    steps.extend(others.map(|ports| step(ports[0], ports.get(1))));
+    Some(steps)
 }
 
 /// The trace between two ports, to one LID of the second.

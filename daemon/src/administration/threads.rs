@@ -53,8 +53,9 @@ pub(super) fn take_all(
         let now = shared.clock.now();
         if !batch.is_empty() {
             admit(shared, &mut batch, &mut turn);
-            turn.answer();
-            turn.book(&mut shared.queue(), now);
+            if turn.answer() {
+                turn.book(&mut shared.queue(), now);
+            }
         }
         if now.since(tidied) > TIDY {
             tidied = now;
@@ -229,11 +230,11 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Answers what was taken.
-    fn answer(&mut self) {
+    /// Answers what was taken; whether that was anything.
+    fn answer(&mut self) -> bool {
         self.sent = 0;
         if self.batch.is_empty() {
-            return;
+            return false;
         }
         let view = self.shared.view();
         let mut counts = Counts::default();
@@ -249,6 +250,7 @@ impl<'a> Turn<'a> {
         if self.bytes.capacity() > KEPT {
             self.bytes = Vec::new();
         }
+        true
     }
 
     /// Counts what was answered.

@@ -12,8 +12,10 @@
     reason = "each test binary uses some of it"
 )]
 
+use std::sync::Arc;
+
 use ferrosm_mad::ids::{Lid, PortNum};
-use ferrosm_routing::{SwitchIdx, Topology, TopologyBuilder};
+use ferrosm_routing::{Lft, SwitchIdx, Topology, TopologyBuilder};
 
 /// A cable between two switches: (switch, port) twice.
 pub type Cable = ((usize, u8), (usize, u8));
@@ -241,4 +243,16 @@ pub fn random(n: usize, extra: usize, hosts: usize, seed: u64) -> Fabric {
         }
     }
     f
+}
+
+/// One block of a table is written: it has what another table has there.
+pub fn write_block(table: &mut Arc<Lft>, to: &Lft, block: u16) {
+    let mut entries = table.entries().to_vec();
+    let from = usize::from(block) * 64;
+    for (i, &port) in to.block(block).iter().enumerate() {
+        if let Some(entry) = entries.get_mut(from + i) {
+            *entry = port;
+        }
+    }
+    *table = Arc::new(Lft::from_entries(entries));
 }

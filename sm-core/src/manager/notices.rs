@@ -5,8 +5,9 @@
 //! looked at. To whom, is the registry's to say; what the trap means for the subnet, [`super::watch`]'s.
 
 use ferrosm_mad::attr::{LocalChangeDetails, Notice, TrapNumber};
-use ferrosm_mad::ids::{Gid, PortNum};
+use ferrosm_mad::ids::Gid;
 
+use super::watch::flags_of;
 use super::{Stage, SubnetManager};
 use crate::subnet::PortRef;
 
@@ -52,9 +53,7 @@ impl SubnetManager {
 
     /// GID of the port that a trap came from: of a switch's port, port 0.
     fn issuer(&self, at: PortRef) -> Option<Gid> {
-        let is_switch = self.subnet.get(at.node)?.is_switch();
-        let num = if is_switch { PortNum::ZERO } else { at.port };
-        let port = self.subnet.port(PortRef::new(at.node, num))?;
+        let port = self.subnet.port(self.subnet.owner(at))?;
         Some(Gid::new(self.cfg.subnet_prefix, port.guid))
     }
 }
@@ -89,13 +88,8 @@ fn following(notice: &Notice) -> Following {
         TrapNumber::LinkStateChange => Following::Sweep,
         TrapNumber::LocalChange => {
             let change = LocalChangeDetails::decode(&notice.data_details);
-            let flags = if change.other_local_changes {
-                change.change_flags
-            } else {
-                0
-            };
             // Another name needs no sweep.
-            if flags == LocalChangeDetails::NODE_DESCRIPTION {
+            if flags_of(&change) == LocalChangeDetails::NODE_DESCRIPTION {
                 Following::Now
             } else {
                 Following::Sweep

@@ -373,11 +373,7 @@ impl SubnetManager {
     /// Trap 144: a description is read again by itself; anything else makes the port be read, and a priority makes the
     /// other SMs be asked.
     fn on_local_change(&mut self, at: PortRef, change: &LocalChangeDetails) {
-        let flags = if change.other_local_changes {
-            change.change_flags
-        } else {
-            0
-        };
+        let flags = flags_of(change);
         if flags & LocalChangeDetails::NODE_DESCRIPTION != 0 {
             if let Some(node) = self.subnet.get_mut(at.node) {
                 node.described = false;
@@ -423,5 +419,14 @@ impl SubnetManager {
             },
             mad,
         );
+    }
+}
+
+/// What trap 144 says has changed; nothing where its flags do not count.
+pub(super) const fn flags_of(change: &LocalChangeDetails) -> u16 {
+    if change.other_local_changes {
+        change.change_flags
+    } else {
+        0
     }
 }

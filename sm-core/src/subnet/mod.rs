@@ -227,11 +227,17 @@ impl Subnet {
     /// The LID by which a port is addressed: an external switch port's is port 0's.
     #[must_use]
     pub fn lid(&self, p: PortRef) -> Lid {
-        let owner = match self.get(p.node) {
+        let owner = self.port(self.owner(p));
+        owner.map_or(Lid::NONE, |port| port.info().lid)
+    }
+
+    /// The port by whose LID and GUID a port goes: of an external switch port, port 0.
+    #[must_use]
+    pub fn owner(&self, p: PortRef) -> PortRef {
+        match self.get(p.node) {
             Some(node) if node.is_switch() => PortRef::new(p.node, PortNum::ZERO),
             _ => p,
-        };
-        self.port(owner).map_or(Lid::NONE, |port| port.info().lid)
+        }
     }
 
     /// A name for messages: `"description" (GUID) port 3`.

@@ -64,10 +64,10 @@ pub fn walk(
     mut seen: impl FnMut(Step),
 ) -> Option<Way> {
     let (start, goal) = (view.end_port(from).port, view.end_port(to).port);
-    let mut node = start.place();
+    let mut node = start.node();
     let mut entry = PortNum::ZERO;
     let mut way = Way::open();
-    let mut hop = view.hop(node, start.number())?;
+    let mut hop = view.hop(node, start.num())?;
     way.through(hop);
     if from == to {
         let exit = PortNum::ZERO;
@@ -78,14 +78,14 @@ pub fn walk(
         view.exit(node, dlid)?
     } else {
         // The only way out of an adapter's port is its cable.
-        start.number()
+        start.num()
     };
     for _ in 0..HOPS_MAX {
         seen(Step { node, entry, exit });
         if exit == PortNum::ZERO {
             // The switch takes it for its own.
             way.through(view.hop(node, exit)?);
-            return ((node, exit) == (goal.place(), goal.number())).then_some(way);
+            return ((node, exit) == (goal.node(), goal.num())).then_some(way);
         }
         if exit == PortNum::DROP {
             return None;
@@ -94,7 +94,7 @@ pub fn walk(
         let next = hop.peer()?;
         way.hops = way.hops.saturating_add(1);
         way.through(hop);
-        (node, entry) = (next.place(), next.number());
+        (node, entry) = (next.node(), next.num());
         way.through(view.hop(node, entry)?);
         if next == goal {
             seen(Step {

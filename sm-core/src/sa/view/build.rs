@@ -189,7 +189,7 @@ impl Maker<'_> {
         let there = node
             .end_ports()
             .map(|num| (num, node.ports[num.index()].guid));
-        there.eq(ends.iter().map(|e| (is.ports[e.port.num()].num, e.guid)))
+        there.eq(ends.iter().map(|e| (e.port.num(), e.guid)))
     }
 
     /// Whether nobody has touched a node since the view before.

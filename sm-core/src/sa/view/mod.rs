@@ -59,23 +59,15 @@ impl PortIdx {
         Self(node << 8 | num.0 as u32)
     }
 
-    const fn node(self) -> u32 {
-        self.0 >> 8
-    }
-
-    const fn num(self) -> usize {
-        (self.0 & 0xFF) as usize
-    }
-
     /// Place of its node.
     #[must_use]
-    pub const fn place(self) -> u32 {
-        self.node()
+    pub const fn node(self) -> u32 {
+        self.0 >> 8
     }
 
     /// Its number on its node.
     #[must_use]
-    pub const fn number(self) -> PortNum {
+    pub const fn num(self) -> PortNum {
         PortNum((self.0 & 0xFF) as u8)
     }
 }
@@ -325,7 +317,7 @@ impl View {
     /// A port.
     #[must_use]
     pub fn port(&self, at: PortIdx) -> &PortView {
-        &self.node(at.node()).ports[at.num()]
+        &self.node(at.node()).ports[at.num().index()]
     }
 
     /// The node of a port or end port.
@@ -471,7 +463,7 @@ impl View {
         let enters = if self.is_switch(port.node()) {
             Some(port)
         } else {
-            self.hop(port.node(), port.number()).and_then(Hop::peer)
+            self.hop(port.node(), port.num()).and_then(Hop::peer)
         };
         self.levels.sl(enters.map(PortIdx::node), to)
     }

@@ -196,7 +196,7 @@ pub(super) fn put_head(view: &View, out: &mut Vec<u8>) {
     });
     let head = Head {
         prefix: view.prefix.0,
-        local: own.map(|p| (p.node(), num(p))),
+        local: own.map(|p| (p.node(), p.num().0)),
         nodes: u32::try_from(super::named(view).count()).unwrap_or(u32::MAX),
         managers: managers.iter().map(|m| Bytes(m)).collect(),
         levels,
@@ -231,7 +231,7 @@ fn port(port: &PortView) -> Port<'_> {
             | bit(port.keys.is_as_woken(), flag::KEYS_AS_WOKEN),
         mtu: port.mtu.0,
         rate_rank: port.rate_rank,
-        peer: peer.map(|p| (p.node(), num(p))),
+        peer: peer.map(|p| (p.node(), p.num().0)),
         keys: port
             .keys
             .iter()
@@ -247,7 +247,7 @@ fn port(port: &PortView) -> Port<'_> {
 
 fn end(end: &EndPort, named: bool) -> End {
     End {
-        num: num(end.port),
+        num: end.port.num().0,
         guid: end.guid.0,
         lid: end.lid.0,
         lmc: end.lmc.0,
@@ -257,10 +257,6 @@ fn end(end: &EndPort, named: bool) -> End {
             .as_ref()
             .map(|keys| keys.all().iter().map(|k| k.0).collect()),
     }
-}
-
-fn num(port: super::super::PortIdx) -> u8 {
-    u8::try_from(port.num()).unwrap_or(u8::MAX)
 }
 
 pub(super) fn put_routes(of: &Of<'_>, out: &mut Vec<u8>) -> bool {
