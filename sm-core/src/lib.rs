@@ -18,11 +18,13 @@
 //! | [`election`] | which of several subnet managers is in charge |
 //! | `manager` | the phases that turn what is into what should be |
 //! | [`sa`] | what hosts ask, and what they are told |
+//! | [`kept`] | what outlives this value, as records |
 //! | [`io`], [`config`], [`report`] | the surface |
 
 pub mod config;
 pub mod election;
 pub mod io;
+pub mod kept;
 mod manager;
 pub mod plan;
 pub mod qos;
