@@ -8,6 +8,7 @@ use core::ops::ControlFlow;
 use core::time::Duration;
 use std::sync::Arc;
 
+use ferrosm_core::election::Then;
 use ferrosm_core::{Computed, Event, Input, LocalPortEvent, Output, Progress, SubnetManager};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::{Received, TransportError};
@@ -25,14 +26,20 @@ const BATCH: usize = 64;
 const ROUNDS: u32 = 32;
 /// Time between two looks at the progress.
 const TICK: Duration = Duration::from_millis(100);
+/// Time for another subnet manager to take the subnet when this one is to end.
+const LEAVE_WITHIN: Duration = Duration::from_secs(10);
 /// Time between two words about failed sends or dropped MADs.
 const REPORT: Duration = Duration::from_secs(10);
 
 /// What the outside wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
-    /// End the program.
+    /// End the program: with the subnet handed over, if there is somebody to take it. A second time: at once.
     Stop,
+    /// Let another subnet manager be master.
+    HandOver,
+    /// Begin with the subnet although another subnet manager has configured it.
+    TakeOver,
     /// Read the configuration again.
     Reload,
     /// Make routes anew, whatever moves.
@@ -55,6 +62,11 @@ pub trait Shell {
     /// The configuration should be read again; what the subnet manager is to be told, if anything.
     fn reload(&mut self) -> Option<Input>;
 
+    /// Whether the subnet is to be handed over before the program ends.
+    fn hands_over(&self) -> bool {
+        false
+    }
+
     /// The program should end.
     fn stop(&mut self, sm: &SubnetManager) -> Self::End;
 
@@ -73,6 +85,8 @@ pub struct Driver<P, S> {
     clock: Clock,
     next_tick: Instant,
     trouble: Trouble,
+    /// Until then another subnet manager may say that it has taken the subnet.
+    leaving: Option<Instant>,
 }
 
 /// The only clock: nanoseconds since the driver was made.
@@ -126,6 +140,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             clock,
             next_tick: Instant::START,
             trouble: Trouble::default(),
+            leaving: None,
         }
     }
 
@@ -166,6 +181,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 busy = true;
             }
             flow = self.carry_out()?;
+            if flow.is_continue() && self.leaving.is_some_and(|until| until <= now) {
+                warn!("no other subnet manager has said in time that it took the subnet");
+                return Ok(self.shell.stop(&self.sm));
+            }
             self.tick(now);
             if !busy {
                 rounds = 0;
@@ -313,7 +332,18 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     fn on_control(&mut self, control: Control) -> ControlFlow<S::End> {
         match control {
+            Control::Stop if self.leaving.is_none() && self.shell.hands_over() => {
+                let now = self.clock.now();
+                self.leaving = Some(now + LEAVE_WITHIN);
+                self.sm.handle(Input::HandOver(Then::Stop), now);
+            }
             Control::Stop => return ControlFlow::Break(self.shell.stop(&self.sm)),
+            Control::HandOver => {
+                info!("the operator wants another subnet manager to be master");
+                let input = Input::HandOver(Then::StandBy);
+                self.sm.handle(input, self.clock.now());
+            }
+            Control::TakeOver => self.sm.handle(Input::TakeOver, self.clock.now()),
             Control::Reload => {
                 if let Some(input) = self.shell.reload() {
                     self.sm.handle(input, self.clock.now());
@@ -333,7 +363,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// Waits for whatever comes first.
     async fn wait(&mut self) -> ControlFlow<S::End> {
-        let deadline = self.sm.poll_timeout().map(|t| self.clock.at(t));
+        let due = [self.sm.poll_timeout(), self.leaving];
+        let deadline = due.into_iter().flatten().min().map(|t| self.clock.at(t));
         let timer = async {
             match deadline {
                 Some(t) => tokio::time::sleep_until(t).await,

@@ -3,9 +3,10 @@
 //! Reading files, defaults of keys and error positions are the daemon's; here is only what the core acts on.
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferrosm_mad::ids::{GidPrefix, Lmc, MKey};
+use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid};
 
 use crate::plan::hints::GuidHints;
 use crate::plan::partitions::Partitions;
@@ -17,6 +18,8 @@ use crate::sa::view::PrefixRoute;
 pub struct SmConfig {
     /// Rank among subnet managers, 0 to 15; the highest wins, then the lowest port GUID.
     pub priority: u8,
+    /// Priority while master, where it is higher: a better SM that comes back later does not take the subnet then.
+    pub master_priority: u8,
     /// Proves to other SMs that they belong together.
     pub sm_key: MKey,
     /// Upper half of every GID.
@@ -81,12 +84,27 @@ pub struct SmConfig {
     pub sm_poll_interval: Duration,
     /// Unanswered questions before a standby takes over.
     pub sm_poll_retries: u8,
+    /// Ports whose SMs are ferrosm too: they answer whatever they do, so they are asked at the pace below.
+    pub peer_sms: Arc<BTreeSet<PortGuid>>,
+    /// Time between a standby's questions to such a master.
+    pub peer_poll_interval: Duration,
+    /// Unanswered questions to such a master before a standby takes over.
+    pub peer_poll_retries: u8,
+    /// How often HANDOVER is sent to an SM that does not answer.
+    pub handover_tries: u8,
+    /// Polls for which a better SM may stay standby, or a lower one master.
+    pub patience: u8,
+    /// Ports on which other SMs may run; `None` for all.
+    pub allowed_sms: Option<Arc<BTreeSet<PortGuid>>>,
+    /// Not to begin with a subnet that somebody else has configured, until the operator allows it.
+    pub refuse_managed_subnet: bool,
 }
 
 impl Default for SmConfig {
     fn default() -> Self {
         Self {
             priority: 0,
+            master_priority: 0,
             sm_key: MKey::new(1),
             subnet_prefix: GidPrefix::DEFAULT,
             m_key: MKey::NONE,
@@ -119,6 +137,13 @@ impl Default for SmConfig {
             max_outstanding_per_node: 16,
             sm_poll_interval: Duration::from_secs(10),
             sm_poll_retries: 4,
+            peer_sms: Arc::default(),
+            peer_poll_interval: Duration::from_secs(1),
+            peer_poll_retries: 2,
+            handover_tries: 3,
+            patience: 30,
+            allowed_sms: None,
+            refuse_managed_subnet: false,
         }
     }
 }

@@ -11,6 +11,7 @@ use ferrosm_mad::mad::{MadIn, MadOut};
 use ferrosm_mad::transport::gmp::Peer;
 
 use crate::config::SmConfig;
+use crate::election::Then;
 use crate::plan::routes::{Computed, Job};
 use crate::report::{Phase, SweepReport};
 use crate::sa::View;
@@ -46,6 +47,10 @@ pub enum Input {
     Rebalance,
     /// The local port changed (asynchronous event of the device).
     LocalPort(LocalPortEvent),
+    /// The operator wants another SM to be master; [`Event::Stopped`] or [`Event::Role`] follows.
+    HandOver(Then),
+    /// The operator allows this SM to begin with a subnet that somebody else has configured.
+    TakeOver,
 }
 
 /// What the local device says of the SM's own port.
@@ -114,6 +119,13 @@ pub enum Event {
     RoutingFailed(String),
     /// A light sweep found something.
     Noticed(String),
+    /// Somebody has to do something about this.
+    Alarm(String),
+    /// The end, as it was asked for by [`Input::HandOver`]: the subnet is another SM's now, or nobody took it.
+    Stopped {
+        /// Who took it.
+        handed_to: Option<PortGuid>,
+    },
     /// There is too little of something that clients or devices need.
     Shortage(String),
     /// A node came into the subnet after the first sweep.
@@ -140,6 +152,16 @@ impl fmt::Display for Event {
             Self::Trap { number, place } => write!(f, "trap {number} from {place}"),
             Self::RoutingFailed(why) => write!(f, "no routing: {why}"),
             Self::Noticed(what) => write!(f, "noticed: {what}"),
+            Self::Alarm(what) => write!(f, "ALARM: {what}"),
+            Self::Stopped {
+                handed_to: Some(to),
+            } => write!(
+                f,
+                "stopped: the subnet is handed over to the SM of GUID {to}"
+            ),
+            Self::Stopped { handed_to: None } => {
+                f.write_str("stopped: no other SM took the subnet")
+            }
             Self::Shortage(of) => write!(f, "{of}"),
             Self::NodeAdded(n) => write!(f, "node added: {n}"),
             Self::NodeGone(n) => write!(f, "node gone: {n}"),

@@ -55,8 +55,7 @@ fn a_better_standby_is_offered_the_subnet() {
         lab.next_sweep(60);
         let mut sm = foreign(&lab, 9, SmState::Standby);
         if !obeys {
-            // It refuses: a NotActive SM would not be asked, a discovering one answers 0x1C.
-            sm.info.sm_state = SmState::Discovering;
+            sm.refuses.push(SmControl::Handover);
         }
         let other = lab.world.add_foreign_sm(THERE, sm).unwrap();
         lab.world.run_for(Duration::from_secs(40));

@@ -227,12 +227,17 @@ impl Shell for Operator {
             } if self.options.once => {
                 return ControlFlow::Break(Err(not_master(why)));
             }
+            Event::Stopped { .. } => {
+                log::event(&event, role);
+                return ControlFlow::Break(self.stop(sm));
+            }
             Event::NoLink(_)
             | Event::RoutingFailed(_)
             | Event::Role { .. }
             | Event::Phase(_)
             | Event::Trap { .. }
             | Event::Noticed(_)
+            | Event::Alarm(_)
             | Event::Shortage(_)
             | Event::NodeAdded(_)
             | Event::NodeGone(_)
@@ -271,6 +276,10 @@ impl Shell for Operator {
         };
         self.source = source;
         self.adopt(settings)
+    }
+
+    fn hands_over(&self) -> bool {
+        !self.options.once
     }
 
     fn stop(&mut self, sm: &SubnetManager) -> End {

@@ -124,6 +124,8 @@ impl Shell for Look {
             | Event::Trap { .. }
             | Event::RoutingFailed(_)
             | Event::Noticed(_)
+            | Event::Alarm(_)
+            | Event::Stopped { .. }
             | Event::Shortage(_)
             | Event::NodeAdded(_)
             | Event::NodeGone(_)

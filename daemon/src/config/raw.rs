@@ -71,6 +71,22 @@ pub struct Sm {
     pub poll_interval: Span,
     /// Unanswered questions before a standby takes over.
     pub poll_retries: Bounded<1, 100>,
+    /// Port GUIDs of other ferrosm.
+    pub peers: Vec<Hex64>,
+    /// Time between a standby's questions to such a master.
+    pub peer_poll_interval: Span,
+    /// Unanswered questions to such a master before a standby takes over.
+    pub peer_poll_retries: Bounded<1, 100>,
+    /// Rank while master, where it is higher.
+    pub master_priority: Bounded<0, 15>,
+    /// How often HANDOVER is sent to one that does not answer.
+    pub handover_tries: Bounded<1, 100>,
+    /// Polls for which an SM may be in a state that should be over soon.
+    pub patience: Bounded<1, 200>,
+    /// Port GUIDs at which other SMs may run; empty for all.
+    pub allowed_guids: Vec<Hex64>,
+    /// Not to begin with a subnet of another SM that does not answer.
+    pub refuse_managed_subnet: bool,
 }
 
 /// `[subnet]`.
@@ -237,6 +253,14 @@ impl Default for Sm {
             sm_key: Hex64(core.sm_key.expose()),
             poll_interval: Span(core.sm_poll_interval),
             poll_retries: Bounded::clamped(core.sm_poll_retries.into()),
+            peers: Vec::new(),
+            peer_poll_interval: Span(core.peer_poll_interval),
+            peer_poll_retries: Bounded::clamped(core.peer_poll_retries.into()),
+            master_priority: Bounded::clamped(core.master_priority.into()),
+            handover_tries: Bounded::clamped(core.handover_tries.into()),
+            patience: Bounded::clamped(core.patience.into()),
+            allowed_guids: Vec::new(),
+            refuse_managed_subnet: core.refuse_managed_subnet,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the program acts on: checked values, grouped by who uses them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::ConfigError;
 use super::raw::{RawConfig, Routing};
-use super::value::Engine;
+use super::value::{Engine, Hex64};
 use crate::side_files::SideFiles;
 
 /// Everything that was decided, by default, file and flags.
@@ -126,6 +127,13 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
     ) {
         wrong("sm.poll-interval", "must be from \"100ms\" to \"1h\"");
     }
+    if !in_range(
+        raw.sm.peer_poll_interval.0,
+        Duration::from_millis(50),
+        Duration::from_hours(1),
+    ) {
+        wrong("sm.peer-poll-interval", "must be from \"50ms\" to \"1h\"");
+    }
     if raw.routing.engines.iter().all(Engine::is_no_fallback) {
         wrong(
             "routing.engines",
@@ -208,6 +216,10 @@ fn some_text(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
+fn guids(raw: &[Hex64]) -> BTreeSet<PortGuid> {
+    raw.iter().map(|guid| PortGuid(guid.0)).collect()
+}
+
 fn sm_config(raw: &RawConfig) -> SmConfig {
     SmConfig {
         priority: raw.sm.priority.to(),
@@ -252,6 +264,15 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
         max_outstanding_per_node: raw.sweep.max_outstanding_per_node.to(),
         sm_poll_interval: raw.sm.poll_interval.0,
         sm_poll_retries: raw.sm.poll_retries.to(),
+        peer_sms: Arc::new(guids(&raw.sm.peers)),
+        peer_poll_interval: raw.sm.peer_poll_interval.0,
+        peer_poll_retries: raw.sm.peer_poll_retries.to(),
+        master_priority: raw.sm.master_priority.to(),
+        handover_tries: raw.sm.handover_tries.to(),
+        patience: raw.sm.patience.to(),
+        allowed_sms: (!raw.sm.allowed_guids.is_empty())
+            .then(|| Arc::new(guids(&raw.sm.allowed_guids))),
+        refuse_managed_subnet: raw.sm.refuse_managed_subnet,
     }
 }
 

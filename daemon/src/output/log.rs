@@ -60,6 +60,11 @@ pub fn event(event: &Event, role: SmState) {
         Event::Trap { number, place } => info!(number, place, "trap"),
         Event::RoutingFailed(why) => error!(why, "no routing, the old tables stay"),
         Event::Noticed(what) => info!(what, "noticed"),
+        Event::Alarm(what) => error!(what, "alarm"),
+        Event::Stopped {
+            handed_to: Some(to),
+        } => info!(%to, "the subnet is handed over"),
+        Event::Stopped { handed_to: None } => info!("no other subnet manager took the subnet"),
         Event::Shortage(of) => warn!(of, "too little room"),
         Event::NodeAdded(node) => info!(node, "node added"),
         Event::NodeGone(node) => warn!(node, "node gone"),

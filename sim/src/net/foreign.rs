@@ -21,6 +21,8 @@ pub struct ForeignSm {
     /// Whether it does as a Set(SMInfo) asks: HANDOVER makes it master, DISABLE silent, STANDBY
     /// standby.
     pub obeys: bool,
+    /// What it answers with an error, and does not do.
+    pub refuses: Vec<SmControl>,
     /// MADs that it sends, in order of time.
     pub script: VecDeque<(Instant, MadOut)>,
     /// The last [`ForeignSm::LOG_LEN`] MADs that it got, and when.
@@ -45,6 +47,7 @@ impl ForeignSm {
         Self {
             info,
             obeys: true,
+            refuses: Vec::new(),
             script: VecDeque::new(),
             log: VecDeque::new(),
             outbox: VecDeque::new(),
@@ -85,6 +88,9 @@ impl ForeignSm {
         }
         let status = match mad.mad.method() {
             Method::Get => Status::OK,
+            Method::Set if self.refuses.contains(&SmControl(mad.mad.attr_mod().0)) => {
+                Status::BAD_FIELD
+            }
             Method::Set if self.obeys => self.obey(SmControl(mad.mad.attr_mod().0)),
             Method::Set => Status::OK,
             _ => return,

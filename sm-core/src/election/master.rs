@@ -89,7 +89,7 @@ impl Election {
             (Some(peer), _) => {
                 out.push(Output::Notice(Notice::TwoMasters(peer.guid)));
                 out.push(Output::Announce { to: peer.guid });
-                self.due = Some(now + self.settings.poll_interval);
+                self.due = Some(now + self.settings.interval_for(peer.guid));
                 self.state = State::Master(Duty::Waiting(Wait {
                     of: peer.guid,
                     missed: 0,
@@ -122,7 +122,7 @@ impl Election {
     }
 
     fn send_handover(&mut self, now: Instant, to: PortGuid, out: &mut Vec<Output>) {
-        self.due = Some(now + self.settings.poll_interval);
+        self.due = Some(now + self.settings.interval_for(to));
         out.push(Output::Set {
             to,
             control: SmControl::Handover,
@@ -176,7 +176,7 @@ impl Election {
     }
 
     fn ask_what_it_is(&mut self, now: Instant, offer: Offer, out: &mut Vec<Output>) {
-        self.due = Some(now + self.settings.poll_interval);
+        self.due = Some(now + self.settings.interval_for(offer.to));
         self.state = State::Master(Duty::Offering(Offer {
             asking: true,
             tries: 0,
@@ -259,11 +259,14 @@ impl Election {
 
     /// The other did not say what it is.
     pub(super) fn on_other_silent(&mut self, now: Instant, paths: u8, out: &mut Vec<Output>) {
-        let allowed = self.misses_allowed(paths);
-        let interval = self.settings.poll_interval;
         let State::Master(duty) = &mut self.state else {
             return;
         };
+        let Some(other) = duty.other() else {
+            return;
+        };
+        let allowed = self.settings.misses_for(other, paths);
+        let interval = self.settings.interval_for(other);
         match duty {
             Duty::Offering(offer) if offer.asking => {
                 offer.tries = offer.tries.saturating_add(1);

@@ -418,23 +418,17 @@ impl Election {
                     to: watch.of,
                     path: watch.missed,
                 });
-                self.due = Some(now + self.settings.poll_interval);
+                self.due = Some(now + self.settings.interval_for(watch.of));
             }
             State::Master(Duty::Waiting(wait)) => {
                 out.push(Output::Get {
                     to: wait.of,
                     path: wait.missed,
                 });
-                self.due = Some(now + self.settings.poll_interval);
+                self.due = Some(now + self.settings.interval_for(wait.of));
             }
             State::Master(Duty::Offering(_)) => self.on_offer_late(now, out),
         }
-    }
-
-    /// Polls in a row that an SM must miss before it is taken for dead, where so many ways lead to it.
-    fn misses_allowed(&self, paths: u8) -> u8 {
-        let missed = self.settings.missed_polls.max(1);
-        missed.max(paths.min(Settings::MAX_PATHS))
     }
 
     fn discover(&mut self, why: Why, out: &mut Vec<Output>) {
@@ -450,7 +444,7 @@ impl Election {
     fn stand_by(&mut self, now: Instant, of: PortGuid, why: Why, out: &mut Vec<Output>) {
         self.state = State::Standby(Watch::new(of));
         self.knows_subnet = true;
-        self.due = Some(now + self.settings.poll_interval);
+        self.due = Some(now + self.settings.interval_for(of));
         out.push(Output::Become {
             state: SmState::Standby,
             why,

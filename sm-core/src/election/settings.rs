@@ -16,6 +16,12 @@ pub struct Settings {
     pub master_priority: u8,
     /// Time between questions to the SM that is watched, and for an answer to HANDOVER.
     pub poll_interval: Duration,
+    /// Ports whose SMs answer at once whatever they do, as this one does; they are asked at the pace below.
+    pub peers: Arc<BTreeSet<PortGuid>>,
+    /// The same as `poll_interval` for them.
+    pub peer_poll_interval: Duration,
+    /// The same as `missed_polls` for them.
+    pub peer_missed_polls: u8,
     /// Questions without an answer, in a row, after which an SM counts as dead. Where more ways lead to it, each is tried
     /// before, up to [`Settings::MAX_PATHS`].
     pub missed_polls: u8,
@@ -33,6 +39,25 @@ pub struct Settings {
 impl Settings {
     /// Ways to a watched SM that are tried before its death is believed.
     pub const MAX_PATHS: u8 = 4;
+
+    /// Time between questions to this SM.
+    pub(super) fn interval_for(&self, guid: PortGuid) -> Duration {
+        if self.peers.contains(&guid) {
+            self.peer_poll_interval
+        } else {
+            self.poll_interval
+        }
+    }
+
+    /// Polls in a row that this SM must miss before it is taken for dead, where so many ways lead to it.
+    pub(super) fn misses_for(&self, guid: PortGuid, paths: u8) -> u8 {
+        let missed = if self.peers.contains(&guid) {
+            self.peer_missed_polls
+        } else {
+            self.missed_polls
+        };
+        missed.max(1).max(paths.min(Self::MAX_PATHS))
+    }
 }
 
 impl Default for Settings {
@@ -42,6 +67,9 @@ impl Default for Settings {
             master_priority: 0,
             poll_interval: Duration::from_secs(10),
             missed_polls: 5,
+            peers: Arc::default(),
+            peer_poll_interval: Duration::from_secs(1),
+            peer_missed_polls: 3,
             handover_tries: 3,
             patience: 30,
             allowed: None,

@@ -31,7 +31,7 @@ impl Election {
     pub(super) fn on_watched(&mut self, peer: &Peer, out: &mut Vec<Output>) {
         let outranks = peer.rank() > self.rank();
         let patience = self.settings.patience;
-        let allowed = self.misses_allowed(1);
+        let allowed = self.settings.misses_for(peer.guid, 1);
         let State::Standby(watch) = &mut self.state else {
             return;
         };
@@ -59,10 +59,10 @@ impl Election {
 
     /// The watched SM did not answer.
     pub(super) fn on_watched_silent(&mut self, paths: u8, out: &mut Vec<Output>) {
-        let allowed = self.misses_allowed(paths);
         let State::Standby(watch) = &mut self.state else {
             return;
         };
+        let allowed = self.settings.misses_for(watch.of, paths);
         watch.missed = watch.missed.saturating_add(1);
         if watch.missed >= allowed {
             let why = Why::MasterSilent(watch.of);

@@ -143,7 +143,7 @@ impl SubnetManager {
 
     /// A sweep is complete: answers are given from what it found.
     pub(super) fn publish_view(&mut self) {
-        if self.role != SmState::Master || self.read_only {
+        if self.role() != SmState::Master || self.read_only {
             return;
         }
         let keys_from = (Arc::clone(&self.cfg.partitions), self.subnet.local());
@@ -194,7 +194,7 @@ impl SubnetManager {
             self.out.push_back(Output::Publish(None));
             self.disown();
         }
-        if self.role == SmState::Standby {
+        if self.role() == SmState::Standby {
             // So does a start beside a master: what the last run kept is older than what that one knows.
             self.disown();
         }
@@ -326,7 +326,7 @@ impl SubnetManager {
             }
             // Who is in charge is not settled: a registration might be lost. Until then clients come back.
             Verdict::Owner
-                if self.role != SmState::Master
+                if !self.election.may_write()
                     && matches!(request.method, Method::Set | Method::Delete) =>
             {
                 Some(Reply::error(Status::BUSY))
@@ -373,6 +373,8 @@ impl SubnetManager {
     #[must_use]
     pub fn view_after(&self, before: Option<&View>) -> View {
         let others = self.others.values();
+        // Those with another SM_Key belong to somebody else (rule 8.3).
+        let others = others.filter(|(_, info)| self.peer_of(info).key_fits);
         let others = others.map(|(at, info)| manager_record(self.subnet.lid(*at), info));
         let managers = core::iter::once(self.make_own_record())
             .chain(others)

@@ -3,7 +3,9 @@
 //! An [`Ask`] is small and holds no data: the MAD is built when it is sent, from the subnet as it is then, so that a
 //! repetition carries what is right now and may take another way.
 
-use ferrosm_mad::attr::{PKeyBlock, PortInfo, PortState, SmControl, SwitchInfo, VlArb, id};
+use ferrosm_mad::attr::{
+    PKeyBlock, PortInfo, PortState, SmControl, SmState, SwitchInfo, VlArb, id,
+};
 use ferrosm_mad::ids::{AttrId, AttrMod, Lid, MKey, PortNum, Sl};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 
@@ -58,8 +60,10 @@ pub(crate) enum Ask {
     SetKeys(PortRef, u16),
     /// Write PortInfo.
     SetPort(PortRef, PortStep),
-    /// Ask another SM to take over.
-    Handover(PortRef),
+    /// The SMInfo of an SM that is watched, offered the subnet or waited for, over one of the ways to it.
+    Poll(PortRef, u8),
+    /// Tell an SM what to do, as an SM in this state.
+    Control(PortRef, SmControl, SmState),
 }
 
 /// What a Set(PortInfo) is for.
@@ -104,7 +108,8 @@ impl Ask {
             | Self::SetGuids(p, _)
             | Self::Keys(p, _)
             | Self::SetKeys(p, _)
-            | Self::Handover(p) => node(p.node),
+            | Self::Poll(p, _)
+            | Self::Control(p, ..) => node(p.node),
         }
     }
 
@@ -122,7 +127,7 @@ impl Ask {
             Self::SetGuids(..) => id::GUID_INFO,
             Self::Keys(..) | Self::SetKeys(..) => id::PKEY_TABLE,
             Self::Ext(_) => id::MLNX_EXT_PORT_INFO,
-            Self::Sm(_) | Self::Handover(_) => id::SM_INFO,
+            Self::Sm(_) | Self::Poll(..) | Self::Control(..) => id::SM_INFO,
         }
     }
 
@@ -138,7 +143,7 @@ impl Ask {
             | Self::SetVlArb(..)
             | Self::SetKeys(..)
             | Self::SetGuids(..)
-            | Self::Handover(_) => true,
+            | Self::Control(..) => true,
             Self::Probe(_)
             | Self::Description(_)
             | Self::Switch(_)
@@ -149,7 +154,8 @@ impl Ask {
             | Self::VlArb(..)
             | Self::Keys(..)
             | Self::Ext(_)
-            | Self::Sm(_) => false,
+            | Self::Sm(_)
+            | Self::Poll(..) => false,
         }
     }
 
@@ -165,11 +171,12 @@ impl Ask {
             Self::VlArb(p, block) | Self::SetVlArb(p, block) => VlArb::modifier(block, p.port),
             // Of a port of a CA or router 0 goes instead of the port: see `SubnetManager::modifier_of`.
             Self::Keys(p, block) | Self::SetKeys(p, block) => PKeyBlock::modifier(block, p.port),
-            Self::Handover(_) => AttrMod(SmControl::Handover.0),
+            Self::Control(_, control, _) => AttrMod(control.0),
             Self::Probe(_)
             | Self::Description(_)
             | Self::Switch(_)
             | Self::Sm(_)
+            | Self::Poll(..)
             | Self::ClearChange(_)
             | Self::SetSwitch(_) => AttrMod(0),
         }
@@ -198,7 +205,8 @@ impl Ask {
             | Self::Sm(_)
             | Self::ClearChange(_)
             | Self::SetSwitch(_)
-            | Self::Handover(_) => true,
+            | Self::Poll(..)
+            | Self::Control(..) => true,
         }
     }
 
@@ -225,7 +233,8 @@ impl Ask {
             | Self::SetGuids(p, _)
             | Self::Keys(p, _)
             | Self::SetKeys(p, _)
-            | Self::Handover(p) => Some(p),
+            | Self::Poll(p, _)
+            | Self::Control(p, ..) => Some(p),
         }
     }
 }
@@ -243,7 +252,7 @@ pub(crate) fn route_to(subnet: &Subnet, at: PortRef) -> Option<DrPath> {
 }
 
 /// The same, but by another way than [`route_to`].
-fn detour_to(subnet: &Subnet, at: PortRef) -> Option<DrPath> {
+pub(crate) fn detour_to(subnet: &Subnet, at: PortRef) -> Option<DrPath> {
     let node = subnet.get(at.node)?;
     if node.is_switch() {
         return subnet.detour(at.node, &node.path);
@@ -316,7 +325,8 @@ impl SubnetManager {
             | Ask::SetGuids(p, _)
             | Ask::Keys(p, _)
             | Ask::SetKeys(p, _)
-            | Ask::Handover(p) => to(p)?,
+            | Ask::Control(p, ..) => to(p)?,
+            Ask::Poll(p, way) => self.way_to_sm(p, way + repetition / 2)?,
         };
         let (attr, modifier) = (ask.attr(), self.modifier_of(ask));
         let key = self.key_for(ask, repetition);
@@ -333,7 +343,7 @@ impl SubnetManager {
             Ask::SetVlArb(p, block) => self.wanted_arbitration(p, block)?,
             Ask::SetKeys(p, block) => self.wanted_key_block(p, block)?,
             Ask::SetGuids(p, block) => self.wanted_guids(p, block)?,
-            Ask::Handover(_) => self.own_sm_info().encode(),
+            Ask::Control(_, _, state) => self.sm_info_as(state).encode(),
             Ask::Probe(_)
             | Ask::Description(_)
             | Ask::Switch(_)
@@ -344,9 +354,20 @@ impl SubnetManager {
             | Ask::VlArb(..)
             | Ask::Keys(..)
             | Ask::Ext(_)
-            | Ask::Sm(_) => return None,
+            | Ask::Sm(_)
+            | Ask::Poll(..) => return None,
         };
         Some((path, SmpRequest::set(attr, modifier, key, data)))
+    }
+
+    /// A way to an SM that is polled: the usual one and another by turns, because a broken way is no dead SM.
+    fn way_to_sm(&self, at: PortRef, way: u8) -> Option<DrPath> {
+        let plain = route_to(&self.subnet, at);
+        if way % 2 == 0 {
+            plain
+        } else {
+            detour_to(&self.subnet, at).or(plain)
+        }
     }
 
     /// The M_Key that the asked port is believed to have (rule 16.1). Repetitions try the others that it may have: after a
@@ -373,7 +394,8 @@ impl SubnetManager {
             | Ask::SetGuids(..)
             | Ask::Keys(..)
             | Ask::SetKeys(..)
-            | Ask::Handover(_) => ask.place(),
+            | Ask::Poll(..)
+            | Ask::Control(..) => ask.place(),
         };
         let believed = asked.map_or(MKey::NONE, |p| self.m_key_of(p));
         let mut keys = [believed, self.cfg.m_key, self.old_m_key].into_iter();

@@ -7,7 +7,7 @@ use core::hash::{Hash, Hasher};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{LFT_BLOCK_LEN, NodeType, PortInfo, PortState, SmState, id};
+use ferrosm_mad::attr::{LFT_BLOCK_LEN, NodeType, PortInfo, PortState, id};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_routing::Lft;
@@ -543,9 +543,5 @@ impl SubnetManager {
             self.publish_view();
         }
         self.emit(Event::SweepDone(Box::new(report)));
-    }
-
-    pub(super) fn is_master(&self) -> bool {
-        self.role == SmState::Master && !self.read_only
     }
 }

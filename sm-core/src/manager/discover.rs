@@ -9,7 +9,7 @@
 use core::time::Duration;
 
 use ferrosm_mad::attr::{
-    ExtendedPortInfo, LinkSpeed, NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SmState,
+    ExtendedPortInfo, LinkSpeed, NodeDescription, NodeInfo, NodeType, PortInfo, PortState,
     SwitchInfo, id,
 };
 use ferrosm_mad::ids::{AttrMod, PortGuid, PortNum};
@@ -270,7 +270,7 @@ impl SubnetManager {
             }
             return;
         }
-        if told.port_state_change && self.role == SmState::Master && !self.read_only {
+        if told.port_state_change && self.is_master() {
             self.ask(Ask::ClearChange(n));
         } else {
             if told.port_state_change {
@@ -612,10 +612,8 @@ impl SubnetManager {
         } else {
             again
         });
-        if self.role == SmState::Master {
-            // Another SM may take charge while this one is cut off.
-            self.begin_anew("the SM's own port has no link");
-        }
+        // Another SM may take charge while this one is cut off.
+        self.elect(crate::election::Input::NoLink);
         self.emit(Event::NoLink(why));
     }
 

@@ -1,7 +1,7 @@
 //! The subnet manager as one value: inputs in, outputs out, everything between is here.
 //!
 //! This file holds the state, the contract with the driver, and the order of the phases. What a phase does is in
-//! its own file: [`discover`], [`claims`], [`configure`], [`watch`] (light sweeps and traps), [`sminfo`] (other SMs).
+//! its own file: [`discover`], [`claims`], [`configure`], [`watch`] (light sweeps and traps), [`sminfo`] and [`elect`] (other SMs).
 
 mod administration;
 mod ask;
@@ -9,6 +9,7 @@ mod asked;
 mod claims;
 mod configure;
 mod discover;
+mod elect;
 mod lanes;
 mod multicast;
 mod notices;
@@ -30,6 +31,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::LastRun;
 
 use crate::config::SmConfig;
+use crate::election::{self, Election};
 use crate::io::{Event, Input, LidMap, LocalPortEvent, Output, Restored};
 use crate::plan::lanes::LanePlan;
 use crate::plan::lids::LidPlan;
@@ -64,8 +66,12 @@ enum Stage {
     Multicast,
     /// Answers to what clients made it ask.
     Asked,
-    /// The end of another SM's reign.
+    /// The end of another SM's reign, or what an operator or that SM decides.
     Standby,
+    /// Answers of other SMs, before it goes on as it was.
+    Looking,
+    /// Another SM, that is to take the subnet or to give it up.
+    Yielding,
     /// A cable.
     NoLink,
 }
@@ -139,13 +145,13 @@ pub struct SubnetManager {
     epoch: u32,
     last_report: Option<SweepReport>,
 
-    role: SmState,
+    election: Election,
+    /// All SMs are to be asked soon.
+    look_wanted: bool,
+    /// They are being asked, apart from any sweep.
+    looks: bool,
     first_as_master: bool,
     others: BTreeMap<PortGuid, (PortRef, SmInfo)>,
-    /// Better SMs that were asked to take over and did not, with what they were then.
-    unwilling: BTreeMap<PortGuid, SmInfo>,
-    master: Option<PortRef>,
-    master_silent: u8,
     smps_sent: u64,
 
     lids: LidMap,
@@ -219,6 +225,7 @@ impl SubnetManager {
     }
 
     fn build_new(cfg: SmConfig, restored: Restored, now: Instant, read_only: bool) -> Self {
+        let settings = Self::election_settings(&cfg);
         let mut sm = Self {
             requester: Requester::new(limits(&cfg)),
             cfg,
@@ -231,12 +238,11 @@ impl SubnetManager {
             sweeps: 0,
             epoch: 0,
             last_report: None,
-            role: SmState::Discovering,
+            election: Election::new(PortGuid(0), settings),
+            look_wanted: false,
+            looks: false,
             first_as_master: true,
             others: BTreeMap::new(),
-            unwilling: BTreeMap::new(),
-            master: None,
-            master_silent: 0,
             smps_sent: 0,
             lids: restored.lids,
             lid_plan: LidPlan::default(),
@@ -284,12 +290,6 @@ impl SubnetManager {
         &self.subnet
     }
 
-    /// The state among subnet managers.
-    #[must_use]
-    pub const fn role(&self) -> SmState {
-        self.role
-    }
-
     /// The routing in force, and the node of each of its switches.
     #[must_use]
     pub fn routing(&self) -> Option<(&Arc<LastRun>, &[NodeIdx])> {
@@ -325,6 +325,8 @@ impl SubnetManager {
             | Stage::Multicast
             | Stage::Asked
             | Stage::Standby
+            | Stage::Looking
+            | Stage::Yielding
             | Stage::NoLink => Phase::Idle,
         }
     }
@@ -358,6 +360,14 @@ impl SubnetManager {
                 self.want_full();
             }
             Input::LocalPort(event) => self.on_local_port(event),
+            Input::HandOver(then) => {
+                let others = self.peers();
+                self.elect(election::Input::HandOver { then, others });
+            }
+            Input::TakeOver => self.elect(election::Input::TakeOver),
+        }
+        if self.election.poll_timeout().is_some_and(|due| due <= now) {
+            self.elect(election::Input::Timer);
         }
         while let Some(tid) = self.requester.expired(now) {
             self.on_unanswered(tid);
@@ -405,7 +415,8 @@ impl SubnetManager {
             .filter(|_| idle);
         let administration = self.administration.poll_timeout();
         let groups = self.groups_due().filter(|_| idle);
-        let own = [self.requester.deadline(), timer, drained];
+        let election = self.election.poll_timeout();
+        let own = [self.requester.deadline(), timer, drained, election];
         own.into_iter()
             .chain([administration, groups])
             .flatten()
@@ -510,7 +521,8 @@ impl SubnetManager {
             Ask::SetKeys(p, block) => self.on_keys_set(p, block, status, &data),
             Ask::SlToVl(..) | Ask::VlArb(..) => self.on_table_read(ask, status, &data),
             Ask::SetGuids(p, block) => self.on_guids_set(p, block, status, &data),
-            Ask::Handover(p) => self.on_handover_answer(p, status),
+            Ask::Poll(p, _) => self.on_poll_answer(p, status, &data),
+            Ask::Control(p, control, _) => self.on_control_answer(p, control, status),
         }
     }
 
@@ -554,7 +566,8 @@ impl SubnetManager {
                 self.block_not_taken(n, at, ProblemKind::NoAnswer { attr: id::MFT });
             }
             Ask::Sm(p) => self.on_sm_silent(p),
-            Ask::Handover(p) => self.on_handover_refused(p),
+            Ask::Poll(p, _) => self.poll_failed(p),
+            Ask::Control(p, control, _) => self.on_control_unanswered(p, control),
             Ask::SetSwitch(n) => {
                 self.unsure.insert(n);
                 self.problem(ask.place(), ProblemKind::NoAnswer { attr: ask.attr() });
@@ -611,14 +624,18 @@ impl SubnetManager {
         if cfg != self.cfg {
             self.generation += 1;
         }
+        self.election.set_settings(Self::election_settings(&cfg));
+        let priority = cfg.priority;
         self.cfg = cfg;
+        self.elect(election::Input::Priority(priority));
         self.want_full();
     }
 
     fn on_local_port(&mut self, event: LocalPortEvent) {
         match event {
             // The SM's own activation of the port comes back as this event.
-            LocalPortEvent::Up if self.stage != Stage::NoLink && self.role == SmState::Master => {}
+            LocalPortEvent::Up if self.stage != Stage::NoLink && self.role() == SmState::Master => {
+            }
             LocalPortEvent::Up | LocalPortEvent::Down => self.want_full(),
             LocalPortEvent::Changed => {
                 if let Some(local) = self.subnet.local() {
@@ -647,7 +664,7 @@ impl SubnetManager {
         match self.stage {
             Stage::Sweep(Phase::Idle) => self.stage = Stage::Idle,
             Stage::Sweep(Phase::Discover) => self.finish_discovery(),
-            Stage::Sweep(Phase::OtherSms) => self.choose_role(),
+            Stage::Sweep(Phase::OtherSms) => self.finish_asking_sms(),
             Stage::Sweep(Phase::ReadTables) => self.finish_reading(),
             Stage::Sweep(Phase::Route) => {
                 if let Some(computed) = self.computed.take() {
@@ -661,9 +678,14 @@ impl SubnetManager {
             Stage::Multicast => self.continue_multicast(),
             Stage::Asked => self.finish_asked(),
             Stage::Idle => {
-                if !self.begin_multicast() && !self.begin_asked() {
+                if !self.begin_look() && !self.begin_multicast() && !self.begin_asked() {
                     self.on_idle();
                 }
+            }
+            Stage::Looking => self.finish_look(),
+            Stage::Yielding if self.looks => self.finish_look(),
+            Stage::Yielding => {
+                self.begin_look();
             }
             Stage::Standby | Stage::NoLink => self.on_idle(),
         }

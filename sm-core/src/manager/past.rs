@@ -79,7 +79,7 @@ impl SubnetManager {
 
     /// Whether clients may be answered at all.
     pub(super) fn may_answer(&self) -> bool {
-        match self.role {
+        match self.role() {
             SmState::Master => true,
             SmState::Discovering => self.administration.past.in_force,
             _ => false,
@@ -88,7 +88,7 @@ impl SubnetManager {
 
     /// Answers from the past as soon as it is known to be this subnet's, and as long as there is nothing better.
     pub(super) fn answer_from_past(&mut self) {
-        match self.role {
+        match self.role() {
             SmState::Master | SmState::Discovering => {}
             // Whatever is known of that time, the other master knows better.
             _ => {
@@ -124,7 +124,7 @@ impl SubnetManager {
                 Fits::Yes => self.begin_with(&view),
             }
         }
-        if self.role == SmState::Master && !self.administration.past.compared {
+        if self.role() == SmState::Master && !self.administration.past.compared {
             self.administration.past.compared = true;
             self.compare_with_past();
         }
@@ -182,7 +182,7 @@ impl SubnetManager {
 
     /// Whether a sweep of this run has looked what a port's cable leads to, since its link came up.
     fn is_probed(&self, p: PortRef) -> bool {
-        self.sweep.claims.contains_key(&p) || self.role == SmState::Master
+        self.sweep.claims.contains_key(&p) || self.role() == SmState::Master
     }
 
     fn begin_with(&mut self, view: &View) {

@@ -8,8 +8,8 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 
 use ferrosm_mad::attr::{
-    LinkErrorDetails, LocalChangeDetails, Notice, PortStateDetails, SmState, SystemImageDetails,
-    TrapNumber, id,
+    LinkErrorDetails, LocalChangeDetails, Notice, PortStateDetails, SystemImageDetails, TrapNumber,
+    id,
 };
 use ferrosm_mad::ids::{Lid, MKey, PortNum};
 use ferrosm_mad::mad::{Address, MadIn, Method, MgmtClass};
@@ -142,7 +142,7 @@ impl SubnetManager {
 
     /// Nothing is outstanding: begin what is wanted, or what the clock says.
     pub(super) fn on_idle(&mut self) {
-        if self.stage == Stage::Standby || self.role == SmState::NotActive {
+        if self.stage == Stage::Standby {
             // The master looks after the fabric; this SM only looks after the master, or does nothing.
             self.wanted_sweep = None;
         }
@@ -168,9 +168,15 @@ impl SubnetManager {
         self.timer = None;
         match self.stage {
             Stage::NoLink => self.begin_full_sweep(),
-            Stage::Standby => self.poll_master(),
             Stage::Idle if self.is_master() => self.begin_light_sweep(),
-            Stage::Idle | Stage::Light | Stage::Multicast | Stage::Asked | Stage::Sweep(_) => {}
+            Stage::Standby
+            | Stage::Looking
+            | Stage::Yielding
+            | Stage::Idle
+            | Stage::Light
+            | Stage::Multicast
+            | Stage::Asked
+            | Stage::Sweep(_) => {}
         }
     }
 
@@ -208,11 +214,14 @@ impl SubnetManager {
     }
 
     pub(super) fn finish_light_sweep(&mut self) {
-        if self.yield_to_better() {
-            return;
-        }
         self.stage = Stage::Idle;
         self.arm_timer(self.cfg.sweep_interval);
+        self.look_wanted = false;
+        self.looked();
+        if self.stage != Stage::Idle {
+            // Another SM is to be master, or is one.
+            return;
+        }
         self.suspects.append(&mut self.unsure);
         self.suspect_ports.append(&mut self.unsure_ports);
         for p in self.silent_ports() {
@@ -380,6 +389,12 @@ impl SubnetManager {
             }
             self.ask(Ask::Description(at.node));
             if flags == LocalChangeDetails::NODE_DESCRIPTION {
+                return;
+            }
+        }
+        if flags & LocalChangeDetails::SM_PRIORITY != 0 {
+            self.elect(crate::election::Input::PriorityTrap);
+            if flags == LocalChangeDetails::SM_PRIORITY {
                 return;
             }
         }

@@ -110,6 +110,7 @@ impl Setup {
             patience: 2,
             allowed: None,
             refuse_managed: false,
+            ..Settings::default()
         };
         Sm::Ours(Election::new(PortGuid(who.into()), settings))
     }

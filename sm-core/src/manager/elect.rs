@@ -1,0 +1,326 @@
+//! What the election decides, done: who is polled and offered the subnet, what begins and ends with a state.
+//!
+//! [`crate::election`] decides, [`super::sminfo`] knows the wire; here is what a decision means for the sweeps, for requests
+//! under way and for what is known of the tables. Whoever may not write has nothing outstanding that writes.
+
+use std::sync::Arc;
+
+use ferrosm_mad::attr::{
+    LocalChangeDetails, NodeType, Notice, NoticeType, SmControl, SmInfo, SmState, TrapNumber, id,
+};
+use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid, Tid};
+use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, MadOut, Method, MgmtClass, Status};
+use ferrosm_mad::smp::{self, SmpRequest};
+
+use super::ask::Ask;
+use super::{Stage, SubnetManager};
+use crate::config::SmConfig;
+use crate::election::{self, Notice as Said, Output as Decision, Peer, Settings};
+use crate::io::{Event, Output};
+use crate::subnet::PortRef;
+
+/// TID of what nobody waits for; questions never have it.
+const UNTRACKED: Tid = Tid(u32::MAX as u64);
+
+impl SubnetManager {
+    /// What the election is to go by.
+    pub(super) fn election_settings(cfg: &SmConfig) -> Settings {
+        Settings {
+            priority: cfg.priority,
+            master_priority: cfg.master_priority,
+            poll_interval: cfg.sm_poll_interval,
+            missed_polls: cfg.sm_poll_retries.saturating_add(1),
+            peers: Arc::clone(&cfg.peer_sms),
+            peer_poll_interval: cfg.peer_poll_interval,
+            peer_missed_polls: cfg.peer_poll_retries.saturating_add(1),
+            handover_tries: cfg.handover_tries,
+            patience: cfg.patience,
+            allowed: cfg.allowed_sms.clone(),
+            refuse_managed: cfg.refuse_managed_subnet,
+        }
+    }
+
+    /// The state among subnet managers.
+    #[must_use]
+    pub const fn role(&self) -> SmState {
+        self.election.state()
+    }
+
+    /// Whether the subnet is this SM's to configure.
+    pub(super) fn is_master(&self) -> bool {
+        self.election.may_write() && !self.read_only && self.stage != Stage::Yielding
+    }
+
+    /// How another SM looks to the election.
+    pub(super) fn peer_of(&self, info: &SmInfo) -> Peer {
+        // Who hides its key, or asks for none, is not somebody else's.
+        let fits = self.cfg.sm_key == MKey::NONE
+            || info.sm_key == MKey::NONE
+            || info.sm_key == self.cfg.sm_key;
+        Peer::new(info, fits)
+    }
+
+    /// The other SMs, as they were last seen.
+    pub(super) fn peers(&self) -> Vec<Peer> {
+        let infos = self.others.values().map(|(_, info)| info);
+        infos.map(|info| self.peer_of(info)).collect()
+    }
+
+    /// The election takes something in, and what it decides is done.
+    pub(super) fn elect(&mut self, input: election::Input) {
+        self.decide(input, None);
+    }
+
+    /// The same, where the answer to a request follows from it.
+    pub(super) fn elect_and_reply(&mut self, input: election::Input, request: &MadIn) {
+        self.decide(input, Some(request));
+    }
+
+    fn decide(&mut self, input: election::Input, request: Option<&MadIn>) {
+        let own = self.own_sm_info();
+        self.election.set_guid(own.guid);
+        let cut_off = input == election::Input::NoLink;
+        let decisions = self.election.step(self.now, input);
+        self.hold_back();
+        let mut sweeps = false;
+        for decision in decisions {
+            match decision {
+                Decision::Get { to, path } => self.poll_sm(to, path),
+                Decision::Set {
+                    to,
+                    control,
+                    as_state,
+                } => self.control_sm(to, control, as_state),
+                Decision::Reply { accepted } => {
+                    if let Some(request) = request {
+                        let status = if accepted {
+                            Status::OK
+                        } else {
+                            Status::BAD_FIELD
+                        };
+                        let answer = smp::response(&request.mad, status, &own.encode());
+                        self.reply(request.from, answer);
+                    }
+                }
+                Decision::Become { state, why } => self.on_state(state, &why),
+                Decision::Sweep => sweeps = true,
+                Decision::Look => self.look_wanted = true,
+                Decision::Announce { to } => self.announce(to),
+                Decision::Stop { handed_to } => self.emit(Event::Stopped { handed_to }),
+                Decision::Notice(said) => self.on_election_notice(&said),
+            }
+        }
+        // Meanwhile another one may have been in charge.
+        let back = self.stage == Stage::Yielding && self.election.may_write();
+        if sweeps || back {
+            self.distrust_tables();
+        }
+        // Without a link the port is looked at now and then, and a sweep begins when it has one.
+        if (sweeps && !cut_off) || back {
+            self.begin_full_sweep();
+        }
+    }
+
+    /// A master that offers the subnet, or waits for another one, has nothing on its way that writes.
+    fn hold_back(&mut self) {
+        let yields = self.role() == SmState::Master && !self.election.may_write();
+        if yields && self.stage != Stage::Yielding {
+            self.requester.clear();
+            self.forget_job();
+            self.timer = None;
+            self.stage = Stage::Yielding;
+        }
+    }
+
+    fn on_state(&mut self, state: SmState, why: &election::Why) {
+        match state {
+            SmState::Standby | SmState::NotActive => {
+                self.requester.clear();
+                self.forget_job();
+                self.timer = None;
+                self.look_wanted = false;
+                self.wanted_sweep = None;
+                self.stage = Stage::Standby;
+            }
+            _ => {}
+        }
+        if state != SmState::Master || matches!(why, election::Why::HandedOverBy(_)) {
+            // Another SM is in charge, or was until now: clients are new to this one when it is master.
+            self.first_as_master = true;
+        }
+        let why = match why {
+            election::Why::Behind(peer) => format!("{why} ({})", self.sm_place(peer.guid)),
+            election::Why::MasterSilent(guid)
+            | election::Why::HandedOverBy(guid)
+            | election::Why::HandedOver(guid)
+            | election::Why::MasterStepped(guid)
+            | election::Why::NeverMaster(guid)
+            | election::Why::Told(_, guid) => format!("{why} ({})", self.sm_place(*guid)),
+            election::Why::NoBetter
+            | election::Why::Operator
+            | election::Why::Managed
+            | election::Why::NoLink => why.to_string(),
+        };
+        self.emit(Event::Role { state, why });
+    }
+
+    fn on_election_notice(&mut self, said: &Said) {
+        let place = said.about().map(|guid| self.sm_place(guid));
+        let text = match place {
+            Some(place) => format!("{said} ({place})"),
+            None => said.to_string(),
+        };
+        self.emit(if said.is_alarm() {
+            Event::Alarm(text)
+        } else {
+            Event::Noticed(text)
+        });
+    }
+
+    /// Where an SM runs, with the cable that leads to it: somebody may have to go there.
+    fn sm_place(&self, guid: PortGuid) -> String {
+        let Some(at) = self.sm_port(guid) else {
+            return "at an unknown place".to_owned();
+        };
+        let place = self.subnet.describe(at);
+        match self.subnet.peer(at) {
+            Some(peer) => format!("at {place}, behind {}", self.subnet.describe(peer)),
+            None => format!("at {place}"),
+        }
+    }
+
+    /// The port that an SM was last seen at.
+    fn sm_port(&self, guid: PortGuid) -> Option<PortRef> {
+        let seen = self.others.get(&guid).map(|(at, _)| *at);
+        seen.filter(|at| self.is_here(*at))
+            .or_else(|| self.subnet.port_by_guid(guid))
+    }
+
+    fn poll_sm(&mut self, to: PortGuid, path: u8) {
+        match self.sm_port(to) {
+            Some(at) => self.ask(Ask::Poll(at, path)),
+            None => self.elect(election::Input::Silent { guid: to, paths: 1 }),
+        }
+    }
+
+    fn control_sm(&mut self, to: PortGuid, control: SmControl, as_state: SmState) {
+        let Some(at) = self.sm_port(to) else {
+            self.elect(election::Input::Unanswered { guid: to, control });
+            return;
+        };
+        if control == SmControl::Acknowledge {
+            // A courtesy: it is sent, and nothing waits for it, least of all the sweep of the one that took over.
+            self.send_untracked(Ask::Control(at, control, as_state));
+        } else {
+            self.ask(Ask::Control(at, control, as_state));
+        }
+    }
+
+    fn send_untracked(&mut self, ask: Ask) {
+        if let Some((path, request)) = self.build(ask, 0) {
+            self.count_sent(ask);
+            let mad = request.directed(&path, UNTRACKED);
+            let to = Address::DIRECTED;
+            self.out.push_back(Output::Send(MadOut { to, mad }));
+        }
+    }
+
+    /// Tells a master by trap 144 that there is something to compare (behaviour rule 8.4). It is repeated with the polls, if
+    /// that is of use; nobody waits for its end.
+    fn announce(&mut self, to: PortGuid) {
+        let lid_of = |p: PortRef| self.subnet.lid(p);
+        let own = self.subnet.local();
+        let from = own.map_or(Lid::NONE, lid_of);
+        let master = self.sm_port(to).map_or(Lid::NONE, lid_of);
+        // A port without a LID sends no traps; the master asks all SMs now and then.
+        let (Some(own), true) = (own, from.is_unicast() && master.is_unicast()) else {
+            return;
+        };
+        let (info, kind) = match (self.subnet.port(own), self.subnet.get(own.node)) {
+            (Some(port), Some(node)) => (port.info(), node.info.node_type),
+            _ => return,
+        };
+        let mut data_details = [0; 54];
+        LocalChangeDetails {
+            lid: from,
+            other_local_changes: true,
+            capability_mask: info.capability_mask,
+            change_flags: LocalChangeDetails::SM_PRIORITY,
+            ..LocalChangeDetails::default()
+        }
+        .encode_onto(&mut data_details);
+        let notice = Notice {
+            is_generic: true,
+            notice_type: NoticeType::Informational,
+            producer_type: u32::from(if kind == NodeType::Switch {
+                NodeType::Switch.0
+            } else {
+                NodeType::Ca.0
+            }),
+            trap_number: TrapNumber::LocalChange,
+            issuer_lid: from,
+            data_details,
+            ..Notice::default()
+        };
+        let mut data = [0; smp::DATA_LEN];
+        notice.encode_onto(&mut data);
+        let request = SmpRequest::set(id::NOTICE, AttrMod(0), MKey::NONE, data);
+        let mut mad: Mad = request.lid_routed(UNTRACKED);
+        let header = MadHeader {
+            method: Method::Trap,
+            mgmt_class: MgmtClass::SubnLid,
+            ..mad.header()
+        };
+        mad.set_header(&header);
+        self.smps_sent += 1;
+        let to = Address::smp(master);
+        self.out.push_back(Output::Send(MadOut { to, mad }));
+    }
+
+    /// Asks all SMs that are known: whenever nothing else is under way.
+    pub(super) fn begin_look(&mut self) -> bool {
+        if !core::mem::take(&mut self.look_wanted) || self.role() != SmState::Master {
+            return false;
+        }
+        if self.stage == Stage::Idle {
+            self.stage = Stage::Looking;
+        }
+        let asked = self.sm_ports();
+        for p in &asked {
+            self.ask(Ask::Sm(*p));
+        }
+        self.looks = true;
+        if asked.is_empty() {
+            self.finish_look();
+        }
+        true
+    }
+
+    /// The SMs have answered, or not.
+    pub(super) fn finish_look(&mut self) {
+        self.looks = false;
+        if self.stage == Stage::Looking {
+            self.stage = Stage::Idle;
+        }
+        self.looked();
+    }
+
+    /// The election hears of all SMs.
+    pub(super) fn looked(&mut self) {
+        let seen = self.peers();
+        let managed = self.is_managed();
+        self.elect(election::Input::Looked { seen, managed });
+    }
+
+    /// Whether ports carry data for a master that is not this SM and did not answer.
+    fn is_managed(&self) -> bool {
+        let Some(own) = self.subnet.local().map(|p| self.subnet.lid(p)) else {
+            return false;
+        };
+        let ports = self.subnet.end_ports().filter_map(|p| self.subnet.port(p));
+        let masters = ports.filter(|port| port.known && port.info().lid.is_unicast());
+        masters
+            .map(|port| port.info().master_sm_lid)
+            .any(|lid| lid.is_unicast() && lid != own)
+    }
+}
