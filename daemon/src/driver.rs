@@ -11,14 +11,16 @@ use std::sync::Arc;
 use ferrosm_core::election::Then;
 use ferrosm_core::{Computed, Event, Input, LocalPortEvent, Output, Progress, SubnetManager};
 use ferrosm_mad::time::Instant;
+use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_mad::transport::{Received, TransportError};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
 use crate::administration::Administration;
+use crate::held::{Alarm, Held, LIMIT};
 use crate::port::Port;
-use crate::state::Kept;
+use crate::state::{Durable, Kept};
 
 /// MADs that are taken before outputs are looked at: enough to be quick, few enough to keep the window full.
 const BATCH: usize = 64;
@@ -56,8 +58,8 @@ pub trait Shell {
     /// Something happened. `Break` ends the driver.
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End>;
 
-    /// Keep this over restarts.
-    fn persist(&mut self, what: Kept);
+    /// Keep this over restarts. The ticket that answers wait for, if they should: [`Driver::holding`].
+    fn persist(&mut self, what: Kept) -> Option<u64>;
 
     /// The configuration should be read again; what the subnet manager is to be told, if anything.
     fn reload(&mut self) -> Option<Input>;
@@ -82,6 +84,9 @@ pub struct Driver<P, S> {
     control: mpsc::Receiver<Control>,
     jobs: JoinSet<Computed>,
     administration: Option<Administration>,
+    /// What is durable of what was given to be kept, and the answers that wait for it.
+    durable: Option<Arc<Durable>>,
+    held: Held<(Peer, Vec<u8>)>,
     clock: Clock,
     next_tick: Instant,
     trouble: Trouble,
@@ -137,6 +142,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
             control,
             jobs: JoinSet::new(),
             administration: None,
+            durable: None,
+            held: Held::default(),
             clock,
             next_tick: Instant::START,
             trouble: Trouble::default(),
@@ -151,6 +158,12 @@ impl<P: Port, S: Shell> Driver<P, S> {
             administration,
             ..self
         }
+    }
+
+    /// The same, which answers clients only when what it says is durable.
+    #[must_use]
+    pub fn holding(self, durable: Option<Arc<Durable>>) -> Self {
+        Self { durable, ..self }
     }
 
     /// Runs until the shell ends it.
@@ -181,6 +194,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 busy = true;
             }
             flow = self.carry_out()?;
+            self.release();
             if flow.is_continue() && self.leaving.is_some_and(|until| until <= now) {
                 warn!("no other subnet manager has said in time that it took the subnet");
                 return Ok(self.shell.stop(&self.sm));
@@ -255,21 +269,14 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     to,
                     bytes,
                     answer_within,
-                } => {
-                    if let Some(administration) = &self.administration {
-                        administration.send(&to, &bytes, answer_within);
-                    }
-                }
+                } => self.send(to, bytes, answer_within),
                 Output::Publish(view) => {
                     if let Some(administration) = &self.administration {
                         administration.publish(view);
                     }
                 }
-                Output::Persist(map) => self.shell.persist(Kept::Lids(map)),
-                Output::PersistRegistrations(saved) => {
-                    self.shell.persist(Kept::Registrations(saved));
-                }
-                Output::PersistView(view) => self.shell.persist(Kept::View(view)),
+                Output::Keep(updates) => self.keep(Kept::Updates(updates)),
+                Output::PersistView(view) => self.keep(Kept::View(view)),
                 Output::Event(event) => {
                     let flow = self.shell.event(event, &self.sm);
                     if flow.is_break() {
@@ -282,15 +289,55 @@ impl<P: Port, S: Shell> Driver<P, S> {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn keep(&mut self, what: Kept) {
+        if let Some(ticket) = self.shell.persist(what) {
+            self.held.given(ticket);
+        }
+    }
+
+    /// Answers wait until what they say is durable; reports need not.
+    fn send(&mut self, to: Peer, bytes: Vec<u8>, answer_within: Option<Duration>) {
+        let Some(administration) = &self.administration else {
+            return;
+        };
+        if answer_within.is_some() || self.durable.is_none() {
+            administration.send(&to, &bytes, answer_within);
+        } else if let Some((to, bytes)) = self.held.answer((to, bytes), self.clock.now()) {
+            administration.send(&to, &bytes, None);
+        }
+    }
+
+    /// Sends the answers that need not wait any more.
+    fn release(&mut self) {
+        let Some(durable) = &self.durable else {
+            return;
+        };
+        self.held.reached(durable.reached());
+        let now = self.clock.now();
+        while let Some((to, bytes)) = self.held.poll(now) {
+            if let Some(administration) = &self.administration {
+                administration.send(&to, &bytes, None);
+            }
+        }
+        match self.held.take_alarm() {
+            Some(Alarm::Lost) => warn!(
+                limit = ?LIMIT,
+                "what clients register is not durable in time: they are answered all the same, and may have to register again \
+                 after a restart or a takeover"
+            ),
+            Some(Alarm::Back) => {
+                info!("what clients register is durable again before they are answered")
+            }
+            None => {}
+        }
+    }
+
     /// At the end: maps are kept, MADs are not sent any more.
     fn keep_what_is_left(&mut self) {
         while let Some(output) = self.sm.poll_output() {
             match output {
-                Output::Persist(map) => self.shell.persist(Kept::Lids(map)),
-                Output::PersistRegistrations(saved) => {
-                    self.shell.persist(Kept::Registrations(saved));
-                }
-                Output::PersistView(view) => self.shell.persist(Kept::View(view)),
+                Output::Keep(updates) => self.keep(Kept::Updates(updates)),
+                Output::PersistView(view) => self.keep(Kept::View(view)),
                 Output::Send(_) => return,
                 Output::Compute(_) | Output::Event(_) | Output::Gmp { .. } | Output::Publish(_) => {
                 }
@@ -363,7 +410,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// Waits for whatever comes first.
     async fn wait(&mut self) -> ControlFlow<S::End> {
-        let due = [self.sm.poll_timeout(), self.leaving];
+        let due = [self.sm.poll_timeout(), self.held.poll_timeout(), self.leaving];
         let deadline = due.into_iter().flatten().min().map(|t| self.clock.at(t));
         let timer = async {
             match deadline {
@@ -377,7 +424,14 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 None => core::future::pending().await,
             }
         };
+        let durable = async {
+            match self.durable.as_ref().filter(|_| !self.held.is_empty()) {
+                Some(durable) => durable.changed().await,
+                None => core::future::pending().await,
+            }
+        };
         tokio::select! {
+            () = durable => {}
             () = self.port.ready() => {}
             () = gmps => {}
             Some(done) = self.jobs.join_next(), if !self.jobs.is_empty() => self.on_job(done),
@@ -444,6 +498,7 @@ pub fn watch_signals(control: mpsc::Sender<Control>) -> std::io::Result<()> {
 mod tests {
     use super::*;
     use crate::port::Threaded;
+    use ferrosm_core::kept::{Record, Update};
     use ferrosm_core::{Restored, SmConfig, SweepReport};
     use ferrosm_sim::fabric::Fabric;
     use ferrosm_sim::generate::from_spec;
@@ -466,10 +521,12 @@ mod tests {
             }
             ControlFlow::Continue(())
         }
-        fn persist(&mut self, what: Kept) {
-            if let Kept::Lids(map) = what {
-                self.kept = map.len();
+        fn persist(&mut self, what: Kept) -> Option<u64> {
+            if let Kept::Updates(updates) = what {
+                let put = |u: &&Update| matches!(u, Update::Put(Record::Lid { .. }));
+                self.kept += updates.iter().filter(put).count();
             }
+            None
         }
         fn reload(&mut self) -> Option<Input> {
             self.reloads += 1;

@@ -18,6 +18,7 @@
 //! | [`output`] | renderers: tables, ibnet, json, dot, svg, reports |
 //! | `verbs` | device attributes and asynchronous events (with the feature of that name) |
 //! | [`dump`] | the dump files that OpenSM's tools read |
+//! | [`held`] | answers that wait until what they say is durable |
 //! | [`failure`] | how a command fails: sentence, hint, exit code |
 
 pub mod administration;
@@ -29,6 +30,7 @@ pub mod config;
 pub mod driver;
 pub mod dump;
 pub mod failure;
+pub mod held;
 pub mod output;
 pub mod paper;
 pub mod port;

@@ -12,6 +12,7 @@ use ferrosm_mad::transport::gmp::Peer;
 
 use crate::config::SmConfig;
 use crate::election::Then;
+use crate::kept::Update;
 use crate::plan::routes::{Computed, Job};
 use crate::report::{Phase, SweepReport};
 use crate::sa::View;
@@ -82,10 +83,9 @@ pub enum Output {
     Publish(Option<Arc<View>>),
     /// Run [`Job::run`] somewhere and feed the result back as [`Input::Computed`].
     Compute(Box<Job>),
-    /// Keep this map over restarts.
-    Persist(LidMap),
-    /// Keep what clients have registered over restarts, in place of what was to be kept before.
-    PersistRegistrations(Box<Saved>),
+    /// Keep these changes of LIDs and of what clients have registered over restarts. Answers that come after it tell clients that
+    /// it is so: they must not go out before it is.
+    Keep(Vec<Update>),
     /// Keep this view over restarts ([`crate::sa::view::saved`]), in place of what was kept before; with `None` keep nothing.
     PersistView(Option<Arc<View>>),
     /// Tell the operator.

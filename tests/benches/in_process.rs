@@ -113,8 +113,7 @@ impl Bench {
                     }
                     Output::Event(Event::SweepDone(r)) => report = Some(*r),
                     Output::Event(_)
-                    | Output::Persist(_)
-                    | Output::PersistRegistrations(_)
+                    | Output::Keep(_)
                     | Output::PersistView(_)
                     | Output::Gmp { .. }
                     | Output::Publish(_) => {}

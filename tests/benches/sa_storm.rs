@@ -254,7 +254,9 @@ impl Shell for Operator {
         }
         ControlFlow::Continue(())
     }
-    fn persist(&mut self, _: Kept) {}
+    fn persist(&mut self, _: Kept) -> Option<u64> {
+        None
+    }
     fn reload(&mut self) -> Option<Input> {
         Some(Input::Resweep)
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ferrosm_core::kept::{Batch, Key, Record, Restorer};
 use ferrosm_core::plan::routes::Computed;
 use ferrosm_core::sa::View;
 use ferrosm_core::{Event, Input, Output, PortRef, Restored, SmConfig, SubnetManager, SweepReport};
@@ -19,6 +20,11 @@ use ferrosm_sim::oracle::{Expect, judge_fabric};
 use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
 use ferrosm_sim::world::{Manager, ManagerId, World};
 
+/// The world's calendar begins with its clock.
+fn unix_s(now: Instant) -> u64 {
+    now.as_nanos() / 1_000_000_000
+}
+
 /// Our manager as the world sees it. Routing jobs are run at once, in no virtual time.
 #[derive(Debug)]
 pub struct Sm {
@@ -26,10 +32,8 @@ pub struct Sm {
     now: Instant,
     /// What it told the operator, in order.
     pub events: Vec<Event>,
-    /// What it wants kept, the last of it.
-    pub kept: Option<ferrosm_core::LidMap>,
-    /// What clients registered, as it wants it kept.
-    pub registered: Option<ferrosm_core::sa::registry::saved::Saved>,
+    /// What it wants kept of LIDs and of what clients registered, as whoever keeps it has it.
+    pub kept: BTreeMap<Key, Box<[u8]>>,
     /// The view that it wants kept.
     pub view_kept: Option<Arc<View>>,
     /// Routing jobs take as long as [`Self::answer`] is not called.
@@ -45,12 +49,15 @@ impl Sm {
     #[must_use]
     pub fn new(cfg: SmConfig, restored: Restored, now: Instant) -> Self {
         let view_kept = restored.snapshot.as_ref().map(|s| Arc::clone(&s.view));
+        let lids = restored.lids.iter();
+        let lids = lids.map(|(&port, &(lid, lmc))| Record::Lid { port, lid, lmc });
+        let kept = lids.chain(restored.registrations.records());
+        let kept = kept.map(|r| (r.key(), r.encode(unix_s(now)))).collect();
         Self {
             core: SubnetManager::new(cfg, restored, now),
             now,
             events: Vec::new(),
-            kept: None,
-            registered: None,
+            kept,
             view_kept,
             slow_jobs: false,
             held: Vec::new(),
@@ -64,6 +71,21 @@ impl Sm {
             let computed = self.held.remove(0);
             self.command(Input::Computed(Box::new(computed)), now);
         }
+    }
+
+    /// What another manager starts with from what this one wanted kept, the view apart.
+    ///
+    /// # Panics
+    /// If a record is none.
+    #[must_use]
+    pub fn restored(&self, now: Instant) -> Restored {
+        let mut restorer = Restorer::new(unix_s(now));
+        for (key, value) in &self.kept {
+            restorer.put(key, value);
+        }
+        let (restored, left_out) = restorer.finish();
+        assert_eq!(left_out, []);
+        restored
     }
 
     /// The manager itself.
@@ -120,8 +142,11 @@ impl Manager for Sm {
                             .handle(Input::Computed(Box::new(computed)), self.now);
                     }
                 }
-                Output::Persist(lids) => self.kept = Some(lids),
-                Output::PersistRegistrations(saved) => self.registered = Some(*saved),
+                Output::Keep(updates) => {
+                    let now = unix_s(self.now);
+                    let changes = updates.iter().map(|u| u.change(now)).collect();
+                    Batch { changes }.apply(&mut self.kept);
+                }
                 Output::PersistView(view) => self.view_kept = view,
                 Output::Event(event) => self.events.push(event),
                 Output::Gmp { to, bytes, .. } => self.replies.push((to, bytes)),

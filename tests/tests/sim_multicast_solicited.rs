@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ferrosm_core::{Restored, SmConfig};
+use ferrosm_core::SmConfig;
 use ferrosm_mad::attr::id as attr;
 use ferrosm_mad::ids::{Gid, Lid, Lmc};
 use ferrosm_mad::mad::{Method, Status};
@@ -169,11 +169,7 @@ fn a_restart_changes_nothing() {
         lab.world.run_for(Duration::from_secs(3));
         let before = lab.world.fabric().all_counters().sets(attr::MFT);
         let old = lab.world.kill(lab.sm).expect("it was there");
-        let restored = Restored {
-            lids: old.kept.unwrap_or_default(),
-            registrations: old.registered.expect("it wants them kept"),
-            ..Restored::default()
-        };
+        let restored = old.restored(lab.world.now());
         lab.begin_again(config(after), restored);
         lab.next_sweep(60);
         settle(&mut lab, &members);

@@ -26,14 +26,8 @@ fn up(spec: &str) -> Lab {
 fn restart(lab: &mut Lab, down: Duration, meanwhile: impl FnOnce(&mut Lab)) {
     lab.world.run_for(Duration::from_secs(2));
     let old = lab.world.kill(lab.sm).expect("it was there");
-    let mut registrations = old.registered.expect("it wants them kept");
-    registrations.age(down);
     meanwhile(lab);
-    let restored = Restored {
-        lids: old.kept.unwrap_or_default(),
-        registrations,
-        ..Restored::default()
-    };
+    let restored = old.restored(lab.world.now() + down);
     lab.begin_again(SmConfig::default(), restored);
     lab.next_sweep(60);
     lab.world.run_for(Duration::from_secs(1));
@@ -235,11 +229,7 @@ fn who_finds_a_master_forgets_what_it_had_kept() {
         .join(&mut lab, all[3], plain(0), JoinState::FULL)
         .expect("joins");
     lab.world.run_for(Duration::from_secs(2));
-    let kept = lab
-        .manager()
-        .registered
-        .clone()
-        .expect("it wants them kept");
+    let kept = lab.manager().restored(lab.world.now()).registrations;
     assert_eq!(
         kept.members.iter().filter(|m| m.mgid == plain(0)).count(),
         1
@@ -258,9 +248,6 @@ fn who_finds_a_master_forgets_what_it_had_kept() {
     let sm = lab.world.manager(second).expect("it is there");
     assert_eq!(sm.core().role(), ferrosm_mad::attr::SmState::Standby);
     assert!(sm.core().registry().is_empty());
-    assert_eq!(
-        sm.registered,
-        Some(Default::default()),
-        "nor does its file keep it"
-    );
+    let kept = sm.restored(lab.world.now()).registrations;
+    assert!(kept.is_empty(), "nor does its file keep it");
 }

@@ -37,11 +37,11 @@ fn up(spec: &str) -> Lab {
 fn kill(lab: &mut Lab) -> Restored {
     lab.world.run_for(Duration::from_secs(12));
     let old = lab.world.kill(lab.sm).expect("it was there");
+    let restored = old.restored(lab.world.now());
     let view = old.view_kept.expect("it wants a view kept");
     Restored {
-        lids: old.kept.unwrap_or_default(),
-        registrations: old.registered.unwrap_or_default(),
         snapshot: Some(snapshot_of(&view, AGE)),
+        ..restored
     }
 }
 
@@ -412,10 +412,11 @@ fn a_torn_store_is_set_aside() {
     let scratch = Scratch::new("torn-store");
     let dir = scratch.path().join("state");
     let file = dir.join("store.redb");
-    StateDir::open(&dir)
-        .expect("a state directory")
-        .save(&Kept::View(Some(Arc::clone(&view))))
-        .expect("saved");
+    let save = |state: StateDir| {
+        let writer = state.writer().expect("a thread");
+        let _ = writer.save(Kept::View(Some(Arc::clone(&view))));
+    };
+    save(StateDir::open(&dir).expect("a state directory"));
     let whole = std::fs::read(&file).expect("a store");
     let (mut set_aside, mut taken) = (0, 0);
     for seed in 0..200 {
@@ -439,19 +440,16 @@ fn a_torn_store_is_set_aside() {
         std::fs::create_dir_all(&dir).expect("a directory");
         std::fs::write(&file, &torn).expect("written");
         let mut state = StateDir::open(&dir).expect("a state directory");
-        match state.snapshot().expect("no refusal") {
+        match state.restored().snapshot {
             Some(snapshot) => {
                 taken += 1;
                 assert_same(&snapshot, &view, seed);
             }
             None => set_aside += usize::from(dir.join("store.redb.broken-1").exists()),
         }
-        state
-            .save(&Kept::View(Some(Arc::clone(&view))))
-            .expect("saved again");
-        drop(state);
-        let snapshot = StateDir::open(&dir).expect("a state directory").snapshot();
-        assert_same(&snapshot.expect("a store").expect("a view"), &view, seed);
+        save(state);
+        let restored = StateDir::open(&dir).expect("a state directory").restored();
+        assert_same(&restored.snapshot.expect("a view"), &view, seed);
     }
     assert!(
         set_aside > 50 && taken > 10,

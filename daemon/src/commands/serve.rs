@@ -84,11 +84,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
     let (writer, restored) = match &settings.state_dir {
         Some(path) => {
             let mut dir = StateDir::open(path)?;
-            let restored = Restored {
-                lids: dir.lids()?,
-                registrations: dir.registrations()?,
-                snapshot: dir.snapshot()?,
-            };
+            let restored = dir.restored();
             let writer = dir.writer().map_err(|e| {
                 Failure::job(format!("cannot start the thread for state files: {e}"))
             })?;
@@ -104,6 +100,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
+    let durable = writer.as_ref().map(|writer| Arc::clone(writer.durable()));
     let shell = Operator {
         capture,
         options,
@@ -134,7 +131,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             clock.now(),
         );
         let driver = Driver::new(sm, clock, port, shell, orders);
-        let mut driver = driver.administering(administration);
+        let mut driver = driver.administering(administration).holding(durable);
         let end = driver.run().await;
         drop(control);
         let shell = driver.into_shell();
@@ -247,10 +244,8 @@ impl Shell for Operator {
         ControlFlow::Continue(())
     }
 
-    fn persist(&mut self, what: Kept) {
-        if let Some(writer) = &self.writer {
-            writer.save(what);
-        }
+    fn persist(&mut self, what: Kept) -> Option<u64> {
+        self.writer.as_ref().and_then(|writer| writer.save(what))
     }
 
     fn reload(&mut self) -> Option<Input> {
@@ -284,9 +279,6 @@ impl Shell for Operator {
 
     fn stop(&mut self, sm: &SubnetManager) -> End {
         info!(role = %sm.role(), "stopping");
-        if let Some(saved) = sm.unkept_registrations() {
-            self.persist(Kept::Registrations(Box::new(saved)));
-        }
         if self.options.once {
             return Err(Failure::job("interrupted before the subnet was up"));
         }

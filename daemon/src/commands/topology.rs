@@ -137,7 +137,9 @@ impl Shell for Look {
         }
     }
 
-    fn persist(&mut self, _: Kept) {}
+    fn persist(&mut self, _: Kept) -> Option<u64> {
+        None
+    }
 
     fn reload(&mut self) -> Option<Input> {
         None

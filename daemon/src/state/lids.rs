@@ -1,41 +1,25 @@
-//! `lids.json`: who owns which LIDs.
-
-use std::io::{self, Write};
+//! `lids.json`: who owns which LIDs, as earlier versions kept it. It is read once, into the store.
 
 use ferrosm_core::LidMap;
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// Name of the file.
 pub(super) const FILE: &str = "lids.json";
 const VERSION: u32 = 1;
 
 /// `lids.json`.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct LidsFile {
     version: u32,
     /// By port GUID, in the order of GUIDs.
     ports: std::collections::BTreeMap<PortGuid, Owner>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Owner {
     lid: u16,
     lmc: u8,
-}
-
-/// One entry a line, so that people and `diff` can read it.
-pub(super) fn encode(map: &LidMap, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{{\n  \"version\": {VERSION},\n  \"ports\": {{")?;
-    for (i, (guid, (lid, lmc))) in map.iter().enumerate() {
-        let comma = if i + 1 == map.len() { "" } else { "," };
-        writeln!(
-            out,
-            "    \"{guid}\": {{ \"lid\": {}, \"lmc\": {} }}{comma}",
-            lid.0, lmc.0
-        )?;
-    }
-    writeln!(out, "  }}\n}}")
 }
 
 /// The map, and entries that cannot be true.
@@ -63,17 +47,6 @@ pub(super) fn decode(text: &[u8]) -> Result<Decoded, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn people_can_read_the_file() {
-        let mut text = Vec::new();
-        encode(&crate::state::tests::map(), &mut text).unwrap();
-        assert_eq!(
-            String::from_utf8(text).unwrap(),
-            "{\n  \"version\": 1,\n  \"ports\": {\n    \"0x0000000000000007\": { \"lid\": 49151, \"lmc\": 0 },\n    \
-             \"0x0002c90300a1b2c3\": { \"lid\": 4, \"lmc\": 2 }\n  }\n}\n"
-        );
-    }
 
     #[test]
     fn impossible_entries_are_left_out_and_the_others_kept() {

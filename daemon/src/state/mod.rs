@@ -1,32 +1,37 @@
-//! What is kept over restarts: `lids.json`, `registrations.json` and `store.redb` in the state directory.
+//! What is kept over restarts: `store.redb` in the state directory, record by record ([`ferrosm_core::kept`]).
 //!
-//! One process writes at a time: the directory's lock file is held as long as a [`StateDir`] lives. Files are versioned and
-//! replaced atomically; those that people may want to read are text. A broken file is set aside and told, never a reason not
-//! to run.
+//! | module | what it holds |
+//! |---|---|
+//! | this | the directory: whose it is, what is in it, what was there before there was a store |
+//! | `store` | the file: batches in, all records out |
+//! | [`writer`] | the thread that writes, and what is durable |
+//! | [`text`] | records as lines of JSON, for people and for `ferrosm state import` |
+//! | [`opensm`] | the files in which OpenSM keeps the same |
+//! | `lids`, `registrations` | the files of earlier versions |
+//!
+//! One process at a time: the directory's lock file is held as long as a [`StateDir`] or its [`Writer`] lives. A broken file is set
+//! aside and told, never a reason not to run; of one that is whole but for some records, the others are taken over.
 
 mod attempts;
 mod lids;
 mod registrations;
 mod store;
+pub mod writer;
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::JoinHandle;
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use ferrosm_core::LidMap;
-use ferrosm_core::sa::View;
-use ferrosm_core::sa::registry::saved::Saved;
-use ferrosm_core::sa::view::saved::Snapshot;
-use tracing::{error, warn};
+use ferrosm_core::Restored;
+use ferrosm_core::kept::{Batch, Change, Key, Kind, LeftOut, Record, Restorer};
+use tracing::{info, warn};
 
-use crate::atomic;
 use crate::failure::Failure;
-use store::{Store, Trouble};
+use store::{Contents, Store, Trouble};
+pub use writer::{Durable, Follow, Kept, Writer};
 
 const LOCK: &str = "lock";
 
@@ -35,26 +40,32 @@ const LOCK: &str = "lock";
 pub struct StateDir {
     path: PathBuf,
     store: Store,
+    contents: Contents,
     /// The lock goes with the file.
     _lock: File,
 }
 
-/// Something to be kept, in place of what was kept of its kind before.
-#[derive(Debug)]
-pub enum Kept {
-    /// Who owns which LIDs.
-    Lids(LidMap),
-    /// What clients have registered.
-    Registrations(Box<Saved>),
-    /// What the subnet is; `None` for what must not be believed after a restart.
-    View(Option<Arc<View>>),
+/// Seconds since 1970.
+fn unix_s(now: SystemTime) -> u64 {
+    now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// What a subnet manager starts with from records, and what had to be left out.
+#[must_use]
+pub fn restore(records: &[(Key, Box<[u8]>)], now: SystemTime) -> (Restored, Vec<LeftOut>) {
+    let mut restorer = Restorer::new(unix_s(now));
+    for (key, value) in records {
+        restorer.put(key, value);
+    }
+    restorer.finish()
 }
 
 impl StateDir {
-    /// Creates the directory where it is missing, and takes its lock.
+    /// Creates the directory where it is missing, takes its lock, and reads what is in it. A broken store is set aside with a
+    /// warning; what earlier versions kept in other files is taken into the store.
     ///
     /// # Errors
-    /// If it cannot be created or written, or another process holds it.
+    /// If it cannot be created, read or written, or another process holds it.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let refuse = |e: io::Error, what: &str| {
             let hint = if e.kind() == io::ErrorKind::PermissionDenied {
@@ -75,81 +86,157 @@ impl StateDir {
             .open(path.join(LOCK))
             .map_err(|e| refuse(e, "write to"))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self {
-                path: path.to_owned(),
-                store: Store::new(path),
-                _lock: lock,
-            }),
-            Err(TryLockError::WouldBlock) => Err(Failure::with_hint(
-                format!("another ferrosm uses state directory {}", path.display()),
-                "Stop it, or give this one its own with --state-dir.",
-            )),
-            Err(TryLockError::Error(e)) => Err(refuse(e, "lock")),
-        }
-    }
-
-    /// Who owned which LIDs; nobody where nothing is known. A broken file is set aside with a warning.
-    ///
-    /// # Errors
-    /// If the file is there and cannot be read, or cannot be set aside.
-    pub fn lids(&self) -> Result<LidMap, Failure> {
-        let Some((map, dropped)) = self.load(lids::FILE, lids::decode)? else {
-            return Ok(LidMap::new());
-        };
-        for (guid, why) in dropped {
-            warn!(port_guid = %guid, why, "entry of the LID file is left out");
-        }
-        Ok(map)
-    }
-
-    /// What clients had registered; nothing where nothing is known. Leases have become shorter meanwhile. A broken file is
-    /// set aside with a warning: then clients are asked to register again, as after a first start.
-    ///
-    /// # Errors
-    /// If the file is there and cannot be read, or cannot be set aside.
-    pub fn registrations(&self) -> Result<Saved, Failure> {
-        let Some((mut saved, written)) = self.load(registrations::FILE, registrations::decode)?
-        else {
-            return Ok(Saved::default());
-        };
-        // A clock that was set back is no reason to lose anything.
-        saved.age(
-            SystemTime::now()
-                .duration_since(written)
-                .unwrap_or_default(),
-        );
-        Ok(saved)
-    }
-
-    /// What the subnet was; `None` where nothing is known. A broken file is set aside with a warning: then clients are answered
-    /// after the first sweep, as after a first start.
-    ///
-    /// # Errors
-    /// If the file cannot be read or written, another process has it open, or it cannot be set aside.
-    pub fn snapshot(&mut self) -> Result<Option<Snapshot>, Failure> {
-        let path = self.path.join(store::FILE);
-        match self.store.load() {
-            Ok(snapshot) => Ok(snapshot),
-            Err(Trouble::Bad(why)) => {
-                let aside = self.set_aside(store::FILE)?;
-                warn!(file = %path.display(), aside = %aside.display(), why,
-                      "a state file is broken and was set aside; clients are answered when the subnet was looked at");
-                Ok(None)
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Failure::with_hint(
+                    format!("another ferrosm uses state directory {}", path.display()),
+                    "Stop it, or give this one its own with --state-dir.",
+                ));
             }
-            Err(e @ Trouble::Busy) => Err(Failure::with_hint(
-                format!("cannot use {}: {e}", path.display()),
-                "Stop that process, or name another directory with --state-dir.",
-            )),
-            Err(Trouble::Io(e)) => Err(Failure::with_hint(
-                format!("cannot use {}: {e}", path.display()),
-                "The user that runs this must be able to read and write it.",
-            )),
+            Err(TryLockError::Error(e)) => return Err(refuse(e, "lock")),
         }
+        let mut dir = Self {
+            path: path.to_owned(),
+            store: Store::new(path),
+            contents: Contents::default(),
+            _lock: lock,
+        };
+        dir.load()?;
+        dir.take_in_old_files()?;
+        Ok(dir)
     }
 
-    fn load<T>(
+    /// What the last run kept. Records that cannot be are left out with a warning, and removed.
+    pub fn restored(&mut self) -> Restored {
+        let (restored, left_out) = restore(&self.contents.records, SystemTime::now());
+        let mut changes = Vec::new();
+        for record in left_out {
+            warn!(why = %record, "a record of the state directory is left out");
+            if record.key.kind().is_some() {
+                changes.push(Change::Remove(record.key));
+            }
+        }
+        if !changes.is_empty()
+            && let Err(e) = self.commit(&Batch { changes })
+        {
+            // They are left out again the next time.
+            warn!(error = %e, "records that cannot be could not be removed");
+        }
+        restored
+    }
+
+    /// All records, in the order of their keys.
+    #[must_use]
+    pub fn records(&self) -> &[(Key, Box<[u8]>)] {
+        &self.contents.records
+    }
+
+    /// Number of the last batch, and when it was written, in seconds since 1970; zeros in an empty store.
+    #[must_use]
+    pub const fn last_batch(&self) -> (u64, u64) {
+        (self.contents.sequence, self.contents.written_unix_s)
+    }
+
+    /// Carries a batch out, all of it or nothing. When this returns, it is on the disk.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn commit(&mut self, batch: &Batch) -> Result<(), Failure> {
+        let now = SystemTime::now();
+        let number = self.contents.sequence + 1;
+        let done = self.store.commit(batch, number, now);
+        done.map_err(|e| self.refusal(&e))?;
+        let records = core::mem::take(&mut self.contents.records);
+        let mut records: BTreeMap<_, _> = records.into_iter().collect();
+        batch.apply(&mut records);
+        self.contents.records = records.into_iter().collect();
+        self.contents.sequence = number;
+        self.contents.written_unix_s = unix_s(now);
+        Ok(())
+    }
+
+    /// Starts a thread that writes what it is sent, so that a slow disk never delays the subnet.
+    ///
+    /// # Errors
+    /// If the system has no thread left.
+    pub fn writer(self) -> io::Result<Writer> {
+        Writer::start(self)
+    }
+
+    fn load(&mut self) -> Result<(), Failure> {
+        match self.store.load() {
+            Ok(contents) => self.contents = contents,
+            Err(Trouble::Bad(why)) => {
+                let aside = self.set_aside_store()?;
+                warn!(aside = %aside.display(), why,
+                      "the store is broken or foreign and was set aside; LIDs are taken from the fabric as it is, clients are \
+                       asked to register again");
+            }
+            Err(e) => return Err(self.refusal(&e)),
+        }
+        if self.contents.damage.is_empty() {
+            return Ok(());
+        }
+        let aside = self.set_aside_store()?;
+        let damage = core::mem::take(&mut self.contents.damage);
+        for what in &damage {
+            warn!(aside = %aside.display(), what, "the store is damaged and was set aside");
+        }
+        // Records of the view belong together; each of the others stands for itself.
+        let records = core::mem::take(&mut self.contents.records);
+        let whole = records.into_iter().filter(|(key, _)| !is_of_view(key));
+        let put = |(key, value)| Change::Put(key, value);
+        let changes: Vec<Change> = whole.map(put).collect();
+        info!(records = changes.len(), "what was whole is taken over");
+        self.commit(&Batch { changes })
+    }
+
+    /// What earlier versions kept in files of their own, where the store has nothing of the kind.
+    fn take_in_old_files(&mut self) -> Result<(), Failure> {
+        let now = SystemTime::now();
+        let has = |kinds: &[Kind]| {
+            let all = &self.contents.records;
+            all.iter()
+                .any(|(key, _)| key.kind().is_some_and(|kind| kinds.contains(&kind)))
+        };
+        let has = (has(&[Kind::Lid]), has(&Kind::REGISTRATIONS));
+        let mut records: Vec<Record> = Vec::new();
+        let mut files = Vec::new();
+        if let Some((map, dropped)) = self.read_old(lids::FILE, has.0, lids::decode)? {
+            for (guid, why) in dropped {
+                warn!(port_guid = %guid, why, "entry of the LID file is left out");
+            }
+            let lids = map.into_iter();
+            records.extend(lids.map(|(port, (lid, lmc))| Record::Lid { port, lid, lmc }));
+            files.push(lids::FILE);
+        }
+        let old = self.read_old(registrations::FILE, has.1, registrations::decode)?;
+        if let Some((mut saved, written)) = old {
+            // A clock that was set back is no reason to lose anything.
+            saved.age(now.duration_since(written).unwrap_or_default());
+            records.extend(saved.records());
+            files.push(registrations::FILE);
+        }
+        if files.is_empty() {
+            return Ok(());
+        }
+        let put = |r: &Record| Change::Put(r.key(), r.encode(unix_s(now)));
+        let changes = records.iter().map(put).collect();
+        self.commit(&Batch { changes })?;
+        for file in files {
+            let path = self.path.join(file);
+            let imported = self.path.join(format!("{file}.imported"));
+            std::fs::rename(&path, &imported)
+                .with_context(|| format!("cannot rename {} to .imported", path.display()))?;
+            info!(file = %path.display(), "taken into the store, and renamed");
+        }
+        Ok(())
+    }
+
+    fn read_old<T>(
         &self,
         file: &str,
+        has: bool,
         decode: fn(&[u8]) -> Result<T, String>,
     ) -> Result<Option<T>, Failure> {
         let path = self.path.join(file);
@@ -158,6 +245,10 @@ impl StateDir {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(Failure::job(format!("cannot read {}: {e}", path.display()))),
         };
+        if has {
+            warn!(file = %path.display(), "a file of an earlier version is not read: the store has what it would say");
+            return Ok(None);
+        }
         match decode(&text) {
             Ok(decoded) => Ok(Some(decoded)),
             Err(why) => {
@@ -167,6 +258,11 @@ impl StateDir {
                 Ok(None)
             }
         }
+    }
+
+    fn set_aside_store(&mut self) -> Result<PathBuf, Failure> {
+        self.store.close();
+        self.set_aside(store::FILE)
     }
 
     fn set_aside(&self, file: &str) -> Result<PathBuf, Failure> {
@@ -180,179 +276,22 @@ impl StateDir {
         Ok(free)
     }
 
-    /// Writes it so that a crash leaves the old or the new file.
-    ///
-    /// # Errors
-    /// What the system said.
-    pub fn save(&mut self, what: &Kept) -> io::Result<()> {
-        let path = self.path.join(what.file());
-        match what {
-            Kept::Lids(map) => atomic::write(&path, |out| lids::encode(map, out)),
-            Kept::Registrations(saved) => atomic::write(&path, |out| {
-                registrations::encode(saved, SystemTime::now(), out)
-            }),
-            Kept::View(view) => self.save_view(view.as_ref()),
-        }
-    }
-
-    fn save_view(&mut self, view: Option<&Arc<View>>) -> io::Result<()> {
-        let mut saved = self.store.save(view, SystemTime::now());
-        if let Err(Trouble::Bad(why)) = &saved {
-            // Whatever became of it: what is kept is kept in a new one.
-            let aside = self
-                .set_aside(store::FILE)
-                .map_err(|e| io::Error::other(e.to_string()))?;
-            warn!(aside = %aside.display(), why, "the state file {} is broken and was set aside", store::FILE);
-            saved = self.store.save(view, SystemTime::now());
-        }
-        saved.map_err(|e| match e {
-            Trouble::Io(e) => e,
-            e @ (Trouble::Bad(_) | Trouble::Busy) => io::Error::other(e.to_string()),
-        })
-    }
-
-    /// Starts a thread that writes what it is sent, so that a slow disk never delays the subnet.
-    ///
-    /// # Errors
-    /// If the system has no thread left.
-    pub fn writer(mut self) -> io::Result<Writer> {
-        let (sender, inbox) = channel::<Kept>();
-        let work = move || {
-            while let Ok(first) = inbox.recv() {
-                // Of several of a kind that wait only the last matters.
-                let (mut lids, mut registrations, mut view) = (None, None, None);
-                for kept in core::iter::once(first).chain(inbox.try_iter()) {
-                    match kept {
-                        Kept::Lids(_) => lids = Some(kept),
-                        Kept::Registrations(_) => registrations = Some(kept),
-                        Kept::View(_) => view = Some(kept),
-                    }
-                }
-                for kept in [lids, registrations, view].into_iter().flatten() {
-                    if let Err(e) = self.save(&kept) {
-                        let file = self.path.join(kept.file());
-                        error!(file = %file.display(), error = %e, "cannot write a state file");
-                    }
-                }
+    fn refusal(&self, e: &Trouble) -> Failure {
+        let path = self.path.join(store::FILE);
+        let hint = match e {
+            Trouble::Busy => "Stop that process, or name another directory with --state-dir.",
+            Trouble::Bad(_) | Trouble::Io(_) => {
+                "The user that runs this must be able to read and write it."
             }
         };
-        let thread = std::thread::Builder::new()
-            .name("state".to_owned())
-            .spawn(work)?;
-        Ok(Writer {
-            sender: Some(sender),
-            thread: Some(thread),
-        })
+        Failure::with_hint(format!("cannot use {}: {e}", path.display()), hint)
     }
 }
 
-impl Kept {
-    const fn file(&self) -> &'static str {
-        match self {
-            Self::Lids(_) => lids::FILE,
-            Self::Registrations(_) => registrations::FILE,
-            Self::View(_) => store::FILE,
-        }
-    }
-}
-
-/// Writes in the background; dropping it waits for the last of each kind.
-#[derive(Debug)]
-pub struct Writer {
-    sender: Option<Sender<Kept>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Writer {
-    /// Hands something over.
-    pub fn save(&self, what: Kept) {
-        if let Some(sender) = &self.sender {
-            // The thread lives as long as the sender does.
-            let _ = sender.send(what);
-        }
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        drop(self.sender.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+/// Whether a record counts only together with others.
+fn is_of_view(key: &Key) -> bool {
+    matches!(key.kind(), Some(Kind::View | Kind::ViewHead))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::TempDir;
-    use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
-
-    pub(super) fn map() -> LidMap {
-        LidMap::from([
-            (PortGuid(0x0002_c903_00a1_b2c3), (Lid(4), Lmc(2))),
-            (PortGuid(7), (Lid(0xBFFF), Lmc(0))),
-        ])
-    }
-
-    #[test]
-    fn what_is_saved_comes_back() {
-        let dir = TempDir::new("state-roundtrip");
-        let mut state = StateDir::open(&dir.path().join("deep/er")).unwrap();
-        assert_eq!(state.lids().unwrap(), LidMap::new(), "a first start");
-        state.save(&Kept::Lids(map())).unwrap();
-        assert_eq!(state.lids().unwrap(), map());
-        state.save(&Kept::Lids(LidMap::new())).unwrap();
-        assert_eq!(state.lids().unwrap(), LidMap::new());
-    }
-
-    #[test]
-    fn a_broken_file_is_set_aside_each_time() {
-        let dir = TempDir::new("state-broken");
-        let state = StateDir::open(dir.path()).unwrap();
-        for (n, text) in [
-            (1, "{\"version\": 1, \"por"),
-            (2, "{\"version\": 9, \"ports\": {}}"),
-            (3, "\u{0}"),
-        ] {
-            std::fs::write(dir.path().join("lids.json"), text).unwrap();
-            assert_eq!(state.lids().unwrap(), LidMap::new());
-            let aside = dir.path().join(format!("lids.json.broken-{n}"));
-            assert_eq!(std::fs::read_to_string(aside).unwrap(), text);
-            assert!(!dir.path().join("lids.json").exists());
-        }
-    }
-
-    #[test]
-    fn a_directory_has_one_owner() {
-        let dir = TempDir::new("state-lock");
-        let first = StateDir::open(dir.path()).unwrap();
-        let told = StateDir::open(dir.path()).unwrap_err().to_string();
-        assert!(
-            told.starts_with("another ferrosm uses state directory "),
-            "{told}"
-        );
-        drop(first);
-        StateDir::open(dir.path()).unwrap();
-    }
-
-    #[test]
-    fn the_writer_has_written_when_it_is_gone() {
-        let dir = TempDir::new("state-writer");
-        let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
-        writer.save(Kept::Lids(LidMap::new()));
-        writer.save(Kept::Registrations(Box::default()));
-        writer.save(Kept::Lids(map()));
-        drop(writer);
-        assert_eq!(StateDir::open(dir.path()).unwrap().lids().unwrap(), map());
-    }
-
-    #[test]
-    fn a_place_that_cannot_be_written_is_a_sentence() {
-        let dir = TempDir::new("state-refused");
-        let file = dir.path().join("file");
-        std::fs::write(&file, "").unwrap();
-        let told = StateDir::open(&file.join("x")).unwrap_err().to_string();
-        assert!(told.starts_with("cannot create state directory "), "{told}");
-    }
-}
+mod tests;

@@ -1,44 +1,40 @@
-//! `store.redb`: what the subnet was when it was looked at last, so that clients are answered before it is looked at again.
+//! `store.redb`: the records that outlive the subnet manager ([`ferrosm_core::kept`]).
 //!
-//! One transaction for each view: a crash leaves the one before. Every record has a checksum of its own beside those that redb has
-//! of its pages, and all are counted, so that nothing half or foreign is believed. A file that is not whole is told apart from
-//! one that cannot be used now: the first is set aside by whoever opens it here, the second is an error. Only the thread that
-//! writes state calls [`Store::save`].
+//! One transaction for each batch: a crash leaves the one before. Each batch has a number, one more than the one before. Every record
+//! has a checksum of its own beside those that redb has of its pages, and all are counted, so that nothing half or foreign is
+//! believed. A file that is not whole is told apart from one that cannot be used now: the first is set aside by whoever opens it
+//! here, the second is an error. It knows nothing of what records say.
 
-use core::time::Duration;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ferrosm_core::sa::View;
-use ferrosm_core::sa::view::saved::{Change, Part, Restorer, Saver, Snapshot, VERSION};
-use ferrosm_mad::ids::NodeGuid;
+use ferrosm_core::kept::{Batch, Change, Key, VERSION};
 use redb::backends::FileBackend;
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError};
-use redb::{TableDefinition, TableError, WriteTransaction};
+use redb::{Table, TableDefinition, TableError, WriteTransaction};
 use thiserror::Error;
 
 use super::attempts::Attempts;
 
 /// Name of the file.
 pub(super) const FILE: &str = "store.redb";
-/// Layout of the file, above the version of the records in it.
-const LAYOUT: u32 = 1;
-/// Pages that are kept in memory; views are written and read once, from one end to the other.
+/// Layout of the file, above the version of the records in it. The first one had nothing but a view.
+const LAYOUT: u32 = 2;
+/// Pages that are kept in memory; records are read once, from one end to the other.
 const CACHE: usize = 16 << 20;
 
-/// Records by node GUID and part; behind each its checksum.
-const RECORDS: TableDefinition<'_, (u64, u8), &[u8]> = TableDefinition::new("view");
+/// Records; behind each its checksum.
+const RECORDS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("records");
 /// What is said of all of them; behind each its checksum.
 const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
 
 const FORMAT: &str = "format";
-const HEAD: &str = "head";
 const TALLY: &str = "tally";
+const SEQUENCE: &str = "sequence";
 const WRITTEN: &str = "written-unix-s";
 
 /// Why there is no store.
@@ -55,13 +51,27 @@ pub(super) enum Trouble {
     Io(io::Error),
 }
 
-/// A view and what is kept of it.
+/// The file.
 #[derive(Debug)]
 pub(super) struct Store {
     path: PathBuf,
     /// Opened when it is needed first, and again after trouble.
     database: Option<Database>,
-    saver: Saver,
+    /// It was written since it was opened.
+    proven: bool,
+}
+
+/// All that is in a store.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    /// Records that are whole.
+    pub(super) records: Vec<(Key, Box<[u8]>)>,
+    /// Number of the last batch; 0 before the first.
+    pub(super) sequence: u64,
+    /// When that was, in seconds since 1970.
+    pub(super) written_unix_s: u64,
+    /// What is wrong with it, if anything: records that are not whole, or missing.
+    pub(super) damage: Vec<String>,
 }
 
 /// Records that there are, and the sum of their checksums.
@@ -82,6 +92,14 @@ impl Tally {
         self.sum = self.sum.wrapping_sub(u64::from(checksum_in(value)));
     }
 
+    /// As [`Self::bytes`] has it.
+    fn of(bytes: &[u8]) -> Self {
+        Self {
+            count: number_in(bytes),
+            sum: number_in(bytes.get(8..).unwrap_or_default()),
+        }
+    }
+
     fn bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.count.to_le_bytes());
@@ -95,12 +113,12 @@ impl Store {
         Self {
             path: dir.join(FILE),
             database: None,
-            saver: Saver::default(),
+            proven: false,
         }
     }
 
-    /// What the subnet was, and how long ago; `None` where nothing is kept. A file that is not there is made.
-    pub(super) fn load(&mut self) -> Result<Option<Snapshot>, Trouble> {
+    /// What is in it. A file that is not there is made.
+    pub(super) fn load(&mut self) -> Result<Contents, Trouble> {
         // redb tells of what is wrong in a file, and panics where it thinks that impossible: then the file is wrong too.
         let loaded = self.attempt("read", |store| store.open().and_then(read));
         if loaded.is_err() {
@@ -109,17 +127,19 @@ impl Store {
         loaded
     }
 
-    /// Keeps a view in place of the one before: only what differs is written. `None` keeps nothing.
-    pub(super) fn save(
+    /// Carries a batch out, all of it or nothing, under this number. When this returns, it is on the disk.
+    pub(super) fn commit(
         &mut self,
-        view: Option<&Arc<View>>,
+        batch: &Batch,
+        number: u64,
         now: SystemTime,
     ) -> Result<(), Trouble> {
-        let saved = self.attempt("written", |store| store.write(view, now));
-        if saved.is_err() {
+        let done = self.attempt("written", |store| store.write(batch, number, now));
+        self.proven = done.is_ok();
+        if done.is_err() {
             self.close();
         }
-        saved
+        done
     }
 
     /// Uses the file. Where it ended the program each of the last times, it is not touched again.
@@ -128,21 +148,24 @@ impl Store {
         what: &str,
         using: impl FnOnce(&mut Self) -> Result<T, Trouble>,
     ) -> Result<T, Trouble> {
-        let attempts = Attempts::of(&self.path);
-        let done = if attempts.begin() {
+        // What was opened and written once is not marked again: that would cost each batch more than the batch.
+        let attempts = (!self.proven).then(|| Attempts::of(&self.path));
+        let done = if attempts.as_ref().is_some_and(Attempts::begin) {
             Err(Trouble::Bad("using it ended the program".to_owned()))
         } else {
             // Where panics unwind, the first one is enough.
             catch_unwind(AssertUnwindSafe(|| using(self)))
                 .unwrap_or_else(|_| Err(Trouble::Bad(format!("it cannot be {what}"))))
         };
-        attempts.end();
+        if let Some(attempts) = attempts {
+            attempts.end();
+        }
         done
     }
 
-    /// Nothing is known of the file any more: it is opened again the next time.
-    fn close(&mut self) {
-        self.saver.forget();
+    /// It is opened again the next time.
+    pub(super) fn close(&mut self) {
+        self.proven = false;
         // Whatever state trouble left it in, closing is the last that is asked of it.
         let database = self.database.take();
         let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
@@ -156,20 +179,10 @@ impl Store {
         Ok(self.database.insert(database))
     }
 
-    fn write(&mut self, view: Option<&Arc<View>>, now: SystemTime) -> Result<(), Trouble> {
+    fn write(&mut self, batch: &Batch, number: u64, now: SystemTime) -> Result<(), Trouble> {
         let transaction = self.open()?.begin_write().map_err(trouble)?;
-        let done = match view {
-            Some(view) => put_view(&transaction, &mut self.saver, view, now),
-            None => {
-                self.saver.forget();
-                clear(&transaction)
-            }
-        };
-        let done = done.and_then(|()| transaction.commit().map_err(trouble));
-        if done.is_err() {
-            self.saver.forget();
-        }
-        done
+        put(&transaction, batch, number, now)?;
+        transaction.commit().map_err(trouble)
     }
 }
 
@@ -239,10 +252,11 @@ fn bad<T>(why: impl Into<String>) -> Result<T, Trouble> {
     Err(Trouble::Bad(why.into()))
 }
 
-fn crc(key: (u64, u8), bytes: &[u8]) -> u32 {
+fn crc(key: &[u8], bytes: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
-    crc.update(&key.0.to_le_bytes());
-    crc.update(&[key.1]);
+    // Keys have no end of their own: their length tells them from what follows.
+    crc.update(&key.len().to_le_bytes());
+    crc.update(key);
     crc.update(bytes);
     crc.finalize()
 }
@@ -265,66 +279,58 @@ fn checked(value: &[u8], crc: impl FnOnce(&[u8]) -> u32) -> Option<&[u8]> {
     (crc(bytes) == u32::from_le_bytes(*sum)).then_some(bytes)
 }
 
-fn read(database: &Database) -> Result<Option<Snapshot>, Trouble> {
+fn read(database: &Database) -> Result<Contents, Trouble> {
+    let mut contents = Contents::default();
     let transaction = database.begin_read().map_err(trouble)?;
     let about = match transaction.open_table(ABOUT) {
-        Err(TableError::TableDoesNotExist(_)) => return Ok(None),
+        Err(TableError::TableDoesNotExist(_)) => return Ok(contents),
         about => about.map_err(trouble)?,
     };
-    let said = |name: &'static str| -> Result<Option<Vec<u8>>, Trouble> {
+    let said = |name: &'static str| -> Result<Vec<u8>, Trouble> {
         let Some(value) = about.get(name).map_err(trouble)? else {
-            return Ok(None);
+            return bad(format!("its {name} is missing: it is not ferrosm's"));
         };
         match checked(value.value(), |bytes| crc_about(name, bytes)) {
-            Some(bytes) => Ok(Some(bytes.to_vec())),
-            None => bad(format!("the checksum of {name} is wrong")),
+            Some(bytes) => Ok(bytes.to_vec()),
+            None => bad(format!("the checksum of its {name} is wrong")),
         }
     };
-    let Some(format) = said(FORMAT)? else {
-        return bad("it is not ferrosm's");
-    };
-    let is = format_bytes();
+    let (format, is) = (said(FORMAT)?, format_bytes());
     if format != is {
         let version = |b: &[u8]| b.iter().map(u8::to_string).collect::<Vec<_>>().join(".");
         let (has, wanted) = (version(&format), version(&is));
         return bad(format!("format {has} instead of {wanted}"));
     }
-    let Some(head) = said(HEAD)? else {
-        return Ok(None);
+    let tally = said(TALLY)?;
+    contents.sequence = number_in(&said(SEQUENCE)?);
+    contents.written_unix_s = number_in(&said(WRITTEN)?);
+    let records = match transaction.open_table(RECORDS) {
+        Err(TableError::TableDoesNotExist(_)) => return bad("it has no records"),
+        records => records.map_err(trouble)?,
     };
-    let (Some(tally), Some(written)) = (said(TALLY)?, said(WRITTEN)?) else {
-        return bad("something is missing in it");
-    };
-    let records = transaction.open_table(RECORDS).map_err(trouble)?;
-    let mut restorer = Restorer::default();
     let mut found = Tally::default();
     for record in records.iter().map_err(trouble)? {
         let (key, value) = record.map_err(trouble)?;
         let (key, value) = (key.value(), value.value());
-        let guid = NodeGuid(key.0);
-        let Some(bytes) = checked(value, |bytes| crc(key, bytes)) else {
-            return bad(format!("the checksum of a record of node {guid} is wrong"));
-        };
-        let Some(part) = Part::of(key.1) else {
-            return bad(format!("node {guid} has a record of an unknown kind"));
-        };
         found.add(value);
-        let put = restorer.put(guid, part, bytes);
-        put.map_err(|e| Trouble::Bad(e.to_string()))?;
+        let whole = checked(value, |bytes| crc(key, bytes)).zip(Key::from_bytes(key));
+        match whole {
+            Some((bytes, key)) => contents.records.push((key, bytes.into())),
+            None => {
+                let key = hex::encode(key);
+                let damage = format!("the checksum of record {key} is wrong");
+                contents.damage.push(damage);
+            }
+        }
     }
     if tally != found.bytes() {
-        return bad("records are missing");
+        contents.damage.push("records are missing".to_owned());
     }
-    let view = restorer.finish(&head);
-    let view = view.map_err(|e| Trouble::Bad(e.to_string()))?;
-    let written = written.first_chunk().map_or(0, |s| u64::from_le_bytes(*s));
-    let then = UNIX_EPOCH.checked_add(Duration::from_secs(written));
-    // A clock that was set back is no reason to lose anything.
-    let age = then.and_then(|then| SystemTime::now().duration_since(then).ok());
-    Ok(Some(Snapshot {
-        view: Arc::new(view),
-        age: age.unwrap_or_default(),
-    }))
+    Ok(contents)
+}
+
+fn number_in(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(0, |n| u64::from_le_bytes(*n))
 }
 
 fn format_bytes() -> [u8; 2] {
@@ -332,79 +338,55 @@ fn format_bytes() -> [u8; 2] {
     [low(LAYOUT), low(VERSION)]
 }
 
-fn say(transaction: &WriteTransaction, name: &str, bytes: &[u8]) -> Result<(), Trouble> {
-    let mut about = transaction.open_table(ABOUT).map_err(trouble)?;
-    let mut value = bytes.to_vec();
-    value.extend(crc_about(name, bytes).to_le_bytes());
-    about.insert(name, &*value).map_err(trouble)?;
-    Ok(())
-}
-
-/// Keeps nothing, but says whose file it is.
-fn clear(transaction: &WriteTransaction) -> Result<(), Trouble> {
-    transaction.delete_table(RECORDS).map_err(trouble)?;
-    transaction.delete_table(ABOUT).map_err(trouble)?;
-    say(transaction, FORMAT, &format_bytes())
-}
-
-fn put_view(
+fn put(
     transaction: &WriteTransaction,
-    saver: &mut Saver,
-    view: &Arc<View>,
+    batch: &Batch,
+    number: u64,
     now: SystemTime,
 ) -> Result<(), Trouble> {
-    let mut tally = tally(transaction)?;
-    let mut head = None;
+    let mut about = transaction.open_table(ABOUT).map_err(trouble)?;
+    let mut records = transaction.open_table(RECORDS).map_err(trouble)?;
+    let before = about.get(TALLY).map_err(trouble)?;
+    let mut tally = before.map(|v| Tally::of(v.value())).unwrap_or_default();
     let mut value = Vec::new();
-    saver.save(view, &mut |change| {
+    for change in &batch.changes {
         match change {
-            Change::Clear => {
-                clear(transaction)?;
-                tally = Tally::default();
+            Change::Clear(kind) => {
+                let (first, end) = ([*kind as u8], [*kind as u8 + 1]);
+                let gone = |_: &[u8], value: &[u8]| {
+                    tally.remove(value);
+                    false
+                };
+                let all = &first[..]..&end[..];
+                records.retain_in(all, gone).map_err(trouble)?;
             }
-            Change::Put(guid, part, bytes) => {
-                let key = (guid.0, part as u8);
+            Change::Put(key, bytes) => {
+                let key = key.bytes();
                 value.clear();
                 value.extend_from_slice(bytes);
                 value.extend(crc(key, bytes).to_le_bytes());
-                let mut records = transaction.open_table(RECORDS).map_err(trouble)?;
                 if let Some(before) = records.insert(key, &*value).map_err(trouble)? {
                     tally.remove(before.value());
                 }
                 tally.add(&value);
             }
-            Change::Remove(guid, part) => {
-                let mut records = transaction.open_table(RECORDS).map_err(trouble)?;
-                if let Some(before) = records.remove((guid.0, part as u8)).map_err(trouble)? {
+            Change::Remove(key) => {
+                if let Some(before) = records.remove(key.bytes()).map_err(trouble)? {
                     tally.remove(before.value());
                 }
             }
-            Change::Head(bytes) => head = Some(bytes.to_vec()),
         }
-        Ok(())
-    })?;
-    if let Some(head) = head {
-        say(transaction, HEAD, &head)?;
     }
-    say(transaction, TALLY, &tally.bytes())?;
     let unix_s = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    say(transaction, WRITTEN, &unix_s.to_le_bytes())
+    say(&mut about, FORMAT, &format_bytes())?;
+    say(&mut about, TALLY, &tally.bytes())?;
+    say(&mut about, SEQUENCE, &number.to_le_bytes())?;
+    say(&mut about, WRITTEN, &unix_s.to_le_bytes())
 }
 
-fn tally(transaction: &WriteTransaction) -> Result<Tally, Trouble> {
-    let about = transaction.open_table(ABOUT).map_err(trouble)?;
-    let value = about.get(TALLY).map_err(trouble)?;
-    let half = |from: usize| -> Option<u64> {
-        let bytes = value
-            .as_ref()?
-            .value()
-            .get(from..)?
-            .first_chunk()
-            .copied()?;
-        Some(u64::from_le_bytes(bytes))
-    };
-    Ok(Tally {
-        count: half(0).unwrap_or(0),
-        sum: half(8).unwrap_or(0),
-    })
+fn say(about: &mut Table<'_, &str, &[u8]>, name: &str, bytes: &[u8]) -> Result<(), Trouble> {
+    let mut value = bytes.to_vec();
+    value.extend(crc_about(name, bytes).to_le_bytes());
+    about.insert(name, &*value).map_err(trouble)?;
+    Ok(())
 }

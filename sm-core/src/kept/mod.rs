@@ -2,8 +2,27 @@
 //!
 //! A record is bytes under a key, and a [`Batch`] is what changes of them at once. Who keeps them (a file, another machine) sees
 //! nothing but bytes, so that nobody has to be taught when a kind is added. Nothing here reads or writes anything.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | this | kinds, keys, changes, batches |
+//! | `record` | what a record says, its bytes, and back |
+//! | `view` | the view's records ([`crate::sa::view::saved`]) as changes of these |
+//! | `restore` | all records to what a subnet manager starts with |
+
+mod record;
+mod restore;
+mod view;
 
 use core::fmt;
+use std::collections::BTreeMap;
+
+pub use record::{Broken, Record, Service, Update, lid_updates};
+pub use restore::{LeftOut, Restorer};
+pub use view::{ViewKeeper, node_and_part};
+
+/// Version of all records together. A reader takes its own and no other.
+pub const VERSION: u32 = 2;
 
 /// What a record is about: the first byte of its key. The numbers are the records' own and stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,11 +36,11 @@ pub enum Kind {
     View = 3,
     /// A multicast group; by MGID.
     Group = 4,
-    /// A member of a multicast group; by MGID and port GID.
+    /// A member of a multicast group; by MGID and the GUID that it joined with (the prefix is the subnet's).
     Member = 5,
-    /// A service; by its key.
+    /// A service; by ServiceID, ServiceGID and P_Key.
     Service = 6,
-    /// A subscription; by subscriber and what it is about.
+    /// A subscription; by subscriber and SubscriberEnum.
     Subscription = 7,
     /// An alias GUID; by port GUID and place.
     Alias = 8,
@@ -29,11 +48,13 @@ pub enum Kind {
     Routing = 9,
     /// The M_Key of a port, where it is not that of all; by port GUID.
     MKey = 10,
+    /// What was at the other end of a port's cable, as another subnet manager knew it; by node GUID and port.
+    Neighbour = 11,
 }
 
 impl Kind {
     /// All there are.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Lid,
         Self::ViewHead,
         Self::View,
@@ -44,6 +65,16 @@ impl Kind {
         Self::Alias,
         Self::Routing,
         Self::MKey,
+        Self::Neighbour,
+    ];
+
+    /// What clients have registered.
+    pub const REGISTRATIONS: [Self; 5] = [
+        Self::Group,
+        Self::Member,
+        Self::Service,
+        Self::Subscription,
+        Self::Alias,
     ];
 
     /// By its number.
@@ -126,5 +157,102 @@ impl Batch {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.changes.is_empty()
+    }
+
+    /// The same outcome with each record changed once: of changes of a record only the last counts.
+    #[must_use]
+    pub fn compacted(self) -> Self {
+        let mut cleared = Vec::new();
+        let mut last: BTreeMap<Key, Option<Box<[u8]>>> = BTreeMap::new();
+        for change in self.changes {
+            match change {
+                Change::Clear(kind) => {
+                    last.retain(|key, _| key.kind() != Some(kind));
+                    if !cleared.contains(&kind) {
+                        cleared.push(kind);
+                    }
+                }
+                Change::Put(key, value) => {
+                    last.insert(key, Some(value));
+                }
+                Change::Remove(key) => {
+                    last.insert(key, None);
+                }
+            }
+        }
+        let cleared = cleared.into_iter().map(Change::Clear);
+        let changed = last.into_iter().map(|(key, value)| match value {
+            Some(value) => Change::Put(key, value),
+            None => Change::Remove(key),
+        });
+        Self {
+            changes: cleared.chain(changed).collect(),
+        }
+    }
+
+    /// Carries the changes out.
+    pub fn apply(&self, records: &mut BTreeMap<Key, Box<[u8]>>) {
+        for change in &self.changes {
+            match change {
+                Change::Clear(kind) => records.retain(|key, _| key.kind() != Some(*kind)),
+                Change::Put(key, value) => {
+                    records.insert(key.clone(), value.clone());
+                }
+                Change::Remove(key) => {
+                    records.remove(key);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn change() -> impl Strategy<Value = Change> {
+        (0..8u8, 1..5u8, 0..4u8, any::<u8>()).prop_map(|(what, kind, name, value)| {
+            let kind = Kind::of(kind).unwrap();
+            let key = Key::new(kind, &[&[name]]);
+            match what {
+                0 => Change::Clear(kind),
+                1..=2 => Change::Remove(key),
+                _ => Change::Put(key, Box::new([value])),
+            }
+        })
+    }
+
+    proptest! {
+        /// On whatever was there before.
+        #[test]
+        fn a_compacted_batch_does_the_same(
+            before in prop::collection::vec(change(), 0..20),
+            changes in prop::collection::vec(change(), 0..40),
+        ) {
+            let mut there = BTreeMap::new();
+            Batch { changes: before }.apply(&mut there);
+            let batch = Batch { changes };
+            let compacted = batch.clone().compacted();
+            let mut same = there.clone();
+            batch.apply(&mut there);
+            compacted.apply(&mut same);
+            prop_assert_eq!(there, same);
+            let keys: Vec<_> = compacted.changes.iter().filter_map(|c| match c {
+                Change::Put(key, _) | Change::Remove(key) => Some(key),
+                Change::Clear(_) => None,
+            }).collect();
+            prop_assert!(keys.is_sorted() && keys.windows(2).all(|two| two[0] != two[1]));
+        }
+    }
+
+    #[test]
+    fn keys_sort_as_what_they_say() {
+        let of = |n: u64| Key::new(Kind::Lid, &[&n.to_be_bytes()]);
+        assert!(of(0xFF) < of(0x100) && of(1) < of(0xFFFF_FFFF_FFFF_FFFF));
+        assert_eq!(Key::from_bytes(of(7).bytes()), Some(of(7)));
+        assert_eq!(Key::from_bytes(&[]), None);
+        assert_eq!(Key::from_bytes(&[1; Key::LEN_MAX + 1]), None);
+        assert_eq!(Key::from_bytes(&[200]).and_then(|k| k.kind()), None);
     }
 }

@@ -19,12 +19,13 @@ use super::SubnetManager;
 use super::past::Past;
 use crate::config::SmConfig;
 use crate::io::{Event, Output};
+use crate::kept::{Kind, Update};
 use crate::plan::multicast;
 use crate::plan::partitions::Partitions;
 use crate::sa::registry::Registry;
 use crate::sa::registry::aliases::AliasGuids;
 use crate::sa::registry::multicast::{Groups, Parameters};
-use crate::sa::registry::saved::{KEPT_EVERY, Saved};
+use crate::sa::registry::saved::Saved;
 use crate::sa::view::Extra;
 use crate::sa::view::saved::Snapshot;
 use crate::sa::{self, Reply, Request, Verdict, View};
@@ -45,8 +46,6 @@ pub(super) struct Administration {
     registry: Registry,
     /// When the view is to get tables that changed.
     tables_due: Option<Instant>,
-    /// When registrations that changed are to be kept.
-    keep_due: Option<Instant>,
     /// When a view that changed without a sweep is to be kept.
     view_due: Option<Instant>,
     /// A view is kept.
@@ -85,7 +84,7 @@ impl Administration {
 
     /// When something is due without any input.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let own = [self.tables_due, self.keep_due, self.view_due];
+        let own = [self.tables_due, self.view_due];
         own.into_iter()
             .chain([self.registry.poll_timeout()])
             .flatten()
@@ -201,10 +200,10 @@ impl SubnetManager {
         self.tell_when_idle();
         self.publish_aliases();
         self.publish_tables();
+        self.administration.registry.on_timeout(self.now);
         self.keep_registrations();
         self.keep_view();
         let registry = &mut self.administration.registry;
-        registry.on_timeout(self.now);
         while let Some(report) = registry.poll_report(self.now) {
             self.out.push_back(Output::Gmp {
                 to: report.to,
@@ -221,21 +220,15 @@ impl SubnetManager {
             return;
         }
         administration.registry = Registry::default();
-        administration.keep_due = None;
-        let nothing = Box::<Saved>::default();
-        self.out.push_back(Output::PersistRegistrations(nothing));
+        let nothing = Kind::REGISTRATIONS.map(Update::Clear);
+        self.out.push_back(Output::Keep(nothing.into()));
     }
 
-    /// Has registrations kept that changed, many at once.
+    /// Has registrations kept that changed.
     fn keep_registrations(&mut self) {
-        let administration = &mut self.administration;
-        if administration.registry.take_dirty() {
-            administration.keep_due.get_or_insert(self.now + KEPT_EVERY);
-        }
-        if administration.keep_due.is_some_and(|due| due <= self.now) {
-            administration.keep_due = None;
-            let saved = Box::new(administration.registry.saved(self.now));
-            self.out.push_back(Output::PersistRegistrations(saved));
+        let updates = self.administration.registry.take_updates(self.now);
+        if !updates.is_empty() {
+            self.out.push_back(Output::Keep(updates));
         }
     }
 
@@ -250,14 +243,6 @@ impl SubnetManager {
                 self.out.push_back(Output::PersistView(view));
             }
         }
-    }
-
-    /// Registrations that are not kept yet; asked for once, at the end.
-    #[must_use]
-    pub fn unkept_registrations(&self) -> Option<Saved> {
-        let administration = &self.administration;
-        let unkept = administration.keep_due.is_some();
-        unkept.then(|| administration.registry.saved(self.now))
     }
 
     /// Gives the view the multicast forwarding tables that changed since the last sweep, when they are due.
@@ -338,6 +323,8 @@ impl SubnetManager {
                 if let Some(shortage) = shortage {
                     self.emit(Event::Shortage(shortage.to_string()));
                 }
+                // Before the answer that says so.
+                self.keep_registrations();
                 reply
             }
             Verdict::Drop => None,

@@ -15,6 +15,7 @@ use ferrosm_routing::Lft;
 use super::ask::{Ask, PortStep};
 use super::{EngineState, Stage, SubnetManager};
 use crate::io::{Event, Output};
+use crate::kept::lid_updates;
 use crate::plan::lanes::LanePlan;
 use crate::plan::lids;
 use crate::plan::ports::{self, PortKind};
@@ -110,8 +111,9 @@ impl SubnetManager {
             .filter(|(p, lid, _)| self.lid_in_use(*p) != *lid)
             .count();
         if plan.map != self.lids {
+            let updates = lid_updates(&self.lids, &plan.map);
             self.lids.clone_from(&plan.map);
-            self.out.push_back(Output::Persist(self.lids.clone()));
+            self.out.push_back(Output::Keep(updates));
         }
         if plan.lids != self.lid_plan.lids {
             self.dirty = true;

@@ -250,13 +250,13 @@ impl Wild {
         let Some(old) = lab.world.kill(lab.sm) else {
             return "nothing".to_owned();
         };
+        let restored = old.restored(lab.world.now());
         let restored = Restored {
-            lids: old.kept.unwrap_or_default(),
-            registrations: old.registered.unwrap_or_default(),
             snapshot: old.view_kept.map(|view| Snapshot {
                 view,
                 age: Duration::ZERO,
             }),
+            ..restored
         };
         let time = self.d.unit() * self.d.unit() * 5.0;
         lab.world.run_for(seconds(time));

@@ -14,6 +14,7 @@ use ferrosm_mad::sa::tables::GuidInfoRecord;
 
 use super::multicast::Groups;
 use super::saved::SavedAlias;
+use crate::kept::{Record, Update};
 use crate::sa::aliases::{Aliases, BLOCK, EMPTY};
 use crate::sa::message::Request;
 use crate::sa::records::guids;
@@ -39,6 +40,8 @@ pub struct AliasGuids {
     all: Arc<Aliases>,
     /// Blocks that differ from what devices were told.
     changed: BTreeSet<(PortGuid, u8)>,
+    /// Entries that are not as they are kept.
+    touched: BTreeSet<(PortGuid, u16)>,
 }
 
 /// What a request is about, once it is found to be in order.
@@ -111,25 +114,37 @@ impl AliasGuids {
         Ok(self.reply(&asked))
     }
 
-    /// All of them.
+    /// All of them, in order.
     pub(super) fn saved(&self) -> Vec<SavedAlias> {
-        let table = |port: PortGuid| {
-            let indices = self.all.used_blocks(port).flat_map(|block| {
-                let first = u16::from(block) * PER_BLOCK;
-                first..first + PER_BLOCK
-            });
-            let alias = move |index: u16| SavedAlias {
-                port,
-                index,
-                alias: self.all.get(port, usize::from(index)),
-            };
-            indices
-                .filter(|index| *index > 0)
-                .map(alias)
-                .filter(|saved| saved.alias != EMPTY)
-                .collect::<Vec<_>>()
+        let mut ports: Vec<PortGuid> = self.all.ports().collect();
+        ports.sort_unstable();
+        ports.into_iter().flat_map(|port| self.of(port)).collect()
+    }
+
+    fn of(&self, port: PortGuid) -> impl Iterator<Item = SavedAlias> {
+        let indices = self.all.used_blocks(port).flat_map(|block| {
+            let first = u16::from(block) * PER_BLOCK;
+            first..first + PER_BLOCK
+        });
+        let alias = move |index: u16| SavedAlias {
+            port,
+            index,
+            alias: self.all.get(port, usize::from(index)),
         };
-        self.all.ports().flat_map(table).collect()
+        let all = indices.filter(|index| *index > 0).map(alias);
+        all.filter(|saved| saved.alias != EMPTY)
+    }
+
+    /// What became of those that changed since this was last asked.
+    pub(super) fn take_updates(&mut self, updates: &mut Vec<Update>) {
+        for (port, index) in core::mem::take(&mut self.touched) {
+            let alias = self.all.get(port, usize::from(index));
+            updates.push(if alias == EMPTY {
+                Update::Remove(Record::alias_key(port, index))
+            } else {
+                Update::Put(Record::Alias(SavedAlias { port, index, alias }))
+            });
+        }
     }
 
     /// Takes in what was saved.
@@ -149,6 +164,8 @@ impl AliasGuids {
             return Vec::new();
         }
         self.changed.retain(|(p, _)| *p != port);
+        let gone: Vec<_> = self.of(port).map(|alias| (port, alias.index)).collect();
+        self.touched.extend(gone);
         Arc::make_mut(&mut self.all).remove_port(port)
     }
 
@@ -167,6 +184,8 @@ impl AliasGuids {
         Arc::make_mut(&mut self.all).put(port, index, alias);
         let block = u8::try_from(index / BLOCK).unwrap_or(u8::MAX);
         self.changed.insert((port, block));
+        let index = u16::try_from(index).unwrap_or(u16::MAX);
+        self.touched.insert((port, index));
     }
 
     fn reply(&self, asked: &Asked) -> GuidInfoRecord {

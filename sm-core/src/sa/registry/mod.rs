@@ -32,6 +32,7 @@ use ferrosm_mad::time::Instant;
 use super::message::{Reply, Request};
 use super::path::group;
 use super::view::View;
+use crate::kept::Update;
 use aliases::AliasGuids;
 use multicast::{Groups, Lifetime};
 use reports::{Outgoing, Reports};
@@ -49,8 +50,8 @@ pub struct Registry {
     subscriptions: Subscriptions,
     aliases: AliasGuids,
     reports: Reports,
-    /// It is not as it was when it was last saved.
-    dirty: bool,
+    /// What restoring it changed.
+    unkept: Vec<Update>,
 }
 
 impl Registry {
@@ -153,8 +154,6 @@ impl Registry {
             }
             _ => Reply::error(Status::BAD_METHOD_ATTR),
         };
-        let writes = matches!(request.method, Method::Set | Method::Delete);
-        self.dirty |= writes && reply.status == Status::OK;
         self.tell_lifetimes(view, now);
         Some(reply)
     }
@@ -203,9 +202,8 @@ impl Registry {
 
     /// A port left the subnet: its memberships end, and nobody reports to it any more (rules 1.23, 10.18).
     pub fn remove_port(&mut self, view: &View, gid: Gid, now: Instant) {
-        self.dirty |= self.groups.remove_port(gid.guid());
+        self.groups.remove_port(gid.guid());
         for alias in self.aliases.remove_port(gid.guid()) {
-            self.dirty = true;
             self.groups.remove_port(alias);
         }
         self.reports.forget_subscriber(gid);
@@ -239,7 +237,6 @@ impl Registry {
     /// Tells subscribers of groups that came and went since the last time (notices 66 and 67).
     pub fn tell_lifetimes(&mut self, view: &View, now: Instant) {
         for lifetime in self.groups.take_lifetimes() {
-            self.dirty = true;
             match lifetime {
                 Lifetime::Created(gid) => {
                     let pkey = self.groups.get(gid).map(|g| g.parameters.pkey);

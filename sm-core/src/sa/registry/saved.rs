@@ -1,29 +1,29 @@
 //! What clients have registered, as records: kept over restarts, and given to whoever takes over.
 //!
-//! Records are the specification's own, so nothing here has a form of its own. Reports under way are not kept: who waits for one
+//! Each part of the registry knows which of its records changed, so that a request costs the records that it changed and no
+//! others. Records are the specification's own; their bytes are [`crate::kept`]'s. Reports under way are not kept: who waits for one
 //! learns of the restart by being asked to register again.
 
 use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ferrosm_mad::ids::{Lid, PortGuid, Sl};
+use ferrosm_mad::ids::{Gid, Lid, PortGuid, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::McMemberRecord;
-use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::time::Instant;
 
 use super::Registry;
+use super::multicast::{Member, Parameters};
+use crate::kept::{self, Key, Record, Update};
 use crate::sa::view::View;
-
-/// Time between two times that registrations are to be kept, if they change all the time.
-pub const KEPT_EVERY: Duration = Duration::from_secs(1);
 
 /// Everything that clients have registered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Saved {
     /// One record for each member, and for a group that stays without members one whose PortGID is 0.
     pub members: Vec<McMemberRecord>,
-    /// Services; ServiceLease is what is left of it.
-    pub services: Vec<ServiceRecord>,
+    /// Services.
+    pub services: Vec<kept::Service>,
     /// Subscriptions.
     pub subscriptions: Vec<SavedSubscription>,
     /// Alias GUIDs.
@@ -68,14 +68,45 @@ impl Saved {
 
     /// So much time has passed since this was saved: leases that ended are gone.
     pub fn age(&mut self, by: Duration) {
-        let by_s = u32::try_from(by.as_secs()).unwrap_or(u32::MAX);
-        self.services.retain_mut(|service| {
-            if service.service_lease_s == ServiceRecord::FOREVER {
-                return true;
+        self.services
+            .retain_mut(|service| match &mut service.left_s {
+                None => true,
+                Some(left_s) => {
+                    *left_s = left_s.saturating_sub(by.as_secs());
+                    *left_s > 0
+                }
+            });
+    }
+
+    /// All of it, to be kept.
+    pub fn records(&self) -> impl Iterator<Item = Record> {
+        let (mut members, mut groups) = (Vec::new(), BTreeMap::new());
+        for record in &self.members {
+            let mgid = record.mgid;
+            let nobody = record.port_gid == Gid::default();
+            let group = groups.entry(mgid).or_insert_with(|| Record::Group {
+                mgid,
+                mlid: record.mlid,
+                well_known: false,
+                parameters: Parameters::of(record),
+            });
+            if !nobody {
+                let port = record.port_gid.guid();
+                let (join_state, proxy) = (record.join_state, record.proxy_join);
+                let member = Member { join_state, proxy };
+                members.push(Record::Member { mgid, port, member });
+            } else if let Record::Group { well_known, .. } = group {
+                *well_known = true;
             }
-            service.service_lease_s = service.service_lease_s.saturating_sub(by_s);
-            service.service_lease_s > 0
-        });
+        }
+        let services = self.services.iter().cloned().map(Box::new);
+        let subscriptions = self.subscriptions.iter().copied();
+        groups
+            .into_values()
+            .chain(members)
+            .chain(services.map(Record::Service))
+            .chain(subscriptions.map(Record::Subscription))
+            .chain(self.aliases.iter().copied().map(Record::Alias))
     }
 }
 
@@ -91,7 +122,8 @@ impl Registry {
         }
     }
 
-    /// A registry as it was saved. MLIDs are kept where they can be; what cannot be true is left out.
+    /// A registry as it was saved. MLIDs are kept where they can be; what cannot be true is left out, and only what is otherwise
+    /// than it was saved is to be kept anew.
     #[must_use]
     pub fn restored(saved: &Saved, now: Instant) -> Self {
         let mut registry = Self::default();
@@ -99,7 +131,42 @@ impl Registry {
         registry.services.restore(&saved.services, now);
         registry.subscriptions.restore(&saved.subscriptions);
         registry.aliases.restore(&saved.aliases);
+        let before: BTreeMap<Key, Record> = saved.records().map(|r| (r.key(), r)).collect();
+        let updates = registry.take_updates(now);
+        let differs = |update: &Update| match update {
+            Update::Put(record) => before.get(&record.key()) != Some(record),
+            Update::Clear(_) | Update::Remove(_) => true,
+        };
+        registry.unkept = updates.into_iter().filter(differs).collect();
+        let now: BTreeSet<Key> = registry.records(now).map(|r| r.key()).collect();
+        let gone = before.into_keys().filter(|key| !now.contains(key));
+        registry.unkept.extend(gone.map(Update::Remove));
         registry
+    }
+
+    /// All that is registered now, to be kept.
+    pub fn records(&self, now: Instant) -> impl Iterator<Item = Record> {
+        let services = self.services.saved(now).into_iter().map(Box::new);
+        let groups = self.groups.records();
+        groups
+            .chain(services.map(Record::Service))
+            .chain(
+                self.subscriptions
+                    .saved()
+                    .into_iter()
+                    .map(Record::Subscription),
+            )
+            .chain(self.aliases.saved().into_iter().map(Record::Alias))
+    }
+
+    /// What became of the records that changed since this was last asked.
+    pub fn take_updates(&mut self, now: Instant) -> Vec<Update> {
+        let mut updates = core::mem::take(&mut self.unkept);
+        self.groups.take_updates(&mut updates);
+        self.services.take_updates(now, &mut updates);
+        self.subscriptions.take_updates(&mut updates);
+        self.aliases.take_updates(&mut updates);
+        updates
     }
 
     /// What was restored meets the subnet as it is: members and aliases that are not there any more leave, devices are told
@@ -123,10 +190,5 @@ impl Registry {
         }
         self.subscriptions.readdress(view);
         self.tell_lifetimes(view, now);
-    }
-
-    /// Whether anything changed since this was last asked.
-    pub fn take_dirty(&mut self) -> bool {
-        core::mem::take(&mut self.dirty)
     }
 }

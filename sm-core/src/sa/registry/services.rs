@@ -10,6 +10,7 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::{Record, Template};
 use ferrosm_mad::time::Instant;
 
+use crate::kept::{self, Record as Kept, Update};
 use crate::sa::message::{Found, Reply, Request, base};
 use crate::sa::view::{EndPortIdx, View};
 
@@ -42,6 +43,19 @@ struct Service {
     by: PortGuid,
 }
 
+impl Service {
+    fn saved(&self, now: Instant) -> kept::Service {
+        kept::Service {
+            record: ServiceRecord {
+                service_lease_s: 0,
+                ..self.record
+            },
+            left_s: self.until.map(|until| until.since(now).as_secs()),
+            by: self.by,
+        }
+    }
+}
+
 /// All services.
 #[derive(Debug, Clone, Default)]
 pub struct Services {
@@ -52,6 +66,8 @@ pub struct Services {
     ends: BTreeMap<(Instant, Rid), ()>,
     /// How many each port has registered.
     of_client: BTreeMap<PortGuid, usize>,
+    /// Those that are not as they are kept.
+    touched: BTreeSet<Rid>,
 }
 
 impl Services {
@@ -203,24 +219,33 @@ impl Services {
         self.ends.first_key_value().map(|((at, _), ())| *at)
     }
 
-    /// All of them; ServiceLease is what is left of it.
-    pub(super) fn saved(&self, now: Instant) -> Vec<ServiceRecord> {
-        let left = |service: &Service| {
-            let mut record = service.record;
-            if let Some(until) = service.until {
-                record.service_lease_s = lease_left_s(until, now);
-            }
-            record
-        };
-        self.services.values().map(left).collect()
+    /// All of them.
+    pub(super) fn saved(&self, now: Instant) -> Vec<kept::Service> {
+        self.services.values().map(|s| s.saved(now)).collect()
+    }
+
+    /// What became of those that changed since this was last asked.
+    pub(super) fn take_updates(&mut self, now: Instant, updates: &mut Vec<Update>) {
+        for rid in core::mem::take(&mut self.touched) {
+            updates.push(match self.services.get(&rid) {
+                Some(service) => Update::Put(Kept::Service(Box::new(service.saved(now)))),
+                None => Update::Remove(Kept::service_key(rid.0, rid.1, rid.2.0)),
+            });
+        }
     }
 
     /// Takes in what was saved.
-    pub(super) fn restore(&mut self, records: &[ServiceRecord], now: Instant) {
-        for record in records.iter().take(SERVICES_MAX) {
-            self.forget(rid(record));
-            // Who registered it is not in the record: then it is whoever it is at.
-            self.keep(*record, record.service_gid.guid(), now);
+    pub(super) fn restore(&mut self, saved: &[kept::Service], now: Instant) {
+        for service in saved.iter().take(SERVICES_MAX) {
+            let left_s = service
+                .left_s
+                .map(|left| u32::try_from(left).unwrap_or(u32::MAX - 1));
+            let record = ServiceRecord {
+                service_lease_s: left_s.unwrap_or(ServiceRecord::FOREVER),
+                ..service.record
+            };
+            self.forget(rid(&record));
+            self.keep(record, service.by, now);
         }
     }
 
@@ -246,11 +271,13 @@ impl Services {
         *self.of_client.entry(by).or_default() += 1;
         self.by_gid.insert((record.service_gid, rid));
         self.by_name.insert((record.service_name, rid));
+        self.touched.insert(rid);
         self.services.insert(rid, Service { record, until, by });
     }
 
     fn forget(&mut self, rid: Rid) -> Option<Service> {
         let service = self.services.remove(&rid)?;
+        self.touched.insert(rid);
         if let Some(until) = service.until {
             self.ends.remove(&(until, rid));
         }
@@ -304,6 +331,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::kept::Batch;
 
     fn at(s: u64) -> Instant {
         Instant::from_nanos(s * 1_000_000_000)
@@ -363,8 +391,9 @@ mod tests {
             steps in prop::collection::vec((0..8u8, 0..4u64, 0..4u64, 0..4u8, 1..10u32), 1..100),
         ) {
             let mut services = Services::default();
-            for (now, (what, service_id, port, name, lease_s)) in (0..).zip(steps) {
-                let now = at(now);
+            let mut kept = BTreeMap::new();
+            for (unix_s, (what, service_id, port, name, lease_s)) in (0..).zip(steps) {
+                let now = at(unix_s);
                 services.expire(now);
                 let record = record(service_id, port, name, lease_s);
                 match what {
@@ -379,6 +408,7 @@ mod tests {
                         let saved = services.saved(now);
                         services = Services::default();
                         services.restore(&saved, now);
+                        kept.clear();
                         prop_assert_eq!(services.saved(now), saved);
                     }
                 }
@@ -387,6 +417,13 @@ mod tests {
                         check(&services, mask | other, &record);
                     }
                 }
+                let mut updates = Vec::new();
+                services.take_updates(now, &mut updates);
+                let changes = updates.iter().map(|u| u.change(unix_s)).collect();
+                Batch { changes }.apply(&mut kept);
+                let all = services.saved(now).into_iter().map(|s| Kept::Service(Box::new(s)));
+                let all = all.map(|r| (r.key(), r.encode(unix_s))).collect();
+                prop_assert_eq!(&kept, &all, "what changed is all that changed, and leases end when they end");
                 let len = services.len();
                 prop_assert_eq!((services.by_gid.len(), services.by_name.len()), (len, len));
             }

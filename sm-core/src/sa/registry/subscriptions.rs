@@ -2,7 +2,7 @@
 //!
 //! What is sent to whom, and how often, is [`super::reports`]'s.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::attr::Notice;
 use ferrosm_mad::ids::{Gid, Lid, PKey, Qpn};
@@ -12,6 +12,7 @@ use ferrosm_mad::sa::{Record, Template};
 use ferrosm_mad::transport::gmp::Peer;
 
 use super::saved::SavedSubscription;
+use crate::kept::{Record as Kept, Update};
 use crate::sa::message::{Found, Reply, Request};
 use crate::sa::view::{EndPortIdx, View};
 
@@ -32,10 +33,24 @@ pub struct Subscription {
     pub gid: Gid,
 }
 
+impl Subscription {
+    fn saved(&self, number: u16) -> SavedSubscription {
+        SavedSubscription {
+            record: record(self.gid, number, &self.info),
+            lid: self.to.lid,
+            sl: self.to.sl,
+            path_bits: self.to.path_bits,
+            pkey_index: self.to.pkey_index,
+        }
+    }
+}
+
 /// All subscriptions, by subscriber, then in the order in which they came.
 #[derive(Debug, Clone, Default)]
 pub struct Subscriptions {
     by_subscriber: BTreeMap<(Gid, u16), Subscription>,
+    /// Those that are not as they are kept.
+    touched: BTreeSet<(Gid, u16)>,
 }
 
 impl Subscriptions {
@@ -57,6 +72,7 @@ impl Subscriptions {
         if info.subscribe == 0 {
             let key = present.ok_or(Status::REQ_INVALID)?;
             self.by_subscriber.remove(&key);
+            self.touched.insert(key);
             return Ok(info);
         }
         if info.subscribe != 1 || !may_hear(request, &info) {
@@ -71,7 +87,9 @@ impl Subscriptions {
             Some(key) => key,
             None => self.free_key(gid).ok_or(Status::NO_RESOURCES)?,
         };
-        self.by_subscriber.insert(key, subscription);
+        if self.by_subscriber.insert(key, subscription) != Some(subscription) {
+            self.touched.insert(key);
+        }
         Ok(info)
     }
 
@@ -138,7 +156,11 @@ impl Subscriptions {
 
     /// Forgets the subscriptions of a subscriber.
     pub fn remove(&mut self, gid: Gid) {
-        self.by_subscriber.retain(|(of, _), _| *of != gid);
+        let own: Vec<_> = self.of(gid).map(|(key, _)| key).collect();
+        for key in own {
+            self.by_subscriber.remove(&key);
+            self.touched.insert(key);
+        }
     }
 
     /// Number of subscriptions.
@@ -155,14 +177,18 @@ impl Subscriptions {
 
     /// All of them.
     pub(super) fn saved(&self) -> Vec<SavedSubscription> {
-        let saved = |((gid, number), s): (&(Gid, u16), &Subscription)| SavedSubscription {
-            record: record(*gid, *number, &s.info),
-            lid: s.to.lid,
-            sl: s.to.sl,
-            path_bits: s.to.path_bits,
-            pkey_index: s.to.pkey_index,
-        };
-        self.by_subscriber.iter().map(saved).collect()
+        let all = self.by_subscriber.iter();
+        all.map(|((_, number), s)| s.saved(*number)).collect()
+    }
+
+    /// What became of those that changed since this was last asked.
+    pub(super) fn take_updates(&mut self, updates: &mut Vec<Update>) {
+        for (gid, number) in core::mem::take(&mut self.touched) {
+            updates.push(match self.by_subscriber.get(&(gid, number)) {
+                Some(s) => Update::Put(Kept::Subscription(s.saved(number))),
+                None => Update::Remove(Kept::subscription_key(gid, number)),
+            });
+        }
     }
 
     /// Takes in what was saved.
@@ -192,17 +218,19 @@ impl Subscriptions {
             };
             self.by_subscriber
                 .insert((gid, number), Subscription { info, to, gid });
+            self.touched.insert((gid, number));
         }
     }
 
     /// Subscribers are reached by the LIDs that they have now.
     pub(super) fn readdress(&mut self, view: &View) {
-        for subscription in self.by_subscriber.values_mut() {
+        for (key, subscription) in &mut self.by_subscriber {
             if let Some(port) = view.by_gid(subscription.gid) {
                 let port = view.end_port(port);
                 let theirs = port.lid.0..port.lid.0.saturating_add(port.lids());
                 if !theirs.contains(&subscription.to.lid.0) {
                     subscription.to.lid = port.lid;
+                    self.touched.insert(*key);
                 }
             }
         }

@@ -46,6 +46,9 @@ impl Groups {
         if before.is_none() {
             self.joined.all.insert((guid, mgid));
         }
+        if before != Some(member) {
+            self.touched.insert((mgid, Some(guid)));
+        }
         if before.is_none_or(|b| b.join_state != member.join_state) {
             self.changed.insert(group.mlid);
         }
@@ -57,6 +60,7 @@ impl Groups {
             && group.members.remove(&guid).is_some()
         {
             self.joined.all.remove(&(guid, mgid));
+            self.touched.insert((mgid, Some(guid)));
             self.changed.insert(group.mlid);
         }
     }
@@ -76,6 +80,7 @@ mod tests {
     use super::super::{Parameters, join::component};
     use super::*;
     use crate::config::SmConfig;
+    use crate::kept::Batch;
     use crate::sa::message::Request;
     use crate::sa::view::{Extra, View};
     use crate::subnet::Subnet;
@@ -163,6 +168,7 @@ mod tests {
             let view = View::new(&Subnet::default(), &SmConfig::default(), &|_| None, Extra::default(), None);
             let mut groups = Groups::default();
             groups.set_mlid_count(count);
+            let mut kept = BTreeMap::new();
             for (what, group, guid, how) in steps {
                 let (mgid, guid) = (mgid(group), PortGuid(guid));
                 match what {
@@ -190,11 +196,18 @@ mod tests {
                         groups = Groups::default();
                         groups.set_mlid_count(count);
                         groups.restore(&saved);
+                        kept.clear();
                         prop_assert_eq!(mlids(&groups), before, "who shared an MLID goes on to share it");
                         prop_assert_eq!(groups.saved(), saved);
                     }
                 }
                 check(&groups, &view);
+                let mut updates = Vec::new();
+                groups.take_updates(&mut updates);
+                let changes = updates.iter().map(|u| u.change(0)).collect();
+                Batch { changes }.apply(&mut kept);
+                let all = groups.records().map(|r| (r.key(), r.encode(0))).collect();
+                prop_assert_eq!(&kept, &all, "what changed is all that changed");
             }
         }
     }

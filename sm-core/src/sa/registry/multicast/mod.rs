@@ -22,6 +22,7 @@ use ferrosm_mad::ids::{Gid, GidPrefix, Lid, PKey, PortGuid, Sl};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::{RateCode, Selector};
 
+use crate::kept::{Record, Update};
 use crate::sa::view::View;
 use joined::Joined;
 use mlid::{Mlids, Shortage};
@@ -103,6 +104,18 @@ impl Group {
         self.well_known || self.members.values().any(|m| m.join_state.keeps_group())
     }
 
+    /// All members as records; of a group that stays without members one of nobody besides.
+    #[must_use]
+    pub fn saved(&self, mgid: Gid) -> Vec<McMemberRecord> {
+        let nobody = self.well_known.then(|| self.record(mgid, None));
+        // The prefix is the subnet's, which a restart may change: only the GUID is read again.
+        let members = self.members.iter().map(|(guid, member)| {
+            let gid = Gid::new(GidPrefix::DEFAULT, *guid);
+            self.record(mgid, Some((gid, *member)))
+        });
+        nobody.into_iter().chain(members).collect()
+    }
+
     /// The record of the group and perhaps a member of it.
     #[must_use]
     pub fn record(&self, mgid: Gid, member: Option<(Gid, Member)>) -> McMemberRecord {
@@ -150,6 +163,8 @@ pub struct Groups {
     changed: BTreeSet<Lid>,
     /// What came and went since [`Groups::take_lifetimes`] was last called.
     lifetimes: Vec<Lifetime>,
+    /// Groups, and members of them, that are not as they are kept.
+    touched: BTreeSet<(Gid, Option<PortGuid>)>,
 }
 
 impl Groups {
@@ -235,8 +250,11 @@ impl Groups {
     /// no MLID for it.
     pub fn put_well_known(&mut self, mgid: Gid, parameters: Parameters) -> Option<Lid> {
         if let Some(group) = self.groups.get_mut(&mgid) {
-            group.well_known = true;
-            group.parameters = parameters;
+            if !group.well_known || group.parameters != parameters {
+                group.well_known = true;
+                group.parameters = parameters;
+                self.touched.insert((mgid, None));
+            }
             return Some(group.mlid);
         }
         self.add(mgid, parameters, None, true)
@@ -246,6 +264,7 @@ impl Groups {
     pub fn drop_well_known(&mut self, mgid: Gid) {
         if let Some(group) = self.groups.get_mut(&mgid) {
             group.well_known = false;
+            self.touched.insert((mgid, None));
         }
         self.bury(mgid);
     }
@@ -273,18 +292,35 @@ impl Groups {
 
     /// All members as records; a group that stays without members as one of nobody besides.
     pub(super) fn saved(&self) -> Vec<McMemberRecord> {
-        let mut records = Vec::new();
-        for (mgid, group) in &self.groups {
-            if group.well_known {
-                records.push(group.record(*mgid, None));
-            }
-            // The prefix is the subnet's, which a restart may change: only the GUID is read again.
-            records.extend(group.members.iter().map(|(guid, member)| {
-                let gid = Gid::new(GidPrefix::DEFAULT, *guid);
-                group.record(*mgid, Some((gid, *member)))
-            }));
+        let groups = self.groups.iter();
+        groups
+            .flat_map(|(mgid, group)| group.saved(*mgid))
+            .collect()
+    }
+
+    /// All groups and members, to be kept.
+    pub(super) fn records(&self) -> impl Iterator<Item = Record> {
+        self.groups.iter().flat_map(|(&mgid, group)| {
+            let members = group.members.iter();
+            let member =
+                move |(&port, &member): (&PortGuid, &Member)| Record::Member { mgid, port, member };
+            core::iter::once(Record::of_group(mgid, group)).chain(members.map(member))
+        })
+    }
+
+    /// What became of the groups and members that changed since this was last asked.
+    pub(super) fn take_updates(&mut self, updates: &mut Vec<Update>) {
+        for (mgid, port) in core::mem::take(&mut self.touched) {
+            let group = self.groups.get(&mgid);
+            updates.push(match (port, group) {
+                (None, Some(group)) => Update::Put(Record::of_group(mgid, group)),
+                (None, None) => Update::Remove(Record::group_key(mgid)),
+                (Some(port), group) => match group.and_then(|g| g.members.get(&port)) {
+                    Some(&member) => Update::Put(Record::Member { mgid, port, member }),
+                    None => Update::Remove(Record::member_key(mgid, port)),
+                },
+            });
         }
-        records
     }
 
     /// Takes in what was saved. Nobody is told that groups were created: they were there all the time.
@@ -352,6 +388,7 @@ impl Groups {
             members,
         };
         self.groups.insert(mgid, group);
+        self.touched.insert((mgid, None));
         self.lifetimes.push(Lifetime::Created(mgid));
     }
 
@@ -361,6 +398,8 @@ impl Groups {
             && let Some(group) = self.groups.remove(&mgid)
         {
             self.joined.forget(mgid, &group.members);
+            let members = group.members.keys().map(|guid| (mgid, Some(*guid)));
+            self.touched.extend(members.chain([(mgid, None)]));
             self.mlids.free(group.mlid, mgid);
             self.changed.insert(group.mlid);
             self.lifetimes

@@ -1,0 +1,173 @@
+//! The state directory: whose it is, what is in it after trouble, what earlier versions left.
+
+use super::*;
+use crate::testing::TempDir;
+use ferrosm_core::LidMap;
+use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
+
+const LIDS: &str = "{\"version\":1,\"ports\":{\"0x7\":{\"lid\":49151,\"lmc\":0},\"0x2c90300a1b2c3\":{\"lid\":4,\"lmc\":2},\
+                    \"0x9\":{\"lid\":0,\"lmc\":0}}}";
+
+fn map() -> LidMap {
+    LidMap::from([
+        (PortGuid(0x0002_c903_00a1_b2c3), (Lid(4), Lmc(2))),
+        (PortGuid(7), (Lid(0xBFFF), Lmc(0))),
+    ])
+}
+
+fn batch(map: &LidMap) -> Batch {
+    let put = |(&port, &(lid, lmc)): (&PortGuid, &(Lid, Lmc))| {
+        let record = Record::Lid { port, lid, lmc };
+        Change::Put(record.key(), record.encode(0))
+    };
+    Batch {
+        changes: map.iter().map(put).collect(),
+    }
+}
+
+#[test]
+fn what_is_committed_comes_back() {
+    let dir = TempDir::new("state-roundtrip");
+    let path = dir.path().join("deep/er");
+    let mut state = StateDir::open(&path).unwrap();
+    assert_eq!(state.restored().lids, LidMap::new(), "a first start");
+    assert_eq!(state.last_batch(), (0, 0));
+    state.commit(&batch(&map())).unwrap();
+    assert_eq!(state.restored().lids, map());
+    drop(state);
+    let mut state = StateDir::open(&path).unwrap();
+    assert_eq!((state.restored().lids, state.last_batch().0), (map(), 1));
+    let changes = vec![Change::Clear(Kind::Lid)];
+    state.commit(&Batch { changes }).unwrap();
+    drop(state);
+    let mut state = StateDir::open(&path).unwrap();
+    assert_eq!(
+        (state.restored().lids, state.last_batch().0),
+        (LidMap::new(), 2)
+    );
+}
+
+#[test]
+fn a_file_that_is_no_store_is_set_aside_each_time() {
+    let dir = TempDir::new("state-broken");
+    let file = dir.path().join("store.redb");
+    for (n, text) in [(1, "{\"version\": 1, \"por"), (2, "\u{0}"), (3, "redb")] {
+        std::fs::write(&file, text).unwrap();
+        let mut state = StateDir::open(dir.path()).unwrap();
+        assert_eq!(state.restored().lids, LidMap::new());
+        state.commit(&batch(&map())).unwrap();
+        let aside = dir.path().join(format!("store.redb.broken-{n}"));
+        assert_eq!(std::fs::read_to_string(aside).unwrap(), text);
+    }
+}
+
+/// A store of the first layout had nothing but a view: it is no reason not to run.
+#[test]
+fn a_store_of_another_layout_is_set_aside() {
+    let dir = TempDir::new("state-layout");
+    let about: redb::TableDefinition<'_, &str, &[u8]> = redb::TableDefinition::new("about");
+    let database = redb::Database::create(dir.path().join("store.redb")).unwrap();
+    let transaction = database.begin_write().unwrap();
+    {
+        let mut about = transaction.open_table(about).unwrap();
+        let mut value = vec![1, 1];
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(b"format");
+        crc.update(&value);
+        value.extend(crc.finalize().to_le_bytes());
+        about.insert("format", &*value).unwrap();
+    }
+    transaction.commit().unwrap();
+    drop(database);
+    let mut state = StateDir::open(dir.path()).unwrap();
+    assert_eq!(state.restored().lids, LidMap::new());
+    assert!(dir.path().join("store.redb.broken-1").exists());
+}
+
+/// Of a store in which a record was changed behind our back the others count.
+#[test]
+fn what_is_whole_in_a_damaged_store_is_taken_over() {
+    let dir = TempDir::new("state-damaged");
+    let mut state = StateDir::open(dir.path()).unwrap();
+    state.commit(&batch(&map())).unwrap();
+    drop(state);
+    let records: redb::TableDefinition<'_, &[u8], &[u8]> = redb::TableDefinition::new("records");
+    let database = redb::Database::create(dir.path().join("store.redb")).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let key = Record::lid_key(PortGuid(7));
+    let mut table = transaction.open_table(records).unwrap();
+    table
+        .insert(key.bytes(), &[1u8, 2, 3, 4, 5, 6][..])
+        .unwrap();
+    drop(table);
+    transaction.commit().unwrap();
+    drop(database);
+    let mut rest = map();
+    rest.remove(&PortGuid(7));
+    for _ in 0..2 {
+        let mut state = StateDir::open(dir.path()).unwrap();
+        assert_eq!(state.restored().lids, rest);
+    }
+    let aside = |n: u8| dir.path().join(format!("store.redb.broken-{n}")).exists();
+    assert!(aside(1) && !aside(2), "once");
+}
+
+/// A record that cannot be is left out, and not told of again.
+#[test]
+fn impossible_records_are_removed() {
+    let dir = TempDir::new("state-impossible");
+    let mut state = StateDir::open(dir.path()).unwrap();
+    let mut batch = batch(&map());
+    let key = Record::lid_key(PortGuid(1));
+    batch.changes.push(Change::Put(key, Box::new([0, 9])));
+    state.commit(&batch).unwrap();
+    assert_eq!(state.restored().lids, map());
+    assert_eq!(state.records().len(), 2);
+}
+
+#[test]
+fn files_of_earlier_versions_are_taken_in_once() {
+    let dir = TempDir::new("state-old");
+    let old = dir.path().join("lids.json");
+    std::fs::write(&old, LIDS).unwrap();
+    std::fs::write(dir.path().join("registrations.json"), "{").unwrap();
+    let mut state = StateDir::open(dir.path()).unwrap();
+    assert_eq!(state.restored().lids, map());
+    drop(state);
+    assert!(!old.exists() && dir.path().join("lids.json.imported").exists());
+    assert!(dir.path().join("registrations.json.broken-1").exists());
+    // Where the store has LIDs, nobody's file changes them.
+    std::fs::write(
+        &old,
+        "{\"version\":1,\"ports\":{\"0x5\":{\"lid\":5,\"lmc\":0}}}",
+    )
+    .unwrap();
+    let mut state = StateDir::open(dir.path()).unwrap();
+    assert_eq!(state.restored().lids, map());
+    assert!(old.exists());
+}
+
+#[test]
+fn a_directory_has_one_owner() {
+    let dir = TempDir::new("state-lock");
+    let first = StateDir::open(dir.path()).unwrap();
+    let told = StateDir::open(dir.path()).unwrap_err().to_string();
+    assert!(
+        told.starts_with("another ferrosm uses state directory "),
+        "{told}"
+    );
+    drop(first);
+    let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
+    StateDir::open(dir.path()).unwrap_err();
+    drop(writer);
+    StateDir::open(dir.path()).unwrap();
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_a_sentence() {
+    let dir = TempDir::new("state-refused");
+    let file = dir.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let told = StateDir::open(&file.join("x")).unwrap_err().to_string();
+    assert!(told.starts_with("cannot create state directory "), "{told}");
+}

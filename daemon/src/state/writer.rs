@@ -1,0 +1,560 @@
+//! The thread that writes what is to be kept, and what is durable of it.
+//!
+//! Everything that waits goes into one batch and one transaction, so that the disk is asked once for many. Whoever hands something
+//! over gets a ticket; [`Durable`] says up to which ticket nothing can be lost any more: on this disk, and, where there is a
+//! [`Follow`], with those who follow in step. What the disk refuses is tried again, whole, until it takes it.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+use ferrosm_core::kept::{Batch, Change, Key, Kind, Update, ViewKeeper};
+use ferrosm_core::sa::View;
+use tokio::sync::Notify;
+use tracing::{error, info, warn};
+
+use super::store::Trouble;
+use super::{StateDir, is_of_view, unix_s};
+
+/// Time until the disk is asked again after it refused.
+const RETRY: Duration = Duration::from_secs(1);
+/// Orders that go into one transaction at most, so that none of them waits for a crowd behind it.
+const GROUP: usize = 1 << 14;
+/// Batches that followers may owe; then the oldest are counted as one.
+const OWED_MAX: usize = 1 << 16;
+
+/// Something to be kept.
+#[derive(Debug)]
+pub enum Kept {
+    /// Changes of LIDs and registrations, in order.
+    Updates(Vec<Update>),
+    /// What the subnet is, in place of what was kept of it; `None` for what must not be believed after a restart.
+    View(Option<Arc<View>>),
+}
+
+/// Who has a copy of what is kept.
+pub trait Follow: Send + Sync {
+    /// A batch is on the disk here, under the number that follows that of the batch before. Must not wait.
+    fn committed(&self, number: u64, batch: &Batch);
+
+    /// The last batch that all who are in step have told to have; `u64::MAX` where nobody is in step. Whoever makes it grow calls
+    /// [`Durable::wake`].
+    fn acknowledged(&self) -> u64;
+}
+
+/// All records, and the number of the last batch.
+pub type Copy = (u64, Vec<(Key, Box<[u8]>)>);
+
+enum Order {
+    Updates(u64, Vec<Update>),
+    View(Option<Arc<View>>),
+    Apply(u64, Batch, Box<dyn FnOnce(io::Result<()>) + Send>),
+    Copy(Box<dyn FnOnce(io::Result<Copy>) + Send>),
+    Listen(bool),
+}
+
+/// Up to where nothing can be lost any more.
+#[derive(Default)]
+pub struct Durable {
+    owed: Mutex<Owed>,
+    changed: Notify,
+    follow: Mutex<Option<Arc<dyn Follow>>>,
+}
+
+/// What is on the disk and perhaps not yet with all who follow.
+#[derive(Debug, Default)]
+struct Owed {
+    /// Tickets and the batches that they are in.
+    batches: VecDeque<(u64, u64)>,
+    reached: u64,
+}
+
+impl Owed {
+    fn kept(&mut self, ticket: u64, number: u64) {
+        if self.batches.len() >= OWED_MAX {
+            self.batches.pop_back();
+        }
+        self.batches.push_back((ticket, number));
+    }
+
+    fn reached(&mut self, acknowledged: u64) -> u64 {
+        while let Some((ticket, _)) = self.batches.front().filter(|(_, n)| *n <= acknowledged) {
+            self.reached = self.reached.max(*ticket);
+            self.batches.pop_front();
+        }
+        self.reached
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Durable {
+    /// The last ticket of which all, and all before it, is durable.
+    #[must_use]
+    pub fn reached(&self) -> u64 {
+        let follow = locked(&self.follow).clone();
+        let acknowledged = follow.map_or(u64::MAX, |f| f.acknowledged());
+        locked(&self.owed).reached(acknowledged)
+    }
+
+    /// It may have grown.
+    pub fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Waits until it may have grown. May be cancelled.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// From the next batch on this one is told, and asked.
+    pub fn follow(&self, follow: Option<Arc<dyn Follow>>) {
+        *locked(&self.follow) = follow;
+        self.wake();
+    }
+
+    fn committed(&self, number: u64, batch: &Batch) {
+        let follow = locked(&self.follow).clone();
+        if let Some(follow) = follow {
+            follow.committed(number, batch);
+        }
+    }
+
+    fn kept(&self, ticket: u64, number: u64) {
+        locked(&self.owed).kept(ticket, number);
+        self.wake();
+    }
+}
+
+impl fmt::Debug for Durable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Durable").finish_non_exhaustive()
+    }
+}
+
+/// Writes in the background; dropping it waits for all that was handed over.
+#[derive(Debug)]
+pub struct Writer {
+    sender: Option<Sender<Order>>,
+    tickets: AtomicU64,
+    durable: Arc<Durable>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(dir: StateDir) -> io::Result<Self> {
+        let (sender, inbox) = channel();
+        let durable = Arc::new(Durable::default());
+        let mut clerk = Clerk::new(dir, Arc::clone(&durable));
+        let thread = std::thread::Builder::new()
+            .name("state".to_owned())
+            .spawn(move || clerk.run(&inbox))?;
+        Ok(Self {
+            sender: Some(sender),
+            tickets: AtomicU64::new(0),
+            durable,
+            thread: Some(thread),
+        })
+    }
+
+    /// Hands something over. It is durable when [`Durable::reached`] has come to the ticket; of one thread, tickets grow. A view has
+    /// none: nobody waits for it.
+    pub fn save(&self, what: Kept) -> Option<u64> {
+        match what {
+            Kept::Updates(updates) => {
+                let ticket = 1 + self.tickets.fetch_add(1, Ordering::Relaxed);
+                self.order(Order::Updates(ticket, updates));
+                Some(ticket)
+            }
+            Kept::View(view) => {
+                self.order(Order::View(view));
+                None
+            }
+        }
+    }
+
+    /// What is durable.
+    #[must_use]
+    pub const fn durable(&self) -> &Arc<Durable> {
+        &self.durable
+    }
+
+    /// Carries out a batch of somebody else's, under the number that it has there. `done` is called when it is on the disk, or why
+    /// it is not.
+    pub fn apply(
+        &self,
+        number: u64,
+        batch: Batch,
+        done: impl FnOnce(io::Result<()>) + Send + 'static,
+    ) {
+        self.order(Order::Apply(number, batch, Box::new(done)));
+    }
+
+    /// Reads all records, as they are after what was handed over before.
+    pub fn copy(&self, done: impl FnOnce(io::Result<Copy>) + Send + 'static) {
+        self.order(Order::Copy(Box::new(done)));
+    }
+
+    /// Whether what the own subnet manager wants kept is kept: not while the records are those of another one that is in charge.
+    pub fn listen(&self, yes: bool) {
+        self.order(Order::Listen(yes));
+    }
+
+    fn order(&self, order: Order) {
+        if let Some(sender) = &self.sender {
+            // The thread lives as long as the sender does.
+            let _ = sender.send(order);
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop(self.sender.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Who writes.
+struct Clerk {
+    dir: StateDir,
+    durable: Arc<Durable>,
+    /// The records as they should be, but for the view's: from them a store is made anew.
+    records: BTreeMap<Key, Box<[u8]>>,
+    keeper: ViewKeeper,
+    /// Changes that wait.
+    changes: Vec<Change>,
+    /// A view that waits.
+    view: Option<Option<Arc<View>>>,
+    /// The view that was handed over last.
+    last_view: Option<Arc<View>>,
+    /// The last ticket, and the last one that is kept.
+    tickets: (u64, u64),
+    /// The store is not known to have what is in `records`.
+    anew: bool,
+    /// What the subnet manager says is kept.
+    listening: bool,
+    /// The disk refused; told once.
+    refused: bool,
+}
+
+impl Clerk {
+    fn new(mut dir: StateDir, durable: Arc<Durable>) -> Self {
+        let records = core::mem::take(&mut dir.contents.records);
+        let records = records.into_iter().filter(|(key, _)| !is_of_view(key));
+        Self {
+            records: records.collect(),
+            dir,
+            durable,
+            keeper: ViewKeeper::default(),
+            changes: Vec::new(),
+            view: None,
+            last_view: None,
+            tickets: (0, 0),
+            anew: false,
+            listening: true,
+            refused: false,
+        }
+    }
+
+    fn run(&mut self, inbox: &Receiver<Order>) {
+        loop {
+            let first = if self.waits() {
+                match inbox.recv_timeout(RETRY) {
+                    Ok(order) => Some(order),
+                    Err(RecvTimeoutError::Timeout) => None,
+                    Err(RecvTimeoutError::Disconnected) => break,
+                }
+            } else {
+                match inbox.recv() {
+                    Ok(order) => Some(order),
+                    Err(_) => break,
+                }
+            };
+            for order in first.into_iter().chain(inbox.try_iter().take(GROUP)) {
+                self.take(order);
+            }
+            self.flush();
+        }
+        // What waits after the last refusal gets one more chance.
+        self.flush();
+    }
+
+    const fn waits(&self) -> bool {
+        self.anew || self.view.is_some() || !self.changes.is_empty()
+    }
+
+    fn take(&mut self, order: Order) {
+        match order {
+            Order::Updates(ticket, updates) => {
+                self.tickets.0 = ticket;
+                if self.listening {
+                    let now = unix_s(SystemTime::now());
+                    let changes = updates.iter().map(|update| update.change(now));
+                    self.changes.extend(changes);
+                }
+            }
+            // Of several that wait only the last matters.
+            Order::View(view) if self.listening => self.view = Some(view),
+            Order::View(_) => {}
+            Order::Apply(number, batch, done) => {
+                self.flush();
+                // The view is another's from here on.
+                (self.view, self.last_view) = (None, None);
+                self.keeper.forget();
+                done(self.commit(&batch.compacted(), number));
+            }
+            Order::Copy(done) => {
+                self.flush();
+                let contents = self.dir.store.load();
+                done(match contents {
+                    Ok(contents) => Ok((contents.sequence, contents.records)),
+                    Err(e) => Err(io::Error::other(e.to_string())),
+                });
+            }
+            Order::Listen(yes) => {
+                self.flush();
+                self.listening = yes;
+                if !yes {
+                    (self.changes, self.view) = (Vec::new(), None);
+                }
+            }
+        }
+    }
+
+    /// Writes what waits: first what clients wait for, then the view, which is long.
+    fn flush(&mut self) {
+        if self.anew || !self.changes.is_empty() {
+            let changes = core::mem::take(&mut self.changes);
+            if self.commit_next(Batch { changes }).is_err() {
+                return;
+            }
+        }
+        let (ticket, kept) = self.tickets;
+        if ticket > kept {
+            self.tickets.1 = ticket;
+            self.durable.kept(ticket, self.dir.contents.sequence);
+        }
+        if let Some(view) = self.view.take() {
+            self.last_view.clone_from(&view);
+            let batch = self.keeper.batch(view.as_ref(), unix_s(SystemTime::now()));
+            if self.commit_next(batch).is_err() {
+                self.view = Some(view);
+            }
+        }
+    }
+
+    fn commit_next(&mut self, batch: Batch) -> io::Result<()> {
+        let number = self.dir.contents.sequence + 1;
+        self.commit(&batch.compacted(), number)
+    }
+
+    /// Writes a batch, or everything where it is not known what there is.
+    fn commit(&mut self, batch: &Batch, number: u64) -> io::Result<()> {
+        let own = batch.changes.iter().filter(|change| match change {
+            Change::Clear(kind) => !matches!(kind, Kind::View | Kind::ViewHead),
+            Change::Put(key, _) | Change::Remove(key) => !is_of_view(key),
+        });
+        let changes = own.cloned().collect();
+        Batch { changes }.apply(&mut self.records);
+        let done = self.try_commit(batch, number);
+        self.anew = done.is_err();
+        match &done {
+            Ok(()) => {
+                self.dir.contents.sequence = number;
+                if core::mem::take(&mut self.refused) {
+                    info!("the state directory takes what is to be kept again");
+                }
+            }
+            Err(e) => {
+                if !core::mem::replace(&mut self.refused, true) {
+                    error!(error = %e, "what is to be kept cannot be written; it is tried again until it can");
+                }
+            }
+        }
+        done
+    }
+
+    fn try_commit(&mut self, batch: &Batch, number: u64) -> io::Result<()> {
+        if !self.anew {
+            match self.dir.store.commit(batch, number, SystemTime::now()) {
+                Ok(()) => {
+                    self.durable.committed(number, batch);
+                    return Ok(());
+                }
+                Err(Trouble::Bad(why)) => {
+                    let aside = self.dir.set_aside_store();
+                    let aside = aside.map_err(|e| io::Error::other(e.to_string()))?;
+                    warn!(aside = %aside.display(), why, "the store is broken and was set aside; a new one is written");
+                }
+                Err(Trouble::Io(e)) => return Err(e),
+                Err(e @ Trouble::Busy) => return Err(io::Error::other(e.to_string())),
+            }
+        }
+        let everything = self.everything();
+        let done = self
+            .dir
+            .store
+            .commit(&everything, number, SystemTime::now());
+        done.map_err(|e| io::Error::other(e.to_string()))?;
+        self.durable.committed(number, &everything);
+        // There is no view in it: the next one is written whole.
+        self.keeper.forget();
+        if self.view.is_none() {
+            self.view = self.last_view.clone().map(Some);
+        }
+        Ok(())
+    }
+
+    /// All records but the view's, in place of whatever there is.
+    fn everything(&self) -> Batch {
+        let kinds = Kind::ALL.into_iter();
+        let records = self.records.iter();
+        let put = |(key, value): (&Key, &Box<[u8]>)| Change::Put(key.clone(), value.clone());
+        Batch {
+            changes: kinds.map(Change::Clear).chain(records.map(put)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::StateDir;
+    use crate::testing::TempDir;
+    use ferrosm_core::kept::Record;
+    use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
+
+    fn lid(port: u64) -> Update {
+        Update::Put(Record::Lid {
+            port: PortGuid(port),
+            lid: Lid(1 + u16::try_from(port).unwrap()),
+            lmc: Lmc(0),
+        })
+    }
+
+    fn wait_for(writer: &Writer, ticket: u64) {
+        while writer.durable().reached() < ticket {
+            std::thread::yield_now();
+        }
+    }
+
+    fn ports(dir: &std::path::Path) -> Vec<u64> {
+        let mut dir = StateDir::open(dir).unwrap();
+        dir.restored().lids.keys().map(|guid| guid.0).collect()
+    }
+
+    #[test]
+    fn tickets_are_durable_in_order() {
+        let dir = TempDir::new("writer-tickets");
+        let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
+        let tickets: Vec<u64> = (0..100)
+            .filter_map(|n| writer.save(Kept::Updates(vec![lid(n)])))
+            .collect();
+        assert!(tickets.is_sorted_by(|a, b| a < b));
+        wait_for(&writer, tickets[99]);
+        assert_eq!(writer.save(Kept::View(None)), None);
+        let gone = Update::Remove(Record::lid_key(PortGuid(7)));
+        writer.save(Kept::Updates(vec![gone]));
+        drop(writer);
+        let left: Vec<u64> = (0..100).filter(|n| *n != 7).collect();
+        assert_eq!(ports(dir.path()), left);
+    }
+
+    /// What followers were told, and what they say to have.
+    #[derive(Default)]
+    struct Standby {
+        told: Mutex<Vec<(u64, Batch)>>,
+        has: AtomicU64,
+    }
+
+    impl Follow for Standby {
+        fn committed(&self, number: u64, batch: &Batch) {
+            locked(&self.told).push((number, batch.clone()));
+        }
+        fn acknowledged(&self) -> u64 {
+            self.has.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn followers_have_the_same_records_and_are_waited_for() {
+        let (here, there) = (TempDir::new("writer-here"), TempDir::new("writer-there"));
+        let writer = StateDir::open(here.path()).unwrap().writer().unwrap();
+        let first = writer.save(Kept::Updates(vec![lid(1)])).unwrap();
+        wait_for(&writer, first);
+        let standby = Arc::new(Standby::default());
+        writer
+            .durable()
+            .follow(Some(Arc::clone(&standby) as Arc<dyn Follow>));
+        assert_eq!(writer.durable().reached(), first);
+        let second = writer.save(Kept::Updates(vec![lid(2)])).unwrap();
+        while locked(&standby.told).is_empty() {
+            std::thread::yield_now();
+        }
+        assert_eq!(
+            writer.durable().reached(),
+            first,
+            "the standby does not have it"
+        );
+        let (sender, copy) = channel();
+        writer.copy(move |all| sender.send(all.unwrap()).unwrap());
+        let (number, records) = copy.recv().unwrap();
+        assert_eq!((number, records.len()), (2, 2));
+        standby.has.store(number, Ordering::Relaxed);
+        wait_for(&writer, second);
+        drop(writer);
+        let other = StateDir::open(there.path()).unwrap().writer().unwrap();
+        let all = records
+            .into_iter()
+            .map(|(key, value)| Change::Put(key, value));
+        let batch = Batch {
+            changes: all.collect(),
+        };
+        let (sender, done) = channel();
+        other.listen(false);
+        let sent = other.save(Kept::Updates(vec![lid(9)])).unwrap();
+        other.apply(number, batch, move |applied| sender.send(applied).unwrap());
+        done.recv().unwrap().unwrap();
+        wait_for(&other, sent);
+        drop(other);
+        assert_eq!(ports(there.path()), [1, 2], "and not what it says itself");
+        let numbers = |dir: &TempDir| StateDir::open(dir.path()).unwrap().last_batch().0;
+        assert_eq!((numbers(&here), numbers(&there)), (2, 2));
+    }
+
+    /// The store is taken away under the writer's feet: all records are written again.
+    #[test]
+    fn what_the_disk_refused_is_written_whole() {
+        let dir = TempDir::new("writer-refused");
+        let mut clerk = Clerk::new(StateDir::open(dir.path()).unwrap(), Arc::default());
+        clerk.take(Order::Updates(1, vec![lid(1), lid(2)]));
+        clerk.flush();
+        assert_eq!(clerk.durable.reached(), 1);
+        // As after an error of the disk: a directory is where the file was.
+        clerk.dir.store.close();
+        let file = dir.path().join("store.redb");
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        clerk.take(Order::Updates(2, vec![lid(3)]));
+        clerk.flush();
+        assert_eq!(clerk.durable.reached(), 1);
+        assert!(clerk.waits() && clerk.refused);
+        std::fs::remove_dir(&file).unwrap();
+        clerk.flush();
+        assert_eq!(clerk.durable.reached(), 2);
+        assert!(!clerk.waits() && !clerk.refused);
+        drop(clerk);
+        assert_eq!(ports(dir.path()), [1, 2, 3]);
+    }
+}

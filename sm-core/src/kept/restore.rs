@@ -1,0 +1,192 @@
+//! All records to what a subnet manager starts with. Nothing that is in a record can make it panic.
+//!
+//! Records of clients and LIDs stand for themselves: one that is broken is left out and told, the others count. Those of the view
+//! belong together: when one is broken there is no view.
+
+use core::fmt;
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ferrosm_mad::ids::{Gid, Lid, PortGuid};
+
+use super::{Broken, Key, Kind, Record, node_and_part};
+use crate::io::Restored;
+use crate::sa::registry::multicast::{Group, Member, Parameters};
+use crate::sa::view::saved::{self, Snapshot};
+
+/// A record that does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Which.
+    pub key: Key,
+    /// Why; one line, which names it.
+    pub why: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+/// What came of a group so far: members may come before it.
+#[derive(Debug, Default)]
+struct Parts {
+    group: Option<(Lid, bool, Parameters)>,
+    members: BTreeMap<PortGuid, Member>,
+}
+
+/// Takes records in any order.
+#[derive(Debug)]
+pub struct Restorer {
+    unix_s: u64,
+    restored: Restored,
+    groups: BTreeMap<Gid, Parts>,
+    view: saved::Restorer,
+    head: Option<Box<[u8]>>,
+    view_broken: Option<(Key, String)>,
+    left_out: Vec<LeftOut>,
+}
+
+impl Restorer {
+    /// With nothing yet. `unix_s` is the time now, in seconds since 1970.
+    #[must_use]
+    pub fn new(unix_s: u64) -> Self {
+        Self {
+            unix_s,
+            restored: Restored::default(),
+            groups: BTreeMap::new(),
+            view: saved::Restorer::default(),
+            head: None,
+            view_broken: None,
+            left_out: Vec::new(),
+        }
+    }
+
+    /// A record.
+    pub fn put(&mut self, key: &Key, value: &[u8]) {
+        match key.kind() {
+            Some(Kind::View) => {
+                let put = match node_and_part(key) {
+                    Some((guid, part)) => {
+                        let put = self.view.put(guid, part, value);
+                        put.map_err(|e| e.to_string())
+                    }
+                    None => Err(Broken::new(key, "names no part of a view").to_string()),
+                };
+                if let Err(why) = put {
+                    self.no_view(key, why);
+                }
+            }
+            Some(Kind::ViewHead) => self.head = Some(value.into()),
+            // What nobody here asks for is no trouble.
+            Some(Kind::Routing) => {}
+            _ => match Record::decode(key, value, self.unix_s) {
+                Ok(Some(record)) => self.take(record),
+                Ok(None) => {}
+                Err(e) => self.leave_out(key, e.to_string()),
+            },
+        }
+    }
+
+    /// The view must not be believed, whatever its records say: some are missing.
+    pub fn no_view(&mut self, key: &Key, why: String) {
+        self.view_broken.get_or_insert((key.clone(), why));
+    }
+
+    fn leave_out(&mut self, key: &Key, why: String) {
+        let key = key.clone();
+        self.left_out.push(LeftOut { key, why });
+    }
+
+    fn take(&mut self, record: Record) {
+        let saved = &mut self.restored.registrations;
+        match record {
+            Record::Lid { port, lid, lmc } => {
+                self.restored.lids.insert(port, (lid, lmc));
+            }
+            Record::Group {
+                mgid,
+                mlid,
+                well_known,
+                parameters,
+            } => {
+                let parts = self.groups.entry(mgid).or_default();
+                parts.group = Some((mlid, well_known, parameters));
+            }
+            Record::Member { mgid, port, member } => {
+                let parts = self.groups.entry(mgid).or_default();
+                parts.members.insert(port, member);
+            }
+            // Its lease ended while nobody looked.
+            Record::Service(service) if service.left_s == Some(0) => {}
+            Record::Service(service) => saved.services.push(*service),
+            Record::Subscription(subscription) => saved.subscriptions.push(subscription),
+            Record::Alias(alias) => saved.aliases.push(alias),
+            Record::MKey { .. } | Record::Neighbour { .. } => {}
+        }
+    }
+
+    /// What is in the records, and what had to be left out.
+    #[must_use]
+    pub fn finish(mut self) -> (Restored, Vec<LeftOut>) {
+        for (mgid, Parts { group, members }) in core::mem::take(&mut self.groups) {
+            if let Some((mlid, well_known, parameters)) = group {
+                let group = Group {
+                    mlid,
+                    parameters,
+                    well_known,
+                    members,
+                };
+                let records = group.saved(mgid);
+                self.restored.registrations.members.extend(records);
+                continue;
+            }
+            for port in members.into_keys() {
+                let key = Record::member_key(mgid, port);
+                let why = Broken::new(&key, "a member of a group that is not there");
+                self.leave_out(&key, why.to_string());
+            }
+        }
+        let saved = &mut self.restored.registrations;
+        // As the registry itself has them.
+        saved.services.sort_by_key(|s| {
+            (
+                s.record.service_id,
+                s.record.service_gid,
+                s.record.service_pkey,
+            )
+        });
+        saved
+            .subscriptions
+            .sort_by_key(|s| (s.record.subscriber_gid, s.record.subscriber_enum));
+        saved.aliases.sort_by_key(|a| (a.port, a.index));
+        if let Some(head) = self.head.take() {
+            let head_key = Key::new(Kind::ViewHead, &[]);
+            let view = match (self.view_broken.take(), head.split_first_chunk()) {
+                (Some(broken), _) => Err(broken),
+                (None, None) => Err((head_key, "the view's head is too short".to_owned())),
+                (None, Some((written, head))) => {
+                    let written = u64::from_be_bytes(*written);
+                    let view = self.view.finish(head);
+                    view.map(|view| (written, view))
+                        .map_err(|e| (head_key, e.to_string()))
+                }
+            };
+            match view {
+                Ok((written, view)) => {
+                    // A clock that was set back is no reason to lose anything.
+                    let age = Duration::from_secs(self.unix_s.saturating_sub(written));
+                    let view = Arc::new(view);
+                    self.restored.snapshot = Some(Snapshot { view, age });
+                }
+                Err((key, why)) => {
+                    let why = format!("no view of the past: {why}");
+                    self.left_out.push(LeftOut { key, why });
+                }
+            }
+        }
+        (self.restored, self.left_out)
+    }
+}

@@ -1,0 +1,68 @@
+//! The view's records: what [`crate::sa::view::saved`] says, as changes of what is kept.
+//!
+//! The head carries the time when the view was saved last, so that whoever takes it over, here or on another machine, knows how
+//! old it is. It knows what was handed out; whether it was kept is for the caller to say.
+
+use core::convert::Infallible;
+use std::sync::Arc;
+
+use ferrosm_mad::ids::NodeGuid;
+
+use super::{Batch, Change, Key, Kind};
+use crate::sa::View;
+use crate::sa::view::saved::{self, Part, Saver};
+
+/// Makes batches of views.
+#[derive(Debug, Default)]
+pub struct ViewKeeper {
+    saver: Saver,
+    head: Vec<u8>,
+}
+
+impl ViewKeeper {
+    /// What makes the view that was kept last this one; with `None` nothing is kept. `unix_s` is the time now, in seconds since
+    /// 1970.
+    pub fn batch(&mut self, view: Option<&Arc<View>>, unix_s: u64) -> Batch {
+        let nothing = [Change::Clear(Kind::View), Change::Clear(Kind::ViewHead)];
+        let mut changes = Vec::new();
+        let Some(view) = view else {
+            self.forget();
+            changes.extend(nothing);
+            return Batch { changes };
+        };
+        let head = &mut self.head;
+        let Ok(()) = self.saver.save(view, &mut |change| {
+            match change {
+                saved::Change::Clear => changes.extend(nothing.clone()),
+                saved::Change::Put(guid, part, bytes) => {
+                    changes.push(Change::Put(key(guid, part), bytes.into()));
+                }
+                saved::Change::Remove(guid, part) => changes.push(Change::Remove(key(guid, part))),
+                saved::Change::Head(bytes) => *head = bytes.to_vec(),
+            }
+            Ok::<(), Infallible>(())
+        });
+        let mut value = unix_s.to_be_bytes().to_vec();
+        value.extend_from_slice(&self.head);
+        changes.push(Change::Put(Key::new(Kind::ViewHead, &[]), value.into()));
+        Batch { changes }
+    }
+
+    /// What was handed out was not kept: the next batch has everything.
+    pub fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
+
+fn key(guid: NodeGuid, part: Part) -> Key {
+    Key::new(Kind::View, &[&guid.0.to_be_bytes(), &[part as u8]])
+}
+
+/// What a part of a view is about.
+#[must_use]
+pub fn node_and_part(key: &Key) -> Option<(NodeGuid, Part)> {
+    let (guid, rest) = key.rest().split_first_chunk()?;
+    let [part] = rest else { return None };
+    let part = Part::of(*part)?;
+    (key.kind() == Some(Kind::View)).then(|| (NodeGuid(u64::from_be_bytes(*guid)), part))
+}
