@@ -4,6 +4,7 @@
 
 mod routing;
 mod simulation;
+mod state;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use crate::config::value::{Bounded, Engine, Hex64};
 use crate::config::{LogFormat, RawConfig};
 pub use routing::{ExplainArgs, FileArgs, HintArgs, RouteArgs};
 pub use simulation::{AttachArgs, SimArgs, SimCtlArgs, SocketArgs};
+pub use state::{StateArgs, StateCommand};
 
 /// An InfiniBand subnet manager.
 ///
@@ -52,6 +54,8 @@ pub enum Command {
     Route(RouteArgs),
     /// Why a fabric on paper is routed as it is, and which way packets go from one place to another.
     Explain(ExplainArgs),
+    /// Show what is kept over restarts, write it out, take it in, also from OpenSM.
+    State(StateArgs),
     /// Check or print configuration.
     Config(ConfigArgs),
     /// Completions for a shell, on standard output.
@@ -254,6 +258,7 @@ impl Command {
             | Self::SimCtl(_)
             | Self::Ports(_)
             | Self::Topology(_)
+            | Self::State(_)
             | Self::Config(_)
             | Self::Completions { .. } => None,
         };

@@ -11,6 +11,7 @@ pub mod run;
 pub mod serve;
 pub mod sim;
 pub mod sim_ctl;
+pub mod state;
 pub mod topology;
 
 use clap::CommandFactory;
@@ -35,6 +36,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Command::Topology(args) => topology::run(&args),
         Command::Route(args) => route::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::State(args) => state::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Completions { shell } => {
             let mut text = Vec::new();

@@ -7,6 +7,7 @@
 //! | [`view`] | the fabric as renderers see it, from a live subnet or from a file |
 //! | [`ibnet`], [`json`], [`dot`], [`svg`], [`table`] | its forms |
 //! | [`report`] | the summary of a sweep |
+//! | [`state`] | what is kept over restarts |
 //! | [`proof`], [`explain`] | the result of offline routing, and why it is so |
 //! | [`log`] | log lines and events |
 //! | [`progress`] | the progress bar |
@@ -19,6 +20,7 @@ pub mod log;
 pub mod progress;
 pub mod proof;
 pub mod report;
+pub mod state;
 pub mod svg;
 pub mod table;
 pub mod view;

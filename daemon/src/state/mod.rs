@@ -14,8 +14,10 @@
 
 mod attempts;
 mod lids;
+pub mod opensm;
 mod registrations;
 mod store;
+pub mod text;
 pub mod writer;
 
 use std::collections::BTreeMap;
@@ -46,7 +48,7 @@ pub struct StateDir {
 }
 
 /// Seconds since 1970.
-fn unix_s(now: SystemTime) -> u64 {
+pub(crate) fn unix_s(now: SystemTime) -> u64 {
     now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
@@ -290,7 +292,12 @@ impl StateDir {
 
 /// Whether a record counts only together with others.
 fn is_of_view(key: &Key) -> bool {
-    matches!(key.kind(), Some(Kind::View | Kind::ViewHead))
+    key.kind().is_some_and(is_view)
+}
+
+/// Whether records of a kind count only together.
+pub(crate) const fn is_view(kind: Kind) -> bool {
+    matches!(kind, Kind::View | Kind::ViewHead)
 }
 
 #[cfg(test)]

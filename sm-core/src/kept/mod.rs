@@ -48,7 +48,7 @@ pub enum Kind {
     Routing = 9,
     /// The M_Key of a port, where it is not that of all; by port GUID.
     MKey = 10,
-    /// What was at the other end of a port's cable, as another subnet manager knew it; by node GUID and port.
+    /// What was at the other end of a port's cable, as another subnet manager knew it; by port GUID and port number.
     Neighbour = 11,
 }
 

@@ -9,7 +9,7 @@
 
 use core::fmt;
 
-use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, NodeGuid, PortGuid, PortNum, Sl};
+use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::service::ServiceRecord;
@@ -70,10 +70,10 @@ pub enum Record {
     },
     /// Two ports that were connected.
     Neighbour {
-        /// The one.
-        of: (NodeGuid, PortNum),
+        /// The one: its GUID, which all ports of a switch have in common, and its number.
+        of: (PortGuid, PortNum),
         /// The other.
-        to: (NodeGuid, PortNum),
+        to: (PortGuid, PortNum),
     },
 }
 
@@ -334,8 +334,8 @@ impl Record {
     }
 }
 
-fn port_key((node, port): (NodeGuid, PortNum)) -> Key {
-    Key::new(Kind::Neighbour, &[&node.0.to_be_bytes(), &[port.0]])
+fn port_key((guid, port): (PortGuid, PortNum)) -> Key {
+    Key::new(Kind::Neighbour, &[&guid.0.to_be_bytes(), &[port.0]])
 }
 
 /// Nothing here can fail to be encoded: there are only numbers, bytes and options in it.
@@ -442,10 +442,10 @@ fn m_key(key: &Key, value: &[u8]) -> Option<Record> {
 }
 
 fn neighbour(key: &Key, value: &[u8]) -> Option<Record> {
-    let (node, port): (u64, u8) = parse(value)?;
+    let (guid, port): (u64, u8) = parse(value)?;
     Some(Record::Neighbour {
-        of: (NodeGuid(number(key, 0)?), PortNum(*key.rest().get(8)?)),
-        to: (NodeGuid(node), PortNum(port)),
+        of: (PortGuid(number(key, 0)?), PortNum(*key.rest().get(8)?)),
+        to: (PortGuid(guid), PortNum(port)),
     })
 }
 
@@ -526,8 +526,8 @@ mod tests {
                 m_key: MKey::new(77),
             },
             Record::Neighbour {
-                of: (NodeGuid(1), PortNum(2)),
-                to: (NodeGuid(3), PortNum(4)),
+                of: (PortGuid(1), PortNum(2)),
+                to: (PortGuid(3), PortNum(4)),
             },
         ]
     }

@@ -1,0 +1,166 @@
+//! `ferrosm state`: what is kept over restarts is shown, written out, and taken in.
+
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use ferrosm_core::kept::{Batch, Change};
+
+use super::config;
+use crate::atomic;
+use crate::cli::{StateArgs, StateCommand};
+use crate::failure::Failure;
+use crate::output::{self, json, state, table};
+use crate::state::{StateDir, opensm, restore, text, unix_s};
+
+/// Wrong lines that are told at once.
+const TOLD_MAX: usize = 20;
+
+/// Runs the command.
+///
+/// # Errors
+/// If another process holds the directory, a file cannot be read or written, or what is in it is wrong.
+pub fn run(args: &StateArgs) -> Result<(), Failure> {
+    let path = match &args.state_dir {
+        Some(path) => path.clone(),
+        None => {
+            let settings = config::source(None)?.settle(|_| {})?;
+            let none =
+                || Failure::Usage("no state directory: name one with --state-dir".to_owned());
+            settings.state_dir.ok_or_else(none)?
+        }
+    };
+    if !matches!(args.what, StateCommand::Import { .. }) && !path.is_dir() {
+        return Err(Failure::with_hint(
+            format!("there is no state directory {}", path.display()),
+            "Name one with --state-dir.",
+        ));
+    }
+    match &args.what {
+        StateCommand::Show { json } => show(&StateDir::open(&path)?, *json),
+        StateCommand::Export { file } => export(&StateDir::open(&path)?, file.as_deref()),
+        StateCommand::Import {
+            files,
+            opensm_dir,
+            replace,
+        } => {
+            // Read before anything is touched.
+            let (batch, from) = read(files, opensm_dir)?;
+            import(&mut StateDir::open(&path)?, &batch, &from, *replace)
+        }
+    }
+}
+
+fn show(dir: &StateDir, as_json: bool) -> Result<(), Failure> {
+    let now = SystemTime::now();
+    let (sequence, written) = dir.last_batch();
+    let (restored, left_out) = restore(dir.records(), now);
+    let age_s = unix_s(now).saturating_sub(written);
+    let document = state::Document::new(sequence, age_s, &restored, &left_out);
+    if as_json {
+        output::print(&json::pretty(&document))
+    } else {
+        output::print(&document.render())
+    }
+}
+
+fn export(dir: &StateDir, file: Option<&Path>) -> Result<(), Failure> {
+    let records = dir.records();
+    if let Some(path) = file {
+        let write = |out: &mut dyn std::io::Write| {
+            text::write(records, dir.last_batch(), &mut BufWriter::new(out))
+        };
+        return atomic::write(path, write)
+            .map_err(|e| Failure::job(format!("cannot write {}: {e}", path.display())));
+    }
+    let mut lines = Vec::new();
+    text::write(records, dir.last_batch(), &mut lines).map_err(Failure::job)?;
+    output::print(&String::from_utf8_lossy(&lines))
+}
+
+/// What files say, and their names.
+fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(Batch, String), Failure> {
+    let mut paths = files.to_vec();
+    for dir in opensm_dirs {
+        let there = opensm::File::ALL.map(|file| dir.join(file.name()));
+        let before = paths.len();
+        paths.extend(there.into_iter().filter(|path| path.exists()));
+        if paths.len() == before {
+            let names = opensm::File::ALL.map(opensm::File::name).join(", ");
+            return Err(Failure::job(format!(
+                "{} has none of {names}",
+                dir.display()
+            )));
+        }
+    }
+    let content = |path: &Path| {
+        let cannot = |e| Failure::job(format!("cannot read {}: {e}", path.display()));
+        std::fs::read_to_string(path).map_err(cannot)
+    };
+    let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+    let names = names.join(", ");
+    if let [path] = &paths[..]
+        && opensm::File::of(path).is_none()
+    {
+        let batch = text::read(&content(path)?).map_err(|(line, what)| {
+            let place = format!("{}:{line}: {what}", path.display());
+            Failure::with_hint(place, NOTHING)
+        })?;
+        return Ok((batch, names));
+    }
+    let mut read: Vec<(opensm::File, PathBuf, String)> = Vec::new();
+    for path in paths {
+        let file = opensm::File::of(&path).ok_or_else(|| {
+            Failure::Usage(format!(
+                "{} is none of OpenSM's files; one file of `ferrosm state export` is imported alone",
+                path.display()
+            ))
+        })?;
+        if read.iter().any(|(other, ..)| *other == file) {
+            let twice = format!("more than one {}", file.name());
+            return Err(Failure::Usage(twice));
+        }
+        let content = content(&path)?;
+        read.push((file, path, content));
+    }
+    let batch = opensm::read(&read).map_err(|problems| {
+        let told = problems.iter().take(TOLD_MAX).map(ToString::to_string);
+        let mut told: Vec<String> = told.collect();
+        if problems.len() > TOLD_MAX {
+            told.push(format!("and {} more", problems.len() - TOLD_MAX));
+        }
+        Failure::with_hint(told.join("\n"), NOTHING)
+    })?;
+    Ok((batch, names))
+}
+
+const NOTHING: &str = "Nothing was imported.";
+
+fn import(dir: &mut StateDir, batch: &Batch, from: &str, replace: bool) -> Result<(), Failure> {
+    let cleared: Vec<_> = batch
+        .changes
+        .iter()
+        .filter_map(|change| match change {
+            Change::Clear(kind) => Some(*kind),
+            Change::Put(..) | Change::Remove(_) => None,
+        })
+        .collect();
+    let gone = |kind| cleared.contains(&kind) && !crate::state::is_view(kind);
+    let there = dir.records().iter();
+    let there = there
+        .filter(|(key, _)| key.kind().is_some_and(gone))
+        .count();
+    if there > 0 && !replace {
+        return Err(Failure::with_hint(
+            format!(
+                "{} of the same kinds would be lost",
+                table::count(there, "record that is kept", "records that are kept")
+            ),
+            "With --replace they are replaced; `ferrosm state export` writes them out before.",
+        ));
+    }
+    dir.commit(batch)?;
+    let put = batch.changes.len() - cleared.len();
+    let records = table::count(put, "record", "records");
+    output::print(&format!("{records} taken from {from}\n"))
+}

@@ -1,0 +1,494 @@
+//! Records as lines of JSON: what `ferrosm state export` writes and `ferrosm state import` reads.
+//!
+//! The first line says what follows and how many records there are, so that half a file is told from a whole one. Each of the others
+//! is a record, in words where it stands for itself: what is long or packed is in hexadecimal, as the specification lays it out, with
+//! a word beside it for people, which is not read. Records of a kind that is not told by one record are bytes under a key.
+
+use std::io::{self, Write};
+
+use ferrosm_core::kept::{Batch, Change, Key, Kind, Record, Service};
+use ferrosm_core::sa::registry::multicast::{Group, Member, Parameters};
+use ferrosm_core::sa::registry::saved::{SavedAlias, SavedSubscription};
+use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PortGuid, PortNum, Sl};
+use ferrosm_mad::sa::inform::InformInfoRecord;
+use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
+use ferrosm_mad::sa::service::ServiceRecord;
+use serde::{Deserialize, Serialize};
+
+/// Version of the form. A reader takes its own and no other.
+pub const VERSION: u32 = 1;
+
+/// A line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+enum Line {
+    FerrosmState {
+        version: u32,
+        /// Number of the last batch, and when it was written.
+        sequence: u64,
+        written_unix_s: u64,
+        records: usize,
+    },
+    Lid {
+        port: PortGuid,
+        lid: u16,
+        lmc: u8,
+    },
+    Group {
+        about: String,
+        well_known: bool,
+        #[serde(with = "hex::serde")]
+        record: Vec<u8>,
+    },
+    Member {
+        mgid: String,
+        port: PortGuid,
+        join_state: u8,
+        proxy: bool,
+    },
+    Service {
+        about: String,
+        /// None for ever.
+        ends_unix_s: Option<u64>,
+        by: PortGuid,
+        #[serde(with = "hex::serde")]
+        record: Vec<u8>,
+    },
+    Subscription {
+        about: String,
+        lid: u16,
+        sl: u8,
+        path_bits: u8,
+        pkey_index: u16,
+        #[serde(with = "hex::serde")]
+        record: Vec<u8>,
+    },
+    Alias {
+        port: PortGuid,
+        index: u16,
+        alias: PortGuid,
+    },
+    MKey {
+        port: PortGuid,
+        #[serde(with = "hex::serde")]
+        m_key: [u8; 8],
+    },
+    Neighbour {
+        guid: PortGuid,
+        port: u8,
+        to_guid: PortGuid,
+        to_port: u8,
+    },
+    Bytes {
+        #[serde(with = "hex::serde")]
+        key: Vec<u8>,
+        #[serde(with = "hex::serde")]
+        value: Vec<u8>,
+    },
+}
+
+/// A service in a few words.
+#[must_use]
+pub fn about_service(record: &ServiceRecord) -> String {
+    let name = record.service_name.split(|b| *b == 0).next();
+    let name = String::from_utf8_lossy(name.unwrap_or_default());
+    let (id, gid) = (record.service_id, record.service_gid);
+    format!("service {id:#018x} at {gid}, {name:?}")
+}
+
+/// What a subscriber hears of, in a few words.
+#[must_use]
+pub fn about_subscription(record: &InformInfoRecord) -> String {
+    /// All trap numbers.
+    const ALL: u16 = 0xFFFF;
+    let of = match record.trap_number {
+        ALL => "all notices".to_owned(),
+        number => format!("notice {number}"),
+    };
+    format!("{of} to {}, QP {}", record.subscriber_gid, record.qpn)
+}
+
+/// A group in a few words.
+#[must_use]
+pub fn about_group(mgid: Gid, mlid: Lid, parameters: &Parameters) -> String {
+    let pkey = parameters.pkey;
+    format!("group {mgid}, MLID {mlid}, P_Key {pkey}")
+}
+
+/// Writes records.
+///
+/// # Errors
+/// What `out` says.
+pub fn write(
+    records: &[(Key, Box<[u8]>)],
+    (sequence, written_unix_s): (u64, u64),
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let head = Line::FerrosmState {
+        version: VERSION,
+        sequence,
+        written_unix_s,
+        records: records.len(),
+    };
+    let lines = records.iter().map(|(key, value)| line(key, value));
+    for line in core::iter::once(head).chain(lines) {
+        serde_json::to_writer(&mut *out, &line)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+fn line(key: &Key, value: &[u8]) -> Line {
+    // As of the beginning of time, what is left of a lease is its end.
+    let Ok(Some(record)) = Record::decode(key, value, 0) else {
+        return Line::Bytes {
+            key: key.bytes().to_vec(),
+            value: value.to_vec(),
+        };
+    };
+    match record {
+        Record::Lid { port, lid, lmc } => Line::Lid {
+            port,
+            lid: lid.0,
+            lmc: lmc.0,
+        },
+        Record::Group {
+            mgid,
+            mlid,
+            well_known,
+            parameters,
+        } => {
+            let group = Group {
+                mlid,
+                parameters,
+                well_known,
+                members: std::collections::BTreeMap::new(),
+            };
+            Line::Group {
+                about: about_group(mgid, mlid, &parameters),
+                well_known,
+                record: group.record(mgid, None).encode().to_vec(),
+            }
+        }
+        Record::Member { mgid, port, member } => Line::Member {
+            mgid: mgid.to_string(),
+            port,
+            join_state: member.join_state.0,
+            proxy: member.proxy,
+        },
+        Record::Service(service) => Line::Service {
+            about: about_service(&service.record),
+            ends_unix_s: service.left_s,
+            by: service.by,
+            record: service.record.encode().to_vec(),
+        },
+        Record::Subscription(s) => Line::Subscription {
+            about: about_subscription(&s.record),
+            lid: s.lid.0,
+            sl: s.sl.0,
+            path_bits: s.path_bits,
+            pkey_index: s.pkey_index,
+            record: s.record.encode().to_vec(),
+        },
+        Record::Alias(alias) => Line::Alias {
+            port: alias.port,
+            index: alias.index,
+            alias: alias.alias,
+        },
+        Record::MKey { port, m_key } => Line::MKey {
+            port,
+            m_key: m_key.expose().to_be_bytes(),
+        },
+        Record::Neighbour { of, to } => Line::Neighbour {
+            guid: of.0,
+            port: of.1.0,
+            to_guid: to.0,
+            to_port: to.1.0,
+        },
+    }
+}
+
+/// Reads what [`write`] wrote: a batch that puts these records in place of all others.
+///
+/// # Errors
+/// The number of a line, from 1, and what is wrong with it.
+pub fn read(text: &str) -> Result<Batch, (usize, String)> {
+    let mut changes: Vec<Change> = Kind::ALL.into_iter().map(Change::Clear).collect();
+    let mut expected = None;
+    let mut found = 0;
+    let mut last = 1;
+    for (number, line) in (1..).zip(text.lines()) {
+        last = number;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let wrong = |why: String| (number, why);
+        let line: Line = serde_json::from_str(line).map_err(|e| wrong(e.to_string()))?;
+        match (&line, expected) {
+            (Line::FerrosmState { version, .. }, _) if *version != VERSION => {
+                return Err(wrong(format!("version {version} instead of {VERSION}")));
+            }
+            (Line::FerrosmState { records, .. }, None) => expected = Some(*records),
+            (Line::FerrosmState { .. }, Some(_)) => return Err(wrong("a second head".to_owned())),
+            (_, None) => {
+                return Err(wrong(
+                    "no `ferrosm-state` before the first record".to_owned(),
+                ));
+            }
+            (_, Some(_)) => {
+                changes.push(change(line).map_err(wrong)?);
+                found += 1;
+            }
+        }
+    }
+    match expected {
+        None => Err((last, "nothing is in it".to_owned())),
+        Some(expected) if expected != found => Err((
+            last,
+            format!("{found} records instead of {expected}: it was cut"),
+        )),
+        Some(_) => Ok(Batch { changes }),
+    }
+}
+
+fn change(line: Line) -> Result<Change, String> {
+    let sized = |bytes: &[u8], len: usize| {
+        let has = bytes.len();
+        let fits = has == len;
+        fits.then_some(())
+            .ok_or_else(|| format!("a record of {has} bytes instead of {len}"))
+    };
+    let record = match line {
+        Line::FerrosmState { .. } => return Err("no record".to_owned()),
+        Line::Lid { port, lid, lmc } => Record::Lid {
+            port,
+            lid: Lid(lid),
+            lmc: Lmc(lmc),
+        },
+        Line::Group {
+            well_known, record, ..
+        } => {
+            sized(&record, McMemberRecord::LEN)?;
+            let record = McMemberRecord::decode(&record);
+            Record::Group {
+                mgid: record.mgid,
+                mlid: record.mlid,
+                well_known,
+                parameters: Parameters::of(&record),
+            }
+        }
+        Line::Member {
+            mgid,
+            port,
+            join_state,
+            proxy,
+        } => {
+            let address: std::net::Ipv6Addr =
+                mgid.parse().map_err(|_| format!("{mgid} is no GID"))?;
+            Record::Member {
+                mgid: Gid(address.octets()),
+                port,
+                member: Member {
+                    join_state: JoinState(join_state),
+                    proxy,
+                },
+            }
+        }
+        Line::Service {
+            ends_unix_s,
+            by,
+            record,
+            ..
+        } => {
+            sized(&record, ServiceRecord::LEN)?;
+            Record::Service(Box::new(Service {
+                record: ServiceRecord::decode(&record),
+                left_s: ends_unix_s,
+                by,
+            }))
+        }
+        Line::Subscription {
+            lid,
+            sl,
+            path_bits,
+            pkey_index,
+            record,
+            ..
+        } => {
+            sized(&record, InformInfoRecord::LEN)?;
+            Record::Subscription(SavedSubscription {
+                record: InformInfoRecord::decode(&record),
+                lid: Lid(lid),
+                sl: Sl(sl),
+                path_bits,
+                pkey_index,
+            })
+        }
+        Line::Alias { port, index, alias } => Record::Alias(SavedAlias { port, index, alias }),
+        Line::MKey { port, m_key } => Record::MKey {
+            port,
+            m_key: MKey::new(u64::from_be_bytes(m_key)),
+        },
+        Line::Neighbour {
+            guid,
+            port,
+            to_guid,
+            to_port,
+        } => Record::Neighbour {
+            of: (guid, PortNum(port)),
+            to: (to_guid, PortNum(to_port)),
+        },
+        Line::Bytes { key, value } => {
+            let key = Key::from_bytes(&key).ok_or("a key of that length cannot be")?;
+            return Ok(Change::Put(key, value.into()));
+        }
+    };
+    put(&record)
+}
+
+/// A record that can be, as of the beginning of time: a lease has its end in it.
+///
+/// # Errors
+/// Why it cannot be.
+pub(super) fn put(record: &Record) -> Result<Change, String> {
+    let (key, value) = (record.key(), record.encode(0));
+    match Record::decode(&key, &value, 0) {
+        Ok(Some(same)) if same == *record => Ok(Change::Put(key, value)),
+        Ok(_) | Err(_) => Err("such a record cannot be".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrosm_mad::attr::MtuCode;
+    use ferrosm_mad::ids::{PKey, Qpn};
+    use ferrosm_mad::sa::path::RateCode;
+    use std::collections::BTreeMap;
+
+    fn records() -> Vec<(Key, Box<[u8]>)> {
+        let (port, mgid) = (PortGuid(7), Gid([0xFF; 16]));
+        let mut service_name = [0; 64];
+        service_name[..4].copy_from_slice(b"disk");
+        let all = [
+            Record::Lid {
+                port,
+                lid: Lid(4),
+                lmc: Lmc(2),
+            },
+            Record::Group {
+                mgid,
+                mlid: Lid(0xC001),
+                well_known: true,
+                parameters: Parameters {
+                    qkey: 0xB1B,
+                    mtu: MtuCode::Mtu2048,
+                    tclass: 3,
+                    pkey: PKey(0xFFFF),
+                    rate: RateCode::G10,
+                    packet_life_time: 18,
+                    sl: Sl(4),
+                    flow_label: 9,
+                    hop_limit: 64,
+                    scope: 2,
+                },
+            },
+            Record::Member {
+                mgid,
+                port,
+                member: Member {
+                    join_state: JoinState(1),
+                    proxy: true,
+                },
+            },
+            Record::Service(Box::new(Service {
+                record: ServiceRecord {
+                    service_id: 5,
+                    service_name,
+                    ..ServiceRecord::default()
+                },
+                left_s: Some(60),
+                by: port,
+            })),
+            Record::Subscription(SavedSubscription {
+                record: InformInfoRecord {
+                    trap_number: 64,
+                    qpn: Qpn(1),
+                    ..InformInfoRecord::default()
+                },
+                lid: Lid(9),
+                sl: Sl(3),
+                path_bits: 1,
+                pkey_index: 2,
+            }),
+            Record::Alias(SavedAlias {
+                port,
+                index: 3,
+                alias: PortGuid(8),
+            }),
+            Record::MKey {
+                port,
+                m_key: MKey::new(77),
+            },
+            Record::Neighbour {
+                of: (PortGuid(1), PortNum(2)),
+                to: (PortGuid(3), PortNum(4)),
+            },
+        ];
+        let all = all.iter().map(|r| (r.key(), r.encode(1_000)));
+        let head = (Key::new(Kind::ViewHead, &[]), vec![1, 2, 3].into());
+        let mut records: Vec<_> = all.chain([head]).collect();
+        records.sort();
+        records
+    }
+
+    fn text() -> String {
+        let mut text = Vec::new();
+        write(&records(), (5, 1_000), &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let mut back = BTreeMap::from([(Record::lid_key(PortGuid(99)), vec![1].into())]);
+        read(&text()).unwrap().apply(&mut back);
+        assert_eq!(back.into_iter().collect::<Vec<_>>(), records());
+    }
+
+    #[test]
+    fn people_can_read_it() {
+        let text = text();
+        for words in [
+            "{\"kind\":\"ferrosm-state\",\"version\":1,\"sequence\":5,\"written_unix_s\":1000,\"records\":9}\n",
+            "{\"kind\":\"lid\",\"port\":\"0x0000000000000007\",\"lid\":4,\"lmc\":2}\n",
+            "\"about\":\"service 0x0000000000000005 at ::, \\\"disk\\\"\",\"ends_unix_s\":1060,",
+        ] {
+            assert!(text.contains(words), "{words}\n{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let whole = text();
+        let lines: Vec<&str> = whole.lines().collect();
+        let told = |text: &str| read(text).unwrap_err();
+        assert_eq!(told("").1, "nothing is in it");
+        assert_eq!(told(lines[1]).0, 1);
+        let (at, why) = told(&lines[..lines.len() - 1].join("\n"));
+        assert_eq!(
+            (at, why.as_str()),
+            (9, "8 records instead of 9: it was cut")
+        );
+        let (at, why) = told(&whole.replace("\"lid\":4,", "\"lid\":50000,"));
+        assert_eq!((at, why.as_str()), (2, "such a record cannot be"));
+        let (_, why) = told(&whole.replace("\"version\":1", "\"version\":9"));
+        assert_eq!(why, "version 9 instead of 1");
+        for (from, to) in [
+            ("\"lmc\"", "\"mlc\""),
+            ("ffff:ffff", "what"),
+            ("true", "yes"),
+        ] {
+            assert!(read(&whole.replacen(from, to, 1)).is_err(), "{from}");
+        }
+    }
+}
