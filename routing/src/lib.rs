@@ -19,12 +19,14 @@
 //! | [`mod@repair`] | another way for those who lost theirs, all others stay |
 //! | [`transition`] | whether tables can be replaced while packets are on their way |
 //! | [`multicast`] | trees for groups that go together with the routes |
+//! | [`adopt`] | whether tables that are there may stay |
 //! | [`auto`] | which engines suit a fabric |
 //! | [`select`] | first engine in the list whose tables pass the proof |
 //! | `best` | which of several, where engines are compared |
 
 #![forbid(unsafe_code)]
 
+pub mod adopt;
 pub mod auto;
 mod best;
 mod channels;

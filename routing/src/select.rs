@@ -94,7 +94,7 @@ pub struct Selection {
 
 /// How many times as much as the busiest channel carried when an engine made the routing may it carry after repairs, one
 /// and all. On a full tree that loses a leaf's cable it has to be more than 1.
-const REPAIRED_LOAD_MAX: u64 = 2;
+pub(crate) const REPAIRED_LOAD_MAX: u64 = 2;
 
 /// Engines that are tried together: the best of those that pass serves. The next round is for where none does.
 struct Round<'a> {

@@ -13,6 +13,7 @@ use ferrosm_mad::transport::gmp::Peer;
 use crate::config::SmConfig;
 use crate::election::Then;
 use crate::kept::Update;
+use crate::kept::routing::KeptRouting;
 use crate::plan::routes::{Computed, Job};
 use crate::report::{Phase, SweepReport};
 use crate::sa::View;
@@ -180,4 +181,8 @@ pub struct Restored {
     pub registrations: Saved,
     /// What the subnet was.
     pub snapshot: Option<Snapshot>,
+    /// The routing that was in force.
+    pub routing: Option<Arc<KeptRouting>>,
+    /// Nothing is missing in `registrations` of what clients were told is registered: nobody has to register again.
+    pub complete: bool,
 }

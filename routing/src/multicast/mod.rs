@@ -6,6 +6,7 @@
 //! tree and leave the rest of it alone. It knows no MGIDs and writes no tables.
 
 mod forest;
+mod found;
 mod ground;
 mod ports;
 

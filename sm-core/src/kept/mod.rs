@@ -8,10 +8,12 @@
 //! | this | kinds, keys, changes, batches |
 //! | `record` | what a record says, its bytes, and back |
 //! | `view` | the view's records ([`crate::sa::view::saved`]) as changes of these |
+//! | [`routing`] | the routing in force, its bytes, and back |
 //! | `restore` | all records to what a subnet manager starts with |
 
 mod record;
 mod restore;
+pub mod routing;
 mod view;
 
 use core::fmt;

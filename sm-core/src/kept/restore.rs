@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 
+use super::routing::KeptRouting;
 use super::{Broken, Key, Kind, Record, node_and_part};
 use crate::io::Restored;
 use crate::sa::registry::multicast::{Group, Member, Parameters};
@@ -80,8 +81,10 @@ impl Restorer {
                 }
             }
             Some(Kind::ViewHead) => self.head = Some(value.into()),
-            // What nobody here asks for is no trouble.
-            Some(Kind::Routing) => {}
+            Some(Kind::Routing) => match KeptRouting::decode(value) {
+                Ok(routing) => self.restored.routing = Some(Arc::new(routing)),
+                Err(e) => self.leave_out(key, e.to_string()),
+            },
             _ => match Record::decode(key, value, self.unix_s) {
                 Ok(Some(record)) => self.take(record),
                 Ok(None) => {}
@@ -162,6 +165,12 @@ impl Restorer {
             .subscriptions
             .sort_by_key(|s| (s.record.subscriber_gid, s.record.subscriber_enum));
         saved.aliases.sort_by_key(|a| (a.port, a.index));
+        let whole = |out: &LeftOut| {
+            let kind = out.key.kind();
+            kind.is_some_and(|kind| !Kind::REGISTRATIONS.contains(&kind))
+        };
+        // Registrations are kept before clients are answered, and a store that was set aside has no view either.
+        self.restored.complete = self.head.is_some() && self.left_out.iter().all(whole);
         if let Some(head) = self.head.take() {
             let head_key = Key::new(Kind::ViewHead, &[]);
             let view = match (self.view_broken.take(), head.split_first_chunk()) {

@@ -17,13 +17,15 @@ use crate::sa::view::saved::{self, Part, Saver};
 pub struct ViewKeeper {
     saver: Saver,
     head: Vec<u8>,
+    /// The view whose routing was handed out last.
+    routing: Option<Arc<View>>,
 }
 
 impl ViewKeeper {
     /// What makes the view that was kept last this one; with `None` nothing is kept. `unix_s` is the time now, in seconds since
     /// 1970.
     pub fn batch(&mut self, view: Option<&Arc<View>>, unix_s: u64) -> Batch {
-        let nothing = [Change::Clear(Kind::View), Change::Clear(Kind::ViewHead)];
+        let nothing = [Kind::View, Kind::ViewHead, Kind::Routing].map(Change::Clear);
         let mut changes = Vec::new();
         let Some(view) = view else {
             self.forget();
@@ -33,7 +35,7 @@ impl ViewKeeper {
         let head = &mut self.head;
         let Ok(()) = self.saver.save(view, &mut |change| {
             match change {
-                saved::Change::Clear => changes.extend(nothing.clone()),
+                saved::Change::Clear => changes.extend(nothing.iter().take(2).cloned()),
                 saved::Change::Put(guid, part, bytes) => {
                     changes.push(Change::Put(key(guid, part), bytes.into()));
                 }
@@ -45,6 +47,14 @@ impl ViewKeeper {
         let mut value = unix_s.to_be_bytes().to_vec();
         value.extend_from_slice(&self.head);
         changes.push(Change::Put(Key::new(Kind::ViewHead, &[]), value.into()));
+        let known = self.routing.as_ref();
+        if !known.is_some_and(|known| view.has_routing_of(known))
+            && let Some(routing) = view.routing()
+        {
+            let value = routing.encode().into();
+            changes.push(Change::Put(Key::new(Kind::Routing, &[]), value));
+            self.routing = Some(Arc::clone(view));
+        }
         Batch { changes }
     }
 

@@ -368,6 +368,7 @@ impl SubnetManager {
             .collect();
         let extra = Extra {
             run: self.last_run.clone(),
+            origin: self.origin().map(Arc::new),
             managers,
             aliases: Arc::clone(self.registry().aliases().all()),
             read_lanes: Arc::new(self.read_lanes()),

@@ -487,9 +487,9 @@ impl SubnetManager {
             return false;
         };
         let info = port.info();
+        let new_to_it = self.first_as_master || info.master_sm_lid != address.sm_lid;
         self.cfg.client_reregister
-            && (self.first_as_master
-                || info.master_sm_lid != address.sm_lid
+            && ((new_to_it && !self.has_registrations())
                 || info.lid != address.lid
                 || port.state().0 < PortState::Active.0)
     }

@@ -19,7 +19,7 @@ use crate::kept::lid_updates;
 use crate::plan::lanes::LanePlan;
 use crate::plan::lids;
 use crate::plan::ports::{self, PortKind};
-use crate::plan::routes::{Computed, Job};
+use crate::plan::routes::{Computed, Job, Start};
 use crate::report::{Phase, ProblemKind, QuarantineReason};
 use crate::subnet::{Node, NodeIdx, Port, PortRef, plausible};
 
@@ -143,6 +143,10 @@ impl SubnetManager {
         job.generation = self.generation;
         job.lanes_before.clone_from(&self.lanes);
         job.groups = self.installed_groups(job.nodes());
+        job.first = self.last_run.is_none() && self.job_start == Start::Repair;
+        if job.first {
+            job.inherited = self.inherited(job.nodes());
+        }
         for n in self.unroutable_switches() {
             self.problem(
                 Some(PortRef::new(n, PortNum::ZERO)),
@@ -210,6 +214,7 @@ impl SubnetManager {
                     proof: Some(routes.proof),
                 };
                 self.last_run = Some((routes.run, computed.nodes));
+                self.note_inputs();
                 self.unfinished = false;
                 self.begin_writing();
             }
@@ -528,6 +533,7 @@ impl SubnetManager {
         }
         if configured {
             self.first_as_master = false;
+            self.forget_inheritance();
         }
         if self.dirty && configured {
             // A change came too late for this sweep's routes.

@@ -3,7 +3,7 @@
 //!
 //! What a device has that this SM did not write is not read: that takes a question for each pair of ports, and most
 //! switches take one Set for all inputs. So every table is written once after the SM came, and again after a reboot of the
-//! device. Only devices that nobody has configured yet are left alone by a routing on one lane, because theirs are as
+//! device, unless it was kept what the last one wrote, and the device is as it was then ([`super::inherit`]). Only devices that nobody has configured yet are left alone by a routing on one lane, because theirs are as
 //! they should be: SL 0 on VL 0 (rule 13.1).
 
 use std::sync::Arc;
@@ -25,6 +25,9 @@ impl SubnetManager {
         for n in nodes {
             let known = |node: &Node| node.left_lanes != LeftLanes::Unknown;
             if self.subnet.get(n).is_none_or(known) {
+                continue;
+            }
+            if self.inherit_lanes(n) {
                 continue;
             }
             let Some(node) = self.subnet.get_mut(n) else {

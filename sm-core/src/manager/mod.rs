@@ -10,6 +10,7 @@ mod claims;
 mod configure;
 mod discover;
 mod elect;
+mod inherit;
 mod lanes;
 mod multicast;
 mod notices;
@@ -33,6 +34,7 @@ use ferrosm_routing::LastRun;
 use crate::config::SmConfig;
 use crate::election::{self, Election};
 use crate::io::{Event, Input, LidMap, LocalPortEvent, Output, Restored};
+use crate::kept::routing::Inputs;
 use crate::plan::lanes::LanePlan;
 use crate::plan::lids::LidPlan;
 use crate::plan::routes::{Computed, Start, WriteOrder};
@@ -199,6 +201,9 @@ pub struct SubnetManager {
     timer: Option<Instant>,
     administration: administration::Administration,
     multicast: multicast::Multicast,
+    inheritance: inherit::Inheritance,
+    /// The settings that the routing in force is made for.
+    routed_for: Option<Inputs>,
     asked: asked::Asked,
     notices: notices::Notices,
 }
@@ -226,6 +231,7 @@ impl SubnetManager {
 
     fn build_new(cfg: SmConfig, restored: Restored, now: Instant, read_only: bool) -> Self {
         let settings = Self::election_settings(&cfg);
+        let inheritance = inherit::Inheritance::new(&restored);
         let mut sm = Self {
             requester: Requester::new(limits(&cfg)),
             cfg,
@@ -277,6 +283,8 @@ impl SubnetManager {
                 now,
             ),
             multicast: multicast::Multicast::default(),
+            inheritance,
+            routed_for: None,
             asked: asked::Asked::default(),
             notices: notices::Notices::default(),
         };

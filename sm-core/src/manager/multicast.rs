@@ -20,7 +20,7 @@ use ferrosm_mad::time::Instant;
 
 use super::ask::Ask;
 use super::{Stage, SubnetManager};
-use crate::plan::multicast::beside::Installed;
+use crate::plan::multicast::beside::{Installed, entries_of};
 use crate::plan::multicast::grove::{Followed, Grove, Members};
 use crate::plan::multicast::steps::{self, Steps, Switch, Trees};
 use crate::plan::multicast::{
@@ -263,7 +263,8 @@ impl SubnetManager {
             return Some(BTreeSet::new());
         };
         let followed = self.multicast.grove.follow(run, nodes);
-        if followed == Followed::New {
+        let new = matches!(followed, Followed::New | Followed::First);
+        if new {
             self.multicast.moved = true;
             let all: Vec<NodeIdx> = self.subnet.node_indices().collect();
             for n in all {
@@ -279,6 +280,9 @@ impl SubnetManager {
         self.multicast.used = self.administration.used_blocks();
         self.multicast.used.insert(0);
         self.multicast.counts.computations += 1;
+        if followed == Followed::First {
+            self.take_trees_over(&mlids);
+        }
         for mlid in &mlids {
             let members = self.members_of(*mlid);
             self.multicast.counts.trees += 1;
@@ -289,8 +293,24 @@ impl SubnetManager {
                 }
             }
         }
-        let here = !all && followed != Followed::New;
+        let here = !all && !new;
         here.then(|| mlids.iter().map(|mlid| place(*mlid).0).collect())
+    }
+
+    /// Trees that switches have already stay, whoever made them, where they go together with the routes.
+    fn take_trees_over(&mut self, mlids: &BTreeSet<Lid>) {
+        let Some((_, nodes)) = &self.last_run else {
+            return;
+        };
+        let entries = entries_of(&self.subnet, nodes);
+        for (mlid, entries) in entries.iter().filter(|(mlid, _)| mlids.contains(mlid)) {
+            for (n, ports) in self.multicast.grove.take_over(*mlid, entries) {
+                if let Some(node) = self.subnet.get_mut(n) {
+                    let positions = positions(node.info.num_ports);
+                    node.mft.want(*mlid, ports, positions);
+                }
+            }
+        }
     }
 
     /// Where the members of an MLID hang. An alias stands for its port.

@@ -93,6 +93,7 @@ impl SubnetManager {
             // Whatever is known of that time, the other master knows better.
             _ => {
                 self.administration.past = Past::default();
+                self.forget_inheritance();
                 if self.administration.take_view_kept() {
                     self.out.push_back(Output::PersistView(None));
                 }

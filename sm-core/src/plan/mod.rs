@@ -2,6 +2,7 @@
 //!
 //! Nothing here sends, waits or remembers.
 
+pub mod adopt;
 pub mod change;
 pub mod hints;
 pub mod lanes;

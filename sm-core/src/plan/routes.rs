@@ -12,6 +12,7 @@ use ferrosm_routing::{
     TopologyBuilder,
 };
 
+use super::adopt::{Adopted, Inherited, as_good};
 use super::change::LaneChange;
 use super::hints::{self, Places};
 use super::lanes::{LanePlan, operated_vls};
@@ -47,6 +48,10 @@ pub struct Job {
     pub remarks: Vec<String>,
     /// Names of the switches, for messages.
     pub names: Vec<String>,
+    /// What is known of the routing that the last run or another subnet manager left.
+    pub inherited: Option<Inherited>,
+    /// Nothing was routed by this run: what is installed is somebody else's.
+    pub first: bool,
     nodes: Vec<NodeIdx>,
 }
 
@@ -222,6 +227,8 @@ impl Job {
             hints,
             remarks,
             names,
+            inherited: None,
+            first: false,
             nodes,
         }
     }
@@ -236,38 +243,64 @@ impl Job {
     #[must_use]
     pub fn run(&self) -> Computed {
         let engines: Vec<&str> = self.engines.iter().map(String::as_str).collect();
-        let selection = ferrosm_routing::route_with(
-            &engines,
-            &Request::new(&self.topology)
-                .after(&self.previous)
-                .hinted(&self.hints)
-                .with_vls(self.vls),
-        );
-        let mut notes: Vec<String> = selection.refused.iter().map(|r| self.refusal(r)).collect();
-        let result = match selection.chosen {
+        let request = Request::new(&self.topology)
+            .after(&self.previous)
+            .hinted(&self.hints)
+            .with_vls(self.vls);
+        let (adopted, refused) = self.adopt(&request);
+        let mut notes: Vec<String> = refused.into_iter().collect();
+        let chosen = adopted.or_else(|| {
+            let selection = ferrosm_routing::route_with(&engines, &request);
+            notes.extend(selection.refused.iter().map(|r| self.refusal(r)));
+            let (routing, proof) = selection.chosen?;
+            let before = self.previous.last.as_ref();
+            let before = before.filter(|_| selection.repaired);
+            Some(Adopted {
+                busiest: before.map_or(proof.max_load, |last| last.busiest),
+                routing,
+                proof,
+                kept: selection.kept,
+                note: String::new(),
+            })
+        });
+        let result = match chosen {
             None => Err(notes.join("; ")),
-            Some((mut routing, proof)) => {
+            Some(chosen) => {
+                let Adopted {
+                    mut routing,
+                    mut proof,
+                    busiest,
+                    kept,
+                    note,
+                } = chosen;
+                if note.is_empty()
+                    && self.first
+                    && let Some(found) = as_good(&request, &self.installed, (&routing, &proof))
+                {
+                    notes.push(
+                        "tables that were found in the switches are as good, and stay".to_owned(),
+                    );
+                    (routing, proof) = found;
+                }
                 // A promise of trees is part of what later repairs keep.
                 multicast::settle(&self.topology, &mut routing);
+                notes.extend(Some(note).filter(|note| !note.is_empty()));
                 notes.extend(self.remarks.iter().cloned());
                 notes.extend(routing.notes.iter().cloned());
                 let live = self.is_live();
                 let (order, in_the_way) = if live {
-                    self.order_of_writes(&routing, &selection.kept, &mut notes)
+                    self.order_of_writes(&routing, &kept, &mut notes)
                 } else {
                     (WriteOrder::Any, Vec::new())
                 };
                 let before = self.lanes_before.as_ref();
                 let had_lanes = before.is_some_and(|before| !before.is_single());
                 let lanes_first = live && (had_lanes || !routing.lanes.is_single());
-                let topo = Arc::clone(&self.topology);
-                let before = self.previous.last.as_ref().filter(|_| selection.repaired);
-                let busiest = before.map_or(proof.max_load, |last| last.busiest);
                 let run = LastRun {
-                    topo,
+                    topo: Arc::clone(&self.topology),
                     routing,
                     busiest,
-                    kept: selection.kept,
+                    kept,
                 };
                 Ok(Routes {
                     run: Arc::new(run),
@@ -284,6 +317,17 @@ impl Job {
             generation: self.generation,
             result,
             nodes: self.nodes.clone(),
+        }
+    }
+
+    /// What is inherited, if it may stay; or why it may not, where that is worth telling.
+    fn adopt(&self, request: &Request<'_>) -> (Option<Adopted>, Option<String>) {
+        let Some(inherited) = self.inherited.as_ref().filter(|_| self.is_live()) else {
+            return (None, None);
+        };
+        match inherited.adopt(request, &self.installed, &|s| self.name(s)) {
+            Ok(adopted) => (Some(adopted), None),
+            Err(why) => (None, Some(why)),
         }
     }
 

@@ -19,27 +19,37 @@ pub struct Installed {
     groups: Vec<(Lid, GroupEntries)>,
 }
 
+/// What switches are known to have for each MLID, where that is anything. `nodes` are the switches of a graph in its order.
+#[must_use]
+pub fn entries_of(
+    subnet: &Subnet,
+    nodes: &[NodeIdx],
+) -> BTreeMap<Lid, BTreeMap<SwitchIdx, PortSet>> {
+    let mut all: BTreeMap<Lid, BTreeMap<SwitchIdx, PortSet>> = BTreeMap::new();
+    for (n, s) in nodes.iter().zip(0u32..) {
+        let Some(node) = subnet.get(*n) else { continue };
+        for (at, masks) in node.mft.known.iter() {
+            let first = FIRST.saturating_add(at.block.saturating_mul(32));
+            for (mlid, mask) in (first..).zip(masks).filter(|(_, mask)| **mask != 0) {
+                let ports = all
+                    .entry(Lid(mlid))
+                    .or_default()
+                    .entry(SwitchIdx(s))
+                    .or_default();
+                let bits = (0..16u8).filter(|b| mask >> b & 1 == 1);
+                bits.for_each(|b| ports.insert(PortNum(at.position * 16 + b)));
+            }
+        }
+    }
+    all
+}
+
 impl Installed {
     /// The entries of switches `nodes`, which are the switches of a graph in its order. Packets to an MLID have the SL that
     /// `sl_of` says.
     #[must_use]
     pub fn new(subnet: &Subnet, nodes: &[NodeIdx], sl_of: &dyn Fn(Lid) -> Sl) -> Self {
-        let mut all: BTreeMap<Lid, BTreeMap<SwitchIdx, PortSet>> = BTreeMap::new();
-        for (n, s) in nodes.iter().zip(0u32..) {
-            let Some(node) = subnet.get(*n) else { continue };
-            for (at, masks) in node.mft.known.iter() {
-                let first = FIRST.saturating_add(at.block.saturating_mul(32));
-                for (mlid, mask) in (first..).zip(masks).filter(|(_, mask)| **mask != 0) {
-                    let ports = all
-                        .entry(Lid(mlid))
-                        .or_default()
-                        .entry(SwitchIdx(s))
-                        .or_default();
-                    let bits = (0..16u8).filter(|b| mask >> b & 1 == 1);
-                    bits.for_each(|b| ports.insert(PortNum(at.position * 16 + b)));
-                }
-            }
-        }
+        let all = entries_of(subnet, nodes);
         let group = |(mlid, ports): (Lid, BTreeMap<SwitchIdx, PortSet>)| {
             let sl = sl_of(mlid).raw();
             let ports = ports.into_iter().collect();

@@ -21,6 +21,8 @@ pub type Members = BTreeMap<(SwitchIdx, PortNum), bool>;
 struct Grown {
     members: Members,
     tree: Tree,
+    /// It is as switches had it: parts of it may lead to nobody.
+    found: bool,
 }
 
 impl Grown {
@@ -42,6 +44,8 @@ pub enum Followed {
     SameGraph,
     /// There are no trees yet.
     New,
+    /// There were none before either: what switches have is somebody else's work, and may stay.
+    First,
 }
 
 /// The trees of all MLIDs.
@@ -62,6 +66,7 @@ impl Grove {
             return Followed::Same;
         }
         let before = self.run.replace(Arc::clone(run));
+        let first = before.is_none();
         if before.is_some_and(|before| self.nodes == nodes && is_alike(&before, run)) {
             return Followed::SameGraph;
         }
@@ -71,7 +76,11 @@ impl Grove {
         self.nodes = nodes.to_vec();
         self.index = nodes.iter().copied().zip(run.topo.switches()).collect();
         self.grown.clear();
-        Followed::New
+        if first {
+            Followed::First
+        } else {
+            Followed::New
+        }
     }
 
     /// Whether trees can be made at all; also where there is no routing yet.
@@ -106,6 +115,28 @@ impl Grove {
         }
         let peer = subnet.peer(end)?;
         Some((self.switch(peer.node)?, peer.port))
+    }
+
+    /// Takes the tree that switches have for an MLID, where it is one of this forest; who its members should be is for
+    /// [`Self::grow`] to say. What the tables have of it: ports by switch.
+    pub fn take_over(
+        &mut self,
+        mlid: Lid,
+        installed: &BTreeMap<SwitchIdx, PortSet>,
+    ) -> Vec<(NodeIdx, PortSet)> {
+        let tree = self.forest().and_then(|forest| forest.found(installed));
+        let Some(tree) = tree else {
+            return Vec::new();
+        };
+        let grown = Grown {
+            members: tree.receivers().map(|at| (at, true)).collect(),
+            tree,
+            found: true,
+        };
+        let node = |(s, ports): (SwitchIdx, PortSet)| Some((*self.nodes.get(s.index())?, ports));
+        let entries = grown.entries().into_iter().filter_map(node).collect();
+        self.grown.insert(mlid, grown);
+        entries
     }
 
     /// Gives an MLID these members. What changes in the tables: ports by switch, none where the entry goes.
@@ -158,7 +189,11 @@ impl Grown {
             for (switch, port) in gone {
                 forest.leave(&mut self.tree, switch, port);
             }
+            if self.found {
+                forest.trim(&mut self.tree);
+            }
         }
+        self.found = false;
         self.members = members;
     }
 }

@@ -16,6 +16,7 @@ use super::levels::Levels;
 use super::relays::Relay;
 use super::{EndPort, NodeView, Place, PortIdx, PortView, SwitchView, View};
 use crate::config::SmConfig;
+use crate::kept::routing::Origin;
 use crate::sa::aliases::Aliases;
 use crate::sa::keys::Keys;
 use crate::sa::lanes::ReadLanes;
@@ -26,6 +27,8 @@ use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
 pub struct Extra {
     /// The routing in force, and the node of each of its switches.
     pub run: Option<(Arc<LastRun>, Vec<NodeIdx>)>,
+    /// Where that routing comes from.
+    pub origin: Option<Arc<Origin>>,
     /// Subnet managers, this one first.
     pub managers: Vec<SmInfoRecord>,
     /// Alias GUIDs.
@@ -75,6 +78,7 @@ impl View {
             read_lanes: extra.read_lanes,
             sm_key: cfg.sm_key,
             levels: Levels::of_run(extra.run, nodes.len()),
+            origin: extra.origin,
             nodes: nodes.into(),
             ends,
             guids: subnet.guids_revision(),

@@ -29,6 +29,7 @@ use super::aliases::Aliases;
 use super::keys::Keys;
 use super::lanes::ReadLanes;
 use super::message::base;
+use crate::kept::routing::{KeptRouting, Origin};
 use crate::plan::lanes::MapAt;
 use crate::plan::multicast::Blocks;
 use crate::plan::partitions::Partitions;
@@ -92,6 +93,11 @@ pub struct NodeView {
 }
 
 impl NodeView {
+    /// Its ports by number: from a switch's port 0, or the unused place before port 1, on.
+    pub fn ports(&self) -> impl Iterator<Item = &PortView> {
+        self.ports.iter()
+    }
+
     /// Whether an answer from one is an answer from the other.
     fn same(&self, other: &Self) -> bool {
         let switch = match (&self.switch, &other.switch) {
@@ -216,6 +222,8 @@ pub struct View {
     nodes: Arc<[Place]>,
     ends: Arc<Ends>,
     levels: Levels,
+    /// Where the routing in force comes from; none of one of the past.
+    origin: Option<Arc<Origin>>,
     aliases: Arc<Aliases>,
     read_lanes: Arc<ReadLanes>,
     /// What the subnet's own index of GUIDs was like.
@@ -276,6 +284,34 @@ impl View {
         Self {
             read_lanes,
             ..self.clone()
+        }
+    }
+
+    /// The routing in force, to be kept; none where nothing is routed, or the view is itself from what was kept. Takes as long as
+    /// to look at every cable once.
+    #[must_use]
+    pub fn routing(&self) -> Option<KeptRouting> {
+        let Levels::Routed { run, routed } = &self.levels else {
+            return None;
+        };
+        let origin = self.origin.as_ref()?;
+        let mut guids = vec![NodeGuid(0); run.topo.num_switches()];
+        for (switch, place) in routed.iter().zip(self.nodes.iter()) {
+            if let Some(guid) = switch.and_then(|s| guids.get_mut(s.index())) {
+                *guid = place.node.guid;
+            }
+        }
+        Some(KeptRouting::of(run, &guids, origin))
+    }
+
+    /// Whether [`Self::routing`] is that of another view, so that it need not be kept again.
+    #[must_use]
+    pub fn has_routing_of(&self, other: &Self) -> bool {
+        match (&self.levels, &other.levels) {
+            (Levels::Routed { run: a, .. }, Levels::Routed { run: b, .. }) => {
+                Arc::ptr_eq(a, b) && self.origin == other.origin
+            }
+            _ => false,
         }
     }
 

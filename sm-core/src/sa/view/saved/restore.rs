@@ -183,6 +183,7 @@ impl Restorer {
             nodes: nodes.into(),
             ends: Arc::new(ends),
             levels,
+            origin: None,
             aliases: Arc::default(),
             read_lanes: Arc::new(ReadLanes::new(read.iter().map(|(guid, t)| (*guid, t)))),
             guids: NO_REVISION,

@@ -1,0 +1,137 @@
+//! What another run, or another subnet manager, has left in the devices and in records, until the first sweep as master is done:
+//! the routing that may stay, tables of lanes that nobody reads, and that hosts have nothing to register again.
+//!
+//! It is believed of a device only where the device itself shows that nothing came between: it has the LID of that time and the
+//! same master, and it did not wake up since. What devices cannot show is proven ([`crate::plan::adopt`]), or done anew.
+
+use std::sync::Arc;
+
+use ferrosm_mad::attr::PortInfo;
+use ferrosm_mad::ids::Lid;
+
+use super::SubnetManager;
+use crate::io::Restored;
+use crate::kept::routing::{Inputs, KeptRouting, Origin};
+use crate::plan::adopt::Inherited;
+use crate::sa::View;
+use crate::sa::view::NodeView;
+use crate::subnet::{LeftLanes, Node, NodeIdx};
+
+/// What was left.
+#[derive(Debug, Default)]
+pub(super) struct Inheritance {
+    routing: Option<Arc<KeptRouting>>,
+    view: Option<Arc<View>>,
+    /// All that clients have registered is known.
+    registered: bool,
+}
+
+impl Inheritance {
+    pub(super) fn new(restored: &Restored) -> Self {
+        Self {
+            routing: restored.routing.clone(),
+            view: restored.snapshot.as_ref().map(|s| Arc::clone(&s.view)),
+            registered: restored.complete,
+        }
+    }
+}
+
+impl SubnetManager {
+    /// Whether hosts need not register again, though this subnet manager is new to them.
+    pub(super) const fn has_registrations(&self) -> bool {
+        self.first_as_master && self.inheritance.registered
+    }
+
+    /// For a routing of these switches.
+    pub(super) fn inherited(&self, nodes: &[NodeIdx]) -> Option<Inherited> {
+        let routing = Arc::clone(self.inheritance.routing.as_ref()?);
+        let guid = |n: &NodeIdx| Some(self.subnet.get(*n)?.info.node_guid);
+        Some(Inherited {
+            routing,
+            view: self.inheritance.view.clone(),
+            cfg: Arc::new(self.cfg.clone()),
+            guids: nodes.iter().filter_map(guid).collect(),
+        })
+    }
+
+    /// The tables of lanes that a node is known to have, because it is as it was when they were kept; whether they are.
+    pub(super) fn inherit_lanes(&mut self, n: NodeIdx) -> bool {
+        let Some((routing, view)) = self
+            .inheritance
+            .routing
+            .clone()
+            .zip(self.inheritance.view.clone())
+        else {
+            return false;
+        };
+        let Some(node) = self.subnet.get_mut(n) else {
+            return false;
+        };
+        let guid = node.info.node_guid;
+        let Some(was) = view.by_node_guid(guid).map(|at| view.node(at)) else {
+            return false;
+        };
+        if !is_as_it_was(node, was) {
+            return false;
+        }
+        node.sl_to_vl.clone_from(&was.sl_to_vl);
+        let mut written = !was.sl_to_vl.is_empty();
+        for (port, was) in node.ports.iter_mut().zip(was.ports()) {
+            port.vl_arbitration.clone_from(&was.vl_arbitration);
+            written |= !was.vl_arbitration.is_empty();
+        }
+        // Of one that did not take all its tables, the last master did not know what it woke up with, and nor does this one.
+        node.left_lanes = if written || routing.is_without_lanes(guid) {
+            LeftLanes::Foreign
+        } else {
+            LeftLanes::AsWoken
+        };
+        true
+    }
+
+    /// Where the routing in force comes from.
+    pub(super) fn origin(&self) -> Option<Origin> {
+        self.last_run.as_ref()?;
+        let nodes = self.subnet.nodes().map(|(_, node)| node);
+        let without = nodes
+            .filter(|node| node.left_lanes != LeftLanes::AsWoken && node.lanes_checked.is_none());
+        Some(Origin {
+            inputs: self.routed_for.clone()?,
+            without_lanes: without.map(|node| node.info.node_guid).collect(),
+        })
+    }
+
+    /// The settings that the routing in force is made for.
+    pub(super) fn note_inputs(&mut self) {
+        self.routed_for = Some(Inputs::of(&self.cfg));
+    }
+
+    /// Everything is as this subnet manager wants it, or another one is in charge: what was left is of no use any more.
+    pub(super) fn forget_inheritance(&mut self) {
+        self.inheritance = Inheritance::default();
+    }
+}
+
+/// Whether a device is in the state of that time: it keeps its tables as long as it keeps its LID, and whoever else would be in
+/// charge would have told it so.
+fn is_as_it_was(node: &Node, was: &NodeView) -> bool {
+    let ends = node.end_ports();
+    let mut any = false;
+    for num in ends {
+        let Some((port, was)) = node
+            .ports
+            .get(num.index())
+            .zip(was.ports().nth(num.index()))
+        else {
+            return false;
+        };
+        let (is, was) = (port.info(), PortInfo::decode(&was.raw));
+        let same = (is.lid, is.master_sm_lid) == (was.lid, was.master_sm_lid);
+        if is.lid == Lid::NONE || !same {
+            return false;
+        }
+        any = true;
+    }
+    let table = node.switch_info().is_none_or(|s| s.linear_fdb_top > 0);
+    any && table
+}
