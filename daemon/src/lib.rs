@@ -13,6 +13,7 @@
 //! | [`paper`] | a fabric on paper, routed |
 //! | [`port`] | what the driver sends and receives by |
 //! | [`simulator`] | the server of a simulated fabric |
+//! | [`replication`] | copies of what outlives the program, on the machines that stand by |
 //! | [`side_files`] | what OpenSM's side files say |
 //! | [`state`] | what is kept over restarts |
 //! | [`output`] | renderers: tables, ibnet, json, dot, svg, reports |
@@ -34,6 +35,7 @@ pub mod held;
 pub mod output;
 pub mod paper;
 pub mod port;
+pub mod replication;
 pub mod side_files;
 pub mod simulator;
 pub mod state;

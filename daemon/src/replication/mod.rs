@@ -1,0 +1,142 @@
+//! Copies of what outlives a subnet manager on the machines that stand by, so that a takeover loses nothing.
+//!
+//! Two ways behind one interface, [`Replication`]: [`tcp`] (standbys connect to the master, TLS with certificates on both sides), and
+//! `etcd` (with the feature of that name). Both run beside the driver, on threads of their own; the driver is never waited for and
+//! never waits. What follows from messages and times is decided in values without I/O ([`leader`], [`follower`], [`log`]), and tried in
+//! virtual time. Nothing here knows what a record means, and nothing here decides who is master: the election does.
+//!
+//! # How it is wired
+//!
+//! ```text
+//! let (events, mut told) = tokio::sync::mpsc::channel(EVENTS);
+//! let replication: Box<dyn Replication> = Box::new(tcp::Tcp::start(settings, Arc::new(store), events)?);
+//! // The election changed what this SM is. As master: use and change records only after `Event::Leading`.
+//! replication.role(Role::Master { epoch });       // epoch: random; the store says it in its position from the next batch on
+//! // The thread that writes state, after each commit:
+//! replication.committed(seq, &batch);
+//! // The driver, in each round; answers to clients wait until their batch is acknowledged, at most `pace.limit`:
+//! replication.pulse();
+//! if replication.acknowledged() >= seq { send_answer() }
+//! // The driver's select: `told.recv()` (LeaderSilent: ask the master by SMInfo once, or take over) ; `WarmCopy::acknowledged` wakes who waits.
+//! // A planned end: wait until `acknowledged()` is what was committed last, hand over, then
+//! replication.role(Role::Neither(Leaving::HandingOver));
+//! ```
+
+pub mod event;
+pub mod follower;
+pub mod leader;
+pub mod log;
+#[cfg(test)]
+mod simulation;
+mod storing;
+pub mod tcp;
+pub mod tls;
+pub mod wire;
+
+use core::fmt;
+
+use ferrosm_core::kept::Batch;
+use thiserror::Error;
+use tokio::sync::watch;
+
+pub use event::{Event, Loss, Pace};
+pub use follower::Record;
+pub use log::{LogLimits, Position};
+pub use storing::Everything;
+pub use wire::Leaving;
+
+/// Events that wait for the driver, at most. More means that it hangs: they are dropped then, and counted in the log.
+pub const EVENTS: usize = 256;
+
+/// Why a store did not do what it was to do.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct CopyError(pub String);
+
+/// The store of a node, as replication sees it. Calls may take as long as a disk does; they come from one thread, but while the
+/// state writer of a master may be at work.
+pub trait WarmCopy: Send + Sync + 'static {
+    /// What the records are; `None` where nobody knows.
+    fn position(&self) -> Option<Position>;
+
+    /// All records and what they are, of one moment.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn everything(&self) -> Result<Everything, CopyError>;
+
+    /// Puts batches on top, in order; the records are those at `at` then. All or nothing, and durable on return.
+    ///
+    /// # Errors
+    /// They cannot be stored; nothing changed.
+    fn apply(&self, at: Position, batches: &[Batch]) -> Result<(), CopyError>;
+
+    /// These records are all from now on, and those at `at`. All or nothing, and durable on return.
+    ///
+    /// # Errors
+    /// They cannot be stored; nothing changed.
+    fn replace(&self, at: Position, records: Vec<Record>) -> Result<(), CopyError>;
+
+    /// [`Replication::acknowledged`] has grown: who waits for it may look. Must not wait, nor ask anything of the replication.
+    fn acknowledged(&self, seq: u64) {
+        let _ = seq;
+    }
+}
+
+/// What a subnet manager is, to replication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// In charge, with a history of its own.
+    Master {
+        /// Chosen at random, for this once.
+        epoch: u64,
+    },
+    /// Ready to be: it keeps a copy.
+    Standby,
+    /// Neither. If it was master: why it is not any longer.
+    Neither(Leaving),
+}
+
+/// A follower, for status pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standby {
+    /// GUID of its port.
+    pub guid: u64,
+    /// Whether it has everything, and is waited for.
+    pub in_step: bool,
+}
+
+/// How it stands, for status pages.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Status {
+    /// Of a master: where its history is.
+    pub committed: Option<Position>,
+    /// Of a master: what standbys have of it.
+    pub acknowledged: u64,
+    /// Of a master: its standbys.
+    pub standbys: Vec<Standby>,
+    /// Of a standby: its master.
+    pub leader: Option<Standby>,
+}
+
+/// One way of replication. All calls return at once.
+pub trait Replication: Send + Sync + fmt::Debug {
+    /// What the subnet manager is from now on. A master is one for replication when [`Event::Leading`] comes.
+    fn role(&self, role: Role);
+
+    /// A batch is durable in the master's own store, under a number that follows that of the one before; at the beginning, that of the
+    /// store's position. Called in order, by one thread.
+    fn committed(&self, seq: u64, batch: &Batch);
+
+    /// Number of the last batch that is where it must be: with all standbys that are in step, or with no one if there are none.
+    fn acknowledged(&self) -> u64;
+
+    /// The same, to wait for.
+    fn watch(&self) -> watch::Receiver<u64>;
+
+    /// The driver's loop turns. Where it does not for a while, this node is as good as dead to others.
+    fn pulse(&self);
+
+    /// How it stands.
+    fn status(&self) -> Status;
+}

@@ -1,0 +1,147 @@
+//! The one thread that works on a standby's store, so that a disk that is slow delays nobody's heartbeat. It does things in the order in
+//! which they were asked for, and takes batches that wait together in one go.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use ferrosm_core::kept::Batch;
+use tokio::sync::oneshot;
+
+use super::follower::{Job, Record, Turn};
+use super::log::Position;
+use super::{CopyError, WarmCopy};
+
+/// All records, and what they are.
+#[derive(Debug)]
+pub struct Everything {
+    /// Where the store is.
+    pub at: Option<Position>,
+    /// Its records.
+    pub records: Vec<Record>,
+}
+
+/// What the thread is asked for. Not more waits than a master's window of batches for each connection, and a snapshot.
+pub(super) enum Ask {
+    /// Jobs of this turn. After one that failed, those of its turn are left out.
+    Jobs(Turn, Vec<Job>),
+    /// Where the store is when all before this is done.
+    Position(oneshot::Sender<Option<Position>>),
+    /// All records.
+    Everything(oneshot::Sender<Result<Everything, CopyError>>),
+    /// Told when all before this is done.
+    Settled(Box<dyn FnOnce(Option<Position>) + Send>),
+}
+
+/// What the thread says of jobs.
+pub(super) enum Stored {
+    /// All up to here is durable.
+    Durable(Turn, Position),
+    /// It was not taken.
+    Failed(Turn, CopyError),
+}
+
+/// Starts the thread; it ends when the other end of what is returned is gone.
+///
+/// # Errors
+/// The system has no thread.
+pub(super) fn start(
+    copy: Arc<dyn WarmCopy>,
+    told: impl Fn(Stored) + Send + 'static,
+) -> std::io::Result<Sender<Ask>> {
+    let (asks, waiting) = mpsc::channel();
+    std::thread::Builder::new()
+        .name("copy".to_owned())
+        .spawn(move || work(copy.as_ref(), &waiting, &told))?;
+    Ok(asks)
+}
+
+fn work(copy: &dyn WarmCopy, waiting: &Receiver<Ask>, told: &dyn Fn(Stored)) {
+    let mut group = Group {
+        copy,
+        told,
+        failed: None,
+        turn: None,
+        at: None,
+        batches: Vec::new(),
+    };
+    while let Ok(first) = waiting.recv() {
+        let mut next = Some(first);
+        while let Some(ask) = next {
+            group.ask(ask);
+            next = waiting.try_recv().ok();
+        }
+        group.flush();
+    }
+}
+
+/// Batches that are stored together.
+struct Group<'a> {
+    copy: &'a dyn WarmCopy,
+    told: &'a dyn Fn(Stored),
+    failed: Option<Turn>,
+    turn: Option<Turn>,
+    at: Option<Position>,
+    batches: Vec<Batch>,
+}
+
+impl Group<'_> {
+    fn ask(&mut self, ask: Ask) {
+        match ask {
+            Ask::Jobs(turn, jobs) => {
+                if self.turn != Some(turn) {
+                    self.flush();
+                    self.turn = Some(turn);
+                }
+                jobs.into_iter().for_each(|job| self.job(turn, job));
+            }
+            // Who asked may have gone: then nobody needs the answer.
+            Ask::Position(reply) => {
+                self.flush();
+                let _ = reply.send(self.copy.position());
+            }
+            Ask::Everything(reply) => {
+                self.flush();
+                let _ = reply.send(self.copy.everything());
+            }
+            Ask::Settled(reply) => {
+                self.flush();
+                reply(self.copy.position());
+            }
+        }
+    }
+
+    fn job(&mut self, turn: Turn, job: Job) {
+        if self.failed == Some(turn) {
+            return;
+        }
+        match job {
+            Job::Apply(at, batch) => {
+                self.at = Some(at);
+                self.batches.push(batch);
+            }
+            Job::Replace(at, records) => {
+                self.flush();
+                let done = self.copy.replace(at, records);
+                self.say(turn, at, done);
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        if let (Some(turn), Some(at)) = (self.turn, self.at.take()) {
+            let done = self.copy.apply(at, &self.batches);
+            self.batches.clear();
+            self.say(turn, at, done);
+        }
+    }
+
+    fn say(&mut self, turn: Turn, at: Position, done: Result<(), CopyError>) {
+        (self.told)(match done {
+            Ok(()) => Stored::Durable(turn, at),
+            Err(error) => {
+                self.failed = Some(turn);
+                Stored::Failed(turn, error)
+            }
+        });
+    }
+}

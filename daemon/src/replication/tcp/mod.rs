@@ -1,0 +1,237 @@
+//! Replication over TCP, with TLS on both sides: every node listens, and a standby connects to its peers until it finds the master.
+//!
+//! A thread of its own with a runtime of its own, so that a busy driver delays nothing; but pings are answered only while the driver's
+//! loop turns ([`Replication::pulse`]). What is decided is decided by [`Leader`] and [`Follower`], under one lock that is never held over
+//! a wait.
+
+mod follow;
+mod frames;
+mod serve;
+mod shared;
+
+use core::time::Duration;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use ferrosm_core::kept::Batch;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+
+use super::event::{Event, Pace};
+use super::log::LogLimits;
+use super::tls::{FileError, Files, Tls};
+use super::wire::FABRIC_MAX;
+use super::{Replication, Role, Status, WarmCopy, storing};
+use shared::{Shared, Stop};
+
+/// Time that goodbyes have at the end of the program.
+const GOODBYE: Duration = Duration::from_millis(500);
+
+/// What it is started with.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Subnet prefix and configured name: nodes of another fabric are refused.
+    pub fabric: String,
+    /// GUID of the port that this SM serves by.
+    pub guid: u64,
+    /// Its SM priority.
+    pub priority: u8,
+    /// Where it listens, `address:port`.
+    pub listen: String,
+    /// The other nodes, `host:port`. This node itself may be among them.
+    pub peers: Vec<String>,
+    /// Name that every peer's certificate must have; `None`: that under which it is in `peers`.
+    pub server_name: Option<String>,
+    /// Certificates.
+    pub files: Files,
+    /// Times.
+    pub pace: Pace,
+    /// A driver that did not turn for so long hangs.
+    pub hang: Duration,
+    /// What is remembered for standbys that are away.
+    pub log: LogLimits,
+}
+
+/// Why it does not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// Certificates.
+    #[error(transparent)]
+    Files(#[from] FileError),
+    /// The address.
+    #[error("cannot listen at {at}: {error}")]
+    Listen {
+        /// The address.
+        at: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// The name is too long.
+    #[error("the name of the fabric has more than {FABRIC_MAX} bytes")]
+    Fabric,
+    /// A thread or a runtime.
+    #[error("cannot start its thread: {0}")]
+    Thread(std::io::Error),
+}
+
+/// It.
+pub struct Tcp {
+    shared: Arc<Shared>,
+    stop: watch::Sender<Stop>,
+    thread: Option<JoinHandle<()>>,
+    address: SocketAddr,
+}
+
+impl Tcp {
+    /// Starts listening, and its threads. Its role is [`Role::Neither`] at first.
+    ///
+    /// # Errors
+    /// [`StartError`]: nothing goes on then.
+    pub fn start(
+        settings: Settings,
+        copy: Arc<dyn WarmCopy>,
+        events: mpsc::Sender<Event>,
+    ) -> Result<Self, StartError> {
+        if settings.fabric.len() > FABRIC_MAX {
+            return Err(StartError::Fabric);
+        }
+        let tls = Tls::read(settings.files.clone())?;
+        let unheard = |error| StartError::Listen {
+            at: settings.listen.clone(),
+            error,
+        };
+        let listener = std::net::TcpListener::bind(&settings.listen).map_err(unheard)?;
+        listener.set_nonblocking(true).map_err(unheard)?;
+        let address = listener.local_addr().map_err(unheard)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(StartError::Thread)?;
+        let shared = Arc::new(Shared::new(settings, tls, copy.clone(), events));
+        let weak = Arc::downgrade(&shared);
+        let asks = storing::start(copy, move |stored| {
+            if let Some(shared) = weak.upgrade() {
+                shared.stored(stored);
+            }
+        })
+        .map_err(StartError::Thread)?;
+        shared.with(|core, _| core.asks = Some(asks));
+        let (stop, stopped) = watch::channel(Stop::No);
+        let mine = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("replication".to_owned())
+            .spawn(move || runtime.block_on(run(&mine, listener, stopped)))
+            .map_err(StartError::Thread)?;
+        Ok(Self {
+            shared,
+            stop,
+            thread: Some(thread),
+            address,
+        })
+    }
+
+    /// Where it listens: with the port that the system chose, if it was to choose one.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends at once, without goodbyes: as a crash would.
+    pub fn abort(mut self) {
+        self.end(Stop::AtOnce);
+    }
+
+    fn end(&mut self, how: Stop) {
+        self.stop.send_replace(how);
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("replication: its thread had ended by a mistake of its own");
+        }
+        // The thread that stores ends when nobody can ask it.
+        self.shared.with(|core, _| core.asks = None);
+    }
+}
+
+impl Drop for Tcp {
+    fn drop(&mut self) {
+        self.end(Stop::Kindly);
+    }
+}
+
+impl fmt::Debug for Tcp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tcp")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Replication for Tcp {
+    fn role(&self, role: Role) {
+        self.shared.role(role);
+    }
+
+    fn committed(&self, seq: u64, batch: &Batch) {
+        self.shared.committed(seq, batch);
+    }
+
+    fn acknowledged(&self) -> u64 {
+        *self.shared.acknowledged.borrow()
+    }
+
+    fn watch(&self) -> watch::Receiver<u64> {
+        self.shared.acknowledged.subscribe()
+    }
+
+    fn pulse(&self) {
+        self.shared.pulse();
+    }
+
+    fn status(&self) -> Status {
+        self.shared.status()
+    }
+}
+
+/// Everything that goes on in the thread, until it is told to end.
+async fn run(
+    shared: &Arc<Shared>,
+    listener: std::net::TcpListener,
+    mut stopped: watch::Receiver<Stop>,
+) {
+    let mut tasks = tokio::task::JoinSet::new();
+    match TcpListener::from_std(listener) {
+        Ok(listener) => drop(tasks.spawn(serve::listen(shared.clone(), listener))),
+        Err(error) => tracing::error!("replication: cannot listen: {error}"),
+    }
+    tasks.spawn(tick(shared.clone()));
+    for (place, peer) in shared.settings.peers.iter().enumerate() {
+        tasks.spawn(follow::seek(shared.clone(), peer.clone(), place));
+    }
+    // An error says that whoever could stop this is gone.
+    let how = stopped
+        .wait_for(|how| *how != Stop::No)
+        .await
+        .map_or(Stop::AtOnce, |how| *how);
+    if how == Stop::Kindly {
+        shared.leave();
+        let mut changed = shared.changed.subscribe();
+        let parted = changed.wait_for(|_| shared.parted());
+        let _ = tokio::time::timeout(GOODBYE, parted).await;
+    }
+    tasks.shutdown().await;
+}
+
+/// Time, for leader and follower.
+async fn tick(shared: Arc<Shared>) {
+    let step = (shared.settings.pace.heartbeat / 5).max(Duration::from_millis(2));
+    let mut ticks = tokio::time::interval(step);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        shared.tick();
+    }
+}

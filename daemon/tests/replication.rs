@@ -1,0 +1,624 @@
+//! Three nodes in one process, with real sockets and real certificates: copying, death of the master, its return, strangers.
+//!
+//! Nothing sleeps: everything waits for an event, a count or an answer, with a limit that only a broken test reaches.
+
+#![expect(clippy::unwrap_used, reason = "tests, and what they share")]
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use ferrosm::replication::tcp::{Settings, Tcp};
+use ferrosm::replication::tls::Files;
+use ferrosm::replication::{
+    CopyError, EVENTS, Event, Everything, Leaving, LogLimits, Pace, Position, Record, Replication,
+    Role, WarmCopy,
+};
+use ferrosm_core::kept::{Batch, Change, Key, Kind};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tokio::sync::mpsc;
+use tokio_rustls::rustls;
+
+/// Only a broken test waits so long.
+const GUARD: Duration = Duration::from_secs(10);
+
+type Authority = CertifiedIssuer<'static, KeyPair>;
+
+type Contents = (Option<Position>, BTreeMap<Key, Box<[u8]>>);
+
+/// A store in memory.
+#[derive(Default)]
+struct Memory {
+    now: Mutex<Contents>,
+    /// How often everything was replaced.
+    replaced: AtomicUsize,
+    /// Calls that are still to fail.
+    failures: AtomicUsize,
+}
+
+impl Memory {
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.now.lock().unwrap()
+    }
+
+    fn records(&self) -> BTreeMap<Key, Box<[u8]>> {
+        self.contents().1.clone()
+    }
+
+    fn fails(&self) -> Result<(), CopyError> {
+        let fewer = |n: usize| n.checked_sub(1);
+        match self
+            .failures
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer)
+        {
+            Ok(_) => Err(CopyError("the disk is full".to_owned())),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl WarmCopy for Memory {
+    fn position(&self) -> Option<Position> {
+        self.contents().0
+    }
+
+    fn everything(&self) -> Result<Everything, CopyError> {
+        let now = self.contents();
+        let (at, records) = &*now;
+        let records = records
+            .iter()
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
+        Ok(Everything { at: *at, records })
+    }
+
+    fn apply(&self, at: Position, batches: &[Batch]) -> Result<(), CopyError> {
+        self.fails()?;
+        let mut now = self.contents();
+        for change in batches.iter().flat_map(|batch| &batch.changes) {
+            match change {
+                Change::Clear(kind) => now.1.retain(|key, _| key.kind() != Some(*kind)),
+                Change::Put(key, value) => drop(now.1.insert(key.clone(), value.clone())),
+                Change::Remove(key) => drop(now.1.remove(key)),
+            }
+        }
+        now.0 = Some(at);
+        Ok(())
+    }
+
+    fn replace(&self, at: Position, records: Vec<Record>) -> Result<(), CopyError> {
+        self.fails()?;
+        *self.contents() = (Some(at), records.into_iter().collect());
+        self.replaced.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// Certificates, ports and stores of nodes; they go when it goes.
+struct Site {
+    dir: PathBuf,
+    authority: Authority,
+    ports: Vec<u16>,
+    stores: Vec<Arc<Memory>>,
+}
+
+/// A node that runs.
+struct Node {
+    tcp: Tcp,
+    events: mpsc::Receiver<Event>,
+    store: Arc<Memory>,
+    epoch: u64,
+    seq: u64,
+}
+
+fn authority() -> Authority {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+impl Site {
+    fn new(nodes: usize) -> Self {
+        static SITES: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "ferrosm-replication-{}-{}",
+            std::process::id(),
+            SITES.fetch_add(1, Ordering::SeqCst)
+        );
+        let dir = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&dir).unwrap();
+        // Free ports, found all at once so that they differ.
+        let found: Vec<_> = (0..nodes)
+            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+            .collect();
+        let ports = found
+            .iter()
+            .map(|l| l.local_addr().unwrap().port())
+            .collect();
+        let site = Self {
+            dir,
+            authority: authority(),
+            ports,
+            stores: (0..nodes).map(|_| Arc::default()).collect(),
+        };
+        site.sign("node", &site.authority);
+        site
+    }
+
+    /// Files of a node whose certificate `by` signed.
+    fn sign(&self, name: &str, by: &Authority) -> Files {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, by).unwrap();
+        let files = self.files(name);
+        std::fs::write(&files.ca, by.pem()).unwrap();
+        std::fs::write(&files.certificate, certificate.pem()).unwrap();
+        std::fs::write(&files.key, key.serialize_pem()).unwrap();
+        files
+    }
+
+    fn files(&self, name: &str) -> Files {
+        let path = |end: &str| self.dir.join(format!("{name}.{end}"));
+        Files {
+            ca: path("ca"),
+            certificate: path("crt"),
+            key: path("key"),
+        }
+    }
+
+    fn settings(&self, node: usize) -> Settings {
+        let peers = self.ports.iter().map(|port| format!("127.0.0.1:{port}"));
+        Settings {
+            fabric: "fe80000000000000 test".to_owned(),
+            guid: node as u64 + 1,
+            priority: 0,
+            listen: format!("127.0.0.1:{}", self.ports[node]),
+            peers: peers.collect(),
+            server_name: None,
+            files: self.files("node"),
+            // Patient: a loaded machine must not make a test fail that is about something else.
+            pace: Pace {
+                lease: Duration::from_secs(2),
+                limit: Duration::from_secs(5),
+                ..Pace::default()
+            },
+            hang: Duration::from_hours(1),
+            log: LogLimits::default(),
+        }
+    }
+
+    fn start(&self, node: usize) -> Node {
+        self.start_with(self.settings(node), node)
+    }
+
+    fn start_with(&self, settings: Settings, node: usize) -> Node {
+        let (sender, events) = mpsc::channel(EVENTS);
+        let store = self.stores[node].clone();
+        let tcp = Tcp::start(settings, store.clone(), sender).unwrap();
+        Node {
+            tcp,
+            events,
+            store,
+            epoch: 0,
+            seq: 0,
+        }
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+fn put(key: u32, value: u32) -> Change {
+    let key = Key::new(Kind::Service, &[&key.to_be_bytes()]);
+    Change::Put(key, value.to_be_bytes().into())
+}
+
+/// Waits for something that becomes true.
+fn until(what: &str, is: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is() {
+        assert!(began.elapsed() < GUARD, "never: {what}");
+        std::thread::yield_now();
+    }
+}
+
+impl Node {
+    fn lead(&mut self, epoch: u64) {
+        self.epoch = epoch;
+        self.tcp.role(Role::Master { epoch });
+        self.expect("leading", |e| *e == Event::Leading);
+        self.seq = self.store.position().map_or(0, |at| at.seq);
+    }
+
+    fn standby(self) -> Self {
+        self.tcp.role(Role::Standby);
+        self
+    }
+
+    /// As the state writer does: first here, then with others.
+    fn commit(&mut self, changes: Vec<Change>) {
+        self.seq += 1;
+        let at = Position {
+            epoch: self.epoch,
+            seq: self.seq,
+        };
+        let batch = Batch { changes };
+        self.store.apply(at, std::slice::from_ref(&batch)).unwrap();
+        self.tcp.committed(at.seq, &batch);
+    }
+
+    fn all_acknowledged(&self) {
+        until("acknowledged", || self.tcp.acknowledged() == self.seq);
+    }
+
+    /// The first event that is wanted; others before it are passed over.
+    fn expect(&mut self, what: &str, wanted: impl Fn(&Event) -> bool) -> Event {
+        let began = Instant::now();
+        let mut seen = Vec::new();
+        while began.elapsed() < GUARD {
+            match self.events.try_recv() {
+                Ok(event) if wanted(&event) => return event,
+                Ok(event) => seen.push(event),
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+        panic!("never: {what}; instead: {seen:?}");
+    }
+
+    fn in_step(&mut self, leader: u64) {
+        self.expect("in step", |e| *e == Event::InStep { guid: leader });
+    }
+
+    fn refused(&mut self) -> String {
+        let event = self.expect("refused", |e| matches!(e, Event::Refused { .. }));
+        let Event::Refused { why, .. } = event else {
+            unreachable!("it was asked for");
+        };
+        why
+    }
+}
+
+#[test]
+fn a_standby_gets_everything_and_then_what_changes() {
+    let site = Site::new(2);
+    let mut master = site.start(0);
+    master.lead(10);
+    for n in 0..500 {
+        master.commit(vec![put(n, n)]);
+    }
+    // Nobody else is there: nobody is waited for.
+    master.all_acknowledged();
+    let mut standby = site.start(1).standby();
+    standby.in_step(1);
+    master.expect("in step", |e| *e == Event::FollowerInStep { guid: 2 });
+    assert_eq!(standby.store.records(), master.store.records());
+    for n in 0..500 {
+        master.commit(vec![put(n / 3, n + 1000), put(n, 7)]);
+    }
+    master.commit(vec![Change::Clear(Kind::Service), put(1, 2)]);
+    master.all_acknowledged();
+    // Acknowledged means durable over there.
+    assert_eq!(standby.store.records(), master.store.records());
+    assert_eq!(standby.store.position(), master.store.position());
+    assert!(master.tcp.status().standbys[0].in_step);
+}
+
+#[test]
+fn when_the_master_dies_another_leads_and_the_old_one_comes_back_without_its_tail() {
+    let site = Site::new(3);
+    let mut first = site.start(0);
+    let (mut second, mut third) = (site.start(1).standby(), site.start(2).standby());
+    first.lead(10);
+    first.commit(vec![put(1, 1)]);
+    second.in_step(1);
+    third.in_step(1);
+    for n in 0..100 {
+        first.commit(vec![put(n, n)]);
+    }
+    first.all_acknowledged();
+
+    first.tcp.abort();
+    let silent = |e: &Event| {
+        let all = true;
+        *e == Event::LeaderSilent {
+            guid: 1,
+            in_step: all,
+        }
+    };
+    second.expect("silence", silent);
+    third.expect("silence", silent);
+    // What the dead one had written for itself only.
+    let tail = Batch {
+        changes: vec![put(5000, 5000)],
+    };
+    let at = Position {
+        epoch: 10,
+        seq: first.seq + 1,
+    };
+    site.stores[0].apply(at, &[tail]).unwrap();
+
+    second.lead(20);
+    let before = third.store.replaced.load(Ordering::SeqCst);
+    third.in_step(2);
+    second.commit(vec![put(6000, 6000)]);
+    second.all_acknowledged();
+    assert_eq!(third.store.records(), second.store.records());
+    let after = third.store.replaced.load(Ordering::SeqCst);
+    assert_eq!(
+        after, before,
+        "who was where the new master began needs not everything"
+    );
+
+    let mut old = site.start(0).standby();
+    old.in_step(2);
+    assert_eq!(
+        old.store.replaced.load(Ordering::SeqCst),
+        1,
+        "a tail of its own"
+    );
+    assert_eq!(old.store.records(), second.store.records());
+    second.commit(vec![put(7000, 7000)]);
+    second.all_acknowledged();
+    assert_eq!(old.store.records(), third.store.records());
+}
+
+#[test]
+fn who_was_away_for_a_moment_gets_what_it_missed() {
+    let site = Site::new(2);
+    let mut master = site.start(0);
+    master.lead(10);
+    let mut standby = site.start(1).standby();
+    standby.in_step(1);
+    let replaced = standby.store.replaced.load(Ordering::SeqCst);
+    master.commit(vec![put(1, 1)]);
+    master.all_acknowledged();
+    drop(standby);
+    for n in 0..300 {
+        master.commit(vec![put(n, n)]);
+    }
+    master.expect("loss", |e| matches!(e, Event::FollowerLost { guid: 2, .. }));
+    master.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
+    master.all_acknowledged();
+    let mut again = site.start(1).standby();
+    again.in_step(1);
+    master.expect("end of the alarm", |e| *e == Event::ProtectionRestored);
+    assert_eq!(again.store.records(), master.store.records());
+    assert_eq!(
+        again.store.replaced.load(Ordering::SeqCst),
+        replaced,
+        "the log has it"
+    );
+}
+
+#[test]
+fn who_was_away_for_longer_than_the_log_remembers_gets_everything() {
+    let site = Site::new(2);
+    let mut settings = site.settings(0);
+    settings.log.batches = 50;
+    let mut master = site.start_with(settings, 0);
+    master.lead(10);
+    let mut standby = site.start(1).standby();
+    standby.in_step(1);
+    drop(standby);
+    let replaced = site.stores[1].replaced.load(Ordering::SeqCst);
+    for n in 0..300 {
+        master.commit(vec![put(n, n)]);
+    }
+    let mut again = site.start(1).standby();
+    again.in_step(1);
+    assert_eq!(again.store.records(), master.store.records());
+    assert_eq!(again.store.replaced.load(Ordering::SeqCst), replaced + 1);
+}
+
+#[test]
+fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
+    let site = Site::new(2);
+    let mut first = site.start(0);
+    first.lead(10);
+    let mut second = site.start(1).standby();
+    second.in_step(1);
+    for n in 0..200 {
+        first.commit(vec![put(n, n)]);
+    }
+    first.tcp.role(Role::Neither(Leaving::HandingOver));
+    let told = second.expect("goodbye", |e| matches!(e, Event::LeaderLeaving { .. }));
+    assert!(matches!(
+        told,
+        Event::LeaderLeaving {
+            guid: 1,
+            leaving: Leaving::HandingOver,
+            ..
+        }
+    ));
+    second.lead(20);
+    assert_eq!(second.store.records(), first.store.records());
+    first.tcp.role(Role::Standby);
+    first.in_step(2);
+    assert_eq!(first.store.replaced.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn a_master_whose_driver_hangs_is_silent() {
+    let site = Site::new(2);
+    let settings = |node| {
+        let mut settings = site.settings(node);
+        settings.hang = Duration::from_millis(300);
+        settings.pace = Pace::default();
+        settings
+    };
+    let mut master = site.start_with(settings(0), 0);
+    master.lead(10);
+    let mut standby = site.start_with(settings(1), 1).standby();
+    // The driver turns until the standby is in step.
+    until("in step", || {
+        master.tcp.pulse();
+        standby.tcp.status().leader.is_some_and(|l| l.in_step)
+    });
+    standby.expect("silence", |e| {
+        matches!(e, Event::LeaderSilent { guid: 1, .. })
+    });
+}
+
+#[test]
+fn a_standby_that_cannot_store_is_out_of_step_until_it_can() {
+    let site = Site::new(2);
+    let mut master = site.start(0);
+    master.lead(10);
+    let mut standby = site.start(1).standby();
+    standby.in_step(1);
+    standby.store.failures.store(1, Ordering::SeqCst);
+    master.commit(vec![put(1, 1)]);
+    let told = standby.expect("failure", |e| matches!(e, Event::OutOfStep { .. }));
+    let Event::OutOfStep { why, .. } = told else {
+        unreachable!("it was asked for");
+    };
+    assert_eq!(why, "the disk is full");
+    standby.in_step(1);
+    master.commit(vec![put(2, 2)]);
+    master.all_acknowledged();
+    assert_eq!(standby.store.records(), master.store.records());
+}
+
+#[test]
+fn nodes_of_other_fabrics_and_other_authorities_are_refused_with_a_reason() {
+    let site = Site::new(2);
+    let mut master = site.start(0);
+    master.lead(10);
+    let mut settings = site.settings(1);
+    settings.fabric = "another".to_owned();
+    let mut stranger = site.start_with(settings, 1).standby();
+    assert_eq!(
+        stranger.refused(),
+        "it serves the fabric \"fe80000000000000 test\""
+    );
+    drop(stranger);
+
+    let mut settings = site.settings(1);
+    settings.files = site.sign("foreign", &authority());
+    let mut stranger = site.start_with(settings, 1).standby();
+    let why = stranger.refused();
+    assert!(why.contains("not signed by this site's authority"), "{why}");
+    // It trusts this site, but its own certificate is of another: the master refuses it.
+    let mut settings = site.settings(1);
+    settings.files = site.files("foreign");
+    std::fs::write(
+        &settings.files.ca,
+        format!(
+            "{}{}",
+            site.authority.pem(),
+            std::fs::read_to_string(&settings.files.ca).unwrap()
+        ),
+    )
+    .unwrap();
+    drop(stranger);
+    let mut stranger = site.start_with(settings, 1).standby();
+    let why = stranger.refused();
+    assert!(why.contains("refuses this node's certificate"), "{why}");
+    let why = master.refused();
+    assert!(why.contains("a node that connected"), "{why}");
+    drop(stranger);
+    serves(&site, &mut master);
+}
+
+/// The master serves a standby that is what it should be.
+fn serves(site: &Site, master: &mut Node) {
+    let mut standby = site.start(1).standby();
+    standby.in_step(1);
+    master.commit(vec![put(1, 2)]);
+    master.all_acknowledged();
+    assert_eq!(standby.store.records(), master.store.records());
+}
+
+fn tls_client(site: &Site, certificate: bool) -> rustls::ClientConfig {
+    use rustls::pki_types::pem::PemObject;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(site.authority.der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots);
+    if !certificate {
+        return config.with_no_client_auth();
+    }
+    let files = site.files("node");
+    let chain = vec![CertificateDer::from_pem_file(&files.certificate).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(&files.key).unwrap();
+    config.with_client_auth_cert(chain, key).unwrap()
+}
+
+/// Sends bytes over TLS, and reads until the other side ends it.
+fn over_tls(site: &Site, to: SocketAddr, certificate: bool, bytes: &[u8]) -> Vec<u8> {
+    let config = Arc::new(tls_client(site, certificate));
+    let name = rustls::pki_types::ServerName::try_from("127.0.0.1").unwrap();
+    let mut tls = rustls::ClientConnection::new(config, name).unwrap();
+    let mut socket = TcpStream::connect(to).unwrap();
+    socket.set_read_timeout(Some(GUARD)).unwrap();
+    let mut stream = rustls::Stream::new(&mut tls, &mut socket);
+    let mut got = Vec::new();
+    // Either may fail, as the other side may have ended it by then.
+    let _ = stream.write_all(bytes);
+    let error = stream.read_to_end(&mut got).err();
+    let waited = error.is_some_and(|e| e.kind() == std::io::ErrorKind::WouldBlock);
+    assert!(!waited, "the connection stays open");
+    got
+}
+
+#[test]
+fn who_shows_no_certificate_hears_nothing() {
+    let site = Site::new(2);
+    let mut master = site.start(0);
+    master.lead(10);
+    let got = over_tls(&site, master.tcp.address(), false, b"FSMR\x00\x01");
+    assert!(got.is_empty());
+    assert_eq!(
+        master.refused(),
+        "a node that connected: it shows no certificate"
+    );
+    serves(&site, &mut master);
+}
+
+#[test]
+fn garbage_ends_a_connection_and_nothing_else() {
+    let site = Site::new(2);
+    let mut master = site.start(0);
+    master.lead(10);
+    let to = master.tcp.address();
+    // Not even TLS.
+    let mut socket = TcpStream::connect(to).unwrap();
+    socket.set_read_timeout(Some(GUARD)).unwrap();
+    socket.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let mut got = Vec::new();
+    let _ = socket.read_to_end(&mut got);
+    // Of somebody with a certificate: another protocol, another version, a length that is too much, bytes that are nothing, a
+    // message that does not begin a conversation.
+    let cases: [(&[u8], &str); 5] = [
+        (
+            b"GET / HTTP/1.1\r\n\r\n",
+            "does not speak ferrosm's replication",
+        ),
+        (b"FSMR\x00\x09", "speaks version 9"),
+        (b"FSMR\x00\x01\xff\xff\xff\xff", "4294967295 bytes"),
+        (b"FSMR\x00\x01\x00\x00\x00\x03abc", "makes no sense"),
+        (
+            b"FSMR\x00\x01\x00\x00\x00\x02\x06\x01",
+            "does not belong here",
+        ),
+    ];
+    for (bytes, why) in cases {
+        over_tls(&site, to, true, bytes);
+        master.expect(
+            why,
+            |e| matches!(e, Event::Refused { why: told, .. } if told.contains(why)),
+        );
+    }
+    serves(&site, &mut master);
+}
