@@ -143,8 +143,7 @@ impl SubnetManager {
         job.generation = self.generation;
         job.lanes_before.clone_from(&self.lanes);
         job.groups = self.installed_groups(job.nodes());
-        job.first = self.last_run.is_none() && self.job_start == Start::Repair;
-        if job.first {
+        if self.last_run.is_none() && self.job_start == Start::Repair {
             job.inherited = self.inherited(job.nodes());
         }
         for n in self.unroutable_switches() {

@@ -96,14 +96,18 @@ impl SubnetManager {
         let without = nodes
             .filter(|node| node.left_lanes != LeftLanes::AsWoken && node.lanes_checked.is_none());
         Some(Origin {
-            inputs: self.routed_for.clone()?,
+            inputs: self.routed_for.as_ref()?.1.clone(),
             without_lanes: without.map(|node| node.info.node_guid).collect(),
         })
     }
 
     /// The settings that the routing in force is made for.
     pub(super) fn note_inputs(&mut self) {
-        self.routed_for = Some(Inputs::of(&self.cfg));
+        let known = self.routed_for.as_ref();
+        // Side files may be long.
+        if known.is_none_or(|(generation, _)| *generation != self.generation) {
+            self.routed_for = Some((self.generation, Inputs::of(&self.cfg)));
+        }
     }
 
     /// Everything is as this subnet manager wants it, or another one is in charge: what was left is of no use any more.

@@ -202,8 +202,8 @@ pub struct SubnetManager {
     administration: administration::Administration,
     multicast: multicast::Multicast,
     inheritance: inherit::Inheritance,
-    /// The settings that the routing in force is made for.
-    routed_for: Option<Inputs>,
+    /// The settings that the routing in force is made for, and which configuration they are of.
+    routed_for: Option<(u64, Inputs)>,
     asked: asked::Asked,
     notices: notices::Notices,
 }

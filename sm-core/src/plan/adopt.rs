@@ -146,27 +146,3 @@ enum Not {
     Other(&'static str),
     Unfit(Unfit),
 }
-
-/// Whether tables that were found in the switches of a fabric of which nothing else is known may stay where an engine gave these:
-/// both keep to one lane, and neither the longest nor the mean way, nor the busiest cable, is better in the engine's. They go by the
-/// engine's name from then on, because it is that which was asked for.
-#[must_use]
-pub fn as_good(
-    request: &Request<'_>,
-    installed: &[Option<Arc<Lft>>],
-    (routing, proof): (&Routing, &Proof),
-) -> Option<(Routing, Proof)> {
-    if !routing.lanes.is_single() {
-        return None;
-    }
-    let tables: Tables = installed.iter().cloned().collect::<Option<_>>()?;
-    let found = Routing {
-        tables,
-        ..routing.clone()
-    };
-    let (found, theirs) = adopt(request.topo, found, request.lanes(), 0).ok()?;
-    let as_good = theirs.max_load <= proof.max_load
-        && theirs.max_hops <= proof.max_hops
-        && theirs.mean_hops() <= proof.mean_hops();
-    as_good.then_some((found, theirs))
-}

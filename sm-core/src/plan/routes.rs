@@ -12,7 +12,7 @@ use ferrosm_routing::{
     TopologyBuilder,
 };
 
-use super::adopt::{Adopted, Inherited, as_good};
+use super::adopt::{Adopted, Inherited};
 use super::change::LaneChange;
 use super::hints::{self, Places};
 use super::lanes::{LanePlan, operated_vls};
@@ -50,8 +50,6 @@ pub struct Job {
     pub names: Vec<String>,
     /// What is known of the routing that the last run or another subnet manager left.
     pub inherited: Option<Inherited>,
-    /// Nothing was routed by this run: what is installed is somebody else's.
-    pub first: bool,
     nodes: Vec<NodeIdx>,
 }
 
@@ -228,7 +226,6 @@ impl Job {
             remarks,
             names,
             inherited: None,
-            first: false,
             nodes,
         }
     }
@@ -268,20 +265,11 @@ impl Job {
             Some(chosen) => {
                 let Adopted {
                     mut routing,
-                    mut proof,
+                    proof,
                     busiest,
                     kept,
                     note,
                 } = chosen;
-                if note.is_empty()
-                    && self.first
-                    && let Some(found) = as_good(&request, &self.installed, (&routing, &proof))
-                {
-                    notes.push(
-                        "tables that were found in the switches are as good, and stay".to_owned(),
-                    );
-                    (routing, proof) = found;
-                }
                 // A promise of trees is part of what later repairs keep.
                 multicast::settle(&self.topology, &mut routing);
                 notes.extend(Some(note).filter(|note| !note.is_empty()));
