@@ -263,28 +263,128 @@ fn lids_are_kept_and_a_second_start_changes_nothing() {
         assert_eq!(code, Some(0), "{err}");
         serde_json::from_str(&out).unwrap()
     };
+    let lids = || {
+        let (code, out, err) = told(&["state", "export", "--state-dir", &state]);
+        assert_eq!(code, Some(0), "{err}");
+        let lines = out.lines().filter(|l| l.starts_with("{\"kind\":\"lid\""));
+        (lines.map(str::to_owned).collect::<Vec<_>>(), out)
+    };
     let first = report("ring:5,2");
-    let kept = std::fs::read_to_string(dir.path("state/lids.json")).unwrap();
+    let (kept, _) = lids();
     let second = report("ring:5,2");
     assert_eq!(
         (&first["top_lid"], &second["top_lid"]),
         (&15.into(), &15.into())
     );
-    assert_eq!(
-        std::fs::read_to_string(dir.path("state/lids.json")).unwrap(),
-        kept
+    let (same, all) = lids();
+    assert_eq!((same.len(), same), (15, kept));
+    // The records are what decides, not luck.
+    let moved = all.replace("\"lid\":15,", "\"lid\":1000,");
+    assert_ne!(moved, all);
+    dir.file("moved.jsonl", &moved);
+    let import = [
+        "state",
+        "import",
+        &dir.path("moved.jsonl"),
+        "--state-dir",
+        &state,
+    ];
+    let (code, _, err) = told(&import);
+    assert_eq!(code, Some(1));
+    assert!(
+        err.contains("would be lost") && err.contains("--replace"),
+        "{err}"
     );
-    // The file is what decides, not luck.
-    let moved = kept.replace("\"lid\": 15,", "\"lid\": 1000,");
-    assert_ne!(moved, kept);
-    dir.file("state/lids.json", &moved);
+    let (code, _, err) = told(&[&import[..], &["--replace"]].concat());
+    assert_eq!(code, Some(0), "{err}");
     assert_eq!(report("ring:5,2")["top_lid"], 1000);
-    dir.file("state/lids.json", "{ broken");
+    dir.file("state/store.redb", "{ broken");
     assert_eq!(report("ring:5,2")["clean"], true);
     assert_eq!(
-        std::fs::read_to_string(dir.path("state/lids.json.broken-1")).unwrap(),
+        std::fs::read_to_string(dir.path("state/store.redb.broken-1")).unwrap(),
         "{ broken"
     );
+}
+
+/// As it was kept by a version before there was a store.
+#[test]
+fn lids_of_an_earlier_version_are_taken_over() {
+    let dir = Scratch::new("old-state");
+    let state = dir.path("state");
+    std::fs::create_dir(&state).unwrap();
+    let show = |json: bool| {
+        let args = ["state", "show", "--state-dir", &state, "--json"];
+        let (code, out, err) = told(&args[..if json { 5 } else { 4 }]);
+        assert_eq!(code, Some(0), "{err}");
+        out
+    };
+    assert!(show(false).starts_with("nothing was kept yet\n"));
+    dir.file(
+        "state/lids.json",
+        "{\"version\":1,\"ports\":{\"0x7\":{\"lid\":16,\"lmc\":2}}}",
+    );
+    let shown = show(false);
+    assert!(
+        shown.contains("1 port with LIDs, 0 groups") && shown.contains("16-19"),
+        "{shown}"
+    );
+    let document: serde_json::Value = serde_json::from_str(&show(true)).unwrap();
+    assert_eq!(
+        (&document["sequence"], &document["lids"][0]["lid"]),
+        (&1.into(), &16.into())
+    );
+    assert!(!Path::new(&dir.path("state/lids.json")).exists());
+}
+
+#[test]
+fn state_of_opensm_is_taken_whole_or_not_at_all() {
+    let dir = Scratch::new("opensm-state");
+    let (state, cache) = (dir.path("state"), dir.path("cache"));
+    std::fs::create_dir(&cache).unwrap();
+    let import = [
+        "state",
+        "import",
+        "--opensm-dir",
+        &cache,
+        "--state-dir",
+        &state,
+    ];
+    let (code, _, err) = told(&import);
+    assert_eq!(code, Some(1));
+    assert!(
+        err.contains("has none of guid2lid, guid2mkey, neighbors, opensm-sa.dump"),
+        "{err}"
+    );
+    dir.file(
+        "cache/guid2lid",
+        "0x0000000000000007 0x0010 0x0013\n\n0x8 0x0014 0x0014\n\n",
+    );
+    dir.file("cache/guid2mkey", "0x7 0x00000000000000ff\n\n0x8\n");
+    let (code, _, err) = told(&import);
+    assert_eq!(code, Some(1));
+    assert!(
+        err.contains("cache/guid2mkey:3: 1 words instead of 2"),
+        "{err}"
+    );
+    assert!(!Path::new(&state).exists(), "nothing was touched");
+    dir.file("cache/guid2mkey", "0x7 0x00000000000000ff\n");
+    let (code, out, err) = told(&import);
+    assert_eq!(
+        (code, out.starts_with("3 records taken from ")),
+        (Some(0), true),
+        "{err}"
+    );
+    // Who holds the directory is not disturbed.
+    let lock = std::fs::File::open(dir.path("state/lock")).unwrap();
+    lock.lock().unwrap();
+    for what in ["show", "export"] {
+        let (code, _, err) = told(&["state", what, "--state-dir", &state]);
+        assert_eq!(code, Some(1));
+        assert!(
+            err.starts_with("ferrosm: another ferrosm uses state directory"),
+            "{err}"
+        );
+    }
 }
 
 #[test]

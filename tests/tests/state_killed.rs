@@ -4,7 +4,7 @@
 //! which are durable. Whoever kills it reads that, and then the store: what is in it must be what the changes up to some number
 //! make, and that number is not below the last one said. Forty times here, a thousand times with `FERROSM_KILLS=1000`.
 
-#![allow(clippy::expect_used, reason = "test helpers")]
+#![allow(clippy::expect_used, clippy::print_stdout, reason = "test helpers")]
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};

@@ -5,6 +5,7 @@
 //! | this | the directory: whose it is, what is in it, what was there before there was a store |
 //! | `store` | the file: batches in, all records out |
 //! | [`writer`] | the thread that writes, and what is durable |
+//! | [`warm`] | the records as [`crate::replication`] wants them |
 //! | [`text`] | records as lines of JSON, for people and for `ferrosm state import` |
 //! | [`opensm`] | the files in which OpenSM keeps the same |
 //! | `lids`, `registrations` | the files of earlier versions |
@@ -18,6 +19,7 @@ pub mod opensm;
 mod registrations;
 mod store;
 pub mod text;
+pub mod warm;
 pub mod writer;
 
 use std::collections::BTreeMap;
@@ -32,7 +34,9 @@ use ferrosm_core::kept::{Batch, Change, Key, Kind, LeftOut, Record, Restorer};
 use tracing::{info, warn};
 
 use crate::failure::Failure;
+use crate::replication::Position;
 use store::{Contents, Store, Trouble};
+pub use warm::Warm;
 pub use writer::{Durable, Follow, Kept, Writer};
 
 const LOCK: &str = "lock";
@@ -145,14 +149,18 @@ impl StateDir {
     /// What the system said.
     pub fn commit(&mut self, batch: &Batch) -> Result<(), Failure> {
         let now = SystemTime::now();
-        let number = self.contents.sequence + 1;
-        let done = self.store.commit(batch, number, now);
+        // Whoever changes records by hand leaves the history that they are of.
+        let at = Position {
+            epoch: 0,
+            ..self.contents.next()
+        };
+        let done = self.store.commit(batch, at, now);
         done.map_err(|e| self.refusal(&e))?;
         let records = core::mem::take(&mut self.contents.records);
         let mut records: BTreeMap<_, _> = records.into_iter().collect();
         batch.apply(&mut records);
         self.contents.records = records.into_iter().collect();
-        self.contents.sequence = number;
+        (self.contents.epoch, self.contents.sequence) = (at.epoch, at.seq);
         self.contents.written_unix_s = unix_s(now);
         Ok(())
     }

@@ -147,7 +147,10 @@ struct Reader {
     subscriptions: BTreeMap<Gid, u16>,
 }
 
+/// What a line says, or what is wrong with it.
 type Taken = Result<Vec<Record>, String>;
+/// Takes the rest of a line of a kind.
+type Take = fn(&mut Reader, &str) -> Taken;
 
 impl Reader {
     /// Nothing is said twice.
@@ -209,7 +212,7 @@ impl Reader {
     }
 
     fn administration(&mut self, line: &str) -> Taken {
-        let kinds: [(&str, fn(&mut Self, &str) -> Taken); 5] = [
+        let kinds: [(&str, Take); 5] = [
             ("MC Group", Self::group),
             ("mcm_port:", Self::member),
             ("InformInfo Record:", Self::subscription),

@@ -19,6 +19,7 @@ use redb::{Table, TableDefinition, TableError, WriteTransaction};
 use thiserror::Error;
 
 use super::attempts::Attempts;
+use crate::replication::Position;
 
 /// Name of the file.
 pub(super) const FILE: &str = "store.redb";
@@ -34,6 +35,7 @@ const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
 
 const FORMAT: &str = "format";
 const TALLY: &str = "tally";
+const EPOCH: &str = "epoch";
 const SEQUENCE: &str = "sequence";
 const WRITTEN: &str = "written-unix-s";
 
@@ -66,6 +68,8 @@ pub(super) struct Store {
 pub(super) struct Contents {
     /// Records that are whole.
     pub(super) records: Vec<(Key, Box<[u8]>)>,
+    /// Whose history the batches are of ([`crate::replication`]); 0 of nobody's.
+    pub(super) epoch: u64,
     /// Number of the last batch; 0 before the first.
     pub(super) sequence: u64,
     /// When that was, in seconds since 1970.
@@ -108,6 +112,25 @@ impl Tally {
     }
 }
 
+impl Contents {
+    /// Where it is in a history, if it is in any.
+    pub(super) const fn position(&self) -> Option<Position> {
+        let (epoch, seq) = (self.epoch, self.sequence);
+        if epoch == 0 {
+            return None;
+        }
+        Some(Position { epoch, seq })
+    }
+
+    /// After one batch more of the same history.
+    pub(super) const fn next(&self) -> Position {
+        Position {
+            epoch: self.epoch,
+            seq: self.sequence + 1,
+        }
+    }
+}
+
 impl Store {
     pub(super) fn new(dir: &Path) -> Self {
         Self {
@@ -127,14 +150,14 @@ impl Store {
         loaded
     }
 
-    /// Carries a batch out, all of it or nothing, under this number. When this returns, it is on the disk.
+    /// Carries a batch out, all of it or nothing, to be there then. When this returns, it is on the disk.
     pub(super) fn commit(
         &mut self,
         batch: &Batch,
-        number: u64,
+        at: Position,
         now: SystemTime,
     ) -> Result<(), Trouble> {
-        let done = self.attempt("written", |store| store.write(batch, number, now));
+        let done = self.attempt("written", |store| store.write(batch, at, now));
         self.proven = done.is_ok();
         if done.is_err() {
             self.close();
@@ -179,9 +202,9 @@ impl Store {
         Ok(self.database.insert(database))
     }
 
-    fn write(&mut self, batch: &Batch, number: u64, now: SystemTime) -> Result<(), Trouble> {
+    fn write(&mut self, batch: &Batch, at: Position, now: SystemTime) -> Result<(), Trouble> {
         let transaction = self.open()?.begin_write().map_err(trouble)?;
-        put(&transaction, batch, number, now)?;
+        put(&transaction, batch, at, now)?;
         transaction.commit().map_err(trouble)
     }
 }
@@ -302,6 +325,7 @@ fn read(database: &Database) -> Result<Contents, Trouble> {
         return bad(format!("format {has} instead of {wanted}"));
     }
     let tally = said(TALLY)?;
+    contents.epoch = number_in(&said(EPOCH)?);
     contents.sequence = number_in(&said(SEQUENCE)?);
     contents.written_unix_s = number_in(&said(WRITTEN)?);
     let records = match transaction.open_table(RECORDS) {
@@ -341,7 +365,7 @@ fn format_bytes() -> [u8; 2] {
 fn put(
     transaction: &WriteTransaction,
     batch: &Batch,
-    number: u64,
+    at: Position,
     now: SystemTime,
 ) -> Result<(), Trouble> {
     let mut about = transaction.open_table(ABOUT).map_err(trouble)?;
@@ -380,7 +404,8 @@ fn put(
     let unix_s = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     say(&mut about, FORMAT, &format_bytes())?;
     say(&mut about, TALLY, &tally.bytes())?;
-    say(&mut about, SEQUENCE, &number.to_le_bytes())?;
+    say(&mut about, EPOCH, &at.epoch.to_le_bytes())?;
+    say(&mut about, SEQUENCE, &at.seq.to_le_bytes())?;
     say(&mut about, WRITTEN, &unix_s.to_le_bytes())
 }
 

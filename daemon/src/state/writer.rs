@@ -20,7 +20,8 @@ use tokio::sync::Notify;
 use tracing::{error, info, warn};
 
 use super::store::Trouble;
-use super::{StateDir, is_of_view, unix_s};
+use super::{StateDir, Warm, is_of_view, unix_s};
+use crate::replication::{Everything, Position};
 
 /// Time until the disk is asked again after it refused.
 const RETRY: Duration = Duration::from_secs(1);
@@ -40,7 +41,8 @@ pub enum Kept {
 
 /// Who has a copy of what is kept.
 pub trait Follow: Send + Sync {
-    /// A batch is on the disk here, under the number that follows that of the batch before. Must not wait.
+    /// A batch is on the disk here, under the number that follows that of the batch before. Not called while the records are those
+    /// of another ([`Writer::listen`]). Must not wait.
     fn committed(&self, number: u64, batch: &Batch);
 
     /// The last batch that all who are in step have told to have; `u64::MAX` where nobody is in step. Whoever makes it grow calls
@@ -48,15 +50,21 @@ pub trait Follow: Send + Sync {
     fn acknowledged(&self) -> u64;
 }
 
-/// All records, and the number of the last batch.
-pub type Copy = (u64, Vec<(Key, Box<[u8]>)>);
+/// What is called when it is done.
+pub(super) type Done<T> = Box<dyn FnOnce(T) + Send>;
 
-enum Order {
+/// What the thread is told.
+pub(super) enum Order {
     Updates(u64, Vec<Update>),
     View(Option<Arc<View>>),
-    Apply(u64, Batch, Box<dyn FnOnce(io::Result<()>) + Send>),
-    Copy(Box<dyn FnOnce(io::Result<Copy>) + Send>),
+    /// Batches of another's history, to be there then.
+    Apply(Position, Batch, Done<io::Result<()>>),
+    Everything(Done<io::Result<Everything>>),
+    Position(Done<Option<Position>>),
+    /// A history of one's own begins.
+    Lead(u64),
     Listen(bool),
+    End,
 }
 
 /// Up to where nothing can be lost any more.
@@ -143,7 +151,7 @@ impl fmt::Debug for Durable {
 /// Writes in the background; dropping it waits for all that was handed over.
 #[derive(Debug)]
 pub struct Writer {
-    sender: Option<Sender<Order>>,
+    orders: Sender<Order>,
     tickets: AtomicU64,
     durable: Arc<Durable>,
     thread: Option<JoinHandle<()>>,
@@ -158,7 +166,7 @@ impl Writer {
             .name("state".to_owned())
             .spawn(move || clerk.run(&inbox))?;
         Ok(Self {
-            sender: Some(sender),
+            orders: sender,
             tickets: AtomicU64::new(0),
             durable,
             thread: Some(thread),
@@ -187,20 +195,23 @@ impl Writer {
         &self.durable
     }
 
-    /// Carries out a batch of somebody else's, under the number that it has there. `done` is called when it is on the disk, or why
-    /// it is not.
-    pub fn apply(
-        &self,
-        number: u64,
-        batch: Batch,
-        done: impl FnOnce(io::Result<()>) + Send + 'static,
-    ) {
-        self.order(Order::Apply(number, batch, Box::new(done)));
+    /// The records as replication wants them.
+    #[must_use]
+    pub fn warm(&self) -> Warm {
+        Warm::new(self.orders.clone(), Arc::clone(&self.durable))
     }
 
-    /// Reads all records, as they are after what was handed over before.
-    pub fn copy(&self, done: impl FnOnce(io::Result<Copy>) + Send + 'static) {
-        self.order(Order::Copy(Box::new(done)));
+    /// All records, as they are after what was handed over before: what a subnet manager starts with that takes over.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn recall(&self, done: impl FnOnce(io::Result<Everything>) + Send + 'static) {
+        self.order(Order::Everything(Box::new(done)));
+    }
+
+    /// From the next batch on the records are of this history, which must be nobody else's; not 0.
+    pub fn lead(&self, epoch: u64) {
+        self.order(Order::Lead(epoch));
     }
 
     /// Whether what the own subnet manager wants kept is kept: not while the records are those of another one that is in charge.
@@ -209,16 +220,14 @@ impl Writer {
     }
 
     fn order(&self, order: Order) {
-        if let Some(sender) = &self.sender {
-            // The thread lives as long as the sender does.
-            let _ = sender.send(order);
-        }
+        // The thread lives as long as this does.
+        let _ = self.orders.send(order);
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        drop(self.sender.take());
+        self.order(Order::End);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -281,10 +290,15 @@ impl Clerk {
                     Err(_) => break,
                 }
             };
+            let mut ends = false;
             for order in first.into_iter().chain(inbox.try_iter().take(GROUP)) {
+                ends |= matches!(order, Order::End);
                 self.take(order);
             }
             self.flush();
+            if ends {
+                break;
+            }
         }
         // What waits after the last refusal gets one more chance.
         self.flush();
@@ -307,18 +321,34 @@ impl Clerk {
             // Of several that wait only the last matters.
             Order::View(view) if self.listening => self.view = Some(view),
             Order::View(_) => {}
-            Order::Apply(number, batch, done) => {
+            Order::End => {}
+            Order::Lead(epoch) => {
+                self.flush();
+                self.dir.contents.epoch = epoch;
+            }
+            Order::Position(done) => {
+                self.flush();
+                done(self.dir.contents.position());
+            }
+            Order::Apply(at, batch, done) => {
                 self.flush();
                 // The view is another's from here on.
                 (self.view, self.last_view) = (None, None);
                 self.keeper.forget();
-                done(self.commit(&batch.compacted(), number));
+                done(self.commit(&batch.compacted(), at));
             }
-            Order::Copy(done) => {
+            Order::Everything(done) => {
                 self.flush();
                 let contents = self.dir.store.load();
                 done(match contents {
-                    Ok(contents) => Ok((contents.sequence, contents.records)),
+                    // Half of it would pass for all of it.
+                    Ok(contents) if !contents.damage.is_empty() => {
+                        Err(io::Error::other(contents.damage.join(", ")))
+                    }
+                    Ok(contents) => Ok(Everything {
+                        at: contents.position(),
+                        records: contents.records,
+                    }),
                     Err(e) => Err(io::Error::other(e.to_string())),
                 });
             }
@@ -355,23 +385,23 @@ impl Clerk {
     }
 
     fn commit_next(&mut self, batch: Batch) -> io::Result<()> {
-        let number = self.dir.contents.sequence + 1;
-        self.commit(&batch.compacted(), number)
+        let at = self.dir.contents.next();
+        self.commit(&batch.compacted(), at)
     }
 
     /// Writes a batch, or everything where it is not known what there is.
-    fn commit(&mut self, batch: &Batch, number: u64) -> io::Result<()> {
+    fn commit(&mut self, batch: &Batch, at: Position) -> io::Result<()> {
         let own = batch.changes.iter().filter(|change| match change {
             Change::Clear(kind) => !matches!(kind, Kind::View | Kind::ViewHead),
             Change::Put(key, _) | Change::Remove(key) => !is_of_view(key),
         });
         let changes = own.cloned().collect();
         Batch { changes }.apply(&mut self.records);
-        let done = self.try_commit(batch, number);
+        let done = self.try_commit(batch, at);
         self.anew = done.is_err();
         match &done {
             Ok(()) => {
-                self.dir.contents.sequence = number;
+                (self.dir.contents.epoch, self.dir.contents.sequence) = (at.epoch, at.seq);
                 if core::mem::take(&mut self.refused) {
                     info!("the state directory takes what is to be kept again");
                 }
@@ -385,11 +415,11 @@ impl Clerk {
         done
     }
 
-    fn try_commit(&mut self, batch: &Batch, number: u64) -> io::Result<()> {
+    fn try_commit(&mut self, batch: &Batch, at: Position) -> io::Result<()> {
         if !self.anew {
-            match self.dir.store.commit(batch, number, SystemTime::now()) {
+            match self.dir.store.commit(batch, at, SystemTime::now()) {
                 Ok(()) => {
-                    self.durable.committed(number, batch);
+                    self.tell(at, batch);
                     return Ok(());
                 }
                 Err(Trouble::Bad(why)) => {
@@ -402,12 +432,9 @@ impl Clerk {
             }
         }
         let everything = self.everything();
-        let done = self
-            .dir
-            .store
-            .commit(&everything, number, SystemTime::now());
+        let done = self.dir.store.commit(&everything, at, SystemTime::now());
         done.map_err(|e| io::Error::other(e.to_string()))?;
-        self.durable.committed(number, &everything);
+        self.tell(at, &everything);
         // There is no view in it: the next one is written whole.
         self.keeper.forget();
         if self.view.is_none() {
@@ -416,21 +443,28 @@ impl Clerk {
         Ok(())
     }
 
+    /// Followers are told of batches of one's own history; those of another's are not ours to tell.
+    fn tell(&self, at: Position, batch: &Batch) {
+        if self.listening {
+            self.durable.committed(at.seq, batch);
+        }
+    }
+
     /// All records but the view's, in place of whatever there is.
     fn everything(&self) -> Batch {
         let kinds = Kind::ALL.into_iter();
-        let records = self.records.iter();
-        let put = |(key, value): (&Key, &Box<[u8]>)| Change::Put(key.clone(), value.clone());
-        Batch {
-            changes: kinds.map(Change::Clear).chain(records.map(put)).collect(),
+        let mut changes: Vec<Change> = kinds.map(Change::Clear).collect();
+        for (key, value) in &self.records {
+            changes.push(Change::Put(key.clone(), value.clone()));
         }
+        Batch { changes }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::StateDir;
+    use crate::replication::WarmCopy;
     use crate::testing::TempDir;
     use ferrosm_core::kept::Record;
     use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
@@ -507,30 +541,42 @@ mod tests {
             first,
             "the standby does not have it"
         );
-        let (sender, copy) = channel();
-        writer.copy(move |all| sender.send(all.unwrap()).unwrap());
-        let (number, records) = copy.recv().unwrap();
-        assert_eq!((number, records.len()), (2, 2));
+        let all = writer.warm().everything().unwrap();
+        assert_eq!(all.at, None, "nobody's history");
+        writer.lead(77);
+        let third = writer.save(Kept::Updates(vec![lid(3)])).unwrap();
+        while locked(&standby.told).len() < 2 {
+            std::thread::yield_now();
+        }
+        let all = writer.warm().everything().unwrap();
+        let number = 3;
+        let at = Position {
+            epoch: 77,
+            seq: number,
+        };
+        assert_eq!((all.at, all.records.len()), (Some(at), 3));
+        let records = all.records;
+        wait_for(&writer, first);
         standby.has.store(number, Ordering::Relaxed);
-        wait_for(&writer, second);
+        wait_for(&writer, third);
+        assert!(second < third);
         drop(writer);
         let other = StateDir::open(there.path()).unwrap().writer().unwrap();
-        let all = records
-            .into_iter()
-            .map(|(key, value)| Change::Put(key, value));
-        let batch = Batch {
-            changes: all.collect(),
-        };
-        let (sender, done) = channel();
         other.listen(false);
         let sent = other.save(Kept::Updates(vec![lid(9)])).unwrap();
-        other.apply(number, batch, move |applied| sender.send(applied).unwrap());
-        done.recv().unwrap().unwrap();
+        let warm = other.warm();
+        warm.replace(at, records).unwrap();
+        assert_eq!(warm.position(), Some(at));
+        let changes = vec![lid(4).change(0)];
+        let next = Position { seq: 4, ..at };
+        warm.apply(next, &[Batch { changes }]).unwrap();
         wait_for(&other, sent);
         drop(other);
-        assert_eq!(ports(there.path()), [1, 2], "and not what it says itself");
+        assert!(warm.everything().is_err(), "nobody is there any more");
+        let there_now = ports(there.path());
+        assert_eq!(there_now, [1, 2, 3, 4], "and not what it says itself");
         let numbers = |dir: &TempDir| StateDir::open(dir.path()).unwrap().last_batch().0;
-        assert_eq!((numbers(&here), numbers(&there)), (2, 2));
+        assert_eq!((numbers(&here), numbers(&there)), (3, 4));
     }
 
     /// The store is taken away under the writer's feet: all records are written again.

@@ -95,7 +95,7 @@ impl Restorer {
 
     /// The view must not be believed, whatever its records say: some are missing.
     pub fn no_view(&mut self, key: &Key, why: String) {
-        self.view_broken.get_or_insert((key.clone(), why));
+        self.view_broken.get_or_insert_with(|| (key.clone(), why));
     }
 
     fn leave_out(&mut self, key: &Key, why: String) {

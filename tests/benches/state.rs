@@ -1,0 +1,125 @@
+//! How long it takes to begin with what was kept, and until a join is durable: on the disk of this machine.
+//!
+//! `cargo bench -p ferrosm-tests --bench state [-- DIR]`: the store is made in DIR, or where temporary files go. Targets (issue 6):
+//! 50,000 LIDs in 200 ms, a join within 10 ms.
+
+#![allow(clippy::expect_used, clippy::print_stdout, reason = "a benchmark")]
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ferrosm::state::{Kept, StateDir, Writer};
+use ferrosm_core::kept::{Record, Update};
+use ferrosm_core::sa::registry::multicast::Member;
+use ferrosm_mad::ids::{Gid, Lid, Lmc, PortGuid};
+use ferrosm_mad::sa::multicast::JoinState;
+
+const LIDS: u64 = 48_000;
+/// Ports with LIDs; more than there are unicast LIDs, so the last have the LIDs of the first.
+const PORTS: u64 = 50_000;
+const JOINS: u64 = 200;
+const CROWD: u64 = 50_000;
+const IN_FLIGHT: usize = 1_000;
+
+fn lid(port: u64) -> Update {
+    let lid = Lid(1 + u16::try_from(port % LIDS).unwrap_or(0));
+    let (port, lmc) = (PortGuid(port + 1), Lmc(0));
+    Update::Put(Record::Lid { port, lid, lmc })
+}
+
+fn join(port: u64) -> Vec<Update> {
+    let mut mgid = Gid([0; 16]);
+    (mgid.0[0], mgid.0[1]) = (0xFF, 0x12);
+    mgid.0[12..].copy_from_slice(&u32::try_from(port / 1_000).unwrap_or(0).to_be_bytes());
+    let member = Member {
+        join_state: JoinState::FULL,
+        proxy: false,
+    };
+    let port = PortGuid(port + 1);
+    vec![Update::Put(Record::Member { mgid, port, member })]
+}
+
+fn open(path: &Path) -> StateDir {
+    StateDir::open(path).expect("a state directory")
+}
+
+fn wait_for(writer: &Writer, ticket: u64) {
+    while writer.durable().reached() < ticket {
+        std::thread::yield_now();
+    }
+}
+
+/// The one that so many of a hundred are below.
+fn percentile(times: &[Duration], of_100: usize) -> Duration {
+    times[(times.len() - 1) * of_100 / 100]
+}
+
+fn main() {
+    let named = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    let dir = named.map_or_else(std::env::temp_dir, PathBuf::from);
+    let dir = dir.join(format!("ferrosm-bench-state-{}", std::process::id()));
+    let writer = open(&dir).writer().expect("a thread");
+    let all = (0..PORTS).map(lid).collect();
+    let began = Instant::now();
+    let ticket = writer.save(Kept::Updates(all)).expect("a ticket");
+    wait_for(&writer, ticket);
+    println!("{PORTS} LIDs written in {:.1?}", began.elapsed());
+    drop(writer);
+
+    let mut times: Vec<Duration> = (0..10)
+        .map(|_| {
+            let began = Instant::now();
+            let restored = open(&dir).restored();
+            let took = began.elapsed();
+            assert_eq!(restored.lids.len() as u64, PORTS);
+            took
+        })
+        .collect();
+    times.sort();
+    println!(
+        "{PORTS} LIDs restored in {:.1?} (median; target 200 ms)",
+        percentile(&times, 50)
+    );
+
+    let writer = open(&dir).writer().expect("a thread");
+    let mut times: Vec<Duration> = (0..JOINS)
+        .map(|port| {
+            let began = Instant::now();
+            let ticket = writer.save(Kept::Updates(join(port))).expect("a ticket");
+            wait_for(&writer, ticket);
+            began.elapsed()
+        })
+        .collect();
+    times.sort();
+    let (median, most) = (percentile(&times, 50), percentile(&times, 99));
+    println!("a join is durable after {median:.1?} (median), {most:.1?} (99 of 100; target 10 ms)");
+
+    let began = Instant::now();
+    let mut waiting: VecDeque<(u64, Instant)> = VecDeque::new();
+    let mut times = Vec::new();
+    for port in 0..CROWD {
+        let ticket = writer.save(Kept::Updates(join(port))).expect("a ticket");
+        waiting.push_back((ticket, Instant::now()));
+        while waiting.len() >= IN_FLIGHT || port + 1 == CROWD && !waiting.is_empty() {
+            let reached = writer.durable().reached();
+            let before = times.len();
+            while let Some((_, since)) = waiting.pop_front_if(|(ticket, _)| *ticket <= reached) {
+                times.push(since.elapsed());
+            }
+            if times.len() == before {
+                std::thread::yield_now();
+            }
+        }
+    }
+    let took = began.elapsed();
+    times.sort();
+    #[expect(clippy::cast_precision_loss, reason = "a rate for eyes")]
+    let rate = CROWD as f64 / took.as_secs_f64();
+    let (median, most) = (percentile(&times, 50), percentile(&times, 99));
+    println!(
+        "{CROWD} joins, {IN_FLIGHT} at a time: {rate:.0}/s, durable after {median:.1?} (median), {most:.1?} (99 of 100)"
+    );
+    drop(writer);
+    std::fs::remove_dir_all(&dir).expect("removed");
+}

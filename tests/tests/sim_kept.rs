@@ -1,0 +1,153 @@
+//! What a manager says is to be kept, change by change, adds up to what it knows: at every moment, whatever hosts do.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::collections::BTreeMap;
+
+use ferrosm_core::SmConfig;
+use ferrosm_core::kept::{Key, Record};
+use ferrosm_mad::ids::PortGuid;
+use ferrosm_mad::ids::Qpn;
+use ferrosm_mad::mad::Method;
+use ferrosm_mad::sa::id;
+use ferrosm_mad::sa::inform::InformInfo;
+use ferrosm_mad::sa::tables::GuidInfoRecord;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::clutter::Clutter;
+use ferrosm_tests::members::{BROADCAST, ask, hosts, plain};
+use ferrosm_tests::simulated::{Dice, Lab};
+
+/// Records by key. As of the beginning of time: what is left of a lease is its end.
+fn kept(lab: &Lab) -> BTreeMap<Key, Record> {
+    let mut records = BTreeMap::new();
+    for (key, value) in &lab.manager().kept {
+        let record = Record::decode(key, value, 0).expect("a record");
+        records.insert(key.clone(), record.expect("of a known kind"));
+    }
+    records
+}
+
+fn assert_adds_up(lab: &Lab) {
+    let now = lab.world.now();
+    let unix_s = now.as_nanos() / 1_000_000_000;
+    let (lids, kept): (BTreeMap<_, _>, _) = kept(lab)
+        .into_iter()
+        .partition(|(_, record)| matches!(record, Record::Lid { .. }));
+    let known = lab.manager().core().registry().records(now);
+    let known: BTreeMap<Key, Record> = known.map(|r| (r.key(), r)).collect();
+    let keys = |records: &BTreeMap<Key, Record>| records.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&kept), keys(&known), "{}", lab.repeat());
+    for (key, known) in known {
+        match (&kept[&key], known) {
+            (Record::Service(kept), Record::Service(mut known)) => {
+                // Whole seconds of either clock.
+                let ends = known.left_s.map(|left| unix_s + left);
+                let apart = ends.zip(kept.left_s).map(|(a, b)| a.abs_diff(b));
+                assert!(
+                    apart.unwrap_or(0) <= 1,
+                    "{} {known:?} {kept:?}",
+                    lab.repeat()
+                );
+                assert_eq!(ends.is_some(), kept.left_s.is_some(), "{}", lab.repeat());
+                known.left_s = kept.left_s;
+                assert_eq!(**kept, *known, "{}", lab.repeat());
+            }
+            (kept, known) => assert_eq!(*kept, known, "{}", lab.repeat()),
+        }
+    }
+    // LIDs of ports that are gone stay theirs.
+    let fabric = lab.world.fabric();
+    let there = lab.manager().core().view().map(|v| v.end_ports().to_vec());
+    for end in there.unwrap_or_default() {
+        let (lid, lmc) = (end.lid, end.lmc);
+        let record = Record::Lid {
+            port: end.guid,
+            lid,
+            lmc,
+        };
+        assert_eq!(lids.get(&record.key()), Some(&record), "{}", lab.repeat());
+    }
+    assert!(
+        lids.len()
+            >= fabric
+                .end_ports()
+                .filter(|at| fabric.lid(*at).0.0 != 0)
+                .count()
+    );
+}
+
+/// Subscribes, or ends a subscription, which may be none.
+fn subscribe(lab: &mut Lab, at: PortAt, dice: &mut Dice, tid: u64) {
+    let info = InformInfo {
+        lid_range_begin: InformInfo::ALL_LIDS,
+        is_generic: 1,
+        subscribe: u8::from(!dice.one_in(3)),
+        notice_type: 0xFFFF,
+        trap_number: 64 + u16::try_from(dice.below(4)).unwrap_or(0),
+        qpn: Qpn(1),
+        producer_type: 0xFF_FFFF,
+        ..InformInfo::default()
+    };
+    let what = (Method::Set, id::INFORM_INFO);
+    let _ = ask(lab, at, what, tid, 0, &info.encode());
+}
+
+/// Sets or deletes an alias, which may be another's.
+fn alias(lab: &mut Lab, at: PortAt, dice: &mut Dice, tid: u64) {
+    let place = 1 + dice.index(7);
+    let mut record = GuidInfoRecord {
+        lid: lab.world.fabric().lid(at).0,
+        ..GuidInfoRecord::default()
+    };
+    record.guids[place] = PortGuid(0x0200_0000_0000_0000 + dice.below(12));
+    let mask = 0b11 | 1 << (usize::from(GuidInfoRecord::FIRST_GUID) + place);
+    let method = if dice.one_in(3) {
+        Method::Delete
+    } else {
+        Method::Set
+    };
+    let _ = ask(
+        lab,
+        at,
+        (method, id::GUID_INFO),
+        tid,
+        mask,
+        &record.encode(),
+    );
+}
+
+#[test]
+fn changes_add_up_to_what_is_known() {
+    let mut kinds = BTreeMap::new();
+    for (seed, spec) in (1..=6).zip(
+        ["fat-tree:4", "torus:3,3,1", "random:9,4,2,3"]
+            .iter()
+            .cycle(),
+    ) {
+        let mut lab = Lab::up(spec, seed, SmConfig::default());
+        let groups = (0..10).map(plain).chain([BROADCAST]).collect();
+        let mut clutter = Clutter::new(&lab, groups, 40);
+        let mut dice = Dice::new(seed);
+        let all = hosts(&lab);
+        for n in 0..200 {
+            clutter.act(&mut lab);
+            let at = all[dice.index(all.len())];
+            match dice.below(6) {
+                0 => subscribe(&mut lab, at, &mut dice, n + 1),
+                1 => alias(&mut lab, at, &mut dice, n + 1),
+                _ => {}
+            }
+            assert_adds_up(&lab);
+        }
+        clutter.settle(&mut lab);
+        assert_adds_up(&lab);
+        for key in lab.manager().kept.keys() {
+            *kinds.entry(key.kind()).or_insert(0) += 1;
+        }
+    }
+    assert_eq!(
+        kinds.len(),
+        6,
+        "records of all kinds that clients have: {kinds:?}"
+    );
+}

@@ -1,0 +1,98 @@
+//! What a real OpenSM keeps is read whole: its caches and its dump of subnet administration.
+
+#![allow(clippy::expect_used, clippy::print_stdout, reason = "test helpers")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use ferrosm::state::{opensm, restore};
+use ferrosm_core::kept::{Kind, Restorer};
+use ferrosm_mad::ids::{Lid, Lmc};
+use ferrosm_mad::sa::multicast::mgid;
+use ferrosm_sim::generate::from_spec;
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::opensm::{OpenSm, osmtest, try_osmtest};
+use ferrosm_tests::process::Signal;
+
+#[test]
+fn what_a_real_opensm_keeps_is_read() {
+    let sim = FabricServer::shape("star:4");
+    let dump = sim.subdir("dump");
+    let config = sim.dir().join("opensm.conf");
+    let keys = format!(
+        "dump_files_dir {}\nsa_db_dump TRUE\nlmc 1\n",
+        dump.display()
+    );
+    fs::write(&config, keys).expect("a configuration");
+    let mut sm = OpenSm::start(&sim, None, &["-F", &config.to_string_lossy()]);
+    sm.wait_until_up(1);
+    let hosts = from_spec("star:4").expect("a shape").nodes;
+    let far = &hosts.last().expect("a host").description;
+    osmtest(&sim, far, &["-f", "c"]);
+    // Whatever they leave behind: not every flow passes with every OpenSM.
+    for flow in ["s", "e"] {
+        let _ = try_osmtest(&sim, far, &["-f", flow]);
+    }
+    let _ = try_osmtest(&sim, far, &["-f", "m", "-M", "1"]);
+    let _ = sm.stop(Signal::Terminate);
+
+    let cache = sim.subdir("opensm-cache");
+    let files: Vec<(opensm::File, PathBuf, String)> = opensm::File::ALL
+        .into_iter()
+        .map(|file| {
+            let dir = match file {
+                opensm::File::Administration => &dump,
+                opensm::File::Lids | opensm::File::MKeys | opensm::File::Neighbours => &cache,
+            };
+            let path = dir.join(file.name());
+            let text = fs::read_to_string(&path);
+            let text = text.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            (file, path, text)
+        })
+        .collect();
+    let batch = opensm::read(&files).unwrap_or_else(|problems| {
+        let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        panic!("{}", told.join("\n"))
+    });
+    let mut records = BTreeMap::new();
+    batch.apply(&mut records);
+    let count = |kind| {
+        records
+            .keys()
+            .filter(|key| key.kind() == Some(kind))
+            .count()
+    };
+    let all: Vec<_> = records.clone().into_iter().collect();
+    let (restored, left_out) = restore(&all, SystemTime::now());
+    assert_eq!(left_out, []);
+    // A switch and four hosts, with two LIDs each.
+    let lmcs: Vec<Lmc> = restored.lids.values().map(|(_, lmc)| *lmc).collect();
+    assert_eq!(lmcs.iter().filter(|lmc| lmc.0 == 1).count(), 4, "{lmcs:?}");
+    assert_eq!(lmcs.len(), 5);
+    assert_eq!(count(Kind::Neighbour), 8, "four cables, from both ends");
+    let broadcast = mgid::broadcast(ferrosm_mad::ids::PKey::DEFAULT_FULL, mgid::LINK_LOCAL);
+    let saved = &restored.registrations;
+    let group = saved.members.iter().find(|m| m.mgid == broadcast);
+    let group = group.expect("the group of the default partition");
+    assert_eq!((group.mlid, group.qkey), (Lid(0xC000), 0x0B1B));
+    // Leases may have ended while the test ran: as of the beginning they have not.
+    let mut restorer = Restorer::new(0);
+    records
+        .iter()
+        .for_each(|(key, value)| restorer.put(key, value));
+    let then = restorer.finish().0.registrations;
+    println!(
+        "{} groups and members, {} services, {} subscriptions",
+        then.members.len(),
+        then.services.len(),
+        then.subscriptions.len()
+    );
+    let named = |text: &str| files[3].2.matches(text).count();
+    assert_eq!(then.services.len(), named("Service Record:"));
+    assert_eq!(then.subscriptions.len(), named("InformInfo Record:"));
+    assert_eq!(count(Kind::Group), named("MC Group"));
+    assert_eq!(count(Kind::Member), named("mcm_port:"));
+}
