@@ -1,0 +1,468 @@
+//! A new master finds a fabric as another one left it: it looks, and writes what differs, which on an unchanged fabric is nothing
+//! of routes, groups, lanes and partitions. What was sent is counted where it arrives, in the simulated devices.
+
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "test helpers; what takeovers cost is a table to be read"
+)]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ferrosm_core::kept::{Change, Kind, Restorer, ViewKeeper};
+use ferrosm_core::{Input, Phase, Restored, SmConfig};
+use ferrosm_mad::attr::{PortState, id};
+use ferrosm_mad::ids::{AttrId, Gid, Lid, PortNum};
+use ferrosm_mad::time::Instant;
+use ferrosm_sim::faults::Action;
+use ferrosm_sim::spec::{LinkSpec, PortAt};
+use ferrosm_tests::members::{BROADCAST, Members, hosts, plain};
+use ferrosm_tests::simulated::{Dice, Lab, Sm};
+
+/// Attributes of which a takeover is to write nothing.
+const TABLES: [(&str, AttrId); 5] = [
+    ("LFT", id::LFT),
+    ("MFT", id::MFT),
+    ("P_Key", id::PKEY_TABLE),
+    ("SLtoVL", id::SL_TO_VL),
+    ("VLArb", id::VL_ARBITRATION),
+];
+
+fn with(engine: &str) -> SmConfig {
+    let engines = match engine {
+        "auto" => vec!["auto".to_owned()],
+        one => vec![one.to_owned(), "no_fallback".to_owned()],
+    };
+    SmConfig {
+        engines,
+        ..SmConfig::default()
+    }
+}
+
+/// What the new master knows of the old one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// All of it.
+    All,
+    /// LIDs, registrations and the routing.
+    Routing,
+    /// LIDs and registrations.
+    NoView,
+    /// Nothing.
+    Nothing,
+}
+
+/// A fabric with a past: cables and a switch came and went, hosts joined and left groups.
+fn with_a_past(spec: &str, engine: &str, seed: u64) -> (Lab, Members) {
+    let mut lab = Lab::with(spec, seed, with(engine));
+    let report = lab.next_sweep(600);
+    assert!(report.is_clean(), "{spec} {engine}: {report:?}");
+    let mut dice = Dice::new(seed);
+    let mut members = Members::new();
+    let all = hosts(&lab);
+    for at in &all {
+        let how = ferrosm_mad::sa::multicast::JoinState::FULL;
+        members.join(&mut lab, *at, BROADCAST, how).expect("joins");
+    }
+    let groups: Vec<Gid> = (1..6).map(plain).collect();
+    let mut cut: Vec<PortAt> = Vec::new();
+    for _ in 0..6 {
+        for _ in 0..12 {
+            members.random_action(&mut lab, &all, &groups, &mut dice);
+        }
+        lab.world.run_for(Duration::from_secs(1));
+        if cut.len() < 2 {
+            let at = lab.spare_cable(dice.index(4));
+            if !cut.contains(&at) {
+                lab.world.act(Action::Cut(at)).expect("a cable");
+                cut.push(at);
+            }
+        } else {
+            let at = cut.swap_remove(dice.index(cut.len()));
+            lab.world.act(Action::Restore(at)).expect("a cable");
+        }
+        lab.world.run_for(Duration::from_secs(2));
+        lab.until_good(60);
+    }
+    // One cable stays cut.
+    lab.world.run_for(Duration::from_secs(20));
+    lab.assert_good();
+    if let Err(why) = lab.verdict(&members.expect(&lab)) {
+        panic!("{} {why}", lab.repeat());
+    }
+    (lab, members)
+}
+
+/// What comes back of what a manager wanted kept.
+fn kept_of(sm: &Sm, kept: Kept, now: Instant) -> Restored {
+    if kept == Kept::Nothing {
+        return Restored::default();
+    }
+    let unix_s = now.as_nanos() / 1_000_000_000;
+    let mut restorer = Restorer::new(unix_s);
+    for (key, value) in &sm.kept {
+        restorer.put(key, value);
+    }
+    let batch = ViewKeeper::default().batch(sm.core().view(), unix_s);
+    for change in batch.changes {
+        if let Change::Put(key, value) = change
+            && (kept == Kept::All || kept == Kept::Routing && key.kind() == Some(Kind::Routing))
+        {
+            restorer.put(&key, &value);
+        }
+    }
+    let (restored, left_out) = restorer.finish();
+    assert_eq!(left_out, []);
+    Restored {
+        complete: true,
+        ..restored
+    }
+}
+
+/// Everything that is in the devices' tables.
+type Bytes = BTreeMap<(&'static str, usize, u32), Vec<u8>>;
+
+fn tables(lab: &Lab) -> Bytes {
+    let fabric = lab.world.fabric();
+    let mut all = Bytes::new();
+    for n in 0..fabric.num_nodes() {
+        if fabric.is_switch(n) {
+            all.insert(("LFT", n, 0), fabric.lft(n).to_vec());
+            for mlid in 0xC000..0xC020 {
+                let ports = fabric.mft_ports(n, Lid(mlid));
+                let ports = ports.into_iter().map(PortNum::raw).collect();
+                all.insert(("MFT", n, u32::from(mlid)), ports);
+            }
+        }
+        let first = u8::from(!fabric.is_switch(n));
+        for port in first..=fabric.num_ports(n) {
+            let at = PortAt::new(n, port);
+            let keys = fabric.pkeys(at);
+            let keys = keys.iter().flat_map(|k| k.0.to_be_bytes()).collect();
+            all.insert(("P_Key", n, u32::from(port)), keys);
+            for high in [false, true] {
+                if let Some(arb) = fabric.vl_arb(at, high) {
+                    let place = u32::from(port) * 2 + u32::from(high);
+                    all.insert(("VLArb", n, place), arb.encode().to_vec());
+                }
+            }
+            for input in 0..=fabric.num_ports(n) {
+                if let Some(map) = fabric.sl_to_vl(at, input) {
+                    let place = u32::from(port) << 8 | u32::from(input);
+                    all.insert(("SLtoVL", n, place), map.encode().to_vec());
+                }
+            }
+        }
+    }
+    all
+}
+
+/// What a takeover came to.
+#[derive(Debug)]
+struct Cost {
+    /// Sets and changed tables, as [`TABLES`].
+    sets: [(u32, usize); 5],
+    port_info: u32,
+    reregistered: u32,
+    gets: u64,
+    notes: Vec<String>,
+}
+
+impl Cost {
+    fn says(&self, words: &str) -> bool {
+        self.notes.iter().any(|note| note.contains(words))
+    }
+}
+
+fn reregistered(lab: &Lab) -> u32 {
+    let fabric = lab.world.fabric();
+    fabric
+        .end_ports()
+        .map(|at| fabric.client_reregisters(at))
+        .sum()
+}
+
+fn active(lab: &Lab) -> usize {
+    let fabric = lab.world.fabric();
+    let ports = fabric.end_ports().filter_map(|at| fabric.port_info(at));
+    ports
+        .filter(|info| info.port_state == PortState::Active)
+        .count()
+}
+
+/// How a fabric is taken over.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    kept: Kept,
+    /// By another host.
+    elsewhere: bool,
+}
+
+const AT_HOME: Way = Way {
+    kept: Kept::All,
+    elsewhere: false,
+};
+const ELSEWHERE: Way = Way {
+    kept: Kept::All,
+    elsewhere: true,
+};
+
+/// The master dies, something happens, and another one takes over.
+fn take_over(
+    lab: &mut Lab,
+    members: &Members,
+    cfg: SmConfig,
+    way: Way,
+    meanwhile: &dyn Fn(&mut Lab),
+) -> Cost {
+    let asked = reregistered(lab);
+    // Hosts go on sending as they were told.
+    let expect = members.expect(lab);
+    let now = lab.world.now();
+    let old = lab.world.kill(lab.sm).expect("it was there");
+    let restored = kept_of(&old, way.kept, now);
+    meanwhile(lab);
+    if way.elsewhere {
+        let all = hosts(lab);
+        let other = all.into_iter().rev().find(|at| *at != lab.at);
+        lab.at = other.expect("another host");
+    }
+    lab.world.run_for(Duration::from_millis(1));
+    let before = tables(lab);
+    let unharmed = lab.verdict(&expect).is_ok();
+    lab.world.fabric_mut().reset_counters();
+    lab.begin_again(cfg, restored);
+    let up = active(lab);
+    let mut steps = 0u32;
+    while lab.manager().reports().is_empty() {
+        lab.world.step();
+        steps += 1;
+        if steps.is_multiple_of(500) {
+            assert_eq!(active(lab), up, "{} a link went down", lab.repeat());
+            // Whoever knows too little has to begin with dropping something.
+            let telling = matches!(lab.manager().core().phase(), Phase::Arm | Phase::Activate);
+            // At the end hosts are told who is master, one after the other.
+            if unharmed
+                && !telling
+                && matches!(way.kept, Kept::All | Kept::Routing)
+                && let Err(why) = lab.verdict(&expect)
+            {
+                panic!("{} {way:?} during the takeover: {why}", lab.repeat());
+            }
+        }
+    }
+    let report = lab.last_report();
+    assert!(report.is_clean(), "{} {report:?}", lab.repeat());
+    let counters = lab.world.fabric().all_counters();
+    let after = tables(lab);
+    let changed = |name: &str| {
+        let of_name = before.iter().filter(|(key, _)| key.0 == name);
+        of_name
+            .filter(|(key, bytes)| after.get(*key) != Some(*bytes))
+            .count()
+    };
+    let sets = TABLES.map(|(name, attr)| (counters.sets(attr), changed(name)));
+    lab.assert_good();
+    if way.kept != Kept::Nothing
+        && let Err(why) = lab.verdict(&members.expect(lab))
+    {
+        panic!("{} {way:?} after the takeover: {why}", lab.repeat());
+    }
+    Cost {
+        sets,
+        port_info: counters.sets(id::PORT_INFO),
+        reregistered: reregistered(lab) - asked,
+        gets: counters.all_gets(),
+        notes: report.engine_notes.clone(),
+    }
+}
+
+const CASES: [(&str, &str); 16] = [
+    ("fat-tree:4", "auto"),
+    ("fat-tree:6", "auto"),
+    ("fat-tree:6", "updn"),
+    ("fat-tree:6", "ftree"),
+    ("fat-tree:6", "dmodc"),
+    ("fat-tree:6", "minhop"),
+    ("torus:4,4,1,2", "auto"),
+    ("torus:4,4,1,2", "dfsssp"),
+    ("torus:5,5,1", "lash"),
+    ("torus:4,4,1,2", "nue"),
+    ("torus:5,5,1,2", "torus-2QoS"),
+    ("hyperx:3,3,2", "auto"),
+    ("dragonfly:4,5,2,2", "auto"),
+    ("dragonfly:4,5,2,2", "dfsssp"),
+    ("random:12,5,2,3", "auto"),
+    ("random:12,5,2,3", "updn"),
+];
+
+const NOTHING: [(u32, usize); 5] = [(0, 0); 5];
+
+fn unchanged(_: &mut Lab) {}
+
+/// With all that was kept, on an unchanged fabric: no table of any kind is written, no link goes down, nobody has to register
+/// again, and every packet of every pair and group arrives at every moment. At the same host hosts are told nothing at all, from
+/// another one who is master.
+#[test]
+fn on_an_unchanged_fabric_nothing_is_written() {
+    for (spec, engine) in CASES {
+        for way in [AT_HOME, ELSEWHERE] {
+            let (mut lab, members) = with_a_past(spec, engine, 1);
+            let cost = take_over(&mut lab, &members, with(engine), way, &unchanged);
+            println!("{spec:18} {engine:10} {way:?} {cost:?}");
+            assert_eq!(cost.sets, NOTHING, "{spec} {engine} {way:?}");
+            assert_eq!(cost.reregistered, 0, "{spec} {engine} {way:?}");
+            assert!(cost.gets > 0, "it has to look");
+            let ends = lab.world.fabric().end_ports().count();
+            let most = u32::try_from(ends).expect("so many");
+            assert!(cost.port_info <= most, "{spec} {engine} {way:?} {cost:?}");
+            assert!(cost.says("stay as they were found"), "{:?}", cost.notes);
+        }
+    }
+}
+
+/// With less than that: routes and groups stay where it is known, or found, that they may.
+#[test]
+fn with_less_that_is_kept_more_is_written() {
+    for (spec, engine) in CASES {
+        for kept in [Kept::Routing, Kept::NoView, Kept::Nothing] {
+            let way = Way {
+                kept,
+                elsewhere: true,
+            };
+            let (mut lab, members) = with_a_past(spec, engine, 1);
+            let cost = take_over(&mut lab, &members, with(engine), way, &unchanged);
+            println!("{spec:18} {engine:10} {way:?} {cost:?}");
+            let [lft, mft, keys, ..] = cost.sets;
+            assert_eq!(keys, (0, 0), "{spec} {engine} {way:?}");
+            if kept == Kept::Routing {
+                assert_eq!((lft, mft), ((0, 0), (0, 0)), "{spec} {engine} {way:?}");
+                // Lanes were right, and nobody could know.
+                assert_eq!(cost.reregistered, 0, "{spec} {engine} {way:?}");
+            }
+        }
+    }
+}
+
+/// A cable is lost while nobody is in charge: the routing that was kept is repaired, as the last master would have done.
+#[test]
+fn what_was_lost_meanwhile_is_repaired() {
+    let mut repaired = 0;
+    for (spec, engine) in [
+        ("fat-tree:6", "auto"),
+        ("fat-tree:6", "minhop"),
+        ("torus:4,4,1,2", "dfsssp"),
+        ("torus:4,4,1,2", "nue"),
+        ("hyperx:3,3,2", "auto"),
+    ] {
+        for seed in 1..3 {
+            let (mut lab, members) = with_a_past(spec, engine, seed);
+            let all: u32 = (0..lab.world.fabric().num_nodes())
+                .filter(|n| lab.world.fabric().is_switch(*n))
+                .map(|n| u32::try_from(lab.world.fabric().lft(n).len() / 64).unwrap_or(0))
+                .sum();
+            let way = if seed == 1 { AT_HOME } else { ELSEWHERE };
+            let cost = take_over(&mut lab, &members, with(engine), way, &|lab| {
+                let at = (0..).map(|skip| lab.spare_cable(skip));
+                let mut up = at.filter(|at| lab.world.fabric().link_up(*at));
+                let at = up.next().expect("a cable");
+                lab.world.act(Action::Cut(at)).expect("a cable");
+                lab.world.run_for(Duration::from_secs(1));
+            });
+            println!("{spec:18} {engine:10} {way:?} {all} {cost:?}");
+            if cost.says("the routing that was kept goes on") {
+                repaired += 1;
+                assert!(cost.sets[0].0 < all, "{spec} {engine} {cost:?}");
+                assert_eq!(cost.sets[3..], NOTHING[3..], "{spec} {engine} {cost:?}");
+            }
+        }
+    }
+    assert!(repaired > 4, "{repaired} of 10");
+}
+
+/// The master dies while it writes what follows from a lost cable: the next one brings it to its end, and then nothing is left.
+#[test]
+fn a_master_that_died_at_work_is_followed() {
+    for seed in 0..8u64 {
+        let (mut lab, members) = with_a_past("fat-tree:6", "auto", seed);
+        let mut dice = Dice::new(seed);
+        let sweeps = lab.manager().reports().len();
+        let at = (0..).map(|skip| lab.spare_cable(skip));
+        let mut up = at.filter(|at| lab.world.fabric().link_up(*at));
+        let at = up.next().expect("a cable");
+        lab.world.act(Action::Cut(at)).expect("a cable");
+        for _ in 0..dice.below(400) {
+            if lab.manager().reports().len() == sweeps {
+                lab.world.step();
+            }
+        }
+        let way = if dice.one_in(2) { AT_HOME } else { ELSEWHERE };
+        take_over(&mut lab, &members, with("auto"), way, &unchanged);
+        lab.world.run_for(Duration::from_secs(20));
+        lab.assert_good();
+        let cost = take_over(&mut lab, &members, with("auto"), way, &unchanged);
+        assert_eq!(cost.sets, NOTHING, "[seed {seed}] {cost:?}");
+    }
+}
+
+/// A table was changed behind everybody's back so that packets loop: it is not taken for good, and only it is written, perhaps after
+/// its bad entry was dropped.
+#[test]
+fn a_table_that_loops_is_not_adopted() {
+    for (spec, engine) in [("fat-tree:4", "auto"), ("torus:4,4,1,2", "dfsssp")] {
+        let (mut lab, members) = with_a_past(spec, engine, 3);
+        let cost = take_over(&mut lab, &members, with(engine), AT_HOME, &|lab| {
+            let fabric = lab.world.fabric();
+            let cable = |l: &&LinkSpec| {
+                let switches = [l.a, l.b].iter().all(|p| fabric.is_switch(p.node));
+                switches && fabric.link_up(l.a)
+            };
+            let LinkSpec { a, b, .. } = lab.spec.links.iter().find(cable).expect("a cable");
+            let (a, b) = (*a, *b);
+            let far = hosts(lab).into_iter().map(|at| fabric.lid(at).0);
+            let mut far = far.filter(|lid| fabric.lft_entry(a.node, *lid) == PortNum(a.port));
+            let lid = far.next().expect("a LID behind the cable");
+            let fabric = lab.world.fabric_mut();
+            fabric.corrupt_lft(b.node, lid, b.port);
+        });
+        let (written, changed) = cost.sets[0];
+        assert_eq!(changed, 1, "{spec} {engine} {cost:?}");
+        assert!(written <= 2, "{spec} {engine} {cost:?}");
+        assert_eq!(cost.sets[1..], NOTHING[1..], "{spec} {engine} {cost:?}");
+        assert!(cost.says("the routing that was kept goes on"));
+    }
+}
+
+/// The operator wants something else now: that is what there is then, and it is said why.
+#[test]
+fn other_settings_route_anew() {
+    let (mut lab, members) = with_a_past("fat-tree:4", "minhop", 1);
+    let cost = take_over(&mut lab, &members, with("updn"), AT_HOME, &unchanged);
+    assert!(cost.says("made for other settings"), "{:?}", cost.notes);
+    assert_eq!(lab.last_report().engine, "updn");
+}
+
+/// A routing that was adopted is repaired as any other, and routed from scratch when the operator asks.
+#[test]
+fn it_is_a_routing_like_any_other() {
+    let (mut lab, members) = with_a_past("fat-tree:6", "auto", 2);
+    take_over(&mut lab, &members, with("auto"), ELSEWHERE, &unchanged);
+    let at = (0..).map(|skip| lab.spare_cable(skip));
+    let mut up = at.filter(|at| lab.world.fabric().link_up(*at));
+    let at = up.next().expect("a cable");
+    lab.world.act(Action::Cut(at)).expect("a cable");
+    let report = lab.next_sweep(60);
+    let repaired = |notes: &[String]| notes.iter().any(|n| n.starts_with("repaired"));
+    assert!(repaired(&report.engine_notes), "{report:?}");
+    lab.world.run_for(Duration::from_secs(5));
+    lab.assert_good();
+    let sm = lab.sm;
+    lab.world
+        .with_manager(sm, |m, now| m.command(Input::Rebalance, now))
+        .expect("our manager");
+    let report = lab.next_sweep(60);
+    assert!(!repaired(&report.engine_notes), "{report:?}");
+    lab.world.run_for(Duration::from_secs(5));
+    lab.assert_good();
+}
