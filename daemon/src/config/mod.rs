@@ -11,6 +11,7 @@ mod paths;
 mod print;
 mod raw;
 mod reload;
+mod replication;
 mod settings;
 pub mod value;
 
@@ -25,6 +26,7 @@ pub use paths::QosRules;
 pub use print::{DEFAULT_FILE, effective};
 pub use raw::{Files, LidRules, Links, Log, Port, RawConfig, Routing, Sa, Sm, SubnetKeys, Sweep};
 pub use reload::{Changes, changes};
+pub use replication::ReplicationKeys;
 pub use settings::{LogFormat, LogSettings, PortChoice, Settings};
 
 use crate::side_files;
@@ -122,6 +124,9 @@ impl Source {
                 settings.sm.partitions = Arc::new(partitions);
                 settings.sm.qos = paths.qos;
                 settings.sm.prefix_routes = paths.prefix_routes;
+                let keys = &settings.raw.replication;
+                settings.replication =
+                    replication::settings(keys, settings.sm.subnet_prefix.0, beside);
                 settings.remarks = remarks;
                 settings.remarks.extend(paths.remarks);
                 Ok(settings)

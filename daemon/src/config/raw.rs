@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::partitions::{PartitionEntry, PartitionRules};
 use super::paths::QosRules;
+use super::replication::ReplicationKeys;
 use super::settings::LogFormat;
 use super::value::{Bounded, Engine, Hex64, Span};
 
@@ -38,6 +39,8 @@ pub struct RawConfig {
     pub sweep: Sweep,
     /// Answering hosts.
     pub sa: Sa,
+    /// Copies of the state.
+    pub replication: ReplicationKeys,
     /// Where files go.
     pub files: Files,
     /// What is told.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::error::ConfigError;
 use super::raw::{RawConfig, Routing};
 use super::value::{Engine, Hex64};
+use crate::replication;
 use crate::side_files::SideFiles;
 
 /// Everything that was decided, by default, file and flags.
@@ -31,6 +32,8 @@ pub struct Settings {
     pub dump_dir: Option<PathBuf>,
     /// Where MADs are recorded; `None` for nowhere.
     pub capture: Option<PathBuf>,
+    /// For replication, but for who this node is; `None` for none.
+    pub replication: Option<replication::tcp::Settings>,
     /// For the log.
     pub log: LogSettings,
     /// What side files say that is likely not what was meant.
@@ -160,6 +163,7 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
             "must be error, warn, info, debug or trace, or a list such as \"info,ferrosm_core=debug\"",
         );
     }
+    super::replication::check(&raw.replication, &mut wrong);
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -180,6 +184,7 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
         state_dir: some_text(&raw.files.state_dir).map(PathBuf::from),
         dump_dir: some_text(&raw.files.dump_dir).map(PathBuf::from),
         capture: some_text(&raw.files.capture).map(PathBuf::from),
+        replication: None,
         log: LogSettings {
             format: raw.log.format,
             level: raw.log.level.clone(),
