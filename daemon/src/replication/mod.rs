@@ -1,9 +1,9 @@
 //! Copies of what outlives a subnet manager on the machines that stand by, so that a takeover loses nothing.
 //!
-//! Two ways behind one interface, [`Replication`]: [`tcp`] (standbys connect to the master, TLS with certificates on both sides), and
-//! `etcd` (with the feature of that name). Both run beside the driver, on threads of their own; the driver is never waited for and
-//! never waits. What follows from messages and times is decided in values without I/O ([`leader`], [`follower`], [`log`]), and tried in
-//! virtual time. Nothing here knows what a record means, and nothing here decides who is master: the election does.
+//! One interface, [`Replication`], and one way so far behind it: [`tcp`] (standbys connect to the master, TLS with certificates on both
+//! sides). It runs beside the driver, on threads of its own; the driver is never waited for and never waits. What follows from messages
+//! and times is decided in values without I/O ([`leader`], [`follower`], [`log`]), and tried in virtual time. Nothing here knows what a
+//! record means, and nothing here decides who is master: the election does.
 //!
 //! # How it is wired
 //!
