@@ -9,7 +9,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use ferrosm_core::election::Then;
-use ferrosm_core::{Computed, Event, Input, LocalPortEvent, Output, Progress, SubnetManager};
+use ferrosm_core::{
+    Computed, Event, Input, LocalPortEvent, Output, Progress, Restored, SubnetManager,
+};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_mad::transport::{Received, TransportError};
@@ -60,6 +62,11 @@ pub trait Shell {
 
     /// Keep this over restarts. The ticket that answers wait for, if they should: [`Driver::holding`].
     fn persist(&mut self, what: Kept) -> Option<u64>;
+
+    /// What another master kept of the subnet, where there is a copy of it.
+    fn recall(&mut self) -> Option<Restored> {
+        None
+    }
 
     /// The configuration should be read again; what the subnet manager is to be told, if anything.
     fn reload(&mut self) -> Option<Input>;
@@ -270,6 +277,11 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     bytes,
                     answer_within,
                 } => self.send(to, bytes, answer_within),
+                Output::Recall => {
+                    let restored = self.shell.recall().map(Box::new);
+                    let now = self.clock.now();
+                    self.sm.handle(Input::Recalled(restored), now);
+                }
                 Output::Publish(view) => {
                     if let Some(administration) = &self.administration {
                         administration.publish(view);
@@ -339,8 +351,11 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 Output::Keep(updates) => self.keep(Kept::Updates(updates)),
                 Output::PersistView(view) => self.keep(Kept::View(view)),
                 Output::Send(_) => return,
-                Output::Compute(_) | Output::Event(_) | Output::Gmp { .. } | Output::Publish(_) => {
-                }
+                Output::Compute(_)
+                | Output::Recall
+                | Output::Event(_)
+                | Output::Gmp { .. }
+                | Output::Publish(_) => {}
             }
         }
     }

@@ -51,6 +51,8 @@ pub enum Input {
     LocalPort(LocalPortEvent),
     /// The operator wants another SM to be master; [`Event::Stopped`] or [`Event::Role`] follows.
     HandOver(Then),
+    /// What [`Output::Recall`] asked for; `None` where nothing is kept of another master.
+    Recalled(Option<Box<Restored>>),
     /// The operator allows this SM to begin with a subnet that somebody else has configured.
     TakeOver,
 }
@@ -89,6 +91,8 @@ pub enum Output {
     Keep(Vec<Update>),
     /// Keep this view over restarts ([`crate::sa::view::saved`]), in place of what was kept before; with `None` keep nothing.
     PersistView(Option<Arc<View>>),
+    /// This SM was standby and takes over: give it what its master kept, if there is a copy ([`Input::Recalled`]).
+    Recall,
     /// Tell the operator.
     Event(Event),
 }

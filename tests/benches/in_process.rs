@@ -116,6 +116,7 @@ impl Bench {
                     | Output::Keep(_)
                     | Output::PersistView(_)
                     | Output::Gmp { .. }
+                    | Output::Recall
                     | Output::Publish(_) => {}
                 }
             }

@@ -40,6 +40,8 @@ pub struct Sm {
     pub slow_jobs: bool,
     /// What they have found, in order.
     pub held: Vec<Computed>,
+    /// What its master kept, as far as it has a copy.
+    pub copy: Option<Restored>,
     /// What it sent from QP1 and nobody took yet, in order.
     pub replies: Vec<(Peer, Vec<u8>)>,
 }
@@ -61,6 +63,7 @@ impl Sm {
             view_kept,
             slow_jobs: false,
             held: Vec::new(),
+            copy: None,
             replies: Vec::new(),
         }
     }
@@ -152,6 +155,10 @@ impl Manager for Sm {
                 Output::Gmp { to, bytes, .. } => self.replies.push((to, bytes)),
                 // The manager answers from it itself.
                 Output::Publish(_) => {}
+                Output::Recall => {
+                    let copy = self.copy.take().map(Box::new);
+                    self.core.handle(Input::Recalled(copy), self.now);
+                }
             }
         }
     }

@@ -193,7 +193,7 @@ impl SubnetManager {
             self.out.push_back(Output::Publish(None));
             self.disown();
         }
-        if self.role() == SmState::Standby {
+        if self.role() == SmState::Standby && !self.takeover.lingers() {
             // So does a start beside a master: what the last run kept is older than what that one knows.
             self.disown();
         }

@@ -81,6 +81,8 @@ pub(crate) enum PortStep {
     Activate,
     /// Down: restart a link whose ends disagree.
     Restart,
+    /// As it is, with this SM as master.
+    Master,
 }
 
 impl Ask {
@@ -448,6 +450,7 @@ impl SubnetManager {
                 ports::current(self.subnet.port(p)?),
                 PortState::Active,
             )),
+            PortStep::Master => self.with_this_master(p),
             PortStep::Restart => Some(ports::with_state(
                 ports::current(self.subnet.port(p)?),
                 PortState::Down,

@@ -400,9 +400,10 @@ impl SubnetManager {
                 PortStep::Params
                 | PortStep::ParamsFirst
                 | PortStep::Activate
+                | PortStep::Master
                 | PortStep::Restart => {}
             }
-            let asked = self.fingerprint(p);
+            let asked = self.fingerprint(p).filter(|_| step != PortStep::Master);
             if let Some(port) = self.subnet.port_mut(p) {
                 port.asked = asked;
             }
@@ -410,7 +411,9 @@ impl SubnetManager {
             let late = match step {
                 PortStep::Arm | PortStep::ArmOnly => state < PortState::Armed,
                 PortStep::Activate => state < PortState::Active,
-                PortStep::Params | PortStep::ParamsFirst | PortStep::Restart => false,
+                PortStep::Params | PortStep::ParamsFirst | PortStep::Master | PortStep::Restart => {
+                    false
+                }
             };
             if step == PortStep::ParamsFirst {
                 self.ask(Ask::SetPort(p, PortStep::ArmOnly));
@@ -421,6 +424,8 @@ impl SubnetManager {
             return;
         }
         match step {
+            // What it is worth is seen when the sweep comes to this port.
+            PortStep::Master => {}
             // Some devices do not take parameters and a state at once.
             PortStep::Arm => self.ask(Ask::SetPort(p, PortStep::ParamsFirst)),
             PortStep::ParamsFirst => {
@@ -533,6 +538,7 @@ impl SubnetManager {
         if configured {
             self.first_as_master = false;
             self.forget_inheritance();
+            self.takeover.end();
         }
         if self.dirty && configured {
             // A change came too late for this sweep's routes.

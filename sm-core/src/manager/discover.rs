@@ -358,6 +358,7 @@ impl SubnetManager {
         }
         self.sweep.touched.insert(at);
         self.doubt_past(at);
+        self.tell_of_change(at);
         self.ask_fdr10(at, &new);
         let is_ours = self.subnet.local() == Some(at) && !is_switch;
         if self.stage == Stage::Light && is_ours && new.port_state < PortState::Active {

@@ -80,6 +80,7 @@ impl SubnetManager {
         let own = self.own_sm_info();
         self.election.set_guid(own.guid);
         let cut_off = input == election::Input::NoLink;
+        let was = self.role();
         let decisions = self.election.step(self.now, input);
         self.hold_back();
         let mut sweeps = false;
@@ -102,10 +103,20 @@ impl SubnetManager {
                         self.reply(request.from, answer);
                     }
                 }
-                Decision::Become { state, why } => self.on_state(state, &why),
+                Decision::Become { state, why } => {
+                    self.on_state(state, &why);
+                    if was == SmState::Standby
+                        && matches!(state, SmState::Discovering | SmState::Master)
+                    {
+                        self.begin_recall();
+                    }
+                }
                 Decision::Sweep => sweeps = true,
                 Decision::Look => self.look_wanted = true,
                 Decision::Announce { to } => self.announce(to),
+                Decision::Stop {
+                    handed_to: Some(to),
+                } => self.begin_lingering(Some(to)),
                 Decision::Stop { handed_to } => self.emit(Event::Stopped { handed_to }),
                 Decision::Notice(said) => self.on_election_notice(&said),
             }
@@ -116,7 +127,7 @@ impl SubnetManager {
             self.distrust_tables();
         }
         // Without a link the port is looked at now and then, and a sweep begins when it has one.
-        if (sweeps && !cut_off) || back {
+        if ((sweeps && !cut_off) || back) && !self.waits_for_recall() {
             self.begin_full_sweep();
         }
     }
@@ -147,6 +158,9 @@ impl SubnetManager {
         if state != SmState::Master || matches!(why, election::Why::HandedOverBy(_)) {
             // Another SM is in charge, or was until now: clients are new to this one when it is master.
             self.first_as_master = true;
+        }
+        if state == SmState::Standby && matches!(why, election::Why::HandedOver(_)) {
+            self.begin_lingering(None);
         }
         let why = match why {
             election::Why::Behind(peer) => format!("{why} ({})", self.sm_place(peer.guid)),
@@ -302,7 +316,11 @@ impl SubnetManager {
         if self.stage == Stage::Looking {
             self.stage = Stage::Idle;
         }
-        self.looked();
+        if self.role() == SmState::Discovering {
+            self.finish_takeover_look();
+        } else {
+            self.looked();
+        }
     }
 
     /// The election hears of all SMs.

@@ -1,7 +1,8 @@
 //! The subnet manager as one value: inputs in, outputs out, everything between is here.
 //!
 //! This file holds the state, the contract with the driver, and the order of the phases. What a phase does is in
-//! its own file: [`discover`], [`claims`], [`configure`], [`watch`] (light sweeps and traps), [`sminfo`] and [`elect`] (other SMs).
+//! its own file: [`discover`], [`claims`], [`configure`], [`watch`] (light sweeps and traps), [`sminfo`] and [`elect`] (other SMs),
+//! [`takeover`] (from one master to the next).
 
 mod administration;
 mod ask;
@@ -18,6 +19,7 @@ mod partitions;
 mod past;
 mod sminfo;
 mod tables;
+mod takeover;
 mod watch;
 
 use core::time::Duration;
@@ -74,6 +76,8 @@ enum Stage {
     Looking,
     /// Another SM, that is to take the subnet or to give it up.
     Yielding,
+    /// What the last master kept.
+    Recalling,
     /// A cable.
     NoLink,
 }
@@ -152,6 +156,7 @@ pub struct SubnetManager {
     look_wanted: bool,
     /// They are being asked, apart from any sweep.
     looks: bool,
+    takeover: takeover::Takeover,
     first_as_master: bool,
     others: BTreeMap<PortGuid, (PortRef, SmInfo)>,
     smps_sent: u64,
@@ -247,6 +252,7 @@ impl SubnetManager {
             election: Election::new(PortGuid(0), settings),
             look_wanted: false,
             looks: false,
+            takeover: takeover::Takeover::default(),
             first_as_master: true,
             others: BTreeMap::new(),
             smps_sent: 0,
@@ -335,6 +341,7 @@ impl SubnetManager {
             | Stage::Standby
             | Stage::Looking
             | Stage::Yielding
+            | Stage::Recalling
             | Stage::NoLink => Phase::Idle,
         }
     }
@@ -373,7 +380,9 @@ impl SubnetManager {
                 self.elect(election::Input::HandOver { then, others });
             }
             Input::TakeOver => self.elect(election::Input::TakeOver),
+            Input::Recalled(restored) => self.on_recalled(restored.map(|r| *r)),
         }
+        self.on_takeover_timeout();
         if self.election.poll_timeout().is_some_and(|due| due <= now) {
             self.elect(election::Input::Timer);
         }
@@ -424,7 +433,14 @@ impl SubnetManager {
         let administration = self.administration.poll_timeout();
         let groups = self.groups_due().filter(|_| idle);
         let election = self.election.poll_timeout();
-        let own = [self.requester.deadline(), timer, drained, election];
+        let takeover = self.takeover.poll_timeout();
+        let own = [
+            self.requester.deadline(),
+            timer,
+            drained,
+            election,
+            takeover,
+        ];
         own.into_iter()
             .chain([administration, groups])
             .flatten()
@@ -690,6 +706,7 @@ impl SubnetManager {
                     self.on_idle();
                 }
             }
+            Stage::Recalling => {}
             Stage::Looking => self.finish_look(),
             Stage::Yielding if self.looks => self.finish_look(),
             Stage::Yielding => {

@@ -9,8 +9,9 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{PortState, SmState};
+use ferrosm_mad::attr::{PortInfo, PortState, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
+use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_mad::time::Instant;
 use rustc_hash::FxHashMap;
 
@@ -36,6 +37,8 @@ pub(super) struct Past {
     compared: bool,
     /// End ports that are not what they were.
     strangers: BTreeSet<PortGuid>,
+    /// It is another SM's, from which this one takes over.
+    copied: bool,
 }
 
 impl Past {
@@ -45,6 +48,19 @@ impl Past {
             began: now,
             ..Self::default()
         }
+    }
+
+    /// What the last master kept, of which this one has a copy.
+    pub(super) fn copied(snapshot: Option<Snapshot>, now: Instant) -> Self {
+        Self {
+            copied: true,
+            ..Self::new(snapshot, now)
+        }
+    }
+
+    /// What is kept, in force or not.
+    pub(super) fn kept_view(&self) -> Option<&Arc<View>> {
+        self.snapshot.as_ref().map(|s| &s.view)
     }
 
     /// Answers come from it.
@@ -82,7 +98,8 @@ impl SubnetManager {
         match self.role() {
             SmState::Master => true,
             SmState::Discovering => self.administration.past.in_force,
-            _ => false,
+            // Hosts do not know yet who is master now.
+            _ => self.takeover.lingers(),
         }
     }
 
@@ -90,6 +107,7 @@ impl SubnetManager {
     pub(super) fn answer_from_past(&mut self) {
         match self.role() {
             SmState::Master | SmState::Discovering => {}
+            _ if self.takeover.lingers() => return,
             // Whatever is known of that time, the other master knows better.
             _ => {
                 self.administration.past = Past::default();
@@ -125,10 +143,6 @@ impl SubnetManager {
                 Fits::Yes => self.begin_with(&view),
             }
         }
-        if self.role() == SmState::Master && !self.administration.past.compared {
-            self.administration.past.compared = true;
-            self.compare_with_past();
-        }
     }
 
     fn fits(&self, view: &View) -> Fits {
@@ -142,6 +156,9 @@ impl SubnetManager {
             return Fits::Perhaps;
         };
         let info = port.info();
+        if self.administration.past.copied {
+            return self.copy_fits(view, port.guid, &info);
+        }
         if (port.guid, self.cfg.subnet_prefix) != (was.port, was.prefix) {
             return Fits::No("it is of another port or subnet");
         }
@@ -159,6 +176,26 @@ impl SubnetManager {
             return Fits::No("another master was there since");
         }
         self.neighbour_fits(local, &was, info.port_state)
+    }
+
+    /// A copy is of another port: this SM's own is one of many in it.
+    fn copy_fits(&self, view: &View, own: PortGuid, info: &PortInfo) -> Fits {
+        if self.role() != SmState::Master {
+            // Who is master next is not settled.
+            return Fits::Perhaps;
+        }
+        let end = view.by_guid(own).map(|at| view.end_port(at));
+        if view.prefix != self.cfg.subnet_prefix || info.gid_prefix != view.prefix {
+            return Fits::No("it is of another subnet");
+        }
+        if end.is_none_or(|end| end.guid != own || end.lid != info.lid) {
+            return Fits::No("the own port has another LID in it");
+        }
+        let masters = [Some(Lid::NONE), Some(info.lid), self.last_master_lid()];
+        if !masters.contains(&Some(info.master_sm_lid)) {
+            return Fits::No("another master was there since");
+        }
+        Fits::Yes
     }
 
     /// The first thing that a sweep learns of the subnet is what the own cable leads to.
@@ -187,12 +224,18 @@ impl SubnetManager {
     }
 
     fn begin_with(&mut self, view: &View) {
+        let own_guid = self.own_sm_info().guid;
         let mut view = view
+            .with_local(own_guid)
             .with_settings(&self.cfg)
             .with_aliases(Arc::clone(self.registry().aliases().all()));
         // Others are as they were; of itself this one knows better.
         let own = self.make_own_record();
-        view.managers.retain(|m| m.guid != own.guid);
+        // The master of a copy is not master any more; what else it is, the sweep will show.
+        let copied = self.administration.past.copied;
+        let was_master = |m: &SmInfoRecord| copied && m.sm_state == SmState::Master;
+        view.managers
+            .retain(|m| m.guid != own.guid && !was_master(m));
         view.managers.insert(0, own);
         let past = &mut self.administration.past;
         past.in_force = true;
@@ -262,7 +305,11 @@ impl SubnetManager {
     }
 
     /// Discovery is done: end ports that are not there, or are elsewhere, are not found any more.
-    fn compare_with_past(&mut self) {
+    pub(super) fn compare_with_past(&mut self) {
+        let past = &mut self.administration.past;
+        if !past.in_force || core::mem::replace(&mut past.compared, true) {
+            return;
+        }
         let Some(view) = self.view().cloned() else {
             return;
         };

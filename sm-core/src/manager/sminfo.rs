@@ -42,6 +42,7 @@ impl SubnetManager {
         let sweep = self.sweeps;
         self.looked();
         if self.is_master() && self.sweeps == sweep {
+            self.compare_with_past();
             self.begin_reading();
         }
     }

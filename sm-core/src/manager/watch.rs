@@ -172,6 +172,7 @@ impl SubnetManager {
             Stage::Standby
             | Stage::Looking
             | Stage::Yielding
+            | Stage::Recalling
             | Stage::Idle
             | Stage::Light
             | Stage::Multicast

@@ -260,6 +260,15 @@ impl View {
         })
     }
 
+    /// The same, but another end port is the subnet manager's.
+    #[must_use]
+    pub fn with_local(&self, own: PortGuid) -> Self {
+        Self {
+            local: self.by_guid(own),
+            ..self.clone()
+        }
+    }
+
     /// The same with what settings say.
     #[must_use]
     pub fn with_settings(&self, cfg: &SmConfig) -> Self {

@@ -1,0 +1,219 @@
+//! From one master to the next without a gap: what is kept is recalled, and clients go on to be answered by the one that leaves.
+//!
+//! A standby that has a copy of what its master kept does not begin with nothing. It asks the SMs that it knows, becomes master,
+//! answers from the copy, and tells each end port of itself as soon as discovery has read it; then the sweep compares, as any
+//! sweep does, and writes what differs. One that has handed the subnet over goes on to answer reads for a while, because hosts
+//! learn one after another where their questions belong; it registers nothing any more.
+
+use core::time::Duration;
+
+use ferrosm_mad::attr::{PortInfo, PortState, SmState};
+use ferrosm_mad::ids::{Lid, PortGuid};
+use ferrosm_mad::time::Instant;
+
+use super::ask::{Ask, PortStep};
+use super::past::Past;
+use super::{Stage, SubnetManager};
+use crate::io::{Event, Output, Restored};
+use crate::plan::ports;
+use crate::report::Phase;
+use crate::sa::registry::Registry;
+use crate::subnet::PortRef;
+
+/// What is kept is waited for so long: then it is begun without.
+const RECALL_WITHIN: Duration = Duration::from_secs(2);
+/// So long reads are answered after the subnet was handed over.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// A change of masters, as far as it is under way.
+#[derive(Debug, Default)]
+pub(super) struct Takeover {
+    /// What is kept is asked for, and waited for until then.
+    recalling: Option<Instant>,
+    /// There is a copy of what the last master kept, and this sweep is the first after it.
+    has_copy: bool,
+    /// Reads are answered until then, although another SM is master.
+    answers_until: Option<Instant>,
+    /// What is to be said at that end: who has the subnet.
+    leaving: Option<PortGuid>,
+}
+
+impl Takeover {
+    /// When something of it is over.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.recalling.into_iter().chain(self.answers_until).min()
+    }
+
+    /// Whether reads are answered for another master that has just begun.
+    pub(super) const fn lingers(&self) -> bool {
+        self.answers_until.is_some()
+    }
+
+    /// A sweep as master is done: nothing is left of the change.
+    pub(super) const fn end(&mut self) {
+        self.has_copy = false;
+    }
+}
+
+impl SubnetManager {
+    /// This SM was standby and may be master soon: what its master kept is wanted.
+    pub(super) fn begin_recall(&mut self) {
+        self.takeover = Takeover {
+            recalling: Some(self.now + RECALL_WITHIN),
+            ..Takeover::default()
+        };
+        self.out.push_back(Output::Recall);
+    }
+
+    /// Whether a sweep has to wait for what is kept; it begins then by itself.
+    pub(super) const fn waits_for_recall(&mut self) -> bool {
+        let waits = self.takeover.recalling.is_some();
+        if waits {
+            self.stage = Stage::Recalling;
+        }
+        waits
+    }
+
+    /// What is kept is there, or nothing is.
+    pub(super) fn on_recalled(&mut self, restored: Option<Restored>) {
+        if self.takeover.recalling.take().is_none() {
+            // Too late: a sweep has begun without it, and clients may have registered since.
+            return;
+        }
+        if let Some(restored) = restored {
+            self.adopt_copy(restored);
+        }
+        if self.stage != Stage::Recalling {
+            return;
+        }
+        self.stage = Stage::Idle;
+        if self.role() == SmState::Discovering && self.may_look_only() {
+            self.begin_takeover_look();
+        } else {
+            self.begin_full_sweep();
+        }
+    }
+
+    fn adopt_copy(&mut self, restored: Restored) {
+        // What a port says of itself wins over any map when LIDs are planned; of absent ports the copy knows more.
+        self.lids.extend(restored.lids);
+        let has_view = restored.snapshot.is_some();
+        let registry = Registry::restored(&restored.registrations, self.now);
+        *self.administration.registry_mut() = registry;
+        self.administration.past = Past::copied(restored.snapshot, self.now);
+        self.takeover.has_copy = has_view;
+    }
+
+    /// Whether all SMs that the last master knew are known to this one too: then it is enough to ask them.
+    fn may_look_only(&self) -> bool {
+        let Some(view) = self.administration.past.kept_view() else {
+            return false;
+        };
+        let known = |guid: PortGuid| self.subnet.port_by_guid(guid).is_some();
+        self.subnet.local().is_some() && view.managers.iter().all(|sm| known(sm.guid))
+    }
+
+    /// Asks the SMs, and this SM's own port whether it has a link.
+    fn begin_takeover_look(&mut self) {
+        self.stage = Stage::Looking;
+        self.looks = true;
+        self.others.clear();
+        for p in self.sm_ports() {
+            self.ask(Ask::Sm(p));
+        }
+        if let Some(local) = self.subnet.local() {
+            self.ask(Ask::Port(local));
+        }
+    }
+
+    /// The SMs have answered: this one is master, or behind another.
+    pub(super) fn finish_takeover_look(&mut self) {
+        let own = self.subnet.local().and_then(|p| self.subnet.port(p));
+        let up = own.is_some_and(|port| port.known && port.state() == PortState::Active);
+        if !up {
+            self.begin_full_sweep();
+            return;
+        }
+        self.looked();
+        if self.role() == SmState::Master && self.stage == Stage::Idle {
+            self.begin_full_sweep();
+        }
+    }
+
+    /// Tells an end port that discovery has just read who its master is, where nothing else about it has changed: its host then asks
+    /// here, long before the sweep comes to writing.
+    pub(super) fn tell_of_change(&mut self, at: PortRef) {
+        let discovering = self.stage == Stage::Sweep(Phase::Discover) && !self.sweep.local;
+        if !self.takeover.has_copy || !discovering || !self.is_master() {
+            return;
+        }
+        let (Some(node), Some(port), Some(own)) = (
+            self.subnet.get(at.node),
+            self.subnet.port(at),
+            self.sm_lid(),
+        ) else {
+            return;
+        };
+        let is_end = node.end_ports().any(|num| num == at.port);
+        let info = port.info();
+        let carries = node.is_switch() || info.port_state == PortState::Active;
+        let same = self.lids.get(&port.guid) == Some(&(info.lid, info.lmc));
+        if is_end && carries && same && info.master_sm_lid != own {
+            self.ask(Ask::SetPort(at, PortStep::Master));
+        }
+    }
+
+    /// What a port says, with this SM as its master.
+    pub(super) fn with_this_master(&self, at: PortRef) -> Option<[u8; 64]> {
+        let mut raw = ports::current(self.subnet.port(at)?);
+        let mut info = PortInfo::decode(&raw);
+        info.master_sm_lid = self.sm_lid()?;
+        if let Some((view, own)) = self.view().zip(self.sm_lid())
+            && let Some(end) = view.by_lid(info.lid)
+        {
+            info.master_sm_sl = view.sl(end, own).0;
+        }
+        info.encode_onto(&mut raw);
+        Some(raw)
+    }
+
+    /// Another SM has the subnet from now on, and took it from this one's hands.
+    pub(super) fn begin_lingering(&mut self, leaving_to: Option<PortGuid>) {
+        if self.view().is_some() {
+            self.takeover.answers_until = Some(self.now + LINGER);
+        }
+        self.takeover.leaving = leaving_to;
+        if let (Some(to), None) = (leaving_to, self.takeover.answers_until) {
+            self.takeover.leaving = None;
+            self.emit(Event::Stopped {
+                handed_to: Some(to),
+            });
+        }
+    }
+
+    /// Ends what has lasted long enough.
+    pub(super) fn on_takeover_timeout(&mut self) {
+        let now = self.now;
+        let over = |due: Option<Instant>| due.is_some_and(|due| due <= now);
+        if over(self.takeover.answers_until) {
+            self.takeover.answers_until = None;
+            if let Some(to) = self.takeover.leaving.take() {
+                self.emit(Event::Stopped {
+                    handed_to: Some(to),
+                });
+            }
+        }
+        if over(self.takeover.recalling) {
+            self.emit(Event::Noticed(
+                "what was kept did not come in time: it is begun without".to_owned(),
+            ));
+            self.on_recalled(None);
+        }
+    }
+
+    /// The LID that the last master had, where what it kept is known.
+    pub(super) fn last_master_lid(&self) -> Option<Lid> {
+        let view = self.administration.past.kept_view()?;
+        view.whose().map(|whose| whose.lid)
+    }
+}
