@@ -10,6 +10,7 @@ use std::time::Duration;
 use ferrosm_core::kept::{Batch, Key, Record, Restorer};
 use ferrosm_core::plan::routes::Computed;
 use ferrosm_core::sa::View;
+use ferrosm_core::sa::view::saved::Snapshot;
 use ferrosm_core::{Event, Input, Output, PortRef, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{MadIn, MadOut};
@@ -89,6 +90,19 @@ impl Sm {
         let (restored, left_out) = restorer.finish();
         assert_eq!(left_out, []);
         restored
+    }
+
+    /// The same with the view, as a standby has a copy of it.
+    #[must_use]
+    pub fn copied(&self, now: Instant) -> Restored {
+        let snapshot = self.view_kept.clone().map(|view| Snapshot {
+            view,
+            age: Duration::ZERO,
+        });
+        Restored {
+            snapshot,
+            ..self.restored(now)
+        }
     }
 
     /// The manager itself.

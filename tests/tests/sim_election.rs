@@ -1,0 +1,440 @@
+//! Several subnet managers of ours in one fabric: planned and unplanned changes, two islands, priorities, rogues. Judged by
+//! what devices were told and by what a host would meet: the LID that its port names as master, and whether that one answers.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferrosm_core::election::Then;
+use ferrosm_core::{Event, Input, Restored, SmConfig};
+use ferrosm_mad::attr::{NodeType, SmControl, SmState, id};
+use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
+use ferrosm_mad::smp::DrPath;
+use ferrosm_sim::faults::Action;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_sim::world::{ForeignSm, ManagerId};
+use ferrosm_tests::simulated::{Lab, Sm};
+
+/// A host far from the first manager's, and another.
+const THERE: PortAt = PortAt::new(7, 1);
+const YONDER: PortAt = PortAt::new(12, 1);
+const STEP: Duration = Duration::from_millis(1);
+
+fn cfg(lab: Option<&Lab>, priority: u8) -> SmConfig {
+    let peers = lab.map(|lab| {
+        let fabric = lab.world.fabric();
+        [lab.at, THERE, YONDER].map(|at| fabric.port_guid(at))
+    });
+    SmConfig {
+        priority,
+        peer_sms: Arc::new(peers.into_iter().flatten().collect()),
+        ..SmConfig::default()
+    }
+}
+
+fn up(priority: u8) -> Lab {
+    let mut lab = Lab::with("fat-tree:4", 1, SmConfig::default());
+    let cfg = cfg(Some(&lab), priority);
+    let now = lab.world.now();
+    lab.world.kill(lab.sm);
+    lab.sm = lab
+        .world
+        .add_manager(Some(lab.at), Sm::new(cfg, Restored::default(), now))
+        .unwrap();
+    assert!(lab.next_sweep(60).is_clean());
+    lab
+}
+
+fn join(lab: &mut Lab, at: PortAt, cfg: SmConfig) -> ManagerId {
+    let now = lab.world.now();
+    let sm = Sm::new(cfg, Restored::default(), now);
+    lab.world.add_manager(Some(at), sm).unwrap()
+}
+
+fn join_as(lab: &mut Lab, at: PortAt, priority: u8) -> ManagerId {
+    let cfg = cfg(Some(lab), priority);
+    join(lab, at, cfg)
+}
+
+fn role(lab: &Lab, id: ManagerId) -> SmState {
+    let sm = lab.world.manager(id);
+    sm.map_or(SmState::NotActive, |sm| sm.core().role())
+}
+
+fn events(lab: &Lab, id: ManagerId) -> &[Event] {
+    lab.world.manager(id).map_or(&[], |sm| &sm.events)
+}
+
+fn told(lab: &Lab, id: ManagerId, what: &str) -> bool {
+    events(lab, id).iter().any(|e| e.to_string().contains(what))
+}
+
+fn lids(lab: &Lab) -> Vec<Lid> {
+    let fabric = lab.world.fabric();
+    fabric.end_ports().map(|p| fabric.lid(p).0).collect()
+}
+
+/// Whether the host at a port is answered where its port says that its questions belong.
+fn is_answered(lab: &Lab, host: PortAt, sms: &[(ManagerId, PortAt)]) -> bool {
+    let fabric = lab.world.fabric();
+    let Some(info) = fabric.port_info(host) else {
+        return false;
+    };
+    sms.iter().any(|(id, at)| {
+        let there = fabric.lid(*at).0 == info.master_sm_lid;
+        let sm = lab.world.manager(*id);
+        there && sm.is_some_and(|sm| sm.core().view().is_some())
+    })
+}
+
+/// The longest time in which a host would have asked in vain, while the world runs on for `time`, or until it is `done`.
+fn longest_gap(lab: &mut Lab, sms: &[(ManagerId, PortAt)], time: Duration) -> Duration {
+    let hosts: Vec<PortAt> = lab.world.fabric().end_ports().collect();
+    let mut gaps = vec![Duration::ZERO; hosts.len()];
+    let mut longest = Duration::ZERO;
+    let end = lab.world.now() + time;
+    while lab.world.now() < end {
+        lab.world.run_for(STEP);
+        for (host, gap) in hosts.iter().zip(&mut gaps) {
+            *gap = if is_answered(lab, *host, sms) {
+                Duration::ZERO
+            } else {
+                *gap + STEP
+            };
+            longest = longest.max(*gap);
+        }
+    }
+    longest
+}
+
+fn assert_one_master(lab: &Lab, sms: &[ManagerId], wanted: ManagerId) {
+    for sm in sms {
+        let want = if *sm == wanted {
+            SmState::Master
+        } else {
+            SmState::Standby
+        };
+        assert_eq!(role(lab, *sm), want, "{}", lab.repeat());
+    }
+}
+
+fn written(lab: &Lab) -> [u32; 3] {
+    let counters = lab.world.fabric().all_counters();
+    [id::LFT, id::MFT, id::PKEY_TABLE].map(|attr| counters.sets(attr))
+}
+
+/// SIGTERM: the subnet is handed over before the end, no host meets silence, nothing is written but who is master.
+#[test]
+fn a_planned_end_is_not_noticed() {
+    let mut lab = up(5);
+    let second = join_as(&mut lab, THERE, 0);
+    lab.world.run_for(Duration::from_secs(30));
+    assert_one_master(&lab, &[lab.sm, second], lab.sm);
+    let before = lids(&lab);
+    let copy = lab.manager().copied(lab.world.now());
+    let first = (lab.sm, lab.at);
+    lab.world.with_manager(second, |sm, _| sm.copy = Some(copy));
+    lab.world.fabric_mut().reset_counters();
+    lab.world.with_manager(lab.sm, |sm, now| {
+        sm.command(Input::HandOver(Then::Stop), now);
+    });
+    let sms = [first, (second, THERE)];
+    let gap = longest_gap(&mut lab, &sms, Duration::from_millis(1900));
+    assert!(gap < Duration::from_millis(100), "a gap of {gap:?}");
+    assert!(!told(&lab, first.0, "stopped:"), "hosts may still ask");
+    lab.world.run_for(Duration::from_secs(1));
+    assert!(told(&lab, first.0, "handed over to the SM of GUID"));
+    lab.world.kill(first.0);
+    (lab.sm, lab.at) = (second, THERE);
+    lab.until_good(30);
+    assert_eq!((written(&lab), lids(&lab)), ([0; 3], before));
+}
+
+/// Nobody is there to take the subnet: the end comes at once, and says so.
+#[test]
+fn alone_the_end_comes_at_once() {
+    let mut lab = up(5);
+    lab.world.with_manager(lab.sm, |sm, now| {
+        sm.command(Input::HandOver(Then::Stop), now);
+    });
+    assert!(told(&lab, lab.sm, "stopped: no other SM took the subnet"));
+    assert_eq!(role(&lab, lab.sm), SmState::NotActive);
+}
+
+/// kill -9 with a copy at the standby: it is master after three polls, and hosts are answered as soon as they are told.
+#[test]
+fn a_dead_master_is_replaced_from_the_copy() {
+    let mut lab = up(5);
+    let second = join_as(&mut lab, THERE, 0);
+    lab.world.run_for(Duration::from_secs(30));
+    let before = lids(&lab);
+    let copy = lab.manager().copied(lab.world.now());
+    lab.world.with_manager(second, |sm, _| sm.copy = Some(copy));
+    lab.world.fabric_mut().reset_counters();
+    lab.world.kill(lab.sm);
+    let gap = longest_gap(&mut lab, &[(second, THERE)], Duration::from_secs(8));
+    assert!(gap < Duration::from_secs(5), "a gap of {gap:?}");
+    (lab.sm, lab.at) = (second, THERE);
+    lab.until_good(30);
+    assert_eq!((written(&lab), lids(&lab)), ([0; 3], before));
+    let silent = events(&lab, second).iter().position(|e| {
+        matches!(
+            e,
+            Event::Role {
+                state: SmState::Discovering,
+                ..
+            }
+        )
+    });
+    let master = events(&lab, second).iter().position(|e| {
+        matches!(
+            e,
+            Event::Role {
+                state: SmState::Master,
+                ..
+            }
+        )
+    });
+    assert!(silent < master && silent.is_some());
+}
+
+/// The operator's word: the subnet changes hands although the other ranks lower, and does not come back by itself.
+#[test]
+fn an_operator_hands_over() {
+    let mut lab = up(5);
+    let second = join_as(&mut lab, THERE, 0);
+    lab.world.run_for(Duration::from_secs(30));
+    lab.world.with_manager(lab.sm, |sm, now| {
+        sm.command(Input::HandOver(Then::StandBy), now);
+    });
+    let sms = [(lab.sm, lab.at), (second, THERE)];
+    let gap = longest_gap(&mut lab, &sms, Duration::from_secs(4));
+    assert!(gap < Duration::from_millis(100), "a gap of {gap:?}");
+    lab.world.run_for(Duration::from_mins(2));
+    assert_one_master(&lab, &[lab.sm, second], second);
+    (lab.sm, lab.at) = (second, THERE);
+    lab.assert_good();
+}
+
+/// A standby gets a higher priority: its master hears of it by trap 144 and hands over at once, not with the next look.
+#[test]
+fn a_priority_is_told_by_trap() {
+    let mut lab = up(5);
+    let second = join_as(&mut lab, THERE, 0);
+    // The light sweep is over, the next one is far.
+    lab.world.run_for(Duration::from_secs(31));
+    let better = cfg(Some(&lab), 9);
+    lab.world.with_manager(second, |sm, now| {
+        sm.command(Input::Config(Box::new(better)), now);
+    });
+    let mut waited = Duration::ZERO;
+    while role(&lab, second) != SmState::Master {
+        lab.world.run_for(STEP);
+        waited += STEP;
+        assert!(waited < Duration::from_millis(500), "the trap did not help");
+    }
+    lab.world.run_for(Duration::from_secs(30));
+    assert_one_master(&lab, &[lab.sm, second], second);
+}
+
+/// With a priority as master above all, a better manager that comes back waits; without it there is a second change.
+#[test]
+fn a_sticky_master_stays() {
+    for sticky in [true, false] {
+        let mut lab = up(5);
+        let mut settings = cfg(Some(&lab), 9);
+        settings.master_priority = 15;
+        let mine = SmConfig {
+            master_priority: if sticky { 15 } else { 0 },
+            ..cfg(Some(&lab), 5)
+        };
+        lab.world.with_manager(lab.sm, |sm, now| {
+            sm.command(Input::Config(Box::new(mine)), now);
+        });
+        lab.world.run_for(Duration::from_secs(30));
+        let second = join(&mut lab, THERE, settings);
+        lab.world.run_for(Duration::from_mins(2));
+        let wanted = if sticky { lab.sm } else { second };
+        assert_one_master(&lab, &[lab.sm, second], wanted);
+    }
+}
+
+/// Two islands with a master each are joined: one is left, no host keeps two addresses, every pair is connected.
+#[test]
+fn two_islands_become_one() {
+    for (first, other) in [(5, 3), (3, 5), (4, 4)] {
+        let mut lab = Lab::with("ring:6", 1, SmConfig::default());
+        // A ring is cut at two places.
+        let fabric = lab.world.fabric();
+        let far = PortAt::new(9, 1);
+        let guids = [lab.at, far].map(|at| fabric.port_guid(at));
+        let between: Vec<PortAt> = cut_between(&lab);
+        let cfg = |priority| SmConfig {
+            priority,
+            peer_sms: Arc::new(guids.into_iter().collect()),
+            ..SmConfig::default()
+        };
+        lab.world.kill(lab.sm);
+        for at in &between {
+            lab.world.act(Action::Cut(*at)).unwrap();
+        }
+        let now = lab.world.now();
+        let at = lab.at;
+        let a = lab
+            .world
+            .add_manager(Some(at), Sm::new(cfg(first), Restored::default(), now));
+        let b = lab
+            .world
+            .add_manager(Some(far), Sm::new(cfg(other), Restored::default(), now));
+        let (a, b) = (a.unwrap(), b.unwrap());
+        lab.world.run_for(Duration::from_mins(1));
+        assert_eq!(
+            (role(&lab, a), role(&lab, b)),
+            (SmState::Master, SmState::Master)
+        );
+        for at in &between {
+            lab.world.act(Action::Restore(*at)).unwrap();
+        }
+        lab.world.run_for(Duration::from_mins(2));
+        let lower_guid = guids[0] < guids[1];
+        let a_wins = first > other || (first == other && lower_guid);
+        let (winner, place) = if a_wins { (a, at) } else { (b, far) };
+        assert_one_master(&lab, &[a, b], winner);
+        (lab.sm, lab.at) = (winner, place);
+        lab.until_good(60);
+    }
+}
+
+/// Cables whose loss makes two islands of a ring of six.
+fn cut_between(lab: &Lab) -> Vec<PortAt> {
+    let is_switch = |n: usize| lab.spec.nodes[n].kind == NodeType::Switch;
+    let switches: Vec<usize> = (0..lab.spec.nodes.len())
+        .filter(|n| is_switch(*n))
+        .collect();
+    let half: BTreeSet<usize> = switches[..switches.len() / 2].iter().copied().collect();
+    lab.spec
+        .links
+        .iter()
+        .filter(|l| is_switch(l.a.node) && is_switch(l.b.node))
+        .filter(|l| half.contains(&l.a.node) != half.contains(&l.b.node))
+        .map(|l| l.a)
+        .collect()
+}
+
+/// A manager where none may run gets nothing, whatever its priority, and its place is told as an alarm, once.
+#[test]
+fn a_rogue_is_an_alarm() {
+    let mut lab = up(5);
+    let own = lab.world.fabric().port_guid(lab.at);
+    let allowed = SmConfig {
+        allowed_sms: Some(Arc::new(BTreeSet::from([own]))),
+        ..cfg(Some(&lab), 5)
+    };
+    lab.world.with_manager(lab.sm, |sm, now| {
+        sm.command(Input::Config(Box::new(allowed)), now);
+    });
+    let guid = lab.world.fabric().port_guid(THERE);
+    let rogue = ForeignSm::new(guid, 15, SmState::Standby);
+    let rogue = lab.world.add_foreign_sm(THERE, rogue).unwrap();
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!(role(&lab, lab.sm), SmState::Master);
+    assert!(lab.world.foreign_sm(rogue).unwrap().controls().is_empty());
+    let alarms: Vec<String> = events(&lab, lab.sm)
+        .iter()
+        .filter(|e| matches!(e, Event::Alarm(_)))
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(alarms.len(), 1, "{alarms:?}");
+    assert!(alarms[0].contains("behind"), "no place in {alarms:?}");
+}
+
+/// A subnet that somebody else configured, who is silent now: taken by default, not where it is forbidden, and then by the
+/// operator's word.
+#[test]
+fn a_managed_subnet_is_not_taken_by_accident() {
+    let mut lab = up(5);
+    lab.world.kill(lab.sm);
+    lab.world.fabric_mut().reset_counters();
+    let careful = SmConfig {
+        refuse_managed_subnet: true,
+        ..cfg(Some(&lab), 5)
+    };
+    let second = join(&mut lab, THERE, careful);
+    lab.world.run_for(Duration::from_mins(2));
+    assert_eq!(role(&lab, second), SmState::NotActive);
+    assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
+    assert!(told(&lab, second, "ALARM"), "{:?}", events(&lab, second));
+    lab.world
+        .with_manager(second, |sm, now| sm.command(Input::TakeOver, now));
+    (lab.sm, lab.at) = (second, THERE);
+    lab.until_good(60);
+    assert_eq!(role(&lab, second), SmState::Master);
+}
+
+/// A master disables a standby, and makes it one again; it sends nothing that writes meanwhile.
+#[test]
+fn a_standby_obeys_its_master() {
+    let mut lab = Lab::new("fat-tree:4", 1);
+    let guid = lab.world.fabric().port_guid(THERE);
+    let master = ForeignSm::new(guid, 9, SmState::Master);
+    lab.world.add_foreign_sm(THERE, master).unwrap();
+    lab.world.run_for(Duration::from_secs(30));
+    assert_eq!(role(&lab, lab.sm), SmState::Standby);
+    for (control, state) in [
+        (SmControl::Disable, SmState::NotActive),
+        (SmControl::Standby, SmState::Standby),
+        (SmControl::Disable, SmState::NotActive),
+    ] {
+        order(&mut lab, control, 9, guid);
+        assert_eq!(role(&lab, lab.sm), state, "after {control}");
+    }
+    assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
+}
+
+/// The foreign master at `THERE` tells ours what to do, over the directed route between both.
+fn order(lab: &mut Lab, control: SmControl, priority: u8, guid: PortGuid) {
+    use ferrosm_mad::attr::SmInfo;
+    use ferrosm_mad::ids::{AttrMod, MKey, Tid};
+    use ferrosm_mad::mad::{Address, MadOut};
+    use ferrosm_mad::smp::SmpRequest;
+    let info = SmInfo {
+        guid,
+        sm_key: MKey::NONE,
+        act_count: 1,
+        priority,
+        sm_state: SmState::Master,
+    };
+    let path = way(lab, THERE, lab.at);
+    let request = SmpRequest::set(id::SM_INFO, AttrMod(control.0), MKey::NONE, info.encode());
+    let mad = MadOut {
+        to: Address::DIRECTED,
+        mad: request.directed(&path, Tid(77)),
+    };
+    lab.world.inject(THERE, &mad);
+    lab.world.run_for(Duration::from_millis(100));
+}
+
+/// The directed route from one host's port to another, over the cables of the paper.
+fn way(lab: &Lab, from: PortAt, to: PortAt) -> DrPath {
+    let peer = |at: PortAt| {
+        let links = lab.spec.links.iter();
+        let mut ends = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
+        ends.find(|(a, _)| *a == at).map(|(_, b)| b)
+    };
+    let out = |path: &DrPath, port: u8| path.extend(PortNum(port)).unwrap();
+    let mut queue = VecDeque::from([(peer(from).unwrap(), out(&DrPath::LOCAL, from.port))]);
+    let mut seen = BTreeSet::new();
+    while let Some((at, path)) = queue.pop_front() {
+        if at == to {
+            return path;
+        }
+        let node = &lab.spec.nodes[at.node];
+        if node.kind == NodeType::Switch && seen.insert(at.node) {
+            for port in 1..=node.num_ports {
+                let next = PortAt { port, ..at };
+                queue.extend(peer(next).map(|far| (far, out(&path, port))));
+            }
+        }
+    }
+    panic!("no way from {from:?} to {to:?}");
+}
