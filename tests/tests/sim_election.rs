@@ -202,7 +202,7 @@ fn a_dead_master_is_replaced_from_the_copy() {
 #[test]
 fn an_operator_hands_over() {
     let mut lab = up(5);
-    let second = join_as(&mut lab, THERE, 0);
+    let second = join_as(&mut lab, THERE, 1);
     lab.world.run_for(Duration::from_secs(30));
     lab.world.with_manager(lab.sm, |sm, now| {
         sm.command(Input::HandOver(Then::StandBy), now);
@@ -266,7 +266,8 @@ fn two_islands_become_one() {
         let mut lab = Lab::with("ring:6", 1, SmConfig::default());
         // A ring is cut at two places.
         let fabric = lab.world.fabric();
-        let far = PortAt::new(9, 1);
+        let hosts = fabric.end_ports().filter(|at| at.port != 0);
+        let far = hosts.last().unwrap();
         let guids = [lab.at, far].map(|at| fabric.port_guid(at));
         let between: Vec<PortAt> = cut_between(&lab);
         let cfg = |priority| SmConfig {

@@ -199,7 +199,7 @@ pub enum Notice {
     Obstinate(PortGuid),
     /// There is an SM that does not answer, and this one was told not to take its subnet: an alarm.
     Managed,
-    /// There is nobody to hand over to.
+    /// There is nobody to hand over to, or nobody who would not have to give it back.
     NoSuccessor,
 }
 
@@ -246,7 +246,9 @@ impl fmt::Display for Notice {
             Self::Managed => f.write_str(
                 "another SM has configured this subnet but does not answer; this one does not take it unless told to",
             ),
-            Self::NoSuccessor => f.write_str("there is no SM to hand over to"),
+            Self::NoSuccessor => f.write_str(
+                "there is no SM that would take the subnet and keep it; one with a priority above 0 would",
+            ),
         }
     }
 }

@@ -64,6 +64,7 @@ impl SubnetManager {
         else {
             return false;
         };
+        let told = self.told_master();
         let Some(node) = self.subnet.get_mut(n) else {
             return false;
         };
@@ -71,7 +72,7 @@ impl SubnetManager {
         let Some(was) = view.by_node_guid(guid).map(|at| view.node(at)) else {
             return false;
         };
-        if !is_as_it_was(node, was) {
+        if !is_as_it_was(node, was, told) {
             return false;
         }
         node.sl_to_vl.clone_from(&was.sl_to_vl);
@@ -117,8 +118,8 @@ impl SubnetManager {
 }
 
 /// Whether a device is in the state of that time: it keeps its tables as long as it keeps its LID, and whoever else would be in
-/// charge would have told it so.
-fn is_as_it_was(node: &Node, was: &NodeView) -> bool {
+/// charge would have told it so. `told` is the master that this sweep may have told it already.
+fn is_as_it_was(node: &Node, was: &NodeView, told: Option<Lid>) -> bool {
     let ends = node.end_ports();
     let mut any = false;
     for num in ends {
@@ -130,8 +131,8 @@ fn is_as_it_was(node: &Node, was: &NodeView) -> bool {
             return false;
         };
         let (is, was) = (port.info(), PortInfo::decode(&was.raw));
-        let same = (is.lid, is.master_sm_lid) == (was.lid, was.master_sm_lid);
-        if is.lid == Lid::NONE || !same {
+        let master = is.master_sm_lid == was.master_sm_lid || Some(is.master_sm_lid) == told;
+        if is.lid == Lid::NONE || is.lid != was.lid || !master {
             return false;
         }
         any = true;

@@ -12,6 +12,7 @@ use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
 
 use super::ask::{Ask, PortStep};
+use super::inherit::Inheritance;
 use super::past::Past;
 use super::{Stage, SubnetManager};
 use crate::io::{Event, Output, Restored};
@@ -95,6 +96,7 @@ impl SubnetManager {
     }
 
     fn adopt_copy(&mut self, restored: Restored) {
+        self.inheritance = Inheritance::new(&restored);
         // What a port says of itself wins over any map when LIDs are planned; of absent ports the copy knows more.
         self.lids.extend(restored.lids);
         let has_view = restored.snapshot.is_some();
@@ -158,7 +160,9 @@ impl SubnetManager {
         let info = port.info();
         let carries = node.is_switch() || info.port_state == PortState::Active;
         let same = self.lids.get(&port.guid) == Some(&(info.lid, info.lmc));
-        if is_end && carries && same && info.master_sm_lid != own {
+        // Whose master was another has been told something by that one since the copy was made: the sweep looks at it closely.
+        let left = Some(info.master_sm_lid) == self.last_master_lid();
+        if is_end && carries && same && left && info.master_sm_lid != own {
             self.ask(Ask::SetPort(at, PortStep::Master));
         }
     }
@@ -209,6 +213,11 @@ impl SubnetManager {
             ));
             self.on_recalled(None);
         }
+    }
+
+    /// The LID that devices may name as their master beside the one they named, because this sweep has told them already.
+    pub(super) fn told_master(&self) -> Option<Lid> {
+        self.sm_lid().filter(|_| self.takeover.has_copy)
     }
 
     /// The LID that the last master had, where what it kept is known.
