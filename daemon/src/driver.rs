@@ -9,9 +9,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use ferrosm_core::election::Then;
-use ferrosm_core::{
-    Computed, Event, Input, LocalPortEvent, Output, Progress, Restored, SubnetManager,
-};
+use ferrosm_core::{Computed, Event, Input, LocalPortEvent, Output, Progress, SubnetManager};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_mad::transport::{Received, TransportError};
@@ -20,6 +18,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
 use crate::administration::Administration;
+use crate::copies::{Copies, PULSE};
 use crate::held::{Alarm, Held, LIMIT};
 use crate::port::Port;
 use crate::state::{Durable, Kept};
@@ -63,11 +62,6 @@ pub trait Shell {
     /// Keep this over restarts. The ticket that answers wait for, if they should: [`Driver::holding`].
     fn persist(&mut self, what: Kept) -> Option<u64>;
 
-    /// What another master kept of the subnet, where there is a copy of it.
-    fn recall(&mut self) -> Option<Restored> {
-        None
-    }
-
     /// The configuration should be read again; what the subnet manager is to be told, if anything.
     fn reload(&mut self) -> Option<Input>;
 
@@ -93,6 +87,7 @@ pub struct Driver<P, S> {
     administration: Option<Administration>,
     /// What is durable of what was given to be kept, and the answers that wait for it.
     durable: Option<Arc<Durable>>,
+    copies: Option<Copies>,
     held: Held<(Peer, Vec<u8>)>,
     clock: Clock,
     next_tick: Instant,
@@ -150,6 +145,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             jobs: JoinSet::new(),
             administration: None,
             durable: None,
+            copies: None,
             held: Held::default(),
             clock,
             next_tick: Instant::START,
@@ -173,6 +169,12 @@ impl<P: Port, S: Shell> Driver<P, S> {
         Self { durable, ..self }
     }
 
+    /// The same, with copies of its state elsewhere, or a copy of another's.
+    #[must_use]
+    pub fn replicating(self, copies: Option<Copies>) -> Self {
+        Self { copies, ..self }
+    }
+
     /// Runs until the shell ends it.
     ///
     /// # Errors
@@ -184,7 +186,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             if let ControlFlow::Break(end) = flow {
                 return Ok(end);
             }
-            let mut busy = self.take_mads()? | self.take_gmps();
+            let mut busy = self.take_mads()? | self.take_gmps() | self.take_word_of_copies();
             while let Some(done) = self.jobs.try_join_next() {
                 self.on_job(done);
                 busy = true;
@@ -246,6 +248,20 @@ impl<P: Port, S: Shell> Driver<P, S> {
         Ok(true)
     }
 
+    /// What replication tells; and others are told that this loop turns.
+    fn take_word_of_copies(&mut self) -> bool {
+        let Some(copies) = &mut self.copies else {
+            return false;
+        };
+        copies.pulse();
+        let told = copies.take();
+        let busy = told.is_some();
+        if let Some(input) = told {
+            self.sm.handle(input, self.clock.now());
+        }
+        busy
+    }
+
     /// What the server leaves to the owner of what clients register.
     fn take_gmps(&mut self) -> bool {
         let Some(administration) = &mut self.administration else {
@@ -277,11 +293,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     bytes,
                     answer_within,
                 } => self.send(to, bytes, answer_within),
-                Output::Recall => {
-                    let restored = self.shell.recall().map(Box::new);
-                    let now = self.clock.now();
-                    self.sm.handle(Input::Recalled(restored), now);
-                }
+                Output::Recall => match &mut self.copies {
+                    Some(copies) => copies.recall(),
+                    None => self.sm.handle(Input::Recalled(None), self.clock.now()),
+                },
                 Output::Publish(view) => {
                     if let Some(administration) = &self.administration {
                         administration.publish(view);
@@ -290,6 +305,9 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 Output::Keep(updates) => self.keep(Kept::Updates(updates)),
                 Output::PersistView(view) => self.keep(Kept::View(view)),
                 Output::Event(event) => {
+                    if let (Event::Role { state, .. }, Some(copies)) = (&event, &mut self.copies) {
+                        copies.role(*state);
+                    }
                     let flow = self.shell.event(event, &self.sm);
                     if flow.is_break() {
                         self.keep_what_is_left();
@@ -425,7 +443,13 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// Waits for whatever comes first.
     async fn wait(&mut self) -> ControlFlow<S::End> {
-        let due = [self.sm.poll_timeout(), self.held.poll_timeout(), self.leaving];
+        let pulse = self.copies.as_ref().map(|_| self.clock.now() + PULSE);
+        let due = [
+            self.sm.poll_timeout(),
+            self.held.poll_timeout(),
+            self.leaving,
+            pulse,
+        ];
         let deadline = due.into_iter().flatten().min().map(|t| self.clock.at(t));
         let timer = async {
             match deadline {
@@ -445,8 +469,15 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 None => core::future::pending().await,
             }
         };
+        let copies = async {
+            match &mut self.copies {
+                Some(copies) => copies.ready().await,
+                None => core::future::pending().await,
+            }
+        };
         tokio::select! {
             () = durable => {}
+            input = copies => self.sm.handle(input, self.clock.now()),
             () = self.port.ready() => {}
             () = gmps => {}
             Some(done) = self.jobs.join_next(), if !self.jobs.is_empty() => self.on_job(done),

@@ -13,6 +13,7 @@
 //! | [`paper`] | a fabric on paper, routed |
 //! | [`port`] | what the driver sends and receives by |
 //! | [`simulator`] | the server of a simulated fabric |
+//! | [`copies`] | where the election and the copies meet |
 //! | [`replication`] | copies of what outlives the program, on the machines that stand by |
 //! | [`side_files`] | what OpenSM's side files say |
 //! | [`state`] | what is kept over restarts |
@@ -28,6 +29,7 @@ pub mod capture;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod copies;
 pub mod driver;
 pub mod dump;
 pub mod failure;

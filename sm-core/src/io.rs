@@ -53,6 +53,12 @@ pub enum Input {
     HandOver(Then),
     /// What [`Output::Recall`] asked for; `None` where nothing is kept of another master.
     Recalled(Option<Box<Restored>>),
+    /// Another SM is ferrosm too: it answers whatever it does, and is polled accordingly.
+    PeerSm(PortGuid),
+    /// Replication hears nothing of that SM any more: if this one waits for its end, it looks whether that has come.
+    PeerSilent(PortGuid),
+    /// This process did not run for so long that another SM may be in charge: nothing is written before the others are asked.
+    Stalled,
     /// The operator allows this SM to begin with a subnet that somebody else has configured.
     TakeOver,
 }

@@ -18,6 +18,7 @@ use tracing::{error, info, warn};
 use crate::administration::Administration;
 use crate::capture::Capture;
 use crate::config::{self, ConfigError, RawConfig, Settings, Source};
+use crate::copies::Copies;
 use crate::driver::{Clock, Control, Driver, Shell, watch_signals};
 use crate::dump;
 use crate::failure::Failure;
@@ -88,7 +89,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             let writer = dir.writer().map_err(|e| {
                 Failure::job(format!("cannot start the thread for state files: {e}"))
             })?;
-            (Some(writer), restored)
+            (Some(Arc::new(writer)), restored)
         }
         None => (None, Restored::default()),
     };
@@ -101,6 +102,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         .build()
         .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
     let durable = writer.as_ref().map(|writer| Arc::clone(writer.durable()));
+    let copies = copies(&settings, local.as_ref(), writer.as_ref())?;
     let shell = Operator {
         capture,
         options,
@@ -131,7 +133,10 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             clock.now(),
         );
         let driver = Driver::new(sm, clock, port, shell, orders);
-        let mut driver = driver.administering(administration).holding(durable);
+        let mut driver = driver
+            .administering(administration)
+            .holding(durable)
+            .replicating(copies);
         let end = driver.run().await;
         drop(control);
         let shell = driver.into_shell();
@@ -143,6 +148,31 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             )
         })?
     })
+}
+
+/// Replication, where it is configured.
+fn copies(
+    settings: &Settings,
+    local: Option<&LocalPort>,
+    writer: Option<&Arc<Writer>>,
+) -> Result<Option<Copies>, Failure> {
+    let Some(replication) = settings.replication.clone() else {
+        return Ok(None);
+    };
+    let Some(writer) = writer else {
+        return Err(Failure::with_hint(
+            "replication needs a state directory",
+            "Name one with --state-dir or files.state-dir.",
+        ));
+    };
+    let Some(local) = local else {
+        return Err(Failure::with_hint(
+            "replication needs a port of a channel adapter",
+            "A fabric inside this process has nobody else to stand by.",
+        ));
+    };
+    let priority = settings.sm.priority;
+    Copies::start(replication, local.port_guid, priority, Arc::clone(writer)).map(Some)
 }
 
 /// Lets the device of the port tell of changes, where this is built in.
@@ -165,7 +195,7 @@ fn limited(mut cfg: SmConfig, window_limit: Option<usize>) -> SmConfig {
 struct Operator {
     capture: Option<Capture>,
     options: Options,
-    writer: Option<Writer>,
+    writer: Option<Arc<Writer>>,
     /// A dump is being written beside us.
     dumping: Arc<AtomicBool>,
     dump_dir: Option<PathBuf>,

@@ -66,6 +66,27 @@ impl SubnetManager {
         infos.map(|info| self.peer_of(info)).collect()
     }
 
+    /// Another SM is ferrosm: it is polled at the pace of such.
+    pub(super) fn add_peer_sm(&mut self, guid: PortGuid) {
+        if !self.cfg.peer_sms.contains(&guid) {
+            let peers = self.cfg.peer_sms.iter().copied();
+            let peers = peers.chain([guid]).collect();
+            self.cfg.peer_sms = Arc::new(peers);
+            let settings = Self::election_settings(&self.cfg);
+            self.election.set_settings(settings);
+        }
+    }
+
+    /// As if it had missed all its polls: the SMs are asked next, and if it answers them, it is waited for again.
+    pub(super) fn on_peer_silent(&mut self, guid: PortGuid) {
+        for _ in 0..=u8::MAX {
+            if self.role() != SmState::Standby || self.election.other() != Some(guid) {
+                return;
+            }
+            self.elect(election::Input::Silent { guid, paths: 1 });
+        }
+    }
+
     /// The election takes something in, and what it decides is done.
     pub(super) fn elect(&mut self, input: election::Input) {
         self.decide(input, None);
@@ -122,7 +143,8 @@ impl SubnetManager {
             }
         }
         // Meanwhile another one may have been in charge.
-        let back = self.stage == Stage::Yielding && self.election.may_write();
+        let unsure = self.takeover.is_unsure();
+        let back = self.stage == Stage::Yielding && self.election.may_write() && !unsure;
         if sweeps || back {
             self.distrust_tables();
         }
@@ -313,6 +335,7 @@ impl SubnetManager {
     /// The SMs have answered, or not.
     pub(super) fn finish_look(&mut self) {
         self.looks = false;
+        self.takeover.is_sure();
         if self.stage == Stage::Looking {
             self.stage = Stage::Idle;
         }

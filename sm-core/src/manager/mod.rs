@@ -380,6 +380,9 @@ impl SubnetManager {
                 self.elect(election::Input::HandOver { then, others });
             }
             Input::TakeOver => self.elect(election::Input::TakeOver),
+            Input::PeerSm(guid) => self.add_peer_sm(guid),
+            Input::PeerSilent(guid) => self.on_peer_silent(guid),
+            Input::Stalled => self.on_stalled(),
             Input::Recalled(restored) => self.on_recalled(restored.map(|r| *r)),
         }
         self.on_takeover_timeout();

@@ -14,10 +14,11 @@ use ferrosm_mad::time::Instant;
 use super::ask::{Ask, PortStep};
 use super::inherit::Inheritance;
 use super::past::Past;
-use super::{Stage, SubnetManager};
+use super::{Stage, SubnetManager, limits};
 use crate::io::{Event, Output, Restored};
 use crate::plan::ports;
 use crate::report::Phase;
+use crate::requester::Limits;
 use crate::sa::registry::Registry;
 use crate::subnet::PortRef;
 
@@ -37,6 +38,8 @@ pub(super) struct Takeover {
     answers_until: Option<Instant>,
     /// What is to be said at that end: who has the subnet.
     leaving: Option<PortGuid>,
+    /// Another SM may have taken the subnet while this process did not run.
+    unsure: bool,
 }
 
 impl Takeover {
@@ -48,6 +51,16 @@ impl Takeover {
     /// Whether reads are answered for another master that has just begun.
     pub(super) const fn lingers(&self) -> bool {
         self.answers_until.is_some()
+    }
+
+    /// Whether another SM may be in charge, which nobody has been asked yet.
+    pub(super) const fn is_unsure(&self) -> bool {
+        self.unsure
+    }
+
+    /// They have been asked.
+    pub(super) const fn is_sure(&mut self) {
+        self.unsure = false;
     }
 
     /// A sweep as master is done: nothing is left of the change.
@@ -73,6 +86,24 @@ impl SubnetManager {
             self.stage = Stage::Recalling;
         }
         waits
+    }
+
+    /// Nothing is written before the other SMs were asked.
+    pub(super) fn on_stalled(&mut self) {
+        if !self.is_master() || self.others.is_empty() {
+            return;
+        }
+        self.emit(Event::Noticed(
+            "this process did not run for a while: the other subnet managers are asked before anything is written"
+                .to_owned(),
+        ));
+        self.requester.clear();
+        self.forget_job();
+        self.timer = None;
+        self.stage = Stage::Yielding;
+        self.takeover.unsure = true;
+        self.look_wanted = true;
+        self.looks = false;
     }
 
     /// What is kept is there, or nothing is.
@@ -120,6 +151,12 @@ impl SubnetManager {
         self.stage = Stage::Looking;
         self.looks = true;
         self.others.clear();
+        // One of them is believed to be dead, and is waited for no longer than it must.
+        self.requester.set_limits(Limits {
+            timeout: self.cfg.smp_timeout / 4,
+            retries: 1,
+            ..limits(&self.cfg)
+        });
         for p in self.sm_ports() {
             self.ask(Ask::Sm(p));
         }
@@ -130,6 +167,7 @@ impl SubnetManager {
 
     /// The SMs have answered: this one is master, or behind another.
     pub(super) fn finish_takeover_look(&mut self) {
+        self.requester.set_limits(limits(&self.cfg));
         let own = self.subnet.local().and_then(|p| self.subnet.port(p));
         let up = own.is_some_and(|port| port.known && port.state() == PortState::Active);
         if !up {

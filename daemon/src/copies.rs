@@ -1,0 +1,281 @@
+//! Where the copies of the state meet the election: who leads and who follows is what the subnet manager is, and what is heard of the
+//! others goes to it.
+//!
+//! Owned by the driver. It decides nothing of its own: the election says who is master, [`crate::replication`] how copies are made,
+//! and the thread that writes state is asked for the records that a takeover begins with.
+
+use core::time::Duration;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use ferrosm_core::kept::Batch;
+use ferrosm_core::sa::registry::saved::Saved;
+use ferrosm_core::{Input, Restored};
+use ferrosm_mad::attr::SmState;
+use ferrosm_mad::ids::PortGuid;
+use tokio::sync::mpsc;
+use tracing::{error, info, warn};
+
+use crate::failure::Failure;
+use crate::replication::tcp::{Settings, Tcp};
+use crate::replication::{self, Event, Leaving, Replication, Role};
+use crate::state::{self, Follow, Writer};
+
+/// The driver's loop turns at least so often, so that others see that it does.
+pub const PULSE: Duration = Duration::from_millis(50);
+
+/// What is known of the copy that this node has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    /// The records are this node's own, from before another was master.
+    Own,
+    /// They are the master's, perhaps without the last of them.
+    Behind,
+    /// They are all that the master has acknowledged.
+    InStep,
+}
+
+/// Copies of the state, here or elsewhere.
+#[derive(Debug)]
+pub struct Copies {
+    replication: Arc<dyn Replication>,
+    events: mpsc::Receiver<Event>,
+    writer: Arc<Writer>,
+    recalled: (
+        mpsc::UnboundedSender<Option<Box<Restored>>>,
+        mpsc::UnboundedReceiver<Option<Box<Restored>>>,
+    ),
+    state: SmState,
+    held: Held,
+}
+
+/// Replication, as the thread that writes state sees it.
+struct Following(Arc<dyn Replication>);
+
+impl Follow for Following {
+    fn committed(&self, number: u64, batch: &Batch) {
+        self.0.committed(number, batch);
+    }
+
+    fn acknowledged(&self) -> u64 {
+        self.0.acknowledged()
+    }
+}
+
+impl Copies {
+    /// Begins to listen, and to look for a master.
+    ///
+    /// # Errors
+    /// If certificates or the address are not what they should be.
+    pub fn start(
+        settings: Settings,
+        guid: PortGuid,
+        priority: u8,
+        writer: Arc<Writer>,
+    ) -> Result<Self, Failure> {
+        let (sender, events) = mpsc::channel(replication::EVENTS);
+        let settings = Settings {
+            guid: guid.0,
+            priority,
+            ..settings
+        };
+        let tcp = Tcp::start(settings, Arc::new(writer.warm()), sender).map_err(|e| {
+            Failure::with_hint(
+                format!("cannot replicate the state: {e}"),
+                "See [replication] in the configuration, and docs/replication.md for certificates.",
+            )
+        })?;
+        info!(listen = %tcp.address(), "state is replicated");
+        let replication: Arc<dyn Replication> = Arc::new(tcp);
+        let follow = Arc::new(Following(Arc::clone(&replication)));
+        writer.durable().follow(Some(follow));
+        Ok(Self {
+            replication,
+            events,
+            writer,
+            recalled: mpsc::unbounded_channel(),
+            state: SmState::Discovering,
+            held: Held::Own,
+        })
+    }
+
+    /// The driver's loop turns.
+    pub fn pulse(&self) {
+        self.replication.pulse();
+    }
+
+    /// The subnet manager is this from now on; to be told before anything that it wants kept as such.
+    pub fn role(&mut self, state: SmState) {
+        let before = core::mem::replace(&mut self.state, state);
+        if before == state {
+            return;
+        }
+        match state {
+            SmState::Master => {
+                // 0 is nobody's history.
+                let epoch = RandomState::new().hash_one(()) | 1;
+                self.writer.listen(true);
+                self.writer.lead(epoch);
+                self.held = Held::Own;
+                self.replication.role(Role::Master { epoch });
+            }
+            SmState::Standby => {
+                // What this one would keep now is that it keeps nothing; but the records become the master's.
+                self.writer.listen(false);
+                self.held = Held::Own;
+                self.replication.role(Role::Standby);
+            }
+            SmState::Discovering => self.replication.role(Role::Neither(Leaving::Stopping)),
+            _ => self.replication.role(Role::Neither(Leaving::HandingOver)),
+        }
+    }
+
+    /// What the last master kept is wanted: [`Input::Recalled`] comes from [`Self::ready`] then.
+    pub fn recall(&mut self) {
+        let sender = self.recalled.0.clone();
+        let held = self.held;
+        // Nothing is to change any more under what is read now.
+        self.replication.role(Role::Neither(Leaving::Stopping));
+        self.state = SmState::Discovering;
+        self.writer.recall(move |everything| {
+            let restored = match everything {
+                Ok(everything) => Some(Box::new(restored(&everything.records, held))),
+                Err(e) => {
+                    error!(error = %e, "the copy of the master's state cannot be read");
+                    None
+                }
+            };
+            // If the driver has ended, nobody wants it.
+            let _ = sender.send(restored);
+        });
+    }
+
+    /// What has come already.
+    pub fn take(&mut self) -> Option<Input> {
+        if let Ok(restored) = self.recalled.1.try_recv() {
+            return Some(Input::Recalled(restored));
+        }
+        while let Ok(event) = self.events.try_recv() {
+            let input = self.heed(&event);
+            if input.is_some() {
+                return input;
+            }
+        }
+        None
+    }
+
+    /// Waits for something that the subnet manager is to know. May be cancelled.
+    pub async fn ready(&mut self) -> Input {
+        loop {
+            tokio::select! {
+                Some(restored) = self.recalled.1.recv() => return Input::Recalled(restored),
+                Some(event) = self.events.recv() => {
+                    if let Some(input) = self.heed(&event) {
+                        return input;
+                    }
+                }
+                else => core::future::pending().await,
+            }
+        }
+    }
+
+    fn heed(&mut self, event: &Event) -> Option<Input> {
+        let sm = |guid: &u64| PortGuid(*guid);
+        match event {
+            Event::Leading => {
+                info!("standbys may copy the state from here");
+                None
+            }
+            Event::FollowerInStep { guid } => {
+                info!(sm = %sm(guid), "a standby has a copy of the state");
+                Some(Input::PeerSm(sm(guid)))
+            }
+            Event::FollowerLost { guid, why } => {
+                warn!(sm = %sm(guid), %why, "a standby has no copy of the state any more");
+                None
+            }
+            Event::ProtectionLost(why) => {
+                error!(why, "alarm: nobody has a copy of the state");
+                None
+            }
+            Event::ProtectionRestored => {
+                info!("somebody has a copy of the state again");
+                None
+            }
+            Event::Hung(time) => {
+                warn!(time_ms = time.as_millis(), "this process did not run");
+                Some(Input::Stalled)
+            }
+            Event::LeaseLost(why) => {
+                warn!(why, "the lease is lost");
+                Some(Input::Stalled)
+            }
+            Event::InStep { guid } => {
+                info!(master = %sm(guid), "the copy of the master's state is whole");
+                self.held = Held::InStep;
+                Some(Input::PeerSm(sm(guid)))
+            }
+            Event::OutOfStep { guid, why } => {
+                warn!(master = %sm(guid), why, "the copy of the master's state is not whole any more");
+                self.held = self.held.min_behind();
+                None
+            }
+            Event::LeaderSilent { guid, in_step } => {
+                warn!(master = %sm(guid), in_step, "nothing is heard of the master any more");
+                self.held = self.held.if_in_step(*in_step);
+                Some(Input::PeerSilent(sm(guid)))
+            }
+            Event::LeaderLeaving {
+                guid,
+                leaving,
+                in_step,
+            } => {
+                self.held = self.held.if_in_step(*in_step);
+                // One that hands over says so on the fabric.
+                (*leaving == Leaving::Stopping).then(|| Input::PeerSilent(sm(guid)))
+            }
+            Event::Refused { peer, why } => {
+                warn!(peer, why, "a peer is not what it should be");
+                None
+            }
+        }
+    }
+}
+
+impl Held {
+    const fn min_behind(self) -> Self {
+        match self {
+            Self::Own => Self::Own,
+            Self::Behind | Self::InStep => Self::Behind,
+        }
+    }
+
+    const fn if_in_step(self, in_step: bool) -> Self {
+        if in_step {
+            Self::InStep
+        } else {
+            self.min_behind()
+        }
+    }
+}
+
+/// What a takeover begins with. Of records that are not the master's only LIDs are worth anything: they never change.
+fn restored(records: &[replication::Record], held: Held) -> Restored {
+    let (mut restored, left_out) = state::restore(records, SystemTime::now());
+    for record in left_out {
+        warn!(why = %record, "a record of the master's state is left out");
+    }
+    match held {
+        Held::InStep => {}
+        Held::Behind => restored.complete = false,
+        Held::Own => {
+            restored.registrations = Saved::default();
+            restored.snapshot = None;
+            restored.routing = None;
+            restored.complete = false;
+        }
+    }
+    restored
+}
