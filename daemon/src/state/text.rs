@@ -485,7 +485,7 @@ mod tests {
         assert_eq!(why, "version 9 instead of 1");
         for (from, to) in [
             ("\"lmc\"", "\"mlc\""),
-            ("ffff:ffff", "what"),
+            ("\"mgid\":\"ffff", "\"mgid\":\"what"),
             ("true", "yes"),
         ] {
             assert!(read(&whole.replacen(from, to, 1)).is_err(), "{from}");
