@@ -2,6 +2,7 @@
 //!
 //! Only what the command line looks like: what commands do is in [`crate::commands`].
 
+mod handover;
 mod routing;
 mod simulation;
 mod state;
@@ -13,6 +14,7 @@ use ferrosm_mad::ids::PortGuid;
 
 use crate::config::value::{Bounded, Engine, Hex64};
 use crate::config::{LogFormat, RawConfig};
+pub use handover::HandoverArgs;
 pub use routing::{ExplainArgs, FileArgs, HintArgs, RouteArgs};
 pub use simulation::{AttachArgs, SimArgs, SimCtlArgs, SocketArgs};
 pub use state::{StateArgs, StateCommand};
@@ -54,6 +56,8 @@ pub enum Command {
     Route(RouteArgs),
     /// Why a fabric on paper is routed as it is, and which way packets go from one place to another.
     Explain(ExplainArgs),
+    /// Let another subnet manager be master instead of the one that runs here, without an outage.
+    Handover(HandoverArgs),
     /// Show what is kept over restarts, write it out, take it in, also from OpenSM.
     State(StateArgs),
     /// Check or print configuration.
@@ -258,6 +262,7 @@ impl Command {
             | Self::SimCtl(_)
             | Self::Ports(_)
             | Self::Topology(_)
+            | Self::Handover(_)
             | Self::State(_)
             | Self::Config(_)
             | Self::Completions { .. } => None,

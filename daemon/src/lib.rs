@@ -10,6 +10,7 @@
 //! | [`commands`] | one module per command |
 //! | [`config`] | the configuration file: reading, checking, printing, reloading |
 //! | [`driver`] | the loop that owns a `SubnetManager` |
+//! | [`orders`] | the socket by which an operator talks to a running service |
 //! | [`paper`] | a fabric on paper, routed |
 //! | [`port`] | what the driver sends and receives by |
 //! | [`simulator`] | the server of a simulated fabric |
@@ -34,6 +35,7 @@ pub mod driver;
 pub mod dump;
 pub mod failure;
 pub mod held;
+pub mod orders;
 pub mod output;
 pub mod paper;
 pub mod port;

@@ -130,6 +130,8 @@ pub enum Event {
     RoutingFailed(String),
     /// A light sweep found something.
     Noticed(String),
+    /// The subnet stays with this SM, although it was to be another's: why.
+    NotHandedOver(String),
     /// Somebody has to do something about this.
     Alarm(String),
     /// The end, as it was asked for by [`Input::HandOver`]: the subnet is another SM's now, or nobody took it.
@@ -163,6 +165,7 @@ impl fmt::Display for Event {
             Self::Trap { number, place } => write!(f, "trap {number} from {place}"),
             Self::RoutingFailed(why) => write!(f, "no routing: {why}"),
             Self::Noticed(what) => write!(f, "noticed: {what}"),
+            Self::NotHandedOver(why) => write!(f, "not handed over: {why}"),
             Self::Alarm(what) => write!(f, "ALARM: {what}"),
             Self::Stopped {
                 handed_to: Some(to),

@@ -5,6 +5,7 @@ pub mod config;
 pub mod demo;
 pub mod explain;
 pub mod fabric;
+pub mod handover;
 pub mod ports;
 pub mod route;
 pub mod run;
@@ -36,6 +37,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Command::Topology(args) => topology::run(&args),
         Command::Route(args) => route::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Handover(args) => handover::run(&args),
         Command::State(args) => state::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Completions { shell } => {

@@ -22,6 +22,7 @@ use crate::copies::Copies;
 use crate::driver::{Clock, Control, Driver, Shell, watch_signals};
 use crate::dump;
 use crate::failure::Failure;
+use crate::orders::{Board, Socket, Status};
 use crate::output::progress::{Bar, Terminal};
 use crate::output::{self, View, json, log, report};
 use crate::port::Port;
@@ -103,6 +104,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
     let durable = writer.as_ref().map(|writer| Arc::clone(writer.durable()));
     let copies = copies(&settings, local.as_ref(), writer.as_ref())?;
+    let board = Board::default();
     let shell = Operator {
         capture,
         options,
@@ -118,6 +120,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             settings.sm.qos.clone(),
             Arc::clone(&settings.sm.prefix_routes),
         ),
+        board: board.clone(),
         bar: terminal.bar(),
         log,
     };
@@ -126,6 +129,10 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         watch_signals(control.clone())
             .map_err(|e| Failure::job(format!("cannot watch for signals: {e}")))?;
         watch_device(local.as_ref(), &control);
+        let socket = settings.state_dir.as_deref().map(|dir| {
+            Socket::open(dir, board, control.clone())
+                .map_err(|e| warn!(error = %e, "no socket for `ferrosm handover`"))
+        });
         let clock = Clock::start();
         let sm = SubnetManager::new(
             limited(settings.sm, options.window_limit),
@@ -138,7 +145,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             .holding(durable)
             .replicating(copies);
         let end = driver.run().await;
-        drop(control);
+        drop((control, socket));
         let shell = driver.into_shell();
         shell.bar.clear();
         end.map_err(|e| {
@@ -208,6 +215,8 @@ struct Operator {
     partitions: Arc<Partitions>,
     /// The QoS policy and the ways to other subnets.
     paths: (Option<Arc<Policy>>, Arc<[PrefixRoute]>),
+    /// What an operator is told who asks.
+    board: Board,
     bar: Bar,
     log: log::Handle,
 }
@@ -220,6 +229,7 @@ impl Shell for Operator {
 
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<End> {
         let role = sm.role();
+        self.board.change(|status| note(status, &event));
         match &event {
             Event::SweepDone(report) => {
                 self.bar.clear();
@@ -264,6 +274,7 @@ impl Shell for Operator {
             | Event::Phase(_)
             | Event::Trap { .. }
             | Event::Noticed(_)
+            | Event::NotHandedOver(_)
             | Event::Alarm(_)
             | Event::Shortage(_)
             | Event::NodeAdded(_)
@@ -425,6 +436,21 @@ impl Operator {
             dumping.store(false, Ordering::Release);
         });
         Ok(())
+    }
+}
+
+/// What an operator may ask about follows from events.
+fn note(status: &mut Status, event: &Event) {
+    match event {
+        Event::Role { state, why } => {
+            status.state = state.to_string();
+            status.why.clone_from(why);
+            status.changes += 1;
+            status.notice.clear();
+        }
+        Event::NotHandedOver(why) => status.notice = format!("not handed over: {why}"),
+        Event::SweepDone(report) => status.sweeps = report.number,
+        _ => {}
     }
 }
 

@@ -124,6 +124,7 @@ impl Shell for Look {
             | Event::Trap { .. }
             | Event::RoutingFailed(_)
             | Event::Noticed(_)
+            | Event::NotHandedOver(_)
             | Event::Alarm(_)
             | Event::Stopped { .. }
             | Event::Shortage(_)

@@ -60,6 +60,7 @@ pub fn event(event: &Event, role: SmState) {
         Event::Trap { number, place } => info!(number, place, "trap"),
         Event::RoutingFailed(why) => error!(why, "no routing, the old tables stay"),
         Event::Noticed(what) => info!(what, "noticed"),
+        Event::NotHandedOver(why) => warn!(why, "the subnet is not handed over"),
         Event::Alarm(what) => error!(what, "alarm"),
         Event::Stopped {
             handed_to: Some(to),

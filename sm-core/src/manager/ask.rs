@@ -365,7 +365,7 @@ impl SubnetManager {
     /// A way to an SM that is polled: the usual one and another by turns, because a broken way is no dead SM.
     fn way_to_sm(&self, at: PortRef, way: u8) -> Option<DrPath> {
         let plain = route_to(&self.subnet, at);
-        if way % 2 == 0 {
+        if way.is_multiple_of(2) {
             plain
         } else {
             detour_to(&self.subnet, at).or(plain)

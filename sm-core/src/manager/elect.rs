@@ -206,10 +206,10 @@ impl SubnetManager {
             Some(place) => format!("{said} ({place})"),
             None => said.to_string(),
         };
-        self.emit(if said.is_alarm() {
-            Event::Alarm(text)
-        } else {
-            Event::Noticed(text)
+        self.emit(match said {
+            Said::NoSuccessor | Said::Unwilling(_) => Event::NotHandedOver(text),
+            said if said.is_alarm() => Event::Alarm(text),
+            _ => Event::Noticed(text),
         });
     }
 

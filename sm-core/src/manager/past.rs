@@ -129,19 +129,19 @@ impl SubnetManager {
             }
             return;
         }
-        if !past.in_force {
-            let view = Arc::clone(&snapshot.view);
-            match self.fits(&view) {
-                Fits::Perhaps => return,
-                Fits::No(why) => {
-                    self.administration.past = Past::default();
-                    self.emit(Event::Noticed(format!(
-                        "what was kept of the subnet is not used: {why}"
-                    )));
-                    return;
-                }
-                Fits::Yes => self.begin_with(&view),
+        if past.in_force {
+            return;
+        }
+        let view = Arc::clone(&snapshot.view);
+        match self.fits(&view) {
+            Fits::Perhaps => {}
+            Fits::No(why) => {
+                self.administration.past = Past::default();
+                self.emit(Event::Noticed(format!(
+                    "what was kept of the subnet is not used: {why}"
+                )));
             }
+            Fits::Yes => self.begin_with(&view),
         }
     }
 

@@ -1,0 +1,22 @@
+//! Flags of `handover`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Flags of `handover`.
+#[derive(Debug, Clone, Args)]
+pub struct HandoverArgs {
+    /// State directory of the service that is meant; that of the configuration file if not given.
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// The configuration file.
+    #[arg(long, value_name = "FILE", conflicts_with = "state_dir")]
+    pub config: Option<PathBuf>,
+    /// The other way round: this one begins with a subnet that `refuse-managed-subnet` keeps it from, or after it was disabled.
+    #[arg(long)]
+    pub take_over: bool,
+    /// Seconds to wait for the other subnet manager.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub wait_s: u64,
+}
