@@ -26,6 +26,9 @@ use crate::state::{self, Follow, Writer};
 /// The driver's loop turns at least so often, so that others see that it does.
 pub const PULSE: Duration = Duration::from_millis(50);
 
+/// What a takeover begins with; `None` if it could not be read.
+type Recalled = Option<Box<Restored>>;
+
 /// What is known of the copy that this node has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Held {
@@ -43,10 +46,9 @@ pub struct Copies {
     replication: Arc<dyn Replication>,
     events: mpsc::Receiver<Event>,
     writer: Arc<Writer>,
-    recalled: (
-        mpsc::UnboundedSender<Option<Box<Restored>>>,
-        mpsc::UnboundedReceiver<Option<Box<Restored>>>,
-    ),
+    /// Where what is recalled goes in, and comes out.
+    recall: mpsc::UnboundedSender<Recalled>,
+    recalled: mpsc::UnboundedReceiver<Recalled>,
     state: SmState,
     held: Held,
 }
@@ -91,11 +93,13 @@ impl Copies {
         let replication: Arc<dyn Replication> = Arc::new(tcp);
         let follow = Arc::new(Following(Arc::clone(&replication)));
         writer.durable().follow(Some(follow));
+        let (recall, recalled) = mpsc::unbounded_channel();
         Ok(Self {
             replication,
             events,
             writer,
-            recalled: mpsc::unbounded_channel(),
+            recall,
+            recalled,
             state: SmState::Discovering,
             held: Held::Own,
         })
@@ -134,7 +138,7 @@ impl Copies {
 
     /// What the last master kept is wanted: [`Input::Recalled`] comes from [`Self::ready`] then.
     pub fn recall(&mut self) {
-        let sender = self.recalled.0.clone();
+        let sender = self.recall.clone();
         let held = self.held;
         // Nothing is to change any more under what is read now.
         self.replication.role(Role::Neither(Leaving::Stopping));
@@ -154,7 +158,7 @@ impl Copies {
 
     /// What has come already.
     pub fn take(&mut self) -> Option<Input> {
-        if let Ok(restored) = self.recalled.1.try_recv() {
+        if let Ok(restored) = self.recalled.try_recv() {
             return Some(Input::Recalled(restored));
         }
         while let Ok(event) = self.events.try_recv() {
@@ -170,7 +174,7 @@ impl Copies {
     pub async fn ready(&mut self) -> Input {
         loop {
             tokio::select! {
-                Some(restored) = self.recalled.1.recv() => return Input::Recalled(restored),
+                Some(restored) = self.recalled.recv() => return Input::Recalled(restored),
                 Some(event) = self.events.recv() => {
                     if let Some(input) = self.heed(&event) {
                         return input;

@@ -40,7 +40,7 @@ fn up(priority: u8) -> Lab {
     lab.sm = lab
         .world
         .add_manager(Some(lab.at), Sm::new(cfg, Restored::default(), now))
-        .unwrap();
+        .unwrap_or_else(|e| panic!("{e}"));
     assert!(lab.next_sweep(60).is_clean());
     lab
 }
@@ -48,7 +48,8 @@ fn up(priority: u8) -> Lab {
 fn join(lab: &mut Lab, at: PortAt, cfg: SmConfig) -> ManagerId {
     let now = lab.world.now();
     let sm = Sm::new(cfg, Restored::default(), now);
-    lab.world.add_manager(Some(at), sm).unwrap()
+    let added = lab.world.add_manager(Some(at), sm);
+    added.unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn join_as(lab: &mut Lab, at: PortAt, priority: u8) -> ManagerId {
@@ -422,8 +423,9 @@ fn way(lab: &Lab, from: PortAt, to: PortAt) -> DrPath {
         let mut ends = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
         ends.find(|(a, _)| *a == at).map(|(_, b)| b)
     };
-    let out = |path: &DrPath, port: u8| path.extend(PortNum(port)).unwrap();
-    let mut queue = VecDeque::from([(peer(from).unwrap(), out(&DrPath::LOCAL, from.port))]);
+    let out = |path: &DrPath, port: u8| path.extend(PortNum(port));
+    let first = peer(from).zip(out(&DrPath::LOCAL, from.port));
+    let mut queue: VecDeque<(PortAt, DrPath)> = first.into_iter().collect();
     let mut seen = BTreeSet::new();
     while let Some((at, path)) = queue.pop_front() {
         if at == to {
@@ -433,7 +435,7 @@ fn way(lab: &Lab, from: PortAt, to: PortAt) -> DrPath {
         if node.kind == NodeType::Switch && seen.insert(at.node) {
             for port in 1..=node.num_ports {
                 let next = PortAt { port, ..at };
-                queue.extend(peer(next).map(|far| (far, out(&path, port))));
+                queue.extend(peer(next).zip(out(&path, port)));
             }
         }
     }

@@ -441,16 +441,15 @@ impl Operator {
 
 /// What an operator may ask about follows from events.
 fn note(status: &mut Status, event: &Event) {
-    match event {
-        Event::Role { state, why } => {
-            status.state = state.to_string();
-            status.why.clone_from(why);
-            status.changes += 1;
-            status.notice.clear();
-        }
-        Event::NotHandedOver(why) => status.notice = format!("not handed over: {why}"),
-        Event::SweepDone(report) => status.sweeps = report.number,
-        _ => {}
+    if let Event::Role { state, why } = event {
+        status.state = state.to_string();
+        status.why.clone_from(why);
+        status.changes += 1;
+        status.notice.clear();
+    } else if let Event::NotHandedOver(why) = event {
+        status.notice = format!("not handed over: {why}");
+    } else if let Event::SweepDone(report) = event {
+        status.sweeps = report.number;
     }
 }
 

@@ -206,10 +206,13 @@ impl SubnetManager {
             Some(place) => format!("{said} ({place})"),
             None => said.to_string(),
         };
-        self.emit(match said {
-            Said::NoSuccessor | Said::Unwilling(_) => Event::NotHandedOver(text),
-            said if said.is_alarm() => Event::Alarm(text),
-            _ => Event::Noticed(text),
+        let stays = matches!(said, Said::NoSuccessor | Said::Unwilling(_));
+        self.emit(if stays {
+            Event::NotHandedOver(text)
+        } else if said.is_alarm() {
+            Event::Alarm(text)
+        } else {
+            Event::Noticed(text)
         });
     }
 
