@@ -274,7 +274,7 @@ fn take_over(
         port_info: counters.sets(id::PORT_INFO),
         reregistered: reregistered(lab) - asked,
         gets: counters.all_gets(),
-        notes: report.engine_notes.clone(),
+        notes: report.engine_notes,
     }
 }
 

@@ -125,12 +125,13 @@ impl SubnetManager {
                     }
                 }
                 Decision::Become { state, why } => {
-                    self.on_state(state, &why);
+                    // What was copied is wanted as it was before this one is anything else.
                     if was == SmState::Standby
                         && matches!(state, SmState::Discovering | SmState::Master)
                     {
                         self.begin_recall();
                     }
+                    self.on_state(state, &why);
                 }
                 Decision::Sweep => sweeps = true,
                 Decision::Look => self.look_wanted = true,
@@ -338,15 +339,10 @@ impl SubnetManager {
     /// The SMs have answered, or not.
     pub(super) fn finish_look(&mut self) {
         self.looks = false;
-        self.takeover.is_sure();
         if self.stage == Stage::Looking {
             self.stage = Stage::Idle;
         }
-        if self.role() == SmState::Discovering {
-            self.finish_takeover_look();
-        } else {
-            self.looked();
-        }
+        self.go_on_after_look();
     }
 
     /// The election hears of all SMs.

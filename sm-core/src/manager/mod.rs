@@ -375,10 +375,7 @@ impl SubnetManager {
                 self.want_full();
             }
             Input::LocalPort(event) => self.on_local_port(event),
-            Input::HandOver(then) => {
-                let others = self.peers();
-                self.elect(election::Input::HandOver { then, others });
-            }
+            Input::HandOver(then) => self.begin_handover(then),
             Input::TakeOver => self.elect(election::Input::TakeOver),
             Input::PeerSm(guid) => self.add_peer_sm(guid),
             Input::PeerSilent(guid) => self.on_peer_silent(guid),

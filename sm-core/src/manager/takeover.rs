@@ -15,6 +15,7 @@ use super::ask::{Ask, PortStep};
 use super::inherit::Inheritance;
 use super::past::Past;
 use super::{Stage, SubnetManager, limits};
+use crate::election::{self, Then};
 use crate::io::{Event, Output, Restored};
 use crate::plan::ports;
 use crate::report::Phase;
@@ -40,6 +41,8 @@ pub(super) struct Takeover {
     leaving: Option<PortGuid>,
     /// Another SM may have taken the subnet while this process did not run.
     unsure: bool,
+    /// The operator wants another SM to be master, once it is known who there is.
+    handing_over: Option<Then>,
 }
 
 impl Takeover {
@@ -56,11 +59,6 @@ impl Takeover {
     /// Whether another SM may be in charge, which nobody has been asked yet.
     pub(super) const fn is_unsure(&self) -> bool {
         self.unsure
-    }
-
-    /// They have been asked.
-    pub(super) const fn is_sure(&mut self) {
-        self.unsure = false;
     }
 
     /// A sweep as master is done: nothing is left of the change.
@@ -97,6 +95,11 @@ impl SubnetManager {
             "this process did not run for a while: the other subnet managers are asked before anything is written"
                 .to_owned(),
         ));
+        self.look_first();
+    }
+
+    /// Asks the other SMs before anything else; what was begun is left.
+    fn look_first(&mut self) {
         self.requester.clear();
         self.forget_job();
         self.timer = None;
@@ -104,6 +107,33 @@ impl SubnetManager {
         self.takeover.unsure = true;
         self.look_wanted = true;
         self.looks = false;
+    }
+
+    /// The operator wants another SM to be master: who they are is asked once more, because one may have just come.
+    pub(super) fn begin_handover(&mut self, then: Then) {
+        if self.is_master() && !self.sm_ports().is_empty() {
+            self.takeover.handing_over = Some(then);
+            self.look_first();
+        } else {
+            self.hand_over(then);
+        }
+    }
+
+    fn hand_over(&mut self, then: Then) {
+        let others = self.peers();
+        self.elect(election::Input::HandOver { then, others });
+    }
+
+    /// The SMs have answered: what was to follow from it follows.
+    pub(super) fn go_on_after_look(&mut self) {
+        self.takeover.unsure = false;
+        if self.role() == SmState::Discovering {
+            self.finish_takeover_look();
+        } else if let Some(then) = self.takeover.handing_over.take() {
+            self.hand_over(then);
+        } else {
+            self.looked();
+        }
     }
 
     /// What is kept is there, or nothing is.
@@ -166,7 +196,7 @@ impl SubnetManager {
     }
 
     /// The SMs have answered: this one is master, or behind another.
-    pub(super) fn finish_takeover_look(&mut self) {
+    fn finish_takeover_look(&mut self) {
         self.requester.set_limits(limits(&self.cfg));
         let own = self.subnet.local().and_then(|p| self.subnet.port(p));
         let up = own.is_some_and(|port| port.known && port.state() == PortState::Active);
