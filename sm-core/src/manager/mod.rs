@@ -729,6 +729,9 @@ impl SubnetManager {
 
     fn begin_sweep(&mut self, local: bool) {
         self.requester.clear();
+        // A look at the other SMs that was under way is not waited for any more.
+        self.requester.set_limits(limits(&self.cfg));
+        self.looks = false;
         self.sweeps += 1;
         self.stage = Stage::Idle;
         self.timer = None;
