@@ -208,7 +208,7 @@ fn line(key: &Key, value: &[u8]) -> Line {
     }
 }
 
-/// Reads what [`write`] wrote: a batch that puts these records in place of all others.
+/// Reads what [`write()`] wrote: a batch that puts these records in place of all others.
 ///
 /// # Errors
 /// The number of a line, from 1, and what is wrong with it.
