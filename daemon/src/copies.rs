@@ -51,6 +51,8 @@ pub struct Copies {
     recalled: mpsc::UnboundedReceiver<Recalled>,
     state: SmState,
     held: Held,
+    /// After so long a standby may take a driver that does not turn for dead.
+    hang: Duration,
 }
 
 /// Replication, as the thread that writes state sees it.
@@ -83,6 +85,7 @@ impl Copies {
             priority,
             ..settings
         };
+        let hang = settings.hang;
         let tcp = Tcp::start(settings, Arc::new(writer.warm()), sender).map_err(|e| {
             Failure::with_hint(
                 format!("cannot replicate the state: {e}"),
@@ -102,12 +105,19 @@ impl Copies {
             recalled,
             state: SmState::Discovering,
             held: Held::Own,
+            hang,
         })
     }
 
     /// The driver's loop turns.
     pub fn pulse(&self) {
         self.replication.pulse();
+    }
+
+    /// A driver's loop that did not turn for so long may have been replaced.
+    #[must_use]
+    pub const fn hang(&self) -> Duration {
+        self.hang
     }
 
     /// The subnet manager is this from now on; to be told before anything that it wants kept as such.

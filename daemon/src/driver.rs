@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use ferrosm_core::election::Then;
 use ferrosm_core::{Computed, Event, Input, LocalPortEvent, Output, Progress, SubnetManager};
+use ferrosm_mad::attr::SmState;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_mad::transport::{Received, TransportError};
@@ -94,6 +95,8 @@ pub struct Driver<P, S> {
     trouble: Trouble,
     /// Until then another subnet manager may say that it has taken the subnet.
     leaving: Option<Instant>,
+    /// When the loop turned last.
+    last_turn: Option<Instant>,
 }
 
 /// The only clock: nanoseconds since the driver was made.
@@ -151,6 +154,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             next_tick: Instant::START,
             trouble: Trouble::default(),
             leaving: None,
+            last_turn: None,
         }
     }
 
@@ -186,7 +190,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             if let ControlFlow::Break(end) = flow {
                 return Ok(end);
             }
-            let mut busy = self.take_mads()? | self.take_gmps() | self.take_word_of_copies();
+            let mut busy = self.take_word_of_copies() | self.take_mads()? | self.take_gmps();
             while let Some(done) = self.jobs.try_join_next() {
                 self.on_job(done);
                 busy = true;
@@ -253,6 +257,15 @@ impl<P: Port, S: Shell> Driver<P, S> {
         let Some(copies) = &mut self.copies else {
             return false;
         };
+        let now = self.clock.now();
+        let stalled = self
+            .last_turn
+            .is_some_and(|last| now.since(last) > copies.hang());
+        self.last_turn = Some(now);
+        if stalled {
+            // Before anything that came meanwhile is looked at.
+            self.sm.handle(Input::Stalled, now);
+        }
         copies.pulse();
         let told = copies.take();
         let busy = told.is_some();
@@ -305,8 +318,14 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 Output::Keep(updates) => self.keep(Kept::Updates(updates)),
                 Output::PersistView(view) => self.keep(Kept::View(view)),
                 Output::Event(event) => {
-                    if let (Event::Role { state, .. }, Some(copies)) = (&event, &mut self.copies) {
-                        copies.role(*state);
+                    if let Event::Role { state, .. } = &event {
+                        if *state != SmState::Master {
+                            // The next master may not know what these promise.
+                            self.held.forget();
+                        }
+                        if let Some(copies) = &mut self.copies {
+                            copies.role(*state);
+                        }
                     }
                     let flow = self.shell.event(event, &self.sm);
                     if flow.is_break() {

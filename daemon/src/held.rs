@@ -95,6 +95,11 @@ impl<T> Held<T> {
         self.waiting.pop_front().map(|w| w.answer)
     }
 
+    /// Another is to answer from now on: what waits is not said, and whoever asked asks that one.
+    pub fn forget(&mut self) {
+        self.waiting.clear();
+    }
+
     /// When an answer has waited long enough.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {

@@ -36,6 +36,8 @@ pub struct Status {
     pub changes: u64,
     /// What the election said last; empty for nothing since the state changed.
     pub notice: String,
+    /// How often it said something.
+    pub notices: u64,
     /// Sweeps that are done.
     pub sweeps: u32,
 }
@@ -118,7 +120,12 @@ impl Socket {
         let listener = UnixListener::bind(&path)?;
         std::fs::set_permissions(&path, Permissions::from_mode(0o600))?;
         tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
+            loop {
+                let Ok((stream, _)) = listener.accept().await else {
+                    // No file is left, for now.
+                    tokio::time::sleep(WITHIN).await;
+                    continue;
+                };
                 let (board, control) = (board.clone(), control.clone());
                 tokio::spawn(tokio::time::timeout(WITHIN, async move {
                     let (from, mut to) = stream.into_split();

@@ -160,6 +160,11 @@ fn alone_the_end_comes_at_once() {
     });
     assert!(told(&lab, lab.sm, "stopped: no other SM took the subnet"));
     assert_eq!(role(&lab, lab.sm), SmState::NotActive);
+    lab.world.run_for(Duration::from_secs(5));
+    assert!(
+        lab.manager().view_kept.is_some(),
+        "the next start begins with nothing"
+    );
 }
 
 /// kill -9 with a copy at the standby: it is master after three polls, and hosts are answered as soon as they are told.
@@ -211,6 +216,11 @@ fn an_operator_hands_over() {
     let sms = [(lab.sm, lab.at), (second, THERE)];
     let gap = longest_gap(&mut lab, &sms, Duration::from_secs(4));
     assert!(gap < Duration::from_millis(100), "a gap of {gap:?}");
+    // Settings that are read again change nothing about it.
+    let same = cfg(Some(&lab), 5);
+    lab.world.with_manager(lab.sm, |sm, now| {
+        sm.command(Input::Config(Box::new(same)), now);
+    });
     lab.world.run_for(Duration::from_mins(2));
     assert_one_master(&lab, &[lab.sm, second], second);
     (lab.sm, lab.at) = (second, THERE);

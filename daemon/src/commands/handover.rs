@@ -38,7 +38,7 @@ pub fn run(args: &HandoverArgs) -> Result<(), Failure> {
         if last.state != "Master" {
             return output::print(&format!("now {}: {}\n", last.state, last.why));
         }
-        if !last.notice.is_empty() && last.notice != before.notice {
+        if last.notices != before.notices {
             return Err(Failure::job(last.notice));
         }
         std::thread::sleep(LOOK);

@@ -105,6 +105,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
     let durable = writer.as_ref().map(|writer| Arc::clone(writer.durable()));
     let copies = copies(&settings, local.as_ref(), writer.as_ref())?;
     let board = Board::default();
+    board.change(|status| status.state = SmState::Discovering.to_string());
     let shell = Operator {
         capture,
         options,
@@ -448,6 +449,7 @@ fn note(status: &mut Status, event: &Event) {
         status.notice.clear();
     } else if let Event::NotHandedOver(why) = event {
         status.notice = format!("not handed over: {why}");
+        status.notices += 1;
     } else if let Event::SweepDone(report) = event {
         status.sweeps = report.number;
     }

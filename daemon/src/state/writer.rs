@@ -140,6 +140,10 @@ impl Durable {
         locked(&self.owed).kept(ticket, number);
         self.wake();
     }
+
+    fn forget_owed(&self) {
+        locked(&self.owed).batches.clear();
+    }
 }
 
 impl fmt::Debug for Durable {
@@ -324,11 +328,18 @@ impl Clerk {
             Order::End => {}
             Order::Lead(epoch) => {
                 self.flush();
+                // Who was to acknowledge what came before was told of another history.
+                self.durable.forget_owed();
                 self.dir.contents.epoch = epoch;
             }
             Order::Position(done) => {
                 self.flush();
                 done(self.dir.contents.position());
+            }
+            Order::Apply(_, _, done) if self.listening => {
+                done(Err(io::Error::other(
+                    "the records are this node's own again",
+                )));
             }
             Order::Apply(at, batch, done) => {
                 self.flush();

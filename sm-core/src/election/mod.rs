@@ -53,6 +53,9 @@ pub use settings::Settings;
 use master::{Duty, Reason};
 use standby::Watch;
 
+/// SMs that are ignored, of which so many are told: a request may name any GUID.
+const IGNORED_MAX: usize = 64;
+
 /// The state, with what belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum State {
@@ -251,7 +254,8 @@ impl Election {
             self.ignored.remove(&peer.guid);
             return true;
         };
-        if self.ignored.insert(peer.guid, notice) != Some(notice) {
+        let room = self.ignored.len() < IGNORED_MAX || self.ignored.contains_key(&peer.guid);
+        if room && self.ignored.insert(peer.guid, notice) != Some(notice) {
             out.push(Output::Notice(notice));
         }
         false
@@ -319,6 +323,10 @@ impl Election {
     }
 
     fn on_priority(&mut self, priority: u8, out: &mut Vec<Output>) {
+        if priority == self.settings.priority {
+            // Settings were read again: what an operator has done otherwise stays.
+            return;
+        }
         let before = self.rank();
         self.stepped_back = false;
         self.settings.priority = priority;

@@ -451,6 +451,8 @@ fn an_operators_handover_is_not_undone_by_the_next_sweep() {
     assert_eq!(out, vec![Output::Become { state, why }]);
     assert!(lower.rank() > e.rank());
     let _ = e.step(Instant::START, Input::Priority(OWN));
+    assert!(lower.rank() > e.rank(), "nothing was changed");
+    let _ = e.step(Instant::START, Input::Priority(OWN + 1));
     assert!(lower.rank() < e.rank());
 }
 

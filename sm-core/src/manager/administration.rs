@@ -187,6 +187,10 @@ impl SubnetManager {
 
     /// What must follow from any input: answers end with the mastership, and reports go out when they are due.
     pub(super) fn administer(&mut self) {
+        if self.takeover.has_ended() {
+            // The next start begins with what is kept, as if there had been none.
+            return;
+        }
         self.answer_from_past();
         if !self.may_answer() && self.administration.view.take().is_some() {
             self.asked.forget();

@@ -316,6 +316,7 @@ impl SubnetManager {
             | Ask::SetLft(n, _)
             | Ask::Mft(n, _)
             | Ask::SetMft(n, _) => to(PortRef::new(n, PortNum::ZERO))?,
+            Ask::Sm(p) if self.looks_before_takeover() => self.way_to_sm(p, repetition)?,
             Ask::Port(p)
             | Ask::Ext(p)
             | Ask::Sm(p)

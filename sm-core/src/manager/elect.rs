@@ -139,7 +139,10 @@ impl SubnetManager {
                 Decision::Stop {
                     handed_to: Some(to),
                 } => self.begin_lingering(Some(to)),
-                Decision::Stop { handed_to } => self.emit(Event::Stopped { handed_to }),
+                Decision::Stop { handed_to } => {
+                    self.takeover.end_alone();
+                    self.emit(Event::Stopped { handed_to });
+                }
                 Decision::Notice(said) => self.on_election_notice(&said),
             }
         }

@@ -732,6 +732,7 @@ impl SubnetManager {
         // A look at the other SMs that was under way is not waited for any more.
         self.requester.set_limits(limits(&self.cfg));
         self.looks = false;
+        self.takeover.forget_handover();
         self.sweeps += 1;
         self.stage = Stage::Idle;
         self.timer = None;

@@ -25,6 +25,9 @@ use crate::subnet::PortRef;
 /// So many end ports may have other LIDs than they had; with more, nothing of that time is believed.
 const STRANGERS_MAX: usize = 16;
 
+/// Why what is kept may be older than what hosts did last.
+const ANOTHER_MASTER: &str = "another master was there since";
+
 /// A view that was kept.
 #[derive(Debug, Default)]
 pub(super) struct Past {
@@ -137,6 +140,10 @@ impl SubnetManager {
             Fits::Perhaps => {}
             Fits::No(why) => {
                 self.administration.past = Past::default();
+                if why == ANOTHER_MASTER {
+                    // Hosts may have registered with that one.
+                    self.forget_inheritance();
+                }
                 self.emit(Event::Noticed(format!(
                     "what was kept of the subnet is not used: {why}"
                 )));
@@ -173,7 +180,7 @@ impl SubnetManager {
             return Fits::No("the own port has another subnet prefix");
         }
         if ![Lid::NONE, info.lid].contains(&info.master_sm_lid) {
-            return Fits::No("another master was there since");
+            return Fits::No(ANOTHER_MASTER);
         }
         self.neighbour_fits(local, &was, info.port_state)
     }
@@ -193,7 +200,7 @@ impl SubnetManager {
         }
         let masters = [Some(Lid::NONE), Some(info.lid), self.last_master_lid()];
         if !masters.contains(&Some(info.master_sm_lid)) {
-            return Fits::No("another master was there since");
+            return Fits::No(ANOTHER_MASTER);
         }
         Fits::Yes
     }
@@ -284,6 +291,7 @@ impl SubnetManager {
         }
         if strangers.len() > STRANGERS_MAX {
             self.administration.past = Past::default();
+            self.forget_inheritance();
             self.administration.drop_view();
             self.out.push_back(Output::Publish(None));
             self.emit(Event::Noticed(

@@ -6,6 +6,7 @@
 //! learn one after another where their questions belong; it registers nothing any more.
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 
 use ferrosm_mad::attr::{PortInfo, PortState, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
@@ -41,6 +42,8 @@ pub(super) struct Takeover {
     leaving: Option<PortGuid>,
     /// Another SM may have taken the subnet while this process did not run.
     unsure: bool,
+    /// Nobody took the subnet, and this SM ends: what is kept is what the next start begins with.
+    ended: bool,
     /// The operator wants another SM to be master, once it is known who there is.
     handing_over: Option<Then>,
 }
@@ -59,6 +62,21 @@ impl Takeover {
     /// Whether another SM may be in charge, which nobody has been asked yet.
     pub(super) const fn is_unsure(&self) -> bool {
         self.unsure
+    }
+
+    /// Whether this SM ends without a successor.
+    pub(super) const fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// It does so.
+    pub(super) const fn end_alone(&mut self) {
+        self.ended = true;
+    }
+
+    /// A sweep begins: what an operator wanted before it is too old to be done after it.
+    pub(super) const fn forget_handover(&mut self) {
+        self.handing_over = None;
     }
 
     /// A sweep as master is done: nothing is left of the change.
@@ -111,7 +129,10 @@ impl SubnetManager {
 
     /// The operator wants another SM to be master: who they are is asked once more, because one may have just come.
     pub(super) fn begin_handover(&mut self, then: Then) {
-        if self.is_master() && !self.sm_ports().is_empty() {
+        if self.takeover.unsure && self.role() == SmState::Master {
+            // They are being asked.
+            self.takeover.handing_over = Some(then);
+        } else if self.is_master() && !self.sm_ports().is_empty() {
             self.takeover.handing_over = Some(then);
             self.look_first();
         } else {
@@ -172,8 +193,15 @@ impl SubnetManager {
         let Some(view) = self.administration.past.kept_view() else {
             return false;
         };
-        let known = |guid: PortGuid| self.subnet.port_by_guid(guid).is_some();
-        self.subnet.local().is_some() && view.managers.iter().all(|sm| known(sm.guid))
+        let own = self.own_sm_info().guid;
+        let asked: BTreeSet<PortGuid> = self
+            .sm_ports()
+            .into_iter()
+            .filter_map(|p| self.subnet.port(p))
+            .map(|port| port.guid)
+            .collect();
+        let mut others = view.managers.iter().filter(|sm| sm.guid != own);
+        self.subnet.local().is_some() && others.all(|sm| asked.contains(&sm.guid))
     }
 
     /// Asks the SMs, and this SM's own port whether it has a link.
@@ -233,6 +261,11 @@ impl SubnetManager {
         if is_end && carries && same && left && info.master_sm_lid != own {
             self.ask(Ask::SetPort(at, PortStep::Master));
         }
+    }
+
+    /// Whether the SMs are asked whether one of them is master still: over more than one way, because nobody asks again.
+    pub(super) fn looks_before_takeover(&self) -> bool {
+        self.looks && self.role() == SmState::Discovering
     }
 
     /// What a port says, with this SM as its master.
