@@ -153,6 +153,23 @@ pub enum Why {
     NoLink,
 }
 
+impl Why {
+    /// The SM that it is about.
+    #[must_use]
+    pub const fn about(&self) -> Option<PortGuid> {
+        match self {
+            Self::Behind(peer) => Some(peer.guid),
+            Self::HandedOver(g)
+            | Self::HandedOverBy(g)
+            | Self::MasterSilent(g)
+            | Self::MasterStepped(g)
+            | Self::NeverMaster(g)
+            | Self::Told(_, g) => Some(*g),
+            Self::NoBetter | Self::Operator | Self::Managed | Self::NoLink => None,
+        }
+    }
+}
+
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

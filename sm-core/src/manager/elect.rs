@@ -162,24 +162,23 @@ impl SubnetManager {
     fn hold_back(&mut self) {
         let yields = self.role() == SmState::Master && !self.election.may_write();
         if yields && self.stage != Stage::Yielding {
-            self.requester.clear();
-            self.forget_job();
-            self.timer = None;
-            self.stage = Stage::Yielding;
+            self.leave_off(Stage::Yielding);
         }
     }
 
+    /// What was under way, or was to be begun by the clock, is left for this.
+    pub(super) fn leave_off(&mut self, stage: Stage) {
+        self.requester.clear();
+        self.forget_job();
+        self.timer = None;
+        self.stage = stage;
+    }
+
     fn on_state(&mut self, state: SmState, why: &election::Why) {
-        match state {
-            SmState::Standby | SmState::NotActive => {
-                self.requester.clear();
-                self.forget_job();
-                self.timer = None;
-                self.look_wanted = false;
-                self.wanted_sweep = None;
-                self.stage = Stage::Standby;
-            }
-            _ => {}
+        if matches!(state, SmState::Standby | SmState::NotActive) {
+            self.leave_off(Stage::Standby);
+            self.look_wanted = false;
+            self.wanted_sweep = None;
         }
         if state != SmState::Master || matches!(why, election::Why::HandedOverBy(_)) {
             // Another SM is in charge, or was until now: clients are new to this one when it is master.
@@ -188,28 +187,12 @@ impl SubnetManager {
         if state == SmState::Standby && matches!(why, election::Why::HandedOver(_)) {
             self.begin_lingering(None);
         }
-        let why = match why {
-            election::Why::Behind(peer) => format!("{why} ({})", self.sm_place(peer.guid)),
-            election::Why::MasterSilent(guid)
-            | election::Why::HandedOverBy(guid)
-            | election::Why::HandedOver(guid)
-            | election::Why::MasterStepped(guid)
-            | election::Why::NeverMaster(guid)
-            | election::Why::Told(_, guid) => format!("{why} ({})", self.sm_place(*guid)),
-            election::Why::NoBetter
-            | election::Why::Operator
-            | election::Why::Managed
-            | election::Why::NoLink => why.to_string(),
-        };
+        let why = self.with_place(why.to_string(), why.about());
         self.emit(Event::Role { state, why });
     }
 
     fn on_election_notice(&mut self, said: &Said) {
-        let place = said.about().map(|guid| self.sm_place(guid));
-        let text = match place {
-            Some(place) => format!("{said} ({place})"),
-            None => said.to_string(),
-        };
+        let text = self.with_place(said.to_string(), said.about());
         let stays = matches!(said, Said::NoSuccessor | Said::Unwilling(_));
         self.emit(if stays {
             Event::NotHandedOver(text)
@@ -218,6 +201,14 @@ impl SubnetManager {
         } else {
             Event::Noticed(text)
         });
+    }
+
+    /// What is said of an SM, with where that one runs.
+    fn with_place(&self, said: String, about: Option<PortGuid>) -> String {
+        match about {
+            Some(guid) => format!("{said} ({})", self.sm_place(guid)),
+            None => said,
+        }
     }
 
     /// Where an SM runs, with the cable that leads to it: somebody may have to go there.

@@ -118,10 +118,7 @@ impl SubnetManager {
 
     /// Asks the other SMs before anything else; what was begun is left.
     fn look_first(&mut self) {
-        self.requester.clear();
-        self.forget_job();
-        self.timer = None;
-        self.stage = Stage::Yielding;
+        self.leave_off(Stage::Yielding);
         self.takeover.unsure = true;
         self.look_wanted = true;
         self.looks = false;
