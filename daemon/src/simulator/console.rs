@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use ferrosm_mad::attr::NodeType;
+use ferrosm_mad::attr::{self, NodeType};
 use ferrosm_mad::time::Instant;
-use ferrosm_sim::fabric::{DropReason, Fabric, PortCounter};
+use ferrosm_sim::fabric::{DropReason, Fabric, NodeCounters, PortCounter};
 use ferrosm_sim::ibnet;
 use ferrosm_sim::net::Net;
 use ferrosm_sim::oracle::{self, Expect};
@@ -59,6 +59,8 @@ fn act(engine: &mut Engine, line: &str, now: Instant) -> Result<String, String> 
             let _ = ibnet::write(&engine.spec, &mut text);
             return Ok(text);
         }
+        "smps" => return Ok(smps(engine.net.fabric())),
+        "lids" => return Ok(lids(engine.net.fabric())),
         _ => {}
     }
     let parsed = Statement::parse(line).map_err(|e| e.to_string())?;
@@ -87,7 +89,8 @@ fn act(engine: &mut Engine, line: &str, now: Instant) -> Result<String, String> 
 fn ask(engine: &Engine, query: &Query) -> Result<String, String> {
     match query {
         Query::Help => Ok(scenario::help()
-            + "\nOnly here:\n  judge       what the oracle says of the tables in the devices\n  topology    the fabric as it was loaded, as a file\n"),
+            + "\nOnly here:\n  judge       what the oracle says of the tables in the devices\n  topology    the fabric as it was loaded, as a file\n"
+            + "  smps        requests that reached agents so far, by attribute\n  lids        GUID, base LID and LMC of every end port, as in the devices\n"),
         Query::Status => Ok(status(engine)),
         Query::Clients => Ok(clients(engine)),
         Query::Links => Ok(links(engine.net.fabric())),
@@ -215,6 +218,32 @@ fn links(fabric: &Fabric) -> String {
                 cable.speed.name()
             );
         }
+    }
+    out
+}
+
+/// Requests of subnet management that reached agents since the server began, of each attribute. All of them: what two managers
+/// ask for cannot be told apart by it.
+fn smps(fabric: &Fabric) -> String {
+    let sum = fabric.all_counters();
+    let mut out = String::new();
+    let (mut gets, mut sets) = (sum.all_gets(), sum.all_sets());
+    for attr in NodeCounters::ATTRIBUTES {
+        let (get, set) = (sum.gets(attr), sum.sets(attr));
+        (gets, sets) = (gets - u64::from(get), sets - u64::from(set));
+        let name = attr::id::name(attr).unwrap_or("?");
+        let _ = writeln!(out, "{name} {get} gets {set} sets");
+    }
+    let _ = writeln!(out, "others {gets} gets {sets} sets");
+    out
+}
+
+/// The addresses that the devices have, in the order of the fabric.
+fn lids(fabric: &Fabric) -> String {
+    let mut out = String::new();
+    for at in fabric.end_ports() {
+        let (lid, lmc) = fabric.lid(at);
+        let _ = writeln!(out, "{} {} {lmc}", fabric.port_guid(at), lid.0);
     }
     out
 }

@@ -43,6 +43,9 @@ pub struct NodeCounters {
 }
 
 impl NodeCounters {
+    /// The attributes that are counted one by one.
+    pub const ATTRIBUTES: [AttrId; COUNTED.len()] = COUNTED;
+
     /// Gets of an attribute (uncommon attributes share one count).
     #[must_use]
     pub const fn gets(&self, attr: AttrId) -> u32 {
