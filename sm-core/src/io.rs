@@ -57,6 +57,9 @@ pub enum Input {
     PeerSm(PortGuid),
     /// Replication hears nothing of that SM any more: if this one waits for its end, it looks whether that has come.
     PeerSilent(PortGuid),
+    /// Whether a copy of the master's state is still to be had. As long as it is, a standby says of itself that it discovers: a
+    /// master that ranks lower would hand the subnet to one that knows nothing of what hosts registered.
+    Copying(bool),
     /// This process did not run for so long that another SM may be in charge: nothing is written before the others are asked.
     Stalled,
     /// The operator allows this SM to begin with a subnet that somebody else has configured.

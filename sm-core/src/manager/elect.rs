@@ -87,6 +87,16 @@ impl SubnetManager {
         }
     }
 
+    /// From now on it is ready to be handed the subnet, or not; the master looks again when it is.
+    pub(super) fn on_copying(&mut self, copying: bool) {
+        let before = core::mem::replace(&mut self.copying, copying);
+        if let (true, false, SmState::Standby) = (before, copying, self.role())
+            && let Some(master) = self.election.other()
+        {
+            self.announce(master);
+        }
+    }
+
     /// The election takes something in, and what it decides is done.
     pub(super) fn elect(&mut self, input: election::Input) {
         self.decide(input, None);

@@ -158,6 +158,8 @@ pub struct SubnetManager {
     looks: bool,
     takeover: takeover::Takeover,
     first_as_master: bool,
+    /// A copy of the master's state is still to be had.
+    copying: bool,
     others: BTreeMap<PortGuid, (PortRef, SmInfo)>,
     smps_sent: u64,
 
@@ -254,6 +256,7 @@ impl SubnetManager {
             looks: false,
             takeover: takeover::Takeover::default(),
             first_as_master: true,
+            copying: false,
             others: BTreeMap::new(),
             smps_sent: 0,
             lids: restored.lids,
@@ -379,6 +382,7 @@ impl SubnetManager {
             Input::TakeOver => self.elect(election::Input::TakeOver),
             Input::PeerSm(guid) => self.add_peer_sm(guid),
             Input::PeerSilent(guid) => self.on_peer_silent(guid),
+            Input::Copying(copying) => self.on_copying(copying),
             Input::Stalled => self.on_stalled(),
             Input::Recalled(restored) => self.on_recalled(restored.map(|r| *r)),
         }

@@ -118,12 +118,16 @@ impl SubnetManager {
             .local()
             .and_then(|p| self.subnet.port(p))
             .map_or(PortGuid(0), |port| port.guid);
+        let sm_state = match self.election.state() {
+            SmState::Standby if self.copying => SmState::Discovering,
+            state => state,
+        };
         SmInfo {
             guid,
             sm_key: self.cfg.sm_key,
             act_count: u32::try_from(self.smps_sent & u64::from(u32::MAX)).unwrap_or(u32::MAX),
             priority: self.election.priority(),
-            sm_state: self.election.state(),
+            sm_state,
         }
     }
 
