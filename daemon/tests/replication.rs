@@ -4,99 +4,27 @@
 
 #![expect(clippy::unwrap_used, reason = "tests, and what they share")]
 
-use std::collections::BTreeMap;
+mod memory;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use ferrosm::replication::tcp::{Settings, Tcp};
 use ferrosm::replication::tls::Files;
 use ferrosm::replication::{
-    CopyError, EVENTS, Event, Everything, Leaving, LogLimits, Pace, Position, Record, Replication,
-    Role, WarmCopy,
+    EVENTS, Event, Leaving, LogLimits, Pace, Position, Replication, Role, WarmCopy,
 };
-use ferrosm_core::kept::{Batch, Change, Key, Kind};
+use ferrosm_core::kept::{Batch, Change, Kind};
+use memory::{GUARD, Memory, put, until};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::sync::mpsc;
 use tokio_rustls::rustls;
 
-/// Only a broken test waits so long.
-const GUARD: Duration = Duration::from_secs(10);
-
 type Authority = CertifiedIssuer<'static, KeyPair>;
-
-type Contents = (Option<Position>, BTreeMap<Key, Box<[u8]>>);
-
-/// A store in memory.
-#[derive(Default)]
-struct Memory {
-    now: Mutex<Contents>,
-    /// How often everything was replaced.
-    replaced: AtomicUsize,
-    /// Calls that are still to fail.
-    failures: AtomicUsize,
-}
-
-impl Memory {
-    fn contents(&self) -> MutexGuard<'_, Contents> {
-        self.now.lock().unwrap()
-    }
-
-    fn records(&self) -> BTreeMap<Key, Box<[u8]>> {
-        self.contents().1.clone()
-    }
-
-    fn fails(&self) -> Result<(), CopyError> {
-        let fewer = |n: usize| n.checked_sub(1);
-        match self
-            .failures
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer)
-        {
-            Ok(_) => Err(CopyError("the disk is full".to_owned())),
-            Err(_) => Ok(()),
-        }
-    }
-}
-
-impl WarmCopy for Memory {
-    fn position(&self) -> Option<Position> {
-        self.contents().0
-    }
-
-    fn everything(&self) -> Result<Everything, CopyError> {
-        let now = self.contents();
-        let (at, records) = &*now;
-        let records = records
-            .iter()
-            .map(|(k, v)| (k.clone(), v.clone()))
-            .collect();
-        Ok(Everything { at: *at, records })
-    }
-
-    fn apply(&self, at: Position, batches: &[Batch]) -> Result<(), CopyError> {
-        self.fails()?;
-        let mut now = self.contents();
-        for change in batches.iter().flat_map(|batch| &batch.changes) {
-            match change {
-                Change::Clear(kind) => now.1.retain(|key, _| key.kind() != Some(*kind)),
-                Change::Put(key, value) => drop(now.1.insert(key.clone(), value.clone())),
-                Change::Remove(key) => drop(now.1.remove(key)),
-            }
-        }
-        now.0 = Some(at);
-        Ok(())
-    }
-
-    fn replace(&self, at: Position, records: Vec<Record>) -> Result<(), CopyError> {
-        self.fails()?;
-        *self.contents() = (Some(at), records.into_iter().collect());
-        self.replaced.fetch_add(1, Ordering::SeqCst);
-        Ok(())
-    }
-}
 
 /// Certificates, ports and stores of nodes; they go when it goes.
 struct Site {
@@ -212,20 +140,6 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.dir);
-    }
-}
-
-fn put(key: u32, value: u32) -> Change {
-    let key = Key::new(Kind::Service, &[&key.to_be_bytes()]);
-    Change::Put(key, value.to_be_bytes().into())
-}
-
-/// Waits for something that becomes true.
-fn until(what: &str, is: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is() {
-        assert!(began.elapsed() < GUARD, "never: {what}");
-        std::thread::yield_now();
     }
 }
 

@@ -85,8 +85,15 @@ pub enum Event {
     ProtectionRestored,
     /// Of a master: this process did not run for so long. Standbys may have taken over: look before you write.
     Hung(Duration),
-    /// Of a master: another is master for certain, or nobody can tell that this one still is. Stop writing, and look.
+    /// Of a master: nobody can tell that this one still is the only one. Stop writing, and look who is. Told once, until the lease is good
+    /// again.
     LeaseLost(String),
+    /// Of a master: another has taken what only one can have. It is master, unless it is on an island: begin anew, with nothing of one's
+    /// own.
+    Deposed {
+        /// The other one.
+        guid: u64,
+    },
     /// Of a standby: it has all that its master has acknowledged to anybody.
     InStep {
         /// The master.

@@ -72,6 +72,14 @@ pub struct Follower {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turn(u64);
 
+#[cfg(feature = "etcd")]
+impl Turn {
+    /// Of who counts for itself.
+    pub(super) const fn numbered(number: u64) -> Self {
+        Self(number)
+    }
+}
+
 #[derive(Debug)]
 struct Following {
     turn: Turn,

@@ -1,7 +1,7 @@
 //! Copies of what outlives a subnet manager on the machines that stand by, so that a takeover loses nothing.
 //!
-//! One interface, [`Replication`], and one way so far behind it: [`tcp`] (standbys connect to the master, TLS with certificates on both
-//! sides). It runs beside the driver, on threads of its own; the driver is never waited for and never waits. What follows from messages
+//! One interface, [`Replication`], and two ways behind it: [`tcp`] (standbys connect to the master, TLS with certificates on both
+//! sides) and [`etcd`] (everybody connects to a cluster that the site has). It runs beside the driver, on threads of its own; the driver is never waited for and never waits. What follows from messages
 //! and times is decided in values without I/O ([`leader`], [`follower`], [`log`]), and tried in virtual time. Nothing here knows what a
 //! record means, and nothing here decides who is master: the election does.
 //!
@@ -22,6 +22,7 @@
 //! replication.role(Role::Neither(Leaving::HandingOver));
 //! ```
 
+pub mod etcd;
 pub mod event;
 pub mod follower;
 pub mod leader;
@@ -119,6 +120,19 @@ pub struct Status {
     pub leader: Option<Standby>,
 }
 
+/// What is done when a copy is as whole as it can be. It is told whether it has all that a master acknowledged; `None`: what was told last
+/// holds.
+pub type Settle = Box<dyn FnOnce(Option<bool>) + Send>;
+
+/// What replication is started with, but for who this node is.
+#[derive(Debug, Clone)]
+pub enum Settings {
+    /// From node to node.
+    Tcp(tcp::Settings),
+    /// Through etcd.
+    Etcd(etcd::Settings),
+}
+
 /// One way of replication. All calls return at once.
 pub trait Replication: Send + Sync + fmt::Debug {
     /// What the subnet manager is from now on. A master is one for replication when [`Event::Leading`] comes.
@@ -136,6 +150,12 @@ pub trait Replication: Send + Sync + fmt::Debug {
 
     /// The driver's loop turns. Where it does not for a while, this node is as good as dead to others.
     fn pulse(&self);
+
+    /// The records are about to be used in a takeover: `then` is called when they are all that can be had, at once or from another thread
+    /// within a second or so. The role is [`Role::Neither`], and stays so until then.
+    fn settle(&self, then: Settle) {
+        then(None);
+    }
 
     /// How it stands.
     fn status(&self) -> Status;

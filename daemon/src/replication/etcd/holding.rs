@@ -1,0 +1,358 @@
+//! A master with etcd: it holds the key, keeps its leases alive while the driver turns, and writes batches that are refused when the key
+//! is not its own any more.
+//!
+//! Two leases are renewed by turns. When the owner dies, the older of them has not been renewed for a quarter to a half of the time after
+//! which it counts as old, so that a death is noticed early, although etcd counts whole seconds. The owner itself gives up before others
+//! can: it counts from when the question left, and only to nine tenths of that time.
+
+use core::convert::Infallible;
+use core::time::Duration;
+use std::sync::Arc;
+
+use tokio::time::sleep;
+
+use super::keys::{Base, Holder, chunks, end, get, parts, put};
+use super::ledger::{Ledger, Numbered, Work};
+use super::link::{Member, Trouble};
+use super::node::{PAUSE, Shared};
+use super::rpc::{self, Compare, RequestOp, changed_at, created_at};
+use crate::replication::leader::Now;
+use crate::replication::log::Position;
+use crate::replication::wire::Leaving;
+
+/// Time between two looks at what is late.
+const TICK: Duration = Duration::from_millis(20);
+/// Parts in a transaction; etcd takes 1.5 MiB.
+const PARTS: usize = 4;
+
+/// The key that is held.
+#[derive(Debug, Clone)]
+pub(super) struct Held {
+    /// etcd's revision from which on it is.
+    created: i64,
+    holder: Holder,
+    /// When the last renewals left.
+    fresh: [Now; 2],
+}
+
+/// Leads for as long as this is not ended from outside.
+pub(super) async fn lead(shared: &Arc<Shared>, held: &mut Option<Held>) {
+    let watchdog = async {
+        loop {
+            shared.ledger(|ledger| ledger.tick(shared.now()));
+            sleep(TICK).await;
+        }
+    };
+    tokio::select! {
+        never = terms(shared, held) => never,
+        () = watchdog => {}
+    }
+}
+
+async fn terms(shared: &Arc<Shared>, held: &mut Option<Held>) {
+    loop {
+        let Err(trouble) = term(shared, held).await;
+        let now = shared.now();
+        tracing::debug!("replication: {trouble}");
+        shared.ledger(|ledger| {
+            if let (Trouble::Taken(guid), Some(_)) = (&trouble, &held) {
+                ledger.deposed(*guid);
+            } else if trouble == Trouble::Fenced {
+                ledger.fenced(&trouble.to_string());
+            }
+            ledger.failed(trouble.to_string(), now);
+        });
+        if !trouble.is_of_member() {
+            *held = None;
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Holds the key for as long as that goes well.
+async fn term(shared: &Arc<Shared>, held: &mut Option<Held>) -> Result<Infallible, Trouble> {
+    let member = shared.members.member()?;
+    let done = async {
+        let held = match held {
+            Some(held) => held,
+            None => held.insert(acquire(shared, &member).await?),
+        };
+        tell_renewed(shared, held);
+        let head = member.get(shared.keys.head()).await?.0;
+        let head: Option<Position> = head.map(|pair| get(&pair.value)).transpose()?;
+        let store = shared.position().await;
+        shared.with(|core| {
+            let known = core.known;
+            core.ledger
+                .as_mut()
+                .map(|ledger| ledger.held(known, store, head))
+        });
+        let writer = Writer {
+            shared,
+            created: held.created,
+            epoch: held.holder.epoch,
+        };
+        tokio::select! {
+            done = writer.write() => done,
+            done = renew(shared, held) => done,
+        }
+    };
+    let done: Result<Infallible, Trouble> = done.await;
+    if let Err(trouble) = &done
+        && trouble.is_of_member()
+    {
+        shared.members.next(&member);
+    }
+    done
+}
+
+fn tell_renewed(shared: &Shared, held: &Held) {
+    let [a, b] = held.fresh;
+    let silence = Duration::from_secs(held.holder.silence_s.into());
+    shared.ledger(|ledger| ledger.renewed(a.min(b) + silence * 9 / 10));
+}
+
+/// Renews the leases by turns, with whichever member answers.
+async fn renew(shared: &Shared, held: &mut Held) -> Result<Infallible, Trouble> {
+    let silence = Duration::from_secs(held.holder.silence_s.into());
+    loop {
+        let [a, b] = held.fresh;
+        let (older, renewed) = if a <= b { (0, b) } else { (1, a) };
+        sleep((renewed + silence / 4).saturating_sub(shared.now())).await;
+        if !shared.alive() {
+            sleep(PAUSE).await;
+            continue;
+        }
+        // It counts from when etcd gets it, which is later.
+        let asked = shared.now();
+        let member = shared.members.member()?;
+        match member
+            .within(silence / 5)
+            .renew(held.holder.leases[older])
+            .await
+        {
+            Ok(true) => {
+                held.fresh[older] = asked;
+                tell_renewed(shared, held);
+            }
+            Ok(false) => return Err(Trouble::Fenced),
+            Err(trouble) => {
+                tracing::debug!("replication: a lease is not renewed: {trouble}");
+                shared.members.next(&member);
+                let now = shared.now();
+                shared.ledger(|ledger| ledger.failed(trouble.to_string(), now));
+                if matches!(trouble, Trouble::Etcd(..)) {
+                    sleep(PAUSE / 5).await;
+                }
+            }
+        }
+    }
+}
+
+/// Makes the key this node's: if it is nobody's, or of one that is gone.
+async fn acquire(shared: &Shared, member: &Member) -> Result<Held, Trouble> {
+    let key = shared.keys.leader();
+    let guid = shared.settings.guid;
+    loop {
+        let (Some(pair), _) = member.get(key.clone()).await? else {
+            break;
+        };
+        let old: Holder = get(&pair.value)?;
+        if old.guid != guid && !is_gone(member, &old).await? {
+            return Err(Trouble::Taken(old.guid));
+        }
+        remove(shared, member, pair.mod_revision).await?;
+    }
+    let epoch = shared
+        .ledger(|ledger| ledger.epoch)
+        .ok_or(Trouble::Fenced)?;
+    let silence_s = shared.settings.silence_s;
+    let asked = shared.now();
+    let ttl = i64::from(silence_s) + 1;
+    let (a, b) = tokio::try_join!(member.grant(ttl), member.grant(ttl))?;
+    if a.1 < ttl || b.1 < ttl {
+        return Err(Trouble::Garbled("a lease"));
+    }
+    let holder = Holder {
+        guid,
+        epoch,
+        leases: [a.0, b.0],
+        silence_s,
+        leaving: None,
+    };
+    let mine = rpc::put(key.clone(), put(&holder)?, a.0);
+    let done = member.txn(vec![created_at(key, 0)], vec![mine]).await?;
+    Ok(Held {
+        created: done.ok_or(Trouble::Fenced)?,
+        holder,
+        fresh: [asked, asked],
+    })
+}
+
+/// Whether who holds the key has left, or stepped down because it could not renew its leases.
+pub(super) async fn is_gone(member: &Member, holder: &Holder) -> Result<bool, Trouble> {
+    if holder.leaving.is_some() {
+        return Ok(true);
+    }
+    let [a, b] = holder.leases;
+    let (a, b) = tokio::try_join!(
+        member.is_old(a, holder.silence_s),
+        member.is_old(b, holder.silence_s)
+    )?;
+    Ok(a || b)
+}
+
+/// Takes the key from who is gone: from now on nothing is written in its name. Nothing if it has changed meanwhile.
+pub(super) async fn remove(
+    shared: &Shared,
+    member: &Member,
+    mod_revision: i64,
+) -> Result<(), Trouble> {
+    let key = shared.keys.leader();
+    let same = changed_at(key.clone(), mod_revision);
+    member
+        .txn(vec![same], vec![rpc::delete(key, String::new())])
+        .await?;
+    Ok(())
+}
+
+/// The key goes, with a word why.
+pub(super) async fn leave(shared: &Shared, held: Held, leaving: Leaving) -> Result<(), Trouble> {
+    let member = shared.members.member()?;
+    let key = shared.keys.leader();
+    let [lease, other] = held.holder.leases;
+    let leaving = Some(leaving);
+    let word = put(&Holder {
+        leaving,
+        ..held.holder
+    })?;
+    let mine = created_at(key.clone(), held.created);
+    member
+        .txn(vec![mine], vec![rpc::put(key, word, lease)])
+        .await?;
+    member.revoke(lease).await?;
+    member.revoke(other).await
+}
+
+/// Who writes batches.
+struct Writer<'a> {
+    shared: &'a Shared,
+    created: i64,
+    epoch: u64,
+}
+
+impl Writer<'_> {
+    /// Writes what comes, for ever. What a member does not take is written to the next one: to write something twice changes nothing.
+    async fn write(&self) -> Result<Infallible, Trouble> {
+        let shared = self.shared;
+        let mut changed = shared.changed.subscribe();
+        loop {
+            changed.mark_unchanged();
+            let member = shared.members.member()?;
+            let Some(work) = shared.with(|core| core.ledger.as_ref().map(Ledger::work)) else {
+                // This is no master any more, which ends all this from outside.
+                return core::future::pending().await;
+            };
+            let done = match &work {
+                Work::Nothing => {
+                    // The sender lives as long as this does.
+                    let _ = changed.changed().await;
+                    continue;
+                }
+                Work::Everything => self.everything(&member).await,
+                Work::Batches(some) => self.batches(&member, some).await,
+            };
+            match done {
+                Ok(()) => {}
+                Err(trouble) if trouble.is_of_member() => {
+                    shared.members.next(&member);
+                    let now = shared.now();
+                    shared.ledger(|ledger| ledger.failed(trouble.to_string(), now));
+                    sleep(PAUSE).await;
+                }
+                Err(trouble) => return Err(trouble),
+            }
+        }
+    }
+
+    /// Writes some batches, and that they are the last.
+    async fn batches(&self, member: &Member, some: &[Numbered]) -> Result<(), Trouble> {
+        let keys = &self.shared.keys;
+        let epoch = self.epoch;
+        let mut ops = Vec::new();
+        for (seq, body) in some {
+            let at = Position { epoch, seq: *seq };
+            let put = |(n, part)| rpc::put(keys.log_part(*seq, n), part, 0);
+            ops.extend(parts(at, body)?.into_iter().enumerate().map(put));
+        }
+        let Some((seq, _)) = some.last() else {
+            return Ok(());
+        };
+        // Parts of a long batch, which goes alone, go before: without the last of them nobody looks at it.
+        while some.len() == 1 && ops.len() > PARTS {
+            let rest = ops.split_off(PARTS);
+            self.fenced(member, core::mem::replace(&mut ops, rest))
+                .await?;
+        }
+        ops.push(rpc::put(
+            keys.head(),
+            put(&Position { epoch, seq: *seq })?,
+            0,
+        ));
+        self.fenced(member, ops).await?;
+        self.shared.ledger(|ledger| ledger.wrote(*seq));
+        Ok(())
+    }
+
+    /// Writes all records, and forgets the batches before them.
+    async fn everything(&self, member: &Member) -> Result<(), Trouble> {
+        self.shared.ledger(Ledger::reading);
+        let done = self.all_records(member).await;
+        self.shared.ledger(|ledger| match &done {
+            Ok(seq) => ledger.wrote_everything(*seq),
+            Err(_) => ledger.not_everything(),
+        });
+        done.map(|_| ())
+    }
+
+    async fn all_records(&self, member: &Member) -> Result<u64, Trouble> {
+        let keys = &self.shared.keys;
+        let all = self.shared.everything().await;
+        let all = all.map_err(|e| Trouble::Store(e.to_string()))?;
+        let seq = all.at.map_or(0, |at| at.seq);
+        let epoch = self.epoch;
+        let at = Position { epoch, seq };
+        let pieces = chunks(&all.records)?;
+        let count = u64::try_from(pieces.len()).unwrap_or(u64::MAX);
+        for (n, piece) in pieces.into_iter().enumerate() {
+            self.fenced(member, vec![rpc::put(keys.part(at, n), piece, 0)])
+                .await?;
+        }
+        let base = Base { at, parts: count };
+        let here = keys.snapshot(at);
+        let done = vec![
+            rpc::put(keys.base(), put(&base)?, 0),
+            rpc::put(keys.head(), put(&at)?, 0),
+            rpc::delete(keys.log(), end(&keys.log())),
+            rpc::delete(keys.snapshots(), here.clone()),
+            rpc::delete(end(&here), end(&keys.snapshots())),
+        ];
+        self.fenced(member, done).await?;
+        Ok(seq)
+    }
+
+    /// Does this if the key is still this node's.
+    async fn fenced(&self, member: &Member, ops: Vec<RequestOp>) -> Result<(), Trouble> {
+        let key = self.shared.keys.leader();
+        let mine: Compare = created_at(key.clone(), self.created);
+        if member.txn(vec![mine], ops).await?.is_some() {
+            return Ok(());
+        }
+        let (pair, _) = member.get(key).await?;
+        let holder: Option<Holder> = pair.map(|pair| get(&pair.value)).transpose()?;
+        Err(match holder {
+            Some(holder) if holder.guid != self.shared.settings.guid => Trouble::Taken(holder.guid),
+            Some(_) | None => Trouble::Fenced,
+        })
+    }
+}

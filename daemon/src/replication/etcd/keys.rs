@@ -1,0 +1,241 @@
+//! What is under which key, and the bytes of it. Pure.
+//!
+//! ```text
+//! <prefix>/<fabric>/leader                         who is master; bound to its lease
+//! <prefix>/<fabric>/head                           the last batch
+//! <prefix>/<fabric>/base                           what the snapshot is of, and in how many parts
+//! <prefix>/<fabric>/snapshot/<epoch>-<seq>/<part>  records
+//! <prefix>/<fabric>/log/<seq>/<part>               a batch, in parts that etcd takes
+//! ```
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::replication::follower::Record;
+use crate::replication::log::Position;
+use crate::replication::wire::{Bytes, Leaving, WireError};
+use ferrosm_core::kept::Key;
+
+/// Bytes of one value, about: etcd takes requests of 1.5 MiB.
+pub(super) const PART: usize = 256 << 10;
+
+/// Who is master.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Holder {
+    pub(super) guid: u64,
+    pub(super) epoch: u64,
+    /// Renewed by turns; the key is bound to the first.
+    pub(super) leases: [i64; 2],
+    /// If one of them was not renewed for so long, in seconds, its owner counts as gone; it has stepped down before.
+    pub(super) silence_s: u8,
+    /// It is about to go.
+    pub(super) leaving: Option<Leaving>,
+}
+
+/// What a snapshot is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Base {
+    pub(super) at: Position,
+    pub(super) parts: u64,
+}
+
+/// A part of a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Part<'a> {
+    pub(super) at: Position,
+    /// Parts before this one, and after it.
+    pub(super) index: u64,
+    pub(super) more: u64,
+    #[serde(borrow)]
+    pub(super) bytes: Bytes<'a>,
+}
+
+/// The names of keys.
+#[derive(Debug, Clone)]
+pub(super) struct Keys(String);
+
+impl Keys {
+    /// Of a fabric; what would end a name is replaced.
+    pub(super) fn new(prefix: &str, fabric: &str) -> Self {
+        let name = fabric.replace(['/', ' '], "_");
+        Self(format!("{}/{name}/", prefix.trim_end_matches('/')))
+    }
+
+    /// All keys, and the first that is none of them.
+    pub(super) fn all(&self) -> (String, String) {
+        (self.0.clone(), end(&self.0))
+    }
+    pub(super) fn leader(&self) -> String {
+        format!("{}leader", self.0)
+    }
+
+    pub(super) fn head(&self) -> String {
+        format!("{}head", self.0)
+    }
+
+    pub(super) fn base(&self) -> String {
+        format!("{}base", self.0)
+    }
+
+    /// Where snapshots are.
+    pub(super) fn snapshots(&self) -> String {
+        format!("{}snapshot/", self.0)
+    }
+
+    /// Where the parts of one are.
+    pub(super) fn snapshot(&self, at: Position) -> String {
+        format!("{}{:016x}-{:020}/", self.snapshots(), at.epoch, at.seq)
+    }
+
+    pub(super) fn part(&self, of: Position, part: usize) -> String {
+        format!("{}{part:08}", self.snapshot(of))
+    }
+
+    /// Where batches are.
+    pub(super) fn log(&self) -> String {
+        format!("{}log/", self.0)
+    }
+
+    /// Batches from this one on sort from here.
+    pub(super) fn log_from(&self, seq: u64) -> String {
+        format!("{}{seq:020}/", self.log())
+    }
+
+    pub(super) fn log_part(&self, seq: u64, part: usize) -> String {
+        format!("{}{part:08}", self.log_from(seq))
+    }
+}
+
+/// The first key after all that begin with this, which ends with a slash.
+pub(super) fn end(folder: &str) -> String {
+    format!("{}0", folder.trim_end_matches('/'))
+}
+
+pub(super) fn put<T: Serialize>(value: &T) -> Result<Vec<u8>, WireError> {
+    postcard::to_allocvec(value).map_err(|_| WireError::Garbled)
+}
+
+pub(super) fn get<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
+    postcard::from_bytes(bytes).map_err(|_| WireError::Garbled)
+}
+
+pub(super) fn part(bytes: &[u8]) -> Result<Part<'_>, WireError> {
+    postcard::from_bytes(bytes).map_err(|_| WireError::Garbled)
+}
+
+/// Records in parts that etcd takes.
+pub(super) fn chunks(records: &[Record]) -> Result<Vec<Vec<u8>>, WireError> {
+    let mut found = Vec::new();
+    let mut now: Vec<(Bytes<'_>, Bytes<'_>)> = Vec::new();
+    let mut size = 0;
+    for (key, value) in records {
+        if size > PART {
+            found.push(put(&now)?);
+            now.clear();
+            size = 0;
+        }
+        size += key.bytes().len() + value.len() + 8;
+        now.push((Bytes(key.bytes()), Bytes(value)));
+    }
+    if !now.is_empty() {
+        found.push(put(&now)?);
+    }
+    Ok(found)
+}
+
+/// The other way, for one part.
+pub(super) fn records(bytes: &[u8]) -> Result<Vec<Record>, WireError> {
+    let some: Vec<(Bytes<'_>, Bytes<'_>)> =
+        postcard::from_bytes(bytes).map_err(|_| WireError::Garbled)?;
+    let record = |(key, value): (Bytes<'_>, Bytes<'_>)| {
+        let key = Key::from_bytes(key.0).ok_or(WireError::Garbled)?;
+        Ok((key, value.0.into()))
+    };
+    some.into_iter().map(record).collect()
+}
+
+/// Puts batches together from their parts.
+#[derive(Debug, Default)]
+pub(super) struct Assembly {
+    now: Option<(Position, u64, Vec<u8>)>,
+}
+
+/// The parts of a batch in this order; what they are of.
+pub(super) fn parts(at: Position, body: &[u8]) -> Result<Vec<Vec<u8>>, WireError> {
+    let pieces: Vec<&[u8]> = if body.is_empty() {
+        vec![&[]]
+    } else {
+        body.chunks(PART).collect()
+    };
+    let count = u64::try_from(pieces.len()).unwrap_or(u64::MAX);
+    let part = |(index, bytes)| {
+        let bytes = Bytes(bytes);
+        put(&Part {
+            at,
+            index,
+            more: count - 1 - index,
+            bytes,
+        })
+    };
+    (0..).zip(pieces).map(part).collect()
+}
+
+impl Assembly {
+    /// The next part; the batch, if it is whole then.
+    pub(super) fn add(&mut self, value: &[u8]) -> Result<Option<(Position, Vec<u8>)>, WireError> {
+        let part = part(value)?;
+        let mut bytes = match self.now.take() {
+            Some((at, index, bytes)) if at == part.at && index == part.index => bytes,
+            // The end of a batch that another began and never finished.
+            Some(_) | None if part.index > 0 => return Ok(None),
+            Some(_) | None => Vec::new(),
+        };
+        bytes.extend_from_slice(part.bytes.0);
+        if part.more == 0 {
+            return Ok(Some((part.at, bytes)));
+        }
+        self.now = Some((part.at, part.index + 1, bytes));
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrosm_core::kept::Kind;
+
+    #[test]
+    fn records_and_batches_come_back_from_their_parts() {
+        let key = |n: u32| Key::new(Kind::Lid, &[&n.to_be_bytes()]);
+        let all: Vec<Record> = (0..20_000).map(|n| (key(n), vec![7; 40].into())).collect();
+        let pieces = chunks(&all).unwrap();
+        assert!(pieces.len() > 3 && pieces.iter().all(|p| p.len() < PART * 2));
+        let back: Vec<Record> = pieces.iter().flat_map(|p| records(p).unwrap()).collect();
+        assert_eq!(back, all);
+
+        let at = Position { epoch: 1, seq: 2 };
+        let batch: Vec<u8> = (0..=255).cycle().take(PART * 3 + 1).collect();
+        let mut assembly = Assembly::default();
+        let old = Position { epoch: 9, seq: 2 };
+        let stale = parts(old, &vec![0; PART * 5]).unwrap();
+        let new = parts(at, &batch).unwrap();
+        assert_eq!(new.len(), 4);
+        // What another had begun lies behind it, as it does in etcd.
+        let all: Vec<_> = new.iter().chain(&stale[4..]).collect();
+        let whole: Vec<_> = all
+            .iter()
+            .filter_map(|p| assembly.add(p).unwrap())
+            .collect();
+        assert_eq!(whole, [(at, batch)]);
+    }
+
+    #[test]
+    fn keys_of_one_fabric_are_not_those_of_another() {
+        let keys = Keys::new("/ferrosm/", "fe80000000000000 hall/2");
+        let (from, to) = keys.all();
+        assert_eq!(from, "/ferrosm/fe80000000000000_hall_2/");
+        let inside = |key: &str| key >= from.as_str() && key < to.as_str();
+        assert!(inside(&keys.leader()) && inside(&keys.log_part(u64::MAX, 3)));
+        let longer = Keys::new("/ferrosm", "fe80000000000000 hall/22");
+        assert!(!inside(&longer.leader()) && !inside(&longer.head()));
+    }
+}

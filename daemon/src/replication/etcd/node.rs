@@ -1,0 +1,390 @@
+//! What the driver sees of replication through etcd, and the thread behind it. The driver is never waited for and never waits.
+
+use core::fmt;
+use core::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use ferrosm_core::kept::Batch;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::Settings;
+use super::keys::Keys;
+use super::ledger::Ledger;
+use super::link::Members;
+use super::{holding, watching};
+use crate::replication::event::Event;
+use crate::replication::leader::Now;
+use crate::replication::log::Position;
+use crate::replication::storing::{self, Ask, Stored};
+use crate::replication::wire::{self, Leaving};
+use crate::replication::{
+    CopyError, Everything, Replication, Role, Settle, Standby, Status, WarmCopy,
+};
+
+/// Time until etcd is asked again after it failed.
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
+/// Time that a goodbye has, and what is to be read before the records are used.
+const GOODBYE: Duration = Duration::from_millis(500);
+const SETTLE: Duration = Duration::from_secs(1);
+
+/// A node that replicates through etcd.
+pub struct Etcd {
+    shared: Arc<Shared>,
+    stop: watch::Sender<Stop>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    No,
+    Kindly,
+    AtOnce,
+}
+
+/// What the thread and the driver have in common.
+pub(super) struct Shared {
+    pub(super) settings: Settings,
+    pub(super) members: Members,
+    pub(super) keys: Keys,
+    core: Mutex<Core>,
+    pub(super) changed: watch::Sender<u64>,
+    acknowledged: watch::Sender<u64>,
+    copy: Arc<dyn WarmCopy>,
+    events: mpsc::Sender<Event>,
+    began: Instant,
+    pulse: AtomicU64,
+}
+
+pub(super) struct Core {
+    role: Role,
+    asks: Option<Sender<Ask>>,
+    settle: Option<Settle>,
+    /// Of a master.
+    pub(super) ledger: Option<Ledger>,
+    /// Of a standby: its master.
+    pub(super) leader: Option<Standby>,
+    /// What was stored last of another's history; with the reason if it was not.
+    pub(super) stored: Result<Option<Position>, String>,
+    /// Where the store was before this node became master.
+    pub(super) known: Option<Position>,
+}
+
+impl Etcd {
+    /// Starts its threads. Its role is [`Role::Neither`] at first. Whether etcd answers shows later.
+    ///
+    /// # Errors
+    /// The system has no thread.
+    pub fn start(
+        settings: Settings,
+        copy: Arc<dyn WarmCopy>,
+        events: mpsc::Sender<Event>,
+    ) -> std::io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let known = copy.position();
+        let shared = Arc::new(Shared {
+            keys: Keys::new(&settings.prefix, &settings.fabric),
+            members: Members::new(settings.clone()),
+            settings,
+            core: Mutex::new(Core {
+                role: Role::Neither(Leaving::Stopping),
+                asks: None,
+                settle: None,
+                ledger: None,
+                leader: None,
+                stored: Ok(known),
+                known,
+            }),
+            changed: watch::Sender::new(0),
+            acknowledged: watch::Sender::new(0),
+            copy: copy.clone(),
+            events,
+            began: Instant::now(),
+            pulse: AtomicU64::new(0),
+        });
+        let weak = Arc::downgrade(&shared);
+        let asks = storing::start(copy, move |stored| {
+            if let Some(shared) = weak.upgrade() {
+                shared.change(|core| match stored {
+                    Stored::Durable(_, at) => {
+                        core.known = Some(at);
+                        core.stored = Ok(Some(at));
+                    }
+                    Stored::Failed(_, error) => core.stored = Err(error.to_string()),
+                });
+            }
+        })?;
+        shared.with(|core| core.asks = Some(asks));
+        let (stop, stopped) = watch::channel(Stop::No);
+        let mine = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("replication".to_owned())
+            .spawn(move || runtime.block_on(run(&mine, stopped)))?;
+        Ok(Self {
+            shared,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// Ends at once, as a crash would.
+    pub fn abort(mut self) {
+        self.end(Stop::AtOnce);
+    }
+
+    fn end(&mut self, how: Stop) {
+        self.stop.send_replace(how);
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("replication: its thread had ended by a mistake of its own");
+        }
+        self.shared.with(|core| core.asks = None);
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        self.end(Stop::Kindly);
+    }
+}
+
+impl fmt::Debug for Etcd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let endpoints = &self.shared.settings.endpoints;
+        f.debug_struct("Etcd")
+            .field("endpoints", endpoints)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Replication for Etcd {
+    fn role(&self, role: Role) {
+        self.pulse();
+        let now = self.shared.now();
+        self.shared.change(|core| {
+            if core.role == role {
+                return;
+            }
+            core.role = role;
+            core.ledger = None;
+            if let Role::Master { epoch } = role {
+                self.shared.acknowledged.send_replace(0);
+                core.ledger = Some(Ledger::new(epoch, self.shared.settings.limit, now));
+            }
+        });
+    }
+
+    fn committed(&self, seq: u64, batch: &Batch) {
+        let body = match wire::encode_batch(batch) {
+            Ok(body) => body,
+            Err(error) => return tracing::error!("replication: batch {seq}: {error}"),
+        };
+        let now = self.shared.now();
+        self.shared
+            .ledger(|ledger| ledger.committed(seq, body.into(), now));
+    }
+
+    fn acknowledged(&self) -> u64 {
+        *self.shared.acknowledged.borrow()
+    }
+
+    fn watch(&self) -> watch::Receiver<u64> {
+        self.shared.acknowledged.subscribe()
+    }
+
+    fn pulse(&self) {
+        let now = u64::try_from(self.shared.now().as_millis()).unwrap_or(u64::MAX);
+        self.shared.pulse.store(now, Ordering::Relaxed);
+    }
+
+    fn settle(&self, then: Settle) {
+        self.shared.change(|core| core.settle = Some(then));
+    }
+
+    fn status(&self) -> Status {
+        self.shared.with(|core| Status {
+            committed: core.ledger.as_ref().and_then(Ledger::end),
+            acknowledged: *self.shared.acknowledged.borrow(),
+            standbys: Vec::new(),
+            leader: core.leader,
+        })
+    }
+}
+
+impl Shared {
+    pub(super) fn now(&self) -> Now {
+        self.began.elapsed()
+    }
+
+    pub(super) fn with<T>(&self, f: impl FnOnce(&mut Core) -> T) -> T {
+        f(&mut self.core.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn change<T>(&self, f: impl FnOnce(&mut Core) -> T) -> T {
+        let done = self.with(f);
+        self.changed.send_modify(|n| *n = n.wrapping_add(1));
+        done
+    }
+
+    /// Does something with what a master owes, and tells what follows from it. `None` where this is no master.
+    pub(super) fn ledger<T>(&self, f: impl FnOnce(&mut Ledger) -> T) -> Option<T> {
+        let (done, events, acknowledged) = self.change(|core| {
+            let ledger = core.ledger.as_mut()?;
+            let done = f(ledger);
+            Some((done, ledger.events(), ledger.acknowledged()))
+        })?;
+        let grew = self.acknowledged.send_if_modified(|now| {
+            let all = acknowledged.unwrap_or(0).max(*now);
+            core::mem::replace(now, all) != all
+        });
+        if grew {
+            self.copy.acknowledged(*self.acknowledged.borrow());
+        }
+        events.into_iter().for_each(|event| self.tell(event));
+        Some(done)
+    }
+
+    pub(super) fn tell(&self, event: Event) {
+        tracing::debug!("replication: {event:?}");
+        if let Err(error) = self.events.try_send(event) {
+            tracing::error!("replication: an event was not taken: {error}");
+        }
+    }
+
+    /// Whether the driver's loop turns.
+    pub(super) fn alive(&self) -> bool {
+        let last = Duration::from_millis(self.pulse.load(Ordering::Relaxed));
+        self.now().saturating_sub(last) <= self.settings.hang
+    }
+
+    /// Where the store is when all that was asked of it is done.
+    pub(super) async fn position(&self) -> Option<Position> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Ask::Position(reply));
+        answer.await.ok().flatten()
+    }
+
+    pub(super) async fn everything(&self) -> Result<Everything, CopyError> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Ask::Everything(reply));
+        let gone = |_| Err(CopyError("it is closed".to_owned()));
+        answer.await.unwrap_or_else(gone)
+    }
+
+    pub(super) fn ask(&self, ask: Ask) {
+        self.with(|core| {
+            // Without the thread the program ends, and nobody needs an answer.
+            if let Some(asks) = &core.asks {
+                let _ = asks.send(ask);
+            }
+        });
+    }
+
+    /// Waits until the role is another one.
+    async fn another(&self, role: Role) {
+        let mut changed = self.changed.subscribe();
+        // The sender lives as long as this does.
+        let _ = changed
+            .wait_for(|_| self.with(|core| core.role != role))
+            .await;
+    }
+}
+
+/// Everything that goes on in the thread, until it is told to end.
+async fn run(shared: &Arc<Shared>, mut stopped: watch::Receiver<Stop>) {
+    loop {
+        let role = shared.with(|core| core.role);
+        let mut held = None;
+        let ended = tokio::select! {
+            () = turn(shared, role, &mut held) => None,
+            () = shared.another(role) => None,
+            how = stopped.wait_for(|how| *how != Stop::No) => Some(how.map_or(Stop::AtOnce, |how| *how)),
+        };
+        let now = shared.with(|core| {
+            core.leader = None;
+            core.role
+        });
+        if let Some(held) = held
+            && ended != Some(Stop::AtOnce)
+        {
+            let leaving = match (now, ended) {
+                (Role::Neither(leaving), None) => leaving,
+                (Role::Standby | Role::Master { .. }, None) => Leaving::HandingOver,
+                (_, Some(_)) => Leaving::Stopping,
+            };
+            let goodbye =
+                tokio::time::timeout(GOODBYE, holding::leave(shared, held, leaving)).await;
+            if !matches!(goodbye, Ok(Ok(()))) {
+                tracing::debug!("replication: no goodbye: {goodbye:?}");
+            }
+        }
+        if ended.is_some() {
+            return;
+        }
+    }
+}
+
+/// What is done in a role, for as long as it lasts.
+async fn turn(shared: &Arc<Shared>, role: Role, held: &mut Option<holding::Held>) {
+    match role {
+        Role::Master { .. } => holding::lead(shared, held).await,
+        Role::Standby => watching::follow(shared).await,
+        Role::Neither(_) => idle(shared).await,
+    }
+}
+
+/// The own records may be about to be used: then they are to be all that etcd has.
+async fn idle(shared: &Arc<Shared>) {
+    let known = shared.position().await;
+    shared.with(|core| core.known = known);
+    let mut changed = shared.changed.subscribe();
+    loop {
+        changed.mark_unchanged();
+        if let Some(then) = shared.with(|core| core.settle.take()) {
+            let then = Owed(Some(then));
+            let whole = tokio::time::timeout(SETTLE, watching::settle(shared)).await;
+            let whole = match whole {
+                Ok(Ok(whole)) => whole,
+                Ok(Err(trouble)) => {
+                    tracing::warn!(why = %trouble, "the copy of the state may lack the last changes");
+                    Some(false)
+                }
+                Err(_) => {
+                    tracing::warn!(
+                        "etcd takes too long: the copy of the state may lack the last changes"
+                    );
+                    Some(false)
+                }
+            };
+            then.done(whole);
+        }
+        if changed.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Somebody waits for this, whatever happens.
+struct Owed(Option<Settle>);
+
+impl Owed {
+    fn done(mut self, whole: Option<bool>) {
+        if let Some(then) = self.0.take() {
+            then(whole);
+        }
+    }
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        if let Some(then) = self.0.take() {
+            then(Some(false));
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! A standby with etcd: it reads what it lacks, then watches; and looks whether the master renews its leases.
+
+use core::convert::Infallible;
+use core::time::Duration;
+use std::sync::Arc;
+
+use tokio::time::sleep;
+
+use super::holding::{is_gone, remove};
+use super::keys::{Assembly, Base, Holder, end, get, records};
+use super::link::{Member, Trouble};
+use super::node::{PAUSE, Shared};
+use super::rpc;
+use crate::replication::Standby;
+use crate::replication::event::Event;
+use crate::replication::follower::{Job, Record, Turn};
+use crate::replication::log::Position;
+use crate::replication::storing::Ask;
+use crate::replication::wire::decode_batch;
+
+/// What etcd has that the store has not.
+#[derive(Debug)]
+struct Missing {
+    jobs: Vec<Job>,
+    /// Where the store is after them; `None`: etcd has nothing.
+    head: Option<Position>,
+    /// etcd's revision of this.
+    revision: i64,
+}
+
+/// Reads what a store at `at` has not.
+async fn missing(
+    shared: &Shared,
+    member: &Member,
+    at: Option<Position>,
+) -> Result<Missing, Trouble> {
+    let keys = &shared.keys;
+    let (head, revision) = member.get(keys.head()).await?;
+    let mut jobs = Vec::new();
+    let Some(head) = head else {
+        let head = None;
+        return Ok(Missing {
+            jobs,
+            head,
+            revision,
+        });
+    };
+    let head: Position = get(&head.value)?;
+    let whole = (keys.base(), String::new());
+    let base = member.range(whole, revision).await?;
+    let base: Base = get(&base.first().ok_or(Trouble::Garbled("base"))?.value)?;
+    let since = at.filter(|at| at.seq >= base.at.seq);
+    let from = keys.log_from(since.unwrap_or(base.at).seq);
+    let mut batches = Vec::new();
+    let mut assembly = Assembly::default();
+    for pair in member.range((from, end(&keys.log())), revision).await? {
+        if let Some((position, bytes)) = assembly.add(&pair.value)?
+            && position.seq <= head.seq
+        {
+            batches.push((position, decode_batch(&bytes)?));
+        }
+    }
+    // The batch of the store's own position says of which history it is.
+    let known =
+        |at: &Position| *at == base.at || *at == head || batches.iter().any(|(p, _)| p == at);
+    let start = match since.filter(known) {
+        Some(at) => at,
+        // On a way of its own, and not all batches were read.
+        None if since.is_some() => return Box::pin(missing(shared, member, None)).await,
+        None => {
+            let folder = keys.snapshot(base.at);
+            let mut all: Vec<Record> = Vec::new();
+            let mut parts = 0_u64;
+            for pair in member
+                .range((folder.clone(), end(&folder)), revision)
+                .await?
+            {
+                all.extend(records(&pair.value)?);
+                parts += 1;
+            }
+            if parts != base.parts {
+                return Err(Trouble::Garbled("snapshot"));
+            }
+            jobs.push(Job::Replace(base.at, all));
+            base.at
+        }
+    };
+    let mut last = start.seq;
+    for (position, batch) in batches.into_iter().filter(|(p, _)| p.seq > start.seq) {
+        if position.seq != last + 1 {
+            return Err(Trouble::Garbled("log"));
+        }
+        last = position.seq;
+        jobs.push(Job::Apply(position, batch));
+    }
+    if last != head.seq {
+        return Err(Trouble::Garbled("head"));
+    }
+    let head = Some(head);
+    Ok(Missing {
+        jobs,
+        head,
+        revision,
+    })
+}
+
+/// The records are about to be used: they are all that etcd has, and nothing more is written in the name of a master that is gone.
+/// Whether they are; `None` where etcd has nothing.
+pub(super) async fn settle(shared: &Shared) -> Result<Option<bool>, Trouble> {
+    let tries = shared.settings.endpoints.len();
+    let mut n = 0;
+    loop {
+        let member = shared.members.member()?;
+        n += 1;
+        match settle_with(shared, &member).await {
+            Err(trouble) if trouble.is_of_member() && n < tries => shared.members.next(&member),
+            done => return done,
+        }
+    }
+}
+
+async fn settle_with(shared: &Shared, member: &Member) -> Result<Option<bool>, Trouble> {
+    let (pair, _) = member.get(shared.keys.leader()).await?;
+    if let Some(pair) = pair {
+        let holder: Holder = get(&pair.value)?;
+        if holder.guid != shared.settings.guid && is_gone(member, &holder).await? {
+            remove(shared, member, pair.mod_revision).await?;
+        }
+    }
+    let at = shared.position().await;
+    let found = missing(shared, member, at).await?;
+    let Some(head) = found.head else {
+        return Ok(None);
+    };
+    if !found.jobs.is_empty() {
+        shared.ask(Ask::Jobs(Turn::numbered(0), found.jobs));
+    }
+    let now = shared.position().await;
+    shared.with(|core| core.known = now);
+    Ok(Some(now == Some(head)))
+}
+
+/// Follows for as long as this is not ended from outside.
+pub(super) async fn follow(shared: &Arc<Shared>) {
+    let mut complaint = String::new();
+    // From 1 on: what is stored in the end has a number of its own.
+    for turn in 1.. {
+        let Ok(member) = shared.members.member() else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        let mut watching = Watching {
+            shared,
+            member,
+            turn: Turn::numbered(turn),
+            leader: None,
+            leader_at: 0,
+            silent: false,
+            last: None,
+            assembly: Assembly::default(),
+        };
+        let Err(trouble) = watching.follow().await;
+        watching.out(&trouble);
+        if trouble.is_of_member() {
+            shared.members.next(&watching.member);
+        }
+        let why = trouble.to_string();
+        if complaint != why {
+            tracing::info!(why, "the state in etcd is looked at again");
+            complaint = why;
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+struct Watching<'a> {
+    shared: &'a Arc<Shared>,
+    member: Member,
+    turn: Turn,
+    leader: Option<Holder>,
+    /// etcd's revision of what is known of it.
+    leader_at: i64,
+    /// It was told that nothing is heard of it.
+    silent: bool,
+    /// The last batch that was handed to the store.
+    last: Option<Position>,
+    assembly: Assembly,
+}
+
+impl Watching<'_> {
+    /// Until something goes wrong, or another history begins.
+    async fn follow(&mut self) -> Result<Infallible, Trouble> {
+        let shared = self.shared;
+        let member = self.member.clone();
+        let at = shared.position().await;
+        shared.with(|core| (core.known, core.stored) = (at, Ok(at)));
+        let found = missing(shared, &member, at).await?;
+        self.last = found.head.or(at);
+        if !found.jobs.is_empty() {
+            shared.ask(Ask::Jobs(self.turn, found.jobs));
+        }
+        let mut watch = member.watch(shared.keys.all(), found.revision + 1).await?;
+        let (pair, revision) = member.get(shared.keys.leader()).await?;
+        self.leader_at = revision;
+        if let Some(pair) = pair {
+            self.leads(get(&pair.value)?).await;
+        }
+        let mut changed = shared.changed.subscribe();
+        let silence = |l: &Holder| Duration::from_secs(l.silence_s.into());
+        loop {
+            self.step()?;
+            let leader = self.leader;
+            let look = async {
+                let Some(leader) = leader else {
+                    // Nobody leads: only whether the member is there is of interest.
+                    sleep(shared.settings.limit).await;
+                    member.get(shared.keys.leader()).await?;
+                    return Ok(false);
+                };
+                sleep(silence(&leader) / 10).await;
+                is_gone(&member.within(silence(&leader) / 2), &leader).await
+            };
+            tokio::pin!(look);
+            let gone: Result<bool, Trouble> = loop {
+                tokio::select! {
+                    biased;
+                    answer = watch.next() => {
+                        for event in answer?.events {
+                            let Some(pair) = event.kv else { continue };
+                            self.happened(event.kind, &pair).await?;
+                        }
+                    }
+                    // The sender lives as long as this does.
+                    _ = changed.changed() => {}
+                    gone = &mut look => break gone,
+                }
+                self.step()?;
+                if self.leader != leader {
+                    break Ok(false);
+                }
+            };
+            if self.leader == leader {
+                self.heard(gone?);
+            }
+        }
+    }
+
+    /// Whether the leases are old.
+    fn heard(&mut self, gone: bool) {
+        let Some(leader) = self.leader else {
+            return;
+        };
+        if core::mem::replace(&mut self.silent, gone) == gone {
+            return;
+        }
+        let guid = leader.guid;
+        if gone {
+            let in_step = self.complete();
+            self.shared.with(|core| core.leader = None);
+            self.shared.tell(Event::LeaderSilent { guid, in_step });
+        } else {
+            self.shown(guid);
+        }
+    }
+
+    fn shown(&self, guid: u64) {
+        let in_step = false;
+        self.shared
+            .with(|core| core.leader = Some(Standby { guid, in_step }));
+    }
+
+    /// Something changed in etcd.
+    async fn happened(&mut self, kind: i32, pair: &rpc::KeyValue) -> Result<(), Trouble> {
+        let keys = &self.shared.keys;
+        let deleted = kind != 0;
+        if pair.key == keys.leader().as_bytes() {
+            if pair.mod_revision <= self.leader_at {
+                return Ok(());
+            }
+            self.leader_at = pair.mod_revision;
+            if deleted {
+                self.left().await;
+            } else {
+                self.leads(get(&pair.value)?).await;
+            }
+        } else if deleted {
+        } else if pair.key.starts_with(keys.log().as_bytes()) {
+            let Some((at, bytes)) = self.assembly.add(&pair.value)? else {
+                return Ok(());
+            };
+            match self.last {
+                // Written twice, because the first answer was lost.
+                Some(last) if at.epoch == last.epoch && at.seq <= last.seq => {}
+                Some(last) if at.seq == last.seq + 1 => {
+                    let batch = decode_batch(&bytes)?;
+                    self.last = Some(at);
+                    self.shared
+                        .ask(Ask::Jobs(self.turn, vec![Job::Apply(at, batch)]));
+                }
+                Some(_) | None => return Err(Trouble::Forgotten),
+            }
+        } else if pair.key == keys.base().as_bytes() {
+            // Everything was written; that is of interest to who has not all of it.
+            let base: Base = get(&pair.value)?;
+            if self.last != Some(base.at) {
+                return Err(Trouble::Forgotten);
+            }
+        }
+        Ok(())
+    }
+
+    /// The key is nobody's.
+    async fn left(&mut self) {
+        self.stored().await;
+        let in_step = self.complete();
+        let Some(leader) = self.leader.take() else {
+            return;
+        };
+        self.shared.with(|core| core.leader = None);
+        if !core::mem::replace(&mut self.silent, false) {
+            let guid = leader.guid;
+            self.shared.tell(Event::LeaderSilent { guid, in_step });
+        }
+    }
+
+    /// Somebody is master, or about to go.
+    async fn leads(&mut self, holder: Holder) {
+        let guid = holder.guid;
+        if let Some(leaving) = holder.leaving {
+            self.stored().await;
+            let in_step = self.complete();
+            self.leader = None;
+            self.shared.with(|core| core.leader = None);
+            let event = Event::LeaderLeaving {
+                guid,
+                leaving,
+                in_step,
+            };
+            self.shared.tell(event);
+            return;
+        }
+        if self.leader != Some(holder) {
+            self.silent = false;
+            self.leader = Some(holder);
+            self.shown(guid);
+        }
+    }
+
+    /// Waits until the store has done what it was asked for.
+    async fn stored(&self) {
+        let _ = self.shared.position().await;
+    }
+
+    /// Whether all is stored that etcd has, as far as it is known here.
+    fn complete(&self) -> bool {
+        let stored = self.shared.with(|core| core.stored.clone());
+        self.last.is_some() && stored == Ok(self.last)
+    }
+
+    /// Tells when it gets in step.
+    fn step(&self) -> Result<(), Trouble> {
+        if let Err(why) = self.shared.with(|core| core.stored.clone()) {
+            return Err(Trouble::Store(why));
+        }
+        let complete = self.complete();
+        let guid = self.shared.with(|core| {
+            let leader = core.leader.as_mut().filter(|l| !l.in_step && complete)?;
+            leader.in_step = true;
+            Some(leader.guid)
+        });
+        if let Some(guid) = guid {
+            self.shared.tell(Event::InStep { guid });
+        }
+        Ok(())
+    }
+
+    /// It does not watch any longer.
+    fn out(&self, why: &Trouble) {
+        let was = self.shared.with(|core| core.leader.take());
+        if let Some(Standby {
+            guid,
+            in_step: true,
+        }) = was
+        {
+            let why = why.to_string();
+            self.shared.tell(Event::OutOfStep { guid, why });
+        }
+    }
+}

@@ -1,0 +1,502 @@
+//! Nodes in one process and real etcd processes: copying, death, a master that is cut off, members and whole clusters that die.
+//!
+//! Nothing sleeps: everything waits for an event, a count or an answer, with a limit that only a broken test reaches. What is measured
+//! is printed.
+
+#![cfg(feature = "etcd")]
+#![expect(clippy::unwrap_used, reason = "tests, and what they share")]
+
+#[path = "etcd/cluster.rs"]
+mod cluster;
+mod memory;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use cluster::{Cluster, Stall};
+use ferrosm::replication::etcd::{Etcd, Settings};
+use ferrosm::replication::{EVENTS, Event, Leaving, Position, Replication, Role, WarmCopy};
+use ferrosm_core::kept::{Batch, Change, Key, Kind};
+use memory::{GUARD, Memory, put, until};
+use tokio::sync::mpsc;
+
+/// A node that runs.
+struct Node {
+    etcd: Etcd,
+    events: mpsc::Receiver<Event>,
+    store: Arc<Memory>,
+    guid: u64,
+    epoch: u64,
+    seq: u64,
+}
+
+fn settings(guid: u64, endpoints: Vec<String>) -> Settings {
+    Settings {
+        endpoints,
+        files: None,
+        server_name: None,
+        prefix: "/ferrosm".to_owned(),
+        fabric: "fe80000000000000 test".to_owned(),
+        guid,
+        silence_s: 1,
+        limit: Duration::from_secs(5),
+        hang: Duration::from_hours(1),
+    }
+}
+
+impl Node {
+    fn start(settings: Settings, store: &Arc<Memory>) -> Self {
+        let (sender, events) = mpsc::channel(EVENTS);
+        let guid = settings.guid;
+        Self {
+            etcd: Etcd::start(settings, store.clone(), sender).unwrap(),
+            events,
+            store: store.clone(),
+            guid,
+            epoch: 0,
+            seq: 0,
+        }
+    }
+
+    /// One with an empty store.
+    fn new(guid: u64, cluster: &Cluster) -> Self {
+        Self::start(settings(guid, cluster.endpoints()), &Arc::default())
+    }
+
+    fn lead(&mut self, epoch: u64) {
+        self.epoch = epoch;
+        self.etcd.role(Role::Master { epoch });
+        self.expect("leading", |e| *e == Event::Leading);
+        self.seq = self.store.position().map_or(0, |at| at.seq);
+    }
+
+    fn standby(self) -> Self {
+        self.etcd.role(Role::Standby);
+        self
+    }
+
+    /// As the driver does when the election makes a standby master.
+    fn take_over(&mut self, epoch: u64) -> Option<bool> {
+        self.etcd.role(Role::Neither(Leaving::Stopping));
+        let (sender, whole) = channel();
+        self.etcd
+            .settle(Box::new(move |whole| sender.send(whole).unwrap()));
+        let whole = whole.recv_timeout(GUARD).unwrap();
+        self.lead(epoch);
+        whole
+    }
+
+    /// As the state writer does: first here, then with others.
+    fn commit(&mut self, changes: Vec<Change>) {
+        self.seq += 1;
+        let at = Position {
+            epoch: self.epoch,
+            seq: self.seq,
+        };
+        let batch = Batch { changes };
+        self.store.apply(at, std::slice::from_ref(&batch)).unwrap();
+        self.etcd.committed(at.seq, &batch);
+    }
+
+    fn all_acknowledged(&self) {
+        until("acknowledged", || self.etcd.acknowledged() == self.seq);
+    }
+
+    /// The first event that is wanted; others before it are passed over.
+    fn expect(&mut self, what: &str, wanted: impl Fn(&Event) -> bool) -> Event {
+        let began = Instant::now();
+        let mut seen = Vec::new();
+        while began.elapsed() < GUARD {
+            match self.events.try_recv() {
+                Ok(event) if wanted(&event) => return event,
+                Ok(event) => seen.push(event),
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+        panic!("never: {what}; instead: {seen:?}");
+    }
+
+    fn in_step(&mut self, leader: u64) {
+        self.expect("in step", |e| *e == Event::InStep { guid: leader });
+    }
+
+    /// Has the same as another, soon.
+    fn has_what(&self, other: &Self) {
+        until("the same records", || {
+            self.store.position() == other.store.position()
+        });
+        assert_eq!(self.store.records(), other.store.records());
+    }
+
+    fn replaced(&self) -> usize {
+        self.store.replaced.load(Ordering::SeqCst)
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        core::iter::from_fn(|| self.events.try_recv().ok()).collect()
+    }
+}
+
+fn silent(guid: u64) -> impl Fn(&Event) -> bool {
+    let in_step = true;
+    move |e| *e == Event::LeaderSilent { guid, in_step }
+}
+
+#[test]
+fn a_standby_gets_everything_and_then_what_changes() {
+    let cluster = Cluster::new(1);
+    let mut master = Node::new(1, &cluster);
+    master.lead(10);
+    for n in 0..500 {
+        master.commit(vec![put(n, n)]);
+    }
+    master.all_acknowledged();
+    let mut standby = Node::new(2, &cluster).standby();
+    standby.in_step(1);
+    standby.has_what(&master);
+    let replaced = standby.replaced();
+    for n in 0..500 {
+        master.commit(vec![put(n / 3, n + 1000), put(n, 7)]);
+    }
+    // More than one request of etcd's may have.
+    let long = Key::new(Kind::View, &[&[1]]);
+    master.commit(vec![Change::Put(long.clone(), vec![5; 3 << 20].into())]);
+    master.commit(vec![Change::Clear(Kind::Service), put(1, 2)]);
+    master.all_acknowledged();
+    standby.has_what(&master);
+    assert_eq!(standby.replaced(), replaced, "batch by batch");
+    assert_eq!(
+        standby.etcd.status().leader.map(|l| (l.guid, l.in_step)),
+        Some((1, true))
+    );
+    // Who comes now gets all of it too: as a log, and as one.
+    let mut third = Node::new(3, &cluster).standby();
+    third.in_step(1);
+    third.has_what(&master);
+    assert_eq!(
+        third.store.records().get(&long).map(|v| v.len()),
+        Some(3 << 20)
+    );
+    let began = Instant::now();
+    for n in 0..100 {
+        master.commit(vec![put(n, n)]);
+        master.all_acknowledged();
+    }
+    println!(
+        "a batch is acknowledged after {:?}, in the mean",
+        began.elapsed() / 100
+    );
+}
+
+#[test]
+fn a_death_is_noticed_within_a_second_and_nothing_acknowledged_is_lost() {
+    let cluster = Cluster::new(1);
+    let mut first = Node::new(1, &cluster);
+    first.lead(10);
+    let (mut second, mut third) = (
+        Node::new(2, &cluster).standby(),
+        Node::new(3, &cluster).standby(),
+    );
+    first.commit(vec![put(1, 1)]);
+    second.in_step(1);
+    third.in_step(1);
+    // For as long as it takes that leases are renewed by turns.
+    let began = Instant::now();
+    for n in (0..).take_while(|_| began.elapsed() < Duration::from_secs(1)) {
+        first.commit(vec![put(n, 1)]);
+        first.all_acknowledged();
+    }
+    let (all, end) = (first.store.records(), first.store.position());
+    let died = Instant::now();
+    first.etcd.abort();
+    second.expect("silence", silent(1));
+    let noticed = died.elapsed();
+    assert_eq!(second.take_over(20), Some(true));
+    println!(
+        "noticed after {noticed:?}, leading after {:?}",
+        died.elapsed()
+    );
+    assert!(
+        noticed < Duration::from_millis(1500),
+        "{noticed:?}: {:?} on a machine that is not busy",
+        Duration::from_secs(1)
+    );
+    assert_eq!(
+        (second.store.records(), second.store.position()),
+        (all, end)
+    );
+    // What the dead one had written for itself only.
+    let tail = Batch {
+        changes: vec![put(5000, 5000)],
+    };
+    let at = Position {
+        epoch: 10,
+        seq: first.seq + 1,
+    };
+    first.store.apply(at, &[tail]).unwrap();
+
+    third.expect("another history", |e| *e == Event::InStep { guid: 2 });
+    let before = third.replaced();
+    second.commit(vec![put(6000, 6000)]);
+    second.all_acknowledged();
+    third.has_what(&second);
+    assert_eq!(
+        third.replaced(),
+        before,
+        "who was there needs not everything"
+    );
+    let mut old = Node::start(settings(1, cluster.endpoints()), &first.store).standby();
+    old.in_step(2);
+    old.has_what(&second);
+    assert_eq!(old.replaced(), 1, "a tail of its own");
+}
+
+#[test]
+fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
+    let cluster = Cluster::new(1);
+    let mut first = Node::new(1, &cluster);
+    first.lead(10);
+    let mut second = Node::new(2, &cluster).standby();
+    second.in_step(1);
+    for n in 0..200 {
+        first.commit(vec![put(n, n)]);
+    }
+    first.all_acknowledged();
+    first.etcd.role(Role::Neither(Leaving::HandingOver));
+    let told = second.expect("goodbye", |e| matches!(e, Event::LeaderLeaving { .. }));
+    let leaving = Leaving::HandingOver;
+    let in_step = true;
+    assert_eq!(
+        told,
+        Event::LeaderLeaving {
+            guid: 1,
+            leaving,
+            in_step
+        }
+    );
+    let began = Instant::now();
+    assert_eq!(second.take_over(20), Some(true));
+    println!("taken over in {:?}", began.elapsed());
+    assert_eq!(second.store.records(), first.store.records());
+    let mut first = first.standby();
+    first.in_step(2);
+    second.commit(vec![put(1, 77)]);
+    first.has_what(&second);
+    assert_eq!(first.replaced(), 0);
+}
+
+#[test]
+fn a_master_that_is_cut_off_steps_down_first_and_its_late_write_is_refused() {
+    let cluster = Cluster::new(1);
+    let stall = Stall::before(&cluster.endpoints()[0]);
+    let mut cut = settings(1, vec![stall.endpoint()]);
+    // It does not give up waiting: what it wrote is still to come.
+    cut.limit = Duration::from_secs(60);
+    let mut master = Node::start(cut, &Arc::default());
+    master.lead(10);
+    master.commit(vec![put(1, 1)]);
+    master.all_acknowledged();
+    let mut standby = Node::new(2, &cluster).standby();
+    standby.in_step(1);
+    assert_eq!(master.events(), []);
+
+    stall.stop();
+    let began = Instant::now();
+    master.commit(vec![put(2, 2)]);
+    standby.expect("silence", silent(1));
+    let noticed = began.elapsed();
+    let told = master.events();
+    assert!(
+        matches!(told[..], [Event::LeaseLost(_)]),
+        "before the standby could know: {told:?}"
+    );
+    assert_eq!(standby.take_over(20), Some(true));
+    println!(
+        "cut off: noticed after {noticed:?}, taken over after {:?}",
+        began.elapsed()
+    );
+    standby.commit(vec![put(3, 3)]);
+    standby.all_acknowledged();
+
+    stall.go_on();
+    master.expect("deposed", |e| *e == Event::Deposed { guid: 2 });
+    assert_eq!(master.etcd.acknowledged(), 1, "the late one was refused");
+    let mut third = Node::new(3, &cluster).standby();
+    third.in_step(2);
+    third.has_what(&standby);
+    let two = put(2, 2);
+    let Change::Put(two, _) = two else {
+        unreachable!("it is one")
+    };
+    assert!(!third.store.records().contains_key(&two));
+    let mut master = master.standby();
+    master.in_step(2);
+    master.has_what(&standby);
+}
+
+#[test]
+fn a_master_whose_driver_hangs_is_silent() {
+    let cluster = Cluster::new(1);
+    let mut hanging = settings(1, cluster.endpoints());
+    hanging.hang = Duration::from_millis(500);
+    let mut master = Node::start(hanging, &Arc::default());
+    master.lead(10);
+    let mut standby = Node::new(2, &cluster).standby();
+    // The driver turns until the standby is in step.
+    until("in step", || {
+        master.etcd.pulse();
+        standby.etcd.status().leader.is_some_and(|l| l.in_step)
+    });
+    standby.expect("silence", |e| {
+        matches!(e, Event::LeaderSilent { guid: 1, .. })
+    });
+    master.expect("unsure", |e| matches!(e, Event::LeaseLost(_)));
+    // Nobody has taken over: it goes on.
+    master.commit(vec![put(1, 1)]);
+    until("in step again", || {
+        master.etcd.pulse();
+        standby.etcd.status().leader.is_some_and(|l| l.in_step)
+    });
+    standby.has_what(&master);
+}
+
+#[test]
+fn a_standby_that_cannot_store_is_out_of_step_until_it_can() {
+    let cluster = Cluster::new(1);
+    let mut master = Node::new(1, &cluster);
+    master.lead(10);
+    let mut standby = Node::new(2, &cluster).standby();
+    master.commit(vec![put(1, 1)]);
+    standby.in_step(1);
+    standby.store.failures.store(3, Ordering::SeqCst);
+    master.commit(vec![put(2, 2)]);
+    let why =
+        |e: &Event| matches!(e, Event::OutOfStep { guid: 1, why } if why.contains("disk is full"));
+    standby.expect("out of step", why);
+    standby.in_step(1);
+    standby.has_what(&master);
+}
+
+#[test]
+fn one_of_three_members_dies_and_nothing_is_lost() {
+    let mut cluster = Cluster::new(3);
+    let mut master = Node::new(1, &cluster);
+    master.lead(10);
+    master.commit(vec![put(0, 0)]);
+    master.all_acknowledged();
+    let mut standby = Node::new(2, &cluster).standby();
+    standby.in_step(1);
+    // That which both are connected to.
+    cluster.kill(0);
+    let began = Instant::now();
+    for n in 0..200 {
+        master.commit(vec![put(n, n + 1)]);
+    }
+    master.all_acknowledged();
+    println!(
+        "with a member dead: acknowledged after {:?}",
+        began.elapsed()
+    );
+    standby.has_what(&master);
+    let lost = |e: &Event| matches!(e, Event::ProtectionLost(_) | Event::Deposed { .. });
+    assert!(!master.events().iter().any(lost));
+    assert!(
+        master
+            .etcd
+            .status()
+            .committed
+            .is_some_and(|at| at.seq == master.seq)
+    );
+    // And a node whose first member is the dead one.
+    let mut third = Node::new(3, &cluster).standby();
+    third.in_step(1);
+    third.has_what(&master);
+}
+
+#[test]
+fn with_etcd_gone_the_master_goes_on_with_an_alarm_and_everything_is_written_when_it_is_back() {
+    let mut cluster = Cluster::new(1);
+    let mut brief = settings(1, cluster.endpoints());
+    brief.limit = Duration::from_secs(1);
+    let mut master = Node::start(brief, &Arc::default());
+    master.lead(10);
+    let mut standby = Node::new(2, &cluster).standby();
+    for n in 0..100 {
+        master.commit(vec![put(n, n)]);
+    }
+    master.all_acknowledged();
+    standby.in_step(1);
+    for data in ["kept", "lost"] {
+        cluster.kill(0);
+        let began = Instant::now();
+        master.commit(vec![put(1000, 1)]);
+        if data == "kept" {
+            // The second time it may not have been sure again yet.
+            master.expect("unsure", |e| matches!(e, Event::LeaseLost(_)));
+        }
+        master.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
+        master.all_acknowledged();
+        println!(
+            "etcd gone: acknowledged with an alarm after {:?}",
+            began.elapsed()
+        );
+        standby.expect("out of step", |e| {
+            matches!(e, Event::OutOfStep { guid: 1, .. })
+        });
+        // Without a copy nobody waits for one.
+        master.commit(vec![put(1001, 1)]);
+        assert_eq!(master.etcd.acknowledged(), master.seq);
+        if data == "lost" {
+            cluster.forget(0);
+        }
+        cluster.start(0);
+        master.expect("the end of the alarm", |e| *e == Event::ProtectionRestored);
+        master.commit(vec![put(1002, 1)]);
+        master.all_acknowledged();
+        standby.in_step(1);
+        standby.has_what(&master);
+    }
+}
+
+#[test]
+fn without_etcd_a_master_leads_after_the_limit_and_says_so() {
+    let mut cluster = Cluster::new(1);
+    cluster.kill(0);
+    let mut alone = settings(1, cluster.endpoints());
+    alone.limit = Duration::from_millis(300);
+    let mut master = Node::start(alone, &Arc::default());
+    master.lead(10);
+    let alarm = master.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
+    let Event::ProtectionLost(why) = alarm else {
+        unreachable!("it was asked for")
+    };
+    assert!(
+        why.starts_with("etcd at http://127.0.0.1:") && why.contains("refused"),
+        "{why}"
+    );
+    master.commit(vec![put(1, 1)]);
+    assert_eq!(master.etcd.acknowledged(), 1);
+}
+
+#[test]
+fn certificates_are_asked_for_on_both_sides() {
+    let cluster = Cluster::with_certificates();
+    let mut with = settings(1, cluster.endpoints());
+    with.files = Some(cluster.files("node"));
+    let mut master = Node::start(with.clone(), &Arc::default());
+    master.lead(10);
+    master.commit(vec![put(1, 1)]);
+    master.all_acknowledged();
+    // Of another authority.
+    with.guid = 2;
+    with.limit = Duration::from_secs(1);
+    with.files = Some(cluster.files("stranger"));
+    let mut stranger = Node::start(with, &Arc::default());
+    stranger.lead(20);
+    let alarm = stranger.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
+    println!("a stranger is told: {alarm:?}");
+    assert_eq!(master.events(), []);
+    assert_eq!(master.guid, 1);
+}

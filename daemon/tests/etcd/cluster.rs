@@ -1,0 +1,275 @@
+//! Real etcd processes (Debian's `etcd-server`), in a directory of their own, and a connection to one that can be held up.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use ferrosm::replication::tls::Files;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+use super::memory::until;
+
+/// Members of one cluster; they end, and their data goes, with it.
+pub(crate) struct Cluster {
+    dir: PathBuf,
+    members: Vec<Member>,
+    secure: bool,
+}
+
+struct Member {
+    client: u16,
+    peer: u16,
+    process: Option<Child>,
+}
+
+impl Cluster {
+    /// Of so many members, which serve.
+    pub(crate) fn new(members: usize) -> Self {
+        Self::start_all(members, false)
+    }
+
+    /// Of one member that wants certificates, of "node"'s authority.
+    pub(crate) fn with_certificates() -> Self {
+        Self::start_all(1, true)
+    }
+
+    fn start_all(members: usize, secure: bool) -> Self {
+        static CLUSTERS: AtomicU32 = AtomicU32::new(0);
+        let number = CLUSTERS.fetch_add(1, Ordering::SeqCst);
+        let name = format!("ferrosm-etcd-{}-{number}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&dir).unwrap();
+        // Free ports, found all at once so that they differ.
+        let found: Vec<_> = (0..members * 2)
+            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+            .collect();
+        let ports: Vec<u16> = found
+            .iter()
+            .map(|l| l.local_addr().unwrap().port())
+            .collect();
+        drop(found);
+        let member = |pair: &[u16]| Member {
+            client: pair[0],
+            peer: pair[1],
+            process: None,
+        };
+        let mut cluster = Self {
+            dir,
+            members: ports.chunks(2).map(member).collect(),
+            secure,
+        };
+        if secure {
+            cluster.sign("node");
+            cluster.sign("stranger");
+        }
+        // A cluster serves when most of it is there.
+        (0..members).for_each(|n| cluster.launch(n));
+        (0..members).for_each(|n| cluster.serves(n));
+        cluster
+    }
+
+    /// Where its members are.
+    pub(crate) fn endpoints(&self) -> Vec<String> {
+        let scheme = if self.secure { "https" } else { "http" };
+        let place = |m: &Member| format!("{scheme}://127.0.0.1:{}", m.client);
+        self.members.iter().map(place).collect()
+    }
+
+    /// Files of a node.
+    pub(crate) fn files(&self, name: &str) -> Files {
+        let path = |end: &str| self.dir.join(format!("{name}.{end}"));
+        Files {
+            ca: path("ca"),
+            certificate: path("crt"),
+            key: path("key"),
+        }
+    }
+
+    fn sign(&self, name: &str) {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &authority).unwrap();
+        let files = self.files(name);
+        std::fs::write(&files.ca, authority.pem()).unwrap();
+        std::fs::write(&files.certificate, certificate.pem()).unwrap();
+        std::fs::write(&files.key, key.serialize_pem()).unwrap();
+    }
+
+    /// kill -9.
+    pub(crate) fn kill(&mut self, member: usize) {
+        if let Some(mut process) = self.members[member].process.take() {
+            process.kill().unwrap();
+            process.wait().unwrap();
+        }
+    }
+
+    /// What a member had stored is lost.
+    pub(crate) fn forget(&self, member: usize) {
+        std::fs::remove_dir_all(self.data(member)).unwrap();
+    }
+
+    /// Starts a member that was killed; it serves.
+    pub(crate) fn start(&mut self, member: usize) {
+        self.launch(member);
+        self.serves(member);
+    }
+
+    fn data(&self, member: usize) -> PathBuf {
+        self.dir.join(format!("m{member}"))
+    }
+
+    fn launch(&mut self, member: usize) {
+        let all = self.members.iter().enumerate();
+        let all: Vec<_> = all
+            .map(|(n, m)| format!("m{n}=http://127.0.0.1:{}", m.peer))
+            .collect();
+        let client = &self.endpoints()[member];
+        let peer = format!("http://127.0.0.1:{}", self.members[member].peer);
+        let log = File::create(self.dir.join(format!("m{member}.log"))).unwrap();
+        let mut command = Command::new("etcd");
+        command
+            .args([
+                "--name",
+                &format!("m{member}"),
+                "--logger",
+                "zap",
+                "--log-level",
+                "warn",
+            ])
+            .arg("--data-dir")
+            .arg(self.data(member))
+            .args([
+                "--listen-client-urls",
+                client,
+                "--advertise-client-urls",
+                client,
+            ])
+            .args([
+                "--listen-peer-urls",
+                &peer,
+                "--initial-advertise-peer-urls",
+                &peer,
+            ])
+            .args([
+                "--initial-cluster",
+                &all.join(","),
+                "--initial-cluster-state",
+                "new",
+            ])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        if self.secure {
+            let files = self.files("node");
+            command
+                .arg("--client-cert-auth")
+                .arg("--trusted-ca-file")
+                .arg(files.ca);
+            command
+                .arg("--cert-file")
+                .arg(files.certificate)
+                .arg("--key-file")
+                .arg(files.key);
+        }
+        let process = command.spawn();
+        let process =
+            process.unwrap_or_else(|e| panic!("etcd (Debian: etcd-server) cannot be started: {e}"));
+        self.members[member].process = Some(process);
+    }
+
+    /// Waits until a member serves, with a leader.
+    fn serves(&self, member: usize) {
+        let port = self.members[member].client;
+        let healthy = || {
+            let Ok(mut socket) = TcpStream::connect(("127.0.0.1", port)) else {
+                return false;
+            };
+            if self.secure {
+                return true;
+            }
+            socket
+                .set_read_timeout(Some(Duration::from_secs(1)))
+                .unwrap();
+            let mut answer = String::new();
+            // It may be about to start still.
+            let _ = socket.write_all(b"GET /health HTTP/1.0\r\n\r\n");
+            let _ = socket.read_to_string(&mut answer);
+            answer.contains("\"true\"")
+        };
+        until("etcd serves", healthy);
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        (0..self.members.len()).for_each(|n| self.kill(n));
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// A way to a member on which everything can be held up; nothing of it is lost.
+pub(crate) struct Stall {
+    address: SocketAddr,
+    open: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Stall {
+    /// Before a member. Its threads end with the test's process.
+    pub(crate) fn before(endpoint: &str) -> Self {
+        let to: SocketAddr = endpoint.trim_start_matches("http://").parse().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let open = Arc::new((Mutex::new(true), Condvar::new()));
+        let gate = open.clone();
+        std::thread::spawn(move || {
+            for from in listener.incoming() {
+                let (Ok(near), Ok(far)) = (from, TcpStream::connect(to)) else {
+                    return;
+                };
+                let ways = [(near.try_clone(), far.try_clone()), (Ok(far), Ok(near))];
+                for (from, to) in ways {
+                    let (from, to, gate) = (from.unwrap(), to.unwrap(), gate.clone());
+                    std::thread::spawn(move || carry(from, to, &gate));
+                }
+            }
+        });
+        Self { address, open }
+    }
+
+    pub(crate) fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// From now on nothing arrives.
+    pub(crate) fn stop(&self) {
+        *self.open.0.lock().unwrap() = false;
+    }
+
+    /// What was held up arrives, and all that follows.
+    pub(crate) fn go_on(&self) {
+        *self.open.0.lock().unwrap() = true;
+        self.open.1.notify_all();
+    }
+}
+
+fn carry(mut from: TcpStream, mut to: TcpStream, gate: &(Mutex<bool>, Condvar)) {
+    let mut bytes = [0; 1 << 14];
+    loop {
+        let read = from.read(&mut bytes).unwrap_or(0);
+        let open = gate.0.lock().unwrap();
+        drop(gate.1.wait_while(open, |open| !*open).unwrap());
+        if read == 0 || to.write_all(&bytes[..read]).is_err() {
+            // The other way ends too.
+            let _ = to.shutdown(std::net::Shutdown::Both);
+            return;
+        }
+    }
+}
