@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use ferrosm_core::kept::Batch;
 use ferrosm_core::sa::registry::saved::Saved;
@@ -25,6 +25,9 @@ use crate::state::{self, Follow, Writer};
 
 /// The driver's loop turns at least so often, so that others see that it does.
 pub const PULSE: Duration = Duration::from_millis(50);
+
+/// A standby that has no copy after so long takes the subnet without, if it is handed to it: its master has none to give.
+const COPY_WITHIN: Duration = Duration::from_secs(10);
 
 /// What a takeover begins with; `None` if it could not be read.
 type Recalled = Option<Box<Restored>>;
@@ -53,6 +56,10 @@ pub struct Copies {
     held: Held,
     /// After so long a standby may take a driver that does not turn for dead.
     hang: Duration,
+    /// What the subnet manager is to be told next.
+    pending: Option<Input>,
+    /// Until then a standby waits for its copy.
+    copy_by: Option<Instant>,
 }
 
 /// Replication, as the thread that writes state sees it.
@@ -106,6 +113,8 @@ impl Copies {
             state: SmState::Discovering,
             held: Held::Own,
             hang,
+            pending: Some(Input::Copying(true)),
+            copy_by: None,
         })
     }
 
@@ -126,6 +135,11 @@ impl Copies {
         if before == state {
             return;
         }
+        self.copy_by = None;
+        if state != SmState::Standby {
+            // Told before it is standby again.
+            self.pending = Some(Input::Copying(true));
+        }
         match state {
             SmState::Master => {
                 // 0 is nobody's history.
@@ -139,6 +153,7 @@ impl Copies {
                 // What this one would keep now is that it keeps nothing; but the records become the master's.
                 self.writer.listen(false);
                 self.held = Held::Own;
+                self.copy_by = Some(Instant::now() + COPY_WITHIN);
                 self.replication.role(Role::Standby);
             }
             SmState::Discovering => self.replication.role(Role::Neither(Leaving::Stopping)),
@@ -153,6 +168,8 @@ impl Copies {
         // Nothing is to change any more under what is read now.
         self.replication.role(Role::Neither(Leaving::Stopping));
         self.state = SmState::Discovering;
+        self.copy_by = None;
+        self.pending = Some(Input::Copying(true));
         self.writer.recall(move |everything| {
             let restored = match everything {
                 Ok(everything) => Some(Box::new(restored(&everything.records, held))),
@@ -168,6 +185,13 @@ impl Copies {
 
     /// What has come already.
     pub fn take(&mut self) -> Option<Input> {
+        if self.copy_by.is_some_and(|by| by <= Instant::now()) {
+            warn!(within = ?COPY_WITHIN, "there is no copy of the master's state to be had");
+            self.copied();
+        }
+        if let Some(input) = self.pending.take() {
+            return Some(input);
+        }
         if let Ok(restored) = self.recalled.try_recv() {
             return Some(Input::Recalled(restored));
         }
@@ -183,6 +207,9 @@ impl Copies {
     /// Waits for something that the subnet manager is to know. May be cancelled.
     pub async fn ready(&mut self) -> Input {
         loop {
+            if let Some(input) = self.pending.take() {
+                return input;
+            }
             tokio::select! {
                 Some(restored) = self.recalled.recv() => return Input::Recalled(restored),
                 Some(event) = self.events.recv() => {
@@ -192,6 +219,13 @@ impl Copies {
                 }
                 else => core::future::pending().await,
             }
+        }
+    }
+
+    /// A standby waits no longer for its copy.
+    fn copied(&mut self) {
+        if self.copy_by.take().is_some() {
+            self.pending = Some(Input::Copying(false));
         }
     }
 
@@ -233,6 +267,7 @@ impl Copies {
             Event::InStep { guid } => {
                 info!(master = %sm(guid), "the copy of the master's state is whole");
                 self.held = Held::InStep;
+                self.copied();
                 Some(Input::PeerSm(sm(guid)))
             }
             Event::OutOfStep { guid, why } => {
