@@ -12,6 +12,7 @@ use ferrosm_core::plan::routes::Computed;
 use ferrosm_core::sa::View;
 use ferrosm_core::sa::view::saved::Snapshot;
 use ferrosm_core::{Event, Input, Output, PortRef, Restored, SmConfig, SubnetManager, SweepReport};
+use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{MadIn, MadOut};
 use ferrosm_mad::time::Instant;
@@ -24,6 +25,36 @@ use ferrosm_sim::world::{Manager, ManagerId, World};
 /// The world's calendar begins with its clock.
 fn unix_s(now: Instant) -> u64 {
     now.as_nanos() / 1_000_000_000
+}
+
+/// How a manager's clock goes beside the world's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Clock {
+    /// So many millionths faster; slower where negative.
+    pub ppm: i32,
+    /// What it showed when the world began.
+    pub ahead: Duration,
+}
+
+impl Clock {
+    fn rate(self) -> u128 {
+        u128::try_from(1_000_000 + i64::from(self.ppm)).unwrap_or(1)
+    }
+
+    /// What it shows.
+    #[must_use]
+    pub fn shows(self, now: Instant) -> Instant {
+        let ns = u128::from(now.as_nanos()) * self.rate() / 1_000_000;
+        let ns = u64::try_from(ns).unwrap_or(u64::MAX);
+        Instant::START + Duration::from_nanos(ns) + self.ahead
+    }
+
+    /// The first moment at which it shows that.
+    fn is_when(self, shown: Instant) -> Instant {
+        let ns = shown.since(Instant::START + self.ahead).as_nanos() * 1_000_000;
+        let ns = u64::try_from(ns.div_ceil(self.rate())).unwrap_or(u64::MAX);
+        Instant::START + Duration::from_nanos(ns)
+    }
 }
 
 /// Our manager as the world sees it. Routing jobs are run at once, in no virtual time.
@@ -43,6 +74,14 @@ pub struct Sm {
     pub held: Vec<Computed>,
     /// What its master kept, as far as it has a copy.
     pub copy: Option<Restored>,
+    /// What it keeps as standby is its master's records, not its own: nothing of its own is kept meanwhile.
+    pub follows: bool,
+    /// Whoever owns it answers when it wants what was kept, and [`Self::wants_copy`] says that it does.
+    pub asks_for_copy: bool,
+    /// It waits for that.
+    pub wants_copy: bool,
+    keeps: bool,
+    clock: Clock,
     /// What it sent from QP1 and nobody took yet, in order.
     pub replies: Vec<(Peer, Vec<u8>)>,
 }
@@ -51,6 +90,13 @@ impl Sm {
     /// A manager that starts at `now`.
     #[must_use]
     pub fn new(cfg: SmConfig, restored: Restored, now: Instant) -> Self {
+        Self::with_clock(cfg, restored, now, Clock::default())
+    }
+
+    /// A manager that starts at `now`, with a clock of its own.
+    #[must_use]
+    pub fn with_clock(cfg: SmConfig, restored: Restored, now: Instant, clock: Clock) -> Self {
+        let now = clock.shows(now);
         let view_kept = restored.snapshot.as_ref().map(|s| Arc::clone(&s.view));
         let lids = restored.lids.iter();
         let lids = lids.map(|(&port, &(lid, lmc))| Record::Lid { port, lid, lmc });
@@ -65,6 +111,11 @@ impl Sm {
             slow_jobs: false,
             held: Vec::new(),
             copy: None,
+            follows: false,
+            asks_for_copy: false,
+            wants_copy: false,
+            keeps: true,
+            clock,
             replies: Vec::new(),
         }
     }
@@ -83,7 +134,7 @@ impl Sm {
     /// If a record is none.
     #[must_use]
     pub fn restored(&self, now: Instant) -> Restored {
-        let mut restorer = Restorer::new(unix_s(now));
+        let mut restorer = Restorer::new(unix_s(self.clock.shows(now)));
         for (key, value) in &self.kept {
             restorer.put(key, value);
         }
@@ -113,8 +164,8 @@ impl Sm {
 
     /// Gives it an input of the operator's.
     pub fn command(&mut self, input: Input, now: Instant) {
-        self.now = now;
-        self.core.handle(input, now);
+        self.now = self.clock.shows(now);
+        self.core.handle(input, self.now);
     }
 
     /// Reports of complete sweeps, in order.
@@ -159,16 +210,27 @@ impl Manager for Sm {
                             .handle(Input::Computed(Box::new(computed)), self.now);
                     }
                 }
+                Output::Keep(_) | Output::PersistView(_) if !self.keeps => {}
                 Output::Keep(updates) => {
                     let now = unix_s(self.now);
                     let changes = updates.iter().map(|u| u.change(now)).collect();
                     Batch { changes }.apply(&mut self.kept);
                 }
                 Output::PersistView(view) => self.view_kept = view,
-                Output::Event(event) => self.events.push(event),
+                Output::Event(event) => {
+                    if let Event::Role { state, .. } = &event {
+                        self.keeps = match *state {
+                            SmState::Master => true,
+                            SmState::Standby => !self.follows,
+                            _ => self.keeps,
+                        };
+                    }
+                    self.events.push(event);
+                }
                 Output::Gmp { to, bytes, .. } => self.replies.push((to, bytes)),
                 // The manager answers from it itself.
                 Output::Publish(_) => {}
+                Output::Recall if self.asks_for_copy => self.wants_copy = true,
                 Output::Recall => {
                     let copy = self.copy.take().map(Box::new);
                     self.core.handle(Input::Recalled(copy), self.now);
@@ -178,7 +240,8 @@ impl Manager for Sm {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.core.poll_timeout()
+        let due = self.core.poll_timeout()?;
+        Some(self.clock.is_when(due))
     }
 }
 

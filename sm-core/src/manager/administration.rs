@@ -52,6 +52,8 @@ pub(super) struct Administration {
     view_kept: bool,
     /// What was kept of the subnet before this run.
     pub(super) past: Past,
+    /// Ports that left the subnet and lost what was registered: if one comes back as it was, its host does not know.
+    ended: BTreeSet<PortGuid>,
 }
 
 impl Administration {
@@ -76,6 +78,16 @@ impl Administration {
     /// Whether a view is kept, which it is not to be any more.
     pub(super) const fn take_view_kept(&mut self) -> bool {
         core::mem::replace(&mut self.view_kept, false)
+    }
+
+    /// Whether what the host behind a port had registered was ended while it was away.
+    pub(super) fn has_ended(&self, port: PortGuid) -> bool {
+        self.ended.contains(&port)
+    }
+
+    /// The host behind a port was told to register again.
+    pub(super) fn told_again(&mut self, port: PortGuid) {
+        self.ended.remove(&port);
     }
 
     pub(super) fn drop_view(&mut self) {
@@ -161,7 +173,7 @@ impl SubnetManager {
         let registry = &mut self.administration.registry;
         let now = self.now;
         if before.is_none() {
-            registry.meet(&view, now);
+            self.administration.ended = registry.meet(&view, now);
         }
         put_groups(registry.groups_mut(), &self.cfg, &view);
         registry.groups_mut().remove_strangers(&view);
@@ -176,7 +188,9 @@ impl SubnetManager {
                 // Whoever could see the port is told; the view before still knows who that is.
                 registry.notify_gid(before, TrapNumber::GidOutOfService, gid, None, now);
             }
-            registry.remove_port(&view, gid, now);
+            if registry.remove_port(&view, gid, now) {
+                self.administration.ended.insert(gid.guid());
+            }
         }
         for gid in changes.come.into_iter().map(gid) {
             registry.notify_gid(&view, TrapNumber::GidInService, gid, None, now);
@@ -220,6 +234,7 @@ impl SubnetManager {
     /// Whoever is master now owns what clients register (rule 8.9).
     fn disown(&mut self) {
         let administration = &mut self.administration;
+        administration.ended.clear();
         if administration.registry.is_empty() {
             return;
         }

@@ -493,7 +493,8 @@ impl SubnetManager {
         let info = port.info();
         let new_to_it = self.first_as_master || info.master_sm_lid != address.sm_lid;
         self.cfg.client_reregister
-            && ((new_to_it && !self.has_registrations())
+            && ((new_to_it && !self.has_registrations_of(port))
+                || self.administration.has_ended(port.guid)
                 || info.lid != address.lid
                 || port.state().0 < PortState::Active.0)
     }

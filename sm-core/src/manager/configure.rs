@@ -406,6 +406,9 @@ impl SubnetManager {
             let asked = self.fingerprint(p).filter(|_| step != PortStep::Master);
             if let Some(port) = self.subnet.port_mut(p) {
                 port.asked = asked;
+                if matches!(step, PortStep::Params | PortStep::ParamsFirst) {
+                    self.administration.told_again(port.guid);
+                }
             }
             let state = self.subnet.port(p).map_or(PortState::Down, Port::state);
             let late = match step {

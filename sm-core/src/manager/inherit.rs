@@ -15,7 +15,7 @@ use crate::kept::routing::{Inputs, KeptRouting, Origin};
 use crate::plan::adopt::Inherited;
 use crate::sa::View;
 use crate::sa::view::NodeView;
-use crate::subnet::{LeftLanes, Node, NodeIdx};
+use crate::subnet::{LeftLanes, Node, NodeIdx, Port};
 
 /// What was left.
 #[derive(Debug, Default)]
@@ -37,9 +37,27 @@ impl Inheritance {
 }
 
 impl SubnetManager {
-    /// Whether hosts need not register again, though this subnet manager is new to them.
-    pub(super) const fn has_registrations(&self) -> bool {
-        self.first_as_master && self.inheritance.registered
+    /// Whether the host behind an end port need not register again, though this subnet manager is new to it: the last master had it in
+    /// its subnet, and no other one has told it of itself since.
+    pub(super) fn has_registrations_of(&self, port: &Port) -> bool {
+        let inheritance = &self.inheritance;
+        if !self.first_as_master || !inheritance.registered {
+            return false;
+        }
+        let Some(view) = &inheritance.view else {
+            return false;
+        };
+        // Whoever left the subnet, or was cut off from it, is not registered any more with a master that saw it go.
+        let was = view.by_guid(port.guid).map(|at| view.end_port(at));
+        let info = port.info();
+        let masters = [view.whose().map(|whose| whose.lid), self.sm_lid()];
+        was.is_some_and(|was| was.guid == port.guid && was.lid == info.lid)
+            && masters.contains(&Some(info.master_sm_lid))
+    }
+
+    /// What was kept is not of this subnet, or not of its last master: who was registered then may not be now.
+    pub(super) const fn doubt_registrations(&mut self) {
+        self.inheritance.registered = false;
     }
 
     /// For a routing of these switches.

@@ -42,6 +42,8 @@ pub(super) struct Past {
     strangers: BTreeSet<PortGuid>,
     /// It is another SM's, from which this one takes over.
     copied: bool,
+    /// The own port was read since. What a standby knows of it may be from before it had a LID, or from another master's time.
+    own_read: bool,
 }
 
 impl Past {
@@ -140,6 +142,7 @@ impl SubnetManager {
             Fits::Perhaps => {}
             Fits::No(why) => {
                 self.administration.past = Past::default();
+                self.doubt_registrations();
                 if why == ANOTHER_MASTER {
                     // Hosts may have registered with that one.
                     self.forget_inheritance();
@@ -163,6 +166,9 @@ impl SubnetManager {
             return Fits::Perhaps;
         };
         let info = port.info();
+        if self.administration.past.copied && !self.administration.past.own_read {
+            return Fits::Perhaps;
+        }
         if self.administration.past.copied {
             return self.copy_fits(view, port.guid, &info);
         }
@@ -268,6 +274,7 @@ impl SubnetManager {
 
     /// A port says what it is. Where the past says otherwise, it is the past that is wrong.
     pub(super) fn doubt_past(&mut self, at: PortRef) {
+        self.administration.past.own_read |= self.subnet.local() == Some(at);
         if !self.administration.past.in_force {
             return;
         }

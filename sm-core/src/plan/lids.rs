@@ -3,6 +3,7 @@
 //! In order of preference: the LIDs that the map holds for the port's GUID, the LIDs that the port has already, the first
 //! free ones. LIDs of ports that are absent now stay theirs.
 
+use ferrosm_mad::attr::PortState;
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 
 use crate::config::SmConfig;
@@ -138,6 +139,18 @@ pub fn plan(subnet: &Subnet, map: &LidMap, cfg: &SmConfig, reassign: bool) -> Li
         }
         let present: std::collections::BTreeSet<PortGuid> =
             ports.iter().map(|p| guid_of(*p)).collect();
+        // Who carries data under its LID keeps it, whatever a map says of somebody who is not there: the map may be another
+        // subnet's, or older than what another master gave out.
+        for (i, p) in ports.iter().enumerate() {
+            let in_use = subnet
+                .port(*p)
+                .filter(|port| port.state() == PortState::Active);
+            let has = in_use.map_or(Lid::NONE, |port| port.info().lid);
+            if given[i].is_none() && has.is_unicast() && space.is_free(has, count_of(*p)) {
+                space.take(has, count_of(*p));
+                given[i] = Some(has);
+            }
+        }
         for (guid, (lid, lmc)) in map.iter().filter(|(g, _)| !present.contains(g)) {
             if space.is_free(*lid, 1 << lmc.0) {
                 space.take(*lid, 1 << lmc.0);

@@ -200,14 +200,17 @@ impl Registry {
         self.notify(view, &notice, view.gid(local), pkey, now);
     }
 
-    /// A port left the subnet: its memberships end, and nobody reports to it any more (rules 1.23, 10.18).
-    pub fn remove_port(&mut self, view: &View, gid: Gid, now: Instant) {
-        self.groups.remove_port(gid.guid());
+    /// A port left the subnet: its memberships end, and nobody reports to it any more (rules 1.23, 10.18). Whether there was anything
+    /// that its host has to register again if it comes back.
+    pub fn remove_port(&mut self, view: &View, gid: Gid, now: Instant) -> bool {
+        let mut any = self.groups.remove_port(gid.guid());
         for alias in self.aliases.remove_port(gid.guid()) {
             self.groups.remove_port(alias);
+            any = true;
         }
         self.reports.forget_subscriber(gid);
         self.tell_lifetimes(view, now);
+        any
     }
 
     /// MLIDs whose members changed; each is told once.

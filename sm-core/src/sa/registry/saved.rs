@@ -170,11 +170,13 @@ impl Registry {
     }
 
     /// What was restored meets the subnet as it is: members and aliases that are not there any more leave, devices are told
-    /// their aliases, and subscribers are reached by the LIDs that they have now.
-    pub fn meet(&mut self, view: &View, now: Instant) {
+    /// their aliases, and subscribers are reached by the LIDs that they have now. Ports of which something ended so.
+    pub fn meet(&mut self, view: &View, now: Instant) -> BTreeSet<PortGuid> {
+        let mut ended = BTreeSet::new();
         for port in self.aliases.all().ports().collect::<Vec<_>>() {
             if view.by_guid(port).is_none() {
                 self.aliases.remove_port(port);
+                ended.insert(port);
             } else {
                 self.aliases.write_again(port);
             }
@@ -187,8 +189,10 @@ impl Registry {
             .collect();
         for guid in gone {
             self.groups.remove_port(guid);
+            ended.insert(guid);
         }
         self.subscriptions.readdress(view);
         self.tell_lifetimes(view, now);
+        ended
     }
 }

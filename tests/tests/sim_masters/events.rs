@@ -1,0 +1,267 @@
+//! What happens to the managers, to the fabric and among the hosts. The order of draws is what a kept seed means: it is never changed.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ferrosm_core::Input;
+use ferrosm_core::election::Then;
+use ferrosm_core::kept::Kind;
+use ferrosm_sim::faults::Action;
+use ferrosm_sim::faults::Faults;
+use ferrosm_sim::spec::{LinkSpec, NodeIdx, PortAt};
+use ferrosm_tests::simulated::Dice;
+
+use crate::stage::{Stage, Store};
+
+/// What happens next, and what has to be made good in the end.
+pub(crate) struct Events {
+    calm: bool,
+    d: Dice,
+    /// Cables that are cut.
+    cut: Vec<PortAt>,
+}
+
+impl Events {
+    pub(crate) const fn new(calm: bool, d: Dice) -> Self {
+        Self {
+            calm,
+            d,
+            cut: Vec::new(),
+        }
+    }
+
+    pub(crate) fn happen(&mut self, stage: &mut Stage) {
+        let text = if self.calm || self.d.one_in(2) {
+            match self.d.below(9) {
+                0 | 1 => self.kill_master(stage),
+                2 => self.kill_any(stage),
+                3 => self.start(stage),
+                4 => self.priority(stage),
+                5 => self.hand_over(stage, Then::StandBy),
+                6 => self.hand_over(stage, Then::Stop),
+                _ => self.change_wishes(stage),
+            }
+        } else {
+            match self.d.below(9) {
+                0 => self.split(stage),
+                1 => self.join(stage),
+                2 => self.cut_one(stage),
+                3 => self.loss(stage),
+                4 => self.stall(stage),
+                5 => self.start(stage),
+                6 => {
+                    stage.lag();
+                    "the laggards catch up".to_owned()
+                }
+                7 => self.kill_master(stage),
+                _ => self.change_wishes(stage),
+            }
+        };
+        stage.say(&text);
+    }
+
+    /// The master dies, perhaps in the midst of its work.
+    fn kill_master(&mut self, stage: &mut Stage) -> String {
+        let Some(i) = stage.master() else {
+            return "no master to kill".to_owned();
+        };
+        if !self.may_end(stage) {
+            return "the last one lives".to_owned();
+        }
+        let mut mads = 0;
+        if self.d.one_in(2) {
+            if self.d.one_in(2) {
+                stage.command(i, Input::Resweep);
+            }
+            mads = self.d.upto(800);
+            stage.run_steps(mads, Duration::from_secs(2));
+        }
+        stage.kill(i);
+        format!("the master {i} is killed after {mads} steps")
+    }
+
+    /// In calm times somebody with a copy is left.
+    fn may_end(&self, stage: &Stage) -> bool {
+        let least = if self.calm { 2 } else { 1 };
+        stage.alive().len() > least
+    }
+
+    fn kill_any(&mut self, stage: &mut Stage) -> String {
+        let alive = stage.alive();
+        match Stage::any(&mut self.d, &alive) {
+            Some(i) if self.may_end(stage) => {
+                stage.kill(i);
+                format!("{i} is killed")
+            }
+            _ => "nobody is killed".to_owned(),
+        }
+    }
+
+    fn store(&mut self) -> Store {
+        match self.d.below(8) {
+            _ if self.calm => Store::Whole,
+            0 => Store::Prefix(self.d.below(100)),
+            1 => Store::Without(Kind::ALL[self.d.index(Kind::ALL.len())]),
+            2 => Store::Foreign,
+            3 => Store::Nothing,
+            _ => Store::Whole,
+        }
+    }
+
+    fn start(&mut self, stage: &mut Stage) -> String {
+        let dead = stage.dead();
+        let Some(i) = Stage::any(&mut self.d, &dead) else {
+            return "all run".to_owned();
+        };
+        let store = self.store();
+        stage.start(i, store);
+        format!("{i} begins again, its store: {store:?}")
+    }
+
+    fn priority(&mut self, stage: &mut Stage) -> String {
+        let alive = stage.alive();
+        let Some(i) = Stage::any(&mut self.d, &alive) else {
+            return "nobody".to_owned();
+        };
+        let priority = u8::try_from(self.d.below(6)).unwrap();
+        let cfg = &mut stage.slots[i].plan.cfg;
+        cfg.priority = priority;
+        let cfg = Box::new(cfg.clone());
+        stage.command(i, Input::Config(cfg));
+        format!("{i} has priority {priority}")
+    }
+
+    fn hand_over(&mut self, stage: &mut Stage, then: Then) -> String {
+        let Some(i) = stage.master() else {
+            return "no master to hand over".to_owned();
+        };
+        if then == Then::Stop && !self.may_end(stage) {
+            return "the last one goes on".to_owned();
+        }
+        stage.command(i, Input::HandOver(then));
+        format!("{i} is to hand over, then {then:?}")
+    }
+
+    fn change_wishes(&mut self, stage: &mut Stage) -> String {
+        let many = 1 + self.d.below(5);
+        let texts: Vec<_> = (0..many)
+            .map(|_| stage.clients.change(&mut self.d))
+            .collect();
+        texts.join(", ")
+    }
+
+    /// A manager does not run for a while, and is told so or not.
+    fn stall(&mut self, stage: &mut Stage) -> String {
+        let alive = stage.alive();
+        let Some(i) = Stage::any(&mut self.d, &alive) else {
+            return "nobody".to_owned();
+        };
+        let Some(id) = stage.slots[i].id else {
+            return "nobody".to_owned();
+        };
+        let time = Duration::from_millis(self.d.below(20_000));
+        stage.lab.world.set_paused(id, true);
+        stage.run_for(time);
+        stage.lab.world.set_paused(id, false);
+        let told = self.d.one_in(2);
+        if told {
+            stage.command(i, Input::Stalled);
+        }
+        format!("{i} did not run for {time:?}, told: {told}")
+    }
+
+    fn loss(&mut self, stage: &mut Stage) -> String {
+        let loss = if self.d.one_in(3) {
+            0.0
+        } else {
+            self.d.unit() * 0.05
+        };
+        stage.lab.world.set_faults(Faults {
+            loss,
+            ..Faults::NONE
+        });
+        format!("loss {loss:.3}")
+    }
+
+    fn cables(stage: &Stage) -> Vec<LinkSpec> {
+        let fabric = stage.lab.world.fabric();
+        let between = |l: &&LinkSpec| fabric.is_switch(l.a.node) && fabric.is_switch(l.b.node);
+        stage
+            .lab
+            .spec
+            .links
+            .iter()
+            .filter(between)
+            .copied()
+            .collect()
+    }
+
+    fn cut_one(&mut self, stage: &mut Stage) -> String {
+        let links = &stage.lab.spec.links;
+        let at = links[self.d.index(links.len())].a;
+        self.cut(stage, at);
+        format!("cut {at:?}")
+    }
+
+    fn cut(&mut self, stage: &mut Stage, at: PortAt) {
+        stage.lab.world.act(Action::Cut(at)).unwrap();
+        if !self.cut.contains(&at) {
+            self.cut.push(at);
+        }
+    }
+
+    /// Half of the switches are cut off.
+    fn split(&mut self, stage: &mut Stage) -> String {
+        let cables = Self::cables(stage);
+        let all: BTreeSet<NodeIdx> = cables.iter().flat_map(|l| [l.a.node, l.b.node]).collect();
+        let all: Vec<NodeIdx> = all.into_iter().collect();
+        if all.len() < 2 {
+            return "one switch".to_owned();
+        }
+        let mut half = BTreeSet::from([all[self.d.index(all.len())]]);
+        let wanted = 1 + self.d.index(all.len() - 1);
+        while half.len() < wanted {
+            let next = cables.iter().find_map(|l| {
+                let (a, b) = (half.contains(&l.a.node), half.contains(&l.b.node));
+                match (a, b) {
+                    (true, false) => Some(l.b.node),
+                    (false, true) => Some(l.a.node),
+                    _ => None,
+                }
+            });
+            let Some(next) = next else { break };
+            half.insert(next);
+        }
+        for l in &cables {
+            if half.contains(&l.a.node) != half.contains(&l.b.node) {
+                self.cut(stage, l.a);
+            }
+        }
+        format!("cut off: {half:?}")
+    }
+
+    fn join(&mut self, stage: &mut Stage) -> String {
+        let cut = core::mem::take(&mut self.cut);
+        for at in &cut {
+            stage.lab.world.act(Action::Restore(*at)).unwrap();
+        }
+        format!("{} cables are back", cut.len())
+    }
+
+    /// Faults end; cables come back or stay away, and somebody is there to manage.
+    pub(crate) fn end(&mut self, stage: &mut Stage) {
+        stage.lab.world.heal();
+        if !self.d.one_in(4) {
+            let text = self.join(stage);
+            stage.say(&text);
+        }
+        if self.d.one_in(2) {
+            for i in stage.dead() {
+                let store = self.store();
+                stage.start(i, store);
+                stage.say(&format!("{i} begins again, its store: {store:?}"));
+            }
+        }
+        stage.run_for(Duration::from_secs(1));
+    }
+}

@@ -1,0 +1,549 @@
+//! The managers on a fabric, what each of them has on its disk, and how the standbys' copies follow the master: as the daemon does
+//! it, without files and connections.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use ferrosm_core::kept::{Key, Kind, Restorer, ViewKeeper};
+use ferrosm_core::{Event, Input, LidMap, Restored, SmConfig};
+use ferrosm_mad::attr::SmState;
+use ferrosm_mad::ids::PortGuid;
+use ferrosm_mad::time::Instant;
+use ferrosm_sim::spec::{NodeIdx, PortAt};
+use ferrosm_sim::world::ManagerId;
+use ferrosm_tests::simulated::{Clock, Dice, Lab, Sm};
+
+use crate::clients::{Clients, Place};
+use crate::draw::{Copying, Plan, Scenario};
+
+/// How long the world runs before anybody outside looks.
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+
+/// What is on a disk.
+pub(crate) type Records = BTreeMap<Key, Box<[u8]>>;
+
+/// What a standby has of its master's records.
+#[derive(Debug, Clone)]
+struct Copy {
+    records: Records,
+    /// It is all that was acknowledged.
+    whole: bool,
+    /// The master.
+    of: PortGuid,
+}
+
+/// What of a store is there when a manager begins again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Store {
+    Whole,
+    /// From here on records are broken: so many per cent are whole.
+    Prefix(u64),
+    /// No record of a kind can be read.
+    Without(Kind),
+    /// Of another subnet.
+    Foreign,
+    Nothing,
+}
+
+/// A place for a manager.
+pub(crate) struct Slot {
+    pub(crate) plan: Plan,
+    pub(crate) guid: PortGuid,
+    pub(crate) id: Option<ManagerId>,
+    /// What it had on its disk when it ended.
+    disk: Records,
+    /// The master that it follows.
+    leader: Option<ManagerId>,
+    /// What it has of a leader that is gone.
+    copy: Option<Copy>,
+    /// It was given its last master's records since it was last standby.
+    recalled: bool,
+    /// What this one kept as master some time ago.
+    before: Option<Records>,
+    told: usize,
+    pub(crate) sweeps: usize,
+    pub(crate) roles: usize,
+}
+
+/// Everything together.
+pub(crate) struct Stage {
+    pub(crate) lab: Lab,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) clients: Clients,
+    pub(crate) tell: bool,
+    /// Replication tells standbys at once that nothing is heard of their master any more.
+    pub(crate) leases: bool,
+    /// Somebody became master without the records of the last one: hosts have to register again then.
+    pub(crate) unprepared: bool,
+    ticks: u64,
+    foreign: Records,
+}
+
+fn unix_s(clock: Clock, now: Instant) -> u64 {
+    clock.shows(now).as_nanos() / 1_000_000_000
+}
+
+fn restore(records: &Records, unix_s: u64) -> Restored {
+    let mut restorer = Restorer::new(unix_s);
+    for (key, value) in records {
+        restorer.put(key, value);
+    }
+    restorer.finish().0
+}
+
+/// What a manager has on its disk.
+fn records_of(sm: &Sm, clock: Clock, now: Instant) -> Records {
+    let mut records = sm.kept.clone();
+    let view = sm.view_kept.as_ref();
+    let batch = ViewKeeper::default().batch(view, unix_s(clock, now));
+    batch.apply(&mut records);
+    records
+}
+
+impl Stage {
+    pub(crate) fn new(s: &Scenario, seed: u64, leases: bool, tell: bool) -> Self {
+        let first = &s.plans[0];
+        let mut lab = Lab::on(
+            &s.shape,
+            s.spec.clone(),
+            seed,
+            first.cfg.clone(),
+            Some(first.at),
+        );
+        lab.world.kill(lab.sm);
+        lab.world.run_for(Duration::from_millis(1));
+        let fabric = lab.world.fabric();
+        let slots = s.plans.iter().map(|plan| Slot {
+            plan: plan.clone(),
+            guid: fabric.port_guid(plan.at),
+            id: None,
+            disk: Records::new(),
+            leader: None,
+            copy: None,
+            recalled: false,
+            before: None,
+            told: 0,
+            sweeps: 0,
+            roles: 0,
+        });
+        let slots = slots.collect();
+        let clients = Clients::new(&lab.world);
+        let mut stage = Self {
+            lab,
+            slots,
+            clients,
+            tell,
+            leases,
+            unprepared: false,
+            ticks: 0,
+            foreign: Records::new(),
+        };
+        let mut order: Vec<usize> = (0..stage.slots.len()).collect();
+        order.sort_by_key(|i| stage.slots[*i].plan.starts);
+        for i in order {
+            let at = Instant::START + stage.slots[i].plan.starts;
+            stage.run_for(at.since(stage.lab.world.now()));
+            stage.start(i, Store::Nothing);
+        }
+        stage
+    }
+
+    pub(crate) fn say(&self, text: &str) {
+        if self.tell {
+            println!("{:?} {text}", self.lab.world.now());
+        }
+    }
+
+    pub(crate) fn sm(&self, i: usize) -> Option<&Sm> {
+        self.lab.world.manager(self.slots[i].id?)
+    }
+
+    pub(crate) fn role(&self, i: usize) -> Option<SmState> {
+        self.sm(i).map(|sm| sm.core().role())
+    }
+
+    pub(crate) fn is_master(&self, i: usize) -> bool {
+        self.role(i) == Some(SmState::Master)
+    }
+
+    /// Those that run.
+    pub(crate) fn alive(&self) -> Vec<usize> {
+        (0..self.slots.len())
+            .filter(|i| self.slots[*i].id.is_some())
+            .collect()
+    }
+
+    /// Those that do not.
+    pub(crate) fn dead(&self) -> Vec<usize> {
+        (0..self.slots.len())
+            .filter(|i| self.slots[*i].id.is_none())
+            .collect()
+    }
+
+    /// Some master, if there is one.
+    pub(crate) fn master(&self) -> Option<usize> {
+        (0..self.slots.len()).find(|i| self.is_master(*i))
+    }
+
+    /// A manager begins, with what is left of its store.
+    pub(crate) fn start(&mut self, i: usize, store: Store) {
+        if self.slots[i].id.is_some() {
+            return;
+        }
+        let now = self.lab.world.now();
+        let records = self.spoilt(i, store);
+        let slot = &self.slots[i];
+        let Plan {
+            at,
+            cfg,
+            copying,
+            clock,
+            ..
+        } = slot.plan.clone();
+        let restored = restore(&records, unix_s(clock, now));
+        let view = restored.snapshot.as_ref().map(|s| s.view.clone());
+        let mut sm = Sm::with_clock(cfg, restored, now, clock);
+        (sm.kept, sm.view_kept) = (records, view);
+        sm.asks_for_copy = true;
+        sm.follows = copying != Copying::No;
+        let added = self.lab.world.add_manager(Some(at), sm);
+        let slot = &mut self.slots[i];
+        slot.id = Some(added.unwrap());
+        (slot.leader, slot.copy, slot.before) = (None, None, None);
+        slot.recalled = false;
+        (slot.told, slot.sweeps, slot.roles) = (0, 0, 0);
+    }
+
+    fn spoilt(&mut self, i: usize, store: Store) -> Records {
+        let mut records = self.slots[i].disk.clone();
+        let count = records.len() as u64;
+        match store {
+            Store::Whole => {}
+            Store::Prefix(percent) => {
+                let values = records.values_mut().enumerate();
+                for (_, value) in values.filter(|(n, _)| *n as u64 * 100 >= count * percent) {
+                    *value = Box::new([0xEE]);
+                }
+            }
+            Store::Without(kind) => {
+                for (_, value) in records
+                    .iter_mut()
+                    .filter(|(key, _)| key.kind() == Some(kind))
+                {
+                    *value = Box::new([0xEE]);
+                }
+            }
+            Store::Foreign => records = self.foreign(),
+            Store::Nothing => records.clear(),
+        }
+        records
+    }
+
+    /// What a manager of another subnet kept, with GUIDs that are not here.
+    fn foreign(&mut self) -> Records {
+        if self.foreign.is_empty() {
+            let mut spec = ferrosm_sim::generate::from_spec("ring:3").unwrap();
+            for node in &mut spec.nodes {
+                node.node_guid.0 ^= 0x00FF_0000_0000;
+                for guid in &mut node.port_guids {
+                    guid.0 ^= 0x00FF_0000_0000;
+                }
+            }
+            let mut lab = Lab::on("foreign", spec, 1, SmConfig::default(), None);
+            lab.next_sweep(60);
+            self.foreign = records_of(lab.manager(), Clock::default(), lab.world.now());
+        }
+        self.foreign.clone()
+    }
+
+    /// A manager ends without a word.
+    pub(crate) fn kill(&mut self, i: usize) {
+        let Some(id) = self.slots[i].id.take() else {
+            return;
+        };
+        let now = self.lab.world.now();
+        let followed = self.followed(i, now);
+        let sm = self.lab.world.kill(id).unwrap();
+        let own = records_of(&sm, self.slots[i].plan.clock, now);
+        let of = self.slots[i].guid;
+        let before = self.slots[i].before.take();
+        for slot in self.slots.iter_mut().filter(|s| s.leader == Some(id)) {
+            slot.copy = match slot.plan.copying {
+                Copying::No => None,
+                Copying::InStep => Some(Copy {
+                    records: own.clone(),
+                    whole: true,
+                    of,
+                }),
+                Copying::Lagging => before.clone().map(|records| Copy {
+                    records,
+                    whole: false,
+                    of,
+                }),
+            };
+            slot.leader = None;
+        }
+        let slot = &mut self.slots[i];
+        slot.disk = if sm.core().role() == SmState::Standby {
+            followed.map_or(own, |copy| copy.records)
+        } else {
+            own
+        };
+    }
+
+    /// What a standby has of the master that it follows, or followed.
+    fn followed(&self, i: usize, now: Instant) -> Option<Copy> {
+        let slot = &self.slots[i];
+        let leader = slot
+            .leader
+            .and_then(|id| self.slots.iter().find(|s| s.id == Some(id)));
+        let Some(leader) = leader else {
+            return slot.copy.clone();
+        };
+        let of = leader.guid;
+        match slot.plan.copying {
+            Copying::No => None,
+            Copying::InStep => {
+                let sm = self.lab.world.manager(leader.id?)?;
+                {
+                    let records = records_of(sm, leader.plan.clock, now);
+                    Some(Copy {
+                        records,
+                        whole: true,
+                        of,
+                    })
+                }
+            }
+            Copying::Lagging => {
+                let records = leader.before.clone()?;
+                Some(Copy {
+                    records,
+                    whole: false,
+                    of,
+                })
+            }
+        }
+    }
+
+    /// What lagging followers of a master have from now on.
+    pub(crate) fn lag(&mut self) {
+        let now = self.lab.world.now();
+        for i in 0..self.slots.len() {
+            if self.is_master(i) {
+                let clock = self.slots[i].plan.clock;
+                self.slots[i].before = self.sm(i).map(|sm| records_of(sm, clock, now));
+            }
+        }
+    }
+
+    /// Whoever asks for what was kept gets it.
+    fn answer_recalls(&mut self) {
+        let now = self.lab.world.now();
+        for i in self.alive() {
+            if !self.sm(i).is_some_and(|sm| sm.wants_copy) {
+                continue;
+            }
+            let clock = self.slots[i].plan.clock;
+            let copy = self.followed(i, now);
+            let replicates = self.slots[i].plan.copying != Copying::No;
+            if self.tell {
+                let size = copy.as_ref().map(|c| (c.records.len(), c.whole, c.of));
+                self.say(&format!("{i} recalls {size:?}"));
+            }
+            let id = self.slots[i].id.unwrap();
+            let prepared = self.lab.world.with_manager(id, |sm, _| {
+                let mut prepared = false;
+                sm.wants_copy = false;
+                let unix_s = unix_s(clock, now);
+                let restored = match copy {
+                    Some(Copy { records, whole, of }) => {
+                        let mut restored = restore(&records, unix_s);
+                        restored.complete &= whole;
+                        let view = restored.snapshot.as_ref().map(|s| &s.view);
+                        let whose = view.and_then(|view| view.whose());
+                        prepared = restored.complete && whose.is_some_and(|w| w.port == of);
+                        sm.view_kept = restored.snapshot.as_ref().map(|s| s.view.clone());
+                        sm.kept = records;
+                        Some(restored)
+                    }
+                    // Of its own records only LIDs are worth anything.
+                    None if replicates => {
+                        let lids: LidMap = restore(&sm.kept, unix_s).lids;
+                        Some(Restored {
+                            lids,
+                            ..Restored::default()
+                        })
+                    }
+                    None => None,
+                };
+                sm.command(Input::Recalled(restored.map(Box::new)), now);
+                prepared
+            });
+            self.slots[i].recalled = prepared == Some(true);
+        }
+    }
+
+    /// Standbys follow the master of their island.
+    fn follow(&mut self) {
+        let islands = self.islands();
+        for (_, here) in islands {
+            let masters: Vec<usize> = here
+                .iter()
+                .copied()
+                .filter(|i| self.is_master(*i))
+                .collect();
+            let Some(&first) = masters.first() else {
+                continue;
+            };
+            for i in here {
+                let slot = &self.slots[i];
+                let stays = masters.iter().any(|m| slot.leader == self.slots[*m].id);
+                if self.role(i) == Some(SmState::Standby) && !stays {
+                    let leader = self.slots[first].id;
+                    let peer = self.slots[first].guid;
+                    let knows = slot.plan.copying != Copying::No;
+                    self.slots[i].leader = leader;
+                    self.slots[i].copy = None;
+                    if knows && self.leases {
+                        self.command(i, Input::PeerSm(peer));
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn command(&mut self, i: usize, input: Input) {
+        if let Some(id) = self.slots[i].id {
+            self.lab
+                .world
+                .with_manager(id, |sm, now| sm.command(input, now));
+        }
+    }
+
+    /// Who runs where hosts may ask.
+    fn places(&self) -> Vec<Place> {
+        let alive = self.alive().into_iter();
+        alive
+            .filter_map(|i| Some((self.slots[i].plan.at, self.slots[i].id?)))
+            .collect()
+    }
+
+    /// The pieces of the fabric that have managers: their nodes, and those managers. A host without a link is none.
+    pub(crate) fn islands(&self) -> Vec<(BTreeSet<NodeIdx>, Vec<usize>)> {
+        let mut all: Vec<(BTreeSet<NodeIdx>, Vec<usize>)> = Vec::new();
+        for i in self.alive() {
+            let node = self.slots[i].plan.at.node;
+            match all.iter_mut().find(|(nodes, _)| nodes.contains(&node)) {
+                Some((_, here)) => here.push(i),
+                None => all.push((self.reachable(node), vec![i])),
+            }
+        }
+        let fabric = self.lab.world.fabric();
+        all.retain(|(nodes, _)| nodes.iter().any(|node| fabric.is_switch(*node)));
+        all
+    }
+
+    fn reachable(&self, from: NodeIdx) -> BTreeSet<NodeIdx> {
+        let fabric = self.lab.world.fabric();
+        let mut seen = BTreeSet::from([from]);
+        let mut todo = vec![from];
+        while let Some(node) = todo.pop() {
+            for at in fabric.external_ports(node) {
+                if let Some(peer) = fabric.peer(at)
+                    && seen.insert(peer.node)
+                {
+                    todo.push(peer.node);
+                }
+            }
+        }
+        seen
+    }
+
+    /// Time passes, and everybody does what is theirs to do.
+    pub(crate) fn run_for(&mut self, time: Duration) {
+        let end = self.lab.world.now() + time;
+        while self.lab.world.now() < end {
+            let left = end.since(self.lab.world.now());
+            self.lab.world.run_for(TICK.min(left));
+            self.tick();
+        }
+    }
+
+    /// So many things happen in the world, or so much time passes.
+    pub(crate) fn run_steps(&mut self, steps: u64, at_most: Duration) {
+        let end = self.lab.world.now() + at_most;
+        let mut next = self.lab.world.now() + TICK;
+        for _ in 0..steps {
+            let Some(now) = self.lab.world.step().filter(|now| *now <= end) else {
+                return;
+            };
+            if now >= next {
+                self.tick();
+                next = now + TICK;
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        self.ticks += 1;
+        self.answer_recalls();
+        self.bury();
+        self.follow();
+        self.clients.listen(&self.lab.world);
+        if self.ticks % 10 == 0 {
+            let places = self.places();
+            self.clients.ask(&mut self.lab.world, &places);
+        }
+        self.hear();
+    }
+
+    /// Who has said its last word is gone.
+    fn bury(&mut self) {
+        for i in self.alive() {
+            let stopped = |e: &Event| matches!(e, Event::Stopped { .. });
+            if self.sm(i).is_some_and(|sm| sm.events.iter().any(stopped)) {
+                self.say(&format!("{i} has stopped"));
+                self.kill(i);
+            }
+        }
+    }
+
+    /// What the managers told.
+    fn hear(&mut self) {
+        for i in self.alive() {
+            let Some(sm) = self.slots[i].id.and_then(|id| self.lab.world.manager(id)) else {
+                continue;
+            };
+            let slot = &mut self.slots[i];
+            for event in &sm.events[slot.told..] {
+                match event {
+                    Event::SweepDone(_) => slot.sweeps += 1,
+                    Event::Role { state, .. } => {
+                        slot.roles += 1;
+                        self.unprepared |= *state == SmState::Master && !slot.recalled;
+                        slot.recalled &= *state != SmState::Standby;
+                    }
+                    _ => {}
+                }
+                if self.tell {
+                    println!("    {:?} {i}: {event}", self.lab.world.now());
+                    if let Event::SweepDone(r) = event {
+                        r.problems.iter().for_each(|p| println!("            {p}"));
+                    }
+                }
+            }
+            slot.told = sm.events.len();
+        }
+    }
+
+    /// End ports of hosts among these nodes.
+    pub(crate) fn hosts_of(&self, nodes: &BTreeSet<NodeIdx>) -> BTreeSet<PortAt> {
+        let hosts = self.clients.hosts().into_iter();
+        hosts.filter(|at| nodes.contains(&at.node)).collect()
+    }
+
+    /// A random choice among these.
+    pub(crate) fn any(d: &mut Dice, of: &[usize]) -> Option<usize> {
+        of.get(d.index(of.len().max(1))).copied()
+    }
+}
