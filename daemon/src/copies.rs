@@ -19,8 +19,8 @@ use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
 use crate::failure::Failure;
-use crate::replication::tcp::{Settings, Tcp};
-use crate::replication::{self, Event, Leaving, Replication, Role};
+use crate::replication::tcp::{self, Tcp};
+use crate::replication::{self, Event, Leaving, Replication, Role, Settings};
 use crate::state::{self, Follow, Writer};
 
 /// The driver's loop turns at least so often, so that others see that it does.
@@ -54,6 +54,9 @@ pub struct Copies {
     recalled: mpsc::UnboundedReceiver<Recalled>,
     state: SmState,
     held: Held,
+    /// What the last master kept is being read; a history of one's own begins after that, and is to begin.
+    recalling: bool,
+    leads_then: bool,
     /// After so long a standby may take a driver that does not turn for dead.
     hang: Duration,
     /// What the subnet manager is to be told next.
@@ -87,20 +90,39 @@ impl Copies {
         writer: Arc<Writer>,
     ) -> Result<Self, Failure> {
         let (sender, events) = mpsc::channel(replication::EVENTS);
-        let settings = Settings {
-            guid: guid.0,
-            priority,
-            ..settings
+        let (replication, hang): (Arc<dyn Replication>, _) = match settings {
+            Settings::Tcp(settings) => {
+                let settings = tcp::Settings {
+                    guid: guid.0,
+                    priority,
+                    ..settings
+                };
+                let hang = settings.hang;
+                let started = Tcp::start(settings, Arc::new(writer.warm()), sender);
+                let tcp = started.map_err(|e| failure(&e))?;
+                info!(listen = %tcp.address(), "state is replicated");
+                (Arc::new(tcp), hang)
+            }
+            #[cfg(feature = "etcd")]
+            Settings::Etcd(settings) => {
+                use crate::replication::etcd::{self, Etcd};
+                let settings = etcd::Settings {
+                    guid: guid.0,
+                    ..settings
+                };
+                let hang = settings.hang;
+                let started = Etcd::start(settings, Arc::new(writer.warm()), sender);
+                let etcd = started.map_err(|e| failure(&e))?;
+                info!(?etcd, "state is replicated");
+                (Arc::new(etcd), hang)
+            }
+            #[cfg(not(feature = "etcd"))]
+            Settings::Etcd(_) => {
+                return Err(failure(
+                    &"this ferrosm was built without the feature `etcd`",
+                ));
+            }
         };
-        let hang = settings.hang;
-        let tcp = Tcp::start(settings, Arc::new(writer.warm()), sender).map_err(|e| {
-            Failure::with_hint(
-                format!("cannot replicate the state: {e}"),
-                "See [replication] in the configuration, and docs/replication.md for certificates.",
-            )
-        })?;
-        info!(listen = %tcp.address(), "state is replicated");
-        let replication: Arc<dyn Replication> = Arc::new(tcp);
         let follow = Arc::new(Following(Arc::clone(&replication)));
         writer.durable().follow(Some(follow));
         let (recall, recalled) = mpsc::unbounded_channel();
@@ -112,6 +134,8 @@ impl Copies {
             recalled,
             state: SmState::Discovering,
             held: Held::Own,
+            recalling: false,
+            leads_then: false,
             hang,
             pending: Some(Input::Copying(true)),
             copy_by: None,
@@ -136,19 +160,15 @@ impl Copies {
             return;
         }
         self.copy_by = None;
+        self.leads_then = false;
         if state != SmState::Standby {
             // Told before it is standby again.
             self.pending = Some(Input::Copying(true));
         }
         match state {
-            SmState::Master => {
-                // 0 is nobody's history.
-                let epoch = RandomState::new().hash_one(()) | 1;
-                self.writer.listen(true);
-                self.writer.lead(epoch);
-                self.held = Held::Own;
-                self.replication.role(Role::Master { epoch });
-            }
+            // Not before the records are read as the last master left them.
+            SmState::Master if self.recalling => self.leads_then = true,
+            SmState::Master => self.lead(),
             SmState::Standby => {
                 // What this one would keep now is that it keeps nothing; but the records become the master's.
                 self.writer.listen(false);
@@ -161,6 +181,25 @@ impl Copies {
         }
     }
 
+    /// A history of one's own begins.
+    fn lead(&mut self) {
+        // 0 is nobody's history.
+        let epoch = RandomState::new().hash_one(()) | 1;
+        self.writer.listen(true);
+        self.writer.lead(epoch);
+        self.held = Held::Own;
+        self.replication.role(Role::Master { epoch });
+    }
+
+    /// What the last master kept is read.
+    fn has_recalled(&mut self, restored: Recalled) -> Input {
+        self.recalling = false;
+        if core::mem::take(&mut self.leads_then) {
+            self.lead();
+        }
+        Input::Recalled(restored)
+    }
+
     /// What the last master kept is wanted: [`Input::Recalled`] comes from [`Self::ready`] then.
     pub fn recall(&mut self) {
         let sender = self.recall.clone();
@@ -170,17 +209,26 @@ impl Copies {
         self.state = SmState::Discovering;
         self.copy_by = None;
         self.pending = Some(Input::Copying(true));
-        self.writer.recall(move |everything| {
-            let restored = match everything {
-                Ok(everything) => Some(Box::new(restored(&everything.records, held))),
-                Err(e) => {
-                    error!(error = %e, "the copy of the master's state cannot be read");
-                    None
-                }
+        self.recalling = true;
+        let writer = Arc::clone(&self.writer);
+        self.replication.settle(Box::new(move |whole| {
+            let held = match whole {
+                Some(true) => Held::InStep,
+                Some(false) => held.min_behind(),
+                None => held,
             };
-            // If the driver has ended, nobody wants it.
-            let _ = sender.send(restored);
-        });
+            writer.recall(move |everything| {
+                let restored = match everything {
+                    Ok(everything) => Some(Box::new(restored(&everything.records, held))),
+                    Err(e) => {
+                        error!(error = %e, "the copy of the master's state cannot be read");
+                        None
+                    }
+                };
+                // If the driver has ended, nobody wants it.
+                let _ = sender.send(restored);
+            });
+        }));
     }
 
     /// What has come already.
@@ -193,7 +241,7 @@ impl Copies {
             return Some(input);
         }
         if let Ok(restored) = self.recalled.try_recv() {
-            return Some(Input::Recalled(restored));
+            return Some(self.has_recalled(restored));
         }
         while let Ok(event) = self.events.try_recv() {
             let input = self.heed(&event);
@@ -211,7 +259,7 @@ impl Copies {
                 return input;
             }
             tokio::select! {
-                Some(restored) = self.recalled.recv() => return Input::Recalled(restored),
+                Some(restored) = self.recalled.recv() => return self.has_recalled(restored),
                 Some(event) = self.events.recv() => {
                     if let Some(input) = self.heed(&event) {
                         return input;
@@ -262,7 +310,7 @@ impl Copies {
             }
             Event::Deposed { guid } => {
                 warn!(sm = %sm(guid), "another subnet manager has taken what only the master has");
-                Some(Input::Stalled)
+                Some(Input::Deposed(sm(guid)))
             }
             Event::InStep { guid } => {
                 info!(master = %sm(guid), "the copy of the master's state is whole");
@@ -295,6 +343,13 @@ impl Copies {
             }
         }
     }
+}
+
+fn failure(why: &dyn core::fmt::Display) -> Failure {
+    Failure::with_hint(
+        format!("cannot replicate the state: {why}"),
+        "See [replication] in the configuration, and docs/replication.md for certificates.",
+    )
 }
 
 impl Held {

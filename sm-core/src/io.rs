@@ -62,6 +62,8 @@ pub enum Input {
     Copying(bool),
     /// This process did not run for so long that another SM may be in charge: nothing is written before the others are asked.
     Stalled,
+    /// That SM has taken what only a master has (a lease): if this one believed to be master, it is none, and asks who is.
+    Deposed(PortGuid),
     /// The operator allows this SM to begin with a subnet that somebody else has configured.
     TakeOver,
 }

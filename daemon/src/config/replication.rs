@@ -6,10 +6,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::value::Span;
-use crate::replication::tcp::Settings;
 use crate::replication::tls::Files;
 use crate::replication::wire::FABRIC_MAX;
-use crate::replication::{LogLimits, Pace};
+use crate::replication::{LogLimits, Pace, Settings, etcd, tcp};
 
 /// The keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +18,12 @@ pub struct ReplicationKeys {
     pub listen: String,
     /// The nodes.
     pub peers: Vec<String>,
+    /// Members of an etcd cluster, in place of `listen` and `peers`.
+    pub etcd: Vec<String>,
+    /// Where the keys in etcd are.
+    pub etcd_prefix: String,
+    /// After which a lease in etcd is old; whole seconds.
+    pub etcd_lease: Span,
     /// Name of the fabric, beside its subnet prefix.
     pub fabric: String,
     /// Certificates of the authority.
@@ -45,6 +50,9 @@ impl Default for ReplicationKeys {
         Self {
             listen: String::new(),
             peers: Vec::new(),
+            etcd: Vec::new(),
+            etcd_prefix: "/ferrosm".to_owned(),
+            etcd_lease: Span(Duration::from_secs(1)),
             fabric: String::new(),
             ca: String::new(),
             certificate: String::new(),
@@ -61,18 +69,34 @@ impl Default for ReplicationKeys {
 /// What replication is started with, but for who this node is; `None` for no replication. Names of files count from `beside`.
 pub(super) fn settings(keys: &ReplicationKeys, prefix: u64, beside: &Path) -> Option<Settings> {
     let named = |name: &str| (!name.is_empty()).then(|| name.to_owned());
-    Some(Settings {
-        fabric: format!("{prefix:016x} {}", keys.fabric),
+    let fabric = format!("{prefix:016x} {}", keys.fabric);
+    let server_name = named(&keys.server_name);
+    let files = Files {
+        ca: beside.join(&keys.ca),
+        certificate: beside.join(&keys.certificate),
+        key: beside.join(&keys.key),
+    };
+    if !keys.etcd.is_empty() {
+        return Some(Settings::Etcd(etcd::Settings {
+            endpoints: keys.etcd.clone(),
+            files: needs_files(&keys.etcd).then_some(files),
+            server_name,
+            prefix: keys.etcd_prefix.clone(),
+            fabric,
+            guid: 0,
+            silence_s: u8::try_from(keys.etcd_lease.0.as_secs()).unwrap_or(u8::MAX),
+            limit: keys.limit.0,
+            hang: keys.hang.0,
+        }));
+    }
+    Some(Settings::Tcp(tcp::Settings {
+        fabric,
         guid: 0,
         priority: 0,
         listen: named(&keys.listen)?,
         peers: keys.peers.clone(),
-        server_name: named(&keys.server_name),
-        files: Files {
-            ca: beside.join(&keys.ca),
-            certificate: beside.join(&keys.certificate),
-            key: beside.join(&keys.key),
-        },
+        server_name,
+        files,
         pace: Pace {
             heartbeat: keys.heartbeat.0,
             lease: keys.lease.0,
@@ -81,7 +105,12 @@ pub(super) fn settings(keys: &ReplicationKeys, prefix: u64, beside: &Path) -> Op
         },
         hang: keys.hang.0,
         log: LogLimits::default(),
-    })
+    }))
+}
+
+/// Whether any of these is asked over TLS.
+fn needs_files(etcd: &[String]) -> bool {
+    etcd.iter().any(|member| member.starts_with("https://"))
 }
 
 /// What the keys say together that cannot be.
@@ -115,6 +144,7 @@ pub(super) fn check(keys: &ReplicationKeys, wrong: &mut dyn FnMut(&'static str, 
             "must be names or addresses with ports, such as [\"sm1:7471\", \"sm2:7471\"]",
         );
     }
+    check_etcd(keys, wrong);
     if keys.listen.is_empty() {
         if !keys.peers.is_empty() {
             wrong(
@@ -136,6 +166,14 @@ pub(super) fn check(keys: &ReplicationKeys, wrong: &mut dyn FnMut(&'static str, 
             "names nobody: a standby must know where to look for the master",
         );
     }
+    check_files(
+        keys,
+        "is needed with replication.listen: nothing is sent in the clear",
+        wrong,
+    );
+}
+
+fn check_files(keys: &ReplicationKeys, why: &str, wrong: &mut dyn FnMut(&'static str, &str)) {
     let files = [
         ("replication.ca", &keys.ca),
         ("replication.certificate", &keys.certificate),
@@ -143,11 +181,64 @@ pub(super) fn check(keys: &ReplicationKeys, wrong: &mut dyn FnMut(&'static str, 
     ];
     for (key, file) in files {
         if file.is_empty() {
-            wrong(
-                key,
-                "is needed with replication.listen: nothing is sent in the clear",
-            );
+            wrong(key, why);
         }
+    }
+}
+
+fn check_etcd(keys: &ReplicationKeys, wrong: &mut dyn FnMut(&'static str, &str)) {
+    let lease = keys.etcd_lease.0;
+    if !(1..=60).contains(&lease.as_secs()) || lease.subsec_nanos() != 0 {
+        wrong(
+            "replication.etcd-lease",
+            "must be whole seconds from \"1s\" to \"1m\"",
+        );
+    }
+    if !keys.etcd_prefix.starts_with('/') || keys.etcd_prefix.len() > 200 {
+        wrong(
+            "replication.etcd-prefix",
+            "must begin with a slash, and not be too long",
+        );
+    }
+    if keys.etcd.is_empty() {
+        return;
+    }
+    if !cfg!(feature = "etcd") {
+        wrong(
+            "replication.etcd",
+            "cannot be used: this ferrosm was built without the feature `etcd`",
+        );
+    }
+    if !keys.listen.is_empty() {
+        wrong(
+            "replication.etcd",
+            "and replication.listen are two ways: choose one",
+        );
+    }
+    if !keys.etcd.iter().all(|member| is_member(member)) {
+        wrong(
+            "replication.etcd",
+            "must be addresses such as [\"https://etcd1:2379\"]; http:// only on this machine, as \"http://127.0.0.1:2379\": records hold keys",
+        );
+    }
+    if needs_files(&keys.etcd) {
+        check_files(keys, "is needed with https:// in replication.etcd", wrong);
+    }
+}
+
+/// Nothing leaves the machine in the clear.
+fn is_member(place: &str) -> bool {
+    let here = |place: &str| {
+        let host = place.rsplit_once(':').map_or("", |(host, _)| host);
+        matches!(host, "127.0.0.1" | "localhost" | "[::1]")
+    };
+    match (
+        place.strip_prefix("https://"),
+        place.strip_prefix("http://"),
+    ) {
+        (Some(place), _) => has_port(place),
+        (None, Some(place)) => has_port(place) && here(place),
+        (None, None) => false,
     }
 }
 
@@ -194,14 +285,53 @@ mod tests {
             source.settle(|_| {}).unwrap().replication
         };
         assert!(of("").is_none());
-        let settings = of(
+        let Some(Settings::Tcp(settings)) = of(
             "[replication]\nlisten = \"[::]:7471\"\npeers = [\"sm1:7471\", \"[fd00::2]:7471\"]\nca = \"ca.crt\"\n\
              certificate = \"sm1.crt\"\nkey = \"/keys/sm1.key\"\nfabric = \"hall 2\"\n",
-        )
-        .unwrap();
+        ) else {
+            panic!("it is TCP");
+        };
         assert_eq!(settings.fabric, "fe80000000000000 hall 2");
         assert_eq!(settings.files.ca, Path::new("/etc/ca.crt"));
         assert_eq!(settings.files.key, Path::new("/keys/sm1.key"));
         assert_eq!(settings.pace, Pace::default());
+    }
+
+    #[test]
+    fn etcd_is_refused_in_the_clear_or_beside_the_other_way() {
+        let errors = told(
+            "[replication]\netcd = [\"http://etcd1:2379\", \"https://etcd2\"]\nlisten = \"[::]:7471\"\npeers = [\"sm1:7471\"]\n\
+             ca = \"ca\"\ncertificate = \"c\"\netcd-lease = \"1500ms\"\netcd-prefix = \"x\"\n",
+        );
+        let has = |words: &str| errors.iter().any(|e| e.contains(words));
+        for words in [
+            "two ways",
+            "only on this machine",
+            "whole seconds",
+            "begin with a slash",
+            "key: is needed with",
+        ] {
+            assert!(has(words), "{words}: {errors:?}");
+        }
+        assert_eq!(has("without the feature"), !cfg!(feature = "etcd"));
+    }
+
+    #[cfg(feature = "etcd")]
+    #[test]
+    fn etcd_on_this_machine_needs_no_certificates_and_another_does() {
+        let of = |text: &str| {
+            let source = Source::parse(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
+            match source.settle(|_| {}).unwrap().replication {
+                Some(Settings::Etcd(settings)) => settings,
+                other => panic!("{other:?}"),
+            }
+        };
+        let settings =
+            of("[replication]\netcd = [\"http://127.0.0.1:2379\"]\netcd-lease = \"3s\"\n");
+        assert_eq!((settings.files, settings.silence_s), (None, 3));
+        let settings = of(
+            "[replication]\netcd = [\"https://etcd1:2379\"]\nca = \"ca\"\ncertificate = \"c\"\nkey = \"k\"\n",
+        );
+        assert_eq!(settings.files.unwrap().ca, Path::new("/etc/ca"));
     }
 }

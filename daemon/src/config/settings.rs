@@ -33,7 +33,7 @@ pub struct Settings {
     /// Where MADs are recorded; `None` for nowhere.
     pub capture: Option<PathBuf>,
     /// For replication, but for who this node is; `None` for none.
-    pub replication: Option<replication::tcp::Settings>,
+    pub replication: Option<replication::Settings>,
     /// For the log.
     pub log: LogSettings,
     /// What side files say that is likely not what was meant.

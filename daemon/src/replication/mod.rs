@@ -133,6 +133,17 @@ pub enum Settings {
     Etcd(etcd::Settings),
 }
 
+impl Settings {
+    /// Address where this node listens, if it does.
+    #[must_use]
+    pub const fn listen(&self) -> Option<&str> {
+        match self {
+            Self::Tcp(settings) => Some(settings.listen.as_str()),
+            Self::Etcd(_) => None,
+        }
+    }
+}
+
 /// One way of replication. All calls return at once.
 pub trait Replication: Send + Sync + fmt::Debug {
     /// What the subnet manager is from now on. A master is one for replication when [`Event::Leading`] comes.

@@ -62,6 +62,8 @@ pub enum Input {
     },
     /// The operator allows this SM to begin with a subnet that somebody else has configured.
     TakeOver,
+    /// Another SM has taken what only one can have, and whoever had it before must not lead any longer (replication by leases).
+    Deposed(PortGuid),
     /// The SM's own port has no link.
     NoLink,
     /// [`Election::poll_timeout`](super::Election::poll_timeout) has passed. Harmless when it has not.
@@ -149,6 +151,8 @@ pub enum Why {
     Operator,
     /// The subnet is somebody's, and this SM was told not to take such.
     Managed,
+    /// This one has taken what only a master has.
+    Deposed(PortGuid),
     /// The SM's own port has no link.
     NoLink,
 }
@@ -164,6 +168,7 @@ impl Why {
             | Self::MasterSilent(g)
             | Self::MasterStepped(g)
             | Self::NeverMaster(g)
+            | Self::Deposed(g)
             | Self::Told(_, g) => Some(*g),
             Self::NoBetter | Self::Operator | Self::Managed | Self::NoLink => None,
         }
@@ -196,6 +201,9 @@ impl fmt::Display for Why {
             }
             Self::Operator => f.write_str("the operator asked for it"),
             Self::Managed => f.write_str("another SM has configured this subnet"),
+            Self::Deposed(g) => {
+                write!(f, "the SM of GUID {g} has taken what only a master has")
+            }
             Self::NoLink => f.write_str("the SM's own port has no link"),
         }
     }

@@ -233,7 +233,8 @@ impl Election {
                 self.on_hand_over(now, then, &others, &mut out);
             }
             Input::TakeOver => self.on_take_over(&mut out),
-            Input::NoLink => self.on_no_link(&mut out),
+            Input::Deposed(by) => self.on_master_no_more(Why::Deposed(by), &mut out),
+            Input::NoLink => self.on_master_no_more(Why::NoLink, &mut out),
             Input::Timer => {
                 if self.due.is_some_and(|due| due <= now) {
                     self.on_timer(now, &mut out);
@@ -385,12 +386,13 @@ impl Election {
         }
     }
 
-    fn on_no_link(&mut self, out: &mut Vec<Output>) {
+    /// A master cannot be one, or must not: it begins anew.
+    fn on_master_no_more(&mut self, why: Why, out: &mut Vec<Output>) {
         match &self.state {
             State::Master(Duty::Offering(offer)) if offer.then == Then::Stop => {
                 self.stop(None, out);
             }
-            State::Master(_) => self.discover(Why::NoLink, out),
+            State::Master(_) => self.discover(why, out),
             // A standby's polls are not answered, and what follows from that is right here too.
             State::NotActive(_) | State::Discovering | State::Standby(_) => {}
         }

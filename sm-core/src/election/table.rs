@@ -195,6 +195,7 @@ fn rows() -> Vec<(String, Input)> {
     }
     rows.push(("operator: take over".to_owned(), Input::TakeOver));
     rows.push(("no link".to_owned(), Input::NoLink));
+    rows.push(("deposed".to_owned(), Input::Deposed(OTHER)));
     rows.push(("timer".to_owned(), Input::Timer));
     rows
 }

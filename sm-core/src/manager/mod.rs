@@ -384,6 +384,7 @@ impl SubnetManager {
             Input::PeerSilent(guid) => self.on_peer_silent(guid),
             Input::Copying(copying) => self.on_copying(copying),
             Input::Stalled => self.on_stalled(),
+            Input::Deposed(by) => self.elect(election::Input::Deposed(by)),
             Input::Recalled(restored) => self.on_recalled(restored.map(|r| *r)),
         }
         self.on_takeover_timeout();
