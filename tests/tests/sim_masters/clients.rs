@@ -9,7 +9,7 @@ use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid, Qpn, Sl, Tid};
 use ferrosm_mad::mad::{MadHeader, Method, Status};
 use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
-use ferrosm_mad::sa::path::{RateCode, Selector};
+use ferrosm_mad::sa::path::{PathRecord, RateCode, Selector};
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::{self, id};
 use ferrosm_mad::transport::gmp::Peer;
@@ -23,6 +23,8 @@ use ferrosm_tests::simulated::{Dice, Sm};
 const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
 /// What a group is created with.
 const NEW_GROUP: u64 = 1 << 2 | 0b11 << 4 | 1 << 6 | 1 << 7 | 0b11 << 8 | 1 << 12 | 1 << 13;
+/// DGID and SGID.
+const PATH: u64 = 0b11 << 2;
 /// ServiceID, ServiceGID, lease and name.
 const SERVICE: u64 = 0b101_0011;
 
@@ -50,6 +52,8 @@ struct Client {
 pub(crate) struct Clients {
     all: BTreeMap<PortAt, Client>,
     tid: u64,
+    /// The record of the last answer.
+    said: Vec<u8>,
     /// How often anybody was told to register again.
     pub(crate) told: u32,
 }
@@ -65,6 +69,7 @@ impl Clients {
         Self {
             all: all.map(|at| (at, Client::default())).collect(),
             tid: 0,
+            said: Vec::new(),
             told: 0,
         }
     }
@@ -240,7 +245,33 @@ impl Clients {
         let reply = taken
             .into_iter()
             .find(|(_, bytes)| MadHeader::decode(bytes).tid == Tid(tid))?;
-        (reply.1.len() > sa::DATA_OFFSET).then(|| Status(MadHeader::decode(&reply.1).status))
+        self.said = reply.1.get(sa::DATA_OFFSET..)?.to_vec();
+        Some(Status(MadHeader::decode(&reply.1).status))
+    }
+
+    /// What some hosts are told of the way to the next: the record as it is on the wire.
+    pub(crate) fn paths(
+        &mut self,
+        world: &mut World<Sm>,
+        id: ManagerId,
+    ) -> BTreeMap<PortAt, Vec<u8>> {
+        let hosts = self.hosts();
+        let next = hosts.iter().cycle().skip(1);
+        let pairs: Vec<_> = hosts.iter().zip(next).take(12).collect();
+        let mut all = BTreeMap::new();
+        for (from, to) in pairs {
+            let gid = |at: &PortAt| Gid::new(GidPrefix::DEFAULT, world.fabric().port_guid(*at));
+            let record = PathRecord {
+                sgid: gid(from),
+                dgid: gid(to),
+                ..PathRecord::default()
+            };
+            let what = (Method::Get, id::PATH);
+            let told = self.send(world, id, *from, what, PATH, &record.encode());
+            let said = core::mem::take(&mut self.said);
+            all.insert(*from, told.map(|_| said).unwrap_or_default());
+        }
+        all
     }
 
     /// Whether a manager knows what these hosts were told that it knows, and nobody waits any more. With `exact` it knows of nothing

@@ -240,6 +240,11 @@ impl Events {
         format!("cut off: {half:?}")
     }
 
+    /// All cables are there.
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.cut.is_empty()
+    }
+
     fn join(&mut self, stage: &mut Stage) -> String {
         let cut = core::mem::take(&mut self.cut);
         for at in &cut {

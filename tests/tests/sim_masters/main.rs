@@ -3,7 +3,7 @@
 //! are skewed, and hosts register all the time. Then peace, and every island must have one master that knows everything.
 //!
 //! `FERROSM_SEED=17` runs one seed and tells what happens in it; `FERROSM_SEEDS=5000` runs that many (from `FERROSM_FIRST_SEED` on)
-//! instead of the few that every test run does. Seeds that once failed are in `seeds/masters.txt` and are run every time.
+//! instead of the few that every test run does; with `FERROSM_TRACE` every MAD of the one seed is told. Seeds that once failed are in `seeds/masters.txt` and are run every time.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 #![allow(
@@ -17,10 +17,12 @@ mod events;
 mod stage;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use ferrosm_core::SmConfig;
+use ferrosm_sim::spec::PortAt;
 
 use draw::{Plan, scenario};
 use events::Events;
@@ -28,7 +30,7 @@ use stage::Stage;
 use watch::{Watch, settled};
 
 /// Seeds of every test run.
-const FEW: u64 = 150;
+const FEW: u64 = 200;
 
 fn number_from(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
@@ -119,6 +121,9 @@ fn run(seed: u64, tell: bool) -> u64 {
             );
         }
     }
+    if tell && std::env::var_os("FERROSM_TRACE").is_some() {
+        stage.lab.world.observe(|event| println!("{event}"));
+    }
     let mut watch = Watch::new(bound);
     until_settled(&mut stage, &mut watch, bound, true);
     watch.remember(&stage);
@@ -129,6 +134,7 @@ fn run(seed: u64, tell: bool) -> u64 {
     rest(&mut stage, &mut watch, Duration::from_secs(2));
     let told = stage.clients.told;
     stage.unprepared = false;
+    let paths = paths(&mut stage);
     let mut events = Events::new(s.calm, d.clone());
     for _ in 0..1 + d.upto(9) {
         let wait = if d.one_in(3) {
@@ -138,6 +144,10 @@ fn run(seed: u64, tell: bool) -> u64 {
         };
         rest(&mut stage, &mut watch, Duration::from_millis(wait));
         events.happen(&mut stage);
+        if tell {
+            let now = settled(&mut stage, s.calm);
+            stage.say(&format!("{now:?}"));
+        }
         watch.look(&stage);
     }
     events.end(&mut stage);
@@ -166,6 +176,15 @@ fn run(seed: u64, tell: bool) -> u64 {
     if let Err(why) = settled(&mut stage, s.calm) {
         panic!("{} it did not stay good: {why}", stage.lab.repeat());
     }
+    // With one lane, and all cables back, hosts see what they saw.
+    if events.is_whole() && s.plans[0].cfg.routing_vls == 1 {
+        let repeat = stage.lab.repeat();
+        assert_eq!(
+            paths,
+            self::paths(&mut stage),
+            "{repeat} hosts are told other paths"
+        );
+    }
     if s.calm && !stage.unprepared {
         let told = stage.clients.told - told;
         assert_eq!(
@@ -176,6 +195,12 @@ fn run(seed: u64, tell: bool) -> u64 {
         );
     }
     stage.lab.world.trace_hash()
+}
+
+/// What hosts are told of paths by the master.
+fn paths(stage: &mut Stage) -> BTreeMap<PortAt, Vec<u8>> {
+    let id = stage.master().and_then(|i| stage.slots[i].id).unwrap();
+    stage.clients.paths(&mut stage.lab.world, id)
 }
 
 /// Time passes under the eyes of the watch.

@@ -212,6 +212,9 @@ impl Stage {
         (slot.leader, slot.copy, slot.before) = (None, None, None);
         slot.recalled = false;
         (slot.told, slot.sweeps, slot.roles) = (0, 0, 0);
+        if copying != Copying::No {
+            self.command(i, Input::Copying(true));
+        }
     }
 
     fn spoilt(&mut self, i: usize, store: Store) -> Records {
@@ -404,6 +407,9 @@ impl Stage {
                     let knows = slot.plan.copying != Copying::No;
                     self.slots[i].leader = leader;
                     self.slots[i].copy = None;
+                    if knows {
+                        self.command(i, Input::Copying(false));
+                    }
                     if knows && self.leases {
                         self.command(i, Input::PeerSm(peer));
                     }
@@ -490,7 +496,7 @@ impl Stage {
         self.bury();
         self.follow();
         self.clients.listen(&self.lab.world);
-        if self.ticks % 10 == 0 {
+        if self.ticks.is_multiple_of(10) {
             let places = self.places();
             self.clients.ask(&mut self.lab.world, &places);
         }
@@ -516,18 +522,16 @@ impl Stage {
             };
             let slot = &mut self.slots[i];
             for event in &sm.events[slot.told..] {
-                match event {
-                    Event::SweepDone(_) => slot.sweeps += 1,
-                    Event::Role { state, .. } => {
-                        slot.roles += 1;
-                        self.unprepared |= *state == SmState::Master && !slot.recalled;
-                        slot.recalled &= *state != SmState::Standby;
-                    }
-                    _ => {}
+                slot.sweeps += usize::from(matches!(event, Event::SweepDone(_)));
+                if let Event::Role { state, .. } = event {
+                    slot.roles += 1;
+                    self.unprepared |= *state == SmState::Master && !slot.recalled;
+                    slot.recalled &= *state != SmState::Standby;
                 }
                 if self.tell {
                     println!("    {:?} {i}: {event}", self.lab.world.now());
                     if let Event::SweepDone(r) = event {
+                        println!("            {} {:?}", r.engine, r.engine_notes);
                         r.problems.iter().for_each(|p| println!("            {p}"));
                     }
                 }
