@@ -44,8 +44,9 @@ impl SubnetManager {
         if !self.first_as_master || !inheritance.registered {
             return false;
         }
+        // Without a view there is nothing to compare with; whoever kept the rest says that it is complete.
         let Some(view) = &inheritance.view else {
-            return false;
+            return true;
         };
         // Whoever left the subnet, or was cut off from it, is not registered any more with a master that saw it go.
         let was = view.by_guid(port.guid).map(|at| view.end_port(at));

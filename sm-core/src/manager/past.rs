@@ -25,6 +25,8 @@ use crate::subnet::PortRef;
 /// So many end ports may have other LIDs than they had; with more, nothing of that time is believed.
 const STRANGERS_MAX: usize = 16;
 
+/// Why answers cannot come from it.
+const ANOTHER_PORT: &str = "it is of another port or subnet";
 /// Why what is kept may be older than what hosts did last.
 const ANOTHER_MASTER: &str = "another master was there since";
 
@@ -142,7 +144,10 @@ impl SubnetManager {
             Fits::Perhaps => {}
             Fits::No(why) => {
                 self.administration.past = Past::default();
-                self.doubt_registrations();
+                // Kept records may be carried to another host; what they say of each port is compared with that port.
+                if why != ANOTHER_PORT {
+                    self.doubt_registrations();
+                }
                 if why == ANOTHER_MASTER {
                     // Hosts may have registered with that one.
                     self.forget_inheritance();
@@ -173,7 +178,7 @@ impl SubnetManager {
             return self.copy_fits(view, port.guid, &info);
         }
         if (port.guid, self.cfg.subnet_prefix) != (was.port, was.prefix) {
-            return Fits::No("it is of another port or subnet");
+            return Fits::No(ANOTHER_PORT);
         }
         if info.lid == Lid::NONE {
             // The port woke up since: nobody reaches it before it has a LID again.

@@ -200,7 +200,11 @@ impl Stage {
             clock,
             ..
         } = slot.plan.clone();
-        let restored = restore(&records, unix_s(clock, now));
+        let mut restored = restore(&records, unix_s(clock, now));
+        // A copy that nobody added to since is no proof of what hosts were told meanwhile.
+        let view = restored.snapshot.as_ref().map(|s| &s.view);
+        let whose = view.and_then(|view| view.whose());
+        restored.complete &= whose.is_some_and(|w| w.port == slot.guid);
         let view = restored.snapshot.as_ref().map(|s| s.view.clone());
         let mut sm = Sm::with_clock(cfg, restored, now, clock);
         (sm.kept, sm.view_kept) = (records, view);
