@@ -13,6 +13,7 @@ use crate::auto::{self, Advice};
 use crate::best::best;
 use crate::engine::{ENGINE_NAMES, Request, RouteError, Routing, engine_by_name};
 use crate::kept::Kept;
+use crate::multicast;
 use crate::repair::{Limits, repair_kept};
 use crate::verify::{Failure, Proof, verify};
 
@@ -202,6 +203,13 @@ fn repaired(request: &Request<'_>) -> Option<(Routing, Proof, Kept)> {
     let proof = proof.ok()?;
     if last.busiest > 0 && proof.max_load > REPAIRED_LOAD_MAX * last.busiest {
         return None;
+    }
+    // Members of groups send on the SL that they were told. Only a routing made anew is worth telling them another one.
+    if let Some(sl) = last.routing.trees.sl().filter(|_| !routing.lanes.is_single()) {
+        multicast::settle(request.topo, &mut routing, Some(sl));
+        if routing.trees.sl() != Some(sl) {
+            return None;
+        }
     }
     // What the engine said of its work holds on; of repairs only the last is told.
     let said = last.routing.notes.iter();

@@ -466,3 +466,10 @@ fn it_is_a_routing_like_any_other() {
     lab.world.run_for(Duration::from_secs(5));
     lab.assert_good();
 }
+
+/// Here the spanning tree of the groups loses a cable, and after that no tree that is safe with the repaired routes was looked for on the
+/// SL that the members send on, but on the first one of which there was any: a credit loop, which the devices' bytes show.
+#[test]
+fn groups_keep_their_sl_when_their_tree_is_searched_anew() {
+    with_a_past("dragonfly:4,5,2,2", "auto", 2);
+}

@@ -227,6 +227,18 @@ pub enum Trees {
     },
 }
 
+impl Trees {
+    /// The SL of groups, where it is promised.
+    #[must_use]
+    pub const fn sl(&self) -> Option<u8> {
+        match self {
+            Self::Search => None,
+            Self::Ordered(_) => Some(0),
+            Self::Within { sl, .. } => Some(*sl),
+        }
+    }
+}
+
 /// Why an engine cannot route a graph.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {

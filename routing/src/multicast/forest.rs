@@ -50,7 +50,7 @@ impl<'a> Forest<'a> {
             Trees::Ordered(order) => (Kind::Order(order.clone()), 0),
             Trees::Within { up, sl } => (Kind::Tree(up.clone()), *sl),
             Trees::Search => {
-                let (up, sl) = search(topo, &channels, routing).ok_or(NoForest)?;
+                let (up, sl) = search(topo, &channels, routing, None).ok_or(NoForest)?;
                 (Kind::Tree(up), sl)
             }
         };
@@ -63,18 +63,27 @@ impl<'a> Forest<'a> {
     }
 }
 
-/// A spanning tree (of each part of the fabric) whose dependencies and those of the routes have no circle.
+/// A spanning tree (of each part of the fabric) whose dependencies and those of the routes have no circle; on the SL that groups
+/// have now, if that can be: their members were told it.
 pub(super) fn search(
     topo: &Topology,
     channels: &Channels,
     routing: &Routing,
+    now: Option<u8>,
 ) -> Option<(Vec<Option<PortNum>>, u8)> {
     let lanes = LanesOf::new(&routing.lanes);
     let rows: Vec<&Lft> = routing.tables.iter().map(AsRef::as_ref).collect();
     let edges = of_tables(topo, channels, &rows, &lanes, topo.destinations());
     let mut waits = Waits::new(channels, edges)?;
     let sls = u8::try_from(lanes.vls().min(16)).unwrap_or(1);
-    for root in middle_first(topo).into_iter().take(ROOTS_MAX) {
+    let now = now.filter(|sl| *sl < sls);
+    let others: Vec<u8> = (0..sls).filter(|sl| now != Some(*sl)).collect();
+    let roots = middle_first(topo);
+    let tries = now.map(|sl| vec![sl]).into_iter().chain([others]);
+    for (sls, root) in tries.flat_map(|sls| {
+        let roots = roots.iter().take(ROOTS_MAX);
+        roots.map(move |root| (sls.clone(), *root))
+    }) {
         for deep in [false, true] {
             let up = spanning(topo, root, deep);
             let mut sets = vec![PortSet::new(); up.len()];
@@ -86,7 +95,7 @@ pub(super) fn search(
                     sets[peer].insert(PortNum(far));
                 }
             }
-            for sl in 0..sls {
+            for &sl in &sls {
                 let edges = of_tree(topo, channels, &lanes, sl, 0..up.len(), |v| sets[v]);
                 if waits.add(&edges) {
                     return Some((up, sl));

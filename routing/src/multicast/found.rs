@@ -109,7 +109,7 @@ mod tests {
         for engine in ["updn", "nue"] {
             let engine = engine_by_name(engine).unwrap();
             let mut routing = engine.route(&Request::new(&topo)).unwrap();
-            super::super::settle(&topo, &mut routing);
+            super::super::settle(&topo, &mut routing, None);
             let forest = Forest::new(&topo, &routing).unwrap();
             for group in 0..4 {
                 let members = [member(0, 3), member(2, 3), member(2, 4)];

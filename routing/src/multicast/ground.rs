@@ -77,10 +77,11 @@ impl Forest<'_> {
 }
 
 /// Makes a promise of what can be kept for a routing whose engine promised nothing: one spanning tree that goes together
-/// with the routes, if one is found. Takes about as long as a proof where there is something to do.
-pub fn settle(topo: &Topology, routing: &mut Routing) {
+/// with the routes, if one is found, on the SL that groups have `now` where that can be. Takes about as long as a proof where there
+/// is something to do.
+pub fn settle(topo: &Topology, routing: &mut Routing, now: Option<u8>) {
     if routing.trees == Trees::Search
-        && let Some((up, sl)) = search(topo, &Channels::new(topo), routing)
+        && let Some((up, sl)) = search(topo, &Channels::new(topo), routing, now)
     {
         routing.trees = Trees::Within { up, sl };
     }

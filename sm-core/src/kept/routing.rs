@@ -473,7 +473,7 @@ mod tests {
             .unwrap()
             .route(&Request::new(&topo))
             .unwrap();
-        ferrosm_routing::multicast::settle(&topo, &mut routing);
+        ferrosm_routing::multicast::settle(&topo, &mut routing, None);
         let run = LastRun {
             topo: Arc::new(topo),
             routing,

@@ -177,6 +177,7 @@ impl SubnetManager {
         }
         put_groups(registry.groups_mut(), &self.cfg, &view);
         registry.groups_mut().remove_strangers(&view);
+        let misinformed = registry.groups_mut().take_misinformed();
         registry.tell_lifetimes(&view, now);
         // Rules 1.23 and 5.7. After a restart what came and went meanwhile is told, as far as it is known. On a first sweep nobody
         // has subscribed, so every port counts as new without cost.
@@ -194,6 +195,15 @@ impl SubnetManager {
         }
         for gid in changes.come.into_iter().map(gid) {
             registry.notify_gid(&view, TrapNumber::GidInService, gid, None, now);
+        }
+        if self.cfg.client_reregister && !misinformed.is_empty() {
+            // They go on to send as they were told until they join again (rule 3.19).
+            self.emit(Event::Noticed(format!(
+                "{} hosts are asked to join their groups again: SL, MTU or rate of a group is another",
+                misinformed.len()
+            )));
+            self.administration.ended.extend(misinformed);
+            self.want_full();
         }
         self.write_guids_again();
         self.tell_waiting();
@@ -429,5 +439,8 @@ pub(super) fn put_groups(groups: &mut Groups, cfg: &SmConfig, view: &View) {
     }
     for (mgid, parameters) in wanted {
         groups.put_well_known(mgid, parameters);
+    }
+    if let Some(sl) = view.groups_sl() {
+        groups.set_sl(sl);
     }
 }

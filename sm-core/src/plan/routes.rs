@@ -271,7 +271,9 @@ impl Job {
                     note,
                 } = chosen;
                 // A promise of trees is part of what later repairs keep.
-                multicast::settle(&self.topology, &mut routing);
+                let last = self.previous.last.as_ref();
+                let groups = last.and_then(|last| last.routing.trees.sl());
+                multicast::settle(&self.topology, &mut routing, groups);
                 notes.extend(Some(note).filter(|note| !note.is_empty()));
                 notes.extend(self.remarks.iter().cloned());
                 notes.extend(routing.notes.iter().cloned());

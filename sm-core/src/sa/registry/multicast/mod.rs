@@ -57,6 +57,15 @@ pub struct Parameters {
 }
 
 impl Parameters {
+    /// Whether packets of members look alike: how long they live in switches is nothing that a member says.
+    fn same_packets(&self, other: &Self) -> bool {
+        let packet_life_time = other.packet_life_time;
+        Self {
+            packet_life_time,
+            ..*self
+        } == *other
+    }
+
     /// Those in a record.
     #[must_use]
     pub const fn of(record: &McMemberRecord) -> Self {
@@ -165,6 +174,8 @@ pub struct Groups {
     lifetimes: Vec<Lifetime>,
     /// Groups, and members of them, that are not as they are kept.
     touched: BTreeSet<(Gid, Option<PortGuid>)>,
+    /// Members of groups whose parameters changed since [`Groups::take_misinformed`] was last called.
+    other_packets: BTreeSet<PortGuid>,
 }
 
 impl Groups {
@@ -250,6 +261,9 @@ impl Groups {
     /// no MLID for it.
     pub fn put_well_known(&mut self, mgid: Gid, parameters: Parameters) -> Option<Lid> {
         if let Some(group) = self.groups.get_mut(&mgid) {
+            if !group.parameters.same_packets(&parameters) {
+                self.other_packets.extend(group.members.keys());
+            }
             if !group.well_known || group.parameters != parameters {
                 group.well_known = true;
                 group.parameters = parameters;
@@ -258,6 +272,22 @@ impl Groups {
             return Some(group.mlid);
         }
         self.add(mgid, parameters, None, true)
+    }
+
+    /// Gives all groups the SL that the routing has for them, where it has one.
+    pub fn set_sl(&mut self, sl: Sl) {
+        for (mgid, group) in &mut self.groups {
+            if group.parameters.sl != sl {
+                group.parameters.sl = sl;
+                self.other_packets.extend(group.members.keys());
+                self.touched.insert((*mgid, None));
+            }
+        }
+    }
+
+    /// Members of groups whose packets have other parameters than they were told; each is given once.
+    pub fn take_misinformed(&mut self) -> BTreeSet<PortGuid> {
+        core::mem::take(&mut self.other_packets)
     }
 
     /// A group that is not well known any more; it goes with its last member.
