@@ -29,8 +29,9 @@ impl OpenSm {
         let log = sim.dir().join(format!("{name}.log"));
         let process = sim
             .launch("opensm", node)
-            // -d 2: each line is written at once.
-            .args(&["-e", "-d", "2", "-f", &log.to_string_lossy()])
+            // -d 2: each line is written at once. -t: a busy machine lets answers wait for more than the default of 200 ms,
+            // and OpenSM then brings up a fabric without those nodes.
+            .args(&["-e", "-d", "2", "-t", "2000", "-f", &log.to_string_lossy()])
             .args(args)
             .start(sim.dir());
         Self { process, log }

@@ -16,7 +16,7 @@ use ferrosm_tests::fabrics::saved;
 use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::poll_until;
 
-const SETTLE: Duration = Duration::from_secs(30);
+const SETTLE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Width and speed of each linked port, as `4xHDR`.
@@ -209,8 +209,17 @@ impl Managed {
         let mut sm = OpenSm::start(&sim, None, &[]);
         sm.wait_until_up(1);
         // OpenSM resets the links of hosts whose MTU or VLs it changes; those links count that.
+        let net = poll_until(SETTLE, PAUSE, || {
+            let net = sim.net()?;
+            let all = net.hosts().all(|node| node.ports[&1].lid.0 != 0);
+            if all {
+                Ok(net)
+            } else {
+                Err("hosts without a LID".to_owned())
+            }
+        })
+        .unwrap();
         let _ = sim.run("ibqueryerrors", &["--clear-errors", "--clear-counts"]);
-        let net = sim.net().unwrap();
         Self { sim, _sm: sm, net }
     }
 
