@@ -151,6 +151,9 @@ pub struct RunArgs {
     /// The local port.
     #[command(flatten)]
     pub port: PortArgs,
+    /// Serve only this fabric of a configuration file that has several.
+    #[arg(long, value_name = "NAME")]
+    pub fabric: Option<String>,
     /// Common flags.
     #[command(flatten)]
     pub sm: SmArgs,
@@ -194,6 +197,9 @@ pub struct TopologyArgs {
     /// Read this file (ibnetdiscover's form) or shape instead of the live fabric.
     #[arg(long, value_name = "FILE|SPEC", conflicts_with_all = ["ca", "port", "port_guid"])]
     pub from: Option<String>,
+    /// Look by the port of this fabric of a configuration file that has several.
+    #[arg(long, value_name = "NAME", conflicts_with = "from")]
+    pub fabric: Option<String>,
     /// Form of the output.
     #[arg(long, value_enum, default_value_t = TopologyFormat::Table)]
     pub format: TopologyFormat,
@@ -237,6 +243,9 @@ pub enum ConfigCommand {
     Print {
         /// The file; /etc/ferrosm.toml if not given and there.
         file: Option<PathBuf>,
+        /// Which fabric of the file, where it has several.
+        #[arg(long, value_name = "NAME", conflicts_with = "default")]
+        fabric: Option<String>,
         /// Every key with its default and what it means.
         #[arg(long, conflicts_with_all = ["effective", "file"])]
         default: bool,
@@ -274,6 +283,20 @@ impl Command {
             ),
             Some(_) | None => Ok(()),
         }
+    }
+}
+
+impl RunArgs {
+    /// Whether a flag names a port or a place of files.
+    #[must_use]
+    pub const fn says_places(&self) -> bool {
+        let (port, sm) = (&self.port, &self.sm);
+        port.ca.is_some()
+            || port.port.is_some()
+            || port.port_guid.is_some()
+            || sm.state_dir.is_some()
+            || sm.dump_dir.is_some()
+            || sm.capture.is_some()
     }
 }
 

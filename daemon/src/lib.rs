@@ -22,6 +22,7 @@
 //! | `verbs` | device attributes and asynchronous events (with the feature of that name) |
 //! | [`dump`] | the dump files that OpenSM's tools read |
 //! | [`held`] | answers that wait until what they say is durable |
+//! | [`threads`] | threads that log as who started them |
 //! | [`failure`] | how a command fails: sentence, hint, exit code |
 
 pub mod administration;
@@ -45,5 +46,6 @@ pub mod simulator;
 pub mod state;
 #[cfg(test)]
 mod testing;
+pub mod threads;
 #[cfg(feature = "verbs")]
 pub mod verbs;

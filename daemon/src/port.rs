@@ -15,6 +15,8 @@ use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
 use ferrosm_sim::port::SimNet;
 use tokio::sync::mpsc;
 
+use crate::threads;
+
 /// How long the receiving thread waits before it looks whether it should end.
 const POLL: Duration = Duration::from_millis(100);
 /// How often a simulated port that has nothing to say is looked at.
@@ -71,9 +73,9 @@ impl Threaded {
         let (outbox, inbox) = mpsc::channel(capacity);
         let shared = Arc::new(Shared::default());
         let for_thread = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("receiver".to_owned())
-            .spawn(move || receive_all(receiver, &outbox, &for_thread))?;
+        let thread = threads::start("receiver", move || {
+            receive_all(receiver, &outbox, &for_thread);
+        })?;
         Ok(Self {
             sender,
             inbox,

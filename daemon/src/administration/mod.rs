@@ -115,18 +115,13 @@ impl Administration {
             waiting: None,
             threads: Vec::new(),
         };
-        let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
-            std::thread::Builder::new()
-                .name(name.to_owned())
-                .spawn(work)
-        };
         for _ in 0..workers {
             let (shared, outbox) = (Arc::clone(&shared), outbox.clone());
-            let work = Box::new(move || threads::answer_all(&shared, &outbox));
-            server.threads.push(start("sa-answers", work)?);
+            let work = move || threads::answer_all(&shared, &outbox);
+            server.threads.push(crate::threads::start("sa-answers", work)?);
         }
-        let work = Box::new(move || threads::take_all(receiver, &shared, &outbox));
-        server.threads.push(start("sa-requests", work)?);
+        let work = move || threads::take_all(receiver, &shared, &outbox);
+        server.threads.push(crate::threads::start("sa-requests", work)?);
         Ok(server)
     }
 

@@ -13,6 +13,9 @@ pub struct HandoverArgs {
     /// The configuration file.
     #[arg(long, value_name = "FILE", conflicts_with = "state_dir")]
     pub config: Option<PathBuf>,
+    /// Which fabric of the configuration file, where it has several.
+    #[arg(long, value_name = "NAME", conflicts_with = "state_dir")]
+    pub fabric: Option<String>,
     /// The other way round: this one begins with a subnet that `refuse-managed-subnet` keeps it from, or after it was disabled.
     #[arg(long)]
     pub take_over: bool,

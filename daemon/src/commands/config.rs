@@ -15,28 +15,50 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
     match &args.what {
         ConfigCommand::Check { file } => {
             let path = file.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_PATH));
-            let settings = config::read(&path)?.settle(|_| {})?;
-            let remarks = settings.remarks.iter().map(|r| format!("{r}\n"));
-            let remarks: String = remarks.collect();
+            let all = config::settle_all(config::read(&path)?, |_| {})?;
+            let mut remarks: Vec<String> = all
+                .iter()
+                .flat_map(|(_, settings)| &settings.remarks)
+                .map(|remark| format!("{remark}\n"))
+                .collect();
+            remarks.dedup();
+            let remarks = remarks.concat();
             output::print(&format!("{remarks}{}: no errors\n", path.display()))
         }
         ConfigCommand::Print { default: true, .. } => output::print(config::DEFAULT_FILE),
-        ConfigCommand::Print { file, .. } => {
-            let settings = source(file.as_deref())?.settle(|_| {})?;
+        ConfigCommand::Print { file, fabric, .. } => {
+            let settings = source(file.as_deref(), fabric.as_deref())?.settle(|_| {})?;
             output::print(&config::effective(&settings.raw))
         }
     }
 }
 
-/// The file that was named, else the one at the usual place, else all defaults.
+/// The fabrics of the file that was named, else of the one at the usual place, else one with all defaults.
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn source(named: Option<&Path>) -> Result<Source, Failure> {
+pub fn sources(named: Option<&Path>) -> Result<Vec<Source>, Failure> {
     let usual = Path::new(DEFAULT_PATH);
     match named {
         Some(path) => Ok(config::read(path)?),
         None if usual.exists() => Ok(config::read(usual)?),
-        None => Ok(Source::defaults()),
+        None => Ok(vec![Source::defaults()]),
     }
+}
+
+/// One fabric of that file: the one of this name, or the only one.
+///
+/// # Errors
+/// Everything that is wrong with the file, or there is no such fabric.
+pub fn source(named: Option<&Path>, fabric: Option<&str>) -> Result<Source, Failure> {
+    let all = sources(named)?;
+    let several = fabric.is_none() && all.len() > 1;
+    Source::select(all, fabric).map_err(|why| {
+        let hint = if several {
+            ": choose one with --fabric"
+        } else {
+            ""
+        };
+        Failure::Usage(format!("{why}{hint}"))
+    })
 }

@@ -22,7 +22,7 @@ use crate::port::Simulated;
 /// If there is no such fabric, or it does not come up.
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let source = match &args.sm.config {
-        Some(path) => config::source(Some(path))?,
+        Some(path) => config::source(Some(path), None)?,
         None => Source::defaults(),
     };
     let flags = args.sm.clone();

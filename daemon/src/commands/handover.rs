@@ -53,7 +53,8 @@ fn directory(args: &HandoverArgs) -> Result<PathBuf, Failure> {
     if let Some(dir) = &args.state_dir {
         return Ok(dir.clone());
     }
-    let settings = config::source(args.config.as_deref())?.settle(|_| {})?;
+    let settings =
+        config::source(args.config.as_deref(), args.fabric.as_deref())?.settle(|_| {})?;
     let none = || Failure::Usage("no state directory: name one with --state-dir".to_owned());
     settings.state_dir.ok_or_else(none)
 }

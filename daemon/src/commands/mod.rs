@@ -10,6 +10,7 @@ pub mod ports;
 pub mod route;
 pub mod run;
 pub mod serve;
+pub mod several;
 pub mod sim;
 pub mod sim_ctl;
 pub mod state;

@@ -1,13 +1,14 @@
-//! `ferrosm run`: the subnet manager on a local port.
+//! `ferrosm run`: the subnet manager on a local port, or on one for each fabric of the configuration.
 
 use ferrosm_mad::transport::umad::{GsiPort, OpenOptions, UmadPort};
-use tracing::info;
+use tracing::{error_span, info};
 
 use crate::administration::Administration;
 use crate::capture;
 use crate::cli::RunArgs;
 use crate::commands::serve::{self, Options, Service};
-use crate::commands::{config, ports};
+use crate::commands::{config, ports, several};
+use crate::config::{RawConfig, Settings, Source};
 use crate::failure::Failure;
 use crate::output::log;
 use crate::output::progress::Terminal;
@@ -21,16 +22,56 @@ const INBOX_MIN: usize = 8192;
 /// # Errors
 /// If the configuration is wrong, no port can serve, or (with `--once`) the fabric does not come up.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    let source = config::source(args.sm.config.as_deref())?;
+    let mut sources = config::sources(args.sm.config.as_deref())?;
+    if let Some(name) = &args.fabric {
+        sources = vec![Source::select(sources, Some(name)).map_err(Failure::Usage)?];
+    }
+    if sources.len() > 1 && args.says_places() {
+        let names: Vec<&str> = sources.iter().filter_map(Source::fabric).collect();
+        return Err(Failure::Usage(format!(
+            "--ca, --port, --port-guid, --state-dir, --dump-dir and --capture are of one fabric, and the configuration has {}: \
+             choose one with --fabric",
+            names.join(", ")
+        )));
+    }
+    let mut all = crate::config::settle_all(sources, overlay(args))?;
+    let terminal = Terminal::detect();
+    let Some((source, settings)) = all.pop() else {
+        return Ok(());
+    };
+    let log = log::init(&settings.log, &terminal);
+    if !all.is_empty() {
+        all.push((source, settings));
+        return several::serve(all, args, &terminal, &log);
+    }
+    match source.fabric().map(str::to_owned) {
+        Some(name) => error_span!("fabric", name)
+            .in_scope(|| serve_one(source, settings, args, &terminal, &log, || {})),
+        None => serve_one(source, settings, args, &terminal, &log, || {}),
+    }
+}
+
+/// Flags over the configuration file.
+pub(super) fn overlay(args: &RunArgs) -> impl Fn(&mut RawConfig) + 'static {
     let flags = args.clone();
-    let overlay = move |raw: &mut crate::config::RawConfig| {
+    move |raw| {
         flags.port.apply(raw);
         flags.sm.apply(raw);
-    };
-    let settings = source.settle(&overlay)?;
-    let terminal = Terminal::detect();
-    let log = log::init(&settings.log, &terminal);
+    }
+}
 
+/// Serves one fabric until it is told to stop; `opened` is called when its port is open.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn serve_one(
+    source: Source,
+    settings: Settings,
+    args: &RunArgs,
+    terminal: &Terminal,
+    log: &log::Handle,
+    opened: impl FnOnce(),
+) -> Result<(), Failure> {
     let local = ports::choose(&settings.port)?;
     let open = OpenOptions {
         as_sm: true,
@@ -38,6 +79,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     let (sender, receiver) =
         UmadPort::open(&local, &open).map_err(|e| ports::explain(&e, Some(&local)))?;
+    opened();
     info!(ca = local.ca, port = local.port_num.0, port_guid = %local.port_guid, state = %local.state,
           "serving by this port");
     let window_limit = sender.window_limit();
@@ -66,19 +108,18 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         tables: args.sm.once,
         window_limit,
     };
-    let overlay = Box::new(overlay);
     serve::serve(
         port,
         Service {
             settings,
             source,
-            overlay,
+            overlay: Box::new(overlay(args)),
             options,
             capture,
             local: Some(local),
             administration,
-            terminal,
-            log,
+            terminal: terminal.clone(),
+            log: log.clone(),
         },
     )
 }

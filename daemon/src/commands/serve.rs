@@ -295,12 +295,15 @@ impl Shell for Operator {
             info!("no configuration file to read again, sweeping");
             return Some(Input::Resweep);
         };
-        let read = config::read(&path).and_then(|source| {
-            let settings = source.settle(|raw| (self.overlay)(raw))?;
-            Ok((source, settings))
-        });
-        let (source, settings) = match read {
-            Ok(read) => read,
+        let read =
+            config::read(&path).and_then(|all| config::settle_all(all, |raw| (self.overlay)(raw)));
+        let own = |(source, _): &(Source, Settings)| source.fabric() == self.source.fabric();
+        let (source, settings) = match read.map(|all| all.into_iter().find(own)) {
+            Ok(Some(read)) => read,
+            Ok(None) => {
+                error!(file = %path.display(), "this fabric is no longer in the configuration; it is served as before until a restart");
+                return None;
+            }
             Err(errors) => {
                 for e in errors.errors() {
                     let (line, column) = e.at.unzip();
@@ -397,8 +400,15 @@ impl Operator {
 
     fn sweep_done(&mut self, report: &SweepReport, sm: &SubnetManager) -> Result<(), Failure> {
         if self.options.json {
-            output::print(&json::line(&json::sweep::document(report, sm.role())))?;
+            output::print(&json::line(&json::sweep::document(
+                report,
+                sm.role(),
+                self.source.fabric(),
+            )))?;
         } else if self.options.tables {
+            if let Some(name) = self.source.fabric() {
+                output::print(&format!("Fabric {name}\n"))?;
+            }
             output::print(&report::render(report, sm.role()))?;
             if report.number == 1 && !self.options.once {
                 info!("in charge until interrupted (Ctrl-C)");

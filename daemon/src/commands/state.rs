@@ -24,7 +24,7 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
     let path = match &args.state_dir {
         Some(path) => path.clone(),
         None => {
-            let settings = config::source(None)?.settle(|_| {})?;
+            let settings = config::source(None, args.fabric.as_deref())?.settle(|_| {})?;
             let none =
                 || Failure::Usage("no state directory: name one with --state-dir".to_owned());
             settings.state_dir.ok_or_else(none)?

@@ -55,7 +55,7 @@ pub fn render(view: &View, format: TopologyFormat) -> String {
 /// Reads the live fabric without changing anything.
 fn live(args: &TopologyArgs) -> Result<View, Failure> {
     // The file may name the port and the pace; it need not be there.
-    let source = config::source(None)?;
+    let source = config::source(None, args.fabric.as_deref())?;
     let mut settings: Settings = source.settle(|raw| {
         args.port.apply(raw);
         raw.log.level.clone_from(&args.log_level);

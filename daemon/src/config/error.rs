@@ -66,17 +66,21 @@ impl ConfigErrors {
         text: &str,
         found: impl IntoIterator<Item = (Option<Range<usize>>, String)>,
     ) -> Self {
-        let mut errors: Vec<ConfigError> = found
-            .into_iter()
-            .map(|(span, what)| ConfigError {
-                file: path.map(Path::to_owned),
-                at: span.map(|s| line_column(text, s.start)),
-                what,
-            })
-            .collect();
-        errors.sort_by(|a, b| (a.at, &a.what).cmp(&(b.at, &b.what)));
-        errors.dedup();
-        Self { errors }
+        let errors = found.into_iter().map(|(span, what)| ConfigError {
+            file: path.map(Path::to_owned),
+            at: span.map(|s| line_column(text, s.start)),
+            what,
+        });
+        let errors = errors.collect();
+        Self { errors }.sorted()
+    }
+
+    /// The same in the order of the text.
+    pub(super) fn sorted(mut self) -> Self {
+        self.errors
+            .sort_by(|a, b| (a.at, &a.what).cmp(&(b.at, &b.what)));
+        self.errors.dedup();
+        self
     }
 
     /// The errors, each file's in its order.

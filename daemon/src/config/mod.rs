@@ -5,6 +5,7 @@
 //! column and what would be right; a wrong file is never used in part.
 
 mod error;
+mod fabrics;
 mod parse;
 mod partitions;
 mod paths;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 
 pub(crate) use error::nearest;
 pub use error::{ConfigError, ConfigErrors};
-pub use parse::parse;
+pub use parse::{Parsed, parse};
 pub use partitions::{Enforce, PartitionEntry, PartitionRules, Word};
 pub use paths::QosRules;
 pub use print::{DEFAULT_FILE, effective};
@@ -34,21 +35,45 @@ use crate::side_files;
 /// Read by `ferrosm run` where no other file is named and this one exists.
 pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";
 
-/// Reads and checks a configuration file.
+/// Reads and checks a configuration file: one source for each fabric that it describes.
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn read(path: &Path) -> Result<Source, ConfigErrors> {
+pub fn read(path: &Path) -> Result<Vec<Source>, ConfigErrors> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| ConfigErrors::single(path, format!("cannot read it: {e}")))?;
-    Source::parse(path, text)
+    Source::parse(path, &text)
 }
 
-/// A configuration file that was read: its keys, and its text to point into.
+/// Settles all fabrics of a file, and checks what they say together.
+///
+/// # Errors
+/// Everything that is wrong, once.
+pub fn settle_all(
+    sources: Vec<Source>,
+    flags: impl Fn(&mut RawConfig),
+) -> Result<Vec<(Source, Settings)>, ConfigErrors> {
+    let mut wrong = ConfigErrors::none();
+    let mut all = Vec::new();
+    for source in sources {
+        match source.settle(&flags) {
+            Ok(settings) => all.push((source, settings)),
+            Err(errors) => wrong = wrong.and(errors),
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(wrong.sorted());
+    }
+    fabrics::together(&all)?;
+    Ok(all)
+}
+
+/// A configuration file that was read: the keys of one of its fabrics, and its text to point into.
 #[derive(Debug, Clone)]
 pub struct Source {
     path: Option<PathBuf>,
-    text: String,
+    text: Arc<str>,
+    fabric: Option<String>,
     /// The keys of the file over the defaults.
     pub raw: RawConfig,
 }
@@ -59,22 +84,75 @@ impl Source {
     pub fn defaults() -> Self {
         Self {
             path: None,
-            text: String::new(),
+            text: "".into(),
+            fabric: None,
             raw: RawConfig::default(),
         }
     }
 
-    /// Checks the keys and values of a text.
+    /// Checks the keys and values of a text: one source for each `[[fabric]]`, or one without a name.
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub fn parse(path: &Path, text: String) -> Result<Self, ConfigErrors> {
-        let raw = parse(path, &text)?;
-        Ok(Self {
+    pub fn parse(path: &Path, text: &str) -> Result<Vec<Self>, ConfigErrors> {
+        let parsed = parse(path, text)?;
+        let text: Arc<str> = text.into();
+        let sources = parsed.into_iter().map(|Parsed { fabric, raw }| Self {
             path: Some(path.to_owned()),
-            text,
+            text: Arc::clone(&text),
+            fabric,
             raw,
-        })
+        });
+        Ok(sources.collect())
+    }
+
+    /// The only fabric of a text.
+    #[cfg(test)]
+    pub(crate) fn only(path: &Path, text: String) -> Result<Self, ConfigErrors> {
+        let mut all = Self::parse(path, &text)?;
+        assert_eq!(all.len(), 1);
+        Ok(all.remove(0))
+    }
+
+    /// One of several: the one of that name, or the only one where no name is given.
+    ///
+    /// # Errors
+    /// A sentence that names those that there are.
+    pub fn select(all: Vec<Self>, fabric: Option<&str>) -> Result<Self, String> {
+        let names: Vec<&str> = all.iter().filter_map(Self::fabric).collect();
+        let there = if names.is_empty() {
+            "the configuration names no fabrics".to_owned()
+        } else {
+            format!("the configuration has {}", names.join(", "))
+        };
+        match fabric {
+            Some(name) => all
+                .iter()
+                .find(|source| source.fabric() == Some(name))
+                .cloned()
+                .ok_or_else(|| format!("there is no fabric {name}: {there}")),
+            None if all.len() > 1 => Err(format!("which fabric? {there}")),
+            None => all.into_iter().next().ok_or(there),
+        }
+    }
+
+    /// The name of the fabric, where the file has several or names the only one.
+    #[must_use]
+    pub fn fabric(&self) -> Option<&str> {
+        self.fabric.as_deref()
+    }
+
+    /// Something that is wrong with a key such as `port.guid`.
+    pub(crate) fn wrong(&self, key: &str, what: &str) -> ConfigErrors {
+        let place = parse::position(&self.text, self.fabric(), key);
+        let common = matches!(place, Some((_, false)));
+        let of = self.fabric.as_ref().filter(|_| !common);
+        let of = of
+            .map(|name| format!("fabric {name}: "))
+            .unwrap_or_default();
+        let at = place.map(|(span, _)| span);
+        let what = format!("{of}{key}: {what}");
+        ConfigErrors::new(self.path.as_deref(), &self.text, [(at, what)])
     }
 
     /// The file.
@@ -98,13 +176,8 @@ impl Source {
         let list = partitions.as_ref().map_or(&[][..], |(p, _)| p.list());
         let paths = paths::read(&raw, beside, list);
         let settled = settings::settle(raw).map_err(|found| {
-            ConfigErrors::new(
-                self.path.as_deref(),
-                &self.text,
-                found.into_iter().map(|(key, what)| {
-                    (parse::position(&self.text, key), format!("{key}: {what}"))
-                }),
-            )
+            let wrong = found.iter().map(|(key, what)| self.wrong(key, what));
+            wrong.fold(ConfigErrors::none(), ConfigErrors::and).sorted()
         });
         let (hints, mut wrong) = match hints {
             Ok(hints) => (hints, ConfigErrors::none()),
@@ -124,6 +197,12 @@ impl Source {
                 settings.sm.partitions = Arc::new(partitions);
                 settings.sm.qos = paths.qos;
                 settings.sm.prefix_routes = paths.prefix_routes;
+                if let (true, Some(name)) =
+                    (settings.raw.replication.fabric.is_empty(), self.fabric())
+                {
+                    // Standbys of different fabrics may meet at one address by mistake.
+                    name.clone_into(&mut settings.raw.replication.fabric);
+                }
                 let keys = &settings.raw.replication;
                 settings.replication =
                     replication::settings(keys, settings.sm.subnet_prefix.0, beside);

@@ -11,16 +11,26 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::nearest;
+use super::fabrics::{self, Wrong};
 use super::raw::RawConfig;
 use super::{ConfigErrors, print};
 
-/// Reads a text.
+/// The keys of one fabric of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parsed {
+    /// Its name; `None` where the file has no `[[fabric]]`.
+    pub fabric: Option<String>,
+    /// Its keys over the defaults.
+    pub raw: RawConfig,
+}
+
+/// Reads a text: the fabrics of `[[fabric]]` in their order, or one without a name.
 ///
 /// # Errors
 /// Everything that is wrong with it, `path` being its name.
-pub fn parse(path: &Path, text: &str) -> Result<RawConfig, ConfigErrors> {
-    let (mut document, syntax) = DeTable::parse_recoverable(text);
-    let mut found: Vec<(Option<Range<usize>>, String)> = syntax
+pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
+    let (document, syntax) = DeTable::parse_recoverable(text);
+    let mut found: Vec<Wrong> = syntax
         .iter()
         .map(|e| (e.span(), e.message().to_owned()))
         .collect();
@@ -28,40 +38,67 @@ pub fn parse(path: &Path, text: &str) -> Result<RawConfig, ConfigErrors> {
     if !found.is_empty() {
         return Err(ConfigErrors::new(Some(path), text, found));
     }
+    let whole = document.span();
+    let mut common = document.into_inner();
+    let fabrics = fabrics::take(&mut common, &mut found);
+    let raw = keys(&mut common, &whole, &mut found);
+    let mut parsed: Vec<Parsed> = Vec::new();
+    for (name, own) in &fabrics {
+        let mut all = fabrics::lay_over(&common, own);
+        let mut raw = keys(&mut all, &whole, &mut found);
+        fabrics::own_places(&mut raw, name, own);
+        parsed.push(Parsed {
+            fabric: Some(name.clone()),
+            raw,
+        });
+    }
+    if !found.is_empty() {
+        return Err(ConfigErrors::new(Some(path), text, found));
+    }
+    if fabrics.is_empty() {
+        parsed.push(Parsed { fabric: None, raw });
+    }
+    Ok(parsed)
+}
+
+/// The keys of a document; what is wrong is taken out of it, and told.
+fn keys(document: &mut DeTable<'_>, whole: &Range<usize>, found: &mut Vec<Wrong>) -> RawConfig {
     loop {
-        let error = match RawConfig::deserialize(toml::Deserializer::from(document.clone())) {
-            Ok(raw) if found.is_empty() => return Ok(raw),
-            Ok(_) => break,
+        let text = toml::Deserializer::from(Spanned::new(whole.clone(), document.clone()));
+        let error = match RawConfig::deserialize(text) {
+            Ok(raw) => return raw,
             Err(error) => error,
         };
-        let removed = error
-            .span()
-            .and_then(|span| remove(document.get_mut(), &span, ""));
+        let removed = error.span().and_then(|span| remove(document, &span, ""));
         match removed {
             Some(place) => found.push((error.span(), explain(error.message(), &place))),
             None => {
                 // Without a place nothing can be taken out, so this is the last one found.
                 found.push((error.span(), error.message().to_owned()));
-                break;
+                return RawConfig::default();
             }
         }
     }
-    Err(ConfigErrors::new(Some(path), text, found))
 }
 
-/// Where the value of a key such as `sm.priority` is in a text that parses.
-pub(super) fn position(text: &str, key: &str) -> Option<Range<usize>> {
-    let document = DeTable::parse(text).ok()?;
+/// Where the value of a key such as `sm.priority` is in a text that parses, and whether the fabric says it for itself.
+pub(super) fn position(
+    text: &str,
+    fabric: Option<&str>,
+    key: &str,
+) -> Option<(Range<usize>, bool)> {
+    let mut common = DeTable::parse(text).ok()?.into_inner();
+    let fabrics = fabrics::take(&mut common, &mut Vec::new());
+    let own = fabrics.iter().find(|(name, _)| Some(&**name) == fabric);
     let (section, name) = key.split_once('.')?;
-    Some(
-        document
-            .get_ref()
-            .get(section)?
-            .get_ref()
-            .as_table()?
-            .get(name)?
-            .span(),
-    )
+    let within = |document: &DeTable<'_>| {
+        let section = document.get(section)?.get_ref().as_table()?;
+        Some(section.get(name)?.span())
+    };
+    let own = own
+        .and_then(|(_, own)| within(own))
+        .map(|span| (span, true));
+    own.or_else(|| Some((within(&common)?, false)))
 }
 
 /// What was taken out.
@@ -178,7 +215,10 @@ mod tests {
 
     #[test]
     fn an_empty_file_is_all_defaults() {
-        assert_eq!(parse(Path::new("f"), "").unwrap(), RawConfig::default());
+        let [only] = &parse(Path::new("f"), "").unwrap()[..] else {
+            panic!("one fabric")
+        };
+        assert_eq!((&only.fabric, &only.raw), (&None, &RawConfig::default()));
     }
 
     /// Every error of a file is told in one go, in the order of the file.

@@ -256,7 +256,7 @@ mod tests {
 
     fn settle(dir: &TempDir, text: &str) -> Result<Settings, ConfigErrors> {
         let path = dir.path().join("f.toml");
-        Source::parse(&path, text.to_owned())?.settle(|_| {})
+        Source::only(&path, text.to_owned())?.settle(|_| {})
     }
 
     const TOML: &str = "[partitions]\nenforce = \"out\"\nallow-both-pkeys = true\n\

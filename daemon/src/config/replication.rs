@@ -253,7 +253,7 @@ mod tests {
     use crate::config::Source;
 
     fn told(text: &str) -> Vec<String> {
-        let source = Source::parse(Path::new("f"), text.to_owned()).unwrap();
+        let source = Source::only(Path::new("f"), text.to_owned()).unwrap();
         let errors = source.settle(|_| {}).unwrap_err().to_string();
         let line = |l: &str| l.split_once("replication.").unwrap().1.to_owned();
         errors.lines().map(line).collect()
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn nothing_is_replicated_by_default_and_files_count_from_the_configuration() {
         let of = |text: &str| {
-            let source = Source::parse(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
+            let source = Source::only(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
             source.settle(|_| {}).unwrap().replication
         };
         assert!(of("").is_none());
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn etcd_on_this_machine_needs_no_certificates_and_another_does() {
         let of = |text: &str| {
-            let source = Source::parse(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
+            let source = Source::only(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
             match source.settle(|_| {}).unwrap().replication {
                 Some(Settings::Etcd(settings)) => settings,
                 other => panic!("{other:?}"),

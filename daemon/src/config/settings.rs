@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn what_keys_say_together_is_checked_and_has_its_place() {
         let text = "[subnet]\nm-key-protect-bits = 2\n[sweep]\nmax-outstanding = 4\nmax-outstanding-per-node = 8\n";
-        let source = Source::parse(Path::new("f.toml"), text.to_owned()).unwrap();
+        let source = Source::only(Path::new("f.toml"), text.to_owned()).unwrap();
         let told = source.settle(|_| {}).unwrap_err().to_string();
         assert_eq!(
             told,
@@ -312,11 +312,7 @@ mod tests {
     fn side_files_are_read_with_the_file() {
         let dir = crate::testing::TempDir::new("config-side-files");
         let path = dir.path().join("f.toml");
-        let settle = |text: &str| {
-            Source::parse(&path, text.to_owned())
-                .unwrap()
-                .settle(|_| {})
-        };
+        let settle = |text: &str| Source::only(&path, text.to_owned()).unwrap().settle(|_| {});
         std::fs::write(dir.path().join("roots"), "0x10\n").unwrap();
         let text = "[routing]\nvls = 4\nroot-guid-file = \"roots\"\n";
         let sm = settle(text).unwrap().sm;
@@ -337,7 +333,7 @@ mod tests {
 
     #[test]
     fn flags_go_over_the_file() {
-        let source = Source::parse(Path::new("f"), "[lids]\nlmc = 1\n".to_owned()).unwrap();
+        let source = Source::only(Path::new("f"), "[lids]\nlmc = 1\n".to_owned()).unwrap();
         assert_eq!(source.settle(|_| {}).unwrap().sm.lmc, Lmc(1));
         let settings = source
             .settle(|raw| raw.lids.lmc = super::super::value::Bounded::clamped(2))

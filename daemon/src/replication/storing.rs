@@ -49,9 +49,7 @@ pub(super) fn start(
     told: impl Fn(Stored) + Send + 'static,
 ) -> std::io::Result<Sender<Ask>> {
     let (asks, waiting) = mpsc::channel();
-    std::thread::Builder::new()
-        .name("copy".to_owned())
-        .spawn(move || work(copy.as_ref(), &waiting, &told))?;
+    crate::threads::start("copy", move || work(copy.as_ref(), &waiting, &told))?;
     Ok(asks)
 }
 

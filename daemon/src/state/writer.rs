@@ -166,9 +166,7 @@ impl Writer {
         let (sender, inbox) = channel();
         let durable = Arc::new(Durable::default());
         let mut clerk = Clerk::new(dir, Arc::clone(&durable));
-        let thread = std::thread::Builder::new()
-            .name("state".to_owned())
-            .spawn(move || clerk.run(&inbox))?;
+        let thread = crate::threads::start("state", move || clerk.run(&inbox))?;
         Ok(Self {
             orders: sender,
             tickets: AtomicU64::new(0),

@@ -31,6 +31,9 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     schema: u32,
+    /// Of several that one process serves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fabric: Option<&'a str>,
     sweep: u32,
     local: bool,
     role: String,
@@ -122,7 +125,11 @@ impl<'a> ProofOf<'a> {
 
 /// Makes the document.
 #[must_use]
-pub fn document(report: &SweepReport, role: SmState) -> Document<'_> {
+pub fn document<'a>(
+    report: &'a SweepReport,
+    role: SmState,
+    fabric: Option<&'a str>,
+) -> Document<'a> {
     let smps = report.smps.iter().map(|(attr, c)| Smps {
         attribute: id::name(*attr).map_or_else(|| attr.to_string(), str::to_owned),
         id: attr.0,
@@ -141,6 +148,7 @@ pub fn document(report: &SweepReport, role: SmState) -> Document<'_> {
     });
     Document {
         schema: super::SCHEMA,
+        fabric,
         sweep: report.number,
         local: report.local,
         role: role.to_string(),
@@ -198,7 +206,7 @@ mod tests {
             place: "x".to_owned(),
             kind: ProblemKind::NoLid,
         });
-        let text = crate::output::json::line(&document(&report, SmState::Master));
+        let text = crate::output::json::line(&document(&report, SmState::Master, None));
         assert_eq!(text.matches('\n').count(), 1);
         let v: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(

@@ -121,10 +121,8 @@ impl Tcp {
         shared.with(|core, _| core.asks = Some(asks));
         let (stop, stopped) = watch::channel(Stop::No);
         let mine = shared.clone();
-        let thread = std::thread::Builder::new()
-            .name("replication".to_owned())
-            .spawn(move || runtime.block_on(run(&mine, listener, stopped)))
-            .map_err(StartError::Thread)?;
+        let work = move || runtime.block_on(run(&mine, listener, stopped));
+        let thread = crate::threads::start("replication", work).map_err(StartError::Thread)?;
         Ok(Self {
             shared,
             stop,

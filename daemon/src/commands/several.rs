@@ -1,0 +1,190 @@
+//! Several fabrics in one process: each has its own thread, and there its own runtime, port, state and election.
+//!
+//! They share nothing but the program, the log and the signals that end it. A fabric that cannot be served, because its device
+//! is gone or its directory is not writable, is told and tried again; the others do not notice. Only where none can be served at
+//! the start the program ends, as with one.
+
+use core::time::Duration;
+use std::thread::JoinHandle;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tracing::{error, error_span, info};
+
+use super::run;
+use crate::cli::RunArgs;
+use crate::config::{self, Settings, Source};
+use crate::failure::Failure;
+use crate::output::log;
+use crate::output::progress::Terminal;
+
+/// Time until a fabric that could not be served is tried again.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// What a fabric tells.
+enum Told {
+    /// Its port is open.
+    Serves,
+    /// It could not be served, and is tried again.
+    Fails(String, Failure),
+    /// It has ended.
+    Ended(String, Result<(), Failure>),
+}
+
+/// Serves all of them until SIGTERM or SIGINT, or with `--once` until each one's first sweep is done.
+///
+/// # Errors
+/// If none can be served, or (with `--once`) one does not come up.
+pub fn serve(
+    all: Vec<(Source, Settings)>,
+    args: &RunArgs,
+    terminal: &Terminal,
+    log: &log::Handle,
+) -> Result<(), Failure> {
+    let (stop, stopping) = watch::channel(false);
+    let (teller, told) = mpsc::unbounded_channel();
+    let mut count = 0;
+    let mut threads: Vec<JoinHandle<()>> = Vec::new();
+    for (source, settings) in all {
+        let name = source.fabric().unwrap_or_default().to_owned();
+        let one = One {
+            args: args.clone(),
+            terminal: terminal.clone(),
+            log: log.clone(),
+            stopping: stopping.clone(),
+            teller: teller.clone(),
+            name: name.clone(),
+        };
+        let started = crate::threads::start(&name, move || {
+            error_span!("fabric", name = one.name).in_scope(|| one.serve(source, settings));
+        });
+        threads.push(started.map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?);
+        count += 1;
+    }
+    drop((teller, stopping));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
+    let end = runtime.block_on(watch_over(count, told, &stop));
+    stop.send_replace(true);
+    let mut broken = false;
+    for thread in threads {
+        broken |= thread.join().is_err();
+    }
+    if broken {
+        return Err(Failure::job("a thread of a fabric broke"));
+    }
+    end
+}
+
+/// Waits until all have ended, and tells them when to.
+async fn watch_over(
+    count: usize,
+    mut told: mpsc::UnboundedReceiver<Told>,
+    stop: &watch::Sender<bool>,
+) -> Result<(), Failure> {
+    let unwatched = |e| Failure::job(format!("cannot watch for signals: {e}"));
+    let mut term = signal(SignalKind::terminate()).map_err(unwatched)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(unwatched)?;
+    let mut served = false;
+    let mut failed = Vec::new();
+    let mut end = Ok(());
+    loop {
+        let told = tokio::select! {
+            _ = term.recv() => { stop.send_replace(true); continue; }
+            _ = interrupt.recv() => { stop.send_replace(true); continue; }
+            told = told.recv() => told,
+        };
+        match told {
+            None => return end,
+            Some(Told::Serves) => served = true,
+            Some(Told::Fails(name, why)) => {
+                failed.retain(|(other, _)| *other != name);
+                failed.push((name, why));
+                if !served && failed.len() == count {
+                    stop.send_replace(true);
+                    let (name, why) = failed.swap_remove(0);
+                    end = Err(of(&name, why));
+                }
+            }
+            Some(Told::Ended(name, Err(why))) if end.is_ok() => end = Err(of(&name, why)),
+            Some(Told::Ended(..)) => {}
+        }
+    }
+}
+
+/// A failure, with the fabric that it is of.
+fn of(name: &str, why: Failure) -> Failure {
+    match why {
+        Failure::Job { error, hint } => Failure::Job {
+            error: error.context(format!("fabric {name}")),
+            hint,
+        },
+        other @ (Failure::NotRun { .. } | Failure::Usage(_) | Failure::Config(_)) => other,
+    }
+}
+
+/// One fabric, on its thread.
+struct One {
+    args: RunArgs,
+    terminal: Terminal,
+    log: log::Handle,
+    stopping: watch::Receiver<bool>,
+    teller: mpsc::UnboundedSender<Told>,
+    name: String,
+}
+
+impl One {
+    fn serve(&self, mut source: Source, mut settings: Settings) {
+        loop {
+            let served = run::serve_one(
+                source.clone(),
+                settings.clone(),
+                &self.args,
+                &self.terminal,
+                &self.log,
+                || self.tell(Told::Serves),
+            );
+            let why = match served {
+                Err(why) if !self.args.sm.once && !*self.stopping.borrow() => why,
+                end => return self.tell(Told::Ended(self.name.clone(), end)),
+            };
+            error!(error = %why, again_s = AGAIN.as_secs(), "this fabric is not served now");
+            self.tell(Told::Fails(self.name.clone(), why));
+            if self.wait() {
+                return self.tell(Told::Ended(self.name.clone(), Ok(())));
+            }
+            // What is wrong may have been mended there; a file that is wrong changes nothing.
+            if let Some((again, said)) = self.read(&source) {
+                (source, settings) = (again, said);
+            }
+            info!("trying again");
+        }
+    }
+
+    fn tell(&self, told: Told) {
+        // Fails only at the end of the program.
+        let _ = self.teller.send(told);
+    }
+
+    /// Waits for the next attempt; whether the program ends instead.
+    fn wait(&self) -> bool {
+        let mut stopping = self.stopping.clone();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build();
+        let Ok(runtime) = runtime else { return true };
+        runtime.block_on(async {
+            let stopped = tokio::time::timeout(AGAIN, stopping.wait_for(|stop| *stop));
+            stopped.await.is_ok()
+        })
+    }
+
+    fn read(&self, source: &Source) -> Option<(Source, Settings)> {
+        let all = config::read(source.path()?).ok()?;
+        let all = config::settle_all(all, run::overlay(&self.args)).ok()?;
+        all.into_iter()
+            .find(|(other, _)| other.fabric() == source.fabric())
+    }
+}

@@ -1,0 +1,319 @@
+//! `[[fabric]]`: several fabrics that one process serves, each with the keys of the whole file and its own over them.
+//!
+//! What stands outside of `[[fabric]]` holds for all of them. A fabric has a name, its own local port, and its own place for
+//! what it writes: where it does not say its own, the name goes behind the common one. The log is the process's.
+
+use core::ops::Range;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::raw::RawConfig;
+use super::{ConfigErrors, Settings, Source};
+
+/// The key of the list of fabrics.
+pub(super) const LIST: &str = "fabric";
+/// Longest name.
+const NAME_MAX: usize = 40;
+
+/// What is wrong, with its place.
+pub(super) type Wrong = (Option<Range<usize>>, String);
+
+/// The fabrics of a document in the order of the file, taken out of it: names, and their sections.
+pub(super) fn take<'t>(
+    document: &mut DeTable<'t>,
+    found: &mut Vec<Wrong>,
+) -> Vec<(String, DeTable<'t>)> {
+    let Some(list) = document.remove(LIST) else {
+        return Vec::new();
+    };
+    let span = list.span();
+    let mut fabrics: Vec<(String, DeTable<'t>)> = Vec::new();
+    let Some(entries) = into_tables(list) else {
+        found.push((
+            Some(span),
+            "fabrics are written as [[fabric]], with a name and sections such as [fabric.port]"
+                .to_owned(),
+        ));
+        return fabrics;
+    };
+    for entry in entries {
+        let span = entry.span();
+        let mut table = entry.into_inner();
+        let name = table.remove("name");
+        let place = name.as_ref().map_or_else(|| span.clone(), Spanned::span);
+        let name = name.as_ref().and_then(|name| name.get_ref().as_str());
+        let name = match name.map(check_name) {
+            Some(Ok(name)) => name,
+            Some(Err(why)) => {
+                found.push((Some(place), format!("fabric.name: {why}")));
+                continue;
+            }
+            None => {
+                found.push((
+                    Some(place),
+                    "this fabric needs a name, such as name = \"compute\"".to_owned(),
+                ));
+                continue;
+            }
+        };
+        if fabrics.iter().any(|(other, _)| *other == name) {
+            found.push((
+                Some(place),
+                format!("fabric.name: two fabrics are called {name}"),
+            ));
+            continue;
+        }
+        if let Some((key, _)) = table.get_key_value("log") {
+            let what = "log: one log is for all fabrics: write [log] outside of [[fabric]]";
+            found.push((Some(key.span()), what.to_owned()));
+            table.remove("log");
+        }
+        fabrics.push((name, table));
+    }
+    fabrics
+}
+
+fn into_tables<'t>(list: Spanned<DeValue<'t>>) -> Option<Vec<Spanned<DeTable<'t>>>> {
+    let DeValue::Array(entries) = list.into_inner() else {
+        return None;
+    };
+    let tables = entries.into_iter().map(|entry| {
+        let span = entry.span();
+        let DeValue::Table(table) = entry.into_inner() else {
+            return None;
+        };
+        Some(Spanned::new(span, table))
+    });
+    tables.collect()
+}
+
+/// A name that may be part of a file's name.
+fn check_name(name: &str) -> Result<String, String> {
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.len() > NAME_MAX || name.starts_with('.') || !name.chars().all(good)
+    {
+        return Err(format!(
+            "{name:?} must be 1 to {NAME_MAX} letters, digits, hyphens, underscores and dots, and not begin with a dot: \
+             it becomes part of the names of files"
+        ));
+    }
+    Ok(name.to_owned())
+}
+
+/// Lays the sections of a fabric over those of the file, key by key.
+pub(super) fn lay_over<'t>(base: &DeTable<'t>, own: &DeTable<'t>) -> DeTable<'t> {
+    let mut all = base.clone();
+    for (key, value) in own {
+        let below = all.get_mut(key.get_ref().as_ref());
+        if let (Some(DeValue::Table(section)), DeValue::Table(keys)) =
+            (below.map(Spanned::get_mut), value.get_ref())
+        {
+            for (key, value) in keys {
+                section.remove(key.get_ref().as_ref());
+                section.insert(key.clone(), value.clone());
+            }
+            continue;
+        }
+        all.remove(key.get_ref().as_ref());
+        all.insert(key.clone(), value.clone());
+    }
+    all
+}
+
+/// Gives a fabric its own places for what it writes, where it did not name them.
+pub(super) fn own_places(raw: &mut RawConfig, name: &str, own: &DeTable<'_>) {
+    let files = own
+        .get("files")
+        .and_then(|files| files.get_ref().as_table());
+    let says = |key: &str| files.is_some_and(|files| files.contains_key(key));
+    let below = |dir: &str| Path::new(dir).join(name).to_string_lossy().into_owned();
+    let files = &mut raw.files;
+    if !files.state_dir.is_empty() && !says("state-dir") {
+        files.state_dir = below(&files.state_dir);
+    }
+    if !files.dump_dir.is_empty() && !says("dump-dir") {
+        files.dump_dir = below(&files.dump_dir);
+    }
+    if !files.capture.is_empty() && !says("capture") {
+        let path = Path::new(&files.capture);
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        files.capture = path
+            .with_file_name(format!("{name}-{file}"))
+            .to_string_lossy()
+            .into_owned();
+    }
+}
+
+/// What fabrics of one file say together that cannot be.
+///
+/// # Errors
+/// All of it.
+pub(super) fn together(all: &[(Source, Settings)]) -> Result<(), ConfigErrors> {
+    if all.len() < 2 {
+        return Ok(());
+    }
+    let mut wrong = ConfigErrors::none();
+    let mut taken: BTreeMap<(&str, String), &str> = BTreeMap::new();
+    for (source, settings) in all {
+        let name = source.fabric().unwrap_or_default();
+        let mut tell = |key: &str, what: &str| {
+            wrong =
+                core::mem::replace(&mut wrong, ConfigErrors::none()).and(source.wrong(key, what))
+        };
+        let port = &settings.port;
+        let port = match (&port.guid, &port.ca, port.number) {
+            (Some(guid), ..) => Some(guid.to_string()),
+            (None, Some(ca), Some(number)) => Some(format!("{ca} port {}", number.0)),
+            _ => {
+                tell(
+                    "port.guid",
+                    "with several fabrics each must name its local port: port.guid, or port.ca and port.number",
+                );
+                None
+            }
+        };
+        let path =
+            |path: &Option<std::path::PathBuf>| path.as_ref().map(|p| p.display().to_string());
+        let listen = settings
+            .replication
+            .as_ref()
+            .and_then(|r| r.listen().map(str::to_owned));
+        for (key, value) in [
+            ("port.guid", port),
+            ("files.state-dir", path(&settings.state_dir)),
+            ("files.dump-dir", path(&settings.dump_dir)),
+            ("files.capture", path(&settings.capture)),
+            ("replication.listen", listen),
+        ] {
+            let Some(value) = value else { continue };
+            if let Some(other) = taken.insert((key, value.clone()), name) {
+                tell(key, &format!("{value} is used by fabric {other} too"));
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{ConfigErrors, Settings, Source, settle_all};
+    use std::path::Path;
+
+    fn all(text: &str) -> Result<Vec<(Source, Settings)>, ConfigErrors> {
+        settle_all(Source::parse(Path::new("/etc/f.toml"), text)?, |_| {})
+    }
+
+    fn told(text: &str) -> String {
+        all(text).unwrap_err().to_string()
+    }
+
+    const TWO: &str = "[sm]\npriority = 3\n[files]\ndump-dir = \"/d\"\ncapture = \"/c/all.pcapng\"\n\
+        [[fabric]]\nname = \"compute\"\n[fabric.port]\nguid = \"0x1\"\n[fabric.sm]\npriority = 9\n\
+        [[fabric]]\nname = \"storage\"\n[fabric.port]\nca = \"mlx5_1\"\nnumber = 1\n[fabric.files]\nstate-dir = \"/s\"\n\
+        [[fabric.partition]]\nname = \"P\"\npkey = 0x40\n";
+
+    /// What is common holds for all, what a fabric says for itself goes over it, and each writes to places of its own.
+    #[test]
+    fn fabrics_inherit_and_have_their_own() {
+        let all = all(TWO).unwrap();
+        let of = |i: usize| (&all[i].0, &all[i].1);
+        let ((compute, c), (storage, s)) = (of(0), of(1));
+        assert_eq!(
+            (compute.fabric(), storage.fabric()),
+            (Some("compute"), Some("storage"))
+        );
+        assert_eq!((c.sm.priority, s.sm.priority), (9, 3));
+        assert_eq!(
+            c.state_dir.as_deref(),
+            Some(Path::new("/var/lib/ferrosm/compute"))
+        );
+        assert_eq!(s.state_dir.as_deref(), Some(Path::new("/s")));
+        assert_eq!(s.dump_dir.as_deref(), Some(Path::new("/d/storage")));
+        assert_eq!(
+            c.capture.as_deref(),
+            Some(Path::new("/c/compute-all.pcapng"))
+        );
+        assert_eq!((c.raw.partition.len(), s.raw.partition.len()), (0, 1));
+        assert_eq!(c.raw.replication.fabric, "compute");
+    }
+
+    #[test]
+    fn one_is_chosen_by_name() {
+        let all = Source::parse(Path::new("f"), TWO).unwrap();
+        assert_eq!(
+            Source::select(all.clone(), Some("storage"))
+                .unwrap()
+                .fabric(),
+            Some("storage")
+        );
+        assert_eq!(
+            Source::select(all.clone(), Some("backup")).unwrap_err(),
+            "there is no fabric backup: the configuration has compute, storage"
+        );
+        assert_eq!(
+            Source::select(all, None).unwrap_err(),
+            "which fabric? the configuration has compute, storage"
+        );
+        let plain = Source::parse(Path::new("f"), "").unwrap();
+        assert!(Source::select(plain.clone(), None).is_ok());
+        assert!(Source::select(plain, Some("x")).is_err());
+    }
+
+    /// Errors are told once, where they are, and say whose they are where that is not everybody's.
+    #[test]
+    fn errors_of_fabrics_have_their_places() {
+        assert_eq!(
+            told(
+                "[sm]\npoll-interval = \"1ms\"\n[[fabric]]\nname = \"a\"\n[fabric.port]\nguid = \"0x1\"\n[fabric.sweep]\n\
+                 smp-timeout = \"2h\"\n[[fabric]]\nname = \"b\"\n[fabric.port]\nguid = \"0x2\"\n"
+            ),
+            "/etc/f.toml:2:17: sm.poll-interval: must be from \"100ms\" to \"1h\"\n\
+             /etc/f.toml:8:15: fabric a: sweep.smp-timeout: must be from \"1ms\" to \"1m\""
+        );
+        assert_eq!(
+            told("[[fabric]]\nname = \"a\"\n[fabric.sm]\npirority = 1\n"),
+            "/etc/f.toml:4:1: unknown key `pirority` in [sm]: did you mean `priority`?"
+        );
+        assert!(told("[fabric]\nname = \"a\"\n").contains("written as [[fabric]]"));
+        assert!(
+            told("[[fabric]]\n[fabric.sm]\n").contains("/etc/f.toml:1:1: this fabric needs a name")
+        );
+        assert!(
+            told("[[fabric]]\nname = \"../x\"\n").contains("becomes part of the names of files")
+        );
+        assert!(
+            told("[[fabric]]\nname = \"a\"\n[[fabric]]\nname = \"a\"\n")
+                .contains("two fabrics are called a")
+        );
+        assert!(
+            told("[[fabric]]\nname = \"a\"\n[fabric.log]\nlevel = \"warn\"\n")
+                .contains(":3:9: log: one log is for all")
+        );
+    }
+
+    #[test]
+    fn fabrics_do_not_share_what_is_of_one() {
+        let two = |a: &str, b: &str| {
+            told(&format!(
+                "[[fabric]]\nname = \"a\"\n{a}[[fabric]]\nname = \"b\"\n{b}"
+            ))
+        };
+        let ports = two("", "[fabric.port]\nca = \"x\"\n");
+        assert_eq!(
+            ports.matches("each must name its local port").count(),
+            2,
+            "{ports}"
+        );
+        let port = |n: u8| format!("[fabric.port]\nguid = \"{n:#x}\"\n");
+        assert!(two(&port(1), &port(1)).contains("is used by fabric a too"));
+        let dir = "[fabric.files]\nstate-dir = \"/s\"\n";
+        let same = two(&(port(1) + dir), &(port(2) + dir));
+        assert!(
+            same.contains("fabric b: files.state-dir: /s is used by fabric a too"),
+            "{same}"
+        );
+    }
+}

@@ -1,0 +1,23 @@
+//! Threads that log as who started them.
+//!
+//! Where one process serves several fabrics, lines of the log carry the fabric's name by a span. A span belongs to a thread;
+//! [`start`] takes it along. Nothing else is decided here.
+
+use std::io;
+use std::thread::{Builder, JoinHandle};
+
+use tracing::Span;
+
+/// Starts a thread in the span of this one.
+///
+/// # Errors
+/// The system has no thread left.
+pub fn start<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let span = Span::current();
+    Builder::new()
+        .name(name.to_owned())
+        .spawn(move || span.in_scope(work))
+}
