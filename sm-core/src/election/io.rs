@@ -232,7 +232,10 @@ impl Notice {
     /// Whether somebody has to do something about it.
     #[must_use]
     pub const fn is_alarm(&self) -> bool {
-        matches!(self, Self::Rogue(..) | Self::Obstinate(_) | Self::Managed)
+        matches!(
+            self,
+            Self::ForeignKey(_) | Self::Rogue(..) | Self::Obstinate(_) | Self::Managed
+        )
     }
 
     /// The SM that it is about.

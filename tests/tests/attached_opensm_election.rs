@@ -1,0 +1,286 @@
+//! Real OpenSM and real ferrosm on one fabric, who is in charge of it: on Debian's ibsim and on our own, in both directions.
+//!
+//! Asked from a third host: `sminfo` of whoever that host is told is the master, and `saquery` for SMInfoRecords, where these come whole.
+//! Not on ibsim: a better OpenSM that comes. It says MASTER after HANDOVER there and never sweeps; on our fabric it does.
+
+use std::fs;
+use std::time::Duration;
+
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::fabrics::by_spec;
+use ferrosm_tests::ibsim::Ibsim;
+use ferrosm_tests::opensm::OpenSm;
+use ferrosm_tests::process::{Running, Signal, poll_until};
+use ferrosm_tests::scratch::unique_name;
+
+/// Only a broken test waits so long.
+const GUARD: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+/// Four switches in a square, with a host each.
+const SPEC: &str = "mesh:2,2";
+
+/// A host by its description, with the GUID of its port.
+#[derive(Clone, Copy)]
+struct Host(&'static str, u64);
+
+const LOW: Host = Host("host-0-0-0 mlx5_0", 0x0002_c904_0000_0011);
+const ASKS: Host = Host("host-0-1-0 mlx5_0", 0x0002_c904_0000_0031);
+const HIGH: Host = Host("host-1-1-0 mlx5_0", 0x0002_c904_0000_0071);
+/// In the other half of the square than `ASKS`.
+const ASKS_TOO: Host = Host("host-1-0-0 mlx5_0", 0x0002_c904_0000_0051);
+
+/// Where this is tried.
+trait Fabric: Clients {
+    /// Whether answers of subnet administration come whole: ibsim cuts RMPP off, so there only `sminfo` is asked.
+    const RECORDS: bool;
+}
+
+impl Fabric for Ibsim {
+    const RECORDS: bool = false;
+}
+
+impl Fabric for FabricServer {
+    const RECORDS: bool = true;
+}
+
+struct Ours(Running);
+
+impl Ours {
+    /// One whose polls are quick, so that the death of a foreign master is seen in a second.
+    fn start(sim: &impl Fabric, at: Host, settings: &str) -> Self {
+        let name = unique_name("ours");
+        let (config, state) = (
+            sim.dir().join(format!("{name}.toml")),
+            sim.dir().join(format!("{name}.state")),
+        );
+        let text = format!(
+            "[sm]\npoll-interval = \"300ms\"\npoll-retries = 2\n{settings}\n[files]\nstate-dir = \"{}\"\n",
+            state.display()
+        );
+        fs::write(&config, text).unwrap_or_else(|e| panic!("{e}"));
+        let config = config.display().to_string();
+        Self(sim.spawn_ferrosm(Some(at.0), &["run", "--config", &config]))
+    }
+
+    fn wait(&self, what: &str, times: usize) {
+        let found = poll_until(GUARD, PAUSE, || {
+            let log = self.0.stderr();
+            (log.matches(what).count() >= times)
+                .then_some(())
+                .ok_or_else(|| format!("no {what:?} in\n{log}"))
+        });
+        found.unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
+fn opensm(sim: &impl Fabric, at: Host, priority: &str, settings: &str) -> OpenSm {
+    let file = sim.dir().join(format!("{}.conf", unique_name("opensm")));
+    let text = format!("sminfo_polling_timeout 500\npolling_retry_number 2\n{settings}\n");
+    fs::write(&file, text).unwrap_or_else(|e| panic!("{e}"));
+    OpenSm::start(
+        sim,
+        Some(at.0),
+        &["-F", &file.to_string_lossy(), "-p", priority],
+    )
+}
+
+/// The GUIDs of SMInfoRecords, with the state of each (3 is Master).
+fn records(said: &str) -> Vec<(u64, u8)> {
+    let mut found = Vec::new();
+    let mut guid = None;
+    for line in said.lines() {
+        let Some((name, value)) = line.trim().split_once("..") else {
+            continue;
+        };
+        let value = value.trim_start_matches('.');
+        match name {
+            "GUID" => guid = u64::from_str_radix(value.trim_start_matches("0x"), 16).ok(),
+            "SMState" => found.extend(guid.take().zip(value.parse().ok())),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Waits until `sminfo` and the records agree that this one, and no other, is master.
+fn assert_master<F: Fabric>(sim: &F, asks: Host, master: Host) {
+    let found = poll_until(GUARD, PAUSE, || {
+        let info = sim.sm_info(asks.0)?;
+        if info.guid != master.1 || info.state != "SMINFO_MASTER" {
+            return Err(format!("{info:?}"));
+        }
+        if !F::RECORDS {
+            return Ok(());
+        }
+        let said = sim.run_at(asks.0, "saquery", &["--timeout", "500", "SMIR"]);
+        let told = records(&said.stdout);
+        let masters: Vec<u64> = told.iter().filter(|r| r.1 == 3).map(|r| r.0).collect();
+        if masters == [master.1] {
+            Ok(())
+        } else {
+            Err(format!("{told:x?} {}", said.describe()))
+        }
+    });
+    found.unwrap_or_else(|why| panic!("{:#x} is not master: {why}", master.1));
+}
+
+/// Waits until the one at this host, asked by its LID, is in a state.
+fn assert_state(sim: &impl Fabric, asks: Host, of: Host, state: &str) {
+    let found = poll_until(GUARD, PAUSE, || {
+        let net = sim.net()?;
+        let ports = net.hosts().flat_map(|node| {
+            let guid = node.guid;
+            node.ports
+                .iter()
+                .map(move |(n, p)| (guid + u64::from(*n), p))
+        });
+        let lid = ports.filter(|(guid, _)| *guid == of.1).map(|(_, p)| p.lid);
+        let lid = lid.last().ok_or_else(|| "no such port".to_owned())?;
+        let info = sim.sm_info_of(asks.0, lid)?;
+        (info.state == state && info.guid == of.1)
+            .then_some(())
+            .ok_or_else(|| format!("{info:?}"))
+    });
+    found.unwrap_or_else(|why| panic!("{why}"));
+}
+
+/// OpenSM is master, ferrosm stands by; OpenSM is killed: ferrosm is master, and no LID is another.
+fn killed_opensm_is_replaced(sim: &impl Fabric) {
+    let mut theirs = opensm(sim, HIGH, "12", "");
+    theirs.wait_until_up(1);
+    let ours = Ours::start(sim, LOW, "priority = 3");
+    ours.wait("role changed state=Standby", 1);
+    assert_master(sim, ASKS, HIGH);
+    let before = sim.net().map(|net| net.lids());
+    let _ = theirs.stop(Signal::Kill);
+    ours.wait("role changed state=Master", 1);
+    assert_master(sim, ASKS, LOW);
+    assert_eq!(sim.net().map(|net| net.lids()), before);
+}
+
+/// ferrosm is master, a better OpenSM comes and gets the subnet; it is killed, and ferrosm has it again.
+fn a_better_opensm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
+    let ours = Ours::start(sim, LOW, "priority = 3");
+    ours.wait("sweep done", 1);
+    assert_master(sim, ASKS, LOW);
+    let before = sim.net().map(|net| net.lids());
+    let mut theirs = opensm(sim, HIGH, "12", "");
+    theirs.wait_until_up(1);
+    ours.wait("role changed state=Standby", 1);
+    assert_master(sim, ASKS, HIGH);
+    assert_state(sim, ASKS, LOW, "SMINFO_STANDBY");
+    let _ = theirs.stop(Signal::Kill);
+    ours.wait("role changed state=Master", 2);
+    assert_master(sim, ASKS, LOW);
+    assert_eq!(sim.net().map(|net| net.lids()), before);
+}
+
+/// OpenSM is master, a better ferrosm comes: OpenSM hands over and stands by; ferrosm is killed, and OpenSM has it again.
+fn a_better_ferrosm_gets_the_subnet_and_leaves_it(sim: &impl Fabric) {
+    let mut theirs = opensm(sim, HIGH, "3", "");
+    theirs.wait_until_up(1);
+    let ours = Ours::start(sim, LOW, "priority = 12");
+    ours.wait("role changed state=Master", 1);
+    assert_master(sim, ASKS, LOW);
+    assert_state(sim, ASKS, HIGH, "SMINFO_STANDBY");
+    drop(ours.0.stop(Signal::Kill, GUARD));
+    theirs.wait_until_up(2);
+    assert_master(sim, ASKS, HIGH);
+}
+
+/// Of equal priority the one with the lower GUID is master, whoever came first.
+fn the_lower_guid_decides(sim: &impl Fabric) {
+    let mut theirs = opensm(sim, HIGH, "5", "");
+    theirs.wait_until_up(1);
+    let low = Ours::start(sim, LOW, "priority = 5");
+    low.wait("role changed state=Master", 1);
+    assert_master(sim, ASKS, LOW);
+    drop(low.0.stop(Signal::Kill, GUARD));
+    let _ = theirs.stop(Signal::Kill);
+
+    let high = Ours::start(sim, HIGH, "priority = 5");
+    high.wait("role changed state=Master", 1);
+    let mut theirs = opensm(sim, LOW, "5", "");
+    theirs.wait_until_up(1);
+    high.wait("role changed state=Standby", 1);
+    assert_master(sim, ASKS, LOW);
+    assert_state(sim, ASKS, HIGH, "SMINFO_STANDBY");
+}
+
+#[test]
+fn killed_opensm_is_replaced_on_ibsim() {
+    killed_opensm_is_replaced(&Ibsim::serve(&by_spec(SPEC)));
+}
+
+#[test]
+fn killed_opensm_is_replaced_on_ours() {
+    killed_opensm_is_replaced(&FabricServer::shape(SPEC));
+}
+
+#[test]
+fn a_better_opensm_gets_the_subnet_and_leaves_it_on_ours() {
+    a_better_opensm_gets_the_subnet_and_leaves_it(&FabricServer::shape(SPEC));
+}
+
+#[test]
+fn a_better_ferrosm_gets_the_subnet_and_leaves_it_on_ibsim() {
+    a_better_ferrosm_gets_the_subnet_and_leaves_it(&Ibsim::serve(&by_spec(SPEC)));
+}
+
+#[test]
+fn a_better_ferrosm_gets_the_subnet_and_leaves_it_on_ours() {
+    a_better_ferrosm_gets_the_subnet_and_leaves_it(&FabricServer::shape(SPEC));
+}
+
+#[test]
+fn the_lower_guid_decides_on_ibsim() {
+    the_lower_guid_decides(&Ibsim::serve(&by_spec(SPEC)));
+}
+
+#[test]
+fn the_lower_guid_decides_on_ours() {
+    the_lower_guid_decides(&FabricServer::shape(SPEC));
+}
+
+/// Two halves with a master each become one: the better one is master of all, the other stands by.
+#[test]
+fn two_islands_become_one() {
+    for (ours_at, theirs_at, priority) in [("12", "3", LOW), ("3", "12", HIGH)] {
+        let sim = FabricServer::shape(SPEC);
+        let cables = ["switch-0-0[2]", "switch-0-1[3]"];
+        for cable in cables {
+            let _ = sim.tell(&format!("cut {cable}"));
+        }
+        let ours = Ours::start(&sim, LOW, &format!("priority = {ours_at}"));
+        ours.wait("role changed state=Master", 1);
+        let mut theirs = opensm(&sim, HIGH, theirs_at, "");
+        theirs.wait_until_up(1);
+        assert_master(&sim, ASKS, LOW);
+        assert_master(&sim, ASKS_TOO, HIGH);
+        for cable in cables {
+            let _ = sim.tell(&format!("restore {cable}"));
+        }
+        assert_master(&sim, ASKS, priority);
+        assert_master(&sim, ASKS_TOO, priority);
+        let other = if priority.1 == LOW.1 { HIGH } else { LOW };
+        assert_state(&sim, ASKS, other, "SMINFO_STANDBY");
+        drop(theirs);
+    }
+}
+
+/// With another SM_Key neither obeys the other: ferrosm says so as an alarm, once, and does not fight by sweeping on and on.
+#[test]
+fn another_sm_key_is_an_alarm() {
+    let sim = FabricServer::shape(SPEC);
+    let ours = Ours::start(&sim, LOW, "priority = 3");
+    ours.wait("sweep done", 1);
+    let mut theirs = opensm(&sim, HIGH, "12", "sm_key 0x0000000000000007");
+    theirs.wait_for("sm_key", 1);
+    ours.wait("has another SM_Key and is ignored", 1);
+    let alarms = || ours.0.stderr().matches("ERROR alarm").count();
+    assert_eq!(alarms(), 1, "{}", ours.0.stderr());
+    let sweeps = || ours.0.stderr().matches("sweep done").count();
+    // Its answers go on; and after some of its polls nothing has been added to the log.
+    assert!(sweeps() < 12, "{}", ours.0.stderr());
+}
