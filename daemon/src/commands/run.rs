@@ -45,7 +45,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         return several::serve(all, args, &terminal, &log);
     }
     match source.fabric().map(str::to_owned) {
-        Some(name) => error_span!("fabric", name)
+        Some(name) => error_span!("fabric", fabric = name)
             .in_scope(|| serve_one(source, settings, args, &terminal, &log, || {})),
         None => serve_one(source, settings, args, &terminal, &log, || {}),
     }

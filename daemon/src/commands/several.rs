@@ -56,7 +56,7 @@ pub fn serve(
             name: name.clone(),
         };
         let started = crate::threads::start(&name, move || {
-            error_span!("fabric", name = one.name).in_scope(|| one.serve(source, settings));
+            error_span!("fabric", fabric = one.name).in_scope(|| one.serve(source, settings));
         });
         threads.push(started.map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?);
         count += 1;
