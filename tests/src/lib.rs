@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`clients`] | programs of others on a simulator, and what they tell |
 //! | [`ibsim`] | Debian's fabric simulator with one fabric |
+//! | [`etcd`] | a cluster of it |
 //! | [`fabric_server`] | our own |
 //! | [`clutter`] | hosts that do everything at random, and know what they must be told |
 //! | [`diags`] | parsers of infiniband-diags' output |
@@ -14,6 +15,7 @@
 //! | [`kept_view`] | what a manager wants kept of the subnet, record by record |
 //! | [`members`] | hosts that join multicast groups of our manager in the simulated world |
 //! | [`opensm`] | OpenSM and osmtest |
+//! | [`pair`] | two of our managers with copies of each other's state |
 //! | [`process`] | programs with deadlines |
 //! | [`programs`] | where programs are |
 //! | [`routing`] | `ferrosm route`, and what judges say of its dumps |
@@ -23,6 +25,7 @@
 //! | [`sa_paths`] | which paths a client may have, by walking tables and by the rules |
 //! | [`sa_wire`] | a client of subnet administration that knows only bits and bytes |
 //! | [`sa_world`] | what the tables of subnet administration should hold, read from the devices |
+//! | [`script`] | hosts that register, by a program of C |
 //! | [`scratch`] | directories of their own |
 //! | [`simulated`] | our manager in the simulated world |
 //!
@@ -34,6 +37,7 @@ pub mod bringup;
 pub mod clients;
 pub mod clutter;
 pub mod diags;
+pub mod etcd;
 pub mod fabric_server;
 pub mod fabrics;
 pub mod ibdmchk;
@@ -42,6 +46,7 @@ pub mod judge;
 pub mod kept_view;
 pub mod members;
 pub mod opensm;
+pub mod pair;
 pub mod process;
 pub mod programs;
 pub mod routing;
@@ -52,4 +57,5 @@ pub mod sa_paths;
 pub mod sa_wire;
 pub mod sa_world;
 pub mod scratch;
+pub mod script;
 pub mod simulated;

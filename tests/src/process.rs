@@ -106,6 +106,10 @@ pub enum Signal {
     Interrupt,
     /// Die now, without a word.
     Kill,
+    /// Stand still.
+    Stop,
+    /// Go on after that.
+    Continue,
 }
 
 impl Signal {
@@ -115,6 +119,8 @@ impl Signal {
             Self::Terminate => "TERM",
             Self::Interrupt => "INT",
             Self::Kill => "KILL",
+            Self::Stop => "STOP",
+            Self::Continue => "CONT",
         }
     }
 }

@@ -13,8 +13,9 @@ use ferrosm_tests::administered::Administered;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::opensm::OpenSm;
-use ferrosm_tests::process::{Launch, Signal, poll_until};
+use ferrosm_tests::process::{Signal, poll_until};
 use ferrosm_tests::programs::workspace;
+use ferrosm_tests::script::{Script, joins, offers, subscribes};
 
 const SPEC: &str = "fat-tree2:4,2,2";
 /// Two hosts on different leaves, and the leaves.
@@ -202,75 +203,22 @@ fn listed() -> Listed {
     all
 }
 
-/// A MAD to subnet administration as a line of the client `script.c`.
-fn line(name: &str, sm: &str, method: u8, attr: u16, mask: u64, data: &[u8]) -> String {
-    let mut mad = [0; 256];
-    mad[..4].copy_from_slice(&[1, 3, 2, method]);
-    mad[16..18].copy_from_slice(&attr.to_be_bytes());
-    mad[48..56].copy_from_slice(&mask.to_be_bytes());
-    mad[56..56 + data.len()].copy_from_slice(data);
-    let hex: String = mad.iter().map(|b| format!("{b:02x}")).collect();
-    format!("{name} {sm} {hex}\n")
-}
-
 /// What a host registers: it joins the broadcast group and makes one of its own; the last offers a service and wants to hear of
 /// everything.
 fn registrations(sm: &str, port: &Port, is_last: bool) -> String {
-    const SET: u8 = 2;
-    const JOIN: u64 = 1 | 1 << 1 | 1 << 7 | 1 << 16;
-    // MTU and rate as Linux asks for them: those of the broadcast group.
-    const CREATE: u64 = JOIN | 1 << 2 | 0b11 << 4 | 1 << 6 | 0b11 << 8 | 1 << 12 | 1 << 13;
-    let mut gid = [0; 16];
-    gid[..2].copy_from_slice(&[0xFE, 0x80]);
-    gid[8..].copy_from_slice(&port.guid.to_be_bytes());
-    let member = |low: [u8; 4]| {
-        let mut record = [0; 52];
-        record[..6].copy_from_slice(&[0xFF, 0x12, 0x40, 0x1B, 0xFF, 0xFF]);
-        record[12..16].copy_from_slice(&low);
-        record[16..32].copy_from_slice(&gid);
-        record[34..36].copy_from_slice(&[0x0B, 0x1B]);
-        (record[38], record[42]) = (0x84, 0x83);
-        record[40..42].copy_from_slice(&[0xFF, 0xFF]);
-        record[48] = 1;
-        record
-    };
-    let mut text = line("broadcast", sm, SET, 0x38, JOIN, &member([0xFF; 4]));
-    text += &line("own", sm, SET, 0x38, CREATE, &member([0, 0, 0, 1]));
+    let mut text = joins(sm, port.guid);
     if is_last {
-        let mut service = [0; 176];
-        service[6] = 0x10;
-        service[8..24].copy_from_slice(&gid);
-        service[24..26].copy_from_slice(&[0xFF, 0xFF]);
-        service[28..32].copy_from_slice(&[0xFF; 4]);
-        service[48..55].copy_from_slice(b"example");
-        service[112] = 7;
-        service[128..130].copy_from_slice(&[1, 2]);
-        let given = 0b101_0111 | 1 << 7 | 1 << 23;
-        text += &line("service", sm, SET, 0x31, given, &service);
-        let mut inform = [0; 36];
-        inform[16..18].copy_from_slice(&[0xFF, 0xFF]);
-        inform[22..28].copy_from_slice(&[1, 1, 0xFF, 0xFF, 0xFF, 0xFF]);
-        inform[30..36].copy_from_slice(&[1, 18, 0, 0xFF, 0xFF, 0xFF]);
-        text += &line("inform", sm, SET, 0x03, 0, &inform);
+        text += &offers(sm, port.guid, "example");
+        text += &subscribes(sm);
     }
     text
 }
 
 fn register(sim: &FabricServer, ports: &BTreeMap<&'static str, Port>) {
-    let source = workspace().join("tests/clients/script.c");
-    let program = sim.dir().join("script");
-    let built = Launch::new("cc")
-        .args(&["-O1", "-o", &program.to_string_lossy()])
-        .args(&[&*source.to_string_lossy(), "-libumad"])
-        .start(sim.dir())
-        .wait(SETTLE);
-    drop(built.expect_success());
+    let script = Script::build(sim);
     for (key, name) in &NAMES[..2] {
         let text = registrations(&ports["h0"].lid, &ports[key], *key == "h1");
-        let input = sim.dir().join(format!("{key}.txt"));
-        fs::write(&input, text).unwrap_or_else(|e| panic!("{e}"));
-        let command = format!("exec {} < {}", program.display(), input.display());
-        let _ = sim.run_at(name, "sh", &["-c", &command]).expect_success();
+        script.send(sim, name, &text);
     }
     // The client does not wait for answers from afar.
     poll_until(SETTLE, PAUSE, || {

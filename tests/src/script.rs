@@ -1,0 +1,115 @@
+//! A host that registers at subnet administration: the client `tests/clients/script.c`, and MADs for it, made byte by byte.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::clients::Clients;
+use crate::process::Launch;
+use crate::programs::workspace;
+use crate::scratch::unique_name;
+
+/// Longest time for a compiler.
+const BUILT: Duration = Duration::from_secs(60);
+const SET: u8 = 2;
+
+/// The client, built.
+#[derive(Debug)]
+pub struct Script(PathBuf);
+
+impl Script {
+    /// Builds it where the fabric's files are.
+    ///
+    /// # Panics
+    /// If that fails.
+    #[must_use]
+    pub fn build(sim: &impl Clients) -> Self {
+        let source = workspace().join("tests/clients/script.c");
+        let program = sim.dir().join("script");
+        let built = Launch::new("cc")
+            .args(&["-O1", "-o", &program.to_string_lossy()])
+            .args(&[&*source.to_string_lossy(), "-libumad"])
+            .start(sim.dir())
+            .wait(BUILT);
+        drop(built.expect_success());
+        Self(program)
+    }
+
+    /// Sends these lines from a node. It waits for no answer from afar.
+    ///
+    /// # Panics
+    /// If it fails.
+    pub fn send(&self, sim: &impl Clients, node: &str, lines: &str) {
+        let input = sim.dir().join(unique_name("lines"));
+        fs::write(&input, lines).unwrap_or_else(|e| panic!("{}: {e}", input.display()));
+        let command = format!("exec {} < {}", self.0.display(), input.display());
+        drop(sim.run_at(node, "sh", &["-c", &command]).expect_success());
+    }
+}
+
+/// A MAD to subnet administration at the LID `sm` as a line.
+#[must_use]
+pub fn line(name: &str, sm: &str, method: u8, attr: u16, mask: u64, data: &[u8]) -> String {
+    let mut mad = [0; 256];
+    mad[..4].copy_from_slice(&[1, 3, 2, method]);
+    mad[16..18].copy_from_slice(&attr.to_be_bytes());
+    mad[48..56].copy_from_slice(&mask.to_be_bytes());
+    mad[56..56 + data.len()].copy_from_slice(data);
+    let hex: String = mad.iter().map(|b| format!("{b:02x}")).collect();
+    format!("{name} {sm} {hex}\n")
+}
+
+fn gid(guid: u64) -> [u8; 16] {
+    let mut gid = [0; 16];
+    gid[..2].copy_from_slice(&[0xFE, 0x80]);
+    gid[8..].copy_from_slice(&guid.to_be_bytes());
+    gid
+}
+
+/// The port of this GUID joins the broadcast group and makes a group of its own.
+#[must_use]
+pub fn joins(sm: &str, guid: u64) -> String {
+    const JOIN: u64 = 1 | 1 << 1 | 1 << 7 | 1 << 16;
+    // MTU and rate as Linux asks for them: those of the broadcast group.
+    const CREATE: u64 = JOIN | 1 << 2 | 0b11 << 4 | 1 << 6 | 0b11 << 8 | 1 << 12 | 1 << 13;
+    let member = |low: [u8; 4]| {
+        let mut record = [0; 52];
+        record[..6].copy_from_slice(&[0xFF, 0x12, 0x40, 0x1B, 0xFF, 0xFF]);
+        record[12..16].copy_from_slice(&low);
+        record[16..32].copy_from_slice(&gid(guid));
+        record[34..36].copy_from_slice(&[0x0B, 0x1B]);
+        (record[38], record[42]) = (0x84, 0x83);
+        record[40..42].copy_from_slice(&[0xFF, 0xFF]);
+        record[48] = 1;
+        record
+    };
+    let mut text = line("broadcast", sm, SET, 0x38, JOIN, &member([0xFF; 4]));
+    text += &line("own", sm, SET, 0x38, CREATE, &member([0, 0, 0, 1]));
+    text
+}
+
+/// It offers a service, for ever. The first character of its name is in its number too.
+#[must_use]
+pub fn offers(sm: &str, guid: u64, name: &str) -> String {
+    let mut service = [0; 176];
+    service[6] = 0x10;
+    service[7] = name.bytes().next().unwrap_or_default() - b'e';
+    service[8..24].copy_from_slice(&gid(guid));
+    service[24..26].copy_from_slice(&[0xFF, 0xFF]);
+    service[28..32].copy_from_slice(&[0xFF; 4]);
+    service[48..48 + name.len()].copy_from_slice(name.as_bytes());
+    service[112] = 7;
+    service[128..130].copy_from_slice(&[1, 2]);
+    let given = 0b101_0111 | 1 << 7 | 1 << 23;
+    line("service", sm, SET, 0x31, given, &service)
+}
+
+/// It wants to hear of everything.
+#[must_use]
+pub fn subscribes(sm: &str) -> String {
+    let mut inform = [0; 36];
+    inform[16..18].copy_from_slice(&[0xFF, 0xFF]);
+    inform[22..28].copy_from_slice(&[1, 1, 0xFF, 0xFF, 0xFF, 0xFF]);
+    inform[30..36].copy_from_slice(&[1, 18, 0, 0xFF, 0xFF, 0xFF]);
+    line("inform", sm, SET, 0x03, 0, &inform)
+}

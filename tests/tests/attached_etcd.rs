@@ -1,0 +1,229 @@
+//! Two real ferrosm whose copies go through a real etcd of three members, on a fabric that `ferrosm sim` serves. Nothing sleeps:
+//! everything is polled for, with a limit that only a broken test reaches. What is measured is printed.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::diags::{Net, Tables};
+use ferrosm_tests::etcd::Etcd;
+use ferrosm_tests::pair::{CLIENT, GUARD, Pair, configure};
+use ferrosm_tests::process::{Signal, poll_until};
+use ferrosm_tests::script::{Script, joins, offers, subscribes};
+
+const PAUSE: Duration = Duration::from_millis(20);
+const ALARM: &str = "alarm: nobody has a copy of the state";
+const LEASE_LOST: &str = "the lease is lost";
+const RESTORED: &str = "somebody has a copy of the state again";
+const FROM_COPY: &str = "clients are answered from what was kept";
+const DEPOSED: &str = "another subnet manager has taken what only the master has";
+const WHOLE: &str = "the copy of the master's state is whole";
+
+/// Two managers with an etcd, and a host that registers.
+struct Site {
+    pair: Pair,
+    etcd: Etcd,
+    script: Script,
+    /// GUID of the host's port.
+    guid: u64,
+}
+
+impl Site {
+    fn new() -> Self {
+        let etcd = Etcd::new(3);
+        let mut members = etcd.endpoints();
+        // The first, to which both connect, is one that follows.
+        members.rotate_left((etcd.leader() + 1) % 3);
+        let pair = Pair::new(|dir: &Path| {
+            for n in 0..2 {
+                configure(dir, n, &format!("etcd = {members:?}"));
+            }
+        });
+        pair.assert_master(0);
+        let script = Script::build(&pair.sim);
+        let said = pair.sim.run_at(CLIENT, "saquery", &["-G", CLIENT]);
+        let said = said.expect_success().stdout;
+        let digits = said.trim().trim_start_matches("0x");
+        let guid = u64::from_str_radix(digits, 16).unwrap_or_else(|e| panic!("{said}: {e}"));
+        Self {
+            pair,
+            etcd,
+            script,
+            guid,
+        }
+    }
+
+    fn ask(&self, args: &[&str]) -> String {
+        let said = self.pair.sim.run_at(CLIENT, "saquery", args);
+        said.expect_success().stdout
+    }
+
+    /// The LID of the master that the host knows.
+    fn sm(&self) -> String {
+        let said = self.pair.sim.run_at(CLIENT, "sminfo", &[]);
+        let said = said.expect_success().stdout;
+        let mut words = said.split_whitespace().skip_while(|word| *word != "lid");
+        words.nth(1).unwrap_or_else(|| panic!("{said}")).to_owned()
+    }
+
+    /// The host joins, makes a group, offers a service and subscribes; all of it is answered for.
+    fn register(&self) {
+        let (sm, guid) = (self.sm(), self.guid);
+        let lines = joins(&sm, guid) + &offers(&sm, guid, "example") + &subscribes(&sm);
+        self.script.send(&self.pair.sim, CLIENT, &lines);
+        self.has("-S", 1);
+        self.has("-I", 1);
+        self.has("-g", 2);
+    }
+
+    /// Another service.
+    fn offer(&self, name: &str, then: usize) {
+        let line = offers(&self.sm(), self.guid, name);
+        self.script.send(&self.pair.sim, CLIENT, &line);
+        self.has("-S", then);
+    }
+
+    /// Waits until there are so many records of a kind.
+    fn has(&self, kind: &str, count: usize) {
+        let found = poll_until(GUARD, PAUSE, || {
+            let said = self.ask(&[kind]);
+            let is_it = said.matches(" dump:").count() >= count;
+            is_it.then_some(()).ok_or(said)
+        });
+        found.unwrap_or_else(|why| panic!("{count} of {kind}: {why}"));
+    }
+
+    /// Everything that hosts have registered, as subnet administration tells it.
+    fn registered(&self) -> [String; 4] {
+        ["-g", "-m", "-S", "-I"].map(|kind| self.ask(&[kind]))
+    }
+
+    /// LIDs and tables, as the devices tell them.
+    fn fabric(&self) -> (Net, Tables) {
+        let net = self.pair.sim.net();
+        let tables = self.pair.sim.tables();
+        (
+            net.unwrap_or_else(|e| panic!("{e}")),
+            tables.unwrap_or_else(|e| panic!("{e}")),
+        )
+    }
+
+    /// The first one is master, as it was, and nobody else believed to be.
+    fn assert_quiet(&self) {
+        assert_eq!(self.count(0, "role changed"), 1, "{}", self.pair.log(0));
+        assert_eq!(self.count(0, DEPOSED), 0, "{}", self.pair.log(0));
+        assert_eq!(self.count(1, "role changed"), 1, "{}", self.pair.log(1));
+    }
+
+    fn count(&self, n: usize, what: &str) -> usize {
+        self.pair.log(n).matches(what).count()
+    }
+}
+
+/// Killed without a word, the master is replaced by the one that has the copy, and nobody on the fabric notices more than that.
+#[test]
+fn a_killed_master_is_replaced_and_nothing_is_lost() {
+    let mut site = Site::new();
+    site.register();
+    let (registered, fabric) = (site.registered(), site.fabric());
+    let began = Instant::now();
+    site.pair.end(0, Signal::Kill);
+    site.pair
+        .wait(1, "nothing is heard of the master any more", 1);
+    let noticed = began.elapsed();
+    site.pair.wait(1, FROM_COPY, 1);
+    let answers = began.elapsed();
+    site.pair.assert_master(1);
+    let asked = began.elapsed();
+    println!("killed: noticed after {noticed:?}, answers after {answers:?}, asked after {asked:?}");
+    assert_eq!(site.registered(), registered);
+    site.pair.wait(1, "role=Master", 1);
+    site.pair.assert_nothing_written(1);
+    assert_eq!(site.fabric(), fabric);
+}
+
+/// The member of etcd to which both are connected dies, and nothing is noticed; then the one that leads, and etcd needs longer than a
+/// lease to agree on another: nobody is replaced all the same, and copying goes on, as the next death shows.
+#[test]
+fn a_dead_member_of_etcd_changes_nothing() {
+    let mut site = Site::new();
+    site.register();
+    let fabric = site.fabric();
+    let sweeps = site.count(0, "sweep done");
+    let leader = site.etcd.leader();
+    site.etcd.kill((leader + 1) % 3);
+    let began = Instant::now();
+    site.offer("further", 2);
+    let answered = began.elapsed();
+    site.pair.wait(1, WHOLE, 2);
+    let whole = began.elapsed();
+    println!(
+        "a member dead: an answer after {answered:?}, the standby follows again after {whole:?}"
+    );
+    site.pair.assert_master(0);
+    site.assert_quiet();
+    for what in [LEASE_LOST, ALARM] {
+        assert_eq!(site.count(0, what), 0, "{}", site.pair.log(0));
+    }
+    assert_eq!(site.count(0, "sweep done"), sweeps, "{}", site.pair.log(0));
+
+    site.etcd.start();
+    let leader = site.etcd.leader();
+    let copies = site.count(1, WHOLE);
+    site.etcd.kill(leader);
+    let began = Instant::now();
+    site.offer("good", 3);
+    let answered = began.elapsed();
+    site.pair.wait(1, WHOLE, copies + 1);
+    let whole = began.elapsed();
+    println!(
+        "its leader dead: an answer after {answered:?}, the standby follows again after {whole:?}"
+    );
+    site.pair.assert_master(0);
+    site.assert_quiet();
+    assert_eq!(site.count(0, ALARM), site.count(0, RESTORED));
+    assert_eq!(site.fabric(), fabric);
+
+    let registered = site.registered();
+    site.pair.end(0, Signal::Kill);
+    site.pair.wait(1, FROM_COPY, 1);
+    site.pair.assert_master(1);
+    assert_eq!(site.registered(), registered);
+}
+
+/// Without etcd the fabric goes on as it is, with one alarm; when it is back, the copy is whole again, as the next death shows.
+#[test]
+fn without_etcd_the_fabric_goes_on() {
+    let mut site = Site::new();
+    site.register();
+    let fabric = site.fabric();
+    site.etcd.kill_all();
+    let began = Instant::now();
+    site.pair.wait(0, ALARM, 1);
+    println!("etcd gone: alarm after {:?}", began.elapsed());
+    site.pair
+        .wait(1, "the copy of the master's state is not whole any more", 1);
+    // What the standby does without etcd it has done when it has asked the master in vain for longer than a lease.
+    site.pair.assert_master(0);
+    site.offer("further", 2);
+    site.pair.assert_master(0);
+    assert_eq!(site.fabric(), fabric);
+    let registered = site.registered();
+    let began = Instant::now();
+    site.etcd.start();
+    let served = began.elapsed();
+    site.pair.wait(0, RESTORED, 1);
+    let restored = began.elapsed();
+    site.pair.wait(1, WHOLE, 2);
+    let whole = began.elapsed();
+    println!("etcd back after {served:?}: protected after {restored:?}, copied after {whole:?}");
+    site.pair.assert_master(0);
+    assert_eq!(site.count(0, ALARM), 1, "{}", site.pair.log(0));
+    assert_eq!(site.count(0, RESTORED), 1, "{}", site.pair.log(0));
+    site.assert_quiet();
+    site.pair.end(0, Signal::Kill);
+    site.pair.wait(1, FROM_COPY, 1);
+    site.pair.assert_master(1);
+    assert_eq!(site.registered(), registered);
+    assert_eq!(site.fabric(), fabric);
+}
