@@ -36,7 +36,7 @@ impl Site {
         members.rotate_left((etcd.leader() + 1) % 3);
         let pair = Pair::new(|dir: &Path| {
             for n in 0..2 {
-                configure(dir, n, &format!("etcd = {members:?}"));
+                configure(dir, n, &format!("fabric = \"tried\"\netcd = {members:?}"));
             }
         });
         pair.assert_master(0);
@@ -224,6 +224,44 @@ fn without_etcd_the_fabric_goes_on() {
     site.pair.end(0, Signal::Kill);
     site.pair.wait(1, FROM_COPY, 1);
     site.pair.assert_master(1);
+    assert_eq!(site.registered(), registered);
+    assert_eq!(site.fabric(), fabric);
+}
+
+/// A master that stands still is replaced. When it goes on it finds that out before it writes anything, stands by, and copies. It is the
+/// worse of the two: the better one would be handed the subnet again.
+#[test]
+fn a_master_that_stood_still_writes_nothing() {
+    let mut site = Site::new();
+    site.register();
+    let fabric = site.fabric();
+    let state = site.pair.sim.dir().join("state0").display().to_string();
+    let done = site.pair.sim.ferrosm(&["handover", "--state-dir", &state]);
+    drop(done.expect_success());
+    site.pair.assert_master(1);
+    site.pair.wait(0, WHOLE, 1);
+    let began = Instant::now();
+    site.pair.signal(1, Signal::Stop);
+    site.pair.wait(0, FROM_COPY, 1);
+    let answers = began.elapsed();
+    site.pair.assert_master(0);
+    println!(
+        "stopped: answers after {answers:?}, asked after {:?}",
+        began.elapsed()
+    );
+    site.offer("further", 2);
+    let registered = site.registered();
+    let before = site.pair.log(1);
+    let began = Instant::now();
+    site.pair.signal(1, Signal::Continue);
+    site.pair.wait(1, WHOLE, before.matches(WHOLE).count() + 1);
+    println!("goes on: a copy after {:?}", began.elapsed());
+    let log = site.pair.log(1);
+    let since = log.strip_prefix(&before).unwrap_or(&log);
+    assert!(!since.contains("role=Master"), "{log}");
+    assert!(since.contains("role changed state=Standby"), "{log}");
+    assert!(!since.contains("state=Master"), "{log}");
+    site.pair.assert_master(0);
     assert_eq!(site.registered(), registered);
     assert_eq!(site.fabric(), fabric);
 }
