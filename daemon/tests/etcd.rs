@@ -79,13 +79,18 @@ impl Node {
 
     /// As the driver does when the election makes a standby master.
     fn take_over(&mut self, epoch: u64) -> Option<bool> {
+        let whole = self.settle();
+        self.lead(epoch);
+        whole
+    }
+
+    /// Whether it has all that its master acknowledged.
+    fn settle(&self) -> Option<bool> {
         self.etcd.role(Role::Neither(Leaving::Stopping));
         let (sender, whole) = channel();
         self.etcd
             .settle(Box::new(move |whole| sender.send(whole).unwrap()));
-        let whole = whole.recv_timeout(GUARD).unwrap();
-        self.lead(epoch);
-        whole
+        whole.recv_timeout(GUARD).unwrap()
     }
 
     /// As the state writer does: first here, then with others.
@@ -334,6 +339,164 @@ fn a_master_that_is_cut_off_steps_down_first_and_its_late_write_is_refused() {
     let mut master = master.standby();
     master.in_step(2);
     master.has_what(&standby);
+}
+
+/// Nobody believes to have what only the old master had.
+#[test]
+fn what_a_master_acknowledged_alone_is_missed_by_who_takes_over() {
+    let cluster = Cluster::new(1);
+    let stall = Stall::before(&cluster.endpoints()[0]);
+    let brief = |guid, endpoints| Settings {
+        limit: Duration::from_secs(1),
+        ..settings(guid, endpoints)
+    };
+    let mut master = Node::start(brief(1, vec![stall.endpoint()]), &Arc::default());
+    master.lead(10);
+    master.commit(vec![put(1, 1)]);
+    let mut standby = Node::start(brief(2, cluster.endpoints()), &Arc::default()).standby();
+    standby.in_step(1);
+
+    // It alone has lost etcd. The standby sees it before it can miss anything.
+    stall.stop();
+    let began = Instant::now();
+    master.commit(vec![put(2, 2)]);
+    standby.expect("silence", silent(1));
+    assert_eq!(master.etcd.acknowledged(), 1);
+    master.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
+    master.all_acknowledged();
+    println!("acknowledged alone after {:?}", began.elapsed());
+    assert!(began.elapsed() >= Duration::from_millis(1900));
+    assert_eq!(standby.settle(), Some(false));
+
+    // It comes back: nobody is in step before all is there.
+    standby.etcd.role(Role::Standby);
+    stall.go_on();
+    master.expect("the end of the alarm", |e| *e == Event::ProtectionRestored);
+    standby.in_step(1);
+    standby.has_what(&master);
+    // And then it is whole again.
+    let mut seen = false;
+    let began = Instant::now();
+    for n in (0..).take_while(|_| began.elapsed() < Duration::from_secs(1)) {
+        master.commit(vec![put(n, 1)]);
+        master.all_acknowledged();
+        seen |= n > 0;
+    }
+    assert!(seen);
+    master.etcd.abort();
+    standby.expect("silence", silent(1));
+    assert_eq!(standby.settle(), Some(true));
+}
+
+/// Who never had a master knows nothing of one, whatever lies in etcd; and a master that is there may still write.
+#[test]
+fn only_who_followed_a_master_that_is_gone_has_all_of_it() {
+    let cluster = Cluster::new(1);
+    let mut master = Node::new(1, &cluster);
+    master.lead(10);
+    master.commit(vec![put(1, 1)]);
+    let mut standby = Node::new(2, &cluster).standby();
+    standby.in_step(1);
+    let late = Node::new(3, &cluster);
+    master.all_acknowledged();
+    assert_eq!(standby.settle(), Some(false), "its leases are fresh");
+    master.etcd.abort();
+    // The key goes now, and the records stay.
+    cluster.delete(LEADER);
+    assert_eq!(late.settle(), Some(false));
+    assert_eq!(late.store.records(), master.store.records());
+}
+
+/// Where the test's fabric has its key.
+const LEADER: &str = "/ferrosm/fe80000000000000_test/leader";
+
+#[test]
+fn a_key_that_another_removed_is_missed_without_a_batch() {
+    let cluster = Cluster::new(1);
+    let mut master = Node::new(1, &cluster);
+    master.lead(10);
+    let mut standby = Node::new(2, &cluster).standby();
+    standby.in_step(1);
+    assert_eq!(master.events(), []);
+    cluster.delete(LEADER);
+    master.expect("unsure", |e| matches!(e, Event::LeaseLost(_)));
+    standby.in_step(1);
+}
+
+#[test]
+fn a_master_that_was_cut_off_longer_than_its_lease_lasts_is_told_that_it_is_none() {
+    let cluster = Cluster::new(1);
+    let stall = Stall::before(&cluster.endpoints()[0]);
+    let mut master = Node::start(settings(1, vec![stall.endpoint()]), &Arc::default());
+    master.lead(10);
+    let mut standby = Node::new(2, &cluster).standby();
+    standby.in_step(1);
+    stall.stop();
+    let began = Instant::now();
+    standby.expect("silence", silent(1));
+    assert_eq!(standby.take_over(20), Some(true));
+    for n in (0..).take_while(|_| began.elapsed() < Duration::from_secs(3)) {
+        standby.commit(vec![put(n, 1)]);
+        standby.all_acknowledged();
+    }
+    stall.go_on();
+    master.expect("deposed", |e| *e == Event::Deposed { guid: 2 });
+}
+
+#[test]
+fn a_disk_that_failed_once_is_asked_again_in_another_time_as_standby() {
+    let cluster = Cluster::new(1);
+    let mut master = Node::new(1, &cluster);
+    master.lead(10);
+    let standby = Node::new(2, &cluster);
+    master.commit(vec![put(1, 1)]);
+    master.all_acknowledged();
+    standby.store.failures.store(1, Ordering::SeqCst);
+    let mut standby = standby.standby();
+    standby.in_step(1);
+    for n in 2..4 {
+        assert_eq!(standby.settle(), Some(false), "the master is there");
+        standby.etcd.role(Role::Standby);
+        standby.in_step(1);
+        master.commit(vec![put(n, n)]);
+        standby.has_what(&master);
+    }
+}
+
+#[test]
+fn a_record_that_is_too_long_for_a_request_is_written_with_everything_else() {
+    let cluster = Cluster::new(1);
+    let store: Arc<Memory> = Arc::default();
+    let long = Key::new(Kind::Routing, &[&[1]]);
+    let all = vec![(long, vec![5; 6 << 20].into())];
+    store.replace(Position { epoch: 1, seq: 1 }, all).unwrap();
+    let mut master = Node::start(settings(1, cluster.endpoints()), &store);
+    master.lead(10);
+    master.commit(vec![put(1, 1)]);
+    master.all_acknowledged();
+    let mut standby = Node::new(2, &cluster).standby();
+    standby.in_step(1);
+    standby.has_what(&master);
+}
+
+#[test]
+fn a_node_that_hangs_does_not_take_the_key() {
+    let cluster = Cluster::new(1);
+    let mut hanging = settings(1, cluster.endpoints());
+    hanging.hang = Duration::ZERO;
+    hanging.limit = Duration::from_millis(300);
+    let mut master = Node::start(hanging, &Arc::default());
+    master.lead(10);
+    let mut other = Node::new(2, &cluster);
+    other.lead(20);
+    other.commit(vec![put(1, 1)]);
+    other.all_acknowledged();
+    assert!(
+        !master
+            .events()
+            .iter()
+            .any(|e| matches!(e, Event::Deposed { .. }))
+    );
 }
 
 #[test]

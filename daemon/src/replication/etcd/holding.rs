@@ -5,6 +5,7 @@
 //! which it counts as old, so that a death is noticed early, although etcd counts whole seconds. The owner itself gives up before others
 //! can: it counts from when the question left, and only to nine tenths of that time.
 
+use core::cell::Cell;
 use core::convert::Infallible;
 use core::time::Duration;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use tokio::time::sleep;
 use super::keys::{Base, Holder, chunks, end, get, parts, put};
 use super::ledger::{Ledger, Numbered, Work};
 use super::link::{Member, Trouble};
-use super::node::{PAUSE, Shared};
+use super::node::{Core, PAUSE, PAUSE_MAX, Shared};
 use super::rpc::{self, Compare, RequestOp, changed_at, created_at};
 use crate::replication::leader::Now;
 use crate::replication::log::Position;
@@ -22,17 +23,19 @@ use crate::replication::wire::Leaving;
 
 /// Time between two looks at what is late.
 const TICK: Duration = Duration::from_millis(20);
+/// Time until etcd is asked again for what it refused: it has no room, or it is too much at once.
+const REFUSED: Duration = Duration::from_secs(3);
 /// Parts in a transaction; etcd takes 1.5 MiB.
 const PARTS: usize = 4;
 
 /// The key that is held.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Held {
     /// etcd's revision from which on it is.
     created: i64,
     holder: Holder,
     /// When the last renewals left.
-    fresh: [Now; 2],
+    fresh: Cell<[Now; 2]>,
 }
 
 /// Leads for as long as this is not ended from outside.
@@ -50,30 +53,42 @@ pub(super) async fn lead(shared: &Arc<Shared>, held: &mut Option<Held>) {
 }
 
 async fn terms(shared: &Arc<Shared>, held: &mut Option<Held>) {
+    // Whether the key was this node's, and nobody told that it is another's now.
+    let mut was = false;
     loop {
         let Err(trouble) = term(shared, held).await;
+        was |= held.is_some();
         let now = shared.now();
         tracing::debug!("replication: {trouble}");
         shared.ledger(|ledger| {
-            if let (Trouble::Taken(guid), Some(_)) = (&trouble, &held) {
+            if trouble == Trouble::Apart {
+                return;
+            }
+            if let (Trouble::Taken(guid), true) = (&trouble, was) {
                 ledger.deposed(*guid);
             } else if trouble == Trouble::Fenced {
                 ledger.fenced(&trouble.to_string());
             }
             ledger.failed(trouble.to_string(), now);
         });
+        was &= !matches!(trouble, Trouble::Taken(_));
         if !trouble.is_of_member() {
             *held = None;
         }
-        sleep(PAUSE).await;
+        let refused = matches!(trouble, Trouble::Refused(..));
+        sleep(if refused { REFUSED } else { PAUSE }).await;
     }
 }
 
 /// Holds the key for as long as that goes well.
 async fn term(shared: &Arc<Shared>, held: &mut Option<Held>) -> Result<Infallible, Trouble> {
-    let member = shared.members.member()?;
+    while held.is_none() && !shared.alive() {
+        // Who hangs, or whose own port is gone, is to hold nothing.
+        sleep(PAUSE).await;
+    }
+    let member = shared.members.member().await?;
     let done = async {
-        let held = match held {
+        let held: &Held = match held {
             Some(held) => held,
             None => held.insert(acquire(shared, &member).await?),
         };
@@ -81,15 +96,16 @@ async fn term(shared: &Arc<Shared>, held: &mut Option<Held>) -> Result<Infallibl
         let head = member.get(shared.keys.head()).await?.0;
         let head: Option<Position> = head.map(|pair| get(&pair.value)).transpose()?;
         let store = shared.position().await;
+        let now = shared.now();
         shared.with(|core| {
             let known = core.known;
             core.ledger
                 .as_mut()
-                .map(|ledger| ledger.held(known, store, head))
+                .map(|ledger| ledger.held(known, store, head, now))
         });
         let writer = Writer {
             shared,
-            created: held.created,
+            held,
             epoch: held.holder.epoch,
         };
         tokio::select! {
@@ -107,50 +123,100 @@ async fn term(shared: &Arc<Shared>, held: &mut Option<Held>) -> Result<Infallibl
 }
 
 fn tell_renewed(shared: &Shared, held: &Held) {
-    let [a, b] = held.fresh;
+    let [a, b] = held.fresh.get();
     let silence = Duration::from_secs(held.holder.silence_s.into());
     shared.ledger(|ledger| ledger.renewed(a.min(b) + silence * 9 / 10));
 }
 
-/// Renews the leases by turns, with whichever member answers.
-async fn renew(shared: &Shared, held: &mut Held) -> Result<Infallible, Trouble> {
+/// Renews the leases by turns, with whichever member answers, and looks whether the key is still this node's.
+async fn renew(shared: &Shared, held: &Held) -> Result<Infallible, Trouble> {
     let silence = Duration::from_secs(held.holder.silence_s.into());
+    let mut pause = PAUSE;
     loop {
-        let [a, b] = held.fresh;
-        let (older, renewed) = if a <= b { (0, b) } else { (1, a) };
-        sleep((renewed + silence / 4).saturating_sub(shared.now())).await;
+        let fresh = held.fresh.get();
+        let older = usize::from(fresh[0] > fresh[1]);
+        sleep((fresh[1 - older] + silence / 4).saturating_sub(shared.now())).await;
         if !shared.alive() {
             sleep(PAUSE).await;
             continue;
         }
         // It counts from when etcd gets it, which is later.
         let asked = shared.now();
-        let member = shared.members.member()?;
-        match member
-            .within(silence / 5)
-            .renew(held.holder.leases[older])
-            .await
-        {
+        let member = shared.members.member().await?;
+        let within = member.within(silence / 5);
+        match renewal(shared, held, &within, held.holder.leases[older]).await {
             Ok(true) => {
-                held.fresh[older] = asked;
+                let mut fresh = held.fresh.get();
+                fresh[older] = asked;
+                held.fresh.set(fresh);
                 tell_renewed(shared, held);
+                pause = PAUSE;
             }
-            Ok(false) => return Err(Trouble::Fenced),
-            Err(trouble) => {
+            Ok(false) => sleep(PAUSE).await,
+            Err(trouble) if trouble.is_of_member() || matches!(trouble, Trouble::Refused(..)) => {
                 tracing::debug!("replication: a lease is not renewed: {trouble}");
                 shared.members.next(&member);
                 let now = shared.now();
                 shared.ledger(|ledger| ledger.failed(trouble.to_string(), now));
-                if matches!(trouble, Trouble::Etcd(..)) {
-                    sleep(PAUSE / 5).await;
-                }
+                sleep(pause).await;
+                pause = (pause * 2).min(PAUSE_MAX);
             }
+            Err(trouble) => return Err(trouble),
         }
     }
 }
 
+/// One renewal; whether it was to be.
+async fn renewal(
+    shared: &Shared,
+    held: &Held,
+    member: &Member,
+    lease: i64,
+) -> Result<bool, Trouble> {
+    // This first: so a renewal is on the way only to a member that answered just now, and not to come late, after a cut.
+    still_held(shared, member, held.created).await?;
+    let may = shared.ledger(|ledger| {
+        ledger.answered();
+        let may = ledger.may_renew();
+        if may == Some(true) {
+            ledger.touches(shared.now());
+        }
+        may
+    });
+    match may {
+        Some(Some(false)) => return Ok(false),
+        Some(None) => return Err(Trouble::Apart),
+        Some(Some(true)) | None => {}
+    }
+    let renewed = member.renew(lease).await;
+    shared.ledger(|ledger| ledger.touches(shared.now()));
+    if renewed? {
+        Ok(true)
+    } else {
+        Err(Trouble::Fenced)
+    }
+}
+
+/// Whether the key is that which came to be at this revision.
+async fn still_held(shared: &Shared, member: &Member, created: i64) -> Result<(), Trouble> {
+    let (pair, _) = member.get(shared.keys.leader()).await?;
+    let Some(pair) = pair else {
+        return Err(Trouble::Fenced);
+    };
+    if pair.create_revision == created {
+        return Ok(());
+    }
+    let holder: Holder = get(&pair.value)?;
+    Err(if holder.guid == shared.settings.guid {
+        Trouble::Fenced
+    } else {
+        Trouble::Taken(holder.guid)
+    })
+}
+
 /// Makes the key this node's: if it is nobody's, or of one that is gone.
 async fn acquire(shared: &Shared, member: &Member) -> Result<Held, Trouble> {
+    shared.ledger(Ledger::holds_nothing);
     let key = shared.keys.leader();
     let guid = shared.settings.guid;
     loop {
@@ -179,13 +245,14 @@ async fn acquire(shared: &Shared, member: &Member) -> Result<Held, Trouble> {
         leases: [a.0, b.0],
         silence_s,
         leaving: None,
+        alone: true,
     };
     let mine = rpc::put(key.clone(), put(&holder)?, a.0);
     let done = member.txn(vec![created_at(key, 0)], vec![mine]).await?;
     Ok(Held {
         created: done.ok_or(Trouble::Fenced)?,
         holder,
-        fresh: [asked, asked],
+        fresh: Cell::new([asked, asked]),
     })
 }
 
@@ -218,12 +285,13 @@ pub(super) async fn remove(
 
 /// The key goes, with a word why.
 pub(super) async fn leave(shared: &Shared, held: Held, leaving: Leaving) -> Result<(), Trouble> {
-    let member = shared.members.member()?;
+    let member = shared.members.member().await?;
     let key = shared.keys.leader();
     let [lease, other] = held.holder.leases;
     let leaving = Some(leaving);
     let word = put(&Holder {
         leaving,
+        alone: shared.with(Core::is_apart),
         ..held.holder
     })?;
     let mine = created_at(key.clone(), held.created);
@@ -237,7 +305,7 @@ pub(super) async fn leave(shared: &Shared, held: Held, leaving: Leaving) -> Resu
 /// Who writes batches.
 struct Writer<'a> {
     shared: &'a Shared,
-    created: i64,
+    held: &'a Held,
     epoch: u64,
 }
 
@@ -248,7 +316,7 @@ impl Writer<'_> {
         let mut changed = shared.changed.subscribe();
         loop {
             changed.mark_unchanged();
-            let member = shared.members.member()?;
+            let member = shared.members.member().await?;
             let Some(work) = shared.with(|core| core.ledger.as_ref().map(Ledger::work)) else {
                 // This is no master any more, which ends all this from outside.
                 return core::future::pending().await;
@@ -261,6 +329,7 @@ impl Writer<'_> {
                 }
                 Work::Everything => self.everything(&member).await,
                 Work::Batches(some) => self.batches(&member, some).await,
+                Work::Together => self.together(&member).await,
             };
             match done {
                 Ok(()) => {}
@@ -270,9 +339,32 @@ impl Writer<'_> {
                     shared.ledger(|ledger| ledger.failed(trouble.to_string(), now));
                     sleep(PAUSE).await;
                 }
+                Err(trouble @ Trouble::Refused(..)) => {
+                    // Another member refuses it too, and the alarm says why.
+                    let now = shared.now();
+                    shared.ledger(|ledger| ledger.failed(trouble.to_string(), now));
+                    sleep(REFUSED).await;
+                }
                 Err(trouble) => return Err(trouble),
             }
         }
+    }
+
+    /// Says that etcd has all that is acknowledged.
+    async fn together(&self, member: &Member) -> Result<(), Trouble> {
+        let shared = self.shared;
+        shared.ledger(|ledger| ledger.saying(shared.now()));
+        let word = Holder {
+            alone: false,
+            ..self.held.holder
+        };
+        let lease = word.leases[0];
+        let word = rpc::put(shared.keys.leader(), put(&word)?, lease);
+        let done = self.fenced(member, vec![word]).await;
+        shared.ledger(|ledger| ledger.touches(shared.now()));
+        done?;
+        shared.ledger(Ledger::said);
+        Ok(())
     }
 
     /// Writes some batches, and that they are the last.
@@ -300,7 +392,8 @@ impl Writer<'_> {
             0,
         ));
         self.fenced(member, ops).await?;
-        self.shared.ledger(|ledger| ledger.wrote(*seq));
+        let now = self.shared.now();
+        self.shared.ledger(|ledger| ledger.wrote(*seq, now));
         Ok(())
     }
 
@@ -308,8 +401,9 @@ impl Writer<'_> {
     async fn everything(&self, member: &Member) -> Result<(), Trouble> {
         self.shared.ledger(Ledger::reading);
         let done = self.all_records(member).await;
+        let now = self.shared.now();
         self.shared.ledger(|ledger| match &done {
-            Ok(seq) => ledger.wrote_everything(*seq),
+            Ok(seq) => ledger.wrote_everything(*seq, now),
             Err(_) => ledger.not_everything(),
         });
         done.map(|_| ())
@@ -344,15 +438,11 @@ impl Writer<'_> {
     /// Does this if the key is still this node's.
     async fn fenced(&self, member: &Member, ops: Vec<RequestOp>) -> Result<(), Trouble> {
         let key = self.shared.keys.leader();
-        let mine: Compare = created_at(key.clone(), self.created);
+        let mine: Compare = created_at(key, self.held.created);
         if member.txn(vec![mine], ops).await?.is_some() {
             return Ok(());
         }
-        let (pair, _) = member.get(key).await?;
-        let holder: Option<Holder> = pair.map(|pair| get(&pair.value)).transpose()?;
-        Err(match holder {
-            Some(holder) if holder.guid != self.shared.settings.guid => Trouble::Taken(holder.guid),
-            Some(_) | None => Trouble::Fenced,
-        })
+        still_held(self.shared, member, self.held.created).await?;
+        Err(Trouble::Fenced)
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Holder {
     pub(super) silence_s: u8,
     /// It is about to go.
     pub(super) leaving: Option<Leaving>,
+    /// It may have acknowledged what etcd has not.
+    pub(super) alone: bool,
 }
 
 /// What a snapshot is of.
@@ -122,19 +124,28 @@ pub(super) fn part(bytes: &[u8]) -> Result<Part<'_>, WireError> {
     postcard::from_bytes(bytes).map_err(|_| WireError::Garbled)
 }
 
-/// Records in parts that etcd takes.
+/// Records in parts that etcd takes. A long one comes in pieces, one after another under its key.
 pub(super) fn chunks(records: &[Record]) -> Result<Vec<Vec<u8>>, WireError> {
     let mut found = Vec::new();
     let mut now: Vec<(Bytes<'_>, Bytes<'_>)> = Vec::new();
     let mut size = 0;
     for (key, value) in records {
-        if size > PART {
-            found.push(put(&now)?);
-            now.clear();
-            size = 0;
+        let key = key.bytes();
+        let mut rest: &[u8] = value;
+        loop {
+            let (piece, more) = rest.split_at(rest.len().min(PART));
+            size += key.len() + piece.len() + 8;
+            now.push((Bytes(key), Bytes(piece)));
+            if size > PART {
+                found.push(put(&now)?);
+                now.clear();
+                size = 0;
+            }
+            rest = more;
+            if rest.is_empty() {
+                break;
+            }
         }
-        size += key.bytes().len() + value.len() + 8;
-        now.push((Bytes(key.bytes()), Bytes(value)));
     }
     if !now.is_empty() {
         found.push(put(&now)?);
@@ -142,15 +153,30 @@ pub(super) fn chunks(records: &[Record]) -> Result<Vec<Vec<u8>>, WireError> {
     Ok(found)
 }
 
-/// The other way, for one part.
-pub(super) fn records(bytes: &[u8]) -> Result<Vec<Record>, WireError> {
-    let some: Vec<(Bytes<'_>, Bytes<'_>)> =
-        postcard::from_bytes(bytes).map_err(|_| WireError::Garbled)?;
-    let record = |(key, value): (Bytes<'_>, Bytes<'_>)| {
-        let key = Key::from_bytes(key.0).ok_or(WireError::Garbled)?;
-        Ok((key, value.0.into()))
-    };
-    some.into_iter().map(record).collect()
+/// The other way, part by part.
+#[derive(Debug, Default)]
+pub(super) struct Records(Vec<(Key, Vec<u8>)>);
+
+impl Records {
+    /// The next part.
+    pub(super) fn add(&mut self, part: &[u8]) -> Result<(), WireError> {
+        let some: Vec<(Bytes<'_>, Bytes<'_>)> =
+            postcard::from_bytes(part).map_err(|_| WireError::Garbled)?;
+        for (key, value) in some {
+            let key = Key::from_bytes(key.0).ok_or(WireError::Garbled)?;
+            match self.0.last_mut() {
+                Some((last, bytes)) if *last == key => bytes.extend_from_slice(value.0),
+                Some(_) | None => self.0.push((key, value.0.to_vec())),
+            }
+        }
+        Ok(())
+    }
+
+    /// All of them.
+    pub(super) fn all(self) -> Vec<Record> {
+        let record = |(key, bytes): (Key, Vec<u8>)| (key, bytes.into_boxed_slice());
+        self.0.into_iter().map(record).collect()
+    }
 }
 
 /// Puts batches together from their parts.
@@ -206,11 +232,17 @@ mod tests {
     #[test]
     fn records_and_batches_come_back_from_their_parts() {
         let key = |n: u32| Key::new(Kind::Lid, &[&n.to_be_bytes()]);
-        let all: Vec<Record> = (0..20_000).map(|n| (key(n), vec![7; 40].into())).collect();
+        let mut all: Vec<Record> = (0..20_000).map(|n| (key(n), vec![7; 40].into())).collect();
+        // Of nothing, of just what fits, and far too long for one request.
+        for (n, size) in [(20_000, 0), (20_001, PART), (20_002, PART * 20 + 1)] {
+            let bytes = (0..=255).cycle().take(size).collect();
+            all.push((key(n), bytes));
+        }
         let pieces = chunks(&all).unwrap();
-        assert!(pieces.len() > 3 && pieces.iter().all(|p| p.len() < PART * 2));
-        let back: Vec<Record> = pieces.iter().flat_map(|p| records(p).unwrap()).collect();
-        assert_eq!(back, all);
+        assert!(pieces.len() > 23 && pieces.iter().all(|p| p.len() < PART * 3));
+        let mut back = Records::default();
+        pieces.iter().for_each(|p| back.add(p).unwrap());
+        assert!(back.all() == all, "as they were");
 
         let at = Position { epoch: 1, seq: 2 };
         let batch: Vec<u8> = (0..=255).cycle().take(PART * 3 + 1).collect();

@@ -25,6 +25,29 @@ pub(super) enum Work {
     Nothing,
     Everything,
     Batches(Vec<Numbered>),
+    /// The key is to say that this node acknowledges nothing alone any more.
+    Together,
+}
+
+/// Whether a batch is acknowledged only when etcd has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Together,
+    /// Not for much longer, if nothing gets better: no lease is renewed any more, so that standbys see it before it is so.
+    Parting,
+    /// It is not: nobody else has what is acknowledged.
+    Alone,
+}
+
+/// What the key says of it to standbys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    /// That etcd has all that was acknowledged.
+    Together,
+    /// That it may lack something.
+    Alone,
+    /// One of both.
+    Either,
 }
 
 /// Of one time as master.
@@ -50,12 +73,21 @@ pub(super) struct Ledger {
     /// Since when nothing goes well, and the last reason.
     trouble: Option<(Now, String)>,
     announced: bool,
-    protected: bool,
+    way: Way,
+    /// When the last renewal of a lease may have come to etcd.
+    touched: Now,
+    /// Age at which standbys take a lease for old.
+    silence: Duration,
+    says: Says,
+    /// The last batch that was acknowledged alone: the key may not say otherwise before etcd has it.
+    owed: Option<u64>,
+    /// The alarm that nobody has a copy was told.
+    alarmed: bool,
     events: Vec<Event>,
 }
 
 impl Ledger {
-    pub(super) const fn new(epoch: u64, limit: Duration, now: Now) -> Self {
+    pub(super) const fn new(epoch: u64, limit: Duration, silence: Duration, now: Now) -> Self {
         Self {
             epoch,
             began: now,
@@ -70,7 +102,13 @@ impl Ledger {
             unsure: false,
             trouble: None,
             announced: false,
-            protected: true,
+            way: Way::Together,
+            touched: now,
+            silence,
+            // Until it is known that etcd has what this node has.
+            says: Says::Alone,
+            owed: None,
+            alarmed: false,
             events: Vec::new(),
         }
     }
@@ -108,6 +146,7 @@ impl Ledger {
         known: Option<Position>,
         store: Option<Position>,
         head: Option<Position>,
+        now: Now,
     ) {
         let begins = self
             .waiting
@@ -119,11 +158,13 @@ impl Ledger {
         };
         match head {
             // An earlier time with the key, perhaps with an answer that was lost.
-            Some(head) if own(head) && !self.anew => self.wrote(head.seq),
+            Some(head) if own(head) && !self.anew => self.wrote(head.seq, now),
             Some(head) if known == Some(head) && base == Some(head.seq) && !self.overtaken() => {
                 self.anew = false;
                 self.last = self.last.or(base);
                 self.written = base;
+                self.trouble = None;
+                self.keeps_up(now);
             }
             Some(_) | None => self.anew = true,
         }
@@ -184,10 +225,86 @@ impl Ledger {
             }
             some.push((*seq, body.clone()));
         }
-        if some.is_empty() {
+        if self.says != Says::Together && self.way != Way::Alone && self.has_owed() {
+            Work::Together
+        } else if some.is_empty() {
             Work::Nothing
         } else {
             Work::Batches(some)
+        }
+    }
+
+    fn has_owed(&self) -> bool {
+        self.written.is_some() && self.written >= self.owed
+    }
+
+    /// Whether etcd may lack what was acknowledged, as far as standbys are to know.
+    pub(super) fn is_apart(&self) -> bool {
+        self.way == Way::Alone || self.says != Says::Together
+    }
+
+    /// Whether leases may be renewed: not while standbys would believe by it that etcd has everything for longer than that is so.
+    /// `None`: the key must be held anew, to say something else.
+    pub(super) const fn may_renew(&self) -> Option<bool> {
+        match (self.way, self.says) {
+            (Way::Together, _) | (_, Says::Alone) => Some(true),
+            (Way::Parting, Says::Together | Says::Either) => Some(false),
+            (Way::Alone, Says::Together | Says::Either) => None,
+        }
+    }
+
+    /// No key is held. When it is, it says at first that etcd may lack something.
+    pub(super) const fn holds_nothing(&mut self) {
+        self.says = Says::Alone;
+    }
+
+    /// It is about to say that etcd has everything.
+    pub(super) const fn saying(&mut self, now: Now) {
+        self.says = Says::Either;
+        self.touched = now;
+    }
+
+    /// It says so.
+    pub(super) fn said(&mut self) {
+        self.says = Says::Together;
+        if core::mem::take(&mut self.alarmed) {
+            self.events.push(Event::ProtectionRestored);
+        }
+    }
+
+    /// A lease that standbys believe may be renewed in etcd about now.
+    pub(super) fn touches(&mut self, now: Now) {
+        if self.says != Says::Alone {
+            self.touched = now;
+        }
+    }
+
+    /// etcd answers, and the key is still this node's.
+    pub(super) fn answered(&mut self) {
+        if self.waiting.is_empty() && !self.anew {
+            self.trouble = None;
+            self.not_parting();
+        }
+    }
+
+    /// Nothing was acknowledged alone yet.
+    fn not_parting(&mut self) {
+        if self.way == Way::Parting {
+            self.way = Way::Together;
+        }
+    }
+
+    /// Whether etcd keeps up: then nothing more is acknowledged alone, and soon the key can say so.
+    fn keeps_up(&mut self, now: Now) {
+        // The rest goes with the next transaction.
+        if self.waiting.len() >= OPS || self.anew {
+            return;
+        }
+        self.not_parting();
+        if self.way == Way::Alone && self.says == Says::Alone {
+            self.way = Way::Together;
+            self.owed = self.last;
+            self.waiting.iter_mut().for_each(|(_, since)| *since = now);
         }
     }
 
@@ -197,12 +314,12 @@ impl Ledger {
     }
 
     /// etcd has all records, as of this batch.
-    pub(super) fn wrote_everything(&mut self, seq: u64) {
+    pub(super) fn wrote_everything(&mut self, seq: u64, now: Now) {
         self.logged = (0, 0);
         self.last = self.last.max(Some(seq));
         // What was given up meanwhile is not in them.
         if !self.anew {
-            self.wrote(seq);
+            self.wrote(seq, now);
         }
     }
 
@@ -212,7 +329,7 @@ impl Ledger {
     }
 
     /// etcd has all up to this batch.
-    pub(super) fn wrote(&mut self, seq: u64) {
+    pub(super) fn wrote(&mut self, seq: u64, now: Now) {
         self.written = self.written.max(Some(seq));
         while let Some(((_, body), _)) = self.waiting.front().filter(|((s, _), _)| *s <= seq) {
             self.bytes -= body.len();
@@ -220,18 +337,14 @@ impl Ledger {
             self.waiting.pop_front();
         }
         self.trouble = None;
-        // The rest goes with the next transaction.
-        if self.waiting.len() < OPS && !core::mem::replace(&mut self.protected, true) {
-            self.events.push(Event::ProtectionRestored);
-        }
+        self.keeps_up(now);
     }
 
     /// All up to here is where it must be.
     pub(super) fn acknowledged(&self) -> Option<u64> {
-        let all = if self.protected {
-            self.written
-        } else {
-            self.last
+        let all = match self.way {
+            Way::Together | Way::Parting => self.written,
+            Way::Alone => self.last,
         };
         all.filter(|_| self.announced)
     }
@@ -247,13 +360,21 @@ impl Ledger {
         let long = |since: Now| now.saturating_sub(since) >= self.limit;
         let waits = self.waiting.front().is_some_and(|(_, since)| long(*since));
         let troubled = self.trouble.as_ref().is_some_and(|(since, _)| long(*since));
-        if self.announced && !waits && !troubled || !self.announced && !long(self.began) {
+        if self.way == Way::Together && (waits || troubled || !self.announced && long(self.began)) {
+            self.way = Way::Parting;
+            // It leads all the same, without a copy.
+            self.announce();
+        }
+        // Whoever saw a lease that was not old does not rely on it any more then: see `Seen` in `node`.
+        if self.way != Way::Parting || now < self.touched + self.silence + self.limit {
             return;
         }
         let why = self.why("etcd takes too long to store it");
-        // It leads all the same, without a copy.
-        self.announce();
-        if core::mem::replace(&mut self.protected, false) {
+        self.way = Way::Alone;
+        if self.says == Says::Together {
+            self.says = Says::Either;
+        }
+        if !core::mem::replace(&mut self.alarmed, true) {
             self.events.push(Event::ProtectionLost(why));
         }
     }
@@ -276,6 +397,7 @@ mod tests {
     use super::*;
 
     const LIMIT: Duration = Duration::from_secs(1);
+    const SILENCE: Duration = Duration::from_secs(2);
 
     fn at(epoch: u64, seq: u64) -> Position {
         Position { epoch, seq }
@@ -290,7 +412,14 @@ mod tests {
     }
 
     fn ledger() -> Ledger {
-        Ledger::new(2, LIMIT, ms(0))
+        Ledger::new(2, LIMIT, SILENCE, ms(0))
+    }
+
+    /// The key says that etcd has everything.
+    fn together(l: &mut Ledger, now: Now) {
+        assert_eq!(l.work(), Work::Together);
+        l.saying(now);
+        l.said();
     }
 
     #[test]
@@ -298,11 +427,12 @@ mod tests {
         let mut l = ledger();
         l.committed(8, body(), ms(0));
         assert_eq!(l.acknowledged(), None, "not before it leads");
-        l.held(Some(at(1, 7)), Some(at(2, 8)), Some(at(1, 7)));
+        l.held(Some(at(1, 7)), Some(at(2, 8)), Some(at(1, 7)), ms(0));
         assert_eq!(l.events(), [Event::Leading]);
+        together(&mut l, ms(0));
         assert_eq!(l.work(), Work::Batches(vec![(8, body())]));
         assert_eq!(l.acknowledged(), Some(7));
-        l.wrote(8);
+        l.wrote(8, ms(0));
         assert_eq!((l.acknowledged(), l.work()), (Some(8), Work::Nothing));
     }
 
@@ -316,7 +446,7 @@ mod tests {
             (Some(at(1, 7)), Some(at(2, 7)), None),
         ] {
             let mut l = ledger();
-            l.held(known, store, head);
+            l.held(known, store, head, ms(0));
             assert_eq!(l.work(), Work::Everything, "{known:?} {store:?} {head:?}");
         }
     }
@@ -324,9 +454,10 @@ mod tests {
     #[test]
     fn the_key_held_again_costs_nothing_that_etcd_has() {
         let mut l = ledger();
-        l.held(None, Some(at(1, 3)), None);
+        l.held(None, Some(at(1, 3)), None, ms(0));
         l.reading();
-        l.wrote_everything(3);
+        l.wrote_everything(3, ms(0));
+        together(&mut l, ms(0));
         l.committed(4, body(), ms(0));
         l.committed(5, body(), ms(0));
         l.renewed(ms(900));
@@ -336,47 +467,131 @@ mod tests {
             [Event::Leading, Event::LeaseLost("gone".to_owned())]
         );
         // Batch 4 is there, but the answer was lost.
-        l.held(None, Some(at(2, 5)), Some(at(2, 4)));
+        l.held(None, Some(at(2, 5)), Some(at(2, 4)), ms(0));
         assert_eq!(
             (l.acknowledged(), l.work()),
             (Some(4), Work::Batches(vec![(5, body())]))
         );
         // All is gone.
-        l.held(None, Some(at(2, 5)), None);
+        l.held(None, Some(at(2, 5)), None, ms(0));
         assert_eq!(l.work(), Work::Everything);
     }
 
     #[test]
-    fn without_etcd_it_leads_after_the_limit_and_says_so() {
+    fn without_etcd_it_leads_after_the_limit_and_acknowledges_alone_when_nobody_believes_otherwise()
+    {
         let mut l = ledger();
         l.failed("down".to_owned(), ms(10));
         l.committed(1, body(), ms(20));
         l.tick(ms(999));
         assert_eq!((l.acknowledged(), l.events()), (None, vec![]));
         l.tick(ms(1000));
-        assert_eq!(
-            l.events(),
-            [Event::Leading, Event::ProtectionLost("down".to_owned())]
-        );
+        assert_eq!((l.acknowledged(), l.events()), (None, vec![Event::Leading]));
+        // A lease of this node's last process may be two seconds from being old, and is believed for the limit after that.
+        l.tick(ms(2999));
+        assert_eq!((l.acknowledged(), l.events()), (None, vec![]));
+        l.tick(ms(3000));
+        assert_eq!(l.events(), [Event::ProtectionLost("down".to_owned())]);
         assert_eq!(l.acknowledged(), Some(1));
-        l.committed(2, body(), ms(1100));
+        l.committed(2, body(), ms(3100));
         assert_eq!(l.acknowledged(), Some(2));
         l.tick(ms(5000));
-        l.held(None, Some(at(2, 2)), None);
+        l.held(None, Some(at(2, 2)), None, ms(5000));
         assert_eq!(l.work(), Work::Everything);
         l.reading();
         l.committed(3, body(), ms(5001));
         assert_eq!((l.events(), l.acknowledged()), (vec![], Some(3)));
-        l.wrote_everything(2);
-        assert_eq!(l.events(), [Event::ProtectionRestored]);
+        l.wrote_everything(2, ms(5002));
+        // 3 was acknowledged alone: until etcd has it the key does not say that it has all, and the alarm stands.
+        assert_eq!(l.events(), []);
         assert_eq!(l.work(), Work::Batches(vec![(3, body())]));
+        l.committed(4, body(), ms(5003));
         assert_eq!(l.acknowledged(), Some(2));
+        l.wrote(3, ms(5004));
+        together(&mut l, ms(5005));
+        assert_eq!(l.events(), [Event::ProtectionRestored]);
+        assert_eq!(l.work(), Work::Batches(vec![(4, body())]));
+        assert_eq!(l.acknowledged(), Some(3));
+    }
+
+    /// One that leads with etcd, and everything is there.
+    fn leading() -> Ledger {
+        let mut l = ledger();
+        l.held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)), ms(0));
+        together(&mut l, ms(0));
+        let _ = l.events();
+        l
+    }
+
+    #[test]
+    fn before_it_acknowledges_alone_it_renews_no_lease_for_as_long_as_one_is_believed() {
+        let mut l = leading();
+        l.committed(8, body(), ms(4000));
+        l.touches(ms(4900));
+        l.tick(ms(4999));
+        assert_eq!(l.may_renew(), Some(true));
+        l.tick(ms(5000));
+        assert_eq!(l.may_renew(), Some(false), "standbys are to see it");
+        assert!(!l.is_apart(), "nothing was acknowledged alone");
+        l.tick(ms(7899));
+        assert_eq!((l.acknowledged(), l.events()), (Some(7), vec![]));
+        l.tick(ms(7900));
+        assert_eq!(l.acknowledged(), Some(8));
+        assert!(matches!(l.events()[..], [Event::ProtectionLost(_)]));
+        assert!(l.is_apart());
+        assert_eq!(l.may_renew(), None, "the key says something else");
+        // It is held anew, and says so: now it may be renewed.
+        l.holds_nothing();
+        l.held(None, Some(at(2, 8)), Some(at(1, 7)), ms(8000));
+        assert_eq!(l.may_renew(), Some(true));
+        assert_eq!(l.acknowledged(), Some(8));
+    }
+
+    #[test]
+    fn what_was_written_late_but_before_it_acknowledged_alone_changes_nothing() {
+        let mut l = leading();
+        l.committed(8, body(), ms(4000));
+        l.touches(ms(4900));
+        l.tick(ms(5000));
+        assert_eq!(l.may_renew(), Some(false));
+        l.wrote(8, ms(5100));
+        assert_eq!(l.may_renew(), Some(true));
+        l.tick(ms(9000));
+        assert_eq!((l.acknowledged(), l.events()), (Some(8), vec![]));
+        // A renewal failed, and etcd is back before anything waits.
+        l.failed("down".to_owned(), ms(10_000));
+        l.touches(ms(10_900));
+        l.tick(ms(11_000));
+        assert_eq!(l.may_renew(), Some(false));
+        l.answered();
+        assert_eq!(l.may_renew(), Some(true));
+        l.tick(ms(20_000));
+        assert_eq!(l.events(), []);
+    }
+
+    #[test]
+    fn a_word_that_may_have_been_said_counts_as_said() {
+        let mut l = ledger();
+        l.tick(ms(1000));
+        l.tick(ms(3000));
+        l.held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)), ms(3000));
+        assert_eq!(l.work(), Work::Together);
+        l.saying(ms(3100));
+        // No answer came. A standby may believe it: so this is as a lease that was renewed.
+        assert_eq!(l.work(), Work::Together, "once more");
+        l.committed(8, body(), ms(3200));
+        l.tick(ms(4200));
+        assert_eq!(l.may_renew(), Some(false));
+        l.tick(ms(6099));
+        assert_eq!(l.acknowledged(), Some(7));
+        l.tick(ms(6100));
+        assert_eq!(l.acknowledged(), Some(8));
     }
 
     #[test]
     fn a_lease_that_is_not_renewed_is_told_once_and_again_after_it_was() {
         let mut l = ledger();
-        l.held(None, None, None);
+        l.held(None, None, None, ms(0));
         l.renewed(ms(900));
         let _ = l.events();
         l.tick(ms(899));
@@ -394,17 +609,17 @@ mod tests {
     #[test]
     fn what_does_not_follow_or_is_too_much_is_written_as_a_whole() {
         let mut l = ledger();
-        l.held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)));
+        l.held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)), ms(0));
         l.committed(8, body(), ms(0));
         l.committed(10, body(), ms(0));
         assert_eq!(l.work(), Work::Everything);
         let mut l = ledger();
-        l.held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)));
+        l.held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)), ms(0));
         l.committed(8, vec![0; WAITING_MAX.1 + 1].into(), ms(0));
         assert_eq!(l.work(), Work::Everything);
         l.reading();
         l.committed(9, vec![0; WAITING_MAX.1 + 1].into(), ms(0));
-        l.wrote_everything(8);
+        l.wrote_everything(8, ms(0));
         assert_eq!(
             (l.work(), l.acknowledged()),
             (Work::Everything, Some(7)),

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tokio_stream::StreamExt as _;
 use tonic::client::Grpc;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
-use tonic::{Request, Streaming};
+use tonic::{Code, Request, Streaming};
 use tonic_prost::ProstCodec;
 
 use super::Settings;
@@ -20,6 +20,7 @@ use super::rpc::{
     RangeRequest, RangeResponse, RequestOp, TxnRequest, TxnResponse, WatchCreate, WatchRequest,
     WatchResponse,
 };
+use crate::replication::tls::Files;
 use crate::replication::wire::WireError;
 
 /// Bytes of an answer at most.
@@ -51,6 +52,12 @@ pub(super) enum Trouble {
     /// What is watched is not there any longer.
     #[error("etcd has forgotten what changed")]
     Forgotten,
+    /// A member refuses it, as any other would.
+    #[error("etcd at {0} refuses it: {1}")]
+    Refused(String, String),
+    /// The key says that etcd has everything, and that is not so.
+    #[error("this subnet manager acknowledges what etcd has not")]
+    Apart,
     /// The own store.
     #[error("the own store: {0}")]
     Store(String),
@@ -90,18 +97,34 @@ impl Members {
         }
     }
 
-    /// The one that is asked. It is connected to with the first question.
-    pub(super) fn member(&self) -> Result<Member, Trouble> {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(member) = &now.1 {
-            return Ok(member.clone());
-        }
-        let member = self.connect(now.0)?;
-        Ok(now.1.insert(member).clone())
+    fn connected(&self) -> Result<Member, usize> {
+        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        now.1.clone().ok_or(now.0)
     }
 
-    /// Reads certificates, so that they may be renewed.
-    fn connect(&self, number: usize) -> Result<Member, Trouble> {
+    /// The one that is asked. It is connected to with the first question. Files are read beside: a disk that is slow delays no lease.
+    pub(super) async fn member(&self) -> Result<Member, Trouble> {
+        let number = match self.connected() {
+            Ok(member) => return Ok(member),
+            Err(number) => number,
+        };
+        let pems = match self.settings.files.clone() {
+            Some(files) => {
+                let read = tokio::task::spawn_blocking(move || Pems::read(&files)).await;
+                Some(read.map_err(|e| Trouble::File("certificates".to_owned(), e.to_string()))??)
+            }
+            None => None,
+        };
+        let member = self.connect(number, pems)?;
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another task may have been faster, or is further.
+        if now.0 == number {
+            return Ok(now.1.get_or_insert(member).clone());
+        }
+        Ok(member)
+    }
+
+    fn connect(&self, number: usize, pems: Option<Pems>) -> Result<Member, Trouble> {
         let endpoints = &self.settings.endpoints;
         let place = endpoints
             .get(number % endpoints.len().max(1))
@@ -112,22 +135,10 @@ impl Members {
             .map_err(wrong)?
             .connect_timeout(self.settings.limit)
             .tcp_nodelay(true);
-        if let Some(files) = self
-            .settings
-            .files
-            .as_ref()
-            .filter(|_| place.starts_with("https:"))
-        {
-            let read = |path: &std::path::Path| {
-                std::fs::read(path)
-                    .map_err(|e| Trouble::File(path.display().to_string(), e.to_string()))
-            };
+        if let Some(pems) = pems.filter(|_| place.starts_with("https:")) {
             let mut tls = ClientTlsConfig::new()
-                .ca_certificate(Certificate::from_pem(read(&files.ca)?))
-                .identity(Identity::from_pem(
-                    read(&files.certificate)?,
-                    read(&files.key)?,
-                ));
+                .ca_certificate(Certificate::from_pem(pems.ca))
+                .identity(Identity::from_pem(pems.certificate, pems.key));
             if let Some(name) = &self.settings.server_name {
                 tls = tls.domain_name(name);
             }
@@ -138,6 +149,27 @@ impl Members {
             limit: self.settings.limit,
             number,
             place,
+        })
+    }
+}
+
+/// What the files of certificates hold: read for each connection, so that they may be renewed.
+struct Pems {
+    ca: Vec<u8>,
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl Pems {
+    fn read(files: &Files) -> Result<Self, Trouble> {
+        let read = |path: &std::path::Path| {
+            std::fs::read(path)
+                .map_err(|e| Trouble::File(path.display().to_string(), e.to_string()))
+        };
+        Ok(Self {
+            ca: read(&files.ca)?,
+            certificate: read(&files.certificate)?,
+            key: read(&files.key)?,
         })
     }
 }
@@ -180,7 +212,14 @@ impl Member {
             Some(source) => sentence(source),
             None => status.message().to_owned(),
         };
-        Trouble::Etcd(self.place.clone(), said)
+        let place = self.place.clone();
+        if matches!(
+            status.code(),
+            Code::InvalidArgument | Code::ResourceExhausted
+        ) {
+            return Trouble::Refused(place, said);
+        }
+        Trouble::Etcd(place, said)
     }
 
     fn late<E>(&self) -> impl FnOnce(E) -> Trouble {

@@ -17,6 +17,7 @@ use super::ledger::Ledger;
 use super::link::Members;
 use super::{holding, watching};
 use crate::replication::event::Event;
+use crate::replication::follower::Turn;
 use crate::replication::leader::Now;
 use crate::replication::log::Position;
 use crate::replication::storing::{self, Ask, Stored};
@@ -27,9 +28,13 @@ use crate::replication::{
 
 /// Time until etcd is asked again after it failed.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
+/// And after it failed often.
+pub(super) const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Time that a goodbye has, and what is to be read before the records are used.
 const GOODBYE: Duration = Duration::from_millis(500);
 const SETTLE: Duration = Duration::from_secs(1);
+/// So long of it a master that hands over has to go.
+pub(super) const GOING: Duration = Duration::from_millis(500);
 
 /// A node that replicates through etcd.
 pub struct Etcd {
@@ -57,6 +62,20 @@ pub(super) struct Shared {
     events: mpsc::Sender<Event>,
     began: Instant,
     pulse: AtomicU64,
+    /// Turns that there were.
+    turns: AtomicU64,
+}
+
+/// What a standby saw of a master last. A master whose leases are renewed acknowledges nothing that etcd has not, and before it does it
+/// renews none until they are old, and for [`Settings::limit`] more: whoever saw one that was not old knows it for that long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// Nothing that says so.
+    Nothing,
+    /// Leases that were not old, then.
+    Fresh(Now),
+    /// It went, and has written all.
+    Left,
 }
 
 pub(super) struct Core {
@@ -71,6 +90,17 @@ pub(super) struct Core {
     pub(super) stored: Result<Option<Position>, String>,
     /// Where the store was before this node became master.
     pub(super) known: Option<Position>,
+    /// Of a standby, and after it.
+    pub(super) seen: Seen,
+    /// Of the last time as master: etcd may lack what was acknowledged.
+    apart: bool,
+}
+
+impl Core {
+    /// Whether etcd may lack what this master acknowledged.
+    pub(super) fn is_apart(&mut self) -> bool {
+        self.ledger.as_ref().map_or(self.apart, Ledger::is_apart)
+    }
 }
 
 impl Etcd {
@@ -99,6 +129,8 @@ impl Etcd {
                 leader: None,
                 stored: Ok(known),
                 known,
+                seen: Seen::Nothing,
+                apart: true,
             }),
             changed: watch::Sender::new(0),
             acknowledged: watch::Sender::new(0),
@@ -106,6 +138,7 @@ impl Etcd {
             events,
             began: Instant::now(),
             pulse: AtomicU64::new(0),
+            turns: AtomicU64::new(0),
         });
         let weak = Arc::downgrade(&shared);
         let asks = storing::start(copy, move |stored| {
@@ -124,7 +157,11 @@ impl Etcd {
         let mine = shared.clone();
         let thread = std::thread::Builder::new()
             .name("replication".to_owned())
-            .spawn(move || runtime.block_on(run(&mine, stopped)))?;
+            .spawn(move || {
+                runtime.block_on(run(&mine, stopped));
+                // A disk or a resolver that hangs keeps nobody.
+                runtime.shutdown_background();
+            })?;
         Ok(Self {
             shared,
             stop,
@@ -172,10 +209,16 @@ impl Replication for Etcd {
                 return;
             }
             core.role = role;
+            core.apart = core.is_apart();
             core.ledger = None;
+            if !matches!(role, Role::Neither(_)) {
+                core.seen = Seen::Nothing;
+            }
             if let Role::Master { epoch } = role {
                 self.shared.acknowledged.send_replace(0);
-                core.ledger = Some(Ledger::new(epoch, self.shared.settings.limit, now));
+                let silence = Duration::from_secs(self.shared.settings.silence_s.into());
+                let limit = self.shared.settings.limit;
+                core.ledger = Some(Ledger::new(epoch, limit, silence, now));
             }
         });
     }
@@ -261,6 +304,11 @@ impl Shared {
     pub(super) fn alive(&self) -> bool {
         let last = Duration::from_millis(self.pulse.load(Ordering::Relaxed));
         self.now().saturating_sub(last) <= self.settings.hang
+    }
+
+    /// A number for what is stored next: what failed before says nothing of it.
+    pub(super) fn turn(&self) -> Turn {
+        Turn::numbered(self.turns.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Where the store is when all that was asked of it is done.
@@ -353,13 +401,13 @@ async fn idle(shared: &Arc<Shared>) {
                 Ok(Ok(whole)) => whole,
                 Ok(Err(trouble)) => {
                     tracing::warn!(why = %trouble, "the copy of the state may lack the last changes");
-                    Some(false)
+                    false
                 }
                 Err(_) => {
                     tracing::warn!(
                         "etcd takes too long: the copy of the state may lack the last changes"
                     );
-                    Some(false)
+                    false
                 }
             };
             then.done(whole);
@@ -374,9 +422,9 @@ async fn idle(shared: &Arc<Shared>) {
 struct Owed(Option<Settle>);
 
 impl Owed {
-    fn done(mut self, whole: Option<bool>) {
+    fn done(mut self, whole: bool) {
         if let Some(then) = self.0.take() {
-            then(whole);
+            then(Some(whole));
         }
     }
 }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use tokio::time::sleep;
 
 use super::holding::{is_gone, remove};
-use super::keys::{Assembly, Base, Holder, end, get, records};
+use super::keys::{Assembly, Base, Holder, Records, end, get};
 use super::link::{Member, Trouble};
-use super::node::{PAUSE, Shared};
+use super::node::{GOING, PAUSE, Seen, Shared};
 use super::rpc;
 use crate::replication::Standby;
 use crate::replication::event::Event;
-use crate::replication::follower::{Job, Record, Turn};
+use crate::replication::follower::{Job, Turn};
+use crate::replication::leader::Now;
 use crate::replication::log::Position;
 use crate::replication::storing::Ask;
 use crate::replication::wire::decode_batch;
@@ -69,19 +70,19 @@ async fn missing(
         None if since.is_some() => return Box::pin(missing(shared, member, None)).await,
         None => {
             let folder = keys.snapshot(base.at);
-            let mut all: Vec<Record> = Vec::new();
+            let mut all = Records::default();
             let mut parts = 0_u64;
             for pair in member
                 .range((folder.clone(), end(&folder)), revision)
                 .await?
             {
-                all.extend(records(&pair.value)?);
+                all.add(&pair.value)?;
                 parts += 1;
             }
             if parts != base.parts {
                 return Err(Trouble::Garbled("snapshot"));
             }
-            jobs.push(Job::Replace(base.at, all));
+            jobs.push(Job::Replace(base.at, all.all()));
             base.at
         }
     };
@@ -105,54 +106,71 @@ async fn missing(
 }
 
 /// The records are about to be used: they are all that etcd has, and nothing more is written in the name of a master that is gone.
-/// Whether they are; `None` where etcd has nothing.
-pub(super) async fn settle(shared: &Shared) -> Result<Option<bool>, Trouble> {
+/// Whether they are all that it acknowledged.
+pub(super) async fn settle(shared: &Shared) -> Result<bool, Trouble> {
+    let began = shared.now();
+    let sure = shared.with(|core| match core.seen {
+        Seen::Nothing => false,
+        Seen::Fresh(at) => began.saturating_sub(at) < shared.settings.limit,
+        Seen::Left => true,
+    });
     let tries = shared.settings.endpoints.len();
     let mut n = 0;
     loop {
-        let member = shared.members.member()?;
+        let member = shared.members.member().await?;
         n += 1;
-        match settle_with(shared, &member).await {
+        match settle_with(shared, &member, began).await {
             Err(trouble) if trouble.is_of_member() && n < tries => shared.members.next(&member),
-            done => return done,
+            done => return Ok(done? && sure),
         }
     }
 }
 
-async fn settle_with(shared: &Shared, member: &Member) -> Result<Option<bool>, Trouble> {
-    let (pair, _) = member.get(shared.keys.leader()).await?;
-    if let Some(pair) = pair {
+async fn settle_with(shared: &Shared, member: &Member, began: Now) -> Result<bool, Trouble> {
+    let gone = loop {
+        let (Some(pair), _) = member.get(shared.keys.leader()).await? else {
+            break true;
+        };
         let holder: Holder = get(&pair.value)?;
-        if holder.guid != shared.settings.guid && is_gone(member, &holder).await? {
+        if holder.guid == shared.settings.guid || is_gone(member, &holder).await? {
             remove(shared, member, pair.mod_revision).await?;
+            if holder.alone {
+                break false;
+            }
+            // It may have changed meanwhile.
+            continue;
         }
-    }
+        // Who hands over says it on the fabric first, and may still be writing.
+        if shared.now().saturating_sub(began) >= GOING {
+            break false;
+        }
+        sleep(PAUSE / 5).await;
+    };
     let at = shared.position().await;
     let found = missing(shared, member, at).await?;
     let Some(head) = found.head else {
-        return Ok(None);
+        return Ok(false);
     };
     if !found.jobs.is_empty() {
-        shared.ask(Ask::Jobs(Turn::numbered(0), found.jobs));
+        shared.ask(Ask::Jobs(shared.turn(), found.jobs));
     }
     let now = shared.position().await;
     shared.with(|core| core.known = now);
-    Ok(Some(now == Some(head)))
+    Ok(gone && now == Some(head))
 }
 
 /// Follows for as long as this is not ended from outside.
 pub(super) async fn follow(shared: &Arc<Shared>) {
     let mut complaint = String::new();
-    // From 1 on: what is stored in the end has a number of its own.
-    for turn in 1.. {
-        let Ok(member) = shared.members.member() else {
+    loop {
+        let Ok(member) = shared.members.member().await else {
             sleep(PAUSE).await;
             continue;
         };
         let mut watching = Watching {
             shared,
             member,
-            turn: Turn::numbered(turn),
+            turn: shared.turn(),
             leader: None,
             leader_at: 0,
             silent: false,
@@ -160,7 +178,8 @@ pub(super) async fn follow(shared: &Arc<Shared>) {
             assembly: Assembly::default(),
         };
         let Err(trouble) = watching.follow().await;
-        watching.out(&trouble);
+        watching.not_left();
+        watching.out(&trouble.to_string());
         if trouble.is_of_member() {
             shared.members.next(&watching.member);
         }
@@ -218,7 +237,12 @@ impl Watching<'_> {
                     return Ok(false);
                 };
                 sleep(silence(&leader) / 10).await;
-                is_gone(&member.within(silence(&leader) / 2), &leader).await
+                let asked = shared.now();
+                let gone = is_gone(&member.within(silence(&leader) / 2), &leader).await?;
+                if !gone && !leader.alone {
+                    shared.with(|core| core.seen = Seen::Fresh(asked));
+                }
+                Ok(gone)
             };
             tokio::pin!(look);
             let gone: Result<bool, Trouble> = loop {
@@ -328,9 +352,16 @@ impl Watching<'_> {
         let guid = holder.guid;
         if let Some(leaving) = holder.leaving {
             self.stored().await;
-            let in_step = self.complete();
+            let in_step = self.complete() && !holder.alone;
             self.leader = None;
-            self.shared.with(|core| core.leader = None);
+            self.shared.with(|core| {
+                core.leader = None;
+                core.seen = if holder.alone {
+                    Seen::Nothing
+                } else {
+                    Seen::Left
+                };
+            });
             let event = Event::LeaderLeaving {
                 guid,
                 leaving,
@@ -342,6 +373,11 @@ impl Watching<'_> {
         if self.leader != Some(holder) {
             self.silent = false;
             self.leader = Some(holder);
+            self.not_left();
+            if holder.alone {
+                self.shared.with(|core| core.seen = Seen::Nothing);
+                self.out("it may have acknowledged what etcd has not");
+            }
             self.shown(guid);
         }
     }
@@ -351,10 +387,20 @@ impl Watching<'_> {
         let _ = self.shared.position().await;
     }
 
-    /// Whether all is stored that etcd has, as far as it is known here.
+    /// Whether all is stored that etcd has, as far as it is known here, and etcd has all that is acknowledged.
     fn complete(&self) -> bool {
         let stored = self.shared.with(|core| core.stored.clone());
-        self.last.is_some() && stored == Ok(self.last)
+        let alone = self.leader.is_some_and(|leader| leader.alone);
+        !alone && self.last.is_some() && stored == Ok(self.last)
+    }
+
+    /// Whoever had left is not the last that was master any more, or another may have come.
+    fn not_left(&self) {
+        self.shared.with(|core| {
+            if core.seen == Seen::Left {
+                core.seen = Seen::Nothing;
+            }
+        });
     }
 
     /// Tells when it gets in step.
@@ -375,14 +421,14 @@ impl Watching<'_> {
     }
 
     /// It does not watch any longer.
-    fn out(&self, why: &Trouble) {
+    fn out(&self, why: &str) {
         let was = self.shared.with(|core| core.leader.take());
         if let Some(Standby {
             guid,
             in_step: true,
         }) = was
         {
-            let why = why.to_string();
+            let why = why.to_owned();
             self.shared.tell(Event::OutOfStep { guid, why });
         }
     }
