@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Writes `path` by way of a temporary file beside it: written, synced, renamed, directory synced.
@@ -12,8 +13,27 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// What the system said, or what `fill` returned.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    write_for(0o666, path, fill)
+}
+
+/// The same, for nobody but its owner: what has keys in it.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_private(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    write_for(0o600, path, fill)
+}
+
+fn write_for(
+    mode: u32,
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let temp = temp_beside(path);
-    let done = fill_and_rename(path, &temp, fill);
+    let done = fill_and_rename(mode, path, &temp, fill);
     if done.is_err() {
         // Nothing more can be done about a file that can't be removed either.
         let _ = std::fs::remove_file(&temp);
@@ -22,6 +42,7 @@ pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
 }
 
 fn fill_and_rename(
+    mode: u32,
     path: &Path,
     temp: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -30,6 +51,7 @@ fn fill_and_rename(
         .write(true)
         .create(true)
         .truncate(true)
+        .mode(mode)
         .open(temp)?;
     let mut out = BufWriter::with_capacity(1 << 16, file);
     fill(&mut out)?;
@@ -78,6 +100,16 @@ mod tests {
             1,
             "no temporary file is left"
         );
+    }
+
+    #[test]
+    fn a_private_file_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = TempDir::new("private");
+        let path = dir.path().join("keys");
+        write_private(&path, |out| out.write_all(b"k")).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]

@@ -78,6 +78,13 @@ impl Follow for Following {
     }
 }
 
+impl Drop for Copies {
+    fn drop(&mut self) {
+        // Who follows holds on to the records, and the records to who follows: without this neither would ever end.
+        self.writer.durable().follow(None);
+    }
+}
+
 impl Copies {
     /// Begins to listen, and to look for a master.
     ///
@@ -172,12 +179,16 @@ impl Copies {
             SmState::Standby => {
                 // What this one would keep now is that it keeps nothing; but the records become the master's.
                 self.writer.listen(false);
+                self.writer.resign();
                 self.held = Held::Own;
                 self.copy_by = Some(Instant::now() + COPY_WITHIN);
                 self.replication.role(Role::Standby);
             }
             SmState::Discovering => self.replication.role(Role::Neither(Leaving::Stopping)),
-            _ => self.replication.role(Role::Neither(Leaving::HandingOver)),
+            _ => {
+                self.writer.resign();
+                self.replication.role(Role::Neither(Leaving::HandingOver));
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use ferrosm_mad::attr::SmState;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_mad::transport::{Received, TransportError};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
@@ -532,22 +532,49 @@ impl<P: Port, S: Shell> Driver<P, S> {
     }
 }
 
-/// Turns SIGTERM and SIGINT into [`Control::Stop`], SIGHUP into [`Control::Reload`] and SIGUSR2 into
+/// Turns SIGTERM and SIGINT (or, of one of several services, each time that `stop` grows) into [`Control::Stop`], SIGHUP into [`Control::Reload`] and SIGUSR2 into
 /// [`Control::Rebalance`], as long as the runtime lives.
 ///
 /// # Errors
 /// If the system refuses a handler.
-pub fn watch_signals(control: mpsc::Sender<Control>) -> std::io::Result<()> {
+pub fn watch_signals(
+    control: mpsc::Sender<Control>,
+    stop: Option<watch::Receiver<u32>>,
+) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
-    let mut term = signal(SignalKind::terminate())?;
-    let mut int = signal(SignalKind::interrupt())?;
     let mut hup = signal(SignalKind::hangup())?;
     let mut usr2 = signal(SignalKind::user_defined2())?;
+    let told = control.clone();
+    match stop {
+        Some(mut stop) => drop(tokio::spawn(async move {
+            // It may have grown before anybody looked.
+            let mut sent = 0;
+            while stop.wait_for(|told| *told > sent).await.is_ok() {
+                sent += 1;
+                if told.send(Control::Stop).await.is_err() {
+                    return;
+                }
+            }
+        })),
+        None => {
+            let mut term = signal(SignalKind::terminate())?;
+            let mut int = signal(SignalKind::interrupt())?;
+            drop(tokio::spawn(async move {
+                loop {
+                    tokio::select! {
+                        _ = term.recv() => {}
+                        _ = int.recv() => {}
+                    }
+                    if told.send(Control::Stop).await.is_err() {
+                        return;
+                    }
+                }
+            }));
+        }
+    }
     tokio::spawn(async move {
         loop {
             let what = tokio::select! {
-                _ = term.recv() => Control::Stop,
-                _ = int.recv() => Control::Stop,
                 _ = hup.recv() => Control::Reload,
                 _ = usr2.recv() => Control::Rebalance,
             };

@@ -80,6 +80,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             administration: None,
             terminal,
             log,
+            among: None,
         },
     )
 }

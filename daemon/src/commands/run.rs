@@ -6,7 +6,7 @@ use tracing::{error_span, info};
 use crate::administration::Administration;
 use crate::capture;
 use crate::cli::RunArgs;
-use crate::commands::serve::{self, Options, Service};
+use crate::commands::serve::{self, Among, Options, Service};
 use crate::commands::{config, ports, several};
 use crate::config::{RawConfig, Settings, Source};
 use crate::failure::Failure;
@@ -46,8 +46,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     match source.fabric().map(str::to_owned) {
         Some(name) => error_span!("fabric", fabric = name)
-            .in_scope(|| serve_one(source, settings, args, &terminal, &log, || {})),
-        None => serve_one(source, settings, args, &terminal, &log, || {}),
+            .in_scope(|| serve_one(source, settings, args, &terminal, &log, None)),
+        None => serve_one(source, settings, args, &terminal, &log, None),
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn overlay(args: &RunArgs) -> impl Fn(&mut RawConfig) + 'static {
     }
 }
 
-/// Serves one fabric until it is told to stop; `opened` is called when its port is open.
+/// Serves one fabric until it is told to stop.
 ///
 /// # Errors
 /// As [`run`].
@@ -70,7 +70,7 @@ pub(super) fn serve_one(
     args: &RunArgs,
     terminal: &Terminal,
     log: &log::Handle,
-    opened: impl FnOnce(),
+    among: Option<Among>,
 ) -> Result<(), Failure> {
     let local = ports::choose(&settings.port)?;
     let open = OpenOptions {
@@ -79,7 +79,6 @@ pub(super) fn serve_one(
     };
     let (sender, receiver) =
         UmadPort::open(&local, &open).map_err(|e| ports::explain(&e, Some(&local)))?;
-    opened();
     info!(ca = local.ca, port = local.port_num.0, port_guid = %local.port_guid, state = %local.state,
           "serving by this port");
     let window_limit = sender.window_limit();
@@ -120,6 +119,7 @@ pub(super) fn serve_one(
             administration,
             terminal: terminal.clone(),
             log: log.clone(),
+            among,
         },
     )
 }

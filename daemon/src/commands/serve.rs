@@ -12,7 +12,7 @@ use ferrosm_core::sa::view::PrefixRoute;
 use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::transport::umad::LocalPort;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tracing::{error, info, warn};
 
 use crate::administration::Administration;
@@ -61,6 +61,16 @@ pub struct Service {
     pub terminal: Terminal,
     /// The log.
     pub log: log::Handle,
+    /// What it has to do with others of this process.
+    pub among: Option<Among>,
+}
+
+/// What a service that is one of several has to do with the others.
+pub struct Among {
+    /// How often the process was told to end.
+    pub stop: watch::Receiver<u32>,
+    /// To be called when nothing that a service needs at its start is missing.
+    pub serves: Box<dyn FnOnce()>,
 }
 
 /// Flags over a configuration file, applied anew at each reload.
@@ -81,6 +91,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         administration,
         terminal,
         log,
+        among,
     } = what;
     remark(&settings.remarks);
     let (writer, restored) = match &settings.state_dir {
@@ -104,6 +115,10 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
     let durable = writer.as_ref().map(|writer| Arc::clone(writer.durable()));
     let copies = copies(&settings, local.as_ref(), writer.as_ref())?;
+    let stop = among.map(|among| {
+        (among.serves)();
+        among.stop
+    });
     let board = Board::default();
     board.change(|status| status.state = SmState::Discovering.to_string());
     let shell = Operator {
@@ -127,7 +142,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
     };
     runtime.block_on(async {
         let (control, orders) = mpsc::channel(16);
-        watch_signals(control.clone())
+        watch_signals(control.clone(), stop)
             .map_err(|e| Failure::job(format!("cannot watch for signals: {e}")))?;
         watch_device(local.as_ref(), &control);
         let socket = settings.state_dir.as_deref().map(|dir| {

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tracing::{error, error_span, info};
 
 use super::run;
+use super::serve::Among;
 use crate::cli::RunArgs;
 use crate::config::{self, Settings, Source};
 use crate::failure::Failure;
@@ -23,7 +24,7 @@ const AGAIN: Duration = Duration::from_secs(10);
 
 /// What a fabric tells.
 enum Told {
-    /// Its port is open.
+    /// It has what it needs, and serves.
     Serves,
     /// It could not be served, and is tried again.
     Fails(String, Failure),
@@ -41,7 +42,7 @@ pub fn serve(
     terminal: &Terminal,
     log: &log::Handle,
 ) -> Result<(), Failure> {
-    let (stop, stopping) = watch::channel(false);
+    let (stop, stopping) = watch::channel(0);
     let (teller, told) = mpsc::unbounded_channel();
     let mut count = 0;
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
@@ -67,7 +68,7 @@ pub fn serve(
         .build()
         .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
     let end = runtime.block_on(watch_over(count, told, &stop));
-    stop.send_replace(true);
+    stop.send_modify(|told| *told += 1);
     let mut broken = false;
     for thread in threads {
         broken |= thread.join().is_err();
@@ -82,7 +83,7 @@ pub fn serve(
 async fn watch_over(
     count: usize,
     mut told: mpsc::UnboundedReceiver<Told>,
-    stop: &watch::Sender<bool>,
+    stop: &watch::Sender<u32>,
 ) -> Result<(), Failure> {
     let unwatched = |e| Failure::job(format!("cannot watch for signals: {e}"));
     let mut term = signal(SignalKind::terminate()).map_err(unwatched)?;
@@ -92,8 +93,8 @@ async fn watch_over(
     let mut end = Ok(());
     loop {
         let told = tokio::select! {
-            _ = term.recv() => { stop.send_replace(true); continue; }
-            _ = interrupt.recv() => { stop.send_replace(true); continue; }
+            _ = term.recv() => { stop.send_modify(|told| *told += 1); continue; }
+            _ = interrupt.recv() => { stop.send_modify(|told| *told += 1); continue; }
             told = told.recv() => told,
         };
         match told {
@@ -103,7 +104,7 @@ async fn watch_over(
                 failed.retain(|(other, _)| *other != name);
                 failed.push((name, why));
                 if !served && failed.len() == count {
-                    stop.send_replace(true);
+                    stop.send_modify(|told| *told += 1);
                     let (name, why) = failed.swap_remove(0);
                     end = Err(of(&name, why));
                 }
@@ -130,7 +131,7 @@ struct One {
     args: RunArgs,
     terminal: Terminal,
     log: log::Handle,
-    stopping: watch::Receiver<bool>,
+    stopping: watch::Receiver<u32>,
     teller: mpsc::UnboundedSender<Told>,
     name: String,
 }
@@ -138,16 +139,22 @@ struct One {
 impl One {
     fn serve(&self, mut source: Source, mut settings: Settings) {
         loop {
+            let teller = self.teller.clone();
+            let among = Among {
+                stop: self.stopping.clone(),
+                // Fails only at the end of the program.
+                serves: Box::new(move || drop(teller.send(Told::Serves))),
+            };
             let served = run::serve_one(
                 source.clone(),
                 settings.clone(),
                 &self.args,
                 &self.terminal,
                 &self.log,
-                || self.tell(Told::Serves),
+                Some(among),
             );
             let why = match served {
-                Err(why) if !self.args.sm.once && !*self.stopping.borrow() => why,
+                Err(why) if !self.args.sm.once && *self.stopping.borrow() == 0 => why,
                 end => return self.tell(Told::Ended(self.name.clone(), end)),
             };
             error!(error = %why, again_s = AGAIN.as_secs(), "this fabric is not served now");
@@ -176,7 +183,7 @@ impl One {
             .build();
         let Ok(runtime) = runtime else { return true };
         runtime.block_on(async {
-            let stopped = tokio::time::timeout(AGAIN, stopping.wait_for(|stop| *stop));
+            let stopped = tokio::time::timeout(AGAIN, stopping.wait_for(|told| *told > 0));
             stopped.await.is_ok()
         })
     }

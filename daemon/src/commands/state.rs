@@ -70,7 +70,8 @@ fn export(dir: &StateDir, file: Option<&Path>) -> Result<(), Failure> {
         let write = |out: &mut dyn std::io::Write| {
             text::write(records, dir.last_batch(), &mut BufWriter::new(out))
         };
-        return atomic::write(path, write)
+        // It may have M_Keys in it.
+        return atomic::write_private(path, write)
             .map_err(|e| Failure::job(format!("cannot write {}: {e}", path.display())));
     }
     let mut lines = Vec::new();

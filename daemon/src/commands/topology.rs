@@ -80,7 +80,7 @@ fn live(args: &TopologyArgs) -> Result<View, Failure> {
         .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
     runtime.block_on(async {
         let (control, orders) = mpsc::channel(4);
-        watch_signals(control)
+        watch_signals(control, None)
             .map_err(|e| Failure::job(format!("cannot watch for signals: {e}")))?;
         let clock = Clock::start();
         let sm = SubnetManager::read_only(settings.sm, clock.now());

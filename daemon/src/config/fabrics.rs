@@ -181,12 +181,17 @@ pub(super) fn together(all: &[(Source, Settings)]) -> Result<(), ConfigErrors> {
             .replication
             .as_ref()
             .and_then(|r| r.listen().map(str::to_owned));
+        let keys = &settings.raw.replication;
+        // One name in etcd is one history: two fabrics would take each other's records for their own.
+        let in_etcd = (!keys.etcd.is_empty())
+            .then(|| format!("{:?} below {}", keys.fabric, keys.etcd_prefix));
         for (key, value) in [
             ("port.guid", port),
             ("files.state-dir", path(&settings.state_dir)),
             ("files.dump-dir", path(&settings.dump_dir)),
             ("files.capture", path(&settings.capture)),
             ("replication.listen", listen),
+            ("replication.fabric", in_etcd),
         ] {
             let Some(value) = value else { continue };
             if let Some(other) = taken.insert((key, value.clone()), name) {

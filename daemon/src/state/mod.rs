@@ -114,7 +114,14 @@ impl StateDir {
 
     /// What the last run kept. Records that cannot be are left out with a warning, and removed.
     pub fn restored(&mut self) -> Restored {
-        let (restored, left_out) = restore(&self.contents.records, SystemTime::now());
+        let (mut restored, left_out) = restore(&self.contents.records, SystemTime::now());
+        if self.contents.is_copy() {
+            // What its master acknowledged since is not here; alone, nobody can tell what that was.
+            restored.complete = false;
+            info!(
+                "what is kept here is a copy of another subnet manager's: hosts are asked to register again if nobody knows better"
+            );
+        }
         let mut changes = Vec::new();
         for record in left_out {
             warn!(why = %record, "a record of the state directory is left out");
@@ -154,6 +161,7 @@ impl StateDir {
             epoch: 0,
             ..self.contents.next()
         };
+        self.store.led = at.epoch;
         let done = self.store.commit(batch, at, now);
         done.map_err(|e| self.refusal(&e))?;
         let records = core::mem::take(&mut self.contents.records);
@@ -161,6 +169,7 @@ impl StateDir {
         batch.apply(&mut records);
         self.contents.records = records.into_iter().collect();
         (self.contents.epoch, self.contents.sequence) = (at.epoch, at.seq);
+        self.contents.led = at.epoch;
         self.contents.written_unix_s = unix_s(now);
         Ok(())
     }

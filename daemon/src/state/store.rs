@@ -37,6 +37,7 @@ const FORMAT: &str = "format";
 const TALLY: &str = "tally";
 const EPOCH: &str = "epoch";
 const SEQUENCE: &str = "sequence";
+const LED: &str = "led";
 const WRITTEN: &str = "written-unix-s";
 
 /// Why there is no store.
@@ -61,6 +62,8 @@ pub(super) struct Store {
     database: Option<Database>,
     /// It was written since it was opened.
     proven: bool,
+    /// The history that this node made itself last, to be written with the next batch.
+    pub(super) led: u64,
 }
 
 /// All that is in a store.
@@ -70,6 +73,8 @@ pub(super) struct Contents {
     pub(super) records: Vec<(Key, Box<[u8]>)>,
     /// Whose history the batches are of ([`crate::replication`]); 0 of nobody's.
     pub(super) epoch: u64,
+    /// The history that this node made itself last; another than `epoch` where the records are a copy, or were handed over.
+    pub(super) led: u64,
     /// Number of the last batch; 0 before the first.
     pub(super) sequence: u64,
     /// When that was, in seconds since 1970.
@@ -122,6 +127,11 @@ impl Contents {
         Some(Position { epoch, seq })
     }
 
+    /// Whether another node may know more than what is here.
+    pub(super) const fn is_copy(&self) -> bool {
+        self.led != self.epoch
+    }
+
     /// After one batch more of the same history.
     pub(super) const fn next(&self) -> Position {
         Position {
@@ -137,6 +147,7 @@ impl Store {
             path: dir.join(FILE),
             database: None,
             proven: false,
+            led: 0,
         }
     }
 
@@ -144,8 +155,9 @@ impl Store {
     pub(super) fn load(&mut self) -> Result<Contents, Trouble> {
         // redb tells of what is wrong in a file, and panics where it thinks that impossible: then the file is wrong too.
         let loaded = self.attempt("read", |store| store.open().and_then(read));
-        if loaded.is_err() {
-            self.close();
+        match &loaded {
+            Ok(contents) => self.led = contents.led,
+            Err(_) => self.close(),
         }
         loaded
     }
@@ -203,8 +215,9 @@ impl Store {
     }
 
     fn write(&mut self, batch: &Batch, at: Position, now: SystemTime) -> Result<(), Trouble> {
+        let led = self.led;
         let transaction = self.open()?.begin_write().map_err(trouble)?;
-        put(&transaction, batch, at, now)?;
+        put(&transaction, batch, (at, led), now)?;
         transaction.commit().map_err(trouble)
     }
 }
@@ -327,6 +340,13 @@ fn read(database: &Database) -> Result<Contents, Trouble> {
     let tally = said(TALLY)?;
     contents.epoch = number_in(&said(EPOCH)?);
     contents.sequence = number_in(&said(SEQUENCE)?);
+    // Stores of earlier versions do not say it.
+    let led = about.get(LED).map_err(trouble)?.is_some();
+    contents.led = if led {
+        number_in(&said(LED)?)
+    } else {
+        contents.epoch
+    };
     contents.written_unix_s = number_in(&said(WRITTEN)?);
     let records = match transaction.open_table(RECORDS) {
         Err(TableError::TableDoesNotExist(_)) => return bad("it has no records"),
@@ -365,7 +385,7 @@ fn format_bytes() -> [u8; 2] {
 fn put(
     transaction: &WriteTransaction,
     batch: &Batch,
-    at: Position,
+    (at, led): (Position, u64),
     now: SystemTime,
 ) -> Result<(), Trouble> {
     let mut about = transaction.open_table(ABOUT).map_err(trouble)?;
@@ -405,6 +425,7 @@ fn put(
     say(&mut about, FORMAT, &format_bytes())?;
     say(&mut about, TALLY, &tally.bytes())?;
     say(&mut about, EPOCH, &at.epoch.to_le_bytes())?;
+    say(&mut about, LED, &led.to_le_bytes())?;
     say(&mut about, SEQUENCE, &at.seq.to_le_bytes())?;
     say(&mut about, WRITTEN, &unix_s.to_le_bytes())
 }

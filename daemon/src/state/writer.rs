@@ -63,6 +63,8 @@ pub(super) enum Order {
     Position(Done<Option<Position>>),
     /// A history of one's own begins.
     Lead(u64),
+    /// The records are, or are about to be, somebody else's.
+    Resign,
     Listen(bool),
     End,
 }
@@ -216,6 +218,11 @@ impl Writer {
         self.order(Order::Lead(epoch));
     }
 
+    /// Another is master from now on: a later start that finds nobody does not take the records for the last ones.
+    pub fn resign(&self) {
+        self.order(Order::Resign);
+    }
+
     /// Whether what the own subnet manager wants kept is kept: not while the records are those of another one that is in charge.
     pub fn listen(&self, yes: bool) {
         self.order(Order::Listen(yes));
@@ -329,6 +336,22 @@ impl Clerk {
                 // Who was to acknowledge what came before was told of another history.
                 self.durable.forget_owed();
                 self.dir.contents.epoch = epoch;
+                self.dir.store.led = epoch;
+            }
+            Order::Resign => {
+                self.flush();
+                self.dir.store.led = 0;
+                let contents = &self.dir.contents;
+                let at = Position {
+                    epoch: contents.epoch,
+                    seq: contents.sequence,
+                };
+                let now = SystemTime::now();
+                if contents.epoch != 0
+                    && let Err(e) = self.dir.store.commit(&Batch::default(), at, now)
+                {
+                    warn!(error = %e, "the state directory still says that its records are the last");
+                }
             }
             Order::Position(done) => {
                 self.flush();

@@ -202,7 +202,11 @@ impl SubnetManager {
                 "{} hosts are asked to join their groups again: SL, MTU or rate of a group is another",
                 misinformed.len()
             )));
-            self.administration.ended.extend(misinformed);
+            // Who joined by an alias is told by its port.
+            let port =
+                |guid: PortGuid| view.by_guid(guid).map_or(guid, |at| view.end_port(at).guid);
+            let ports: Vec<PortGuid> = misinformed.into_iter().map(port).collect();
+            self.administration.ended.extend(ports);
             self.want_full();
         }
         self.write_guids_again();

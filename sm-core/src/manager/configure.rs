@@ -406,7 +406,10 @@ impl SubnetManager {
             let asked = self.fingerprint(p).filter(|_| step != PortStep::Master);
             if let Some(port) = self.subnet.port_mut(p) {
                 port.asked = asked;
-                if matches!(step, PortStep::Params | PortStep::ParamsFirst) {
+                if matches!(
+                    step,
+                    PortStep::Params | PortStep::ParamsFirst | PortStep::Arm
+                ) {
                     self.administration.told_again(port.guid);
                 }
             }
