@@ -168,6 +168,10 @@ impl Source {
     pub fn settle(&self, flags: impl FnOnce(&mut RawConfig)) -> Result<Settings, ConfigErrors> {
         let mut raw = self.raw.clone();
         flags(&mut raw);
+        if let (true, Some(name)) = (raw.replication.fabric.is_empty(), self.fabric()) {
+            // Standbys of different fabrics may meet at one address by mistake.
+            name.clone_into(&mut raw.replication.fabric);
+        }
         let beside = self.path.as_deref().and_then(Path::parent);
         let files = settings::side_files(&raw.routing, beside.unwrap_or_else(|| Path::new("")));
         let hints = side_files::read(&files);
@@ -197,12 +201,6 @@ impl Source {
                 settings.sm.partitions = Arc::new(partitions);
                 settings.sm.qos = paths.qos;
                 settings.sm.prefix_routes = paths.prefix_routes;
-                if let (true, Some(name)) =
-                    (settings.raw.replication.fabric.is_empty(), self.fabric())
-                {
-                    // Standbys of different fabrics may meet at one address by mistake.
-                    name.clone_into(&mut settings.raw.replication.fabric);
-                }
                 let keys = &settings.raw.replication;
                 settings.replication =
                     replication::settings(keys, settings.sm.subnet_prefix.0, beside);

@@ -24,7 +24,7 @@ pub struct ReplicationKeys {
     pub etcd_prefix: String,
     /// After which a lease in etcd is old; whole seconds.
     pub etcd_lease: Span,
-    /// Name of the fabric, beside its subnet prefix.
+    /// Name of the fabric, beside its subnet prefix; not empty with `etcd`.
     pub fabric: String,
     /// Certificates of the authority.
     pub ca: String,
@@ -215,6 +215,12 @@ fn check_etcd(keys: &ReplicationKeys, wrong: &mut dyn FnMut(&'static str, &str))
             "and replication.listen are two ways: choose one",
         );
     }
+    if keys.fabric.is_empty() {
+        wrong(
+            "replication.fabric",
+            "is needed with replication.etcd: fabrics of one name on one etcd destroy each other's records; the same on all nodes of a fabric",
+        );
+    }
     if !keys.etcd.iter().all(|member| is_member(member)) {
         wrong(
             "replication.etcd",
@@ -310,6 +316,7 @@ mod tests {
             "whole seconds",
             "begin with a slash",
             "key: is needed with",
+            "fabric: is needed with",
         ] {
             assert!(has(words), "{words}: {errors:?}");
         }
@@ -326,12 +333,17 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        let settings =
-            of("[replication]\netcd = [\"http://127.0.0.1:2379\"]\netcd-lease = \"3s\"\n");
+        let settings = of(
+            "[replication]\netcd = [\"http://127.0.0.1:2379\"]\netcd-lease = \"3s\"\nfabric = \"a\"\n",
+        );
         assert_eq!((settings.files, settings.silence_s), (None, 3));
         let settings = of(
-            "[replication]\netcd = [\"https://etcd1:2379\"]\nca = \"ca\"\ncertificate = \"c\"\nkey = \"k\"\n",
+            "[[fabric]]\nname = \"hall-2\"\n[fabric.replication]\netcd = [\"https://etcd1:2379\"]\nca = \"ca\"\ncertificate = \"c\"\nkey = \"k\"\n",
         );
         assert_eq!(settings.files.unwrap().ca, Path::new("/etc/ca"));
+        assert_eq!(
+            settings.fabric, "fe80000000000000 hall-2",
+            "that of [[fabric]]"
+        );
     }
 }
