@@ -19,6 +19,8 @@ pub(crate) struct Cluster {
     dir: PathBuf,
     members: Vec<Member>,
     secure: bool,
+    /// What its database may hold at most.
+    bytes: Option<u32>,
 }
 
 struct Member {
@@ -30,15 +32,20 @@ struct Member {
 impl Cluster {
     /// Of so many members, which serve.
     pub(crate) fn new(members: usize) -> Self {
-        Self::start_all(members, false)
+        Self::start_all(members, false, None)
+    }
+
+    /// Of one member that has room for so many bytes.
+    pub(crate) fn with_room(bytes: u32) -> Self {
+        Self::start_all(1, false, Some(bytes))
     }
 
     /// Of one member that wants certificates, of "node"'s authority.
     pub(crate) fn with_certificates() -> Self {
-        Self::start_all(1, true)
+        Self::start_all(1, true, None)
     }
 
-    fn start_all(members: usize, secure: bool) -> Self {
+    fn start_all(members: usize, secure: bool, bytes: Option<u32>) -> Self {
         static CLUSTERS: AtomicU32 = AtomicU32::new(0);
         let number = CLUSTERS.fetch_add(1, Ordering::SeqCst);
         let name = format!("ferrosm-etcd-{}-{number}", std::process::id());
@@ -62,6 +69,7 @@ impl Cluster {
             dir,
             members: ports.chunks(2).map(member).collect(),
             secure,
+            bytes,
         };
         if secure {
             cluster.sign("node");
@@ -146,7 +154,7 @@ impl Cluster {
         socket.write_all(question.as_bytes()).unwrap();
         let mut answer = String::new();
         socket.read_to_string(&mut answer).unwrap();
-        assert!(answer.contains("\"deleted\":\"1\""), "{answer}");
+        assert!(answer.contains("\"revision\""), "{answer}");
     }
 
     fn data(&self, member: usize) -> PathBuf {
@@ -194,6 +202,9 @@ impl Cluster {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);
+        if let Some(bytes) = self.bytes {
+            command.args(["--quota-backend-bytes", &bytes.to_string()]);
+        }
         if self.secure {
             let files = self.files("node");
             command
