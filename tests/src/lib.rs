@@ -15,7 +15,8 @@
 //! | [`kept_view`] | what a manager wants kept of the subnet, record by record |
 //! | [`members`] | hosts that join multicast groups of our manager in the simulated world |
 //! | [`opensm`] | OpenSM and osmtest |
-//! | [`pair`] | two of our managers with copies of each other's state |
+//! | [`load`] | hosts that ask and register all the time, and cables that flap |
+//! | [`pair`] | two or more of our managers with copies of each other's state |
 //! | [`process`] | programs with deadlines |
 //! | [`programs`] | where programs are |
 //! | [`routing`] | `ferrosm route`, and what judges say of its dumps |
@@ -44,6 +45,7 @@ pub mod ibdmchk;
 pub mod ibsim;
 pub mod judge;
 pub mod kept_view;
+pub mod load;
 pub mod members;
 pub mod opensm;
 pub mod pair;

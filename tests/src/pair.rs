@@ -1,7 +1,10 @@
-//! Two real ferrosm on a fabric that `ferrosm sim` serves, and who is in charge, asked of `sminfo` and `saquery` from a third host.
+//! Two or more real ferrosm on a fabric that `ferrosm sim` serves, and who is in charge, asked of `sminfo` and `saquery` from a host
+//! without one.
 
 use std::path::Path;
 use std::time::Duration;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 use crate::clients::Clients;
 use crate::fabric_server::FabricServer;
@@ -10,15 +13,19 @@ use crate::process::{Running, Signal, poll_until};
 /// Only a broken test waits so long.
 pub const GUARD: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
-/// Hosts of `fat-tree:4`: two of managers, one that asks.
-const NODES: [&str; 2] = ["host-0-0-0 mlx5_0", "host-2-1-1 mlx5_0"];
+/// Hosts of `fat-tree:4` on which managers are.
+pub const NODES: [&str; 3] = [
+    "host-0-0-0 mlx5_0",
+    "host-2-1-1 mlx5_0",
+    "host-1-0-0 mlx5_0",
+];
 /// The host that asks.
 pub const CLIENT: &str = "host-3-1-1 mlx5_0";
 
-/// Two managers; the first has the better priority, 9, the second 8.
+/// Managers, mostly two; the first has the best priority, 9, the second 8, a third one 7.
 #[derive(Debug)]
 pub struct Pair {
-    sms: [Option<Running>; 2],
+    sms: Vec<Option<Running>>,
     /// The fabric.
     pub sim: FabricServer,
 }
@@ -42,19 +49,62 @@ pub fn configure(dir: &Path, n: usize, replication: &str) {
     file(dir, &format!("sm{n}.toml"), &text);
 }
 
+/// Certificates of so many managers, and configurations by which they copy each other's state over TCP, at free ports.
+///
+/// # Panics
+/// If one cannot be made.
+pub fn certified(dir: &Path, count: usize) {
+    let ca = || -> Result<_, rcgen::Error> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        CertifiedIssuer::self_signed(params, KeyPair::generate()?)
+    };
+    let ca = ca().unwrap_or_else(|e| panic!("{e}"));
+    file(dir, "ca.crt", &ca.pem());
+    let free = || std::net::TcpListener::bind("127.0.0.1:0");
+    // All are held until each has one of its own.
+    let listeners: Vec<_> = (0..count).flat_map(|_| free()).collect();
+    let addresses = listeners.iter().flat_map(std::net::TcpListener::local_addr);
+    let peers: Vec<String> = addresses.map(|at| at.to_string()).collect();
+    assert_eq!(peers.len(), count, "free ports");
+    for (n, listen) in peers.iter().enumerate() {
+        let key = KeyPair::generate().unwrap_or_else(|e| panic!("{e}"));
+        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]);
+        let certificate = params.and_then(|params| params.signed_by(&key, &ca));
+        let certificate = certificate.unwrap_or_else(|e| panic!("{e}"));
+        file(dir, &format!("sm{n}.crt"), &certificate.pem());
+        file(dir, &format!("sm{n}.key"), &key.serialize_pem());
+        configure(
+            dir,
+            n,
+            &format!(
+                "listen = {listen:?}\npeers = {peers:?}\nca = \"ca.crt\"\n\
+                 certificate = \"sm{n}.crt\"\nkey = \"sm{n}.key\""
+            ),
+        );
+    }
+}
+
 impl Pair {
     /// Both run, the first one is master, the second one has its copy. `prepare` writes what [`configure`] does, for both.
     pub fn new(prepare: impl FnOnce(&Path)) -> Self {
+        Self::of(2, prepare)
+    }
+
+    /// As [`Pair::new`], with up to three managers: all but the first have a copy.
+    pub fn of(count: usize, prepare: impl FnOnce(&Path)) -> Self {
         let sim = FabricServer::shape("fat-tree:4");
         prepare(sim.dir());
         let mut pair = Self {
-            sms: [None, None],
+            sms: (0..count).map(|_| None).collect(),
             sim,
         };
         pair.start(0);
         pair.wait(0, "sweep done", 1);
-        pair.start(1);
-        pair.wait(1, "the copy of the master's state is whole", 1);
+        for n in 1..count {
+            pair.start(n);
+            pair.wait(n, "the copy of the master's state is whole", 1);
+        }
         pair
     }
 
@@ -120,6 +170,14 @@ impl Pair {
         } else {
             Err(format!("{said}{}", asked.describe()))
         }
+    }
+
+    /// Which of them run.
+    #[must_use]
+    pub fn running(&self) -> Vec<usize> {
+        (0..self.sms.len())
+            .filter(|n| self.sms[*n].is_some())
+            .collect()
     }
 
     /// Sends it a signal.

@@ -259,6 +259,11 @@ impl Running {
         self.console.as_mut()
     }
 
+    /// Ends its standard input.
+    pub fn close_console(&mut self) {
+        self.console = None;
+    }
+
     /// What it has written to standard output so far.
     #[must_use]
     pub fn stdout(&self) -> String {

@@ -4,45 +4,11 @@
 use std::path::Path;
 
 use ferrosm_tests::clients::Clients;
-use ferrosm_tests::pair::{Pair, configure, file};
+use ferrosm_tests::pair::{Pair, certified};
 use ferrosm_tests::process::Signal;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-/// Certificates of both, and configurations with free ports.
 fn prepare(dir: &Path) {
-    let ca = || -> Result<_, rcgen::Error> {
-        let mut params = CertificateParams::new(Vec::new())?;
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        CertifiedIssuer::self_signed(params, KeyPair::generate()?)
-    };
-    let ca = ca().unwrap_or_else(|e| panic!("{e}"));
-    file(dir, "ca.crt", &ca.pem());
-    let listeners = [0, 1].map(|_| std::net::TcpListener::bind("127.0.0.1:0"));
-    let ports: Vec<u16> = listeners
-        .iter()
-        .flatten()
-        .filter_map(|l| l.local_addr().ok())
-        .map(|at| at.port())
-        .collect();
-    assert_eq!(ports.len(), 2);
-    for n in 0..2 {
-        let key = KeyPair::generate().unwrap_or_else(|e| panic!("{e}"));
-        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]);
-        let certificate = params.and_then(|params| params.signed_by(&key, &ca));
-        let certificate = certificate.unwrap_or_else(|e| panic!("{e}"));
-        file(dir, &format!("sm{n}.crt"), &certificate.pem());
-        file(dir, &format!("sm{n}.key"), &key.serialize_pem());
-        let listen = ports[n];
-        let peers = format!("[\"127.0.0.1:{}\", \"127.0.0.1:{}\"]", ports[0], ports[1]);
-        configure(
-            dir,
-            n,
-            &format!(
-                "listen = \"127.0.0.1:{listen}\"\npeers = {peers}\nca = \"ca.crt\"\n\
-                 certificate = \"sm{n}.crt\"\nkey = \"sm{n}.key\""
-            ),
-        );
-    }
+    certified(dir, 2);
 }
 
 /// Killed without a word, the master is replaced by the one that has the copy; it comes back, gets the subnet, and the other
