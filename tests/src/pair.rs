@@ -14,7 +14,7 @@ use crate::process::{Running, Signal, poll_until};
 pub const GUARD: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 /// Hosts of `fat-tree:4` on which managers are.
-pub const NODES: [&str; 3] = [
+const NODES: [&str; 3] = [
     "host-0-0-0 mlx5_0",
     "host-2-1-1 mlx5_0",
     "host-1-0-0 mlx5_0",

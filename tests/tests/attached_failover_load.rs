@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::load::{Flaps, Ledger, Registrar, Witness, build, registered, smps};
-use ferrosm_tests::pair::{CLIENT, GUARD, NODES, Pair, certified};
+use ferrosm_tests::pair::{CLIENT, GUARD, Pair, certified};
 use ferrosm_tests::process::{Signal, poll_until};
 
 const PAUSE: Duration = Duration::from_millis(50);
@@ -138,14 +138,16 @@ impl Site {
         said.unwrap_or_else(|why| panic!("{why}")).lid
     }
 
-    /// The LID of a manager's host.
+    /// The LID of a manager's port, as the device has it.
     fn lid_of(&self, n: usize) -> u16 {
-        let found = poll_until(GUARD, PAUSE, || {
-            let said = self.pair.sim.run_at(CLIENT, "saquery", &["-L", NODES[n]]);
-            let lid = said.stdout.trim().parse();
-            lid.map_err(|_| said.describe())
-        });
-        found.unwrap_or_else(|why| panic!("{why}"))
+        let log = self.pair.log(n);
+        let mut words = log.split_whitespace();
+        let guid = words.find_map(|word| word.strip_prefix("port_guid="));
+        let lids = self.pair.sim.tell("lids");
+        let own = |line: &&str| guid.is_some_and(|guid| line.starts_with(guid));
+        let line = lids.lines().find(own);
+        let lid = line.and_then(|line| line.split(' ').nth(1)?.parse().ok());
+        lid.unwrap_or_else(|| panic!("no LID of {guid:?}: {lids}"))
     }
 
     /// Of all that run, one says that it is master, and it is this one.
@@ -185,7 +187,7 @@ impl Site {
         });
         answered.unwrap_or_else(|why| panic!("{why}: {}", self.pair.log(heir)));
         self.wait_acknowledged(new);
-        self.wait_flapped(3);
+        self.wait_flapped(2);
         self.pair.wait(heir, "role=Master", 1);
         let spent: Smps = smps(&self.pair.sim)
             .into_iter()
