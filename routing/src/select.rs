@@ -205,7 +205,12 @@ fn repaired(request: &Request<'_>) -> Option<(Routing, Proof, Kept)> {
         return None;
     }
     // Members of groups send on the SL that they were told. Only a routing made anew is worth telling them another one.
-    if let Some(sl) = last.routing.trees.sl().filter(|_| !routing.lanes.is_single()) {
+    if let Some(sl) = last
+        .routing
+        .trees
+        .sl()
+        .filter(|_| !routing.lanes.is_single())
+    {
         multicast::settle(request.topo, &mut routing, Some(sl));
         if routing.trees.sl() != Some(sl) {
             return None;

@@ -118,10 +118,14 @@ impl Administration {
         for _ in 0..workers {
             let (shared, outbox) = (Arc::clone(&shared), outbox.clone());
             let work = move || threads::answer_all(&shared, &outbox);
-            server.threads.push(crate::threads::start("sa-answers", work)?);
+            server
+                .threads
+                .push(crate::threads::start("sa-answers", work)?);
         }
         let work = move || threads::take_all(receiver, &shared, &outbox);
-        server.threads.push(crate::threads::start("sa-requests", work)?);
+        server
+            .threads
+            .push(crate::threads::start("sa-requests", work)?);
         Ok(server)
     }
 

@@ -143,8 +143,13 @@ impl Durable {
         self.wake();
     }
 
-    fn forget_owed(&self) {
-        locked(&self.owed).batches.clear();
+    /// A history begins: what came up to this ticket is of another one, or was not listened to, and nobody will be told of it.
+    fn forget_owed(&self, ticket: u64) {
+        let mut owed = locked(&self.owed);
+        owed.batches.clear();
+        owed.reached = owed.reached.max(ticket);
+        drop(owed);
+        self.wake();
     }
 }
 
@@ -334,7 +339,7 @@ impl Clerk {
             Order::Lead(epoch) => {
                 self.flush();
                 // Who was to acknowledge what came before was told of another history.
-                self.durable.forget_owed();
+                self.durable.forget_owed(self.tickets.0);
                 self.dir.contents.epoch = epoch;
                 self.dir.store.led = epoch;
             }
@@ -576,6 +581,8 @@ mod tests {
         let all = writer.warm().everything().unwrap();
         assert_eq!(all.at, None, "nobody's history");
         writer.lead(77);
+        // Nobody is told of what came before a history, so nobody waits for it.
+        wait_for(&writer, second);
         let third = writer.save(Kept::Updates(vec![lid(3)])).unwrap();
         while locked(&standby.told).len() < 2 {
             std::thread::yield_now();

@@ -66,6 +66,14 @@ impl SubnetManager {
         infos.map(|info| self.peer_of(info)).collect()
     }
 
+    /// An SM that counts and said when it was asked last that it is master.
+    pub(super) fn master_among_others(&self) -> Option<PortGuid> {
+        let allowed = self.cfg.allowed_sms.as_ref();
+        let counts = |p: &Peer| p.key_fits && allowed.is_none_or(|a| a.contains(&p.guid));
+        let masters = self.peers().into_iter().filter(Peer::is_master);
+        masters.filter(counts).map(|p| p.guid).next()
+    }
+
     /// Another SM is ferrosm: it is polled at the pace of such.
     pub(super) fn add_peer_sm(&mut self, guid: PortGuid) {
         if !self.cfg.peer_sms.contains(&guid) {

@@ -120,6 +120,8 @@ impl SubnetManager {
             .map_or(PortGuid(0), |port| port.guid);
         let sm_state = match self.election.state() {
             SmState::Standby if self.copying => SmState::Discovering,
+            // Who believes it to be master would hand the subnet over to what it remembers.
+            SmState::Master if self.takeover.has_stalled() => SmState::Discovering,
             state => state,
         };
         SmInfo {

@@ -42,6 +42,8 @@ pub(super) struct Takeover {
     leaving: Option<PortGuid>,
     /// Another SM may have taken the subnet while this process did not run.
     unsure: bool,
+    /// That is because this process did not run: who is master now knows more than this one does.
+    stalled: bool,
     /// Nobody took the subnet, and this SM ends: what is kept is what the next start begins with.
     ended: bool,
     /// The operator wants another SM to be master, once it is known who there is.
@@ -62,6 +64,11 @@ impl Takeover {
     /// Whether another SM may be in charge, which nobody has been asked yet.
     pub(super) const fn is_unsure(&self) -> bool {
         self.unsure
+    }
+
+    /// Whether this SM was master when its process did not run for a while, and has asked nobody yet.
+    pub(super) const fn has_stalled(&self) -> bool {
+        self.stalled
     }
 
     /// Whether this SM ends without a successor.
@@ -114,6 +121,7 @@ impl SubnetManager {
                 .to_owned(),
         ));
         self.look_first();
+        self.takeover.stalled = true;
     }
 
     /// Asks the other SMs before anything else; what was begun is left.
@@ -145,6 +153,12 @@ impl SubnetManager {
     /// The SMs have answered: what was to follow from it follows.
     pub(super) fn go_on_after_look(&mut self) {
         self.takeover.unsure = false;
+        let stalled = core::mem::replace(&mut self.takeover.stalled, false);
+        if stalled && let Some(master) = self.master_among_others() {
+            // It may have acknowledged what this one has never heard of: its records are wanted before anything else.
+            self.elect(election::Input::Deposed(master));
+            return;
+        }
         if self.role() == SmState::Discovering {
             self.finish_takeover_look();
         } else if let Some(then) = self.takeover.handing_over.take() {
