@@ -211,7 +211,7 @@ impl Managed {
         // OpenSM resets the links of hosts whose MTU or VLs it changes; those links count that.
         let net = poll_until(SETTLE, PAUSE, || {
             let net = sim.net()?;
-            let all = net.hosts().all(|node| node.ports[&1].lid.0 != 0);
+            let all = net.hosts().all(|node| node.ports[&1].lid != 0);
             if all {
                 Ok(net)
             } else {

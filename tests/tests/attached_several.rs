@@ -1,6 +1,8 @@
 //! One ferrosm that serves two fabrics by the two ports of its host (`;planes=2`: no cable joins them), judged by what `sminfo` says
 //! on each of them.
 
+#![allow(clippy::unwrap_used, reason = "test helpers")]
+
 use std::time::Duration;
 
 use ferrosm_tests::clients::Clients;
