@@ -19,7 +19,7 @@ pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
 /// The same, for nobody but its owner: what has keys in it.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_private(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
