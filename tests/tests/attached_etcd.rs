@@ -112,7 +112,8 @@ impl Site {
     fn assert_quiet(&self) {
         assert_eq!(self.count(0, "role changed"), 1, "{}", self.pair.log(0));
         assert_eq!(self.count(0, DEPOSED), 0, "{}", self.pair.log(0));
-        assert_eq!(self.count(1, "role changed"), 1, "{}", self.pair.log(1));
+        // It may have looked who is master, once or more, where etcd was slow to say that the first one is.
+        assert_eq!(self.count(1, "state=Master"), 0, "{}", self.pair.log(1));
     }
 
     fn count(&self, n: usize, what: &str) -> usize {

@@ -9,7 +9,7 @@ use ferrosm::replication::{CopyError, Everything, Position, Record, WarmCopy};
 use ferrosm_core::kept::{Batch, Change, Key, Kind};
 
 /// Only a broken test waits so long.
-pub(crate) const GUARD: Duration = Duration::from_secs(10);
+pub(crate) const GUARD: Duration = Duration::from_secs(60);
 
 type Contents = (Option<Position>, BTreeMap<Key, Box<[u8]>>);
 

@@ -19,6 +19,9 @@ use crate::replication::log::Position;
 use crate::replication::storing::Ask;
 use crate::replication::wire::decode_batch;
 
+/// Time between two lines of the log about the same trouble.
+const TOLD_EACH: Duration = Duration::from_secs(10);
+
 /// What etcd has that the store has not.
 #[derive(Debug)]
 struct Missing {
@@ -161,7 +164,7 @@ async fn settle_with(shared: &Shared, member: &Member, began: Now) -> Result<boo
 
 /// Follows for as long as this is not ended from outside.
 pub(super) async fn follow(shared: &Arc<Shared>) {
-    let mut complaint = String::new();
+    let mut told: Option<tokio::time::Instant> = None;
     loop {
         let Ok(member) = shared.members.member().await else {
             sleep(PAUSE).await;
@@ -183,10 +186,10 @@ pub(super) async fn follow(shared: &Arc<Shared>) {
         if trouble.is_of_member() {
             shared.members.next(&watching.member);
         }
-        let why = trouble.to_string();
-        if complaint != why {
-            tracing::info!(why, "the state in etcd is looked at again");
-            complaint = why;
+        // While etcd is gone that is some twenty times a second, each time with another member.
+        if told.is_none_or(|at| at.elapsed() >= TOLD_EACH) {
+            tracing::info!(why = %trouble, "the state in etcd is looked at again");
+            told = Some(tokio::time::Instant::now());
         }
         sleep(PAUSE).await;
     }
