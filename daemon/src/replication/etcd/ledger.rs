@@ -64,6 +64,8 @@ pub(super) struct Ledger {
     bytes: usize,
     /// What etcd has is not what comes before what waits.
     anew: bool,
+    /// All records are being read and written.
+    reading: bool,
     /// In etcd's log.
     logged: (u64, usize),
     /// Until when the leases are good; `None` without the key.
@@ -97,6 +99,7 @@ impl Ledger {
             waiting: VecDeque::new(),
             bytes: 0,
             anew: true,
+            reading: false,
             logged: (0, 0),
             sure_until: None,
             unsure: false,
@@ -256,6 +259,7 @@ impl Ledger {
     /// No key is held. When it is, it says at first that etcd may lack something.
     pub(super) const fn holds_nothing(&mut self) {
         self.says = Says::Alone;
+        self.reading = false;
     }
 
     /// It is about to say that etcd has everything.
@@ -281,7 +285,8 @@ impl Ledger {
 
     /// etcd answers, and the key is still this node's.
     pub(super) fn answered(&mut self) {
-        if self.waiting.is_empty() && !self.anew {
+        // Records that are under way as a whole are not there yet.
+        if self.waiting.is_empty() && !self.anew && !self.reading {
             self.trouble = None;
             self.not_parting();
         }
@@ -311,11 +316,13 @@ impl Ledger {
     /// The records are about to be read, to be written as a whole: what comes from now on comes after them or is in them.
     pub(super) const fn reading(&mut self) {
         self.anew = false;
+        self.reading = true;
     }
 
     /// etcd has all records, as of this batch.
     pub(super) fn wrote_everything(&mut self, seq: u64, now: Now) {
         self.logged = (0, 0);
+        self.reading = false;
         self.last = self.last.max(Some(seq));
         // What was given up meanwhile is not in them.
         if !self.anew {
@@ -326,6 +333,7 @@ impl Ledger {
     /// They could not be.
     pub(super) const fn not_everything(&mut self) {
         self.anew = true;
+        self.reading = false;
     }
 
     /// etcd has all up to this batch.
