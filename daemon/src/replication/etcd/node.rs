@@ -155,13 +155,11 @@ impl Etcd {
         shared.with(|core| core.asks = Some(asks));
         let (stop, stopped) = watch::channel(Stop::No);
         let mine = shared.clone();
-        let thread = std::thread::Builder::new()
-            .name("replication".to_owned())
-            .spawn(move || {
-                runtime.block_on(run(&mine, stopped));
-                // A disk or a resolver that hangs keeps nobody.
-                runtime.shutdown_background();
-            })?;
+        let thread = crate::threads::start("replication", move || {
+            runtime.block_on(run(&mine, stopped));
+            // A disk or a resolver that hangs keeps nobody.
+            runtime.shutdown_background();
+        })?;
         Ok(Self {
             shared,
             stop,
