@@ -1,12 +1,12 @@
 //! Threads that log as who started them.
 //!
 //! Where one process serves several fabrics, lines of the log carry the fabric's name by a span. A span belongs to a thread;
-//! [`start`] takes it along. Nothing else is decided here.
+//! [`start`] takes it along, and [`join`] waits for the end. Nothing else is decided here.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-use tracing::Span;
+use tracing::{Span, error};
 
 /// Starts a thread in the span of this one.
 ///
@@ -20,4 +20,13 @@ pub fn start<T: Send + 'static>(
     Builder::new()
         .name(name.to_owned())
         .spawn(move || span.in_scope(work))
+}
+
+/// Waits for a thread that was told to end; one that is gone already is nothing to wait for. That it broke is told.
+pub fn join(thread: &mut Option<JoinHandle<()>>, what: &str) {
+    if let Some(thread) = thread.take()
+        && thread.join().is_err()
+    {
+        error!("{what}: its thread had ended by a mistake of its own");
+    }
 }

@@ -22,15 +22,7 @@ use ferrosm_core::kept::{Batch, Change, Key, Kind};
 use memory::{GUARD, Memory, put, until};
 use tokio::sync::mpsc;
 
-/// A node that runs.
-struct Node {
-    etcd: Etcd,
-    events: mpsc::Receiver<Event>,
-    store: Arc<Memory>,
-    guid: u64,
-    epoch: u64,
-    seq: u64,
-}
+type Node = memory::Node<Etcd>;
 
 fn settings(guid: u64, endpoints: Vec<String>) -> Settings {
     Settings {
@@ -50,31 +42,13 @@ impl Node {
     fn start(settings: Settings, store: &Arc<Memory>) -> Self {
         let (sender, events) = mpsc::channel(EVENTS);
         let guid = settings.guid;
-        Self {
-            etcd: Etcd::start(settings, store.clone(), sender).unwrap(),
-            events,
-            store: store.clone(),
-            guid,
-            epoch: 0,
-            seq: 0,
-        }
+        let etcd = Etcd::start(settings, store.clone(), sender).unwrap();
+        Self::on(guid, etcd, events, store.clone())
     }
 
     /// One with an empty store.
     fn new(guid: u64, cluster: &Cluster) -> Self {
         Self::start(settings(guid, cluster.endpoints()), &Arc::default())
-    }
-
-    fn lead(&mut self, epoch: u64) {
-        self.epoch = epoch;
-        self.etcd.role(Role::Master { epoch });
-        self.expect("leading", |e| *e == Event::Leading);
-        self.seq = self.store.position().map_or(0, |at| at.seq);
-    }
-
-    fn standby(self) -> Self {
-        self.etcd.role(Role::Standby);
-        self
     }
 
     /// As the driver does when the election makes a standby master.
@@ -86,45 +60,11 @@ impl Node {
 
     /// Whether it has all that its master acknowledged.
     fn settle(&self) -> Option<bool> {
-        self.etcd.role(Role::Neither(Leaving::Stopping));
+        self.way.role(Role::Neither(Leaving::Stopping));
         let (sender, whole) = channel();
-        self.etcd
+        self.way
             .settle(Box::new(move |whole| sender.send(whole).unwrap()));
         whole.recv_timeout(GUARD).unwrap()
-    }
-
-    /// As the state writer does: first here, then with others.
-    fn commit(&mut self, changes: Vec<Change>) {
-        self.seq += 1;
-        let at = Position {
-            epoch: self.epoch,
-            seq: self.seq,
-        };
-        let batch = Batch { changes };
-        self.store.apply(at, std::slice::from_ref(&batch)).unwrap();
-        self.etcd.committed(at.seq, &batch);
-    }
-
-    fn all_acknowledged(&self) {
-        until("acknowledged", || self.etcd.acknowledged() == self.seq);
-    }
-
-    /// The first event that is wanted; others before it are passed over.
-    fn expect(&mut self, what: &str, wanted: impl Fn(&Event) -> bool) -> Event {
-        let began = Instant::now();
-        let mut seen = Vec::new();
-        while began.elapsed() < GUARD {
-            match self.events.try_recv() {
-                Ok(event) if wanted(&event) => return event,
-                Ok(event) => seen.push(event),
-                Err(_) => std::thread::yield_now(),
-            }
-        }
-        panic!("never: {what}; instead: {seen:?}");
-    }
-
-    fn in_step(&mut self, leader: u64) {
-        self.expect("in step", |e| *e == Event::InStep { guid: leader });
     }
 
     /// Has the same as another, soon.
@@ -173,7 +113,7 @@ fn a_standby_gets_everything_and_then_what_changes() {
     standby.has_what(&master);
     assert_eq!(standby.replaced(), replaced, "batch by batch");
     assert_eq!(
-        standby.etcd.status().leader.map(|l| (l.guid, l.in_step)),
+        standby.way.status().leader.map(|l| (l.guid, l.in_step)),
         Some((1, true))
     );
     // Who comes now gets all of it too: as a log, and as one.
@@ -215,7 +155,7 @@ fn a_death_is_noticed_within_a_second_and_nothing_acknowledged_is_lost() {
     }
     let (all, end) = (first.store.records(), first.store.position());
     let died = Instant::now();
-    first.etcd.abort();
+    first.way.abort();
     second.expect("silence", silent(1));
     let noticed = died.elapsed();
     assert_eq!(second.take_over(20), Some(true));
@@ -269,7 +209,7 @@ fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
         first.commit(vec![put(n, n)]);
     }
     first.all_acknowledged();
-    first.etcd.role(Role::Neither(Leaving::HandingOver));
+    first.way.role(Role::Neither(Leaving::HandingOver));
     let told = second.expect("goodbye", |e| matches!(e, Event::LeaderLeaving { .. }));
     let leaving = Leaving::HandingOver;
     let in_step = true;
@@ -327,7 +267,7 @@ fn a_master_that_is_cut_off_steps_down_first_and_its_late_write_is_refused() {
 
     stall.go_on();
     master.expect("deposed", |e| *e == Event::Deposed { guid: 2 });
-    assert_eq!(master.etcd.acknowledged(), 1, "the late one was refused");
+    assert_eq!(master.way.acknowledged(), 1, "the late one was refused");
     let mut third = Node::new(3, &cluster).standby();
     third.in_step(2);
     third.has_what(&standby);
@@ -369,7 +309,7 @@ fn what_a_master_acknowledged_alone_is_missed_by_who_takes_over() {
     assert_eq!(standby.settle(), Some(false));
 
     // It comes back: nobody is in step before all is there.
-    standby.etcd.role(Role::Standby);
+    standby.way.role(Role::Standby);
     stall.go_on();
     master.expect("the end of the alarm", |e| *e == Event::ProtectionRestored);
     standby.in_step(1);
@@ -383,7 +323,7 @@ fn what_a_master_acknowledged_alone_is_missed_by_who_takes_over() {
         seen |= n > 0;
     }
     assert!(seen);
-    master.etcd.abort();
+    master.way.abort();
     standby.expect("silence", silent(1));
     assert_eq!(standby.settle(), Some(true));
 }
@@ -400,7 +340,7 @@ fn only_who_followed_a_master_that_is_gone_has_all_of_it() {
     let late = Node::new(3, &cluster);
     master.all_acknowledged();
     assert_eq!(standby.settle(), Some(false), "its leases are fresh");
-    master.etcd.abort();
+    master.way.abort();
     // The key goes now, and the records stay.
     cluster.delete(LEADER);
     assert_eq!(late.settle(), Some(false));
@@ -456,7 +396,7 @@ fn a_disk_that_failed_once_is_asked_again_in_another_time_as_standby() {
     standby.in_step(1);
     for n in 2..4 {
         assert_eq!(standby.settle(), Some(false), "the master is there");
-        standby.etcd.role(Role::Standby);
+        standby.way.role(Role::Standby);
         standby.in_step(1);
         master.commit(vec![put(n, n)]);
         standby.has_what(&master);
@@ -546,8 +486,8 @@ fn a_master_whose_driver_hangs_is_silent() {
     let mut standby = Node::new(2, &cluster).standby();
     // The driver turns until the standby is in step.
     until("in step", || {
-        master.etcd.pulse();
-        standby.etcd.status().leader.is_some_and(|l| l.in_step)
+        master.way.pulse();
+        standby.way.status().leader.is_some_and(|l| l.in_step)
     });
     standby.expect("silence", |e| {
         matches!(e, Event::LeaderSilent { guid: 1, .. })
@@ -556,8 +496,8 @@ fn a_master_whose_driver_hangs_is_silent() {
     // Nobody has taken over: it goes on.
     master.commit(vec![put(1, 1)]);
     until("in step again", || {
-        master.etcd.pulse();
-        standby.etcd.status().leader.is_some_and(|l| l.in_step)
+        master.way.pulse();
+        standby.way.status().leader.is_some_and(|l| l.in_step)
     });
     standby.has_what(&master);
 }
@@ -604,7 +544,7 @@ fn one_of_three_members_dies_and_nothing_is_lost() {
     assert!(!master.events().iter().any(lost));
     assert!(
         master
-            .etcd
+            .way
             .status()
             .committed
             .is_some_and(|at| at.seq == master.seq)
@@ -647,7 +587,7 @@ fn with_etcd_gone_the_master_goes_on_with_an_alarm_and_everything_is_written_whe
         });
         // Without a copy nobody waits for one.
         master.commit(vec![put(1001, 1)]);
-        assert_eq!(master.etcd.acknowledged(), master.seq);
+        assert_eq!(master.way.acknowledged(), master.seq);
         if data == "lost" {
             cluster.forget(0);
         }
@@ -677,7 +617,7 @@ fn without_etcd_a_master_leads_after_the_limit_and_says_so() {
         "{why}"
     );
     master.commit(vec![put(1, 1)]);
-    assert_eq!(master.etcd.acknowledged(), 1);
+    assert_eq!(master.way.acknowledged(), 1);
 }
 
 #[test]

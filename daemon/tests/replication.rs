@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ferrosm::replication::tcp::{Settings, Tcp};
 use ferrosm::replication::tls::Files;
@@ -34,14 +34,7 @@ struct Site {
     stores: Vec<Arc<Memory>>,
 }
 
-/// A node that runs.
-struct Node {
-    tcp: Tcp,
-    events: mpsc::Receiver<Event>,
-    store: Arc<Memory>,
-    epoch: u64,
-    seq: u64,
-}
+type Node = memory::Node<Tcp>;
 
 fn authority() -> Authority {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -126,14 +119,9 @@ impl Site {
     fn start_with(&self, settings: Settings, node: usize) -> Node {
         let (sender, events) = mpsc::channel(EVENTS);
         let store = self.stores[node].clone();
+        let guid = settings.guid;
         let tcp = Tcp::start(settings, store.clone(), sender).unwrap();
-        Node {
-            tcp,
-            events,
-            store,
-            epoch: 0,
-            seq: 0,
-        }
+        Node::on(guid, tcp, events, store)
     }
 }
 
@@ -144,52 +132,6 @@ impl Drop for Site {
 }
 
 impl Node {
-    fn lead(&mut self, epoch: u64) {
-        self.epoch = epoch;
-        self.tcp.role(Role::Master { epoch });
-        self.expect("leading", |e| *e == Event::Leading);
-        self.seq = self.store.position().map_or(0, |at| at.seq);
-    }
-
-    fn standby(self) -> Self {
-        self.tcp.role(Role::Standby);
-        self
-    }
-
-    /// As the state writer does: first here, then with others.
-    fn commit(&mut self, changes: Vec<Change>) {
-        self.seq += 1;
-        let at = Position {
-            epoch: self.epoch,
-            seq: self.seq,
-        };
-        let batch = Batch { changes };
-        self.store.apply(at, std::slice::from_ref(&batch)).unwrap();
-        self.tcp.committed(at.seq, &batch);
-    }
-
-    fn all_acknowledged(&self) {
-        until("acknowledged", || self.tcp.acknowledged() == self.seq);
-    }
-
-    /// The first event that is wanted; others before it are passed over.
-    fn expect(&mut self, what: &str, wanted: impl Fn(&Event) -> bool) -> Event {
-        let began = Instant::now();
-        let mut seen = Vec::new();
-        while began.elapsed() < GUARD {
-            match self.events.try_recv() {
-                Ok(event) if wanted(&event) => return event,
-                Ok(event) => seen.push(event),
-                Err(_) => std::thread::yield_now(),
-            }
-        }
-        panic!("never: {what}; instead: {seen:?}");
-    }
-
-    fn in_step(&mut self, leader: u64) {
-        self.expect("in step", |e| *e == Event::InStep { guid: leader });
-    }
-
     fn refused(&mut self) -> String {
         let event = self.expect("refused", |e| matches!(e, Event::Refused { .. }));
         let Event::Refused { why, .. } = event else {
@@ -221,7 +163,7 @@ fn a_standby_gets_everything_and_then_what_changes() {
     // Acknowledged means durable over there.
     assert_eq!(standby.store.records(), master.store.records());
     assert_eq!(standby.store.position(), master.store.position());
-    assert!(master.tcp.status().standbys[0].in_step);
+    assert!(master.way.status().standbys[0].in_step);
 }
 
 #[test]
@@ -238,7 +180,7 @@ fn when_the_master_dies_another_leads_and_the_old_one_comes_back_without_its_tai
     }
     first.all_acknowledged();
 
-    first.tcp.abort();
+    first.way.abort();
     let silent = |e: &Event| {
         let all = true;
         *e == Event::LeaderSilent {
@@ -341,7 +283,7 @@ fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
     for n in 0..200 {
         first.commit(vec![put(n, n)]);
     }
-    first.tcp.role(Role::Neither(Leaving::HandingOver));
+    first.way.role(Role::Neither(Leaving::HandingOver));
     let told = second.expect("goodbye", |e| matches!(e, Event::LeaderLeaving { .. }));
     assert!(matches!(
         told,
@@ -353,7 +295,7 @@ fn a_planned_change_loses_nothing_and_is_told_apart_from_a_death() {
     ));
     second.lead(20);
     assert_eq!(second.store.records(), first.store.records());
-    first.tcp.role(Role::Standby);
+    first.way.role(Role::Standby);
     first.in_step(2);
     assert_eq!(first.store.replaced.load(Ordering::SeqCst), 0);
 }
@@ -372,8 +314,8 @@ fn a_master_whose_driver_hangs_is_silent() {
     let mut standby = site.start_with(settings(1), 1).standby();
     // The driver turns until the standby is in step.
     until("in step", || {
-        master.tcp.pulse();
-        standby.tcp.status().leader.is_some_and(|l| l.in_step)
+        master.way.pulse();
+        standby.way.status().leader.is_some_and(|l| l.in_step)
     });
     standby.expect("silence", |e| {
         matches!(e, Event::LeaderSilent { guid: 1, .. })
@@ -491,7 +433,7 @@ fn who_shows_no_certificate_hears_nothing() {
     let site = Site::new(2);
     let mut master = site.start(0);
     master.lead(10);
-    let got = over_tls(&site, master.tcp.address(), false, b"FSMR\x00\x01");
+    let got = over_tls(&site, master.way.address(), false, b"FSMR\x00\x01");
     assert!(got.is_empty());
     assert_eq!(
         master.refused(),
@@ -505,7 +447,7 @@ fn garbage_ends_a_connection_and_nothing_else() {
     let site = Site::new(2);
     let mut master = site.start(0);
     master.lead(10);
-    let to = master.tcp.address();
+    let to = master.way.address();
     // Not even TLS.
     let mut socket = TcpStream::connect(to).unwrap();
     socket.set_read_timeout(Some(GUARD)).unwrap();

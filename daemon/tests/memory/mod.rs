@@ -1,12 +1,15 @@
-//! A store in memory, for tests of replication.
+//! A store in memory, and a node with it, for tests of replication whichever way it goes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use ferrosm::replication::{CopyError, Everything, Position, Record, WarmCopy};
+use ferrosm::replication::{
+    CopyError, Event, Everything, Position, Record, Replication, Role, WarmCopy,
+};
 use ferrosm_core::kept::{Batch, Change, Key, Kind};
+use tokio::sync::mpsc;
 
 /// Only a broken test waits so long.
 pub(crate) const GUARD: Duration = Duration::from_secs(60);
@@ -93,5 +96,79 @@ pub(crate) fn until(what: &str, is: impl Fn() -> bool) {
     while !is() {
         assert!(began.elapsed() < GUARD, "never: {what}");
         std::thread::yield_now();
+    }
+}
+
+/// A node that runs, with its way of replication.
+pub(crate) struct Node<R> {
+    pub(crate) way: R,
+    pub(crate) events: mpsc::Receiver<Event>,
+    pub(crate) store: Arc<Memory>,
+    pub(crate) guid: u64,
+    epoch: u64,
+    pub(crate) seq: u64,
+}
+
+impl<R: Replication> Node<R> {
+    pub(crate) const fn on(
+        guid: u64,
+        way: R,
+        events: mpsc::Receiver<Event>,
+        store: Arc<Memory>,
+    ) -> Self {
+        Self {
+            way,
+            events,
+            store,
+            guid,
+            epoch: 0,
+            seq: 0,
+        }
+    }
+
+    pub(crate) fn lead(&mut self, epoch: u64) {
+        self.epoch = epoch;
+        self.way.role(Role::Master { epoch });
+        self.expect("leading", |e| *e == Event::Leading);
+        self.seq = self.store.position().map_or(0, |at| at.seq);
+    }
+
+    pub(crate) fn standby(self) -> Self {
+        self.way.role(Role::Standby);
+        self
+    }
+
+    /// As the state writer does: first here, then with others.
+    pub(crate) fn commit(&mut self, changes: Vec<Change>) {
+        self.seq += 1;
+        let at = Position {
+            epoch: self.epoch,
+            seq: self.seq,
+        };
+        let batch = Batch { changes };
+        self.store.apply(at, std::slice::from_ref(&batch)).unwrap();
+        self.way.committed(at.seq, &batch);
+    }
+
+    pub(crate) fn all_acknowledged(&self) {
+        until("acknowledged", || self.way.acknowledged() == self.seq);
+    }
+
+    /// The first event that is wanted; others before it are passed over.
+    pub(crate) fn expect(&mut self, what: &str, wanted: impl Fn(&Event) -> bool) -> Event {
+        let began = Instant::now();
+        let mut seen = Vec::new();
+        while began.elapsed() < GUARD {
+            match self.events.try_recv() {
+                Ok(event) if wanted(&event) => return event,
+                Ok(event) => seen.push(event),
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+        panic!("node {}, never: {what}; instead: {seen:?}", self.guid);
+    }
+
+    pub(crate) fn in_step(&mut self, leader: u64) {
+        self.expect("in step", |e| *e == Event::InStep { guid: leader });
     }
 }

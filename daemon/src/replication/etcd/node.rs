@@ -174,11 +174,7 @@ impl Etcd {
 
     fn end(&mut self, how: Stop) {
         self.stop.send_replace(how);
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("replication: its thread had ended by a mistake of its own");
-        }
+        crate::threads::join(&mut self.thread, "replication");
         self.shared.with(|core| core.asks = None);
     }
 }

@@ -144,11 +144,7 @@ impl Tcp {
 
     fn end(&mut self, how: Stop) {
         self.stop.send_replace(how);
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("replication: its thread had ended by a mistake of its own");
-        }
+        crate::threads::join(&mut self.thread, "replication");
         // The thread that stores ends when nobody can ask it.
         self.shared.with(|core, _| core.asks = None);
     }
