@@ -10,18 +10,18 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use ferrosm_core::kept::Batch;
+use ferrosm_core::kept::{Batch, Kind, Update};
 use ferrosm_core::sa::registry::saved::Saved;
 use ferrosm_core::{Input, Restored};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tracing::{error, info, warn};
 
 use crate::failure::Failure;
 use crate::replication::tcp::{self, Tcp};
 use crate::replication::{self, Event, Leaving, Replication, Role, Settings};
-use crate::state::{self, Follow, Writer};
+use crate::state::{self, Follow, Kept, Writer};
 
 /// The driver's loop turns at least so often, so that others see that it does.
 pub const PULSE: Duration = Duration::from_millis(50);
@@ -29,8 +29,8 @@ pub const PULSE: Duration = Duration::from_millis(50);
 /// A standby that has no copy after so long takes the subnet without, if it is handed to it: its master has none to give.
 const COPY_WITHIN: Duration = Duration::from_secs(10);
 
-/// What a takeover begins with; `None` if it could not be read.
-type Recalled = Option<Box<Restored>>;
+/// What a takeover begins with; `None` if it could not be read. Before it: which of the questions it answers, and what the records are.
+type Recalled = (u64, Held, Option<Box<Restored>>);
 
 /// What is known of the copy that this node has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,11 +54,17 @@ pub struct Copies {
     recalled: mpsc::UnboundedReceiver<Recalled>,
     state: SmState,
     held: Held,
-    /// What the last master kept is being read; a history of one's own begins after that, and is to begin.
-    recalling: bool,
-    leads_then: bool,
+    /// What the last master kept is being read, for this question.
+    recalling: Option<u64>,
+    questions: u64,
+    /// The records on the disk are not what the subnet manager has in memory.
+    foreign: bool,
+    /// Something is missing in them: who begins with them again must not take the view for the proof that nothing is.
+    incomplete: bool,
     /// After so long a standby may take a driver that does not turn for dead.
     hang: Duration,
+    /// After so long a replication that keeps its word has let answers go.
+    patience: Duration,
     /// What the subnet manager is to be told next.
     pending: Option<Input>,
     /// Until then a standby waits for its copy.
@@ -86,7 +92,7 @@ impl Drop for Copies {
 }
 
 impl Copies {
-    /// Begins to listen, and to look for a master.
+    /// Begins to listen, and to look for a master. `incomplete`: something is missing in the records that the start begins with.
     ///
     /// # Errors
     /// If certificates or the address are not what they should be.
@@ -95,20 +101,23 @@ impl Copies {
         guid: PortGuid,
         priority: u8,
         writer: Arc<Writer>,
+        incomplete: bool,
     ) -> Result<Self, Failure> {
         let (sender, events) = mpsc::channel(replication::EVENTS);
-        let (replication, hang): (Arc<dyn Replication>, _) = match settings {
+        let (hang, patience) = (settings.hang(), settings.patience());
+        let replication: Arc<dyn Replication> = match settings {
             Settings::Tcp(settings) => {
                 let settings = tcp::Settings {
                     guid: guid.0,
                     priority,
                     ..settings
                 };
-                let hang = settings.hang;
                 let started = Tcp::start(settings, Arc::new(writer.warm()), sender);
                 let tcp = started.map_err(|e| failure(&e))?;
-                info!(listen = %tcp.address(), "state is replicated");
-                (Arc::new(tcp), hang)
+                if let Some(address) = tcp.address() {
+                    info!(listen = %address, "state is replicated");
+                }
+                Arc::new(tcp)
             }
             #[cfg(feature = "etcd")]
             Settings::Etcd(settings) => {
@@ -117,11 +126,10 @@ impl Copies {
                     guid: guid.0,
                     ..settings
                 };
-                let hang = settings.hang;
                 let started = Etcd::start(settings, Arc::new(writer.warm()), sender);
                 let etcd = started.map_err(|e| failure(&e))?;
                 info!(?etcd, "state is replicated");
-                (Arc::new(etcd), hang)
+                Arc::new(etcd)
             }
             #[cfg(not(feature = "etcd"))]
             Settings::Etcd(_) => {
@@ -141,16 +149,20 @@ impl Copies {
             recalled,
             state: SmState::Discovering,
             held: Held::Own,
-            recalling: false,
-            leads_then: false,
+            recalling: None,
+            questions: 0,
+            foreign: false,
+            incomplete,
             hang,
+            patience,
             pending: Some(Input::Copying(true)),
             copy_by: None,
         })
     }
 
-    /// The driver's loop turns.
-    pub fn pulse(&self) {
+    /// The driver's loop turns, and its oldest answer has waited so long for the own disk.
+    pub fn pulse(&self, disk_waits: Duration) {
+        self.replication.disk_waits(disk_waits);
         self.replication.pulse();
     }
 
@@ -160,6 +172,12 @@ impl Copies {
         self.hang
     }
 
+    /// How long what is on the disk may wait for those who follow, before something is wrong with replication itself.
+    #[must_use]
+    pub const fn patience(&self) -> Duration {
+        self.patience
+    }
+
     /// The subnet manager is this from now on; to be told before anything that it wants kept as such.
     pub fn role(&mut self, state: SmState) {
         let before = core::mem::replace(&mut self.state, state);
@@ -167,16 +185,14 @@ impl Copies {
             return;
         }
         self.copy_by = None;
-        self.leads_then = false;
         if state != SmState::Standby {
             // Told before it is standby again.
             self.pending = Some(Input::Copying(true));
         }
         match state {
-            // Not before the records are read as the last master left them.
-            SmState::Master if self.recalling => self.leads_then = true,
             SmState::Master => self.lead(),
             SmState::Standby => {
+                self.foreign = true;
                 // What this one would keep now is that it keeps nothing; but the records become the master's.
                 self.writer.listen(false);
                 self.writer.resign();
@@ -194,21 +210,58 @@ impl Copies {
 
     /// A history of one's own begins.
     fn lead(&mut self) {
+        // The subnet manager did not wait for what is being read: it is of no use any more.
+        self.recalling = None;
         // 0 is nobody's history.
         let epoch = RandomState::new().hash_one(()) | 1;
         self.writer.listen(true);
         self.writer.lead(epoch);
         self.held = Held::Own;
         self.replication.role(Role::Master { epoch });
+        let foreign = core::mem::take(&mut self.foreign);
+        if foreign {
+            // What clients once registered with somebody else would come back with the next takeover.
+            let nothing = Kind::REGISTRATIONS.map(Update::Clear);
+            self.writer.save(Kept::Updates(nothing.into()));
+        }
+        if core::mem::take(&mut self.incomplete) || foreign {
+            self.writer.save(Kept::View(None));
+        }
     }
 
-    /// What the last master kept is read.
-    fn has_recalled(&mut self, restored: Recalled) -> Input {
-        self.recalling = false;
-        if core::mem::take(&mut self.leads_then) {
-            self.lead();
+    /// What the last master kept is read; `None` if it is not wanted any more.
+    fn has_recalled(&mut self, (question, held, restored): Recalled) -> Option<Input> {
+        if self.recalling != Some(question) {
+            return None;
         }
-        Input::Recalled(restored)
+        self.recalling = None;
+        // Without a copy of the master's, memory begins with no registrations.
+        self.foreign = restored.is_none() || held == Held::Own;
+        self.incomplete = restored.as_ref().is_none_or(|restored| !restored.complete);
+        Some(Input::Recalled(restored))
+    }
+
+    /// Before a start with a copy, or with nothing: all that can be had now, where others keep it too. `None` where nobody
+    /// does. Takes a second or so at most.
+    pub async fn catch_up(&self) -> Option<Restored> {
+        // What comes now are another's records.
+        self.writer.listen(false);
+        let (sender, restored) = oneshot::channel();
+        let writer = Arc::clone(&self.writer);
+        self.replication.settle(Box::new(move |whole| {
+            let held = match whole {
+                Some(true) => Held::InStep,
+                Some(false) => Held::Behind,
+                None => return,
+            };
+            read(&writer, held, move |restored| {
+                // If the program has ended meanwhile, nobody wants it.
+                let _ = sender.send(restored);
+            });
+        }));
+        let restored = restored.await.ok().flatten();
+        self.writer.listen(true);
+        restored.map(|restored| *restored)
     }
 
     /// What the last master kept is wanted: [`Input::Recalled`] comes from [`Self::ready`] then.
@@ -220,7 +273,9 @@ impl Copies {
         self.state = SmState::Discovering;
         self.copy_by = None;
         self.pending = Some(Input::Copying(true));
-        self.recalling = true;
+        self.questions += 1;
+        let question = self.questions;
+        self.recalling = Some(question);
         let writer = Arc::clone(&self.writer);
         self.replication.settle(Box::new(move |whole| {
             let held = match whole {
@@ -228,16 +283,9 @@ impl Copies {
                 Some(false) => held.min_behind(),
                 None => held,
             };
-            writer.recall(move |everything| {
-                let restored = match everything {
-                    Ok(everything) => Some(Box::new(restored(&everything.records, held))),
-                    Err(e) => {
-                        error!(error = %e, "the copy of the master's state cannot be read");
-                        None
-                    }
-                };
+            read(&writer, held, move |restored| {
                 // If the driver has ended, nobody wants it.
-                let _ = sender.send(restored);
+                let _ = sender.send((question, held, restored));
             });
         }));
     }
@@ -251,8 +299,11 @@ impl Copies {
         if let Some(input) = self.pending.take() {
             return Some(input);
         }
-        if let Ok(restored) = self.recalled.try_recv() {
-            return Some(self.has_recalled(restored));
+        while let Ok(restored) = self.recalled.try_recv() {
+            let input = self.has_recalled(restored);
+            if input.is_some() {
+                return input;
+            }
         }
         while let Ok(event) = self.events.try_recv() {
             let input = self.heed(&event);
@@ -270,7 +321,11 @@ impl Copies {
                 return input;
             }
             tokio::select! {
-                Some(restored) = self.recalled.recv() => return self.has_recalled(restored),
+                Some(restored) = self.recalled.recv() => {
+                    if let Some(input) = self.has_recalled(restored) {
+                        return input;
+                    }
+                }
                 Some(event) = self.events.recv() => {
                     if let Some(input) = self.heed(&event) {
                         return input;
@@ -356,6 +411,19 @@ impl Copies {
     }
 }
 
+/// Has the records read, and what they are to a start.
+fn read(writer: &Writer, held: Held, done: impl FnOnce(Option<Box<Restored>>) + Send + 'static) {
+    writer.recall(move |everything| {
+        done(match everything {
+            Ok(everything) => Some(Box::new(restored(&everything.records, held))),
+            Err(e) => {
+                error!(error = %e, "the copy of the master's state cannot be read");
+                None
+            }
+        });
+    });
+}
+
 fn failure(why: &dyn core::fmt::Display) -> Failure {
     Failure::with_hint(
         format!("cannot replicate the state: {why}"),
@@ -397,4 +465,158 @@ fn restored(records: &[replication::Record], held: Held) -> Restored {
         }
     }
     restored
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use ferrosm_core::kept::Record;
+    use ferrosm_core::sa::registry::saved::SavedAlias;
+    use ferrosm_mad::ids::{Lid, Lmc};
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::replication::{Settle, Status, WarmCopy as _};
+    use crate::state::StateDir;
+    use crate::testing::TempDir;
+
+    /// Nobody to copy from: what is asked for is answered when the test says so.
+    #[derive(Default)]
+    struct Alone(Mutex<Option<Settle>>);
+
+    impl core::fmt::Debug for Alone {
+        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+            f.write_str("Alone")
+        }
+    }
+
+    impl Alone {
+        fn settled(&self, whole: Option<bool>) {
+            let settle = self.0.lock().unwrap().take();
+            settle.unwrap()(whole);
+        }
+    }
+
+    impl Replication for Alone {
+        fn role(&self, _: Role) {}
+        fn committed(&self, _: u64, _: &Batch) {}
+        fn acknowledged(&self) -> u64 {
+            u64::MAX
+        }
+        fn watch(&self) -> watch::Receiver<u64> {
+            watch::Sender::new(u64::MAX).subscribe()
+        }
+        fn pulse(&self) {}
+        fn disk_waits(&self, _: Duration) {}
+        fn settle(&self, then: Settle) {
+            *self.0.lock().unwrap() = Some(then);
+        }
+        fn status(&self) -> Status {
+            Status::default()
+        }
+    }
+
+    fn copies(writer: &Arc<Writer>, alone: &Arc<Alone>) -> Copies {
+        let (_, events) = mpsc::channel(1);
+        let (recall, recalled) = mpsc::unbounded_channel();
+        Copies {
+            replication: Arc::clone(alone) as Arc<dyn Replication>,
+            events,
+            writer: Arc::clone(writer),
+            recall,
+            recalled,
+            state: SmState::Master,
+            held: Held::Own,
+            recalling: None,
+            questions: 0,
+            foreign: false,
+            incomplete: false,
+            hang: Duration::from_secs(1),
+            patience: Duration::from_secs(1),
+            pending: None,
+            copy_by: None,
+        }
+    }
+
+    fn alias(port: u64) -> Update {
+        Update::Put(Record::Alias(SavedAlias {
+            port: PortGuid(port),
+            index: 1,
+            alias: PortGuid(0xA),
+        }))
+    }
+
+    fn lid(port: u64) -> Update {
+        Update::Put(Record::Lid {
+            port: PortGuid(port),
+            lid: Lid(4),
+            lmc: Lmc(0),
+        })
+    }
+
+    /// Ports with LIDs and ports with aliases, as another start finds them.
+    fn kept(dir: &TempDir) -> (Vec<u64>, Vec<u64>) {
+        let restored = StateDir::open(dir.path()).unwrap().restored();
+        let aliases = restored.registrations.aliases.iter().map(|a| a.port.0);
+        (
+            restored.lids.keys().map(|g| g.0).collect(),
+            aliases.collect(),
+        )
+    }
+
+    /// The next input that recalling gives; there must be one.
+    fn recalled(copies: &mut Copies) -> Restored {
+        loop {
+            match copies.take() {
+                Some(Input::Recalled(restored)) => return *restored.unwrap(),
+                Some(_) => {}
+                None => std::thread::yield_now(),
+            }
+        }
+    }
+
+    /// What clients registered in an own reign long ago does not come back with the takeover after the next.
+    #[test]
+    fn a_takeover_without_a_copy_begins_without_registrations_on_the_disk_too() {
+        let dir = TempDir::new("copies-own");
+        let writer = Arc::new(StateDir::open(dir.path()).unwrap().writer().unwrap());
+        let alone = Arc::new(Alone::default());
+        let mut copies = copies(&writer, &alone);
+        copies.role(SmState::Standby);
+        copies.role(SmState::Discovering);
+        copies.role(SmState::Master);
+        writer.save(Kept::Updates(vec![lid(1), alias(1)]));
+        copies.role(SmState::Standby);
+        copies.recall();
+        alone.settled(None);
+        let restored = recalled(&mut copies);
+        assert!(restored.registrations.aliases.is_empty() && !restored.lids.is_empty());
+        copies.role(SmState::Master);
+        writer.save(Kept::Updates(vec![alias(2)]));
+        drop((copies, writer));
+        assert_eq!(kept(&dir), (vec![1], vec![2]));
+    }
+
+    /// The subnet manager does not wait for ever for its copy: then what it wants kept is kept, and what comes late is not wanted.
+    #[test]
+    fn a_copy_that_comes_too_late_changes_nothing() {
+        let dir = TempDir::new("copies-late");
+        let writer = Arc::new(StateDir::open(dir.path()).unwrap().writer().unwrap());
+        let alone = Arc::new(Alone::default());
+        let mut copies = copies(&writer, &alone);
+        writer.save(Kept::Updates(vec![lid(1), alias(1)]));
+        copies.role(SmState::Standby);
+        copies.recall();
+        copies.role(SmState::Master);
+        writer.save(Kept::Updates(vec![lid(2), alias(2)]));
+        alone.settled(None);
+        // Answered in the order of what was asked for.
+        let _ = writer.warm().everything();
+        while let Some(input) = copies.take() {
+            assert!(!matches!(input, Input::Recalled(_)), "{input:?}");
+        }
+        drop((copies, writer));
+        assert_eq!(kept(&dir), (vec![1, 2], vec![2]));
+    }
 }

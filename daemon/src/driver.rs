@@ -176,7 +176,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
     /// The same, with copies of its state elsewhere, or a copy of another's.
     #[must_use]
     pub fn replicating(self, copies: Option<Copies>) -> Self {
-        Self { copies, ..self }
+        let mut driver = Self { copies, ..self };
+        let patience = driver.copies.as_ref().map(Copies::patience);
+        driver.held.set_patience(patience.unwrap_or_default());
+        driver
     }
 
     /// Runs until the shell ends it.
@@ -262,17 +265,37 @@ impl<P: Port, S: Shell> Driver<P, S> {
             .last_turn
             .is_some_and(|last| now.since(last) > copies.hang());
         self.last_turn = Some(now);
+        copies.pulse(self.held.disk_waits(now));
+        let told = copies.take();
         if stalled {
             // Before anything that came meanwhile is looked at.
-            self.sm.handle(Input::Stalled, now);
+            self.on_stalled();
         }
-        copies.pulse();
-        let told = copies.take();
         let busy = told.is_some();
         if let Some(input) = told {
             self.sm.handle(input, self.clock.now());
         }
         busy
+    }
+
+    /// This process did not run for so long that another may be in charge.
+    fn on_stalled(&mut self) {
+        // Who is may not know what these promise.
+        self.held.forget();
+        self.sm.handle(Input::Stalled, self.clock.now());
+    }
+
+    /// Whether this process stood still since this turn of the loop began, for so long that nothing may be written before others were
+    /// asked.
+    fn stood_still(&mut self) -> bool {
+        let now = self.clock.now();
+        let hang = self.copies.as_ref().map(Copies::hang);
+        let since = self.last_turn.map(|last| now.since(last));
+        let stood = since.zip(hang).is_some_and(|(since, hang)| since > hang);
+        if stood {
+            self.last_turn = Some(now);
+        }
+        stood
     }
 
     /// What the server leaves to the owner of what clients register.
@@ -293,6 +316,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
     fn carry_out(&mut self) -> Result<ControlFlow<S::End>, TransportError> {
         while let Some(output) = self.sm.poll_output() {
             match output {
+                // As one that was lost.
+                Output::Send(_) if self.stood_still() => self.on_stalled(),
                 Output::Send(mad) => {
                     if let Err(e) = self.port.send(&mad) {
                         self.send_failed(e)?;
@@ -361,7 +386,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         let Some(durable) = &self.durable else {
             return;
         };
-        self.held.reached(durable.reached());
+        self.held.reached(durable.reached(), durable.on_disk());
         let now = self.clock.now();
         while let Some((to, bytes)) = self.held.poll(now) {
             if let Some(administration) = &self.administration {

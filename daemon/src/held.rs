@@ -1,16 +1,16 @@
 //! Answers that must not go out before what they say is durable.
 //!
 //! Owned by the driver. What was answered is promised: a client that was told that it is a member never asks again, so that a
-//! restart or a takeover must know it. Answers leave in the order in which they came. When the disk or those who follow take
-//! too long, the fabric matters more: answers go out all the same, and it is told, once until all is well again. It knows no
-//! clock, and nothing of what an answer is.
+//! restart or a takeover must know it. Answers leave in the order in which they came. When the disk takes too long, the fabric
+//! matters more: answers go out all the same, and it is told, once until all is well again. Where others follow, replication decides:
+//! it has told them that they lack something before it lets go. It knows no clock, and nothing of what an answer is.
 
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use ferrosm_mad::time::Instant;
 
-/// The longest that an answer waits.
+/// The longest that an answer waits for the disk.
 pub const LIMIT: Duration = Duration::from_secs(1);
 
 /// What is to be told of protection.
@@ -29,6 +29,10 @@ pub struct Held<T> {
     /// The last ticket that was given, and the last that is durable.
     given: u64,
     durable: u64,
+    /// The last ticket that is on the disk here.
+    on_disk: u64,
+    /// The longest that an answer waits for those who follow, on top of [`LIMIT`].
+    patience: Duration,
     /// Nothing is held until this ticket is durable.
     overdue: Option<u64>,
     alarm: Option<Alarm>,
@@ -47,6 +51,8 @@ impl<T> Default for Held<T> {
             waiting: VecDeque::new(),
             given: 0,
             durable: 0,
+            on_disk: 0,
+            patience: Duration::ZERO,
             overdue: None,
             alarm: None,
         }
@@ -54,6 +60,11 @@ impl<T> Default for Held<T> {
 }
 
 impl<T> Held<T> {
+    /// Only a replication that does not keep its own word makes an answer wait so long.
+    pub const fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
+    }
+
     /// Something is to be kept: answers that come now wait for it.
     pub fn given(&mut self, ticket: u64) {
         self.given = self.given.max(ticket);
@@ -73,9 +84,10 @@ impl<T> Held<T> {
         None
     }
 
-    /// All up to this ticket is durable.
-    pub fn reached(&mut self, ticket: u64) {
-        self.durable = self.durable.max(ticket);
+    /// All up to these tickets is durable, and on the disk here.
+    pub fn reached(&mut self, durable: u64, on_disk: u64) {
+        self.durable = self.durable.max(durable);
+        self.on_disk = self.on_disk.max(on_disk);
         if self.overdue.is_some_and(|overdue| overdue <= self.durable) {
             self.overdue = None;
             self.tell(Alarm::Back, Alarm::Lost);
@@ -86,7 +98,7 @@ impl<T> Held<T> {
     pub fn poll(&mut self, now: Instant) -> Option<T> {
         let first = self.waiting.front()?;
         if first.ticket > self.durable && self.overdue.is_none() {
-            if first.until > now {
+            if self.due(first) > now {
                 return None;
             }
             self.overdue = Some(self.given);
@@ -103,7 +115,18 @@ impl<T> Held<T> {
     /// When an answer has waited long enough.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.waiting.front().map(|first| first.until)
+        self.waiting.front().map(|first| self.due(first))
+    }
+
+    fn due(&self, first: &Waiting<T>) -> Instant {
+        first.until + self.patience
+    }
+
+    /// How long the oldest answer has waited for the disk.
+    #[must_use]
+    pub fn disk_waits(&self, now: Instant) -> Duration {
+        let first = self.waiting.iter().find(|w| w.ticket > self.on_disk);
+        first.map_or(Duration::ZERO, |w| (now + LIMIT).since(w.until))
     }
 
     /// What is to be told, once.
@@ -155,10 +178,10 @@ mod tests {
         held.given(2);
         assert_eq!(held.answer("second", at(1)), None);
         assert_eq!(held.poll(at(2)), None);
-        held.reached(1);
+        held.reached(1, 1);
         assert_eq!((held.poll(at(3)), held.poll(at(3))), (Some("first"), None));
         assert_eq!(held.poll_timeout(), Some(at(1001)));
-        held.reached(2);
+        held.reached(2, 2);
         assert_eq!(held.poll(at(4)), Some("second"));
         assert!(held.is_empty() && held.take_alarm().is_none());
         assert_eq!(held.answer("after", at(5)), Some("after"));
@@ -184,13 +207,34 @@ mod tests {
                 Some(n),
                 "at once, as long as it hangs"
             );
-            held.reached(1);
+            held.reached(1, 1);
             assert_eq!(held.take_alarm(), None);
         }
-        held.reached(9);
+        held.reached(9, 9);
         assert_eq!(held.take_alarm(), Some(Alarm::Back));
         held.given(10);
         assert_eq!(held.answer(10, at(2000)), None);
+    }
+
+    #[test]
+    fn where_others_follow_replication_decides() {
+        let mut held = Held::default();
+        held.set_patience(Duration::from_secs(4));
+        for n in 1..=2 {
+            held.given(n);
+            assert_eq!(held.answer(n, at(n * 100)), None);
+        }
+        assert_eq!(held.disk_waits(at(600)), Duration::from_millis(500));
+        held.reached(0, 1);
+        assert_eq!(held.disk_waits(at(600)), Duration::from_millis(400));
+        assert_eq!(held.poll_timeout(), Some(at(5100)));
+        assert_eq!(held.poll(at(5099)), None);
+        held.reached(1, 2);
+        assert_eq!(held.disk_waits(at(5099)), Duration::ZERO);
+        assert_eq!((held.poll(at(5099)), held.poll(at(5199))), (Some(1), None));
+        assert_eq!(held.take_alarm(), None);
+        assert_eq!(held.poll(at(5200)), Some(2), "it does not keep its word");
+        assert_eq!(held.take_alarm(), Some(Alarm::Lost));
     }
 
     proptest! {
@@ -218,7 +262,7 @@ mod tests {
                     }
                     3 => {
                         durable = (durable + by / 100).min(given);
-                        held.reached(durable);
+                        held.reached(durable, durable);
                     }
                     _ => ms += by,
                 }

@@ -433,7 +433,7 @@ fn who_shows_no_certificate_hears_nothing() {
     let site = Site::new(2);
     let mut master = site.start(0);
     master.lead(10);
-    let got = over_tls(&site, master.way.address(), false, b"FSMR\x00\x01");
+    let got = over_tls(&site, master.way.address().unwrap(), false, b"FSMR\x00\x01");
     assert!(got.is_empty());
     assert_eq!(
         master.refused(),
@@ -447,7 +447,7 @@ fn garbage_ends_a_connection_and_nothing_else() {
     let site = Site::new(2);
     let mut master = site.start(0);
     master.lead(10);
-    let to = master.way.address();
+    let to = master.way.address().unwrap();
     // Not even TLS.
     let mut socket = TcpStream::connect(to).unwrap();
     socket.set_read_timeout(Some(GUARD)).unwrap();

@@ -143,6 +143,24 @@ fn a_killed_master_is_replaced_and_nothing_is_lost() {
     assert_eq!(site.fabric(), fabric);
 }
 
+/// One that was away while another registered, and starts when that one is dead, begins with what etcd has.
+#[test]
+fn who_starts_alone_begins_with_what_etcd_has() {
+    let mut site = Site::new();
+    site.register();
+    site.pair.end(1, Signal::Kill);
+    site.offer("further", 2);
+    let (registered, fabric) = (site.registered(), site.fabric());
+    site.pair.end(0, Signal::Kill);
+    let began = Instant::now();
+    site.pair.start(1);
+    site.pair.wait(1, "role=Master", 1);
+    site.pair.assert_master(1);
+    println!("started alone: in charge after {:?}", began.elapsed());
+    assert_eq!(site.registered(), registered);
+    assert_eq!(site.fabric(), fabric);
+}
+
 /// The member of etcd to which both are connected dies, and nothing is noticed; then the one that leads, and etcd needs longer than a
 /// lease to agree on another: nobody is replaced all the same, and copying goes on, as the next death shows.
 #[test]

@@ -13,7 +13,7 @@ use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager, Sw
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::transport::umad::LocalPort;
 use tokio::sync::{mpsc, watch};
-use tracing::{error, info, warn};
+use tracing::{Span, error, info, warn};
 
 use crate::administration::Administration;
 use crate::capture::Capture;
@@ -94,16 +94,17 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         among,
     } = what;
     remark(&settings.remarks);
-    let (writer, restored) = match &settings.state_dir {
+    let (writer, mut restored, may_lack) = match &settings.state_dir {
         Some(path) => {
             let mut dir = StateDir::open(path)?;
             let restored = dir.restored();
+            let may_lack = dir.may_lack();
             let writer = dir.writer().map_err(|e| {
                 Failure::job(format!("cannot start the thread for state files: {e}"))
             })?;
-            (Some(Arc::new(writer)), restored)
+            (Some(Arc::new(writer)), restored, may_lack)
         }
-        None => (None, Restored::default()),
+        None => (None, Restored::default(), false),
     };
     if let Some(dir) = &settings.dump_dir {
         // Told now rather than after the first sweep.
@@ -114,7 +115,9 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         .build()
         .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
     let durable = writer.as_ref().map(|writer| Arc::clone(writer.durable()));
-    let copies = copies(&settings, local.as_ref(), writer.as_ref())?;
+    let complete = restored.complete;
+    let copies = copies(&settings, local.as_ref(), writer.as_ref(), complete)?;
+    let is_one_of_several = among.is_some();
     let stop = among.map(|among| {
         (among.serves)();
         among.stop
@@ -128,6 +131,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         dumping: Arc::default(),
         dump_dir: settings.dump_dir.clone(),
         source,
+        is_one_of_several,
         overlay,
         running: settings.raw.clone(),
         hints: Arc::clone(&settings.sm.hints),
@@ -149,6 +153,12 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             Socket::open(dir, board, control.clone())
                 .map_err(|e| warn!(error = %e, "no socket for `ferrosm handover`"))
         });
+        if may_lack
+            && let Some(copies) = &copies
+            && let Some(newest) = copies.catch_up().await
+        {
+            restored = newest;
+        }
         let clock = Clock::start();
         let sm = SubnetManager::new(
             limited(settings.sm, options.window_limit),
@@ -178,6 +188,7 @@ fn copies(
     settings: &Settings,
     local: Option<&LocalPort>,
     writer: Option<&Arc<Writer>>,
+    complete: bool,
 ) -> Result<Option<Copies>, Failure> {
     let Some(replication) = settings.replication.clone() else {
         return Ok(None);
@@ -195,7 +206,8 @@ fn copies(
         ));
     };
     let priority = settings.sm.priority;
-    Copies::start(replication, local.port_guid, priority, Arc::clone(writer)).map(Some)
+    let writer = Arc::clone(writer);
+    Copies::start(replication, local.port_guid, priority, writer, !complete).map(Some)
 }
 
 /// Lets the device of the port tell of changes, where this is built in.
@@ -223,6 +235,8 @@ struct Operator {
     dumping: Arc<AtomicBool>,
     dump_dir: Option<PathBuf>,
     source: Source,
+    /// The other fabrics of the file are served by this process, too.
+    is_one_of_several: bool,
     overlay: Overlay,
     /// The keys that are in force.
     running: RawConfig,
@@ -310,9 +324,13 @@ impl Shell for Operator {
             info!("no configuration file to read again, sweeping");
             return Some(Input::Resweep);
         };
-        let read =
-            config::read(&path).and_then(|all| config::settle_all(all, |raw| (self.overlay)(raw)));
-        let own = |(source, _): &(Source, Settings)| source.fabric() == self.source.fabric();
+        let name = self.source.fabric();
+        let read = config::read(&path).and_then(|mut all| {
+            // Flags are of the fabrics that this process serves, and so are the places and side files that have to be right.
+            all.retain(|source| self.is_one_of_several || source.fabric() == name);
+            config::settle_all(all, |raw| (self.overlay)(raw))
+        });
+        let own = |(source, _): &(Source, Settings)| source.fabric() == name;
         let (source, settings) = match read.map(|all| all.into_iter().find(own)) {
             Ok(Some(read)) => read,
             Ok(None) => {
@@ -399,12 +417,7 @@ impl Operator {
                 "configuration keys need a restart to take effect"
             );
         }
-        let before = core::mem::replace(&mut self.running, settings.raw);
-        // What waits for a restart is not in force, and is told again at the next reload.
-        self.running.port = before.port;
-        self.running.files.state_dir = before.files.state_dir;
-        self.running.files.capture = before.files.capture;
-        self.running.log.format = before.log.format;
+        self.running = config::in_force(&self.running, settings.raw);
         self.dump_dir = settings.dump_dir;
         self.log.set_level(&settings.log.level);
         Some(Input::Config(Box::new(limited(
@@ -447,21 +460,28 @@ impl Operator {
         }
         let view = View::of_manager(sm);
         let dumping = Arc::clone(&self.dumping);
+        // Which fabric it is of is told by the span.
+        let span = Span::current();
         tokio::task::spawn_blocking(move || {
-            match dump::write(&view, &dir, dump::Extent::Bounded) {
-                Ok(left_out) => {
-                    for file in left_out {
-                        info!(
-                            file,
-                            "too long to be written after each sweep; `run --once` and `route` write it"
-                        );
-                    }
-                }
-                Err(e) => error!(error = %e, "the dump could not be written"),
-            }
+            span.in_scope(|| dump_beside(&view, &dir));
             dumping.store(false, Ordering::Release);
         });
         Ok(())
+    }
+}
+
+/// Writes what is not too long, and tells what could not be written.
+fn dump_beside(view: &View, dir: &Path) {
+    match dump::write(view, dir, dump::Extent::Bounded) {
+        Ok(left_out) => {
+            for file in left_out {
+                info!(
+                    file,
+                    "too long to be written after each sweep; `run --once` and `route` write it"
+                );
+            }
+        }
+        Err(e) => error!(error = %e, "the dump could not be written"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ferrosm_core::kept::{Batch, Change};
+use ferrosm_core::kept::{Batch, Change, Kind};
 
 use super::config;
 use crate::atomic;
@@ -103,10 +103,11 @@ fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(Batch, String), F
     if let [path] = &paths[..]
         && opensm::File::of(path).is_none()
     {
-        let batch = text::read(&content(path)?).map_err(|(line, what)| {
+        let mut batch = text::read(&content(path)?).map_err(|(line, what)| {
             let place = format!("{}:{line}: {what}", path.display());
             Failure::with_hint(place, NOTHING)
         })?;
+        batch.changes.retain(|change| !is_of_a_moment(change));
         return Ok((batch, names));
     }
     let mut read: Vec<(opensm::File, PathBuf, String)> = Vec::new();
@@ -133,6 +134,17 @@ fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(Batch, String), F
         Failure::with_hint(told.join("\n"), NOTHING)
     })?;
     Ok((batch, names))
+}
+
+/// What was in devices when it was written out: nobody knows what has been done to them since, nor who has registered.
+fn is_of_a_moment(change: &Change) -> bool {
+    match change {
+        Change::Put(key, _) => {
+            let of_it = |kind| crate::state::is_view(kind) || kind == Kind::Routing;
+            key.kind().is_some_and(of_it)
+        }
+        Change::Clear(_) | Change::Remove(_) => false,
+    }
 }
 
 const NOTHING: &str = "Nothing was imported.";

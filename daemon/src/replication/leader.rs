@@ -57,6 +57,8 @@ pub struct Leader {
     /// When batches were committed that somebody in step has not acknowledged yet.
     committed: VecDeque<(u64, Now)>,
     acknowledged: u64,
+    /// How long an answer has waited for the own disk: what it says is with nobody else either.
+    disk_waits: Duration,
     protection: Protection,
     events: Vec<Event>,
 }
@@ -129,6 +131,7 @@ impl Leader {
             ticked: now,
             members: BTreeMap::new(),
             committed: VecDeque::new(),
+            disk_waits: Duration::ZERO,
             protection: Protection::Early,
             events: Vec::new(),
         }
@@ -326,6 +329,11 @@ impl Leader {
         }
     }
 
+    /// An answer has waited so long for the own disk; zero where none waits. To be said before [`Self::tick`].
+    pub const fn disk_waits(&mut self, waits: Duration) {
+        self.disk_waits = waits;
+    }
+
     /// Time passes. To be called a few times in each heartbeat.
     pub fn tick(&mut self, now: Now) {
         let gap = now.saturating_sub(self.ticked);
@@ -373,7 +381,7 @@ impl Leader {
                         .partition_point(|(seq, _)| *seq <= member.acked),
                 )
                 .map_or(now, |(_, at)| *at);
-            let waits = now.saturating_sub(waits_since);
+            let waits = now.saturating_sub(waits_since).max(self.disk_waits);
             let quiet = member.link.as_ref().map(|l| now.saturating_sub(l.heard));
             let trouble = match quiet {
                 None => Some(Loss::Broken),
@@ -490,5 +498,73 @@ impl Member {
         if let Some(Phase::Live { goal, .. }) = self.link.as_mut().map(|l| &mut l.phase) {
             *goal = last;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::log::LogLimits;
+    use super::super::wire::Standing;
+    use super::*;
+
+    const fn ms(ms: u64) -> Now {
+        Duration::from_millis(ms)
+    }
+
+    /// What an answer says while the own disk hangs is committed nowhere: standbys must not believe that they have it.
+    #[test]
+    fn a_disk_that_hangs_is_told_to_standbys_before_answers_leave() {
+        let pace = Pace {
+            heartbeat: ms(100),
+            lease: ms(300),
+            limit: ms(1000),
+            ..Pace::default()
+        };
+        let at = Position { epoch: 1, seq: 7 };
+        let log = Log::new(2, Some(at), LogLimits::default());
+        let mut leader = Leader::new(log, pace, ms(0));
+        let hello = Hello {
+            fabric: String::new(),
+            guid: 5,
+            priority: 0,
+            standing: Standing::Standby,
+            position: Some(at),
+        };
+        let conn = Conn(1);
+        leader.joined(conn, &hello, ms(0)).unwrap();
+        leader.poll(conn, true, ms(0)).unwrap();
+        let told = |leader: &mut Leader, ping: u64, now| {
+            leader.pinged(conn, ping, now);
+            leader.tick(now);
+            match leader.poll(conn, true, now) {
+                Some(Outgoing::Message(Message::Pong { in_step, .. })) => in_step,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(told(&mut leader, 1, ms(100)));
+        leader.disk_waits(ms(300));
+        assert!(told(&mut leader, 2, ms(400)));
+        leader.disk_waits(ms(450));
+        assert!(!told(&mut leader, 3, ms(550)));
+        leader.events();
+        // Two leases after the last word that said otherwise nobody believes it any more.
+        leader.disk_waits(ms(900));
+        assert!(!told(&mut leader, 4, ms(800)));
+        assert!(!told(&mut leader, 4, ms(999)));
+        assert!(
+            !leader
+                .events()
+                .iter()
+                .any(|e| matches!(e, Event::ProtectionLost(_)))
+        );
+        assert!(!told(&mut leader, 5, ms(1150)));
+        assert!(
+            leader
+                .events()
+                .iter()
+                .any(|e| matches!(e, Event::ProtectionLost(_)))
+        );
+        leader.disk_waits(ms(0));
+        assert!(told(&mut leader, 6, ms(1250)));
     }
 }

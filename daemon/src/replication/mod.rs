@@ -35,6 +35,7 @@ pub mod tls;
 pub mod wire;
 
 use core::fmt;
+use core::time::Duration;
 
 use ferrosm_core::kept::Batch;
 use thiserror::Error;
@@ -142,6 +143,29 @@ impl Settings {
             Self::Etcd(_) => None,
         }
     }
+
+    /// After so long the loop of this node counts as hung.
+    #[must_use]
+    pub const fn hang(&self) -> Duration {
+        match self {
+            Self::Tcp(settings) => settings.hang,
+            Self::Etcd(settings) => settings.hang,
+        }
+    }
+
+    /// The longest that a batch waits for others, with a second more: after that it counts as acknowledged by nobody, and that nobody
+    /// has a copy was told.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        let most = match self {
+            Self::Tcp(settings) => settings.pace.limit,
+            // Before a master with etcd is on its own, its leases have to be old, and what others saw of them last.
+            Self::Etcd(settings) => {
+                settings.limit * 2 + Duration::from_secs(settings.silence_s.into())
+            }
+        };
+        most + Duration::from_secs(1)
+    }
 }
 
 /// One way of replication. All calls return at once.
@@ -161,6 +185,10 @@ pub trait Replication: Send + Sync + fmt::Debug {
 
     /// The driver's loop turns. Where it does not for a while, this node is as good as dead to others.
     fn pulse(&self);
+
+    /// A master's oldest answer has waited so long for its own disk; zero where none waits. Before it waits too long, standbys are not
+    /// told any more that they have everything.
+    fn disk_waits(&self, waits: Duration);
 
     /// The records are about to be used in a takeover: `then` is called when they are all that can be had, at once or from another thread
     /// within a second or so. The role is [`Role::Neither`], and stays so until then.

@@ -8,6 +8,7 @@
     reason = "errors of other crates: long lists that grow"
 )]
 
+use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -44,6 +45,33 @@ pub struct FileError {
     /// A sentence.
     pub what: String,
 }
+
+/// Why a certificate is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// By this clock it is not valid now.
+    Time,
+    /// Anything else.
+    File,
+}
+
+impl Cause {
+    const fn of(e: &TlsError) -> Self {
+        use CertificateError as C;
+        match e {
+            TlsError::InvalidCertificate(
+                C::Expired
+                | C::ExpiredContext { .. }
+                | C::NotValidYet
+                | C::NotValidYetContext { .. },
+            ) => Self::Time,
+            _ => Self::File,
+        }
+    }
+}
+
+/// So long before a certificate expires that is told.
+const SOON: Duration = Duration::from_secs(30 * 86_400);
 
 /// What connections are made with.
 #[derive(Debug, Clone)]
@@ -121,6 +149,13 @@ impl Files {
             .map_err(|e| unread(&self.key, "private key", &e))?;
         let provider = Arc::new(ring::default_provider());
         self.check(&chain, &roots, &provider)?;
+        match self.remark(&chain, &roots, &provider) {
+            Some((true, what)) => {
+                tracing::error!("replication: {what}; peers refuse this node until that is mended");
+            }
+            Some((false, what)) => tracing::warn!("replication: {what}"),
+            None => {}
+        }
 
         let refused = |e: TlsError| {
             wrong(
@@ -157,18 +192,53 @@ impl Files {
         })
     }
 
-    /// Whether others will take this node's certificate, as far as it can be known here.
+    /// That the certificate is not valid now, or will not be for long, and whether it is the first. That is no reason to do without a
+    /// subnet manager: the files are read again when they change, and until then nobody has a copy, which is an alarm.
+    fn remark(
+        &self,
+        chain: &[CertificateDer<'static>],
+        roots: &Arc<RootCertStore>,
+        provider: &Arc<CryptoProvider>,
+    ) -> Option<(bool, String)> {
+        let now = UnixTime::now();
+        if let Err((_, error)) = self.valid(chain, roots, provider, now) {
+            return Some((true, error.to_string()));
+        }
+        let soon = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + SOON);
+        self.valid(chain, roots, provider, soon).err().map(|_| {
+            let path = self.certificate.display();
+            let days = SOON.as_secs() / 86_400;
+            let what = format!("{path}: it, or one that signs it, expires within {days} days");
+            (false, what)
+        })
+    }
+
+    /// Whether others will take this node's certificate, as far as it can be known here, and whenever it is.
     fn check(
         &self,
         chain: &[CertificateDer<'static>],
         roots: &Arc<RootCertStore>,
         provider: &Arc<CryptoProvider>,
     ) -> Result<(), FileError> {
+        match self.valid(chain, roots, provider, UnixTime::now()) {
+            Err((Cause::File, error)) => Err(error),
+            Err((Cause::Time, _)) | Ok(()) => Ok(()),
+        }
+    }
+
+    fn valid(
+        &self,
+        chain: &[CertificateDer<'static>],
+        roots: &Arc<RootCertStore>,
+        provider: &Arc<CryptoProvider>,
+        at: UnixTime,
+    ) -> Result<(), (Cause, FileError)> {
         let Some((own, between)) = chain.split_first() else {
-            return Err(wrong(&self.certificate, "holds no certificate"));
+            let error = wrong(&self.certificate, "holds no certificate");
+            return Err((Cause::File, error));
         };
         let told = |e: TlsError| {
-            wrong(
+            let error = wrong(
                 &self.certificate,
                 match e {
                     TlsError::InvalidCertificate(
@@ -178,17 +248,17 @@ impl Files {
                     }
                     _ => sentence(&e),
                 },
-            )
+            );
+            (Cause::of(&e), error)
         };
-        let now = UnixTime::now();
         let parsed = ParsedCertificate::try_from(own).map_err(told)?;
         let algorithms = provider.signature_verification_algorithms.all;
-        verify_server_cert_signed_by_trust_anchor(&parsed, roots, between, now, algorithms)
+        verify_server_cert_signed_by_trust_anchor(&parsed, roots, between, at, algorithms)
             .map_err(told)?;
         WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
             .build()
-            .map_err(|e| wrong(&self.ca, e.to_string()))?
-            .verify_client_cert(own, between, now)
+            .map_err(|e| (Cause::File, wrong(&self.ca, e.to_string())))?
+            .verify_client_cert(own, between, at)
             .map(|_| ())
             .map_err(told)
     }
@@ -291,6 +361,10 @@ mod tests {
         write("other", &other.pem());
         write("sm1", &params.signed_by(&key, &ca).unwrap().pem());
         write("old", &old.signed_by(&key, &ca).unwrap().pem());
+        let mut soon = params.clone();
+        let days = SystemTime::now() + Duration::from_secs(20 * 86_400);
+        soon.not_after = days.into();
+        write("soon", &soon.signed_by(&key, &ca).unwrap().pem());
         write("key", &key.serialize_pem());
         write("wrong-key", &KeyPair::generate().unwrap().serialize_pem());
         write("empty", "nothing");
@@ -316,10 +390,29 @@ mod tests {
             told(dir, ["ca", "sm1", "empty"]),
             "{dir}/empty: holds no private key in PEM form"
         );
-        assert_eq!(
-            told(dir, ["ca", "old", "key"]),
-            "{dir}/old: the certificate has expired"
-        );
+        // An alarm, and no reason to do without a subnet manager.
+        assert_eq!(told(dir, ["ca", "old", "key"]), "fine");
+        let remark = |name: &str| {
+            let [ca, certificate, key] = ["ca", name, "key"].map(|name| dir.join(name));
+            let mut roots = RootCertStore::empty();
+            for authority in certificates(&ca).unwrap() {
+                roots.add(authority).unwrap();
+            }
+            let chain = certificates(&certificate).unwrap();
+            let files = Files {
+                ca,
+                certificate,
+                key,
+            };
+            let provider = Arc::new(ring::default_provider());
+            let remark = files.remark(&chain, &Arc::new(roots), &provider);
+            remark.map(|(now, what)| (now, what.replace(dir.to_str().unwrap(), "{dir}")))
+        };
+        assert_eq!(remark("sm1"), None);
+        let expired = "{dir}/old: the certificate has expired".to_owned();
+        assert_eq!(remark("old"), Some((true, expired)));
+        let soon = "{dir}/soon: it, or one that signs it, expires within 30 days".to_owned();
+        assert_eq!(remark("soon"), Some((false, soon)));
         assert_eq!(
             told(dir, ["other", "sm1", "key"]),
             "{dir}/sm1: is not signed by the authority in {dir}/other"
@@ -341,7 +434,7 @@ mod tests {
                 .append(true)
                 .open(path(name))
                 .unwrap();
-            let at = SystemTime::now() - core::time::Duration::from_secs(age_s);
+            let at = SystemTime::now() - Duration::from_secs(age_s);
             file.set_modified(at).unwrap();
         };
         let ca = authority();

@@ -129,13 +129,23 @@ impl StateDir {
                 changes.push(Change::Remove(record.key));
             }
         }
+        if !changes.is_empty() && !restored.complete {
+            // Another start before all is well again does not see any more that something is missing.
+            changes.push(Change::Clear(Kind::ViewHead));
+        }
         if !changes.is_empty()
-            && let Err(e) = self.commit(&Batch { changes })
+            && let Err(e) = self.commit_by_hand(&Batch { changes }, self.contents.is_copy())
         {
             // They are left out again the next time.
             warn!(error = %e, "records that cannot be could not be removed");
         }
         restored
+    }
+
+    /// Whether somebody else may have newer records: there are none here, or they are a copy.
+    #[must_use]
+    pub fn may_lack(&self) -> bool {
+        self.contents.is_copy() || self.contents.records.is_empty()
     }
 
     /// All records, in the order of their keys.
@@ -155,13 +165,18 @@ impl StateDir {
     /// # Errors
     /// What the system said.
     pub fn commit(&mut self, batch: &Batch) -> Result<(), Failure> {
+        self.commit_by_hand(batch, false)
+    }
+
+    fn commit_by_hand(&mut self, batch: &Batch, still_copy: bool) -> Result<(), Failure> {
         let now = SystemTime::now();
         // Whoever changes records by hand leaves the history that they are of.
         let at = Position {
             epoch: 0,
             ..self.contents.next()
         };
-        self.store.led = at.epoch;
+        let led = u64::from(still_copy);
+        self.store.led = led;
         let done = self.store.commit(batch, at, now);
         done.map_err(|e| self.refusal(&e))?;
         let records = core::mem::take(&mut self.contents.records);
@@ -169,7 +184,7 @@ impl StateDir {
         batch.apply(&mut records);
         self.contents.records = records.into_iter().collect();
         (self.contents.epoch, self.contents.sequence) = (at.epoch, at.seq);
-        self.contents.led = at.epoch;
+        self.contents.led = led;
         self.contents.written_unix_s = unix_s(now);
         Ok(())
     }
@@ -184,7 +199,10 @@ impl StateDir {
 
     fn load(&mut self) -> Result<(), Failure> {
         match self.store.load() {
-            Ok(contents) => self.contents = contents,
+            Ok(contents) => {
+                self.store.led = contents.led;
+                self.contents = contents;
+            }
             Err(Trouble::Bad(why)) => {
                 let aside = self.set_aside_store()?;
                 warn!(aside = %aside.display(), why,
@@ -196,6 +214,7 @@ impl StateDir {
         if self.contents.damage.is_empty() {
             return Ok(());
         }
+        let still_copy = self.contents.is_copy();
         let aside = self.set_aside_store()?;
         let damage = core::mem::take(&mut self.contents.damage);
         for what in &damage {
@@ -207,7 +226,7 @@ impl StateDir {
         let put = |(key, value)| Change::Put(key, value);
         let changes: Vec<Change> = whole.map(put).collect();
         info!(records = changes.len(), "what was whole is taken over");
-        self.commit(&Batch { changes })
+        self.commit_by_hand(&Batch { changes }, still_copy)
     }
 
     /// What earlier versions kept in files of their own, where the store has nothing of the kind.

@@ -155,9 +155,8 @@ impl Store {
     pub(super) fn load(&mut self) -> Result<Contents, Trouble> {
         // redb tells of what is wrong in a file, and panics where it thinks that impossible: then the file is wrong too.
         let loaded = self.attempt("read", |store| store.open().and_then(read));
-        match &loaded {
-            Ok(contents) => self.led = contents.led,
-            Err(_) => self.close(),
+        if loaded.is_err() {
+            self.close();
         }
         loaded
     }

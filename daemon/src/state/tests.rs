@@ -1,6 +1,7 @@
 //! The state directory: whose it is, what is in it after trouble, what earlier versions left.
 
 use super::*;
+use crate::replication::WarmCopy;
 use crate::testing::TempDir;
 use ferrosm_core::LidMap;
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
@@ -123,6 +124,26 @@ fn impossible_records_are_removed() {
     state.commit(&batch).unwrap();
     assert_eq!(state.restored().lids, map());
     assert_eq!(state.records().len(), 2);
+}
+
+/// What is left out of a copy does not make it one's own.
+#[test]
+fn a_copy_with_an_impossible_record_is_a_copy_still() {
+    let dir = TempDir::new("state-copy");
+    let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
+    writer.listen(false);
+    let mut batch = batch(&map());
+    let key = Record::lid_key(PortGuid(1));
+    batch.changes.push(Change::Put(key, Box::new([0, 9])));
+    let at = Position { epoch: 5, seq: 1 };
+    writer.warm().apply(at, &[batch]).unwrap();
+    drop(writer);
+    for _ in 0..3 {
+        let mut state = StateDir::open(dir.path()).unwrap();
+        assert!(state.may_lack());
+        assert_eq!(state.restored().lids, map());
+        assert!(state.may_lack());
+    }
 }
 
 #[test]

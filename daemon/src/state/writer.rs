@@ -83,10 +83,12 @@ struct Owed {
     /// Tickets and the batches that they are in.
     batches: VecDeque<(u64, u64)>,
     reached: u64,
+    on_disk: u64,
 }
 
 impl Owed {
     fn kept(&mut self, ticket: u64, number: u64) {
+        self.on_disk = ticket;
         if self.batches.len() >= OWED_MAX {
             self.batches.pop_back();
         }
@@ -113,6 +115,12 @@ impl Durable {
         let follow = locked(&self.follow).clone();
         let acknowledged = follow.map_or(u64::MAX, |f| f.acknowledged());
         locked(&self.owed).reached(acknowledged)
+    }
+
+    /// The last ticket of which all, and all before it, is on the disk here.
+    #[must_use]
+    pub fn on_disk(&self) -> u64 {
+        locked(&self.owed).on_disk
     }
 
     /// It may have grown.
@@ -148,6 +156,7 @@ impl Durable {
         let mut owed = locked(&self.owed);
         owed.batches.clear();
         owed.reached = owed.reached.max(ticket);
+        owed.on_disk = owed.on_disk.max(ticket);
         drop(owed);
         self.wake();
     }
@@ -342,18 +351,14 @@ impl Clerk {
                 self.durable.forget_owed(self.tickets.0);
                 self.dir.contents.epoch = epoch;
                 self.dir.store.led = epoch;
+                // With the next batch, if not now.
+                let _ = self.say_whose();
             }
             Order::Resign => {
                 self.flush();
                 self.dir.store.led = 0;
-                let contents = &self.dir.contents;
-                let at = Position {
-                    epoch: contents.epoch,
-                    seq: contents.sequence,
-                };
-                let now = SystemTime::now();
-                if contents.epoch != 0
-                    && let Err(e) = self.dir.store.commit(&Batch::default(), at, now)
+                if self.dir.contents.epoch != 0
+                    && let Err(e) = self.say_whose()
                 {
                     warn!(error = %e, "the state directory still says that its records are the last");
                 }
@@ -368,31 +373,22 @@ impl Clerk {
                 )));
             }
             Order::Apply(at, batch, done) => {
-                self.flush();
                 // The view is another's from here on.
-                (self.view, self.last_view) = (None, None);
+                self.last_view = None;
                 self.keeper.forget();
-                done(self.commit(&batch.compacted(), at));
+                done(self.commit_of_another(&batch.compacted(), at));
             }
             Order::Everything(done) => {
                 self.flush();
-                let contents = self.dir.store.load();
-                done(match contents {
-                    // Half of it would pass for all of it.
-                    Ok(contents) if !contents.damage.is_empty() => {
-                        Err(io::Error::other(contents.damage.join(", ")))
-                    }
-                    Ok(contents) => Ok(Everything {
-                        at: contents.position(),
-                        records: contents.records,
-                    }),
-                    Err(e) => Err(io::Error::other(e.to_string())),
-                });
+                done(self.everything_there());
             }
             Order::Listen(yes) => {
                 self.flush();
                 self.listening = yes;
                 if !yes {
+                    if core::mem::take(&mut self.anew) {
+                        self.dir.contents.epoch = 0;
+                    }
                     (self.changes, self.view) = (Vec::new(), None);
                 }
             }
@@ -428,28 +424,103 @@ impl Clerk {
 
     /// Writes a batch, or everything where it is not known what there is.
     fn commit(&mut self, batch: &Batch, at: Position) -> io::Result<()> {
+        self.keep_in_mind(batch);
+        let done = self.try_commit(batch, at);
+        self.anew = done.is_err();
+        match &done {
+            Ok(()) => {
+                (self.dir.contents.epoch, self.dir.contents.sequence) = (at.epoch, at.seq);
+                self.done_well();
+            }
+            Err(e) => self.refused(e),
+        }
+        done
+    }
+
+    /// Of which history the records are, and whether they are its last ones; nothing else changes.
+    fn say_whose(&mut self) -> Result<(), Trouble> {
+        let at = Position {
+            epoch: self.dir.contents.epoch,
+            seq: self.dir.contents.sequence,
+        };
+        let now = SystemTime::now();
+        self.dir.store.commit(&Batch::default(), at, now)
+    }
+
+    /// Puts batches of another's history on top of it. If they are not taken, nothing is said of where the store is, so that it gets
+    /// everything next: the view, which is not in memory here, could not be written again.
+    fn commit_of_another(&mut self, batch: &Batch, at: Position) -> io::Result<()> {
+        let trouble = match self.dir.store.commit(batch, at, SystemTime::now()) {
+            Ok(()) => {
+                self.keep_in_mind(batch);
+                (self.dir.contents.epoch, self.dir.contents.sequence) = (at.epoch, at.seq);
+                self.done_well();
+                return Ok(());
+            }
+            Err(trouble) => trouble,
+        };
+        self.dir.contents.epoch = 0;
+        let e = match trouble {
+            Trouble::Bad(why) => {
+                if let Err(e) = self.dir.set_aside_store() {
+                    warn!(error = %e, "the store cannot be set aside");
+                }
+                io::Error::other(why)
+            }
+            Trouble::Io(e) => e,
+            e @ Trouble::Busy => io::Error::other(e.to_string()),
+        };
+        self.refused(&e);
+        Err(e)
+    }
+
+    /// All records as they are on the disk. What is damaged there is written again, if it is this node's own.
+    fn everything_there(&mut self) -> io::Result<Everything> {
+        let load = |dir: &mut StateDir| {
+            let loaded = dir.store.load();
+            loaded.map_err(|e| io::Error::other(e.to_string()))
+        };
+        let mut contents = load(&mut self.dir)?;
+        if !contents.damage.is_empty() && self.listening {
+            warn!(
+                what = contents.damage.join(", "),
+                "the store is damaged: everything is written again"
+            );
+            self.anew = true;
+            self.flush();
+            contents = load(&mut self.dir)?;
+        }
+        // Half of it would pass for all of it.
+        if !contents.damage.is_empty() {
+            return Err(io::Error::other(contents.damage.join(", ")));
+        }
+        Ok(Everything {
+            // A history that has begun is on the disk with its first batch.
+            at: self.dir.contents.position(),
+            records: contents.records,
+        })
+    }
+
+    fn done_well(&mut self) {
+        if core::mem::take(&mut self.refused) {
+            info!("the state directory takes what is to be kept again");
+        }
+    }
+
+    fn refused(&mut self, e: &io::Error) {
+        if !core::mem::replace(&mut self.refused, true) {
+            error!(error = %e, "what is to be kept cannot be written; it is tried again until it can");
+        }
+    }
+
+    /// Of records but the view's.
+    fn keep_in_mind(&mut self, batch: &Batch) {
         let own = batch.changes.iter().filter(|change| match change {
             Change::Clear(kind) => !matches!(kind, Kind::View | Kind::ViewHead),
             Change::Put(key, _) | Change::Remove(key) => !is_of_view(key),
         });
         let changes = own.cloned().collect();
         Batch { changes }.apply(&mut self.records);
-        let done = self.try_commit(batch, at);
-        self.anew = done.is_err();
-        match &done {
-            Ok(()) => {
-                (self.dir.contents.epoch, self.dir.contents.sequence) = (at.epoch, at.seq);
-                if core::mem::take(&mut self.refused) {
-                    info!("the state directory takes what is to be kept again");
-                }
-            }
-            Err(e) => {
-                if !core::mem::replace(&mut self.refused, true) {
-                    error!(error = %e, "what is to be kept cannot be written; it is tried again until it can");
-                }
-            }
-        }
-        done
     }
 
     fn try_commit(&mut self, batch: &Batch, at: Position) -> io::Result<()> {
@@ -641,5 +712,63 @@ mod tests {
         assert!(!clerk.waits() && !clerk.refused);
         drop(clerk);
         assert_eq!(ports(dir.path()), [1, 2, 3]);
+    }
+
+    /// Who asks for everything at that moment gets its position, and a later start knows whose the records are.
+    #[test]
+    fn a_history_is_on_the_disk_when_it_begins() {
+        let dir = TempDir::new("writer-history");
+        let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
+        wait_for(&writer, writer.save(Kept::Updates(vec![lid(1)])).unwrap());
+        writer.lead(5);
+        writer.listen(false);
+        writer.resign();
+        writer.listen(true);
+        writer.lead(77);
+        let at = Position { epoch: 77, seq: 1 };
+        assert_eq!(writer.warm().everything().unwrap().at, Some(at));
+        wait_for(&writer, writer.save(Kept::Updates(vec![lid(2)])).unwrap());
+        drop(writer);
+        assert!(!StateDir::open(dir.path()).unwrap().may_lack());
+    }
+
+    /// What a standby's disk did not take is not taken for there, so that it gets everything, the view with it.
+    #[test]
+    fn a_standby_whose_disk_refused_says_that_it_has_nothing() {
+        let dir = TempDir::new("writer-standby");
+        let mut clerk = Clerk::new(StateDir::open(dir.path()).unwrap(), Arc::default());
+        clerk.take(Order::Listen(false));
+        let file = dir.path().join("store.redb");
+        let apply = |clerk: &mut Clerk, seq, changes| {
+            let (sender, done) = channel();
+            let done_with = Box::new(move |r: io::Result<()>| sender.send(r.is_ok()).unwrap());
+            let at = Position { epoch: 5, seq };
+            clerk.take(Order::Apply(at, Batch { changes }, done_with));
+            done.recv().unwrap()
+        };
+        let position = |clerk: &mut Clerk| {
+            let (sender, at) = channel();
+            let told = Box::new(move |at| sender.send(at).unwrap());
+            clerk.take(Order::Position(told));
+            at.recv().unwrap()
+        };
+        let head = || Change::Put(Key::new(Kind::ViewHead, &[]), Box::new([0; 16]));
+        assert!(apply(&mut clerk, 1, vec![lid(1).change(0), head()]));
+        assert_eq!(position(&mut clerk), Some(Position { epoch: 5, seq: 1 }));
+        clerk.dir.store.close();
+        std::fs::rename(&file, dir.path().join("away")).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        assert!(!apply(&mut clerk, 2, vec![lid(2).change(0)]));
+        assert_eq!(position(&mut clerk), None);
+        std::fs::remove_dir(&file).unwrap();
+        std::fs::rename(dir.path().join("away"), &file).unwrap();
+        assert_eq!(position(&mut clerk), None);
+        let kinds = Kind::ALL.map(Change::Clear).into_iter();
+        let all = kinds.chain([lid(1).change(0), lid(2).change(0), head()]);
+        assert!(apply(&mut clerk, 9, all.collect()));
+        assert_eq!(position(&mut clerk), Some(Position { epoch: 5, seq: 9 }));
+        drop(clerk);
+        let dir = StateDir::open(dir.path()).unwrap();
+        assert_eq!(dir.records().len(), 3, "{:?}", dir.records());
     }
 }

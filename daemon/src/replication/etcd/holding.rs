@@ -42,7 +42,7 @@ pub(super) struct Held {
 pub(super) async fn lead(shared: &Arc<Shared>, held: &mut Option<Held>) {
     let watchdog = async {
         loop {
-            shared.ledger(|ledger| ledger.tick(shared.now()));
+            shared.tick();
             sleep(TICK).await;
         }
     };
@@ -258,15 +258,17 @@ async fn acquire(shared: &Shared, member: &Member) -> Result<Held, Trouble> {
 
 /// Whether who holds the key has left, or stepped down because it could not renew its leases.
 pub(super) async fn is_gone(member: &Member, holder: &Holder) -> Result<bool, Trouble> {
-    if holder.leaving.is_some() {
-        return Ok(true);
-    }
+    Ok(holder.leaving.is_some() || are_old(member, holder).await?.0)
+}
+
+/// Whether one of the leases is old, in which term of etcd's leader.
+pub(super) async fn are_old(member: &Member, holder: &Holder) -> Result<(bool, u64), Trouble> {
     let [a, b] = holder.leases;
     let (a, b) = tokio::try_join!(
         member.is_old(a, holder.silence_s),
         member.is_old(b, holder.silence_s)
     )?;
-    Ok(a || b)
+    Ok((a.0 || b.0, a.1.max(b.1)))
 }
 
 /// Takes the key from who is gone: from now on nothing is written in its name. Nothing if it has changed meanwhile.

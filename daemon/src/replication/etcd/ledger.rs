@@ -66,6 +66,8 @@ pub(super) struct Ledger {
     anew: bool,
     /// All records are being read and written.
     reading: bool,
+    /// How long an answer has waited for the own disk: what it says is not in etcd either.
+    disk_waits: Duration,
     /// In etcd's log.
     logged: (u64, usize),
     /// Until when the leases are good; `None` without the key.
@@ -100,6 +102,7 @@ impl Ledger {
             bytes: 0,
             anew: true,
             reading: false,
+            disk_waits: Duration::ZERO,
             logged: (0, 0),
             sure_until: None,
             unsure: false,
@@ -286,7 +289,8 @@ impl Ledger {
     /// etcd answers, and the key is still this node's.
     pub(super) fn answered(&mut self) {
         // Records that are under way as a whole are not there yet.
-        if self.waiting.is_empty() && !self.anew && !self.reading {
+        let late = self.disk_waits >= self.limit;
+        if self.waiting.is_empty() && !self.anew && !self.reading && !late {
             self.trouble = None;
             self.not_parting();
         }
@@ -302,7 +306,7 @@ impl Ledger {
     /// Whether etcd keeps up: then nothing more is acknowledged alone, and soon the key can say so.
     fn keeps_up(&mut self, now: Now) {
         // The rest goes with the next transaction.
-        if self.waiting.len() >= OPS || self.anew {
+        if self.waiting.len() >= OPS || self.anew || self.disk_waits >= self.limit {
             return;
         }
         self.not_parting();
@@ -357,6 +361,11 @@ impl Ledger {
         all.filter(|_| self.announced)
     }
 
+    /// An answer has waited so long for the own disk; zero where none waits. To be said before [`Self::tick`].
+    pub(super) const fn disk_waits(&mut self, waits: Duration) {
+        self.disk_waits = waits;
+    }
+
     /// Time passes.
     pub(super) fn tick(&mut self, now: Now) {
         if self.sure_until.is_some_and(|until| now >= until)
@@ -368,6 +377,7 @@ impl Ledger {
         let long = |since: Now| now.saturating_sub(since) >= self.limit;
         let waits = self.waiting.front().is_some_and(|(_, since)| long(*since));
         let troubled = self.trouble.as_ref().is_some_and(|(since, _)| long(*since));
+        let waits = waits || self.disk_waits >= self.limit;
         if self.way == Way::Together && (waits || troubled || !self.announced && long(self.began)) {
             self.way = Way::Parting;
             // It leads all the same, without a copy.

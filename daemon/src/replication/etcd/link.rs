@@ -25,8 +25,11 @@ use crate::replication::wire::WireError;
 
 /// Bytes of an answer at most.
 const ANSWER_MAX: usize = 256 << 20;
-/// Keys in one answer.
-const PAGE: i64 = 128;
+/// Keys in one answer, at first and at most: they are as many as make up a piece of about [`PIECE`], which has to come within the time
+/// for one question.
+const PAGES: (i64, i64) = (8, 1024);
+/// Bytes that one answer should have.
+const PIECE: usize = 1 << 20;
 
 /// What went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -270,7 +273,7 @@ impl Member {
 
     /// What is under a key, with etcd's revision of this answer.
     pub(super) async fn get(&self, key: String) -> Result<(Option<KeyValue>, i64), Trouble> {
-        let (mut kvs, revision) = self.page(key.into_bytes(), Vec::new(), 0).await?;
+        let (mut kvs, revision) = self.page(key.into_bytes(), Vec::new(), 0, 1).await?;
         Ok((kvs.kvs.pop(), revision))
     }
 
@@ -279,11 +282,12 @@ impl Member {
         key: Vec<u8>,
         range_end: Vec<u8>,
         revision: i64,
+        limit: i64,
     ) -> Result<(RangeResponse, i64), Trouble> {
         let question = RangeRequest {
             key,
             range_end,
-            limit: PAGE,
+            limit,
             revision,
         };
         let answer: RangeResponse = self.ask("/etcdserverpb.KV/Range", question).await?;
@@ -299,8 +303,12 @@ impl Member {
     ) -> Result<Vec<KeyValue>, Trouble> {
         let mut all: Vec<KeyValue> = Vec::new();
         let mut from = from.into_bytes();
+        let mut page = PAGES.0;
         loop {
-            let (answer, _) = self.page(from, to.clone().into_bytes(), revision).await?;
+            let to = to.clone().into_bytes();
+            let (answer, _) = self.page(from, to, revision, page).await?;
+            let bytes: usize = answer.kvs.iter().map(|pair| pair.value.len()).sum();
+            page = if bytes > PIECE { page / 2 } else { page * 2 }.clamp(1, PAGES.1);
             all.extend(answer.kvs);
             match all.last() {
                 Some(last) if answer.more => {
@@ -374,13 +382,15 @@ impl Member {
     }
 
     /// Whether a lease was not renewed for more than so many seconds. etcd tells whole seconds that are left, rounded down: a lease of
-    /// which less than all but these is left is an old one.
-    pub(super) async fn is_old(&self, id: i64, silence_s: u8) -> Result<bool, Trouble> {
+    /// which less than all but these is left is an old one. With it the term of etcd's
+    /// leader, who begins by renewing all leases.
+    pub(super) async fn is_old(&self, id: i64, silence_s: u8) -> Result<(bool, u64), Trouble> {
         let question = LeaseRequest { id };
         let answer: LeaseResponse = self
             .ask("/etcdserverpb.Lease/LeaseTimeToLive", question)
             .await?;
-        Ok(answer.ttl < 0 || answer.ttl < answer.granted_ttl - i64::from(silence_s))
+        let old = answer.ttl < 0 || answer.ttl < answer.granted_ttl - i64::from(silence_s);
+        Ok((old, answer.header.map_or(0, |header| header.raft_term)))
     }
 }
 

@@ -62,6 +62,8 @@ pub(super) struct Shared {
     events: mpsc::Sender<Event>,
     began: Instant,
     pulse: AtomicU64,
+    /// Milliseconds that an answer waited for the own disk at the last turn of the driver's loop.
+    disk_waits: AtomicU64,
     /// Turns that there were.
     turns: AtomicU64,
 }
@@ -78,6 +80,26 @@ pub(super) enum Seen {
     Left,
 }
 
+/// etcd's own leader. A new one renews all leases, whoever holds them: then a lease that is not old says nothing of its owner for as
+/// long as it lasts, and for [`Settings::limit`] more.
+#[derive(Debug, Default)]
+pub(super) struct Term {
+    term: u64,
+    /// Since when it is known to be another one; `None` for the first that was seen.
+    since: Option<Now>,
+}
+
+impl Term {
+    /// Whether leases say something of their owners in this term.
+    pub(super) fn settled(&mut self, term: u64, now: Now, lasts: Duration) -> bool {
+        if self.term != term {
+            self.since = (self.term != 0).then_some(now);
+            self.term = term;
+        }
+        self.since.is_none_or(|since| now >= since + lasts)
+    }
+}
+
 pub(super) struct Core {
     role: Role,
     asks: Option<Sender<Ask>>,
@@ -92,6 +114,7 @@ pub(super) struct Core {
     pub(super) known: Option<Position>,
     /// Of a standby, and after it.
     pub(super) seen: Seen,
+    pub(super) term: Term,
     /// Of the last time as master: etcd may lack what was acknowledged.
     apart: bool,
 }
@@ -130,6 +153,7 @@ impl Etcd {
                 stored: Ok(known),
                 known,
                 seen: Seen::Nothing,
+                term: Term::default(),
                 apart: true,
             }),
             changed: watch::Sender::new(0),
@@ -138,6 +162,7 @@ impl Etcd {
             events,
             began: Instant::now(),
             pulse: AtomicU64::new(0),
+            disk_waits: AtomicU64::new(0),
             turns: AtomicU64::new(0),
         });
         let weak = Arc::downgrade(&shared);
@@ -240,6 +265,11 @@ impl Replication for Etcd {
         self.shared.pulse.store(now, Ordering::Relaxed);
     }
 
+    fn disk_waits(&self, waits: Duration) {
+        let waits = u64::try_from(waits.as_millis()).unwrap_or(u64::MAX);
+        self.shared.disk_waits.store(waits, Ordering::Relaxed);
+    }
+
     fn settle(&self, then: Settle) {
         self.shared.change(|core| core.settle = Some(then));
     }
@@ -292,6 +322,21 @@ impl Shared {
         if let Err(error) = self.events.try_send(event) {
             tracing::error!("replication: an event was not taken: {error}");
         }
+    }
+
+    /// Time passes for a master.
+    pub(super) fn tick(&self) {
+        let waits = Duration::from_millis(self.disk_waits.load(Ordering::Relaxed));
+        self.ledger(|ledger| {
+            ledger.disk_waits(waits);
+            ledger.tick(self.now());
+        });
+    }
+
+    /// So long leases may look renewed that etcd has renewed by itself.
+    pub(super) fn leases(&self) -> Duration {
+        // A lease has a second more than after which it counts as old, and etcd's leader adds what an election takes.
+        Duration::from_secs(u64::from(self.settings.silence_s) + 2) + self.settings.limit
     }
 
     /// Whether the driver's loop turns.
@@ -428,5 +473,21 @@ impl Drop for Owed {
         if let Some(then) = self.0.take() {
             then(Some(false));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_say_nothing_for_a_while_after_etcd_has_another_leader() {
+        let s = Duration::from_secs;
+        let mut term = Term::default();
+        assert!(term.settled(3, s(1), s(4)), "the first that is seen");
+        assert!(term.settled(3, s(2), s(4)));
+        assert!(!term.settled(4, s(5), s(4)));
+        assert!(!term.settled(4, s(8), s(4)));
+        assert!(term.settled(4, s(9), s(4)));
     }
 }

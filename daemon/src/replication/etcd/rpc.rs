@@ -8,6 +8,9 @@ use prost::{Message, Oneof};
 pub(super) struct Header {
     #[prost(int64, tag = "3")]
     pub(super) revision: i64,
+    /// Grows when etcd's members agree on another leader.
+    #[prost(uint64, tag = "4")]
+    pub(super) raft_term: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -172,6 +175,8 @@ pub(super) struct LeaseRequest {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct LeaseResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(super) header: Option<Header>,
     /// Seconds that are left, whole ones; 0 or -1: there is no such lease.
     #[prost(int64, tag = "3")]
     pub(super) ttl: i64,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 
-use super::holding::{is_gone, remove};
+use super::holding::{are_old, is_gone, remove};
 use super::keys::{Assembly, Base, Holder, Records, end, get};
 use super::link::{Member, Trouble};
 use super::node::{GOING, PAUSE, Seen, Shared};
@@ -241,8 +241,9 @@ impl Watching<'_> {
                 };
                 sleep(silence(&leader) / 10).await;
                 let asked = shared.now();
-                let gone = is_gone(&member.within(silence(&leader) / 2), &leader).await?;
-                if !gone && !leader.alone {
+                let (gone, term) = are_old(&member.within(silence(&leader) / 2), &leader).await?;
+                let settled = shared.with(|core| core.term.settled(term, asked, shared.leases()));
+                if !gone && !leader.alone && settled {
                     shared.with(|core| core.seen = Seen::Fresh(asked));
                 }
                 Ok(gone)

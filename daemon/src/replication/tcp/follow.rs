@@ -72,10 +72,12 @@ fn told(shared: &Shared, peer: &str, broken: &Broken) {
 /// Follows, also over connections that break, until the peer is master no longer or cannot be reached.
 async fn follow(shared: &Arc<Shared>, peer: &str, turn: Turn, stream: Box<TlsStream<TcpStream>>) {
     let mut now = (turn, stream);
+    let mut pauses = Pauses::new(shared.settings.guid);
     loop {
         let (turn, stream) = now;
         let broken = listen(shared, turn, *stream).await;
         told(shared, peer, &broken);
+        let refused = broken.is_mistake();
         let again = shared.change(|core, _| {
             let following = core.follower.follows(turn);
             core.follower.broken(turn);
@@ -83,6 +85,10 @@ async fn follow(shared: &Arc<Shared>, peer: &str, turn: Turn, stream: Box<TlsStr
         });
         if !again {
             return;
+        }
+        if refused {
+            // It will not think otherwise at once.
+            sleep(pauses.next()).await;
         }
         match attempt(shared, peer).await {
             Ok(Found::Master(turn, stream)) => now = (turn, stream),

@@ -11,6 +11,7 @@ mod shared;
 
 use core::time::Duration;
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -24,9 +25,11 @@ use super::event::{Event, Pace};
 use super::log::LogLimits;
 use super::tls::{FileError, Files, Tls};
 use super::wire::FABRIC_MAX;
-use super::{Replication, Role, Status, WarmCopy, storing};
+use super::{Replication, Role, Settle, Status, WarmCopy, storing};
 use shared::{Shared, Stop};
 
+/// Time until it is tried again to listen.
+const AGAIN: Duration = Duration::from_secs(1);
 /// Time that goodbyes have at the end of the program.
 const GOODBYE: Duration = Duration::from_millis(500);
 
@@ -82,7 +85,7 @@ pub struct Tcp {
     shared: Arc<Shared>,
     stop: watch::Sender<Stop>,
     thread: Option<JoinHandle<()>>,
-    address: SocketAddr,
+    address: Option<SocketAddr>,
 }
 
 impl Tcp {
@@ -103,9 +106,20 @@ impl Tcp {
             at: settings.listen.clone(),
             error,
         };
-        let listener = std::net::TcpListener::bind(&settings.listen).map_err(unheard)?;
-        listener.set_nonblocking(true).map_err(unheard)?;
-        let address = listener.local_addr().map_err(unheard)?;
+        let listener = match bind(&settings.listen) {
+            Ok(listener) => Some(listener),
+            // The network may come up later than this.
+            Err(error) if error.kind() == ErrorKind::AddrNotAvailable => {
+                tracing::warn!(
+                    "replication: cannot listen at {} yet: {error}",
+                    settings.listen
+                );
+                None
+            }
+            Err(error) => return Err(unheard(error)),
+        };
+        let address = listener.as_ref().map(std::net::TcpListener::local_addr);
+        let address = address.transpose().map_err(unheard)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -131,9 +145,9 @@ impl Tcp {
         })
     }
 
-    /// Where it listens: with the port that the system chose, if it was to choose one.
+    /// Where it listens: with the port that the system chose, if it was to choose one; `None` where it could not yet.
     #[must_use]
-    pub const fn address(&self) -> SocketAddr {
+    pub const fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
@@ -185,22 +199,51 @@ impl Replication for Tcp {
         self.shared.pulse();
     }
 
+    fn disk_waits(&self, waits: Duration) {
+        self.shared.disk_waits(waits);
+    }
+
+    fn settle(&self, then: Settle) {
+        self.shared.settled(then);
+    }
+
     fn status(&self) -> Status {
         self.shared.status()
+    }
+}
+
+fn bind(at: &str) -> std::io::Result<std::net::TcpListener> {
+    let listener = std::net::TcpListener::bind(at)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Listens as soon as it can.
+async fn listen(shared: Arc<Shared>, mut listener: Option<std::net::TcpListener>) {
+    let listener = loop {
+        if let Some(listener) = listener {
+            break listener;
+        }
+        tokio::time::sleep(AGAIN).await;
+        listener = bind(&shared.settings.listen).ok();
+        if listener.is_some() {
+            tracing::info!("replication: listens at {}", shared.settings.listen);
+        }
+    };
+    match TcpListener::from_std(listener) {
+        Ok(listener) => serve::listen(shared, listener).await,
+        Err(error) => tracing::error!("replication: cannot listen: {error}"),
     }
 }
 
 /// Everything that goes on in the thread, until it is told to end.
 async fn run(
     shared: &Arc<Shared>,
-    listener: std::net::TcpListener,
+    listener: Option<std::net::TcpListener>,
     mut stopped: watch::Receiver<Stop>,
 ) {
     let mut tasks = tokio::task::JoinSet::new();
-    match TcpListener::from_std(listener) {
-        Ok(listener) => drop(tasks.spawn(serve::listen(shared.clone(), listener))),
-        Err(error) => tracing::error!("replication: cannot listen: {error}"),
-    }
+    tasks.spawn(listen(shared.clone(), listener));
     tasks.spawn(tick(shared.clone()));
     for (place, peer) in shared.settings.peers.iter().enumerate() {
         tasks.spawn(follow::seek(shared.clone(), peer.clone(), place));

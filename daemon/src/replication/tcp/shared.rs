@@ -18,7 +18,7 @@ use crate::replication::log::{Log, Position};
 use crate::replication::storing::{Ask, Everything, Stored};
 use crate::replication::tls::Tls;
 use crate::replication::wire::{self, Hello, Leaving, Refusal, Standing};
-use crate::replication::{CopyError, Role, Standby, Status, WarmCopy};
+use crate::replication::{CopyError, Role, Settle, Standby, Status, WarmCopy};
 
 /// Complaints about peers that are remembered, so that each is told once.
 const COMPLAINTS_MAX: usize = 64;
@@ -47,6 +47,8 @@ pub(super) struct Shared {
     began: Instant,
     /// Milliseconds from `began` to the last turn of the driver's loop.
     pulse: AtomicU64,
+    /// Milliseconds that an answer waited for the own disk then.
+    disk_waits: AtomicU64,
 }
 
 /// What is under the lock.
@@ -88,6 +90,7 @@ impl Shared {
             events,
             began: Instant::now(),
             pulse: AtomicU64::new(0),
+            disk_waits: AtomicU64::new(0),
         }
     }
 
@@ -176,6 +179,16 @@ impl Shared {
         self.pulse.store(now, Ordering::Relaxed);
     }
 
+    pub(super) fn disk_waits(&self, waits: Duration) {
+        let waits = u64::try_from(waits.as_millis()).unwrap_or(u64::MAX);
+        self.disk_waits.store(waits, Ordering::Relaxed);
+    }
+
+    /// Told when all that was asked of the store before is done.
+    pub(super) fn settled(&self, then: Settle) {
+        self.with(|core, _| core.ask(Ask::Settled(Box::new(move |_| then(None)))));
+    }
+
     fn alive(&self, now: Now) -> bool {
         let last = Duration::from_millis(self.pulse.load(Ordering::Relaxed));
         now.saturating_sub(last) <= self.settings.hang
@@ -186,6 +199,8 @@ impl Shared {
             core.follower.tick(now);
             let leader = core.leader.as_mut()?;
             let before = leader.acknowledged();
+            let waits = self.disk_waits.load(Ordering::Relaxed);
+            leader.disk_waits(Duration::from_millis(waits));
             leader.tick(now);
             let gone = core.farewell.is_some() && leader.followers().next().is_none();
             // Pings wait for the driver to turn again.
