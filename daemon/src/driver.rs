@@ -9,6 +9,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use ferrosm_core::election::Then;
+use ferrosm_core::kept::Update;
 use ferrosm_core::{Computed, Event, Input, LocalPortEvent, Output, Progress, SubnetManager};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::time::Instant;
@@ -90,6 +91,8 @@ pub struct Driver<P, S> {
     durable: Option<Arc<Durable>>,
     copies: Option<Copies>,
     held: Held<(Peer, Vec<u8>)>,
+    /// Whatever comes next, while something must be durable before devices are told what follows from it.
+    ahead: Held<()>,
     clock: Clock,
     next_tick: Instant,
     trouble: Trouble,
@@ -150,6 +153,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             durable: None,
             copies: None,
             held: Held::default(),
+            ahead: Held::default(),
             clock,
             next_tick: Instant::START,
             trouble: Trouble::default(),
@@ -179,6 +183,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         let mut driver = Self { copies, ..self };
         let patience = driver.copies.as_ref().map(Copies::patience);
         driver.held.set_patience(patience.unwrap_or_default());
+        driver.ahead.set_patience(patience.unwrap_or_default());
         driver
     }
 
@@ -314,7 +319,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
     }
 
     fn carry_out(&mut self) -> Result<ControlFlow<S::End>, TransportError> {
-        while let Some(output) = self.sm.poll_output() {
+        self.go_on();
+        while self.ahead.is_empty()
+            && let Some(output) = self.sm.poll_output()
+        {
             match output {
                 // As one that was lost.
                 Output::Send(_) if self.stood_still() => self.on_stalled(),
@@ -340,8 +348,21 @@ impl<P: Port, S: Shell> Driver<P, S> {
                         administration.publish(view);
                     }
                 }
-                Output::Keep(updates) => self.keep(Kept::Updates(updates)),
-                Output::PersistView(view) => self.keep(Kept::View(view)),
+                Output::Keep(updates) => {
+                    let goes_ahead = updates.iter().any(Update::goes_ahead);
+                    let ticket = self.keep(Kept::Updates(updates));
+                    if let Some(ticket) = ticket.filter(|_| goes_ahead)
+                        && let Some(durable) = &self.durable
+                    {
+                        self.ahead.reached(durable.reached(), durable.on_disk());
+                        self.ahead.given(ticket);
+                        // Where the disk is known to hang, nothing waits.
+                        let _free = self.ahead.answer((), self.clock.now());
+                    }
+                }
+                Output::PersistView(view) => {
+                    self.keep(Kept::View(view));
+                }
                 Output::Event(event) => {
                     if let Event::Role { state, .. } = &event {
                         if *state != SmState::Master {
@@ -363,9 +384,24 @@ impl<P: Port, S: Shell> Driver<P, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn keep(&mut self, what: Kept) {
-        if let Some(ticket) = self.shell.persist(what) {
-            self.held.given(ticket);
+    fn keep(&mut self, what: Kept) -> Option<u64> {
+        let ticket = self.shell.persist(what)?;
+        self.held.given(ticket);
+        Some(ticket)
+    }
+
+    /// Devices are told what follows from what is durable now.
+    fn go_on(&mut self) {
+        let Some(durable) = self.durable.as_ref().filter(|_| !self.ahead.is_empty()) else {
+            return;
+        };
+        self.ahead.reached(durable.reached(), durable.on_disk());
+        while self.ahead.poll(self.clock.now()).is_some() {}
+        if self.ahead.take_alarm() == Some(Alarm::Lost) {
+            warn!(
+                "what goes before tables of lanes and M_Keys is not durable in time: they are written all the same, and whoever \
+                 takes over in the midst of it may not know of them"
+            );
         }
     }
 
@@ -410,8 +446,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
     fn keep_what_is_left(&mut self) {
         while let Some(output) = self.sm.poll_output() {
             match output {
-                Output::Keep(updates) => self.keep(Kept::Updates(updates)),
-                Output::PersistView(view) => self.keep(Kept::View(view)),
+                Output::Keep(updates) => drop(self.keep(Kept::Updates(updates))),
+                Output::PersistView(view) => drop(self.keep(Kept::View(view))),
                 Output::Send(_) => return,
                 Output::Compute(_)
                 | Output::Recall
@@ -491,6 +527,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         let due = [
             self.sm.poll_timeout(),
             self.held.poll_timeout(),
+            self.ahead.poll_timeout(),
             self.leaving,
             pulse,
         ];
@@ -508,7 +545,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
             }
         };
         let durable = async {
-            match self.durable.as_ref().filter(|_| !self.held.is_empty()) {
+            let waits = !self.held.is_empty() || !self.ahead.is_empty();
+            match self.durable.as_ref().filter(|_| waits) {
                 Some(durable) => durable.changed().await,
                 None => core::future::pending().await,
             }
@@ -615,7 +653,7 @@ pub fn watch_signals(
 mod tests {
     use super::*;
     use crate::port::Threaded;
-    use ferrosm_core::kept::{Record, Update};
+    use ferrosm_core::kept::Record;
     use ferrosm_core::{Restored, SmConfig, SweepReport};
     use ferrosm_sim::fabric::Fabric;
     use ferrosm_sim::generate::from_spec;

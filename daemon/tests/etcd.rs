@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use cluster::{Cluster, Stall};
 use ferrosm::replication::etcd::{Etcd, Settings};
+use ferrosm::replication::tls::Files;
 use ferrosm::replication::{EVENTS, Event, Leaving, Position, Replication, Role, WarmCopy};
 use ferrosm_core::kept::{Batch, Change, Key, Kind};
 use memory::{GUARD, Memory, put, until};
@@ -629,14 +630,34 @@ fn certificates_are_asked_for_on_both_sides() {
     master.lead(10);
     master.commit(vec![put(1, 1)]);
     master.all_acknowledged();
-    // Of another authority.
-    with.guid = 2;
-    with.limit = Duration::from_secs(1);
-    with.files = Some(cluster.files("stranger"));
-    let mut stranger = Node::start(with, &Arc::default());
-    stranger.lead(20);
-    let alarm = stranger.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
-    println!("a stranger is told: {alarm:?}");
+    // Each side asks who the other is. One is refused by etcd, the other refuses etcd; what it is told says which.
+    let (node, stranger) = (cluster.files("node"), cluster.files("stranger"));
+    let refused = Files {
+        ca: node.ca.clone(),
+        ..stranger.clone()
+    };
+    let refuses = Files {
+        ca: stranger.ca,
+        ..node
+    };
+    for (guid, files, says) in [
+        (2, refused, "alert"),
+        (3, refuses, "invalid peer certificate: UnknownIssuer"),
+    ] {
+        with.guid = guid;
+        with.limit = Duration::from_secs(1);
+        with.files = Some(files);
+        let mut other = Node::start(with.clone(), &Arc::default());
+        other.lead(20);
+        let told = other.expect("alarm", |e| matches!(e, Event::ProtectionLost(_)));
+        let Event::ProtectionLost(why) = told else {
+            unreachable!("it is one")
+        };
+        assert!(why.contains(says), "{why}");
+        println!("one is told: {why}");
+    }
     assert_eq!(master.events(), []);
-    assert_eq!(master.guid, 1);
+    // It was not etcd that was not there.
+    master.commit(vec![put(2, 2)]);
+    master.all_acknowledged();
 }

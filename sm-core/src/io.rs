@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::SmState;
-use ferrosm_mad::ids::{Lid, Lmc, PortGuid, Tid};
+use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid, PortNum, Tid};
 use ferrosm_mad::mad::{MadIn, MadOut};
 use ferrosm_mad::transport::gmp::Peer;
 
 use crate::config::SmConfig;
 use crate::election::Then;
-use crate::kept::Update;
 use crate::kept::routing::KeptRouting;
+use crate::kept::{LanesMark, Update};
 use crate::plan::routes::{Computed, Job};
 use crate::report::{Phase, SweepReport};
 use crate::sa::View;
@@ -98,11 +98,13 @@ pub enum Output {
     /// Run [`Job::run`] somewhere and feed the result back as [`Input::Computed`].
     Compute(Box<Job>),
     /// Keep these changes of LIDs and of what clients have registered over restarts. Answers that come after it tell clients that
-    /// it is so: they must not go out before it is.
+    /// it is so: they must not go out before it is. Of what [`Update::goes_ahead`] nothing that comes after it may be sent to
+    /// devices before.
     Keep(Vec<Update>),
     /// Keep this view over restarts ([`crate::sa::view::saved`]), in place of what was kept before; with `None` keep nothing.
     PersistView(Option<Arc<View>>),
-    /// This SM was standby and takes over: give it what its master kept, if there is a copy ([`Input::Recalled`]).
+    /// This SM was standby and takes over: give it what its master kept, if there is a copy ([`Input::Recalled`]). It asks again where
+    /// it lost its link or stood still before it was master: what it was given then is too old.
     Recall,
     /// Tell the operator.
     Event(Event),
@@ -139,10 +141,13 @@ pub enum Event {
     NotHandedOver(String),
     /// Somebody has to do something about this.
     Alarm(String),
-    /// The end, as it was asked for by [`Input::HandOver`]: the subnet is another SM's now, or nobody took it.
+    /// The end, as it was asked for by [`Input::HandOver`]: the subnet is another SM's now, or nobody took it, or it was not this one's
+    /// to give.
     Stopped {
         /// Who took it.
         handed_to: Option<PortGuid>,
+        /// This SM was master until then.
+        was_master: bool,
     },
     /// There is too little of something that clients or devices need.
     Shortage(String),
@@ -174,13 +179,15 @@ impl fmt::Display for Event {
             Self::Alarm(what) => write!(f, "ALARM: {what}"),
             Self::Stopped {
                 handed_to: Some(to),
+                ..
             } => write!(
                 f,
                 "stopped: the subnet is handed over to the SM of GUID {to}"
             ),
-            Self::Stopped { handed_to: None } => {
-                f.write_str("stopped: no other SM took the subnet")
-            }
+            Self::Stopped {
+                was_master: true, ..
+            } => f.write_str("stopped: no other SM took the subnet"),
+            Self::Stopped { .. } => f.write_str("stopped, and was not master"),
             Self::Shortage(of) => write!(f, "{of}"),
             Self::NodeAdded(n) => write!(f, "node added: {n}"),
             Self::NodeGone(n) => write!(f, "node gone: {n}"),
@@ -201,6 +208,15 @@ pub struct Restored {
     pub snapshot: Option<Snapshot>,
     /// The routing that was in force.
     pub routing: Option<Arc<KeptRouting>>,
-    /// Nothing is missing in `registrations` of what clients were told is registered: nobody has to register again.
+    /// The state of the tables of lanes that was kept before they were written: it is that of `routing`, or nobody knows who has
+    /// which.
+    pub lanes_written: LanesMark,
+    /// M_Keys of ports, as far as they are not that of all, which is under [`crate::kept::Record::ALL_PORTS`].
+    pub m_keys: BTreeMap<PortGuid, MKey>,
+    /// What was at the other ends of cables, as another subnet manager knew it: by the GUID of a port's node (that of a switch's
+    /// port 0, or of the port itself) and its number.
+    pub neighbours: BTreeMap<(PortGuid, PortNum), (PortGuid, PortNum)>,
+    /// Nothing is missing in `registrations` of what clients were told is registered: nobody has to register again. Nor is the
+    /// rest older than the last that its master kept.
     pub complete: bool,
 }

@@ -19,14 +19,13 @@ use std::time::{Duration, Instant};
 use ferrosm_core::SmConfig;
 use ferrosm_core::sa::registry::Registry;
 use ferrosm_core::sa::{Request, View};
-use ferrosm_mad::attr::MtuCode;
-use ferrosm_mad::ids::{Gid, PKey};
+use ferrosm_mad::ids::{Gid, PKey, Sl};
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa;
-use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
-use ferrosm_mad::sa::path::{RateCode, Selector};
+use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_tests::members::{MEMBER, NEW_GROUP, creator};
 use ferrosm_tests::sa_wire::message;
 use ferrosm_tests::simulated::Lab;
 
@@ -135,19 +134,8 @@ fn register(registry: &mut Registry, view: &View) {
     for (n, at) in view.end_port_indices().enumerate() {
         let end = view.end_port(at);
         for mgid in [group(0xFFFF), group(n % 256)] {
-            let record = McMemberRecord {
-                mgid,
-                port_gid: view.gid(at),
-                join_state: JoinState(1),
-                qkey: 0x0B1B,
-                pkey: PKey::DEFAULT_FULL,
-                mtu_selector: Selector::Exact,
-                mtu: MtuCode::Mtu2048,
-                rate_selector: Selector::Exact,
-                rate: RateCode::G10,
-                ..McMemberRecord::default()
-            };
-            let mask = 1 | 1 << 1 | 1 << 16 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13;
+            let record = creator(mgid, view.gid(at), JoinState::FULL, Sl(0));
+            let mask = MEMBER | NEW_GROUP;
             let bytes = message(Method::Set, sa::id::MC_MEMBER, mask, &record.encode());
             refused += ask(registry, view, end.lid, &bytes);
         }

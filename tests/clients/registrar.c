@@ -5,7 +5,7 @@
  *   out:  port GUID                 whose these are
  *         try SIGN KIND NUMBER      what is asked for now: + to be there, - to be gone; of group, service, inform
  *         did SIGN KIND NUMBER LID  that is acknowledged, by the subnet administration at this LID
- *         no  SIGN KIND NUMBER STATUS
+ *         no  SIGN KIND NUMBER STATUS SENT    that is refused; it was asked for so often
  *
  * What is not answered is asked for again, of whoever the port is told is the subnet manager by then: between `try` and what
  * follows nobody knows what is registered. One client for any subnet manager: nothing in it knows which one it asks.
@@ -111,7 +111,7 @@ static int ask(char sign, const char *kind, uint64_t number)
 			length = MAD;
 			if (!umad_status(in) && about >= first) {
 				if (status)
-					printf("no %c %s %" PRIu64 " 0x%04x\n", sign, kind, number, status);
+					printf("no %c %s %" PRIu64 " 0x%04x %" PRIu64 "\n", sign, kind, number, status, tid - first + 1);
 				else
 					printf("did %c %s %" PRIu64 " %u\n", sign, kind, number, be16toh(umad_get_mad_addr(in)->lid));
 				return !over(PACE_MS);

@@ -28,6 +28,7 @@
 //! | [`sa_world`] | what the tables of subnet administration should hold, read from the devices |
 //! | [`script`] | hosts that register, by a program of C |
 //! | [`scratch`] | directories of their own |
+//! | [`seeds`] | which seeds a random test runs, and how failures are told |
 //! | [`simulated`] | our manager in the simulated world |
 //!
 //! A harness fails by panicking with a sentence; a missing peer program is a failure, never a skip. Nothing here
@@ -60,4 +61,5 @@ pub mod sa_wire;
 pub mod sa_world;
 pub mod scratch;
 pub mod script;
+pub mod seeds;
 pub mod simulated;

@@ -126,8 +126,12 @@ pub struct Ledger {
     pub said: BTreeMap<Name, Option<bool>>,
     /// How many changes were acknowledged.
     pub acknowledged: usize,
-    /// And how many were answered with an error.
-    pub refused: Vec<String>,
+    /// How many were answered with an error.
+    pub refused: usize,
+    /// Refusals that no question which was asked twice explains.
+    pub odd: Vec<String>,
+    /// Withdrawn by who had been told that it is there, and it was not.
+    missed: BTreeSet<Name>,
 }
 
 impl Ledger {
@@ -137,6 +141,8 @@ impl Ledger {
     /// If it is not what `clients/registrar.c` says.
     pub fn add(&mut self, said: &str) {
         let mut own = Ipv6Addr::UNSPECIFIED;
+        // What was known before the question that is open.
+        let mut known = None;
         for words in lines(said) {
             if words[0] == "port" {
                 let guid = u64::from_str_radix(words[1], 16);
@@ -145,18 +151,43 @@ impl Ledger {
             }
             let name = (own, words[2].to_owned(), number(words[3]));
             let is_done = words[0] == "did";
-            self.acknowledged += usize::from(is_done);
-            if words[0] == "no" {
-                self.refused.push(words.join(" "));
+            let before = self
+                .said
+                .insert(name.clone(), is_done.then_some(words[1] == "+"))
+                .flatten();
+            match words[0] {
+                "try" => known = before,
+                "did" => {
+                    self.acknowledged += 1;
+                    known = None;
+                }
+                "no" => {
+                    self.refused += 1;
+                    self.add_refusal(&words, name, known.take().or(before));
+                }
+                _ => panic!("{words:?}"),
             }
-            self.said.insert(name, is_done.then_some(words[1] == "+"));
         }
     }
 
-    /// What is acknowledged and is not so: registrations that are not there, and such as are there again.
+    /// What was withdrawn already when it was asked for again is refused, and nobody can know what became of it. What is withdrawn for
+    /// the first time was there: it was acknowledged.
+    fn add_refusal(&mut self, words: &[&str], name: Name, before: Option<bool>) {
+        let sent: u64 = number(words[5]);
+        match (words[1], before) {
+            ("-", Some(true)) if sent == 1 => {
+                self.missed.insert(name);
+            }
+            ("-", _) if sent > 1 => {}
+            _ => self.odd.push(words.join(" ")),
+        }
+    }
+
+    /// What is acknowledged and is not so: registrations that are not there, or were not when they were withdrawn, and such as are there
+    /// again.
     #[must_use]
     pub fn differences(&self, there: &BTreeSet<Name>) -> (Vec<Name>, Vec<Name>) {
-        let wrong = |must: bool| {
+        let wrong = |must: bool| -> BTreeSet<Name> {
             let known = self
                 .said
                 .iter()
@@ -164,7 +195,9 @@ impl Ledger {
             let wrong = known.filter(move |(name, _)| there.contains(*name) != must);
             wrong.map(|(name, _)| name.clone()).collect()
         };
-        (wrong(true), wrong(false))
+        let lost: BTreeSet<Name> = wrong(true);
+        let lost = lost.union(&self.missed).cloned().collect();
+        (lost, wrong(false).into_iter().collect())
     }
 
     /// How many must be there.
@@ -311,5 +344,64 @@ fn flap(socket: &Path, dir: &Path, cables: &[&str], over: &AtomicBool, times: &A
         tell("cut", cable);
         tell("restore", cable);
         times.fetch_add(1, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PORT: &str = "port 0002c90300000011\n";
+
+    fn ledger(said: &str) -> Ledger {
+        let mut ledger = Ledger::default();
+        ledger.add(&format!("{PORT}{said}"));
+        ledger
+    }
+
+    fn service(n: u64) -> Name {
+        (gid(0x0002_c903_0000_0011), "service".to_owned(), n)
+    }
+
+    /// Lost, and found out by the host itself before anybody could look.
+    #[test]
+    fn what_was_lost_before_it_is_withdrawn_is_told() {
+        for said in [
+            "did + service 5 1\nno - service 5 0x0300 1\n",
+            "try + service 5\ndid + service 5 1\ntry - service 5\nno - service 5 0x0300 1\ntry + service 6\ndid + service 6 1\n",
+        ] {
+            let found = ledger(said);
+            let there = BTreeSet::from([service(6)]);
+            let (lost, returned) = found.differences(&there);
+            assert!(lost.contains(&service(5)), "{said}: {lost:?}");
+            assert!(!lost.contains(&service(6)), "{said}: {lost:?}");
+            assert_eq!(returned, []);
+        }
+    }
+
+    /// The first question may have done it, and its answer is gone.
+    #[test]
+    fn what_is_withdrawn_by_a_repeated_question_is_not_lost() {
+        let found =
+            ledger("did + service 5 1\ntry - service 5\nno - service 5 0x0300 2\n");
+        assert_eq!(found.differences(&BTreeSet::new()), (vec![], vec![]));
+        assert_eq!(
+            found.differences(&BTreeSet::from([service(5)])),
+            (vec![], vec![])
+        );
+        assert_eq!((found.refused, found.odd.len()), (1, 0));
+    }
+
+    #[test]
+    fn what_stands_must_be_there_and_what_was_withdrawn_must_not() {
+        let found = ledger(
+            "did + service 5 1\ndid + service 6 1\ndid - service 6 1\ntry + service 7\n\
+             try + service 8\nno + service 8 0x0100 1\nno",
+        );
+        let there = BTreeSet::from([service(6), service(7)]);
+        let (lost, returned) = found.differences(&there);
+        assert_eq!((lost, returned), (vec![service(5)], vec![service(6)]));
+        assert_eq!((found.acknowledged, found.standing()), (3, 1));
+        assert_eq!(found.odd, ["no + service 8 0x0100 1"]);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use ferrosm_core::Input;
+use ferrosm_core::{Input, SubnetManager};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, Lid, PKey, Sl, Tid};
 use ferrosm_mad::mad::{MadHeader, Method, Status};
@@ -15,14 +15,16 @@ use ferrosm_mad::sa::{self, id};
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::oracle::{Expect, Group};
 use ferrosm_sim::spec::PortAt;
+use ferrosm_sim::world::{ManagerId, World};
 
 use crate::sa_wire::Ask;
-use crate::simulated::{Dice, Lab};
+use crate::simulated::{Dice, Lab, Sm};
 
-/// MGID, PortGID and JoinState.
-const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
-/// Q_Key, TClass, P_Key, SL and FlowLabel; MTU and rate too, because those of the creator may be more than others have.
-const NEW_GROUP: u64 = 1 << 2 | 0b11 << 4 | 1 << 6 | 1 << 7 | 0b11 << 8 | 1 << 12 | 1 << 13;
+/// MGID, PortGID and JoinState: what a member says.
+pub const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
+/// What a creator says beside: Q_Key, TClass, P_Key, SL and FlowLabel; MTU and rate too, because those of the creator may be more
+/// than others have.
+pub const NEW_GROUP: u64 = 1 << 2 | 0b11 << 4 | 1 << 6 | 1 << 7 | 0b11 << 8 | 1 << 12 | 1 << 13;
 
 /// The group that is there without members.
 pub const BROADCAST: Gid = mgid::broadcast(PKey::DEFAULT_FULL, mgid::LINK_LOCAL);
@@ -45,6 +47,10 @@ pub fn hosts(lab: &Lab) -> Vec<PortAt> {
         .collect()
 }
 
+fn port_gid(lab: &Lab, at: PortAt) -> Gid {
+    Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at))
+}
+
 /// A group as its members know it.
 #[derive(Debug, Clone)]
 struct Known {
@@ -63,18 +69,40 @@ pub struct Members {
     tid: u64,
 }
 
-/// Asks the manager's subnet administrator from a port, in no virtual time.
-///
-/// # Panics
-/// If it does not answer at once.
-pub fn ask(
-    lab: &mut Lab,
+/// What a port says that joins a group, and creates it if need be.
+#[must_use]
+pub fn creator(mgid: Gid, port_gid: Gid, how: JoinState, sl: Sl) -> McMemberRecord {
+    McMemberRecord {
+        mgid,
+        port_gid,
+        join_state: how,
+        qkey: 0x0B1B,
+        pkey: PKey::DEFAULT_FULL,
+        mtu_selector: Selector::Exact,
+        mtu: MtuCode::Mtu2048,
+        rate_selector: Selector::Exact,
+        rate: RateCode::G10,
+        sl,
+        ..McMemberRecord::default()
+    }
+}
+
+/// The SL of a new group that a manager can serve.
+#[must_use]
+pub fn groups_sl(core: &SubnetManager) -> Sl {
+    core.view().and_then(|v| v.groups_sl()).unwrap_or(Sl(0))
+}
+
+/// Asks a manager's subnet administrator from a port, in no virtual time; `None` if it does not answer at once.
+pub fn try_ask(
+    world: &mut World<Sm>,
+    manager: ManagerId,
     from: PortAt,
     (method, attr): (Method, AttrId),
     tid: u64,
     mask: u64,
     data: &[u8],
-) -> (Status, Vec<u8>) {
+) -> Option<(Status, Vec<u8>)> {
     let request = Ask {
         mask,
         data: data.to_vec(),
@@ -82,26 +110,35 @@ pub fn ask(
     };
     let bytes = request.to_bytes(tid);
     let from = Peer {
-        lid: lab.world.fabric().lid(from).0,
+        lid: world.fabric().lid(from).0,
         ..Peer::default()
     };
-    lab.world.with_manager(lab.sm, |sm, now| {
+    world.with_manager(manager, |sm, now| {
         sm.replies.clear();
         sm.command(Input::Gmp { from, bytes }, now);
-    });
-    let taken = lab
-        .world
-        .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
-    let reply = taken
-        .into_iter()
-        .flatten()
-        .find(|(_, bytes)| MadHeader::decode(bytes).tid == Tid(tid));
-    let (_, bytes) = reply.unwrap_or_else(|| panic!("{} no answer", lab.repeat()));
+    })?;
+    let taken = world.with_manager(manager, |sm, _| core::mem::take(&mut sm.replies))?;
+    let mut replies = taken.into_iter();
+    let (_, bytes) = replies.find(|(_, bytes)| MadHeader::decode(bytes).tid == Tid(tid))?;
     let status = Status(MadHeader::decode(&bytes).status);
-    (
-        status,
-        bytes.get(sa::DATA_OFFSET..).unwrap_or_default().to_vec(),
-    )
+    let data = bytes.get(sa::DATA_OFFSET..).unwrap_or_default();
+    Some((status, data.to_vec()))
+}
+
+/// Asks the manager's subnet administrator from a port, in no virtual time.
+///
+/// # Panics
+/// If it does not answer at once.
+pub fn ask(
+    lab: &mut Lab,
+    from: PortAt,
+    what: (Method, AttrId),
+    tid: u64,
+    mask: u64,
+    data: &[u8],
+) -> (Status, Vec<u8>) {
+    let told = try_ask(&mut lab.world, lab.sm, from, what, tid, mask, data);
+    told.unwrap_or_else(|| panic!("{} no answer", lab.repeat()))
 }
 
 impl Members {
@@ -122,18 +159,8 @@ impl Members {
         mgid: Gid,
         how: JoinState,
     ) -> Result<Lid, Status> {
-        let core = lab.manager().core();
-        let sl = core.view().and_then(|v| v.groups_sl()).unwrap_or(Sl(0));
-        let record = McMemberRecord {
-            qkey: 0x0B1B,
-            pkey: PKey::DEFAULT_FULL,
-            mtu_selector: Selector::Exact,
-            mtu: MtuCode::Mtu2048,
-            rate_selector: Selector::Exact,
-            rate: RateCode::G10,
-            sl,
-            ..Self::record(lab, at, mgid, how)
-        };
+        let sl = groups_sl(lab.manager().core());
+        let record = creator(mgid, port_gid(lab, at), how, sl);
         let known = self.groups.contains_key(&mgid);
         let mask = if known { MEMBER } else { MEMBER | NEW_GROUP };
         let told = self.send(lab, at, Method::Set, mask, &record)?;
@@ -158,7 +185,12 @@ impl Members {
     /// If it is no member.
     pub fn leave(&mut self, lab: &mut Lab, at: PortAt, mgid: Gid) -> Result<(), Status> {
         let how = self.groups[&mgid].members[&at];
-        let record = Self::record(lab, at, mgid, JoinState(how));
+        let record = McMemberRecord {
+            mgid,
+            port_gid: port_gid(lab, at),
+            join_state: JoinState(how),
+            ..McMemberRecord::default()
+        };
         self.send(lab, at, Method::Delete, MEMBER, &record)?;
         self.drop_member(at, mgid);
         Ok(())
@@ -215,15 +247,6 @@ impl Members {
         let alive = group.members.values().any(|how| how & 0b1001 != 0);
         if !alive && !group.lasting {
             self.groups.remove(&mgid);
-        }
-    }
-
-    fn record(lab: &Lab, at: PortAt, mgid: Gid, how: JoinState) -> McMemberRecord {
-        McMemberRecord {
-            mgid,
-            port_gid: Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at)),
-            join_state: how,
-            ..McMemberRecord::default()
         }
     }
 

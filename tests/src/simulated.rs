@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::kept::{Batch, Key, Record, Restorer};
+use ferrosm_core::kept::{Batch, Key, LanesMark, Record, Restorer};
 use ferrosm_core::plan::routes::Computed;
 use ferrosm_core::sa::View;
 use ferrosm_core::sa::view::saved::Snapshot;
@@ -100,7 +100,16 @@ impl Sm {
         let view_kept = restored.snapshot.as_ref().map(|s| Arc::clone(&s.view));
         let lids = restored.lids.iter();
         let lids = lids.map(|(&port, &(lid, lmc))| Record::Lid { port, lid, lmc });
-        let kept = lids.chain(restored.registrations.records());
+        let m_keys = restored.m_keys.iter();
+        let m_keys = m_keys.map(|(&port, &m_key)| Record::MKey { port, m_key });
+        let cables = restored.neighbours.iter();
+        let cables = cables.map(|(&of, &to)| Record::Neighbour { of, to });
+        let mark = Some(restored.lanes_written).filter(|mark| *mark != LanesMark::NEVER);
+        let kept = lids
+            .chain(restored.registrations.records())
+            .chain(m_keys)
+            .chain(cables)
+            .chain(mark.map(Record::LanesWritten));
         let kept = kept.map(|r| (r.key(), r.encode(unix_s(now)))).collect();
         Self {
             core: SubnetManager::new(cfg, restored, now),

@@ -33,9 +33,15 @@ impl Planes {
 
     /// A configuration with two fabrics; the second of this priority and, if it is not to be served, of a port that is not there.
     fn configure(&self, priority: u8, second: &str) {
+        self.configure_with(priority, second, "");
+    }
+
+    /// The same, with more sections for the first.
+    fn configure_with(&self, priority: u8, second: &str, compute: &str) {
         let dir = self.sim.dir().display();
         let text = format!(
-            "[files]\nstate-dir = \"{dir}/state\"\n[[fabric]]\nname = \"compute\"\n[fabric.port]\nguid = \"{}\"\n\
+            "[files]\nstate-dir = \"{dir}/state\"\ndump-dir = \"{dir}/dump\"\n\
+             [[fabric]]\nname = \"compute\"\n[fabric.port]\nguid = \"{}\"\n{compute}\
              [[fabric]]\nname = \"storage\"\n[fabric.port]\nguid = \"{second}\"\n[fabric.sm]\npriority = {priority}\n",
             self.guids[0]
         );
@@ -53,8 +59,12 @@ impl Planes {
     }
 
     fn start(&self) -> Running {
+        self.start_with(&[])
+    }
+
+    fn start_with(&self, more: &[&str]) -> Running {
         self.sim
-            .spawn_ferrosm(None, &Self::args(&self.config(), &[]))
+            .spawn_ferrosm(None, &Self::args(&self.config(), more))
     }
 
     /// Waits until `sminfo` by a port says this.
@@ -74,6 +84,17 @@ fn wait_log(sm: &Running, what: &str) {
         if log.contains(what) { Ok(()) } else { Err(log) }
     });
     found.unwrap_or_else(|log| panic!("no {what:?} in\n{log}"));
+}
+
+/// Lines of the log that a fabric wrote, of these words.
+fn lines_of(sm: &Running, fabric: &str, what: &str) -> Vec<String> {
+    let whose = format!("fabric=\"{fabric}\"");
+    let log = sm.stderr();
+    let lines = log.lines().filter(|l| l.contains(&whose));
+    lines
+        .filter(|l| l.contains(what))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Each has its master, its settings, its state directory and its reload; SIGTERM ends both.
@@ -105,15 +126,14 @@ fn two_fabrics_are_served_by_one_process() {
     planes.wait_for("1", "priority 0 ");
     let ended = sm.stop(Signal::Terminate, GUARD);
     assert!(ended.status.success(), "{}", ended.describe());
-    assert_eq!(
-        ended.stderr.matches("stopping").count(),
-        2,
-        "{}",
-        ended.stderr
-    );
+    for what in ["stopping", "no other subnet manager took the subnet"] {
+        let times = ended.stderr.matches(what).count();
+        assert_eq!(times, 2, "{what}: {}", ended.stderr);
+    }
 }
 
-/// A fabric whose port is not there does not keep the other from being served, and is served when it is.
+/// A fabric whose port is not there does not keep the other from being served, and is served when it is. The other does not notice:
+/// it becomes master once, and sweeps for no reason of that one's.
 #[test]
 fn one_that_cannot_be_served_is_told_and_tried_again() {
     let planes = Planes::new();
@@ -121,8 +141,24 @@ fn one_that_cannot_be_served_is_told_and_tried_again() {
     let sm = planes.start();
     planes.wait_for("1", "priority 0 ");
     wait_log(&sm, "this fabric is not served now");
+    let sweeps = || lines_of(&sm, "compute", "sweep done");
+    poll_until(GUARD, PAUSE, || sweeps().pop().ok_or_else(|| sm.stderr())).unwrap();
+    let (swept, roles) = (sweeps(), lines_of(&sm, "compute", "role changed"));
+    assert!(
+        roles.len() == 1 && roles[0].contains("state=Master"),
+        "{roles:?}"
+    );
     planes.configure(5, &planes.guids[1]);
     planes.wait_for("2", "priority 5 ");
+    wait_log(&sm, "trying again");
+    poll_until(GUARD, PAUSE, || {
+        let done = lines_of(&sm, "storage", "sweep done");
+        done.first().cloned().ok_or_else(|| sm.stderr())
+    })
+    .unwrap();
+    planes.wait_for("1", "priority 0 ");
+    assert_eq!(sweeps(), swept);
+    assert_eq!(lines_of(&sm, "compute", "role changed"), roles);
     let ended = sm.stop(Signal::Terminate, GUARD);
     assert!(ended.status.success(), "{}", ended.describe());
 }
@@ -169,4 +205,49 @@ fn it_ends_as_one_fabric_does() {
         .sim
         .ferrosm(&Planes::args(&config, &["--ca", "mlx5_0"]));
     assert_eq!(flags.status.code(), Some(2), "{}", flags.describe());
+}
+
+/// With `--fabric` the others of the file are not this process's: neither that its flags would put them into one directory nor that
+/// their side files are somewhere else keeps it from being reloaded.
+#[test]
+fn one_of_a_file_is_reloaded_alone() {
+    let planes = Planes::new();
+    let own = planes.sim.dir().join("own").display().to_string();
+    let elsewhere = "[fabric.routing]\nroot-guid-file = \"on-another-host\"\n";
+    let cases = [(&["--state-dir", &*own][..], ""), (&[][..], elsewhere)];
+    for (flags, compute) in cases {
+        planes.configure_with(5, &planes.guids[1], compute);
+        let flags = [&["--fabric", "storage"], flags].concat();
+        let sm = planes.start_with(&flags);
+        planes.wait_for("2", "priority 5 ");
+        planes.configure_with(7, &planes.guids[1], compute);
+        sm.signal(Signal::Hangup);
+        wait_log(&sm, "configuration");
+        let log = sm.stderr();
+        assert!(log.contains("keys took effect"), "{log}");
+        planes.wait_for("2", "priority 7 ");
+        let ended = sm.stop(Signal::Terminate, GUARD);
+        assert!(ended.status.success(), "{}", ended.describe());
+    }
+}
+
+/// What is written beside the subnet manager is told with the fabric, too.
+#[test]
+fn a_dump_that_fails_is_told_with_its_fabric() {
+    let planes = Planes::new();
+    planes.configure(5, &planes.guids[1]);
+    let sm = planes.start();
+    let dir = planes.sim.dir().join("dump").join("compute");
+    let dumped = || dir.join("opensm-lfts.dump").is_file();
+    poll_until(GUARD, PAUSE, || dumped().then_some(()).ok_or_else(|| sm.stderr())).unwrap();
+    std::fs::rename(&dir, dir.with_extension("old")).unwrap();
+    std::fs::write(&dir, "no directory").unwrap();
+    sm.signal(Signal::Hangup);
+    let failed = poll_until(GUARD, PAUSE, || {
+        let log = sm.stderr();
+        let failed = log.lines().find(|l| l.contains("could not be written"));
+        failed.map(str::to_owned).ok_or(log)
+    });
+    let failed = failed.unwrap_or_else(|log| panic!("{log}"));
+    assert!(failed.contains("fabric=\"compute\""), "{failed}");
 }

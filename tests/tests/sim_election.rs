@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm_core::election::Then;
-use ferrosm_core::{Event, Input, Restored, SmConfig};
+use ferrosm_core::{Event, Input, LidMap, Restored, SmConfig};
 use ferrosm_mad::attr::{NodeType, SmControl, SmState, id};
-use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
+use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
+use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::smp::DrPath;
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ForeignSm, ManagerId};
+use ferrosm_tests::members::{BROADCAST, Members};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the first manager's, and another.
@@ -270,6 +272,33 @@ fn a_sticky_master_stays() {
     }
 }
 
+/// A standby has learned that its master is ferrosm, and its settings are read again: it still notices its end within three polls
+/// of a second.
+#[test]
+fn what_was_learned_of_a_master_outlives_a_reload() {
+    let settings = |priority| SmConfig {
+        priority,
+        ..SmConfig::default()
+    };
+    let mut lab = Lab::up("fat-tree:4", 1, settings(5));
+    let second = join(&mut lab, THERE, settings(0));
+    lab.world.run_for(Duration::from_secs(30));
+    assert_one_master(&lab, &[lab.sm, second], lab.sm);
+    let master = lab.world.fabric().port_guid(lab.at);
+    lab.world.with_manager(second, |sm, now| {
+        sm.command(Input::PeerSm(master), now);
+        sm.command(Input::Config(Box::new(settings(1))), now);
+    });
+    lab.world.run_for(Duration::from_secs(15));
+    lab.world.kill(lab.sm);
+    let mut waited = Duration::ZERO;
+    while role(&lab, second) != SmState::Master {
+        lab.world.run_for(STEP);
+        waited += STEP;
+        assert!(waited < Duration::from_secs(6), "it polls as a stranger");
+    }
+}
+
 /// Two islands with a master each are joined: one is left, no host keeps two addresses, every pair is connected.
 #[test]
 fn two_islands_become_one() {
@@ -317,6 +346,72 @@ fn two_islands_become_one() {
     }
 }
 
+/// Two islands are joined whose masters had the same LID. To a host of the one that ends nothing looks different: its LID is its own,
+/// and its master's is the same. It has nothing registered with the one that stays, and is told to register again.
+#[test]
+fn hosts_of_another_island_register_again() {
+    let mut lab = Lab::with("ring:6", 1, SmConfig::default());
+    let between = cut_between(&lab);
+    let fabric = lab.world.fabric();
+    let hosts: Vec<PortAt> = fabric.end_ports().filter(|at| at.port != 0).collect();
+    let guid = |at: &PortAt| fabric.port_guid(*at);
+    let (own, far) = (lab.at, hosts[hosts.len() - 1]);
+    let guids: Arc<BTreeSet<PortGuid>> = Arc::new([own, far].iter().map(guid).collect());
+    // The other island's ports have LIDs that nobody has here, its master apart.
+    let of = |(n, at): (u16, &PortAt)| (guid(at), (Lid(100 + n), Lmc(0)));
+    let mut theirs: LidMap = (0..)
+        .zip(&fabric.end_ports().collect::<Vec<_>>())
+        .map(of)
+        .collect();
+    theirs.insert(guid(&far), (Lid(1), Lmc(0)));
+    lab.world.kill(lab.sm);
+    for at in &between {
+        lab.world.act(Action::Cut(*at)).unwrap();
+    }
+    let mut begin = |at, priority, lids: LidMap| {
+        let cfg = SmConfig {
+            priority,
+            peer_sms: Arc::clone(&guids),
+            ..SmConfig::default()
+        };
+        let restored = Restored {
+            lids,
+            ..Restored::default()
+        };
+        let sm = Sm::new(cfg, restored, lab.world.now());
+        lab.world.add_manager(Some(at), sm).unwrap()
+    };
+    let a = begin(own, 5, LidMap::new());
+    let b = begin(far, 3, theirs);
+    lab.world.run_for(Duration::from_mins(1));
+    assert_eq!([role(&lab, a), role(&lab, b)], [SmState::Master; 2]);
+    let fabric = lab.world.fabric();
+    let lid = |lab: &Lab, at: PortAt| lab.world.fabric().lid(at).0;
+    assert_eq!(lid(&lab, own), lid(&lab, far), "both masters have one LID");
+    let known = lab
+        .world
+        .manager(a)
+        .and_then(|sm| sm.core().view().cloned());
+    let known = known.unwrap_or_else(|| panic!("no view"));
+    let there = |at: &&PortAt| known.by_guid(fabric.port_guid(**at)).is_none() && **at != far;
+    let behind: Vec<PortAt> = hosts.iter().filter(there).copied().collect();
+    assert!(!behind.is_empty());
+    let state = |lab: &Lab| {
+        let fabric = lab.world.fabric();
+        let each = behind.iter();
+        each.map(|at| (fabric.lid(*at).0, fabric.client_reregisters(*at)))
+            .collect::<Vec<_>>()
+    };
+    let before = state(&lab);
+    for at in &between {
+        lab.world.act(Action::Restore(*at)).unwrap();
+    }
+    lab.world.run_for(Duration::from_mins(2));
+    assert_one_master(&lab, &[a, b], a);
+    let once: Vec<(Lid, u32)> = before.iter().map(|(lid, n)| (*lid, n + 1)).collect();
+    assert_eq!(state(&lab), once, "{}", lab.repeat());
+}
+
 /// Cables whose loss makes two islands of a ring of six.
 fn cut_between(lab: &Lab) -> Vec<PortAt> {
     let is_switch = |n: usize| lab.spec.nodes[n].kind == NodeType::Switch;
@@ -333,9 +428,8 @@ fn cut_between(lab: &Lab) -> Vec<PortAt> {
         .collect()
 }
 
-/// A manager where none may run gets nothing, whatever its priority, and its place is told as an alarm, once.
-#[test]
-fn a_rogue_is_an_alarm() {
+/// One of ours, in charge, where no other manager may run.
+fn alone() -> Lab {
     let mut lab = up(5);
     let own = lab.world.fabric().port_guid(lab.at);
     let allowed = SmConfig {
@@ -345,19 +439,64 @@ fn a_rogue_is_an_alarm() {
     lab.world.with_manager(lab.sm, |sm, now| {
         sm.command(Input::Config(Box::new(allowed)), now);
     });
+    lab
+}
+
+fn alarms(lab: &Lab) -> Vec<String> {
+    let all = events(lab, lab.sm).iter();
+    let alarms = all.filter(|e| matches!(e, Event::Alarm(_)));
+    alarms.map(ToString::to_string).collect()
+}
+
+fn add_rogue(lab: &mut Lab) -> ManagerId {
     let guid = lab.world.fabric().port_guid(THERE);
     let rogue = ForeignSm::new(guid, 15, SmState::Standby);
-    let rogue = lab.world.add_foreign_sm(THERE, rogue).unwrap();
+    let rogue = lab.world.add_foreign_sm(THERE, rogue);
     lab.world.run_for(Duration::from_mins(1));
+    rogue.unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A manager where none may run gets nothing, whatever its priority, and its place is told as an alarm, once; that it is gone is told,
+/// and when it is there again it is an alarm again.
+#[test]
+fn a_rogue_is_an_alarm() {
+    let mut lab = alone();
+    for times in 1..=2 {
+        let rogue = add_rogue(&mut lab);
+        assert_eq!(role(&lab, lab.sm), SmState::Master);
+        assert!(lab.world.foreign_sm(rogue).unwrap().controls().is_empty());
+        let alarms = alarms(&lab);
+        assert_eq!(alarms.len(), times, "{alarms:?}");
+        let last = alarms.last().unwrap();
+        assert!(last.contains("behind"), "no place in {last}");
+        lab.world.kill(rogue);
+        for _ in 0..2 {
+            lab.world.with_manager(lab.sm, |sm, now| sm.command(Input::Resweep, now));
+            assert!(lab.next_sweep(60).is_clean());
+        }
+        let gone = |e: &&Event| matches!(e, Event::Noticed(what) if what.contains("is gone"));
+        assert_eq!(events(&lab, lab.sm).iter().filter(gone).count(), times);
+    }
+}
+
+/// Who asks in invented names hides no rogue, nor where it is.
+#[test]
+fn invented_names_hide_no_rogue() {
+    let mut lab = alone();
+    let guid = lab.world.fabric().port_guid(THERE);
+    for name in [guid].into_iter().chain((1..=70).map(PortGuid)) {
+        order(&mut lab, SmControl::Handover, 15, name);
+    }
+    let invented = alarms(&lab);
+    assert!((1..=64).contains(&invented.len()), "{}", invented.len());
+    assert!(invented[0].contains(&guid.to_string()), "{invented:?}");
+    add_rogue(&mut lab);
     assert_eq!(role(&lab, lab.sm), SmState::Master);
-    assert!(lab.world.foreign_sm(rogue).unwrap().controls().is_empty());
-    let alarms: Vec<String> = events(&lab, lab.sm)
-        .iter()
-        .filter(|e| matches!(e, Event::Alarm(_)))
-        .map(ToString::to_string)
-        .collect();
-    assert_eq!(alarms.len(), 1, "{alarms:?}");
-    assert!(alarms[0].contains("behind"), "no place in {alarms:?}");
+    let found = alarms(&lab).split_off(invented.len());
+    assert_eq!(found.len(), 1, "{found:?}");
+    let says = |what: &str| assert!(found[0].contains(what), "no {what} in {found:?}");
+    says(&guid.to_string());
+    says("behind");
 }
 
 /// A subnet that somebody else configured, who is silent now: taken by default, not where it is forbidden, and then by the
@@ -381,6 +520,67 @@ fn a_managed_subnet_is_not_taken_by_accident() {
     (lab.sm, lab.at) = (second, THERE);
     lab.until_good(60);
     assert_eq!(role(&lab, second), SmState::Master);
+}
+
+/// An SM's own host reboots and loses its LID; all others still name the one that it had. That is its own subnet. With another
+/// subnet's map, which gives its port just that LID, it is not.
+#[test]
+fn its_own_subnet_is_no_other_ones() {
+    for own in [true, false] {
+        let mut lab = up(5);
+        let old = lab.world.kill(lab.sm).unwrap();
+        let mut restored = old.restored(lab.world.now());
+        let guid = lab.world.fabric().port_guid(lab.at);
+        if !own {
+            restored.lids.retain(|port, _| *port == guid);
+        }
+        lab.world.fabric_mut().reboot(lab.at.node);
+        assert_eq!(lab.world.fabric().lid(lab.at).0, Lid::NONE);
+        let careful = SmConfig {
+            refuse_managed_subnet: true,
+            ..cfg(Some(&lab), 5)
+        };
+        lab.begin_again(careful, restored);
+        lab.world.run_for(Duration::from_secs(30));
+        let wanted = if own {
+            SmState::Master
+        } else {
+            SmState::NotActive
+        };
+        assert_eq!(role(&lab, lab.sm), wanted, "{}", lab.repeat());
+    }
+}
+
+/// A process stood still, and asks the others who is master. Before they have answered, a sweep begins for another reason: because
+/// another master hands over, or has taken what only one can have. The sweep asks all that the look would have asked, so nothing is
+/// left of it: the SM says that it is master, and hosts may register.
+#[test]
+fn a_sweep_ends_the_look_before_it() {
+    for deposed in [true, false] {
+        let mut lab = up(5);
+        let guid = lab.world.fabric().port_guid(THERE);
+        let other = ForeignSm::new(guid, 0, SmState::Standby);
+        lab.world.add_foreign_sm(THERE, other).unwrap();
+        lab.world.run_for(Duration::from_secs(30));
+        lab.world.with_manager(lab.sm, |sm, now| {
+            sm.command(Input::Stalled, now);
+            if deposed {
+                sm.command(Input::Deposed(guid), now);
+            }
+        });
+        let asks = told(&lab, lab.sm, "the other subnet managers are asked");
+        assert!(asks, "{:?}", events(&lab, lab.sm));
+        if !deposed {
+            order(&mut lab, SmControl::Handover, 0, guid);
+        }
+        lab.world.run_for(Duration::from_secs(30));
+        assert_eq!(role(&lab, lab.sm), SmState::Master);
+        let core = lab.manager().core();
+        let says = core.view().map(|view| view.managers[0].sm_state);
+        assert_eq!(says, Some(SmState::Master), "{} {deposed}", lab.repeat());
+        let joined = Members::new().join(&mut lab, YONDER, BROADCAST, JoinState::FULL);
+        assert!(joined.is_ok(), "{} {joined:?}", lab.repeat());
+    }
 }
 
 /// A master disables a standby, and makes it one again; it sends nothing that writes meanwhile.

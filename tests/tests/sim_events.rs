@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use ferrosm_core::SmConfig;
-use ferrosm_mad::attr::{TrapNumber, id};
-use ferrosm_mad::ids::{Lid, PortGuid};
+use ferrosm_core::{ProblemKind, SmConfig};
+use ferrosm_mad::attr::{NodeType, PortState, TrapNumber, id};
+use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::{LinkSpec, PortAt};
 use ferrosm_tests::simulated::Lab;
 
@@ -247,6 +248,152 @@ fn a_flood_of_traps_does_not_make_it_spin() {
     assert!(sweeps <= 15, "{sweeps} sweeps for 200 traps");
     assert_eq!(lab.world.fabric().pending_traps(), 0);
     lab.assert_good();
+}
+
+/// SMPs that were sent to devices, without what represses traps.
+fn asked(lab: &Lab) -> u64 {
+    let counters = lab.world.fabric().all_counters();
+    counters.all_gets() + counters.all_sets()
+}
+
+/// A host's port and a switch send the same trap a thousand times a second: each is repressed, and costs at most ten SMPs a second,
+/// those of the light sweeps included.
+#[test]
+fn a_thousand_traps_a_second_cost_one_look_a_second() {
+    const SECONDS: u64 = 20;
+    for (at, number) in [
+        (PortAt::new(3, 1), TrapNumber::LocalLinkIntegrity),
+        (PortAt::new(3, 1), TrapNumber::LocalChange),
+        (PortAt::new(20, 0), TrapNumber::LinkStateChange),
+    ] {
+        // Devices may send a trap each half millisecond.
+        let cfg = SmConfig {
+            subnet_timeout: 7,
+            ..SmConfig::default()
+        };
+        let mut lab = Lab::up("fat-tree:4", 1, cfg);
+        lab.world.run_for(Duration::from_secs(15));
+        lab.world.fabric_mut().reset_counters();
+        for _ in 0..SECONDS * 1000 {
+            lab.world.fabric_mut().inject_trap(at, number);
+            lab.world.run_for(Duration::from_millis(1));
+        }
+        let (sent, traps) = (asked(&lab), lab.world.fabric().totals().traps);
+        assert!(traps >= SECONDS * 990, "{number:?}: {traps} traps");
+        assert!(sent <= SECONDS * 10, "{number:?}: {sent} SMPs");
+        lab.world.run_for(Duration::from_secs(2));
+        assert_eq!(lab.world.fabric().pending_traps(), 0, "{number:?}");
+        lab.assert_good();
+    }
+}
+
+fn is_active(lab: &Lab, at: PortAt) -> bool {
+    let fabric = lab.world.fabric();
+    let ends = [Some(at), fabric.peer(at)];
+    ends.into_iter().all(|end| {
+        let info = end.and_then(|end| fabric.port_info(end));
+        info.is_some_and(|info| info.port_state == PortState::Active)
+    })
+}
+
+/// Three cables of a switch flap every 100 ms for a minute. What is plugged in again at that switch meanwhile carries data within two
+/// seconds, and so do the three when they have calmed down. What it costs has a bound, and light sweeps go on meanwhile.
+#[test]
+fn cables_that_flap_hold_nothing_up() {
+    const SOON: Duration = Duration::from_secs(2);
+    const PERIOD: Duration = Duration::from_millis(100);
+    let mut lab = calm("fat-tree:8");
+    // The leaf of the manager: what it tells does not take the cables that flap.
+    let fabric = lab.world.fabric();
+    let leaf = fabric.peer(lab.at).unwrap().node;
+    let (up, down): (Vec<PortAt>, Vec<PortAt>) = fabric
+        .external_ports(leaf)
+        .filter(|p| fabric.peer(*p) != Some(lab.at))
+        .partition(|p| fabric.is_switch(fabric.peer(*p).unwrap().node));
+    let (flapping, others) = (&up[..3], [down[0], up[3], down[1]]);
+    let far = (0..fabric.num_nodes()).rfind(|n| fabric.is_switch(*n));
+    for (at, late) in flapping.iter().zip([0, 30, 70]) {
+        let flap = Action::Flap {
+            at: *at,
+            period: PERIOD,
+            times: 600,
+        };
+        let start = lab.world.now() + Duration::from_millis(late);
+        lab.world.schedule(start, flap);
+    }
+    let end = lab.world.now() + Duration::from_secs(60);
+    let mut worst = Duration::ZERO;
+    for (round, at) in others.iter().cycle().enumerate() {
+        // Long enough for the place to be noisy, and at another moment each time.
+        let pause = Duration::from_millis(4_000 + 173 * round as u64);
+        if lab.world.now() + pause >= end {
+            break;
+        }
+        lab.world.run_for(pause);
+        lab.world.fabric_mut().cut(*at).unwrap();
+        lab.world.run_for(Duration::from_millis(700));
+        lab.world.fabric_mut().restore(*at).unwrap();
+        worst = worst.max(until_active(&mut lab, &[*at]));
+        assert!(worst <= SOON, "{at:?} waited for {worst:?}");
+    }
+    lab.world.run_until(end + Duration::from_millis(20));
+    worst = worst.max(until_active(&mut lab, flapping));
+    assert!(worst <= SOON, "{flapping:?} waited for {worst:?}");
+    let sent = asked(&lab);
+    assert!(sent <= 60 * 500, "{sent} SMPs in a minute, {worst:?}");
+    let light = lab
+        .world
+        .fabric()
+        .counters(far.unwrap())
+        .gets(id::SWITCH_INFO);
+    assert!((4..=8).contains(&light), "{light} light sweeps");
+    lab.until_good(5);
+}
+
+/// How long it takes until all of these carry data.
+fn until_active(lab: &mut Lab, cables: &[PortAt]) -> Duration {
+    let begun = lab.world.now();
+    while !cables.iter().all(|at| is_active(lab, *at)) {
+        lab.world.run_for(Duration::from_millis(10));
+        let waited = lab.world.now().since(begun);
+        assert!(waited < Duration::from_mins(1), "{cables:?} never came up");
+    }
+    lab.world.now().since(begun)
+}
+
+/// A host is off. A switch comes from another subnet, with the LID that the host had: it gets another one, which is told, and the
+/// host finds its own again.
+#[test]
+fn a_stranger_takes_no_lid_of_a_host_that_is_off() {
+    let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
+    let mut stranger = spec.nodes.iter().find(|n| n.kind == NodeType::Switch).unwrap().clone();
+    stranger.node_guid.0 ^= 0x00FF_0000_0000;
+    stranger.port_guids[0].0 ^= 0x00FF_0000_0000;
+    spec.nodes.push(stranger);
+    let (host, other) = (PortAt::new(5, 1), PortAt::new(6, 1));
+    let stranger = PortAt::new(spec.nodes.len() - 1, 0);
+    let mut lab = Lab::on("stranger", spec, 1, SmConfig::default(), None);
+    assert!(lab.next_sweep(60).is_clean());
+    let lid = lab.world.fabric().lid(host).0;
+    lab.world.fabric_mut().power_off(host.node);
+    let cable = lab.world.fabric_mut().remove_cable(other).unwrap();
+    lab.world.run_for(Duration::from_secs(5));
+    let fabric = lab.world.fabric_mut();
+    fabric.set_lid(stranger, lid, Lmc(0)).unwrap();
+    let (a, b) = (PortAt { port: 1, ..stranger }, cable.a);
+    let b = if b == other { cable.b } else { b };
+    fabric.add_cable(LinkSpec { a, b, ..cable }).unwrap();
+    lab.world.run_for(Duration::from_secs(5));
+    let told = lab.manager().reports().into_iter().any(|report| {
+        let mut kinds = report.problems.iter().map(|p| &p.kind);
+        kinds.any(|kind| *kind == ProblemKind::LidConflict(lid))
+    });
+    assert!(told, "the stranger's LID was refused without a word");
+    let given = lab.world.fabric().lid(stranger).0;
+    assert!(given != lid && given != Lid::NONE, "{given}");
+    lab.world.fabric_mut().power_on(host.node);
+    lab.until_good(15);
+    assert_eq!(lab.world.fabric().lid(host).0, lid);
 }
 
 /// Traps that never arrive: the next light sweep finds the change.

@@ -4,8 +4,9 @@
 
 use std::time::Duration;
 
-use ferrosm_core::{Restored, SmConfig};
-use ferrosm_mad::attr::id as attr;
+use ferrosm_core::election::Then;
+use ferrosm_core::{Input, Restored, SmConfig};
+use ferrosm_mad::attr::{SmState, id as attr};
 use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid, Qpn};
 use ferrosm_mad::mad::{MadHeader, Method, Status};
 use ferrosm_mad::sa::id;
@@ -219,6 +220,85 @@ fn aliases_stay_those_of_their_ports() {
     assert_eq!(view.end_port(owner).lid, lid);
 }
 
+/// Cables from a switch to others.
+fn uplinks(lab: &Lab, leaf: usize) -> Vec<PortAt> {
+    let fabric = lab.world.fabric();
+    let to_switch = |at: &PortAt| {
+        fabric
+            .peer(*at)
+            .is_some_and(|far| fabric.is_switch(far.node))
+    };
+    fabric.external_ports(leaf).filter(to_switch).collect()
+}
+
+/// Their leaf is cut off, so hosts lose what they had registered, and nothing on their side shows it. Before the leaf is back, their
+/// administrator is started again, or another one was master for a while: they are told all the same that they have to register
+/// again.
+#[test]
+fn who_was_cut_off_is_told_by_whoever_finds_it() {
+    for restarts in [true, false] {
+        let cfg = |priority| SmConfig {
+            priority,
+            ..SmConfig::default()
+        };
+        let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
+        let all = hosts(&lab);
+        let fabric = lab.world.fabric();
+        let leaf = |at: PortAt| fabric.peer(at).map(|far| far.node);
+        let far = leaf(all[all.len() - 1]).expect("a leaf");
+        let behind: Vec<PortAt> = all
+            .iter()
+            .copied()
+            .filter(|at| leaf(*at) == Some(far))
+            .collect();
+        let mut members = Members::new();
+        for at in &behind {
+            let told = members.join(&mut lab, *at, plain(0), JoinState::FULL);
+            told.expect("joins");
+        }
+        let lids = |lab: &Lab| {
+            all.iter()
+                .map(|at| lab.world.fabric().lid(*at))
+                .collect::<Vec<_>>()
+        };
+        let lids_before = lids(&lab);
+        let cables = uplinks(&lab, far);
+        cables.iter().for_each(|at| cut(&mut lab, *at));
+        lab.world.run_for(Duration::from_secs(30));
+        let registry = lab.manager().core().registry();
+        assert!(registry.groups().get(plain(0)).is_none(), "all are gone");
+        if restarts {
+            restart(&mut lab, Duration::from_secs(5), |_| {});
+        } else {
+            let first = lab.sm;
+            let sm = Sm::new(cfg(1), Restored::default(), lab.world.now());
+            let second = lab.world.add_manager(Some(all[2]), sm).expect("a port");
+            lab.world.run_for(Duration::from_secs(30));
+            for (from, to) in [(first, second), (second, first)] {
+                let input = Input::HandOver(Then::StandBy);
+                lab.world
+                    .with_manager(from, |sm, now| sm.command(input, now));
+                lab.world.run_for(Duration::from_secs(30));
+                let role = lab.world.manager(to).map(|sm| sm.core().role());
+                assert_eq!(role, Some(SmState::Master));
+            }
+        }
+        let told = |lab: &Lab| {
+            let each = behind.iter();
+            each.map(|at| lab.world.fabric().client_reregisters(*at))
+                .collect::<Vec<_>>()
+        };
+        let before = told(&lab);
+        for at in &cables {
+            lab.world.act(Action::Restore(*at)).expect("a cable");
+        }
+        lab.world.run_for(Duration::from_secs(30));
+        assert_eq!(lids(&lab), lids_before);
+        let once: Vec<u32> = before.iter().map(|n| n + 1).collect();
+        assert_eq!(told(&lab), once, "{} restarts: {restarts}", lab.repeat());
+    }
+}
+
 /// Another master has known better in the meantime.
 #[test]
 fn who_finds_a_master_forgets_what_it_had_kept() {
@@ -246,7 +326,7 @@ fn who_finds_a_master_forgets_what_it_had_kept() {
         .expect("a port");
     lab.world.run_for(Duration::from_secs(20));
     let sm = lab.world.manager(second).expect("it is there");
-    assert_eq!(sm.core().role(), ferrosm_mad::attr::SmState::Standby);
+    assert_eq!(sm.core().role(), SmState::Standby);
     assert!(sm.core().registry().is_empty());
     let kept = sm.restored(lab.world.now()).registrations;
     assert!(kept.is_empty(), "nor does its file keep it");

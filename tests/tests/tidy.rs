@@ -362,3 +362,40 @@ fn compliance_names_tests_that_exist() {
     );
     assert_none(&missing);
 }
+
+/// What systemd lets the daemon do: settings of a section of the unit, each with its words.
+fn unit(section: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let text = fs::read_to_string(workspace().join("dist/ferrosm.service")).unwrap();
+    let head = format!("[{section}]");
+    let own = text.lines().skip_while(|line| *line != head).skip(1);
+    let mut settings: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for line in own.take_while(|line| !line.starts_with('[')) {
+        if let Some((key, words)) = line.split_once('=').filter(|_| !line.starts_with('#')) {
+            let words = words.split_whitespace().map(str::to_owned);
+            settings.entry(key.to_owned()).or_default().extend(words);
+        }
+    }
+    settings
+}
+
+/// A node with `[replication]` has to reach the others by IP, begin after its addresses are there, and be tried again however
+/// often it fails.
+#[test]
+fn the_unit_lets_nodes_reach_each_other() {
+    let (before, service) = (unit("Unit"), unit("Service"));
+    let has = |of: &BTreeMap<String, BTreeSet<String>>, key: &str, word: &str| {
+        let found = of.get(key).is_some_and(|words| words.contains(word));
+        assert!(found, "no {word} in {key}: {:?}", of.get(key));
+    };
+    for family in ["AF_UNIX", "AF_NETLINK", "AF_INET", "AF_INET6"] {
+        has(&service, "RestrictAddressFamilies", family);
+    }
+    for key in ["IPAddressDeny", "PrivateNetwork", "SocketBindDeny"] {
+        assert!(!service.contains_key(key), "{key}: {:?}", service[key]);
+    }
+    for key in ["After", "Wants"] {
+        has(&before, key, "network-online.target");
+    }
+    has(&before, "StartLimitIntervalSec", "0");
+    has(&service, "Restart", "on-failure");
+}

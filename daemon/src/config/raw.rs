@@ -72,13 +72,13 @@ pub struct Sm {
     pub sm_key: Hex64,
     /// Time between a standby's questions to the master.
     pub poll_interval: Span,
-    /// Unanswered questions before a standby takes over.
+    /// Unanswered questions after the first one, before a standby takes over.
     pub poll_retries: Bounded<1, 100>,
     /// Port GUIDs of other ferrosm.
     pub peers: Vec<Hex64>,
     /// Time between a standby's questions to such a master.
     pub peer_poll_interval: Span,
-    /// Unanswered questions to such a master before a standby takes over.
+    /// The same to such a master.
     pub peer_poll_retries: Bounded<1, 100>,
     /// Rank while master, where it is higher.
     pub master_priority: Bounded<0, 15>,

@@ -1,5 +1,7 @@
 //! What a reload changes: which keys, and whether they act at once.
 
+use toml::Table;
+
 use super::print::entries;
 use super::raw::RawConfig;
 
@@ -61,10 +63,36 @@ pub fn changes(old: &RawConfig, new: &RawConfig) -> Changes {
     found
 }
 
+/// What is in force after a reload: the new keys, but those that wait for a restart as they were. So they are told again by the
+/// next reload, and not forgotten.
+#[must_use]
+pub fn in_force(before: &RawConfig, new: RawConfig) -> RawConfig {
+    put_back(before, &new).unwrap_or(new)
+}
+
+/// `None` cannot be: what was read from a table goes into one, and [`RESTART`] names keys that exist.
+fn put_back(before: &RawConfig, new: &RawConfig) -> Option<RawConfig> {
+    let before = Table::try_from(before).ok()?;
+    let mut all = Table::try_from(new).ok()?;
+    for key in RESTART {
+        let (section, name) = key.split_once('.')?;
+        let value = before.get(section)?.get(name)?.clone();
+        let keys = all.get_mut(section)?.as_table_mut()?;
+        keys.insert(name.to_owned(), value);
+    }
+    all.try_into().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::parse;
     use crate::config::value::Bounded;
+    use std::path::Path;
+
+    fn read(text: &str) -> RawConfig {
+        parse(Path::new("f"), text).unwrap().remove(0).raw
+    }
 
     #[test]
     fn a_change_is_told_by_key_and_class() {
@@ -82,5 +110,53 @@ mod tests {
     fn keys_that_need_a_restart_exist() {
         let keys = super::super::print::keys();
         assert!(RESTART.iter().all(|k| keys.iter().any(|have| have == k)));
+    }
+
+    /// Each reload tells what waits for a restart, until the file says again what is in force.
+    #[test]
+    fn what_waits_for_a_restart_is_told_at_each_reload() {
+        let start = RawConfig::default();
+        let file = read("[replication]\nlimit = \"5s\"\n[sm]\npriority = 3\n");
+        let first = changes(&start, &file);
+        assert_eq!(first.restart, ["replication.limit"]);
+        assert_eq!(first.live, ["sm.priority"]);
+        let running = in_force(&start, file.clone());
+        let second = changes(&running, &file);
+        assert_eq!(second.restart, ["replication.limit"]);
+        assert_eq!(second.live, Vec::<String>::new());
+        let back = read("[sm]\npriority = 3\n");
+        assert_eq!(
+            changes(&in_force(&running, file), &back),
+            Changes::default()
+        );
+    }
+
+    /// All keys that wait for a restart do so, and no other.
+    #[test]
+    fn every_key_that_needs_a_restart_stays_as_it_was() {
+        let file = read(
+            "[port]\nca = \"a\"\nnumber = 2\nguid = \"0x1\"\n[sm]\npriority = 3\npeers = [\"0x2\"]\n\
+             [sa]\nmax-requests-per-host-s = 9\nmax-waiting-per-host = 9\nmax-waiting = 99\nmax-waiting-tables = 9\n\
+             max-tables-mib = 9\n[replication]\nlisten = \"l\"\npeers = [\"p\"]\netcd = [\"e\"]\netcd-prefix = \"/x\"\n\
+             etcd-lease = \"9s\"\nfabric = \"f\"\nca = \"a\"\ncertificate = \"c\"\nkey = \"k\"\nserver-name = \"s\"\n\
+             heartbeat = \"9s\"\nlease = \"9s\"\nlimit = \"9s\"\nhang = \"9s\"\n[files]\nstate-dir = \"d\"\ndump-dir = \"d\"\n\
+             capture = \"c\"\n[log]\nformat = \"json\"\nlevel = \"warn\"\n[[partition]]\nname = \"P\"\npkey = 0x40\n",
+        );
+        let start = RawConfig::default();
+        assert_eq!(changes(&start, &file).restart, RESTART);
+        let running = in_force(&start, file.clone());
+        assert_eq!(changes(&running, &file).restart, RESTART);
+        assert_eq!(changes(&running, &file).live, Vec::<String>::new());
+        assert_eq!(changes(&start, &running).restart, Vec::<String>::new());
+        assert_eq!(
+            changes(&start, &running).live,
+            [
+                "sm.priority",
+                "sm.peers",
+                "files.dump-dir",
+                "log.level",
+                "partition"
+            ]
+        );
     }
 }

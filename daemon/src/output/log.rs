@@ -64,8 +64,13 @@ pub fn event(event: &Event, role: SmState) {
         Event::Alarm(what) => error!(what, "alarm"),
         Event::Stopped {
             handed_to: Some(to),
+            ..
         } => info!(%to, "the subnet is handed over"),
-        Event::Stopped { handed_to: None } => info!("no other subnet manager took the subnet"),
+        Event::Stopped {
+            was_master: true, ..
+        } => info!("no other subnet manager took the subnet"),
+        // Nothing changes for anybody.
+        Event::Stopped { .. } => {}
         Event::Shortage(of) => warn!(of, "too little room"),
         Event::NodeAdded(node) => info!(node, "node added"),
         Event::NodeGone(node) => warn!(node, "node gone"),

@@ -361,7 +361,7 @@ mod tests {
         write("other", &other.pem());
         write("sm1", &params.signed_by(&key, &ca).unwrap().pem());
         write("old", &old.signed_by(&key, &ca).unwrap().pem());
-        let mut soon = params.clone();
+        let mut soon = params;
         let days = SystemTime::now() + Duration::from_secs(20 * 86_400);
         soon.not_after = days.into();
         write("soon", &soon.signed_by(&key, &ca).unwrap().pem());

@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use ferrosm_core::kept::{Batch, Change, Key, Kind, Record, Service};
+use ferrosm_core::kept::{Batch, Change, Key, Kind, LanesMark, Record, Service};
 use ferrosm_core::sa::registry::multicast::{Group, Member, Parameters};
 use ferrosm_core::sa::registry::saved::{SavedAlias, SavedSubscription};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PortGuid, PortNum, Sl};
@@ -78,6 +78,10 @@ enum Line {
         port: u8,
         to_guid: PortGuid,
         to_port: u8,
+    },
+    LanesWritten {
+        number: u64,
+        by: PortGuid,
     },
     Bytes {
         #[serde(with = "hex::serde")]
@@ -205,6 +209,7 @@ fn line(key: &Key, value: &[u8]) -> Line {
             to_guid: to.0,
             to_port: to.1.0,
         },
+        Record::LanesWritten(LanesMark { number, by }) => Line::LanesWritten { number, by },
     }
 }
 
@@ -338,6 +343,7 @@ fn change(line: Line) -> Result<Change, String> {
             of: (guid, PortNum(port)),
             to: (to_guid, PortNum(to_port)),
         },
+        Line::LanesWritten { number, by } => Record::LanesWritten(LanesMark { number, by }),
         Line::Bytes { key, value } => {
             let key = Key::from_bytes(&key).ok_or("a key of that length cannot be")?;
             return Ok(Change::Put(key, value.into()));
@@ -434,6 +440,10 @@ mod tests {
                 of: (PortGuid(1), PortNum(2)),
                 to: (PortGuid(3), PortNum(4)),
             },
+            Record::LanesWritten(LanesMark {
+                number: 3,
+                by: port,
+            }),
         ];
         let all = all.iter().map(|r| (r.key(), r.encode(1_000)));
         let head = (Key::new(Kind::ViewHead, &[]), vec![1, 2, 3].into());
@@ -459,7 +469,8 @@ mod tests {
     fn people_can_read_it() {
         let text = text();
         for words in [
-            "{\"kind\":\"ferrosm-state\",\"version\":1,\"sequence\":5,\"written_unix_s\":1000,\"records\":9}\n",
+            "{\"kind\":\"ferrosm-state\",\"version\":1,\"sequence\":5,\"written_unix_s\":1000,\"records\":10}\n",
+            "{\"kind\":\"lanes-written\",\"number\":3,\"by\":\"0x0000000000000007\"}\n",
             "{\"kind\":\"lid\",\"port\":\"0x0000000000000007\",\"lid\":4,\"lmc\":2}\n",
             "\"about\":\"service 0x0000000000000005 at ::, \\\"disk\\\"\",\"ends_unix_s\":1060,",
         ] {
@@ -477,7 +488,7 @@ mod tests {
         let (at, why) = told(&lines[..lines.len() - 1].join("\n"));
         assert_eq!(
             (at, why.as_str()),
-            (9, "8 records instead of 9: it was cut")
+            (10, "9 records instead of 10: it was cut")
         );
         let (at, why) = told(&whole.replace("\"lid\":4,", "\"lid\":50000,"));
         assert_eq!((at, why.as_str()), (2, "such a record cannot be"));

@@ -216,6 +216,8 @@ pub enum Notice {
     ForeignKey(PortGuid),
     /// It runs where no SM may run, so it is ignored: an alarm.
     Rogue(PortGuid, SmState),
+    /// It was one of these two, and is not there any more.
+    OutsiderGone(PortGuid),
     /// It is better or was chosen by the operator, and does not take over.
     Unwilling(PortGuid),
     /// It is master too, and ranks lower: it is waited for.
@@ -224,6 +226,8 @@ pub enum Notice {
     Obstinate(PortGuid),
     /// There is an SM that does not answer, and this one was told not to take its subnet: an alarm.
     Managed,
+    /// It could be handed the subnet, but has not begun yet or has no copy of what hosts registered.
+    NotReady(PortGuid),
     /// There is nobody to hand over to, or nobody who would not have to give it back.
     NoSuccessor,
 }
@@ -246,8 +250,10 @@ impl Notice {
             | Self::Rogue(g, _)
             | Self::Unwilling(g)
             | Self::TwoMasters(g)
-            | Self::Obstinate(g) => Some(*g),
-            Self::Managed | Self::NoSuccessor => None,
+            | Self::Obstinate(g)
+            | Self::NotReady(g) => Some(*g),
+            // Where it was is where nothing is now.
+            Self::OutsiderGone(_) | Self::Managed | Self::NoSuccessor => None,
         }
     }
 }
@@ -262,6 +268,9 @@ impl fmt::Display for Notice {
                 f,
                 "an SM runs at GUID {g}, where none is allowed ({state}); it is ignored"
             ),
+            Self::OutsiderGone(g) => {
+                write!(f, "the SM of GUID {g}, which was ignored, is gone")
+            }
             Self::Unwilling(g) => write!(f, "the SM of GUID {g} does not take over"),
             Self::TwoMasters(g) => write!(
                 f,
@@ -273,6 +282,10 @@ impl fmt::Display for Notice {
             ),
             Self::Managed => f.write_str(
                 "another SM has configured this subnet but does not answer; this one does not take it unless told to",
+            ),
+            Self::NotReady(g) => write!(
+                f,
+                "the SM of GUID {g} is still copying or starting and is not given the subnet yet"
             ),
             Self::NoSuccessor => f.write_str(
                 "there is no SM that would take the subnet and keep it; one with a priority above 0 would",

@@ -1,5 +1,6 @@
-//! Master: in charge, offering the subnet to another SM, or waiting for a lower master (behaviour rules 8.5 to 8.7). Only one in
-//! charge writes; the two others end by an answer, by silence or by patience, never by nothing.
+//! Master: in charge, offering the subnet to another SM, waiting for a lower master (behaviour rules 8.5 to 8.7), or about to end
+//! and waiting for somebody who can take the subnet. Only one in charge writes; the others end by an answer, by silence or by
+//! patience, never by nothing.
 
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
@@ -16,12 +17,14 @@ pub(super) enum Duty {
     Offering(Offer),
     /// Another master is to hand over.
     Waiting(Wait),
+    /// This SM is to end, and nobody is ready yet to take the subnet.
+    Leaving(Leave),
 }
 
 impl Duty {
     pub(super) const fn other(&self) -> Option<PortGuid> {
         match self {
-            Self::InCharge => None,
+            Self::InCharge | Self::Leaving(_) => None,
             Self::Offering(offer) => Some(offer.to),
             Self::Waiting(wait) => Some(wait.of),
         }
@@ -65,14 +68,26 @@ pub(super) struct Wait {
     pub polls: u8,
 }
 
+/// An end that is put off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Leave {
+    /// Looks for an SM that is ready, so far.
+    pub looks: u8,
+}
+
 impl Election {
     /// Looks whether there is a better SM or another master.
     pub(super) fn compare(&mut self, now: Instant, seen: &[Peer], out: &mut Vec<Output>) {
         let State::Master(duty) = self.state else {
             return;
         };
-        if matches!(duty, Duty::Offering(_)) {
-            return;
+        match duty {
+            Duty::InCharge | Duty::Waiting(_) => {}
+            Duty::Offering(_) => return,
+            Duty::Leaving(leave) => {
+                self.leave(now, leave, seen, out);
+                return;
+            }
         }
         // One that discovers will see this one as master, and stand by. Then it can take over.
         let better = seen
@@ -101,6 +116,42 @@ impl Election {
                 self.state = State::Master(Duty::InCharge);
             }
         }
+    }
+
+    /// This SM is to end. Whoever is ready gets the subnet; one that still starts or copies only where nobody else becomes ready:
+    /// it may know nothing of what hosts registered.
+    pub(super) fn leave(
+        &mut self,
+        now: Instant,
+        leave: Leave,
+        seen: &[Peer],
+        out: &mut Vec<Output>,
+    ) {
+        let able = seen.iter().filter(|p| p.competes());
+        let Some(peer) = able.max_by_key(|p| (p.state, p.rank())) else {
+            out.push(Output::Notice(Notice::NoSuccessor));
+            self.stop(None, out);
+            return;
+        };
+        if peer.is_ready() || leave.looks >= self.settings.leave_looks {
+            self.offer(now, peer.guid, Then::Stop, Reason::Operator, out);
+            return;
+        }
+        if !matches!(self.state, State::Master(Duty::Leaving(_))) {
+            out.push(Output::Notice(Notice::NotReady(peer.guid)));
+            self.due = Some(now + self.settings.leave_pause);
+        }
+        self.state = State::Master(Duty::Leaving(leave));
+    }
+
+    /// Time for one more look for somebody who is ready.
+    pub(super) fn look_for_successor(&mut self, now: Instant, out: &mut Vec<Output>) {
+        let State::Master(Duty::Leaving(leave)) = &mut self.state else {
+            return;
+        };
+        leave.looks = leave.looks.saturating_add(1).min(self.settings.leave_looks);
+        self.due = Some(now + self.settings.leave_pause);
+        out.push(Output::Look);
     }
 
     pub(super) fn offer(
@@ -239,7 +290,7 @@ impl Election {
                     self.not_taken(offer, out);
                 }
             }
-            Duty::InCharge | Duty::Offering(_) => {}
+            Duty::InCharge | Duty::Offering(_) | Duty::Leaving(_) => {}
             Duty::Waiting(_) if outranks && peer.is_master() => {
                 self.offer(now, peer.guid, Then::StandBy, Reason::Better, out);
             }
@@ -281,7 +332,7 @@ impl Election {
                     self.not_taken(offer, out);
                 }
             }
-            Duty::InCharge | Duty::Offering(_) => {}
+            Duty::InCharge | Duty::Offering(_) | Duty::Leaving(_) => {}
             Duty::Waiting(wait) => {
                 wait.missed = wait.missed.saturating_add(1);
                 if wait.missed >= allowed {
@@ -297,6 +348,11 @@ impl Election {
         let State::Master(duty) = self.state else {
             return;
         };
+        if let Duty::Leaving(_) = duty {
+            // This one is about to end: a master is who it gives the subnet to.
+            out.push(Output::Reply { accepted: false });
+            return;
+        }
         if let Duty::Offering(offer) = duty {
             // It crossed the offer of this one. One of both must take it: the one that ranks higher.
             let leaving = offer.then == Then::Stop;

@@ -5,8 +5,9 @@
 //!
 //! # States
 //!
-//! NotActive, Discovering, Standby (of one SM, which is watched), and Master, which is one of three: in charge; *offering* the
-//! subnet to another SM; *waiting* for a lower master to hand over (IBA C14-60.2.1). Only the first of them writes.
+//! NotActive, Discovering, Standby (of one SM, which is watched), and Master, which is one of four: in charge; *offering* the
+//! subnet to another SM; *waiting* for a lower master to hand over (IBA C14-60.2.1); *leaving*, which is to end and waits until
+//! somebody can take the subnet. Only the first of them writes.
 //!
 //! # What keeps it to one master
 //!
@@ -17,6 +18,8 @@
 //! * A standby believes that its master is dead only after polls over several ways, and then looks at the subnet again
 //!   rather than becoming master at once.
 //! * A better SM that never becomes master is not waited for longer than that patience either.
+//! * One that still starts or copies is not handed the subnet. A master that is to end looks again for a while, and gives it to
+//!   such a one only where nobody else is there.
 //! * An SM that the operator took the subnet from has priority 0 until it is master again or gets another priority, and only
 //!   those are chosen that it does not outrank then. So the subnet does not come back at once.
 //!
@@ -26,7 +29,7 @@
 //!
 //! A row for each input, a column for each state; a test makes the table from the machine and compares. `other` is the SM
 //! that is watched, offered to or waited for, and that each input is of; *higher* and *lower* compare it with this one. Made with
-//! one missed poll, one HANDOVER and a patience of two, so a cell shows what follows at last where several are missed. *sweep*
+//! one missed poll, one HANDOVER, one look and a patience of two, so a cell shows what follows at last where several are missed. *sweep*
 //! reads everything anew, *look* asks the SMs only, a bold word is the state after.
 //!
 #![doc = include_str!("transitions.md")]
@@ -34,6 +37,7 @@
 mod asked;
 mod io;
 mod master;
+mod outsiders;
 mod rank;
 mod settings;
 mod standby;
@@ -50,11 +54,9 @@ pub use io::{Input, Notice, Output, Then, Why};
 pub use rank::{Peer, Rank};
 pub use settings::Settings;
 
-use master::{Duty, Reason};
+use master::{Duty, Leave, Reason};
+use outsiders::Outsiders;
 use standby::Watch;
-
-/// SMs that are ignored, of which so many are told: a request may name any GUID.
-const IGNORED_MAX: usize = 64;
 
 /// The state, with what belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -97,8 +99,8 @@ pub struct Election {
     /// A master was seen or this one was master: taking the subnet is no accident.
     knows_subnet: bool,
     unwilling: BTreeMap<PortGuid, Refusal>,
-    /// What was told of SMs that are ignored, so that it is told once.
-    ignored: BTreeMap<PortGuid, Notice>,
+    /// Those that are ignored.
+    outsiders: Outsiders,
 }
 
 impl Election {
@@ -113,7 +115,7 @@ impl Election {
             stepped_back: false,
             knows_subnet: false,
             unwilling: BTreeMap::new(),
-            ignored: BTreeMap::new(),
+            outsiders: Outsiders::new(),
         }
     }
 
@@ -179,7 +181,9 @@ impl Election {
             State::Standby(watch) => Some(watch.of),
             State::Master(Duty::Offering(offer)) => Some(offer.to),
             State::Master(Duty::Waiting(wait)) => Some(wait.of),
-            State::NotActive(_) | State::Discovering | State::Master(Duty::InCharge) => None,
+            State::NotActive(_)
+            | State::Discovering
+            | State::Master(Duty::InCharge | Duty::Leaving(_)) => None,
         }
     }
 
@@ -219,6 +223,7 @@ impl Election {
             // An acknowledgement is a courtesy: who misses it asks again.
             Input::Answered { .. } | Input::Unanswered { .. } => {}
             Input::Looked { mut seen, managed } => {
+                self.outsiders.on_looked(&seen, &mut out);
                 seen.retain(|p| p.guid != self.me && self.counts(p, &mut out));
                 self.on_looked(now, &seen, managed, &mut out);
             }
@@ -244,22 +249,32 @@ impl Election {
         out
     }
 
-    /// Whether an SM takes part at all; tells once if it does not.
-    fn counts(&mut self, peer: &Peer, out: &mut Vec<Output>) -> bool {
+    /// Why an SM takes no part, if it does not.
+    fn outsider(&self, peer: &Peer) -> Option<Notice> {
         let allowed = self.settings.allowed.as_ref();
-        let notice = if allowed.is_some_and(|a| !a.contains(&peer.guid)) {
-            Notice::Rogue(peer.guid, peer.state)
-        } else if !peer.key_fits {
-            Notice::ForeignKey(peer.guid)
-        } else {
-            self.ignored.remove(&peer.guid);
-            return true;
-        };
-        let room = self.ignored.len() < IGNORED_MAX || self.ignored.contains_key(&peer.guid);
-        if room && self.ignored.insert(peer.guid, notice) != Some(notice) {
-            out.push(Output::Notice(notice));
+        if allowed.is_some_and(|a| !a.contains(&peer.guid)) {
+            return Some(Notice::Rogue(peer.guid, peer.state));
         }
-        false
+        (!peer.key_fits).then_some(Notice::ForeignKey(peer.guid))
+    }
+
+    /// Whether an SM that answered takes part at all; tells once if it does not.
+    fn counts(&mut self, peer: &Peer, out: &mut Vec<Output>) -> bool {
+        let outsider = self.outsider(peer);
+        match outsider {
+            Some(notice) => self.outsiders.on_answer(peer.guid, notice, out),
+            None => self.outsiders.forget(peer.guid),
+        }
+        outsider.is_none()
+    }
+
+    /// The same of one that asks: whether it is there is not known by that.
+    fn may_ask(&mut self, peer: &Peer, out: &mut Vec<Output>) -> bool {
+        let outsider = self.outsider(peer);
+        if let Some(notice) = outsider {
+            self.outsiders.on_request(peer.guid, notice, out);
+        }
+        outsider.is_none()
     }
 
     /// Whether it wants to be master rather than this SM, and was not found to be unwilling.
@@ -353,23 +368,26 @@ impl Election {
                 offer.then = then;
                 offer.because = Reason::Operator;
             }
-            (State::Master(Duty::InCharge | Duty::Waiting(_)), _) => {
+            (State::Master(Duty::Leaving(leave)), _) => {
+                let leave = *leave;
+                self.leave(now, leave, others, out);
+            }
+            (State::Master(Duty::InCharge | Duty::Waiting(_)), Then::Stop) => {
+                self.leave(now, Leave { looks: 0 }, others, out);
+            }
+            (State::Master(Duty::InCharge | Duty::Waiting(_)), Then::StandBy) => {
                 // A lower one than this will be would only give it back.
                 let least = Rank {
                     priority: 0,
                     guid: self.me,
                 };
-                let able = others
-                    .iter()
-                    .filter(|p| p.competes() && (then == Then::Stop || p.rank() > least));
-                match able.max_by_key(|p| (p.state, p.rank())).copied() {
-                    Some(peer) => self.offer(now, peer.guid, then, Reason::Operator, out),
-                    None => {
-                        out.push(Output::Notice(Notice::NoSuccessor));
-                        if then == Then::Stop {
-                            self.stop(None, out);
-                        }
+                let able = others.iter().filter(|p| p.competes() && p.rank() > least);
+                match able.max_by_key(|p| (p.state, p.rank())) {
+                    Some(peer) if peer.is_ready() => {
+                        self.offer(now, peer.guid, then, Reason::Operator, out);
                     }
+                    Some(peer) => out.push(Output::Notice(Notice::NotReady(peer.guid))),
+                    None => out.push(Output::Notice(Notice::NoSuccessor)),
                 }
             }
         }
@@ -392,6 +410,7 @@ impl Election {
             State::Master(Duty::Offering(offer)) if offer.then == Then::Stop => {
                 self.stop(None, out);
             }
+            State::Master(Duty::Leaving(_)) => self.stop(None, out),
             State::Master(_) => self.discover(why, out),
             // A standby's polls are not answered, and what follows from that is right here too.
             State::NotActive(_) | State::Discovering | State::Standby(_) => {}
@@ -438,6 +457,7 @@ impl Election {
                 self.due = Some(now + self.settings.interval_for(wait.of));
             }
             State::Master(Duty::Offering(_)) => self.on_offer_late(now, out),
+            State::Master(Duty::Leaving(_)) => self.look_for_successor(now, out),
         }
     }
 

@@ -71,6 +71,12 @@ impl Peer {
         self.state == SmState::Master
     }
 
+    /// Whether it can be handed the subnet now. One that discovers has just begun, or has no copy yet of what its master keeps.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.competes() && self.state != SmState::Discovering
+    }
+
     /// Whether it wants to be master or is. One that is disabled does not, nor one in a state that nobody knows.
     #[must_use]
     pub fn competes(&self) -> bool {

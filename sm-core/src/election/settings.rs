@@ -30,6 +30,10 @@ pub struct Settings {
     /// Polls for which something that should be over soon is waited for: a better SM that is not master, or a lower one
     /// that is and does not hand over.
     pub patience: u8,
+    /// Time between looks for an SM that is ready to take the subnet, when this one is to end.
+    pub leave_pause: Duration,
+    /// So many of them; then one gets it that is not ready yet.
+    pub leave_looks: u8,
     /// Ports on which other SMs may run; `None` for all.
     pub allowed: Option<Arc<BTreeSet<PortGuid>>>,
     /// Not to begin with a subnet that somebody else has configured, until the operator allows it.
@@ -72,6 +76,8 @@ impl Default for Settings {
             peer_missed_polls: 3,
             handover_tries: 3,
             patience: 30,
+            leave_pause: Duration::from_secs(1),
+            leave_looks: 7,
             allowed: None,
             refuse_managed: false,
         }

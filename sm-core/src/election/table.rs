@@ -10,19 +10,20 @@ use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
-use super::{Duty, Election, Idle, Input, Output, Peer, Settings, State, Then, Why};
+use super::{Duty, Election, Idle, Input, Notice, Output, Peer, Settings, State, Then, Why};
 
 const ME: PortGuid = PortGuid(5);
 /// The SM that is watched, offered to or waited for, and that the inputs are of.
 const OTHER: PortGuid = PortGuid(4);
 
-const COLUMNS: [&str; 6] = [
+const COLUMNS: [&str; 7] = [
     "NotActive",
     "Discovering",
     "Standby",
     "Master in charge",
     "Master offering",
     "Master waiting",
+    "Master leaving",
 ];
 
 fn peer(priority: u8, state: SmState) -> Peer {
@@ -58,6 +59,8 @@ fn in_column_with(column: usize, settings: Settings) -> Election {
         missed_polls: 1,
         handover_tries: 1,
         patience: 2,
+        leave_pause: Duration::ZERO,
+        leave_looks: 1,
         ..settings
     };
     let mut e = Election::new(ME, settings);
@@ -82,6 +85,13 @@ fn in_column_with(column: usize, settings: Settings) -> Election {
             feed(looked(&[]));
             feed(looked(&[peer(LOWER, SmState::Master)]));
         }
+        "Master leaving" => {
+            feed(looked(&[]));
+            feed(Input::HandOver {
+                then: Then::Stop,
+                others: vec![peer(LOWER, SmState::Discovering)],
+            });
+        }
         _ => {}
     }
     assert_eq!(column_of(&e), COLUMNS[column]);
@@ -96,6 +106,7 @@ fn column_of(e: &Election) -> &'static str {
         State::Master(Duty::InCharge) => COLUMNS[3],
         State::Master(Duty::Offering(_)) => COLUMNS[4],
         State::Master(Duty::Waiting(_)) => COLUMNS[5],
+        State::Master(Duty::Leaving(_)) => COLUMNS[6],
     }
 }
 
@@ -186,6 +197,10 @@ fn rows() -> Vec<(String, Input)> {
         for (who, others) in [
             ("nobody there", vec![]),
             ("a lower one there", vec![peer(LOWER, SmState::Standby)]),
+            (
+                "a lower one that discovers there",
+                vec![peer(LOWER, SmState::Discovering)],
+            ),
         ] {
             rows.push((
                 format!("operator: hand over and {name}, {who}"),
@@ -305,7 +320,7 @@ fn every_cell_keeps_the_rules() {
                 );
             }
             // Whoever waits for something has a time at which it stops waiting.
-            let waits = e.other().is_some();
+            let waits = e.other().is_some() || matches!(e.state, State::Master(Duty::Leaving(_)));
             assert_eq!(e.poll_timeout().is_some(), waits, "{at}: a timer");
         }
     }
@@ -345,6 +360,65 @@ fn a_rogue_is_refused_told_once_and_never_given_anything() {
     let out = e.step(Instant::START, looked(&[peer(HIGHER, SmState::Standby)]));
     assert_eq!(out.len(), 1);
     assert!(e.may_write());
+}
+
+/// One where nobody else may run, in charge.
+fn alone() -> Election {
+    let settings = Settings {
+        allowed: Some(Arc::new(BTreeSet::from([PortGuid(77)]))),
+        ..Settings::default()
+    };
+    let mut e = Election::new(ME, settings);
+    let _ = e.step(Instant::START, looked(&[]));
+    assert!(e.may_write());
+    e
+}
+
+/// Also if it comes back long after, and says that it is what it was.
+#[test]
+fn a_rogue_that_comes_back_is_told_again() {
+    let mut e = alone();
+    let rogue = peer(HIGHER, SmState::Standby);
+    let told = Output::Notice(Notice::Rogue(OTHER, SmState::Standby));
+    let gone = Output::Notice(Notice::OutsiderGone(OTHER));
+    for _ in 0..3 {
+        let out = e.step(Instant::START, looked(&[rogue]));
+        assert_eq!(out, vec![told.clone()]);
+        assert_eq!(e.step(Instant::START, looked(&[rogue])), vec![]);
+        let out = e.step(Instant::START, looked(&[]));
+        assert_eq!(out, vec![gone.clone()]);
+        assert_eq!(e.step(Instant::START, looked(&[])), vec![]);
+    }
+    assert!(!Notice::OutsiderGone(OTHER).is_alarm());
+}
+
+/// A request may name any GUID: however many do, who is there is told; and who asked before it was found is told once more, because
+/// only then its place is known.
+#[test]
+fn invented_guids_hide_no_rogue() {
+    let mut e = alone();
+    let ask = |e: &mut Election, guid| {
+        let from = Peer {
+            guid: PortGuid(guid),
+            ..peer(HIGHER, SmState::Master)
+        };
+        let control = SmControl::Handover;
+        let mut out = e.step(Instant::START, Input::Asked { control, from });
+        assert_eq!(out.pop(), Some(Output::Reply { accepted: false }));
+        out.len()
+    };
+    let told: usize = (1000..1200).map(|guid| ask(&mut e, guid)).sum();
+    assert_eq!(told, 64, "it has an end");
+    let out = e.step(Instant::START, looked(&[peer(HIGHER, SmState::Master)]));
+    let rogue = Output::Notice(Notice::Rogue(OTHER, SmState::Master));
+    assert_eq!(out, vec![rogue.clone()]);
+    assert_eq!(ask(&mut e, OTHER.0), 0, "it is known");
+
+    let mut e = alone();
+    assert_eq!(ask(&mut e, OTHER.0), 1);
+    assert_eq!(ask(&mut e, OTHER.0), 0);
+    let out = e.step(Instant::START, looked(&[peer(HIGHER, SmState::Master)]));
+    assert_eq!(out, vec![rogue]);
 }
 
 #[test]
@@ -455,6 +529,77 @@ fn an_operators_handover_is_not_undone_by_the_next_sweep() {
     assert!(lower.rank() > e.rank(), "nothing was changed");
     let _ = e.step(Instant::START, Input::Priority(OWN + 1));
     assert!(lower.rank() < e.rank());
+}
+
+/// The operator's word moves the subnet to nobody who would begin with nothing.
+#[test]
+fn a_handover_skips_who_is_not_ready() {
+    let copying = Peer {
+        guid: PortGuid(9),
+        ..peer(HIGHER, SmState::Discovering)
+    };
+    let input = |others: &[Peer]| Input::HandOver {
+        then: Then::StandBy,
+        others: others.to_vec(),
+    };
+    let mut e = in_column(3);
+    let out = e.step(Instant::START, input(&[copying]));
+    assert_eq!(out, [Output::Notice(Notice::NotReady(copying.guid))]);
+    assert!(e.may_write());
+    let ready = peer(LOWER, SmState::Standby);
+    let _ = e.step(Instant::START, input(&[copying, ready]));
+    assert_eq!(e.other(), Some(ready.guid));
+}
+
+/// A master that is to end looks every second for somebody who is ready, writes nothing meanwhile, and after the last look takes
+/// who is there.
+#[test]
+fn an_end_waits_for_somebody_who_is_ready() {
+    let settings = Settings {
+        priority: OWN,
+        ..Settings::default()
+    };
+    let (pause, looks) = (settings.leave_pause, settings.leave_looks);
+    let discovering = peer(HIGHER, SmState::Discovering);
+    let leaving = || {
+        let mut e = Election::new(ME, settings.clone());
+        let _ = e.step(Instant::START, looked(&[]));
+        let input = Input::HandOver {
+            then: Then::Stop,
+            others: vec![discovering],
+        };
+        let out = e.step(Instant::START, input);
+        assert_eq!(out, [Output::Notice(Notice::NotReady(OTHER))]);
+        assert!(!e.may_write());
+        assert_eq!(e.state(), SmState::Master);
+        e
+    };
+    let look = |e: &mut Election, at: Instant| {
+        assert_eq!(e.poll_timeout(), Some(at));
+        assert_eq!(e.step(at, Input::Timer), [Output::Look]);
+    };
+    let offered = |e: &Election| column_of(e) == "Master offering" && e.other() == Some(OTHER);
+
+    let mut e = leaving();
+    look(&mut e, Instant::START + pause);
+    let at = Instant::START + pause;
+    assert_eq!(e.step(at, looked(&[discovering])), []);
+    let _ = e.step(at, looked(&[peer(LOWER, SmState::Standby)]));
+    assert!(offered(&e), "one that is ready gets it, whatever its rank");
+
+    let mut e = leaving();
+    for n in 1..=looks {
+        let at = Instant::START + pause * n.into();
+        look(&mut e, at);
+        assert!(!offered(&e), "after look {n}");
+        let _ = e.step(at, looked(&[discovering]));
+    }
+    assert!(offered(&e), "nobody else is there");
+
+    let mut e = leaving();
+    let out = e.step(Instant::START, looked(&[]));
+    let alone = Output::Stop { handed_to: None };
+    assert_eq!(out.last(), Some(&alone), "it went away");
 }
 
 #[test]

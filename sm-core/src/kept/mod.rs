@@ -19,7 +19,7 @@ mod view;
 use core::fmt;
 use std::collections::BTreeMap;
 
-pub use record::{Broken, Record, Service, Update, lid_updates};
+pub use record::{Broken, LanesMark, Record, Service, Update, lid_updates};
 pub use restore::{LeftOut, Restorer};
 pub use view::{ViewKeeper, node_and_part};
 
@@ -48,15 +48,17 @@ pub enum Kind {
     Alias = 8,
     /// What the routing in force was made from; one record.
     Routing = 9,
-    /// The M_Key of a port, where it is not that of all; by port GUID.
+    /// The M_Key of a port, where it is not that of all; by port GUID. Under GUID 0 that of all.
     MKey = 10,
     /// What was at the other end of a port's cable, as another subnet manager knew it; by port GUID and port number.
     Neighbour = 11,
+    /// How often tables of lanes were about to be written; one record.
+    LanesWritten = 12,
 }
 
 impl Kind {
     /// All there are.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Lid,
         Self::ViewHead,
         Self::View,
@@ -68,6 +70,7 @@ impl Kind {
         Self::Routing,
         Self::MKey,
         Self::Neighbour,
+        Self::LanesWritten,
     ];
 
     /// What clients have registered.

@@ -63,7 +63,7 @@ pub enum Record {
     Alias(SavedAlias),
     /// The M_Key of a port.
     MKey {
-        /// The port.
+        /// The port; [`Self::ALL_PORTS`] for the key of all of which nothing else is kept.
         port: PortGuid,
         /// Its key.
         m_key: MKey,
@@ -75,6 +75,39 @@ pub enum Record {
         /// The other.
         to: (PortGuid, PortNum),
     },
+    /// Tables of lanes were about to be written.
+    LanesWritten(LanesMark),
+}
+
+/// Tells one state of the tables of lanes from others: it is kept before the first of them is written, and again with the routing
+/// that they are for when all are. Where the two differ, a subnet manager died in between, and nobody knows who has which tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct LanesMark {
+    /// So often.
+    pub number: u64,
+    /// The port of the subnet manager that counted: two that do not know of each other never make the same mark.
+    pub by: PortGuid,
+}
+
+impl LanesMark {
+    /// None were ever written.
+    pub const NEVER: Self = Self {
+        number: 0,
+        by: PortGuid(0),
+    };
+
+    /// One that cannot be read: no routing has it.
+    pub(super) const UNREADABLE: Self = Self {
+        number: 0,
+        by: PortGuid(u64::MAX),
+    };
+
+    /// What a subnet manager at this port makes of it before it writes.
+    #[must_use]
+    pub const fn next(self, by: PortGuid) -> Self {
+        let number = self.number.wrapping_add(1);
+        Self { number, by }
+    }
 }
 
 /// A service, and how long it is offered.
@@ -108,6 +141,16 @@ impl Update {
             Self::Put(record) => Change::Put(record.key(), record.encode(unix_s)),
             Self::Remove(key) => Change::Remove(key.clone()),
         }
+    }
+
+    /// Whether devices are told nothing of what follows before this is durable: whoever comes after a subnet manager that died
+    /// would take them for what they were.
+    #[must_use]
+    pub const fn goes_ahead(&self) -> bool {
+        matches!(
+            self,
+            Self::Put(Record::LanesWritten(_) | Record::MKey { .. })
+        )
     }
 }
 
@@ -183,6 +226,9 @@ struct SubscriptionValue<'a> {
 }
 
 impl Record {
+    /// Stands for all ports where a port is named.
+    pub const ALL_PORTS: PortGuid = PortGuid(0);
+
     /// The key of a port's LIDs.
     #[must_use]
     pub fn lid_key(port: PortGuid) -> Key {
@@ -221,6 +267,12 @@ impl Record {
         Key::new(Kind::Alias, &[&port, &index])
     }
 
+    /// The key of a port's M_Key.
+    #[must_use]
+    pub fn m_key_key(port: PortGuid) -> Key {
+        Key::new(Kind::MKey, &[&port.0.to_be_bytes()])
+    }
+
     /// A group as it is.
     #[must_use]
     pub const fn of_group(mgid: Gid, group: &Group) -> Self {
@@ -247,8 +299,9 @@ impl Record {
                 Self::subscription_key(s.record.subscriber_gid, s.record.subscriber_enum)
             }
             Self::Alias(alias) => Self::alias_key(alias.port, alias.index),
-            Self::MKey { port, .. } => Key::new(Kind::MKey, &[&port.0.to_be_bytes()]),
+            Self::MKey { port, .. } => Self::m_key_key(*port),
             Self::Neighbour { of, .. } => port_key(*of),
+            Self::LanesWritten(_) => Key::new(Kind::LanesWritten, &[]),
         }
     }
 
@@ -302,6 +355,7 @@ impl Record {
             Self::Alias(alias) => bytes(&alias.alias.0),
             Self::MKey { m_key, .. } => bytes(&m_key.expose()),
             Self::Neighbour { to, .. } => bytes(&(to.0.0, to.1.0)),
+            Self::LanesWritten(mark) => bytes(&(mark.number, mark.by.0)),
         }
     }
 
@@ -323,6 +377,7 @@ impl Record {
             Kind::Alias => alias(key, value),
             Kind::MKey => m_key(key, value),
             Kind::Neighbour => neighbour(key, value),
+            Kind::LanesWritten => lanes_written(value),
             Kind::ViewHead | Kind::View | Kind::Routing => return Ok(None),
         };
         let record = record.ok_or_else(|| Broken::new(key, "cannot be read"))?;
@@ -449,6 +504,12 @@ fn neighbour(key: &Key, value: &[u8]) -> Option<Record> {
     })
 }
 
+fn lanes_written(value: &[u8]) -> Option<Record> {
+    let (number, by) = parse(value)?;
+    let by = PortGuid(by);
+    Some(Record::LanesWritten(LanesMark { number, by }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -529,6 +590,10 @@ mod tests {
                 of: (PortGuid(1), PortNum(2)),
                 to: (PortGuid(3), PortNum(4)),
             },
+            Record::LanesWritten(LanesMark {
+                number: 300,
+                by: port,
+            }),
         ]
     }
 
@@ -546,6 +611,9 @@ mod tests {
         let registrations: Vec<Record> = restored.registrations.records().collect();
         assert_eq!(registrations, records()[1..6]);
         assert_eq!(restored.lids.len(), 1);
+        assert_eq!(restored.m_keys.len(), 1);
+        assert_eq!(restored.neighbours.len(), 1);
+        assert_eq!(restored.lanes_written.number, 300);
     }
 
     /// However long it lies: after ten seconds there are ten less, and after the end nothing.
@@ -593,7 +661,7 @@ mod tests {
 
     fn torn() -> impl Strategy<Value = (Key, Vec<u8>)> {
         let any_bytes = (
-            0..13u8,
+            0..14u8,
             prop::collection::vec(any::<u8>(), 0..60),
             prop::collection::vec(any::<u8>(), 0..80),
         );

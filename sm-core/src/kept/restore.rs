@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 
 use super::routing::KeptRouting;
-use super::{Broken, Key, Kind, Record, node_and_part};
+use super::{Broken, Key, Kind, LanesMark, Record, node_and_part};
 use crate::io::Restored;
 use crate::sa::registry::multicast::{Group, Member, Parameters};
 use crate::sa::view::saved::{self, Snapshot};
@@ -99,6 +99,9 @@ impl Restorer {
     }
 
     fn leave_out(&mut self, key: &Key, why: String) {
+        if key.kind() == Some(Kind::LanesWritten) {
+            self.restored.lanes_written = LanesMark::UNREADABLE;
+        }
         let key = key.clone();
         self.left_out.push(LeftOut { key, why });
     }
@@ -127,7 +130,13 @@ impl Restorer {
             Record::Service(service) => saved.services.push(*service),
             Record::Subscription(subscription) => saved.subscriptions.push(subscription),
             Record::Alias(alias) => saved.aliases.push(alias),
-            Record::MKey { .. } | Record::Neighbour { .. } => {}
+            Record::MKey { port, m_key } => {
+                self.restored.m_keys.insert(port, m_key);
+            }
+            Record::Neighbour { of, to } => {
+                self.restored.neighbours.insert(of, to);
+            }
+            Record::LanesWritten(mark) => self.restored.lanes_written = mark,
         }
     }
 

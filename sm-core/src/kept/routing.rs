@@ -10,7 +10,7 @@
 use core::fmt::{self, Write};
 use std::sync::Arc;
 
-use ferrosm_mad::ids::{Lid, NodeGuid, PortNum};
+use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use ferrosm_routing::lanes::{PortMaps, SLS};
 use ferrosm_routing::{
     ENGINE_NAMES, Kept, Lanes, LastRun, PathSl, Routing, Sl2Vl, SwitchIdx, Tables, Topology,
@@ -19,11 +19,15 @@ use ferrosm_routing::{
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::LanesMark;
 use crate::config::SmConfig;
 use crate::plan::hints::GuidHints;
 
-/// Version of the record. A reader takes its own and no other.
-const VERSION: u8 = 1;
+/// Version of the record. A reader takes its own, and the first one, which says nothing of [`KeptRouting::lanes_written`]. An older
+/// reader does not take this one, and so does not believe tables of lanes that it cannot judge.
+const VERSION: u8 = 2;
+/// The first one.
+const WITHOUT_MARK: u8 = 1;
 
 /// Settings that a routing is made for: with others it is not what the operator wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +81,8 @@ pub struct Origin {
     pub inputs: Inputs,
     /// Nodes that did not take all of its tables of lanes.
     pub without_lanes: Vec<NodeGuid>,
+    /// The state that its tables of lanes were left in.
+    pub lanes_written: LanesMark,
 }
 
 /// A routing, to be kept.
@@ -97,6 +103,9 @@ pub struct KeptRouting {
     vls: u8,
     path_sl: Levels,
     maps: Option<Maps>,
+    /// Behind the rest, so that the first version can be read.
+    #[serde(skip)]
+    lanes_written: LanesMark,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -200,6 +209,7 @@ impl KeptRouting {
                 Sl2Vl::Modulo => None,
                 Sl2Vl::PerPorts(all) => Some(Maps::of(topo, all)),
             },
+            lanes_written: origin.lanes_written,
         }
     }
 
@@ -215,23 +225,37 @@ impl KeptRouting {
         self.without_lanes.contains(&node.0)
     }
 
+    /// The state that its tables of lanes were left in.
+    #[must_use]
+    pub const fn lanes_written(&self) -> LanesMark {
+        self.lanes_written
+    }
+
     /// The record's value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         // Nothing in these structs can fail to be written.
-        postcard::to_extend(self, vec![VERSION]).unwrap_or_default()
+        let rest = postcard::to_extend(self, vec![VERSION]).unwrap_or_default();
+        let mark = (self.lanes_written.number, self.lanes_written.by.0);
+        postcard::to_extend(&mark, rest).unwrap_or_default()
     }
 
     /// The routing that a record's value holds.
     ///
     /// # Errors
-    /// It is none, or none of this version, or does not fit together.
+    /// It is none, or of a version that is not known here, or does not fit together.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let Some((&VERSION, bytes)) = bytes.split_first() else {
+        let Some((&version @ (WITHOUT_MARK | VERSION), bytes)) = bytes.split_first() else {
             return Err(Unreadable("it is of another version"));
         };
-        let (this, rest): (Self, _) =
-            postcard::take_from_bytes(bytes).map_err(|_| Unreadable("it is torn"))?;
+        let torn = |_| Unreadable("it is torn");
+        let (mut this, mut rest): (Self, _) = postcard::take_from_bytes(bytes).map_err(torn)?;
+        if version == VERSION {
+            let ((number, by), end) = postcard::take_from_bytes(rest).map_err(torn)?;
+            let by = PortGuid(by);
+            this.lanes_written = LanesMark { number, by };
+            rest = end;
+        }
         if !rest.is_empty() || !this.fits() {
             return Err(Unreadable("it does not fit together"));
         }
@@ -483,6 +507,7 @@ mod tests {
         let origin = Origin {
             inputs: Inputs::of(&SmConfig::default()),
             without_lanes: vec![NodeGuid(5)],
+            lanes_written: LanesMark::NEVER.next(PortGuid(9)),
         };
         let kept = KeptRouting::of(&run, &guids, &origin);
         (run, guids, kept)
@@ -516,6 +541,25 @@ mod tests {
             assert_eq!(proof.max_load, before.max_load, "{engine}");
             assert_eq!(proof.lane_channels, before.lane_channels, "{engine}");
         }
+    }
+
+    /// A record of the first version is one whose lanes were written by nobody who counted.
+    #[test]
+    fn the_first_version_is_read() {
+        let (.., kept) = kept("dfsssp");
+        let mut old = postcard::to_extend(&kept, vec![WITHOUT_MARK]).unwrap();
+        let read = KeptRouting::decode(&old).unwrap();
+        assert_eq!(read.lanes_written(), LanesMark::NEVER);
+        let lanes_written = kept.lanes_written;
+        assert_eq!(
+            KeptRouting {
+                lanes_written,
+                ..read
+            },
+            kept
+        );
+        old[0] = VERSION + 1;
+        assert!(KeptRouting::decode(&old).is_err(), "a later one");
     }
 
     #[test]

@@ -173,7 +173,8 @@ impl SubnetManager {
         let registry = &mut self.administration.registry;
         let now = self.now;
         if before.is_none() {
-            self.administration.ended = registry.meet(&view, now);
+            let ended = registry.meet(&view, now);
+            self.administration.ended.extend(ended);
         }
         put_groups(registry.groups_mut(), &self.cfg, &view);
         registry.groups_mut().remove_strangers(&view);
@@ -220,9 +221,7 @@ impl SubnetManager {
             return;
         }
         self.answer_from_past();
-        if !self.may_answer() && self.administration.view.take().is_some() {
-            self.asked.forget();
-            self.out.push_back(Output::Publish(None));
+        if !self.may_answer() && self.withdraw_view().is_some() {
             self.disown();
         }
         if self.role() == SmState::Standby && !self.takeover.lingers() {
@@ -243,6 +242,14 @@ impl SubnetManager {
                 answer_within: Some(report.answer_within),
             });
         }
+    }
+
+    /// Nobody is answered any more, and what devices were to be asked for clients is forgotten; gives what was answered from.
+    pub(super) fn withdraw_view(&mut self) -> Option<Arc<View>> {
+        let view = self.administration.view.take()?;
+        self.asked.forget();
+        self.out.push_back(Output::Publish(None));
+        Some(view)
     }
 
     /// Whoever is master now owns what clients register (rule 8.9).
@@ -344,7 +351,7 @@ impl SubnetManager {
             }
             // Who is in charge is not settled: a registration might be lost. Until then clients come back.
             Verdict::Owner
-                if !self.election.may_write()
+                if (!self.election.may_write() || self.takeover.is_unsure())
                     && matches!(request.method, Method::Set | Method::Delete) =>
             {
                 Some(Reply::error(Status::BUSY))

@@ -3,10 +3,12 @@
 //! An [`Ask`] is small and holds no data: the MAD is built when it is sent, from the subnet as it is then, so that a
 //! repetition carries what is right now and may take another way.
 
+use std::sync::Arc;
+
 use ferrosm_mad::attr::{
     PKeyBlock, PortInfo, PortState, SmControl, SmState, SwitchInfo, VlArb, id,
 };
-use ferrosm_mad::ids::{AttrId, AttrMod, Lid, MKey, PortNum, Sl};
+use ferrosm_mad::ids::{AttrId, AttrMod, Lid, PortNum, Sl};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 
 use super::{Stage, SubnetManager};
@@ -15,6 +17,7 @@ use crate::plan::multicast::BlockAt;
 use crate::plan::ports::{self, Address};
 use crate::report::Phase;
 use crate::requester::Device;
+use crate::sa::View;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 
 /// One question or command.
@@ -373,57 +376,6 @@ impl SubnetManager {
         }
     }
 
-    /// The M_Key that the asked port is believed to have (rule 16.1). Repetitions try the others that it may have: after a
-    /// change of the key, or where an answer was lost, what is believed can be wrong.
-    fn key_for(&self, ask: Ask, repetition: u8) -> MKey {
-        let asked = match ask {
-            Ask::Probe(from) => from.and_then(|p| self.subnet.peer(p)),
-            Ask::Description(_)
-            | Ask::Switch(_)
-            | Ask::Lft(..)
-            | Ask::ClearChange(_)
-            | Ask::SetSwitch(_)
-            | Ask::SetLft(..)
-            | Ask::Mft(..)
-            | Ask::SetMft(..)
-            | Ask::Port(_)
-            | Ask::Ext(_)
-            | Ask::Sm(_)
-            | Ask::SetPort(..)
-            | Ask::SetSlToVl(..)
-            | Ask::SetVlArb(..)
-            | Ask::SlToVl(..)
-            | Ask::VlArb(..)
-            | Ask::SetGuids(..)
-            | Ask::Keys(..)
-            | Ask::SetKeys(..)
-            | Ask::Poll(..)
-            | Ask::Control(..) => ask.place(),
-        };
-        let believed = asked.map_or(MKey::NONE, |p| self.m_key_of(p));
-        let mut keys = [believed, self.cfg.m_key, self.old_m_key].into_iter();
-        let first = keys.find(|k| *k != MKey::NONE).unwrap_or(MKey::NONE);
-        let second = keys.find(|k| *k != MKey::NONE && *k != first);
-        match (repetition % 2, second) {
-            (1, Some(second)) => second,
-            _ => first,
-        }
-    }
-
-    /// The M_Key that the end port to which `p` belongs told; none where it has none, hides it or was not read.
-    pub(super) fn m_key_of(&self, p: PortRef) -> MKey {
-        let end = match self.subnet.get(p.node) {
-            Some(node) if node.is_switch() => PortRef::new(p.node, PortNum::ZERO),
-            Some(node) if p.port == PortNum::ZERO => {
-                let known = node.end_ports().next().unwrap_or(p.port);
-                PortRef::new(p.node, known)
-            }
-            _ => p,
-        };
-        let port = self.subnet.port(end).filter(|port| port.known);
-        port.map_or(MKey::NONE, |port| port.info().m_key)
-    }
-
     /// SwitchInfo with PortStateChange cleared, or with the table's reach where `top` is given: then the change stays to
     /// be seen, because one that came while the table was written may have been a reboot.
     fn switch_set(&self, n: NodeIdx, top: Option<Lid>) -> Option<[u8; 64]> {
@@ -492,8 +444,11 @@ impl SubnetManager {
         };
         let info = port.info();
         let new_to_it = self.first_as_master || info.master_sm_lid != address.sm_lid;
+        // Who was not there has nothing registered here, whatever its port says: it was cut off, or in another SM's island.
+        let was_away = |view: &Arc<View>| view.by_guid(port.guid).is_none();
         self.cfg.client_reregister
             && ((new_to_it && !self.has_registrations_of(port))
+                || self.view().is_some_and(was_away)
                 || self.administration.has_ended(port.guid)
                 || info.lid != address.lid
                 || port.state().0 < PortState::Active.0)

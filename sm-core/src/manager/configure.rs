@@ -98,7 +98,7 @@ impl SubnetManager {
     pub(super) fn begin_routing(&mut self) {
         self.enter(Phase::Route);
         let reassign = self.cfg.reassign_lids && self.first_as_master;
-        let plan = lids::plan(&self.subnet, &self.lids, &self.cfg, reassign);
+        let plan = lids::plan(&self.subnet, &self.lids, &self.reign, &self.cfg, reassign);
         for (p, lid) in &plan.conflicts {
             self.problem(Some(*p), ProblemKind::LidConflict(*lid));
         }
@@ -112,6 +112,7 @@ impl SubnetManager {
             .count();
         if plan.map != self.lids {
             let updates = lid_updates(&self.lids, &plan.map);
+            self.reign.replace(&self.lids, &plan.map);
             self.lids.clone_from(&plan.map);
             self.out.push_back(Output::Keep(updates));
         }
@@ -543,7 +544,9 @@ impl SubnetManager {
         }
         if configured {
             self.first_as_master = false;
+            self.reign.confirm(&self.subnet, &self.lids);
             self.forget_inheritance();
+            self.forget_m_keys();
             self.takeover.end();
         }
         if self.dirty && configured {
@@ -553,10 +556,12 @@ impl SubnetManager {
         self.last_report = Some(report.clone());
         self.read_unwritten_ports_later();
         self.stage = Stage::Idle;
+        let light_due = self.sweep.light_due;
         self.sweep = super::Sweep::default();
         self.sweep.phase_queued = self.requester.queued();
         if !self.read_only {
             self.arm_timer(self.cfg.sweep_interval);
+            self.timer = light_due.or(self.timer);
         }
         if configured {
             self.publish_view();

@@ -38,6 +38,7 @@ impl SubnetManager {
         self.suspect_ports.clear();
         self.unsure.clear();
         self.unsure_ports.clear();
+        self.traps.begin_full_sweep();
         self.begin_sweep(false);
         self.epoch += 1;
         self.second_look.begin(self.now, self.cfg.sweep_interval);
@@ -374,7 +375,9 @@ impl SubnetManager {
             self.on_external_port(at);
         } else if is_ours {
             if new.port_state > PortState::Down {
-                self.ask(Ask::Probe(Some(at)));
+                if !self.recall_again() {
+                    self.ask(Ask::Probe(Some(at)));
+                }
             } else {
                 self.no_link(format!("{} is down", self.subnet.describe(at)));
             }
@@ -615,6 +618,7 @@ impl SubnetManager {
         });
         // Another SM may take charge while this one is cut off.
         self.elect(crate::election::Input::NoLink);
+        self.doubt_copy();
         self.emit(Event::NoLink(why));
     }
 

@@ -3,10 +3,12 @@
 //! [`crate::election`] decides, [`super::sminfo`] knows the wire; here is what a decision means for the sweeps, for requests
 //! under way and for what is known of the tables. Whoever may not write has nothing outstanding that writes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{
-    LocalChangeDetails, NodeType, Notice, NoticeType, SmControl, SmInfo, SmState, TrapNumber, id,
+    LocalChangeDetails, NodeType, Notice, NoticeType, PortInfo, SmControl, SmInfo, SmState,
+    TrapNumber, id,
 };
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, MadOut, Method, MgmtClass, Status};
@@ -17,26 +19,35 @@ use super::{Stage, SubnetManager};
 use crate::config::SmConfig;
 use crate::election::{self, Notice as Said, Output as Decision, Peer, Settings};
 use crate::io::{Event, Output};
-use crate::subnet::PortRef;
+use crate::subnet::{Port, PortRef};
 
 /// TID of what nobody waits for; questions never have it.
 const UNTRACKED: Tid = Tid(u32::MAX as u64);
 
+/// Ports that are remembered because their SMs told that they are ferrosm; further ones are polled as others are.
+const LEARNED_MAX: usize = 64;
+
 impl SubnetManager {
     /// What the election is to go by.
-    pub(super) fn election_settings(cfg: &SmConfig) -> Settings {
+    pub(super) fn election_settings(cfg: &SmConfig, learned: &BTreeSet<PortGuid>) -> Settings {
+        let peers = if learned.is_empty() {
+            Arc::clone(&cfg.peer_sms)
+        } else {
+            Arc::new(cfg.peer_sms.union(learned).copied().collect())
+        };
         Settings {
             priority: cfg.priority,
             master_priority: cfg.master_priority,
             poll_interval: cfg.sm_poll_interval,
             missed_polls: cfg.sm_poll_retries.saturating_add(1),
-            peers: Arc::clone(&cfg.peer_sms),
+            peers,
             peer_poll_interval: cfg.peer_poll_interval,
             peer_missed_polls: cfg.peer_poll_retries.saturating_add(1),
             handover_tries: cfg.handover_tries,
             patience: cfg.patience,
             allowed: cfg.allowed_sms.clone(),
             refuse_managed: cfg.refuse_managed_subnet,
+            ..Settings::default()
         }
     }
 
@@ -76,13 +87,19 @@ impl SubnetManager {
 
     /// Another SM is ferrosm: it is polled at the pace of such.
     pub(super) fn add_peer_sm(&mut self, guid: PortGuid) {
-        if !self.cfg.peer_sms.contains(&guid) {
-            let peers = self.cfg.peer_sms.iter().copied();
-            let peers = peers.chain([guid]).collect();
-            self.cfg.peer_sms = Arc::new(peers);
-            let settings = Self::election_settings(&self.cfg);
-            self.election.set_settings(settings);
+        if self.learned.len() < LEARNED_MAX && self.learned.insert(guid) {
+            self.set_election_settings();
         }
+    }
+
+    /// The election goes by the settings in force, and by what was learned of other SMs: it is not told again when settings are
+    /// read again. Where the operator says that none runs there, that counts.
+    pub(super) fn set_election_settings(&mut self) {
+        if let Some(allowed) = &self.cfg.allowed_sms {
+            self.learned.retain(|guid| allowed.contains(guid));
+        }
+        let settings = Self::election_settings(&self.cfg, &self.learned);
+        self.election.set_settings(settings);
     }
 
     /// As if it had missed all its polls: the SMs are asked next, and if it answers them, it is waited for again.
@@ -122,6 +139,9 @@ impl SubnetManager {
         let was = self.role();
         let decisions = self.election.step(self.now, input);
         self.hold_back();
+        if cut_off && was == SmState::Master && self.role() == SmState::Discovering {
+            self.outlive_the_link();
+        }
         let mut sweeps = false;
         for decision in decisions {
             match decision {
@@ -159,7 +179,10 @@ impl SubnetManager {
                 } => self.begin_lingering(Some(to)),
                 Decision::Stop { handed_to } => {
                     self.takeover.end_alone();
-                    self.emit(Event::Stopped { handed_to });
+                    self.emit(Event::Stopped {
+                        handed_to,
+                        was_master: was == SmState::Master,
+                    });
                 }
                 Decision::Notice(said) => self.on_election_notice(&said),
             }
@@ -169,6 +192,7 @@ impl SubnetManager {
         let back = self.stage == Stage::Yielding && self.election.may_write() && !unsure;
         if sweeps || back {
             self.distrust_tables();
+            self.reign.end();
         }
         // Without a link the port is looked at now and then, and a sweep begins when it has one.
         if ((sweeps && !cut_off) || back) && !self.waits_for_recall() {
@@ -201,6 +225,7 @@ impl SubnetManager {
         if state != SmState::Master || matches!(why, election::Why::HandedOverBy(_)) {
             // Another SM is in charge, or was until now: clients are new to this one when it is master.
             self.first_as_master = true;
+            self.reign.end();
         }
         if state == SmState::Standby && matches!(why, election::Why::HandedOver(_)) {
             self.begin_lingering(None);
@@ -211,7 +236,10 @@ impl SubnetManager {
 
     fn on_election_notice(&mut self, said: &Said) {
         let text = self.with_place(said.to_string(), said.about());
-        let stays = matches!(said, Said::NoSuccessor | Said::Unwilling(_));
+        let stays = matches!(
+            said,
+            Said::NoSuccessor | Said::NotReady(_) | Said::Unwilling(_)
+        );
         self.emit(if stays {
             Event::NotHandedOver(text)
         } else if said.is_alarm() {
@@ -369,10 +397,82 @@ impl SubnetManager {
         let Some(own) = self.subnet.local().map(|p| self.subnet.lid(p)) else {
             return false;
         };
+        // This SM's host may have rebooted and have no LID now: others still name the one that it had, or that of the SM that this
+        // one goes on for. In another subnet that is somebody else's, but the ports there are not those that are remembered.
+        let had = [self.sm_lid(), self.last_master_lid()];
+        let left = |port: &Port, info: &PortInfo| {
+            had.contains(&Some(info.master_sm_lid))
+                && self.lids.get(&port.guid) == Some(&(info.lid, info.lmc))
+        };
         let ports = self.subnet.end_ports().filter_map(|p| self.subnet.port(p));
-        let masters = ports.filter(|port| port.known && port.info().lid.is_unicast());
-        masters
-            .map(|port| port.info().master_sm_lid)
-            .any(|lid| lid.is_unicast() && lid != own)
+        ports.filter(|port| port.known).any(|port| {
+            let info = port.info();
+            let master = info.master_sm_lid;
+            let managed = info.lid.is_unicast() && master.is_unicast();
+            managed && master != own && !left(port, &info)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::time::Instant;
+
+    use super::*;
+    use crate::io::{Input, Restored};
+
+    fn peers(sm: &SubnetManager) -> Vec<u64> {
+        let settings = SubnetManager::election_settings(&sm.cfg, &sm.learned);
+        settings.peers.iter().map(|guid| guid.0).collect()
+    }
+
+    fn reload(sm: &mut SubnetManager, cfg: SmConfig) {
+        sm.handle(Input::Config(Box::new(cfg)), Instant::START);
+    }
+
+    fn guids(of: &[u64]) -> Arc<BTreeSet<PortGuid>> {
+        Arc::new(of.iter().map(|guid| PortGuid(*guid)).collect())
+    }
+
+    /// What was learned of other SMs outlives settings that are read again, whichever peers they name, until they forbid an SM at
+    /// that port; and it is no new setting.
+    #[test]
+    fn what_was_learned_outlives_a_reload() {
+        let cfg = SmConfig {
+            peer_sms: guids(&[1]),
+            ..SmConfig::default()
+        };
+        let mut sm = SubnetManager::new(cfg.clone(), Restored::default(), Instant::START);
+        for guid in [1, 2, 3] {
+            sm.handle(Input::PeerSm(PortGuid(guid)), Instant::START);
+        }
+        reload(&mut sm, cfg.clone());
+        assert_eq!((peers(&sm), sm.generation), (vec![1, 2, 3], 0));
+        let other = SmConfig {
+            peer_sms: guids(&[4]),
+            ..cfg.clone()
+        };
+        reload(&mut sm, other);
+        assert_eq!(peers(&sm), [1, 2, 3, 4]);
+        let narrow = SmConfig {
+            peer_sms: guids(&[1]),
+            allowed_sms: Some(guids(&[1, 3])),
+            ..cfg.clone()
+        };
+        reload(&mut sm, narrow);
+        assert_eq!(peers(&sm), [1, 3]);
+        reload(&mut sm, cfg);
+        assert_eq!(peers(&sm), [1, 3]);
+    }
+
+    /// Whoever tells of SMs without end is heard so long.
+    #[test]
+    fn what_is_learned_has_an_end() {
+        let cfg = SmConfig::default();
+        let mut sm = SubnetManager::new(cfg, Restored::default(), Instant::START);
+        for guid in 1..1000 {
+            sm.handle(Input::PeerSm(PortGuid(guid)), Instant::START);
+        }
+        assert_eq!(peers(&sm).len(), LEARNED_MAX);
     }
 }

@@ -10,8 +10,9 @@ use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::Lid;
 
 use super::SubnetManager;
-use crate::io::Restored;
+use crate::io::{Output, Restored};
 use crate::kept::routing::{Inputs, KeptRouting, Origin};
+use crate::kept::{LanesMark, Record, Update};
 use crate::plan::adopt::Inherited;
 use crate::sa::View;
 use crate::sa::view::NodeView;
@@ -24,11 +25,43 @@ pub(super) struct Inheritance {
     view: Option<Arc<View>>,
     /// All that clients have registered is known.
     registered: bool,
+    lanes: LeftAs,
+}
+
+/// How the tables of lanes in the devices were left.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum LeftAs {
+    /// Nobody knows. What wakes up has none.
+    #[default]
+    Unknown,
+    /// As the view has them, where the device is as it was then.
+    Kept,
+    /// Somebody ended while it wrote them: nobody knows who has which, and who has none.
+    HalfWritten,
+}
+
+/// The last mark that was made of what is kept, whoever made it.
+pub(super) fn last_mark(restored: &Restored) -> LanesMark {
+    restored.lanes_written.max(mark_of_routing(restored))
+}
+
+fn mark_of_routing(restored: &Restored) -> LanesMark {
+    let routing = restored.routing.as_ref();
+    routing.map_or(LanesMark::NEVER, |routing| routing.lanes_written())
 }
 
 impl Inheritance {
     pub(super) fn new(restored: &Restored) -> Self {
+        let lanes = if restored.lanes_written != mark_of_routing(restored) {
+            LeftAs::HalfWritten
+        } else if restored.complete {
+            LeftAs::Kept
+        } else {
+            // They may have been written anew since, and the mark too.
+            LeftAs::Unknown
+        };
         Self {
+            lanes,
             routing: restored.routing.clone(),
             view: restored.snapshot.as_ref().map(|s| Arc::clone(&s.view)),
             registered: restored.complete,
@@ -61,6 +94,16 @@ impl SubnetManager {
         self.inheritance.registered = false;
     }
 
+    /// Whether what was left is another subnet manager's, which may have gone on since.
+    pub(super) fn inherits_from_another(&self) -> bool {
+        let view = self.inheritance.view.as_ref();
+        let whose = view.and_then(|view| view.whose());
+        let own = self.subnet.local().and_then(|p| self.subnet.port(p));
+        whose
+            .zip(own)
+            .is_some_and(|(whose, own)| whose.port != own.guid)
+    }
+
     /// For a routing of these switches.
     pub(super) fn inherited(&self, nodes: &[NodeIdx]) -> Option<Inherited> {
         let routing = Arc::clone(self.inheritance.routing.as_ref()?);
@@ -73,8 +116,30 @@ impl SubnetManager {
         })
     }
 
-    /// The tables of lanes that a node is known to have, because it is as it was when they were kept; whether they are.
+    /// Before tables of lanes are written, once in a sweep: that it is so is kept, so that whoever comes after this subnet manager
+    /// knows that devices may have others than the view says.
+    pub(super) fn mark_lanes(&mut self) {
+        if core::mem::replace(&mut self.sweep.lanes_marked, true) {
+            return;
+        }
+        self.inheritance.lanes = LeftAs::HalfWritten;
+        self.lanes_written = self.lanes_written.next(self.own_sm_info().guid);
+        let mark = Record::LanesWritten(self.lanes_written);
+        self.out.push_back(Output::Keep(vec![Update::Put(mark)]));
+    }
+
+    /// The tables of lanes that a node is known to have, because it is as it was when they were kept, or may have; whether any is.
     pub(super) fn inherit_lanes(&mut self, n: NodeIdx) -> bool {
+        match self.inheritance.lanes {
+            LeftAs::Unknown => return false,
+            LeftAs::Kept => {}
+            LeftAs::HalfWritten => {
+                if let Some(node) = self.subnet.get_mut(n) {
+                    node.left_lanes = LeftLanes::Foreign;
+                }
+                return true;
+            }
+        }
         let Some((routing, view)) = self
             .inheritance
             .routing
@@ -118,6 +183,7 @@ impl SubnetManager {
         Some(Origin {
             inputs: self.routed_for.as_ref()?.1.clone(),
             without_lanes: without.map(|node| node.info.node_guid).collect(),
+            lanes_written: self.lanes_written,
         })
     }
 

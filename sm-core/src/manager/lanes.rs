@@ -3,8 +3,9 @@
 //!
 //! What a device has that this SM did not write is not read: that takes a question for each pair of ports, and most
 //! switches take one Set for all inputs. So every table is written once after the SM came, and again after a reboot of the
-//! device, unless it was kept what the last one wrote, and the device is as it was then ([`super::inherit`]). Only devices that nobody has configured yet are left alone by a routing on one lane, because theirs are as
-//! they should be: SL 0 on VL 0 (rule 13.1).
+//! device, unless it was kept what the last one wrote, and the device is as it was then ([`super::inherit`]). Only devices
+//! that nobody has configured yet are left alone by a routing on one lane, because theirs are as they should be: SL 0 on VL 0
+//! (rule 13.1). That tables are about to be written is kept first: whoever dies over it leaves devices of which nobody knows.
 
 use std::sync::Arc;
 
@@ -118,6 +119,9 @@ impl SubnetManager {
             }
         }
         let any = !asks.is_empty();
+        if any {
+            self.mark_lanes();
+        }
         for ask in asks {
             self.forget_lanes(ask);
             self.ask(ask);

@@ -1,7 +1,7 @@
 //! The subnet manager as one value: inputs in, outputs out, everything between is here.
 //!
 //! This file holds the state, the contract with the driver, and the order of the phases. What a phase does is in
-//! its own file: [`discover`], [`claims`], [`configure`], [`watch`] (light sweeps and traps), [`sminfo`] and [`elect`] (other SMs),
+//! its own file: [`discover`], [`claims`], [`configure`], [`watch`] (light sweeps), [`traps`], [`sminfo`] and [`elect`] (other SMs),
 //! [`takeover`] (from one master to the next).
 
 mod administration;
@@ -13,6 +13,7 @@ mod discover;
 mod elect;
 mod inherit;
 mod lanes;
+mod m_keys;
 mod multicast;
 mod notices;
 mod partitions;
@@ -20,14 +21,14 @@ mod past;
 mod sminfo;
 mod tables;
 mod takeover;
+mod traps;
 mod watch;
 
-use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{SmInfo, SmState, id};
-use ferrosm_mad::ids::{Lid, MKey, PortGuid, Tid};
+use ferrosm_mad::attr::{SmInfo, id};
+use ferrosm_mad::ids::{Lid, PortGuid, Tid};
 use ferrosm_mad::mad::{Address, MadIn, MadOut, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, DATA_LEN};
 use ferrosm_mad::time::Instant;
@@ -35,10 +36,11 @@ use ferrosm_routing::LastRun;
 
 use crate::config::SmConfig;
 use crate::election::{self, Election};
-use crate::io::{Event, Input, LidMap, LocalPortEvent, Output, Restored};
+use crate::io::{Event, Input, LidMap, Output, Restored};
+use crate::kept::LanesMark;
 use crate::kept::routing::Inputs;
 use crate::plan::lanes::LanePlan;
-use crate::plan::lids::LidPlan;
+use crate::plan::lids::{LidPlan, Reign};
 use crate::plan::routes::{Computed, Start, WriteOrder};
 use crate::report::{Phase, Problem, ProblemKind, SweepReport};
 use crate::requester::{Limits, Requester, Unanswered};
@@ -86,6 +88,8 @@ enum Stage {
 #[derive(Debug, Default)]
 struct Sweep {
     local: bool,
+    /// A local one: when a light sweep is due all the same.
+    light_due: Option<Instant>,
     started: Instant,
     phase_began: Instant,
     phase_queued: u64,
@@ -121,6 +125,8 @@ struct Sweep {
     drain: Option<tables::Drain>,
     /// Traffic relies on the order of writes.
     ordered: bool,
+    /// It is kept that tables of lanes are being written.
+    lanes_marked: bool,
     /// Forwarding tables wait until tables of lanes are there.
     tables_wait: bool,
     /// Everything waits until multicast entries are out of the way.
@@ -161,9 +167,13 @@ pub struct SubnetManager {
     /// A copy of the master's state is still to be had.
     copying: bool,
     others: BTreeMap<PortGuid, (PortRef, SmInfo)>,
+    /// Ports whose SMs told that they are ferrosm, beside those that the settings name.
+    learned: BTreeSet<PortGuid>,
     smps_sent: u64,
 
     lids: LidMap,
+    /// What of it is sure.
+    reign: Reign,
     lid_plan: LidPlan,
     top_lid: Lid,
     job: Option<u64>,
@@ -202,13 +212,14 @@ pub struct SubnetManager {
     last_light: Instant,
     /// Whether and when local views are to be checked by a full sweep.
     second_look: watch::SecondLook,
-    /// The M_Key before the last change of settings: ports may still have it.
-    old_m_key: MKey,
-    traps: watch::TrapCounter,
+    m_keys: m_keys::MKeys,
+    traps: traps::Traps,
     timer: Option<Instant>,
     administration: administration::Administration,
     multicast: multicast::Multicast,
     inheritance: inherit::Inheritance,
+    /// The state that tables of lanes are in, or are about to be.
+    lanes_written: LanesMark,
     /// The settings that the routing in force is made for, and which configuration they are of.
     routed_for: Option<(u64, Inputs)>,
     asked: asked::Asked,
@@ -237,8 +248,11 @@ impl SubnetManager {
     }
 
     fn build_new(cfg: SmConfig, restored: Restored, now: Instant, read_only: bool) -> Self {
-        let settings = Self::election_settings(&cfg);
+        let learned = BTreeSet::new();
+        let settings = Self::election_settings(&cfg, &learned);
         let inheritance = inherit::Inheritance::new(&restored);
+        let lanes_written = inherit::last_mark(&restored);
+        let m_keys = m_keys::MKeys::new(&restored, cfg.m_key);
         let mut sm = Self {
             requester: Requester::new(limits(&cfg)),
             cfg,
@@ -258,8 +272,10 @@ impl SubnetManager {
             first_as_master: true,
             copying: false,
             others: BTreeMap::new(),
+            learned,
             smps_sent: 0,
             lids: restored.lids,
+            reign: Reign::default(),
             lid_plan: LidPlan::default(),
             top_lid: Lid::NONE,
             job: None,
@@ -283,8 +299,9 @@ impl SubnetManager {
             unsure_ports: BTreeSet::new(),
             second_look: watch::SecondLook::default(),
             last_light: now,
-            old_m_key: MKey::NONE,
-            traps: watch::TrapCounter::default(),
+            m_keys,
+            lanes_written,
+            traps: traps::Traps::default(),
             timer: None,
             administration: administration::Administration::restored(
                 &restored.registrations,
@@ -439,12 +456,15 @@ impl SubnetManager {
         let groups = self.groups_due().filter(|_| idle);
         let election = self.election.poll_timeout();
         let takeover = self.takeover.poll_timeout();
+        let looks = idle && self.stage == Stage::Idle && self.is_master();
+        let noisy = self.traps.due().filter(|_| looks);
         let own = [
             self.requester.deadline(),
             timer,
             drained,
             election,
             takeover,
+            noisy,
         ];
         own.into_iter()
             .chain([administration, groups])
@@ -642,9 +662,7 @@ impl SubnetManager {
 
     fn on_config(&mut self, cfg: SmConfig) {
         self.requester.set_limits(limits(&cfg));
-        if cfg.m_key != self.cfg.m_key {
-            self.old_m_key = self.cfg.m_key;
-        }
+        self.m_keys.change(self.cfg.m_key, cfg.m_key);
         let routing = |c: &SmConfig| (c.engines.clone(), Arc::clone(&c.hints), c.routing_vls);
         if routing(&cfg) != routing(&self.cfg) {
             self.start = self.start.max(Start::Engine);
@@ -653,26 +671,11 @@ impl SubnetManager {
         if cfg != self.cfg {
             self.generation += 1;
         }
-        self.election.set_settings(Self::election_settings(&cfg));
         let priority = cfg.priority;
         self.cfg = cfg;
+        self.set_election_settings();
         self.elect(election::Input::Priority(priority));
         self.want_full();
-    }
-
-    fn on_local_port(&mut self, event: LocalPortEvent) {
-        match event {
-            // The SM's own activation of the port comes back as this event.
-            LocalPortEvent::Up if self.stage != Stage::NoLink && self.role() == SmState::Master => {
-            }
-            LocalPortEvent::Up | LocalPortEvent::Down => self.want_full(),
-            LocalPortEvent::Changed => {
-                if let Some(local) = self.subnet.local() {
-                    self.suspect_ports.insert(local);
-                    self.want_local();
-                }
-            }
-        }
     }
 
     /// Moves on as far as nothing has to be waited for.
@@ -707,7 +710,9 @@ impl SubnetManager {
             Stage::Multicast => self.continue_multicast(),
             Stage::Asked => self.finish_asked(),
             Stage::Idle => {
-                if !self.begin_look() && !self.begin_multicast() && !self.begin_asked() {
+                self.look_at_noisy();
+                let idle = self.requester.is_idle();
+                if idle && !self.begin_look() && !self.begin_multicast() && !self.begin_asked() {
                     self.on_idle();
                 }
             }
@@ -737,13 +742,14 @@ impl SubnetManager {
         // A look at the other SMs that was under way is not waited for any more.
         self.requester.set_limits(limits(&self.cfg));
         self.looks = false;
-        self.takeover.forget_handover();
+        self.takeover.forget_look();
         self.sweeps += 1;
         self.stage = Stage::Idle;
-        self.timer = None;
+        let light_due = self.timer.take().filter(|_| local);
         self.forget_job();
         self.sweep = Sweep {
             local,
+            light_due,
             started: self.now,
             report: SweepReport {
                 number: self.sweeps,
@@ -753,14 +759,6 @@ impl SubnetManager {
             ..Sweep::default()
         };
         self.enter(Phase::Discover);
-    }
-
-    fn arm_timer(&mut self, after: Duration) {
-        self.timer = (!after.is_zero()).then(|| self.now + after);
-    }
-
-    fn timer_is_due(&self) -> bool {
-        self.timer.is_some_and(|t| t <= self.now)
     }
 
     /// The LID that the SM's own port has or is to have.

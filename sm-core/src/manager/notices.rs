@@ -2,12 +2,12 @@
 //!
 //! Whoever hears that something changed asks for it at once. So what makes the subnet manager look at the fabric is told when it
 //! has looked, and answers say what is new; everything else is told as it comes. What floods is told no oftener than it is
-//! looked at. To whom, is the registry's to say; what the trap means for the subnet, [`super::watch`]'s.
+//! looked at. To whom, is the registry's to say; what the trap means for the subnet, [`super::traps`]'s.
 
 use ferrosm_mad::attr::{LocalChangeDetails, Notice, TrapNumber};
 use ferrosm_mad::ids::Gid;
 
-use super::watch::flags_of;
+use super::traps::flags_of;
 use super::{Stage, SubnetManager};
 use crate::subnet::PortRef;
 

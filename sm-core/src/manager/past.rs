@@ -29,6 +29,8 @@ const STRANGERS_MAX: usize = 16;
 const ANOTHER_PORT: &str = "it is of another port or subnet";
 /// Why what is kept may be older than what hosts did last.
 const ANOTHER_MASTER: &str = "another master was there since";
+/// Why answers cannot come from a copy that may be right of all others: its master had seen this SM's port go.
+const NOT_IN_IT: &str = "the own port is not in it";
 
 /// A view that was kept.
 #[derive(Debug, Default)]
@@ -145,7 +147,7 @@ impl SubnetManager {
             Fits::No(why) => {
                 self.administration.past = Past::default();
                 // Kept records may be carried to another host; what they say of each port is compared with that port.
-                if why != ANOTHER_PORT {
+                if why != ANOTHER_PORT && why != NOT_IN_IT {
                     self.doubt_registrations();
                 }
                 if why == ANOTHER_MASTER {
@@ -202,11 +204,14 @@ impl SubnetManager {
             // Who is master next is not settled.
             return Fits::Perhaps;
         }
-        let end = view.by_guid(own).map(|at| view.end_port(at));
         if view.prefix != self.cfg.subnet_prefix || info.gid_prefix != view.prefix {
             return Fits::No("it is of another subnet");
         }
-        if end.is_none_or(|end| end.guid != own || end.lid != info.lid) {
+        let end = view.by_guid(own).map(|at| view.end_port(at));
+        let Some(end) = end.filter(|end| end.guid == own) else {
+            return Fits::No(NOT_IN_IT);
+        };
+        if end.lid != info.lid {
             return Fits::No("the own port has another LID in it");
         }
         let masters = [Some(Lid::NONE), Some(info.lid), self.last_master_lid()];

@@ -55,6 +55,7 @@ impl SubnetManager {
             .max()
             .unwrap_or(Lid::NONE);
         self.enter(Phase::WriteTables);
+        self.keep_m_keys();
         self.write_keys();
         // With nobody behind it this SM's own port gets its address all the same.
         if let Some(own) = self.subnet.local()

@@ -7,13 +7,14 @@
 
 use core::time::Duration;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ferrosm_mad::attr::{PortInfo, PortState, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
 
 use super::ask::{Ask, PortStep};
-use super::inherit::Inheritance;
+use super::inherit::{Inheritance, last_mark};
 use super::past::Past;
 use super::{Stage, SubnetManager, limits};
 use crate::election::{self, Then};
@@ -22,6 +23,7 @@ use crate::plan::ports;
 use crate::report::Phase;
 use crate::requester::Limits;
 use crate::sa::registry::Registry;
+use crate::sa::view::saved::Snapshot;
 use crate::subnet::PortRef;
 
 /// What is kept is waited for so long: then it is begun without.
@@ -36,6 +38,10 @@ pub(super) struct Takeover {
     recalling: Option<Instant>,
     /// There is a copy of what the last master kept, and this sweep is the first after it.
     has_copy: bool,
+    /// A copy was taken on, with or without a view, and no sweep as master is done since.
+    adopted: bool,
+    /// The copy is too old: it is asked for anew as soon as there is a link.
+    outdated: bool,
     /// Reads are answered until then, although another SM is master.
     answers_until: Option<Instant>,
     /// What is to be said at that end: who has the subnet.
@@ -81,14 +87,18 @@ impl Takeover {
         self.ended = true;
     }
 
-    /// A sweep begins: what an operator wanted before it is too old to be done after it.
-    pub(super) const fn forget_handover(&mut self) {
+    /// A sweep begins, which asks all SMs: nothing waits any more for a look that was under way, and what an operator wanted before
+    /// it is too old to be done after it.
+    pub(super) const fn forget_look(&mut self) {
+        self.unsure = false;
+        self.stalled = false;
         self.handing_over = None;
     }
 
     /// A sweep as master is done: nothing is left of the change.
     pub(super) const fn end(&mut self) {
         self.has_copy = false;
+        self.adopted = false;
     }
 }
 
@@ -102,6 +112,68 @@ impl SubnetManager {
         self.out.push_back(Output::Recall);
     }
 
+    /// This SM is cut off, or did not run, before it is sure of the subnet that it takes over. Whoever was believed dead may go on
+    /// meanwhile, and tell hosts what is in no copy.
+    pub(super) fn doubt_copy(&mut self) {
+        let copied = self.takeover.adopted || self.takeover.recalling.is_some();
+        if self.role() != SmState::Discovering {
+            return;
+        }
+        if copied {
+            self.takeover = Takeover {
+                outdated: true,
+                ..Takeover::default()
+            };
+            self.administration.past = Past::default();
+            self.forget_inheritance();
+        } else if self.inherits_from_another() {
+            // It began with a copy, and was not standby since: there is none to ask for.
+            self.forget_inheritance();
+        }
+    }
+
+    /// Asks anew for a copy that is too old; whether it does. A sweep begins then by itself.
+    pub(super) fn recall_again(&mut self) -> bool {
+        let again = core::mem::take(&mut self.takeover.outdated);
+        let again = again && self.role() == SmState::Discovering;
+        if again {
+            self.leave_off(Stage::Recalling);
+            self.begin_recall();
+        }
+        again
+    }
+
+    /// The master's own link is lost. What it knows stays, as over a restart (ADR 0009): whether another master was there meanwhile is
+    /// seen when the link is back, and only then it is known whose clients they are.
+    pub(super) fn outlive_the_link(&mut self) {
+        // Nothing is lost that this SM acknowledged; but what it had copied was not looked at yet, and the SM that it was copied from
+        // may live.
+        let unproven = core::mem::take(&mut self.takeover.adopted);
+        self.takeover.has_copy = false;
+        if self.administration.past.is_in_force() || self.view().is_none() {
+            if unproven {
+                self.doubt_registrations();
+            }
+            return;
+        }
+        let Some(view) = self.withdraw_view() else {
+            return;
+        };
+        let snapshot = Snapshot {
+            view: Arc::clone(&view),
+            age: Duration::ZERO,
+        };
+        let left = Restored {
+            snapshot: Some(snapshot.clone()),
+            routing: view.routing().map(Arc::new),
+            lanes_written: self.lanes_written,
+            complete: true,
+            ..Restored::default()
+        };
+        self.inheritance = Inheritance::new(&left);
+        self.administration.past = Past::new(Some(snapshot), self.now);
+    }
+
     /// Whether a sweep has to wait for what is kept; it begins then by itself.
     pub(super) const fn waits_for_recall(&mut self) -> bool {
         let waits = self.takeover.recalling.is_some();
@@ -113,6 +185,10 @@ impl SubnetManager {
 
     /// Nothing is written before the other SMs were asked.
     pub(super) fn on_stalled(&mut self) {
+        self.doubt_copy();
+        if self.stage != Stage::NoLink && self.recall_again() {
+            return;
+        }
         if !self.is_master() || self.others.is_empty() {
             return;
         }
@@ -190,13 +266,17 @@ impl SubnetManager {
 
     fn adopt_copy(&mut self, restored: Restored) {
         self.inheritance = Inheritance::new(&restored);
-        // What a port says of itself wins over any map when LIDs are planned; of absent ports the copy knows more.
-        self.lids.extend(restored.lids);
+        self.lanes_written = self.lanes_written.max(last_mark(&restored));
+        self.m_keys.recall(&restored, self.cfg.m_key);
+        // The last master's map, whole: what this SM has from another time would hold LIDs that were given to others since.
+        self.lids = restored.lids;
+        self.reign.end();
         let has_view = restored.snapshot.is_some();
         let registry = Registry::restored(&restored.registrations, self.now);
         *self.administration.registry_mut() = registry;
         self.administration.past = Past::copied(restored.snapshot, self.now);
         self.takeover.has_copy = has_view;
+        self.takeover.adopted = true;
     }
 
     /// Whether all SMs that the last master knew are known to this one too: then it is enough to ask them.
@@ -303,6 +383,7 @@ impl SubnetManager {
             self.takeover.leaving = None;
             self.emit(Event::Stopped {
                 handed_to: Some(to),
+                was_master: true,
             });
         }
     }
@@ -316,6 +397,7 @@ impl SubnetManager {
             if let Some(to) = self.takeover.leaving.take() {
                 self.emit(Event::Stopped {
                     handed_to: Some(to),
+                    was_master: true,
                 });
             }
         }

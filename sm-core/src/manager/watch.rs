@@ -1,29 +1,22 @@
-//! Staying in charge: light sweeps, traps, and what they make the SM look at (behaviour rules 5 and 6).
+//! Staying in charge: light sweeps, and which sweep follows what (behaviour rule 5).
 //!
-//! A light sweep asks every switch whether a port changed. A trap names a switch or a port. Either way only what was named
-//! is read again, and what is found behind it; the whole fabric is read only at the start, on request, and when the SM's
-//! own port changes.
+//! A light sweep asks every switch whether a port changed. A trap ([`super::traps`]) names a switch or a port. Either way only what
+//! was named is read again, and what is found behind it; the whole fabric is read only at the start, on request, and when the
+//! SM's own port changes. Looks at what was named do not put light sweeps off, however often they come.
 
 use core::time::Duration;
-use std::collections::BTreeMap;
 
-use ferrosm_mad::attr::{
-    LinkErrorDetails, LocalChangeDetails, Notice, PortStateDetails, SystemImageDetails, TrapNumber,
-    id,
-};
-use ferrosm_mad::ids::{Lid, MKey, PortNum};
-use ferrosm_mad::mad::{Address, MadIn, Method, MgmtClass};
-use ferrosm_mad::smp;
+use ferrosm_mad::attr::SmState;
 use ferrosm_mad::time::Instant;
 
 use super::ask::Ask;
 use super::{Stage, SubnetManager};
-use crate::io::Event;
+use crate::io::{Event, LocalPortEvent};
 use crate::report::QuarantineReason;
 use crate::subnet::{Node, NodeIdx, PortRef};
 
-/// Time between light sweeps that traps ask for.
-const LIGHT_SPACING: Duration = Duration::from_secs(1);
+/// Time between light sweeps that traps ask for, and between looks at places whose traps do not end.
+pub(super) const LIGHT_SPACING: Duration = Duration::from_secs(1);
 
 /// A sweep that is to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,41 +27,6 @@ pub(super) enum Wanted {
     Local,
     /// Of everything.
     Full,
-}
-
-/// Recognises a trap that comes again and again (rule 6.5).
-#[derive(Debug, Default)]
-pub(super) struct TrapCounter {
-    seen: BTreeMap<(u16, Lid, PortNum), (u32, Instant)>,
-}
-
-impl TrapCounter {
-    /// Traps of one kind from one place that are acted upon before the place counts as noisy.
-    const NOISY: u32 = 10;
-    /// Silence after which a place is no longer noisy.
-    const CALM: Duration = Duration::from_secs(5);
-    /// Places that are remembered; beyond that the calm ones are forgotten.
-    const MAX: usize = 4096;
-
-    /// Counts a trap; false when its place is noisy.
-    fn is_worth_it(&mut self, number: u16, lid: Lid, port: PortNum, now: Instant) -> bool {
-        if self.seen.len() >= Self::MAX {
-            self.seen
-                .retain(|_, (_, last)| now.since(*last) < Self::CALM);
-            if self.seen.len() >= Self::MAX {
-                // A flood from everywhere: the light sweeps find what is behind it.
-                return false;
-            }
-        }
-        let (count, last) = self.seen.entry((number, lid, port)).or_insert((0, now));
-        *count = if now.since(*last) < Self::CALM {
-            *count + 1
-        } else {
-            1
-        };
-        *last = now;
-        *count <= Self::NOISY
-    }
 }
 
 /// After answers that never came, or cables that contradict each other, a local view may be wrong in a way that nothing
@@ -123,12 +81,27 @@ impl SecondLook {
 
 impl SubnetManager {
     /// Has all switches asked soon, but not again and again.
-    fn want_light(&mut self) {
+    pub(super) fn want_light(&mut self) {
         self.wanted_sweep = self.wanted_sweep.max(Some(Wanted::Light));
     }
 
     pub(super) fn want_full(&mut self) {
         self.wanted_sweep = Some(Wanted::Full);
+    }
+
+    pub(super) fn on_local_port(&mut self, event: LocalPortEvent) {
+        match event {
+            // The SM's own activation of the port comes back as this event.
+            LocalPortEvent::Up if self.stage != Stage::NoLink && self.role() == SmState::Master => {
+            }
+            LocalPortEvent::Up | LocalPortEvent::Down => self.want_full(),
+            LocalPortEvent::Changed => {
+                if let Some(local) = self.subnet.local() {
+                    self.suspect_ports.insert(local);
+                    self.want_local();
+                }
+            }
+        }
     }
 
     /// Has the suspects looked at: at once where the SM is looking anyway, otherwise when it is idle.
@@ -151,7 +124,8 @@ impl SubnetManager {
                 self.begin_full_sweep();
                 return;
             }
-            (Stage::Idle, Some(Wanted::Local)) if self.is_master() => {
+            // One look after another would leave no time for light sweeps: one that is late goes first.
+            (Stage::Idle, Some(Wanted::Local)) if self.is_master() && !self.timer_is_late() => {
                 self.begin_local_sweep();
                 return;
             }
@@ -179,6 +153,18 @@ impl SubnetManager {
             | Stage::Asked
             | Stage::Sweep(_) => {}
         }
+    }
+
+    pub(super) fn arm_timer(&mut self, after: Duration) {
+        self.timer = (!after.is_zero()).then(|| self.now + after);
+    }
+
+    fn timer_is_due(&self) -> bool {
+        self.timer.is_some_and(|t| t <= self.now)
+    }
+
+    fn timer_is_late(&self) -> bool {
+        self.timer.is_some_and(|t| t + LIGHT_SPACING <= self.now)
     }
 
     fn begin_light_sweep(&mut self) {
@@ -294,155 +280,5 @@ impl SubnetManager {
             .filter_map(|port| self.subnet.peer(PortRef::new(n, port)))
             .filter(|far| self.subnet.get(far.node).is_some_and(Node::is_switch))
             .collect()
-    }
-
-    pub(super) fn on_trap(&mut self, received: &MadIn) {
-        // Others than the master leave the sender to repeat it (rule 6.2).
-        if !self.is_master() {
-            return;
-        }
-        let notice = Notice::decode(smp::data(&received.mad));
-        self.repress(received);
-        let number = notice.trap_number;
-        if !notice.is_generic {
-            let lid = notice.issuer_lid;
-            if self
-                .traps
-                .is_worth_it(number.0, lid, PortNum::ZERO, self.now)
-            {
-                self.forward(&notice, self.subnet.port_by_lid(lid));
-            }
-            return;
-        }
-        let details = &notice.data_details;
-        let (lid, port) = match number {
-            TrapNumber::LinkStateChange => (PortStateDetails::decode(details).lid, PortNum::ZERO),
-            TrapNumber::LocalLinkIntegrity
-            | TrapNumber::BufferOverrun
-            | TrapNumber::FlowControl => {
-                let d = LinkErrorDetails::decode(details);
-                (d.lid, d.port_num)
-            }
-            TrapNumber::LocalChange => (LocalChangeDetails::decode(details).lid, PortNum::ZERO),
-            TrapNumber::SystemImageGuid => (SystemImageDetails::decode(details).lid, PortNum::ZERO),
-            _ => (notice.issuer_lid, PortNum::ZERO),
-        };
-        let lid = if lid.is_unicast() {
-            lid
-        } else {
-            notice.issuer_lid
-        };
-        let place = self.subnet.port_by_lid(lid);
-        let at = place.map(|p| {
-            let is_switch = self.subnet.get(p.node).is_some_and(Node::is_switch);
-            if is_switch && port != PortNum::ZERO {
-                PortRef::new(p.node, port)
-            } else {
-                p
-            }
-        });
-        self.emit(Event::Trap {
-            number: number.0,
-            place: at.map_or_else(|| format!("LID {lid}"), |p| self.subnet.describe(p)),
-        });
-        if !self.traps.is_worth_it(number.0, lid, port, self.now) {
-            return;
-        }
-        let Some(at) = at else {
-            // Somebody whom the SM does not know: the fabric is not what it was.
-            if number == TrapNumber::LinkStateChange {
-                self.want_light();
-            }
-            return;
-        };
-        self.forward(&notice, Some(at));
-        match number {
-            TrapNumber::LinkStateChange => {
-                self.suspects.insert(at.node);
-                self.want_local();
-            }
-            TrapNumber::LocalLinkIntegrity
-            | TrapNumber::BufferOverrun
-            | TrapNumber::FlowControl => {
-                self.suspect_ports.insert(at);
-                self.want_local();
-            }
-            TrapNumber::LocalChange => {
-                self.on_local_change(at, &LocalChangeDetails::decode(details))
-            }
-            TrapNumber::SystemImageGuid => {
-                let guid = SystemImageDetails::decode(details).system_image_guid;
-                if let Some(node) = self.subnet.get_mut(at.node) {
-                    node.info.system_image_guid = guid;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Trap 144: a description is read again by itself; anything else makes the port be read, and a priority makes the
-    /// other SMs be asked.
-    fn on_local_change(&mut self, at: PortRef, change: &LocalChangeDetails) {
-        let flags = flags_of(change);
-        if flags & LocalChangeDetails::NODE_DESCRIPTION != 0 {
-            if let Some(node) = self.subnet.get_mut(at.node) {
-                node.described = false;
-            }
-            self.ask(Ask::Description(at.node));
-            if flags == LocalChangeDetails::NODE_DESCRIPTION {
-                return;
-            }
-        }
-        if flags & LocalChangeDetails::SM_PRIORITY != 0 {
-            self.elect(crate::election::Input::PriorityTrap);
-            if flags == LocalChangeDetails::SM_PRIORITY {
-                return;
-            }
-        }
-        self.suspect_ports.insert(at);
-        self.want_local();
-    }
-
-    /// Tells the sender that its trap has arrived (rule 6.1), also where the trap is ignored (rule 6.6).
-    fn repress(&mut self, received: &MadIn) {
-        let to_lid = match received.from.lid {
-            // From the SM's own node.
-            Lid::NONE | Lid::PERMISSIVE => match self.sm_lid() {
-                Some(lid) => lid,
-                None => return,
-            },
-            lid => lid,
-        };
-        let sender = self.subnet.port_by_lid(to_lid);
-        let believed = sender.map_or(MKey::NONE, |p| self.m_key_of(p));
-        let m_key = if believed == MKey::NONE {
-            self.cfg.m_key
-        } else {
-            believed
-        };
-        let mut mad = received.mad;
-        let mut header = mad.header();
-        header.method = Method::TrapRepress;
-        header.mgmt_class = MgmtClass::SubnLid;
-        header.status = 0;
-        mad.set_header(&header);
-        smp::LidRoutedHeader { m_key }.encode_onto(mad.as_bytes_mut());
-        debug_assert_eq!(mad.attr_id(), id::NOTICE);
-        self.reply(
-            Address {
-                lid: to_lid,
-                ..received.from
-            },
-            mad,
-        );
-    }
-}
-
-/// What trap 144 says has changed; nothing where its flags do not count.
-pub(super) const fn flags_of(change: &LocalChangeDetails) -> u16 {
-    if change.other_local_changes {
-        change.change_flags
-    } else {
-        0
     }
 }

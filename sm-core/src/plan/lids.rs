@@ -1,7 +1,10 @@
 //! Who gets which LIDs (behaviour rules 2.1 to 2.11).
 //!
 //! In order of preference: the LIDs that the map holds for the port's GUID, the LIDs that the port has already, the first
-//! free ones. LIDs of ports that are absent now stay theirs.
+//! free ones. LIDs of ports that are absent now stay theirs, but what the map says of them is not always worth the same: what
+//! this master has seen in force is so, what was kept or copied may be another subnet's, or old.
+
+use std::collections::BTreeSet;
 
 use ferrosm_mad::attr::PortState;
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
@@ -115,11 +118,48 @@ fn in_order(subnet: &Subnet) -> Vec<PortRef> {
     ports
 }
 
+/// Ports whose LIDs in the map were seen in force by this SM since it is master. Only these are sure to be right of ports that
+/// are absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reign {
+    given: BTreeSet<PortGuid>,
+}
+
+impl Reign {
+    /// Another SM may have given LIDs: nothing is sure any more.
+    pub(crate) fn end(&mut self) {
+        self.given.clear();
+    }
+
+    /// Another map is wanted: what it says otherwise is not in force.
+    pub(crate) fn replace(&mut self, old: &LidMap, new: &LidMap) {
+        self.given.retain(|guid| old.get(guid) == new.get(guid));
+    }
+
+    /// A plan is carried out: whatever has the LIDs that it is to have.
+    pub(crate) fn confirm(&mut self, subnet: &Subnet, map: &LidMap) {
+        let ports = subnet.end_ports().filter_map(|p| subnet.port(p));
+        for port in ports.filter(|port| port.known) {
+            let info = port.info();
+            if map.get(&port.guid) == Some(&(info.lid, info.lmc)) {
+                self.given.insert(port.guid);
+            }
+        }
+    }
+}
+
 /// Gives every end port its LIDs.
 ///
-/// `map` is what is known from before; with `reassign` neither it nor the LIDs that ports have are honoured.
+/// `map` is what is known from before, and `reign` what of it is sure; with `reassign` neither they nor the LIDs that ports have
+/// are honoured.
 #[must_use]
-pub fn plan(subnet: &Subnet, map: &LidMap, cfg: &SmConfig, reassign: bool) -> LidPlan {
+pub fn plan(
+    subnet: &Subnet,
+    map: &LidMap,
+    reign: &Reign,
+    cfg: &SmConfig,
+    reassign: bool,
+) -> LidPlan {
     let ports = in_order(subnet);
     let mut space = Space::new(highest_lid(subnet));
     let mut given: Vec<Option<Lid>> = vec![None; ports.len()];
@@ -129,6 +169,12 @@ pub fn plan(subnet: &Subnet, map: &LidMap, cfg: &SmConfig, reassign: bool) -> Li
 
     if !reassign {
         // The map first; then what absent ports hold, so that present LIDs do not take it.
+        let present: BTreeSet<PortGuid> = ports.iter().map(|p| guid_of(*p)).collect();
+        let absent = |sure: bool| {
+            let is_wanted = |guid| !present.contains(guid) && reign.given.contains(guid) == sure;
+            let wanted = map.iter().filter(|(guid, _)| is_wanted(*guid));
+            wanted.map(|(guid, lids)| (*guid, *lids)).collect::<Vec<_>>()
+        };
         for (i, p) in ports.iter().enumerate() {
             if let Some((lid, _)) = map.get(&guid_of(*p))
                 && space.is_free(*lid, count_of(*p))
@@ -137,10 +183,10 @@ pub fn plan(subnet: &Subnet, map: &LidMap, cfg: &SmConfig, reassign: bool) -> Li
                 given[i] = Some(*lid);
             }
         }
-        let present: std::collections::BTreeSet<PortGuid> =
-            ports.iter().map(|p| guid_of(*p)).collect();
-        // Who carries data under its LID keeps it, whatever a map says of somebody who is not there: the map may be another
-        // subnet's, or older than what another master gave out.
+        // Who was given its LID by this master finds it again, whoever came with it meanwhile from elsewhere.
+        hold(&mut space, &mut out.map, &absent(true));
+        // Apart from that, who carries data under its LID keeps it, whatever a map says of somebody who is not there: the map
+        // may be another subnet's, or older than what another master gave out.
         for (i, p) in ports.iter().enumerate() {
             let in_use = subnet
                 .port(*p)
@@ -151,12 +197,7 @@ pub fn plan(subnet: &Subnet, map: &LidMap, cfg: &SmConfig, reassign: bool) -> Li
                 given[i] = Some(has);
             }
         }
-        for (guid, (lid, lmc)) in map.iter().filter(|(g, _)| !present.contains(g)) {
-            if space.is_free(*lid, 1 << lmc.0) {
-                space.take(*lid, 1 << lmc.0);
-                out.map.insert(*guid, (*lid, *lmc));
-            }
-        }
+        hold(&mut space, &mut out.map, &absent(false));
         for (i, p) in ports.iter().enumerate() {
             let has = subnet.port(*p).map_or(Lid::NONE, |port| port.info().lid);
             if given[i].is_none() && has.is_unicast() {
@@ -188,10 +229,18 @@ pub fn plan(subnet: &Subnet, map: &LidMap, cfg: &SmConfig, reassign: bool) -> Li
     out
 }
 
+/// Keeps the LIDs of ports that are absent, as far as they are free.
+fn hold(space: &mut Space, kept: &mut LidMap, absent: &[(PortGuid, (Lid, Lmc))]) {
+    for (guid, (lid, lmc)) in absent {
+        if space.is_free(*lid, 1 << lmc.0) {
+            space.take(*lid, 1 << lmc.0);
+            kept.insert(*guid, (*lid, *lmc));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use ferrosm_mad::attr::{NodeInfo, NodeType, PortInfo, SwitchInfo};
     use ferrosm_mad::ids::NodeGuid;
     use ferrosm_mad::smp::DrPath;
@@ -240,6 +289,11 @@ mod tests {
         }
     }
 
+    fn plan_of(subnet: &Subnet, map: &LidMap) -> LidPlan {
+        let cfg = SmConfig::default();
+        plan(subnet, map, &Reign::default(), &cfg, false)
+    }
+
     fn lid_of(plan: &LidPlan, guid: u64) -> Option<Lid> {
         plan.map.get(&PortGuid(guid)).map(|l| l.0)
     }
@@ -250,6 +304,7 @@ mod tests {
         let plan = plan(
             &star(&[5, 7, 7, 9]),
             &LidMap::new(),
+            &Reign::default(),
             &SmConfig::default(),
             false,
         );
@@ -266,16 +321,62 @@ mod tests {
     #[test]
     fn an_absent_port_keeps_its_lid() {
         let map = LidMap::from([(PortGuid(77), (Lid(3), Lmc(0)))]);
-        let plan = plan(&star(&[3, 0]), &map, &SmConfig::default(), false);
+        let plan = plan_of(&star(&[3, 0]), &map);
         assert_eq!(lid_of(&plan, 77), Some(Lid(3)));
         assert_ne!(lid_of(&plan, 1), Some(Lid(3)));
+    }
+
+    /// A port is away, and a stranger comes that carries data under its LID. What this master has seen in force stays, and the
+    /// stranger is named; what is only kept or copied gives way, as before and after the reign.
+    #[test]
+    fn an_active_stranger_takes_no_lid_that_this_master_gave() {
+        let map = LidMap::from([
+            (PortGuid(1), (Lid(3), Lmc(0))),
+            (PortGuid(2), (Lid(4), Lmc(0))),
+        ]);
+        let mut reign = Reign::default();
+        let with_stranger = |lid: u16| {
+            let mut subnet = star(&[lid]);
+            let at = subnet.local().unwrap();
+            let port = subnet.port_mut(at).unwrap();
+            port.guid = PortGuid(99);
+            let mut info = port.info();
+            info.port_state = PortState::Active;
+            port.raw = info.encode();
+            subnet
+        };
+        let meet = |reign: &Reign, lid: u16| {
+            let plan = plan(
+                &with_stranger(lid),
+                &map,
+                reign,
+                &SmConfig::default(),
+                false,
+            );
+            let told: Vec<Lid> = plan.conflicts.iter().map(|(_, lid)| *lid).collect();
+            (lid_of(&plan, 99) == Some(Lid(lid)), told)
+        };
+        let wins = (true, vec![]);
+        assert_eq!(meet(&reign, 3), wins, "nothing is sure yet");
+        // Of two ports one has what the map says.
+        reign.confirm(&star(&[3, 7]), &map);
+        assert_eq!(meet(&reign, 3), (false, vec![Lid(3)]));
+        assert_eq!(meet(&reign, 4), wins, "it was never in force");
+        // Another map gives the port other LIDs.
+        let mut other = map.clone();
+        other.insert(PortGuid(1), (Lid(8), Lmc(0)));
+        let mut moved = reign.clone();
+        moved.replace(&map, &other);
+        assert_eq!(moved, Reign::default());
+        reign.end();
+        assert_eq!(meet(&reign, 3), wins, "another master may have given it");
     }
 
     /// The map goes before what the port says.
     #[test]
     fn the_map_goes_first() {
         let map = LidMap::from([(PortGuid(1), (Lid(40), Lmc(0)))]);
-        let plan = plan(&star(&[5, 6]), &map, &SmConfig::default(), false);
+        let plan = plan_of(&star(&[5, 6]), &map);
         assert_eq!(
             (lid_of(&plan, 1), lid_of(&plan, 2)),
             (Some(Lid(40)), Some(Lid(6)))
@@ -292,7 +393,7 @@ mod tests {
             ..SwitchInfo::default()
         };
         subnet.get_mut(s).unwrap().switch_raw = Some(small.encode());
-        let plan = plan(&subnet, &LidMap::new(), &SmConfig::default(), false);
+        let plan = plan_of(&subnet, &LidMap::new());
         assert_eq!((plan.lids.len(), plan.without.len()), (7, 3));
         assert!(plan.lids.iter().all(|(_, lid, _)| lid.0 < 8));
     }
@@ -305,12 +406,14 @@ mod tests {
             has in prop::collection::vec(0u16..40, 1..12),
             map in prop::collection::btree_map(1u64..20, (0u16..60, 0u8..3), 0..8),
             lmc in 0u8..4,
+            sure in prop::collection::btree_set(1u64..20, 0..20),
         ) {
             let subnet = star(&has);
             let map: LidMap =
                 map.into_iter().map(|(g, (l, m))| (PortGuid(g), (Lid(l), Lmc(m)))).collect();
             let cfg = SmConfig { lmc: Lmc(lmc), ..SmConfig::default() };
-            let first = plan(&subnet, &map, &cfg, false);
+            let mut reign = Reign { given: sure.into_iter().map(PortGuid).collect() };
+            let first = plan(&subnet, &map, &reign, &cfg, false);
             prop_assert!(first.without.is_empty());
             prop_assert_eq!(first.lids.len(), has.len() + 1);
             prop_assert_eq!(Some(first.lids[0].0), subnet.local());
@@ -322,7 +425,8 @@ mod tests {
                     prop_assert!(owned.insert(l), "LID {} twice", l);
                 }
             }
-            let again = plan(&subnet, &first.map, &cfg, false);
+            reign.replace(&map, &first.map);
+            let again = plan(&subnet, &first.map, &reign, &cfg, false);
             prop_assert_eq!(&again.map, &first.map);
         }
     }

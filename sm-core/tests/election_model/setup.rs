@@ -108,6 +108,8 @@ impl Setup {
             missed_polls: if self.hasty { 1 } else { 2 },
             handover_tries: if self.hasty { 1 } else { 2 },
             patience: 2,
+            leave_pause: Duration::ZERO,
+            leave_looks: 1,
             allowed: None,
             refuse_managed: false,
             ..Settings::default()

@@ -93,7 +93,7 @@ pub(crate) enum Action {
     Cut(u8),
     Heal,
     Priority(u8),
-    HandOver(u8),
+    HandOver(u8, Then),
 }
 
 fn peer(info: &Info) -> Peer {
@@ -204,7 +204,8 @@ impl World {
                     actions.push(Action::Priority(who));
                 }
                 if has.may(has.commands) && e.may_write() {
-                    actions.push(Action::HandOver(who));
+                    let both = [Then::StandBy, Then::Stop];
+                    actions.extend(both.map(|then| Action::HandOver(who, then)));
                 }
             }
         }
@@ -269,15 +270,7 @@ impl World {
             Action::Decide(who) => self.decide(who),
             Action::Crash(who) => {
                 self.faults.spend(|f| &mut f.crashes);
-                let node = self.node_mut(who);
-                node.alive = false;
-                node.reading = None;
-                node.gave_up = false;
-                node.offers_to = None;
-                node.sm = setups[usize::from(who) - 1].start(who);
-                // Answers to it are answers to nobody.
-                self.mads
-                    .retain(|m| m.to() != who || matches!(m, Mad::Set { .. }));
+                self.end(setups, who);
             }
             Action::Begin(who) => self.node_mut(who).alive = true,
             Action::Cut(who) => {
@@ -298,16 +291,35 @@ impl World {
                 };
                 self.feed(who, Input::Priority(best));
             }
-            Action::HandOver(who) => {
+            Action::HandOver(who, then) => {
                 self.faults.spend(|f| &mut f.commands);
                 let others = self
                     .numbers()
                     .filter(|o| *o != who && self.reaches(*o, who));
                 let others = others.map(|o| peer(&self.node(o).sm.info(o))).collect();
-                let then = Then::StandBy;
                 self.feed(who, Input::HandOver { then, others });
             }
         }
+        let stopped =
+            |w: &Self, who| !w.node(who).alive && w.node(who).sm.state() == SmState::NotActive;
+        for who in self.numbers() {
+            if stopped(self, who) {
+                self.end(setups, who);
+            }
+        }
+    }
+
+    /// An SM is gone, and what begins anew in its place knows nothing.
+    fn end(&mut self, setups: &[Setup], who: u8) {
+        let node = self.node_mut(who);
+        node.alive = false;
+        node.reading = None;
+        node.gave_up = false;
+        node.offers_to = None;
+        node.sm = setups[usize::from(who) - 1].start(who);
+        // Answers to it are answers to nobody.
+        self.mads
+            .retain(|m| m.to() != who || matches!(m, Mad::Set { .. }));
     }
 
     pub(crate) fn read(&mut self, who: u8, without: Option<u8>) {

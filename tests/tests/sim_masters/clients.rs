@@ -3,26 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ferrosm_core::Input;
-use ferrosm_mad::attr::MtuCode;
-use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid, Qpn, Sl, Tid};
-use ferrosm_mad::mad::{MadHeader, Method, Status};
+use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, PortGuid, Qpn};
+use ferrosm_mad::mad::{Method, Status};
+use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::inform::InformInfo;
-use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
-use ferrosm_mad::sa::path::{PathRecord, RateCode, Selector};
+use ferrosm_mad::sa::multicast::JoinState;
+use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
-use ferrosm_mad::sa::{self, id};
-use ferrosm_mad::transport::gmp::Peer;
-use ferrosm_sim::spec::PortAt;
+use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::{ManagerId, World};
-use ferrosm_tests::members::plain;
-use ferrosm_tests::sa_wire::Ask;
+use ferrosm_tests::members::{MEMBER, NEW_GROUP, creator, groups_sl, plain, try_ask};
 use ferrosm_tests::simulated::{Dice, Sm};
 
-/// MGID, PortGID and JoinState.
-const MEMBER: u64 = 1 | 1 << 1 | 1 << 16;
-/// What a group is created with.
-const NEW_GROUP: u64 = 1 << 2 | 0b11 << 4 | 1 << 6 | 1 << 7 | 0b11 << 8 | 1 << 12 | 1 << 13;
 /// DGID and SGID.
 const PATH: u64 = 0b11 << 2;
 /// ServiceID, ServiceGID, lease and name.
@@ -45,6 +37,8 @@ struct Client {
     leaving: BTreeSet<Want>,
     told: u32,
     up: bool,
+    /// It lost power, and has not been seen to have everything since: to be told to register is no trouble.
+    woken: bool,
 }
 
 /// All hosts.
@@ -54,8 +48,10 @@ pub(crate) struct Clients {
     tid: u64,
     /// The record of the last answer.
     said: Vec<u8>,
-    /// How often anybody was told to register again.
+    /// How often a host was told to register again that had not lost power.
     pub(crate) told: u32,
+    /// How often a host began to want something else.
+    pub(crate) changes: u64,
 }
 
 /// A manager that hosts may ask, and where it is.
@@ -71,6 +67,7 @@ impl Clients {
             tid: 0,
             said: Vec::new(),
             told: 0,
+            changes: 0,
         }
     }
 
@@ -80,6 +77,7 @@ impl Clients {
 
     /// A host wants something else from now on; what it is.
     pub(crate) fn change(&mut self, d: &mut Dice) -> String {
+        self.changes += 1;
         let hosts = self.hosts();
         let at = hosts[d.index(hosts.len())];
         let want = match d.below(5) {
@@ -107,8 +105,26 @@ impl Clients {
             if told != client.told || (up && !client.up) {
                 client.acked.clear();
             }
-            self.told += told - client.told;
+            if !client.woken {
+                self.told += told - client.told;
+            }
             (client.told, client.up) = (told, up);
+        }
+    }
+
+    /// A host has no power any more, or had none for a moment: it knows nothing of what it was told.
+    pub(crate) fn lose_power(&mut self, node: NodeIdx) {
+        let of_node = self.all.iter_mut().filter(|(at, _)| at.node == node);
+        for (_, client) in of_node {
+            client.acked.clear();
+            (client.told, client.up, client.woken) = (0, false, true);
+        }
+    }
+
+    /// Everything is as it should be: hosts that run are like all others again.
+    pub(crate) fn settle(&mut self) {
+        for client in self.all.values_mut() {
+            client.woken &= !client.up;
         }
     }
 
@@ -124,7 +140,7 @@ impl Clients {
             }
             let fabric = world.fabric();
             let master = fabric.port_info(at).unwrap().master_sm_lid;
-            let there = |place: &&Place| fabric.lid(place.0).0 == master;
+            let there = |place: &&Place| master.is_unicast() && fabric.lid(place.0).0 == master;
             let Some(&(_, id)) = managers.iter().find(there) else {
                 continue;
             };
@@ -159,21 +175,8 @@ impl Clients {
         let method = if yes { Method::Set } else { Method::Delete };
         match want {
             Want::Group(n) => {
-                let core = world.manager(id)?.core();
-                let record = McMemberRecord {
-                    mgid: plain(n),
-                    port_gid: gid,
-                    join_state: JoinState::FULL,
-                    qkey: 0x0B1B,
-                    pkey: PKey::DEFAULT_FULL,
-                    mtu_selector: Selector::Exact,
-                    mtu: MtuCode::Mtu2048,
-                    rate_selector: Selector::Exact,
-                    rate: RateCode::G10,
-                    sl: core.view().and_then(|v| v.groups_sl()).unwrap_or(Sl(0)),
-                    ..McMemberRecord::default()
-                };
-                let data = record.encode();
+                let sl = groups_sl(world.manager(id)?.core());
+                let data = creator(plain(n), gid, JoinState::FULL, sl).encode();
                 let what = (method, id::MC_MEMBER);
                 let told = self.send(world, id, at, what, MEMBER, &data)?;
                 if told.is_ok() || !yes {
@@ -221,35 +224,17 @@ impl Clients {
         world: &mut World<Sm>,
         id: ManagerId,
         at: PortAt,
-        (method, attr): (Method, ferrosm_mad::ids::AttrId),
+        what: (Method, AttrId),
         mask: u64,
         data: &[u8],
     ) -> Option<Status> {
         self.tid += 1;
-        let tid = self.tid;
-        let request = Ask {
-            mask,
-            data: data.to_vec(),
-            ..Ask::new(0, method.0, attr.0)
-        };
-        let bytes = request.to_bytes(tid);
-        let from = Peer {
-            lid: world.fabric().lid(at).0,
-            ..Peer::default()
-        };
-        world.with_manager(id, |sm, now| {
-            sm.replies.clear();
-            sm.command(Input::Gmp { from, bytes }, now);
-        })?;
-        let taken = world.with_manager(id, |sm, _| core::mem::take(&mut sm.replies))?;
-        let reply = taken
-            .into_iter()
-            .find(|(_, bytes)| MadHeader::decode(bytes).tid == Tid(tid))?;
-        self.said = reply.1.get(sa::DATA_OFFSET..)?.to_vec();
-        Some(Status(MadHeader::decode(&reply.1).status))
+        let (status, said) = try_ask(world, id, at, what, self.tid, mask, data)?;
+        self.said = said;
+        Some(status)
     }
 
-    /// What some hosts are told of the way to the next: the record as it is on the wire.
+    /// What some hosts are told of the way to the next, where both are there: the record as it is on the wire.
     pub(crate) fn paths(
         &mut self,
         world: &mut World<Sm>,
@@ -260,6 +245,9 @@ impl Clients {
         let pairs: Vec<_> = hosts.iter().zip(next).take(12).collect();
         let mut all = BTreeMap::new();
         for (from, to) in pairs {
+            if [from, to].iter().any(|at| !world.fabric().link_up(**at)) {
+                continue;
+            }
             let gid = |at: &PortAt| Gid::new(GidPrefix::DEFAULT, world.fabric().port_guid(*at));
             let record = PathRecord {
                 sgid: gid(from),
@@ -275,7 +263,7 @@ impl Clients {
     }
 
     /// Whether a manager knows what these hosts were told that it knows, and nobody waits any more. With `exact` it knows of nothing
-    /// that nobody wants.
+    /// that nobody of them wants.
     pub(crate) fn compare(
         &self,
         world: &World<Sm>,
@@ -315,6 +303,9 @@ impl Clients {
                 }
             }
         }
+        // What is kept of others, who have no power, is theirs when they come back.
+        let guids: BTreeSet<PortGuid> = hosts.iter().map(|at| fabric.port_guid(*at)).collect();
+        known.retain(|(guid, _)| guids.contains(guid));
         if let (true, Some((guid, want))) = (exact, known.first()) {
             return Err(format!("{want:?} of {guid} is there, and nobody wants it"));
         }

@@ -65,7 +65,7 @@ impl Events {
         let Some(i) = stage.master() else {
             return "no master to kill".to_owned();
         };
-        if !self.may_end(stage) {
+        if !stage.may_end() {
             return "the last one lives".to_owned();
         }
         let mut mads = 0;
@@ -80,16 +80,10 @@ impl Events {
         format!("the master {i} is killed after {mads} steps")
     }
 
-    /// In calm times somebody with a copy is left.
-    fn may_end(&self, stage: &Stage) -> bool {
-        let least = if self.calm { 2 } else { 1 };
-        stage.alive().len() > least
-    }
-
     fn kill_any(&mut self, stage: &mut Stage) -> String {
         let alive = stage.alive();
         match Stage::any(&mut self.d, &alive) {
-            Some(i) if self.may_end(stage) => {
+            Some(i) if stage.may_end() => {
                 stage.kill(i);
                 format!("{i} is killed")
             }
@@ -135,7 +129,7 @@ impl Events {
         let Some(i) = stage.master() else {
             return "no master to hand over".to_owned();
         };
-        if then == Then::Stop && !self.may_end(stage) {
+        if then == Then::Stop && !stage.may_end() {
             return "the last one goes on".to_owned();
         }
         stage.command(i, Input::HandOver(then));

@@ -9,12 +9,14 @@ use ferrosm_core::{Event, Input, LidMap, Restored, SmConfig};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
+use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::ManagerId;
 use ferrosm_tests::simulated::{Clock, Dice, Lab, Sm};
 
 use crate::clients::{Clients, Place};
 use crate::draw::{Copying, Plan, Scenario};
+use crate::foreign::Foreign;
 
 /// How long the world runs before anybody outside looks.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
@@ -73,10 +75,23 @@ pub(crate) struct Stage {
     pub(crate) tell: bool,
     /// Replication tells standbys at once that nothing is heard of their master any more.
     pub(crate) leases: bool,
-    /// Somebody became master without the records of the last one: hosts have to register again then.
-    pub(crate) unprepared: bool,
+    /// How often somebody became master without the records of the last one: hosts have to register again then.
+    pub(crate) unprepared: u32,
+    /// How often somebody became master.
+    pub(crate) takeovers: u32,
+    /// How often a host lost or got power.
+    pub(crate) powers: u32,
+    /// Hosts that lost power, for the watch to take.
+    pub(crate) powerless: BTreeSet<NodeIdx>,
+    /// How often that was while nobody was master.
+    pub(crate) without_master: u32,
+    /// Only what nobody is to notice happens to managers.
+    pub(crate) calm: bool,
+    /// A subnet manager of somebody else.
+    pub(crate) foreign: Option<Foreign>,
     ticks: u64,
-    foreign: Records,
+    /// What a manager of another subnet kept.
+    elsewhere: Records,
 }
 
 fn unix_s(clock: Clock, now: Instant) -> u64 {
@@ -134,9 +149,15 @@ impl Stage {
             clients,
             tell,
             leases,
-            unprepared: false,
+            unprepared: 0,
+            takeovers: 0,
+            powers: 0,
+            powerless: BTreeSet::new(),
+            without_master: 0,
+            calm: s.calm,
+            foreign: None,
             ticks: 0,
-            foreign: Records::new(),
+            elsewhere: Records::new(),
         };
         let mut order: Vec<usize> = (0..stage.slots.len()).collect();
         order.sort_by_key(|i| stage.slots[*i].plan.starts);
@@ -190,6 +211,7 @@ impl Stage {
         if self.slots[i].id.is_some() {
             return;
         }
+        self.power_on(self.slots[i].plan.at.node);
         let now = self.lab.world.now();
         let records = self.spoilt(i, store);
         let slot = &self.slots[i];
@@ -240,15 +262,15 @@ impl Stage {
                     *value = Box::new([0xEE]);
                 }
             }
-            Store::Foreign => records = self.foreign(),
+            Store::Foreign => records = self.of_elsewhere(),
             Store::Nothing => records.clear(),
         }
         records
     }
 
     /// What a manager of another subnet kept, with GUIDs that are not here.
-    fn foreign(&mut self) -> Records {
-        if self.foreign.is_empty() {
+    fn of_elsewhere(&mut self) -> Records {
+        if self.elsewhere.is_empty() {
             let mut spec = ferrosm_sim::generate::from_spec("ring:3").unwrap();
             for node in &mut spec.nodes {
                 node.node_guid.0 ^= 0x00FF_0000_0000;
@@ -258,9 +280,9 @@ impl Stage {
             }
             let mut lab = Lab::on("foreign", spec, 1, SmConfig::default(), None);
             lab.next_sweep(60);
-            self.foreign = records_of(lab.manager(), Clock::default(), lab.world.now());
+            self.elsewhere = records_of(lab.manager(), Clock::default(), lab.world.now());
         }
-        self.foreign.clone()
+        self.elsewhere.clone()
     }
 
     /// A manager ends without a word.
@@ -422,6 +444,27 @@ impl Stage {
         }
     }
 
+    /// A host has no power any more, nor what it knew.
+    pub(crate) fn power_off(&mut self, node: NodeIdx) {
+        self.lab.world.act(Action::PowerOff(node)).unwrap();
+        self.clients.lose_power(node);
+        self.powerless.insert(node);
+        self.powers += 1;
+    }
+
+    pub(crate) fn power_on(&mut self, node: NodeIdx) {
+        if !self.lab.world.fabric().is_powered(node) {
+            self.lab.world.act(Action::PowerOn(node)).unwrap();
+            self.powers += 1;
+        }
+    }
+
+    /// Whether one more manager may end. In calm times somebody with a copy is left.
+    pub(crate) fn may_end(&self) -> bool {
+        let least = if self.calm { 2 } else { 1 };
+        self.alive().len() > least
+    }
+
     pub(crate) fn command(&mut self, i: usize, input: Input) {
         if let Some(id) = self.slots[i].id {
             self.lab
@@ -469,6 +512,13 @@ impl Stage {
         seen
     }
 
+    /// What somebody else's subnet manager is, if it is among these nodes and has to do with ours.
+    pub(crate) fn foreign_state(&self, nodes: &BTreeSet<NodeIdx>) -> Option<SmState> {
+        let foreign = self.foreign.as_ref()?;
+        let counts = foreign.takes_part() && nodes.contains(&foreign.at.node);
+        foreign.state(&self.lab.world).filter(|_| counts)
+    }
+
     /// Time passes, and everybody does what is theirs to do.
     pub(crate) fn run_for(&mut self, time: Duration) {
         let end = self.lab.world.now() + time;
@@ -496,6 +546,9 @@ impl Stage {
 
     fn tick(&mut self) {
         self.ticks += 1;
+        if let Some(foreign) = &mut self.foreign {
+            foreign.tick(&mut self.lab.world);
+        }
         self.answer_recalls();
         self.bury();
         self.follow();
@@ -528,8 +581,10 @@ impl Stage {
             for event in &sm.events[slot.told..] {
                 slot.sweeps += usize::from(matches!(event, Event::SweepDone(_)));
                 if let Event::Role { state, .. } = event {
+                    let is_master = *state == SmState::Master;
                     slot.roles += 1;
-                    self.unprepared |= *state == SmState::Master && !slot.recalled;
+                    self.takeovers += u32::from(is_master);
+                    self.unprepared += u32::from(is_master && !slot.recalled);
                     slot.recalled &= *state != SmState::Standby;
                 }
                 if self.tell {

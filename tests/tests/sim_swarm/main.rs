@@ -14,19 +14,25 @@ mod draw;
 mod watch;
 mod wild;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ferrosm_core::SmConfig;
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::world::{Pace, World};
+use ferrosm_tests::seeds::{self, Run};
 use ferrosm_tests::simulated::{Lab, Sm, expect_of};
 
 use draw::{Lanes, fabric_faults, happen, node_faults, scenario, seconds};
 use watch::Watch;
 use wild::Wild;
 
+const TEST: &str = "sim_swarm";
+/// Seeds that once failed.
+const KEPT: &str = include_str!("../../seeds/swarm.txt");
+/// Seeds of the later kinds that fail, with the reason.
+const KNOWN_FAILING: &str = include_str!("../../seeds/known-failing.txt");
 /// Seeds of every test run.
 const FEW: u64 = 250;
 /// Seeds from here on are of the second kind: everything of the first, and what [`Wild`] adds.
@@ -42,55 +48,40 @@ const TWICE: u64 = 100;
 
 #[test]
 fn random_scenarios_converge() {
-    if let Some(seed) = number_from("FERROSM_SEED") {
-        let hash = run(seed, Mode::Tell);
-        assert_eq!(
-            hash,
-            run(seed, Mode::Judge),
-            "the same seed gave another run"
-        );
-        return;
-    }
-    let count = number_from("FERROSM_SEEDS").unwrap_or(FEW);
-    let first = number_from("FERROSM_FIRST_SEED").unwrap_or(0);
-    all_converge(kept_seeds().into_iter().chain(first..first + count));
+    seeds::run_named_or(TEST, KEPT, 0..FEW, |seed, how| match how {
+        Run::Told => run(seed, Mode::Tell),
+        Run::Judged => judge(seed),
+    });
 }
 
 #[test]
 fn wild_scenarios_converge() {
-    if number_from("FERROSM_SEED").is_none() && number_from("FERROSM_SEEDS").is_none() {
-        let known = known_failing();
-        all_converge((WILD..WILD + FEW_WILD).filter(|s| !known.contains(s)));
-    }
+    all_but_known(WILD..WILD + FEW_WILD);
 }
 
 /// Packets are followed on the SLs that the manager says in the end.
 #[test]
 fn scenarios_with_lanes_converge() {
-    if number_from("FERROSM_SEED").is_none() && number_from("FERROSM_SEEDS").is_none() {
-        let known = known_failing();
-        all_converge((LANES..LANES + FEW_LANES).filter(|s| !known.contains(s)));
-    }
+    all_but_known(LANES..LANES + FEW_LANES);
 }
 
-fn all_converge(seeds: impl Iterator<Item = u64>) {
-    let (mut count, mut failed) = (0, Vec::new());
-    for seed in seeds {
-        count += 1;
-        if std::env::var_os("FERROSM_TRACE").is_some() {
-            println!("seed {seed}");
-        }
-        if catch_unwind(AssertUnwindSafe(|| run(seed, Mode::Judge))).is_err() {
-            failed.push(seed);
-        }
+/// Of a kind, where the environment names no seeds.
+fn all_but_known(all: Range<u64>) {
+    if seeds::are_named() {
+        return;
     }
-    assert!(
-        failed.is_empty(),
-        "{} of {count} seeds failed: {failed:?}\n\
-         repeat one with: FERROSM_SEED={} cargo test -p ferrosm-tests --test sim_swarm",
-        failed.len(),
-        failed[0]
-    );
+    let known = seeds::listed(KNOWN_FAILING);
+    let rest = all.filter(|seed| !known.contains(seed));
+    seeds::run_all(TEST, rest, |seed| {
+        judge(seed);
+    });
+}
+
+fn judge(seed: u64) -> u64 {
+    if std::env::var_os("FERROSM_TRACE").is_some() {
+        println!("seed {seed}");
+    }
+    run(seed, Mode::Judge)
 }
 
 /// The same seed gives the same run to the byte, another one another: 250 seeds, each run twice.
@@ -124,30 +115,6 @@ fn a_run_is_the_same_line_by_line() {
         assert_eq!(differs, None, "seed {seed}, line of the trace");
         assert!(once == again, "seed {seed}: one trace is longer");
     }
-}
-
-fn number_from(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number")),
-    )
-}
-
-/// Seeds that once failed, one a line in `seeds/swarm.txt`; `#` begins a remark.
-fn kept_seeds() -> Vec<u64> {
-    seeds_in(include_str!("../../seeds/swarm.txt"))
-}
-
-/// Seeds of the second kind that fail, one a line in `seeds/known-failing.txt`, with the reason.
-fn known_failing() -> Vec<u64> {
-    seeds_in(include_str!("../../seeds/known-failing.txt"))
-}
-
-fn seeds_in(text: &str) -> Vec<u64> {
-    text.lines()
-        .filter_map(|l| l.split('#').next()?.trim().parse().ok())
-        .collect()
 }
 
 /// What a run is for.

@@ -1,0 +1,132 @@
+//! A planned change of masters where the other one is not ready yet: it still starts, or has no copy of what hosts registered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferrosm_core::election::Then;
+use ferrosm_core::{Event, Input, Restored, SmConfig};
+use ferrosm_mad::attr::SmState;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_sim::world::ManagerId;
+use ferrosm_tests::simulated::{Lab, Sm};
+
+/// A host far from the master's.
+const THERE: PortAt = PortAt::new(7, 1);
+const STEP: Duration = Duration::from_millis(10);
+/// The daemon ends without a successor after so long.
+const LEAVE_WITHIN: Duration = Duration::from_secs(10);
+
+/// A master, and a lower standby that says that it still copies.
+fn with_copying_standby() -> (Lab, ManagerId) {
+    let paper = Lab::new("fat-tree:4", 1);
+    let fabric = paper.world.fabric();
+    let peers = [paper.at, THERE].map(|at| fabric.port_guid(at));
+    let cfg = |priority| SmConfig {
+        priority,
+        peer_sms: Arc::new(peers.into()),
+        ..SmConfig::default()
+    };
+    let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
+    let sm = Sm::new(cfg(1), Restored::default(), lab.world.now());
+    let second = lab.world.add_manager(Some(THERE), sm);
+    let second = second.unwrap_or_else(|e| panic!("{e}"));
+    command(&mut lab, second, Input::Copying(true));
+    lab.world.run_for(Duration::from_secs(30));
+    assert_eq!(
+        [role(&lab, lab.sm), role(&lab, second)],
+        [SmState::Master, SmState::Standby]
+    );
+    (lab, second)
+}
+
+fn command(lab: &mut Lab, id: ManagerId, input: Input) {
+    lab.world.with_manager(id, |sm, now| sm.command(input, now));
+}
+
+fn role(lab: &Lab, id: ManagerId) -> SmState {
+    let sm = lab.world.manager(id);
+    sm.map_or(SmState::NotActive, |sm| sm.core().role())
+}
+
+fn told(lab: &Lab, what: &str) -> usize {
+    let events = lab.manager().events.iter();
+    events.filter(|e| e.to_string().contains(what)).count()
+}
+
+/// How long it takes until the second is master.
+fn taken_within(lab: &mut Lab, second: ManagerId, most: Duration) -> Option<Duration> {
+    let mut waited = Duration::ZERO;
+    while waited < most {
+        if role(lab, second) == SmState::Master {
+            return Some(waited);
+        }
+        lab.world.run_for(STEP);
+        waited += STEP;
+    }
+    None
+}
+
+/// The operator's handover waits for nobody: it is refused with the reason, and done when it is asked for again.
+#[test]
+fn a_copying_standby_is_not_handed_the_subnet() {
+    let (mut lab, second) = with_copying_standby();
+    let sm = lab.sm;
+    command(&mut lab, sm, Input::HandOver(Then::StandBy));
+    lab.world.run_for(Duration::from_secs(30));
+    assert_eq!(role(&lab, sm), SmState::Master, "{}", lab.repeat());
+    assert_eq!(told(&lab, "still copying or starting"), 1);
+    let refused = |e: &Event| matches!(e, Event::NotHandedOver(_));
+    assert!(lab.manager().events.iter().any(refused));
+    lab.assert_good();
+    command(&mut lab, second, Input::Copying(false));
+    lab.world.run_for(Duration::from_secs(1));
+    command(&mut lab, sm, Input::HandOver(Then::StandBy));
+    let taken = taken_within(&mut lab, second, Duration::from_secs(1));
+    assert!(taken.is_some(), "{}", lab.repeat());
+}
+
+/// SIGTERM: the master stays until the standby has its copy, answers reads meanwhile, and then it goes quickly.
+#[test]
+fn an_end_waits_for_the_copy() {
+    let (mut lab, second) = with_copying_standby();
+    let sm = lab.sm;
+    command(&mut lab, sm, Input::HandOver(Then::Stop));
+    let early = taken_within(&mut lab, second, Duration::from_millis(3500));
+    assert_eq!(early, None, "{}", lab.repeat());
+    assert_eq!(role(&lab, sm), SmState::Master);
+    assert!(lab.manager().core().view().is_some(), "reads are answered");
+    assert_eq!(told(&lab, "still copying or starting"), 1);
+    // It tells its master so; where that is lost, the next look sees it.
+    command(&mut lab, second, Input::Copying(false));
+    let taken = taken_within(&mut lab, second, Duration::from_millis(1100));
+    assert!(taken.is_some(), "{}", lab.repeat());
+    lab.world.run_for(Duration::from_secs(3));
+    assert_eq!(told(&lab, "stopped: the subnet is handed over"), 1);
+    lab.world.kill(lab.sm);
+    (lab.sm, lab.at) = (second, THERE);
+    lab.until_good(30);
+}
+
+/// Nobody becomes ready: better one who knows nothing than nobody, and before the program ends.
+#[test]
+fn an_end_does_not_wait_for_ever() {
+    let (mut lab, second) = with_copying_standby();
+    let sm = lab.sm;
+    command(&mut lab, sm, Input::HandOver(Then::Stop));
+    let taken = taken_within(&mut lab, second, LEAVE_WITHIN);
+    let taken = taken.unwrap_or_else(|| panic!("{} it was not taken", lab.repeat()));
+    assert!(taken > Duration::from_secs(5), "after {taken:?}");
+}
+
+/// The one that was waited for is gone: the end comes without a successor, as soon as that is seen.
+#[test]
+fn an_end_without_anybody_left_comes_at_once() {
+    let (mut lab, second) = with_copying_standby();
+    let sm = lab.sm;
+    command(&mut lab, sm, Input::HandOver(Then::Stop));
+    lab.world.run_for(Duration::from_millis(1500));
+    lab.world.kill(second);
+    lab.world.run_for(Duration::from_secs(4));
+    assert_eq!(told(&lab, "stopped: no other SM took the subnet"), 1);
+    assert_eq!(role(&lab, sm), SmState::NotActive);
+}

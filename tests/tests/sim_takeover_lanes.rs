@@ -1,0 +1,313 @@
+//! A master dies while it writes tables of lanes: whoever comes after it knows that devices may have others than the view says, and
+//! leaves every table as it should be. What is there is read from the simulated devices, not from who wrote it.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ferrosm_core::kept::{Kind, Restorer, ViewKeeper};
+use ferrosm_core::plan::lanes::MapAt;
+use ferrosm_core::{Input, Restored, SmConfig};
+use ferrosm_mad::attr::{VlArb, id};
+use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::time::Instant;
+use ferrosm_sim::faults::Action;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::members::hosts;
+use ferrosm_tests::simulated::{Lab, Sm};
+
+fn with(engine: &str) -> SmConfig {
+    SmConfig {
+        engines: vec![engine.to_owned(), "no_fallback".to_owned()],
+        ..SmConfig::default()
+    }
+}
+
+fn up(spec: &str, engine: &str, seed: u64) -> Lab {
+    let mut lab = Lab::with(spec, seed, with(engine));
+    let report = lab.next_sweep(600);
+    assert!(report.is_clean(), "{spec} {engine}: {report:?}");
+    let lanes = lab.manager().core().lanes();
+    let single = lanes.is_none_or(|lanes| lanes.is_single());
+    assert!(!single, "{spec} {engine}: one lane proves nothing here");
+    lab.world.run_for(Duration::from_secs(2));
+    lab.assert_good();
+    lab
+}
+
+/// Every SLtoVLMappingTable and VLArbitrationTable that packets are carried by: by input port, and 256 and 257 for those of lanes.
+/// What short forms write beside, for ports without a cable and from a port to itself, is nobody's.
+type Bytes = BTreeMap<(PortAt, u16), Vec<u8>>;
+
+fn lanes(lab: &Lab) -> Bytes {
+    let fabric = lab.world.fabric();
+    let mut all = Bytes::new();
+    for node in 0..fabric.num_nodes() {
+        for port in u8::from(!fabric.is_switch(node))..=fabric.num_ports(node) {
+            let at = PortAt { node, port };
+            let there = |port| port == 0 || fabric.link_up(PortAt { node, port });
+            if !there(port) || fabric.is_switch(node) && port == 0 {
+                continue;
+            }
+            for input in 0..=fabric.num_ports(node) {
+                if let Some(map) = fabric.sl_to_vl(at, input)
+                    && there(input)
+                    && (input != port || !fabric.is_switch(node))
+                {
+                    all.insert((at, u16::from(input)), map.encode().to_vec());
+                }
+            }
+            for high in [false, true] {
+                let arb = fabric.vl_arb(at, high);
+                let bytes = arb.as_ref().map(VlArb::encode);
+                all.extend(bytes.map(|b| ((at, 256 + u16::from(high)), b.to_vec())));
+            }
+        }
+    }
+    all
+}
+
+fn differing(a: &Bytes, b: &Bytes) -> usize {
+    a.iter()
+        .filter(|(at, map)| b.get(*at) != Some(*map))
+        .count()
+}
+
+/// Sets of SLtoVLMappingTables that have arrived.
+fn maps_set(lab: &Lab) -> u32 {
+    lab.world.fabric().all_counters().sets(id::SL_TO_VL)
+}
+
+/// What comes back of what a manager wanted kept, but for records that are lost.
+fn kept_but(sm: &Sm, now: Instant, lost: Option<Kind>) -> Restored {
+    let unix_s = now.as_nanos() / 1_000_000_000;
+    let mut records = sm.kept.clone();
+    let view = sm.view_kept.as_ref();
+    ViewKeeper::default()
+        .batch(view, unix_s)
+        .apply(&mut records);
+    let mut restorer = Restorer::new(unix_s);
+    for (key, value) in &records {
+        if lost.is_none() || key.kind() != lost {
+            restorer.put(key, value);
+        }
+    }
+    let (restored, left_out) = restorer.finish();
+    assert_eq!(left_out, []);
+    restored
+}
+
+fn kept(sm: &Sm, now: Instant) -> Restored {
+    kept_but(sm, now, None)
+}
+
+/// The master is gone as soon as so many tables have arrived; what it kept. `None` if there are not so many to be written.
+fn die_after(lab: &mut Lab, sets: u32) -> Option<Restored> {
+    let end = lab.world.now() + Duration::from_secs(60);
+    while maps_set(lab) < sets {
+        if lab.world.step().is_none_or(|now| now > end) {
+            return None;
+        }
+    }
+    let now = lab.world.now();
+    let old = lab.world.kill(lab.sm).expect("it was there");
+    Some(kept(&old, now))
+}
+
+/// Another one takes over, at the same host or at the last one, and is done.
+fn take_over(lab: &mut Lab, cfg: SmConfig, elsewhere: bool, restored: Restored) {
+    if elsewhere {
+        let mut all = hosts(lab).into_iter().rev();
+        lab.at = all.find(|at| *at != lab.at).expect("another host");
+    }
+    lab.world.run_for(Duration::from_millis(1));
+    lab.begin_again(cfg, restored);
+    let report = lab.next_sweep(600);
+    assert!(report.is_clean(), "{} {report:?}", lab.repeat());
+    lab.world.run_for(Duration::from_secs(20));
+    lab.assert_good();
+    assert_as_planned(lab);
+}
+
+/// Every SLtoVLMappingTable of every pair of ports of a switch that packets pass is what the manager believes it to be.
+fn assert_as_planned(lab: &Lab) {
+    let core = lab.manager().core();
+    let plan = core.lanes().expect("a routing");
+    let there = lanes(lab);
+    let fabric = lab.world.fabric();
+    let mut wrong = Vec::new();
+    for ((at, input), has) in &there {
+        let guid = fabric.node_guid(at.node);
+        let n = core.subnet().node_by_guid(guid).expect("a switch");
+        let pair = u8::try_from(*input).map(|input| MapAt::Pair(PortNum(input), PortNum(at.port)));
+        if let (true, Ok(pair)) = (fabric.is_switch(at.node), pair) {
+            let wanted = plan.switch_map(n, pair);
+            if wanted.is_none_or(|wanted| wanted[..8] != has[..8]) {
+                wrong.push((*at, *input));
+            }
+        }
+    }
+    let count = wrong.len();
+    assert!(wrong.is_empty(), "{} {count} {:?}", lab.repeat(), wrong[0]);
+}
+
+fn configure(lab: &mut Lab, engine: &str) {
+    let cfg = Box::new(with(engine));
+    let sm = lab.sm;
+    lab.world
+        .with_manager(sm, |m, now| m.command(Input::Config(cfg), now));
+}
+
+/// The operator wants other lanes, the master dies after any number of tables, and the next one begins with the old settings: all
+/// tables are what they were before, as nothing but the view can tell.
+#[test]
+fn other_lanes_that_were_begun_are_taken_back() {
+    for (spec, before, after, step) in [
+        ("torus:5,5,1", "lash", "torus-2QoS", 23),
+        ("torus:5,5,1,2", "torus-2QoS", "dfsssp", 41),
+        ("torus:4,4,1,2", "torus-2QoS", "updn", 23),
+        ("ring:6,2", "lash", "torus-2QoS", 5),
+    ] {
+        let mut tried = 0;
+        let mut changed = 0;
+        for sets in (1..).step_by(step) {
+            let mut lab = up(spec, before, 1);
+            let as_it_was = lanes(&lab);
+            lab.world.fabric_mut().reset_counters();
+            configure(&mut lab, after);
+            let Some(restored) = die_after(&mut lab, sets) else {
+                break;
+            };
+            tried += 1;
+            changed += usize::from(differing(&lanes(&lab), &as_it_was) > 0);
+            take_over(&mut lab, with(before), sets % 2 == 0, restored);
+            let left = differing(&lanes(&lab), &as_it_was);
+            assert_eq!(left, 0, "{spec} {before} {after}, {sets} Sets");
+        }
+        assert!(tried > 2, "{spec} {before} {after}: {tried}");
+        assert!(changed > tried / 2, "{spec} {after}: {changed} of {tried}");
+    }
+}
+
+/// The same with cables: they come back, the fabric is a torus again and gets a torus's lanes, the master dies over them, and the
+/// cables are gone again.
+#[test]
+fn lanes_of_cables_that_came_back_are_taken_back() {
+    let cfg = SmConfig {
+        engines: ["torus-2QoS", "lash", "no_fallback"]
+            .map(str::to_owned)
+            .into(),
+        ..SmConfig::default()
+    };
+    let mut changed = 0;
+    for sets in [1, 9, 15, 25, 40] {
+        let mut lab = Lab::with("torus:5,5,1", 1, cfg.clone());
+        // Two of one ring are too many for a torus's lanes.
+        let cut = [("0-0", "0-1"), ("0-2", "0-3")].map(|(a, b)| {
+            let ends = [a, b].map(|at| lab.node(&format!("switch-{at}")));
+            let links = lab.spec.links.iter();
+            let mut between =
+                links.filter(|l| ends.contains(&l.a.node) && ends.contains(&l.b.node));
+            between.next().expect("a cable").a
+        });
+        let act = |lab: &mut Lab, action: fn(PortAt) -> Action| {
+            for at in cut {
+                lab.world.act(action(at)).expect("a cable");
+            }
+        };
+        act(&mut lab, Action::Cut);
+        lab.next_sweep(600);
+        lab.world.run_for(Duration::from_secs(20));
+        lab.assert_good();
+        assert_eq!(lab.last_report().engine, "lash");
+        let as_it_was = lanes(&lab);
+        lab.world.fabric_mut().reset_counters();
+        act(&mut lab, Action::Restore);
+        let restored = die_after(&mut lab, sets).expect("so many tables");
+        act(&mut lab, Action::Cut);
+        lab.world.run_for(Duration::from_secs(1));
+        changed += usize::from(differing(&as_it_was, &lanes(&lab)) > 0);
+        take_over(&mut lab, cfg.clone(), sets % 2 == 0, restored);
+        assert_eq!(differing(&as_it_was, &lanes(&lab)), 0, "{sets} Sets");
+    }
+    assert!(changed > 1, "{changed}");
+}
+
+/// The first master of a fabric dies over its tables. The next one operates one lane: devices that woke up have no LID yet, but
+/// tables that name lanes that are not there.
+#[test]
+fn tables_of_a_master_that_never_was_up_do_not_matter() {
+    for sets in [1, 7, 20, 33] {
+        let mut lab = Lab::with("torus:5,5,1,2", 1, with("torus-2QoS"));
+        let restored = die_after(&mut lab, sets).expect("so many tables");
+        let cfg = SmConfig {
+            max_operational_vls: 1,
+            ..with("updn")
+        };
+        lab.world.run_for(Duration::from_millis(1));
+        lab.begin_again(cfg, restored);
+        let report = lab.next_sweep(600);
+        assert!(report.is_clean(), "{sets}: {report:?}");
+        let mut expect = lab.expect();
+        expect.max_operational_vls = 1;
+        if let Err(why) = lab.verdict(&expect) {
+            panic!("{sets} Sets: {why}");
+        }
+    }
+}
+
+/// Whoever dies twice over the same tables, and a third one that finds what both left.
+#[test]
+fn masters_that_die_one_after_the_other_are_followed() {
+    for sets in [3, 11, 40] {
+        let mut lab = up("torus:5,5,1", "lash", 1);
+        let as_it_was = lanes(&lab);
+        lab.world.fabric_mut().reset_counters();
+        configure(&mut lab, "torus-2QoS");
+        let restored = die_after(&mut lab, sets).expect("so many tables");
+        lab.world.run_for(Duration::from_millis(1));
+        lab.world.fabric_mut().reset_counters();
+        lab.begin_again(with("dfsssp"), restored);
+        let restored = die_after(&mut lab, sets + 2).expect("so many tables");
+        take_over(&mut lab, with("lash"), false, restored);
+        assert_eq!(differing(&lanes(&lab), &as_it_was), 0, "{sets} Sets");
+    }
+}
+
+/// What is believed, and what is not: after a sweep that was brought to its end nothing is written; without the mark, or with a copy
+/// that may be older than what its master did last, everything is.
+#[test]
+fn only_lanes_of_which_all_is_known_are_believed() {
+    type Change = fn(&mut Restored);
+    let unchanged: Change = |_| {};
+    let behind: Change = |restored| restored.complete = false;
+    for (lost, change, written) in [
+        (None, unchanged, false),
+        (Some(Kind::LanesWritten), unchanged, true),
+        (None, behind, true),
+    ] {
+        let mut lab = up("torus:5,5,1", "lash", 1);
+        configure(&mut lab, "torus-2QoS");
+        lab.world.run_for(Duration::from_secs(30));
+        lab.assert_good();
+        let as_it_was = lanes(&lab);
+        let now = lab.world.now();
+        let old = lab.world.kill(lab.sm).expect("it was there");
+        let mut restored = kept_but(&old, now, lost);
+        change(&mut restored);
+        lab.world.fabric_mut().reset_counters();
+        take_over(&mut lab, with("torus-2QoS"), false, restored);
+        assert_eq!(maps_set(&lab) > 0, written, "without {lost:?}");
+        assert_eq!(differing(&lanes(&lab), &as_it_was), 0);
+        // The next one has the count of the last.
+        let now = lab.world.now();
+        let old = lab.world.kill(lab.sm).expect("it was there");
+        let restored = kept(&old, now);
+        let number = restored.lanes_written.number;
+        assert!(number > 1, "{number}");
+        lab.world.fabric_mut().reset_counters();
+        take_over(&mut lab, with("torus-2QoS"), false, restored);
+        assert_eq!(maps_set(&lab), 0, "it is known again");
+    }
+}
