@@ -56,6 +56,8 @@ pub struct Copies {
     held: Held,
     /// What the last master kept is being read, for this question.
     recalling: Option<u64>,
+    /// A history of one's own begins after that.
+    leads_then: bool,
     questions: u64,
     /// The records on the disk are not what the subnet manager has in memory.
     foreign: bool,
@@ -150,6 +152,7 @@ impl Copies {
             state: SmState::Discovering,
             held: Held::Own,
             recalling: None,
+            leads_then: false,
             questions: 0,
             foreign: false,
             incomplete,
@@ -185,11 +188,14 @@ impl Copies {
             return;
         }
         self.copy_by = None;
+        self.leads_then = false;
         if state != SmState::Standby {
             // Told before it is standby again.
             self.pending = Some(Input::Copying(true));
         }
         match state {
+            // Not before the records are read as the last master left them.
+            SmState::Master if self.recalling.is_some() => self.leads_then = true,
             SmState::Master => self.lead(),
             SmState::Standby => {
                 self.foreign = true;
@@ -210,8 +216,6 @@ impl Copies {
 
     /// A history of one's own begins.
     fn lead(&mut self) {
-        // The subnet manager did not wait for what is being read: it is of no use any more.
-        self.recalling = None;
         // 0 is nobody's history.
         let epoch = RandomState::new().hash_one(()) | 1;
         self.writer.listen(true);
@@ -238,7 +242,21 @@ impl Copies {
         // Without a copy of the master's, memory begins with no registrations.
         self.foreign = restored.is_none() || held == Held::Own;
         self.incomplete = restored.as_ref().is_none_or(|restored| !restored.complete);
+        if core::mem::take(&mut self.leads_then) {
+            self.lead();
+        }
         Some(Input::Recalled(restored))
+    }
+
+    /// The subnet manager is master without what is being read. What it wants kept from now on is kept.
+    pub fn forgo(&mut self) {
+        if self.recalling.take().is_none() {
+            return;
+        }
+        self.foreign = true;
+        if core::mem::take(&mut self.leads_then) {
+            self.lead();
+        }
     }
 
     /// Before a start with a copy, or with nothing: all that can be had now, where others keep it too. `None` where nobody
@@ -529,6 +547,7 @@ mod tests {
             state: SmState::Master,
             held: Held::Own,
             recalling: None,
+            leads_then: false,
             questions: 0,
             foreign: false,
             incomplete: false,
@@ -609,6 +628,7 @@ mod tests {
         copies.role(SmState::Standby);
         copies.recall();
         copies.role(SmState::Master);
+        copies.forgo();
         writer.save(Kept::Updates(vec![lid(2), alias(2)]));
         alone.settled(None);
         // Answered in the order of what was asked for.

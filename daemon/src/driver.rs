@@ -343,6 +343,11 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     Some(copies) => copies.recall(),
                     None => self.sm.handle(Input::Recalled(None), self.clock.now()),
                 },
+                Output::Forgo => {
+                    if let Some(copies) = &mut self.copies {
+                        copies.forgo();
+                    }
+                }
                 Output::Publish(view) => {
                     if let Some(administration) = &self.administration {
                         administration.publish(view);
@@ -451,6 +456,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 Output::Send(_) => return,
                 Output::Compute(_)
                 | Output::Recall
+                | Output::Forgo
                 | Output::Event(_)
                 | Output::Gmp { .. }
                 | Output::Publish(_) => {}

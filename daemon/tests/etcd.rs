@@ -641,8 +641,9 @@ fn certificates_are_asked_for_on_both_sides() {
         ..node
     };
     for (guid, files, says) in [
-        (2, refused, "alert"),
-        (3, refuses, "invalid peer certificate: UnknownIssuer"),
+        // The connection may end before etcd's word why is read.
+        (2, refused, &["alert", "broken pipe", "reset"][..]),
+        (3, refuses, &["invalid peer certificate"]),
     ] {
         with.guid = guid;
         with.limit = Duration::from_secs(1);
@@ -653,7 +654,7 @@ fn certificates_are_asked_for_on_both_sides() {
         let Event::ProtectionLost(why) = told else {
             unreachable!("it is one")
         };
-        assert!(why.contains(says), "{why}");
+        assert!(says.iter().any(|word| why.contains(word)), "{why}");
         println!("one is told: {why}");
     }
     assert_eq!(master.events(), []);

@@ -106,6 +106,8 @@ pub enum Output {
     /// This SM was standby and takes over: give it what its master kept, if there is a copy ([`Input::Recalled`]). It asks again where
     /// it lost its link or stood still before it was master: what it was given then is too old.
     Recall,
+    /// It is master without that: what comes of [`Output::Recall`] is not wanted any more.
+    Forgo,
     /// Tell the operator.
     Event(Event),
 }

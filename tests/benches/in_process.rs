@@ -117,6 +117,7 @@ impl Bench {
                     | Output::PersistView(_)
                     | Output::Gmp { .. }
                     | Output::Recall
+                    | Output::Forgo
                     | Output::Publish(_) => {}
                 }
             }

@@ -382,8 +382,7 @@ mod tests {
     /// The first question may have done it, and its answer is gone.
     #[test]
     fn what_is_withdrawn_by_a_repeated_question_is_not_lost() {
-        let found =
-            ledger("did + service 5 1\ntry - service 5\nno - service 5 0x0300 2\n");
+        let found = ledger("did + service 5 1\ntry - service 5\nno - service 5 0x0300 2\n");
         assert_eq!(found.differences(&BTreeSet::new()), (vec![], vec![]));
         assert_eq!(
             found.differences(&BTreeSet::from([service(5)])),

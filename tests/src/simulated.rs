@@ -239,6 +239,7 @@ impl Manager for Sm {
                 Output::Gmp { to, bytes, .. } => self.replies.push((to, bytes)),
                 // The manager answers from it itself.
                 Output::Publish(_) => {}
+                Output::Forgo => self.wants_copy = false,
                 Output::Recall if self.asks_for_copy => self.wants_copy = true,
                 Output::Recall => {
                     let copy = self.copy.take().map(Box::new);

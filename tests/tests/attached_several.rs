@@ -239,7 +239,10 @@ fn a_dump_that_fails_is_told_with_its_fabric() {
     let sm = planes.start();
     let dir = planes.sim.dir().join("dump").join("compute");
     let dumped = || dir.join("opensm-lfts.dump").is_file();
-    poll_until(GUARD, PAUSE, || dumped().then_some(()).ok_or_else(|| sm.stderr())).unwrap();
+    poll_until(GUARD, PAUSE, || {
+        dumped().then_some(()).ok_or_else(|| sm.stderr())
+    })
+    .unwrap();
     std::fs::rename(&dir, dir.with_extension("old")).unwrap();
     std::fs::write(&dir, "no directory").unwrap();
     sm.signal(Signal::Hangup);

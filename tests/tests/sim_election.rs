@@ -299,6 +299,21 @@ fn what_was_learned_of_a_master_outlives_a_reload() {
     }
 }
 
+/// A standby that is told to end does so at once; it had no subnet that somebody could have taken, and says nothing of that kind.
+#[test]
+fn a_standby_that_ends_gives_nothing_up() {
+    let mut lab = up(5);
+    let second = join_as(&mut lab, THERE, 3);
+    lab.world.run_for(Duration::from_secs(30));
+    assert_one_master(&lab, &[lab.sm, second], lab.sm);
+    lab.world.with_manager(second, |sm, now| {
+        sm.command(Input::HandOver(Then::Stop), now);
+    });
+    assert!(told(&lab, second, "stopped, and was not master"));
+    assert!(!told(&lab, second, "took the subnet"));
+    assert_eq!(role(&lab, lab.sm), SmState::Master);
+}
+
 /// Two islands with a master each are joined: one is left, no host keeps two addresses, every pair is connected.
 #[test]
 fn two_islands_become_one() {
@@ -471,7 +486,8 @@ fn a_rogue_is_an_alarm() {
         assert!(last.contains("behind"), "no place in {last}");
         lab.world.kill(rogue);
         for _ in 0..2 {
-            lab.world.with_manager(lab.sm, |sm, now| sm.command(Input::Resweep, now));
+            lab.world
+                .with_manager(lab.sm, |sm, now| sm.command(Input::Resweep, now));
             assert!(lab.next_sweep(60).is_clean());
         }
         let gone = |e: &&Event| matches!(e, Event::Noticed(what) if what.contains("is gone"));

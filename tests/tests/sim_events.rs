@@ -6,7 +6,7 @@ use ferrosm_core::{ProblemKind, SmConfig};
 use ferrosm_mad::attr::{NodeType, PortState, TrapNumber, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
 use ferrosm_sim::fabric::Fabric;
-use ferrosm_sim::faults::Action;
+use ferrosm_sim::faults::{Action, Faults};
 use ferrosm_sim::spec::{LinkSpec, PortAt};
 use ferrosm_tests::simulated::Lab;
 
@@ -233,19 +233,25 @@ fn traps_are_answered_and_cost_little() {
     );
 }
 
-/// A port that sends the same trap again and again is repressed each time and soon not looked at any more.
+/// Ports of many hosts send the same traps again and again: each is repressed, and all of them together are soon looked at once a
+/// second only.
 #[test]
 fn a_flood_of_traps_does_not_make_it_spin() {
     let mut lab = calm("fat-tree:4");
-    let before = lab.manager().reports().len();
-    for _ in 0..200 {
-        lab.world
-            .fabric_mut()
-            .inject_trap(PortAt::new(3, 1), TrapNumber::LocalLinkIntegrity);
-        lab.world.run_for(Duration::from_millis(1200));
+    let mut before = lab.manager().reports().len();
+    for round in 0..220 {
+        for host in 1..12 {
+            lab.world
+                .fabric_mut()
+                .inject_trap(PortAt::new(host, 1), TrapNumber::LocalLinkIntegrity);
+            lab.world.run_for(Duration::from_millis(100));
+        }
+        if round == 20 {
+            before = lab.manager().reports().len();
+        }
     }
     let sweeps = lab.manager().reports().len() - before;
-    assert!(sweeps <= 15, "{sweeps} sweeps for 200 traps");
+    assert!(sweeps <= 220, "{sweeps} sweeps in 218 s");
     assert_eq!(lab.world.fabric().pending_traps(), 0);
     lab.assert_good();
 }
@@ -256,7 +262,7 @@ fn asked(lab: &Lab) -> u64 {
     counters.all_gets() + counters.all_sets()
 }
 
-/// A host's port and a switch send the same trap a thousand times a second: each is repressed, and costs at most ten SMPs a second,
+/// A host's port and a switch send the same trap a thousand times a second: each is repressed, and costs at most twelve SMPs a second,
 /// those of the light sweeps included.
 #[test]
 fn a_thousand_traps_a_second_cost_one_look_a_second() {
@@ -280,7 +286,7 @@ fn a_thousand_traps_a_second_cost_one_look_a_second() {
         }
         let (sent, traps) = (asked(&lab), lab.world.fabric().totals().traps);
         assert!(traps >= SECONDS * 990, "{number:?}: {traps} traps");
-        assert!(sent <= SECONDS * 10, "{number:?}: {sent} SMPs");
+        assert!(sent <= SECONDS * 12, "{number:?}: {sent} SMPs");
         lab.world.run_for(Duration::from_secs(2));
         assert_eq!(lab.world.fabric().pending_traps(), 0, "{number:?}");
         lab.assert_good();
@@ -296,58 +302,120 @@ fn is_active(lab: &Lab, at: PortAt) -> bool {
     })
 }
 
-/// Three cables of a switch flap every 100 ms for a minute. What is plugged in again at that switch meanwhile carries data within two
-/// seconds, and so do the three when they have calmed down. What it costs has a bound, and light sweeps go on meanwhile.
+/// Cables of a switch flap every 100 ms for a minute. What is plugged in again at that switch meanwhile carries data within two seconds,
+/// and so do the others when they have calmed down. It costs at most 250 SMPs a second, and light sweeps go on.
 #[test]
 fn cables_that_flap_hold_nothing_up() {
     const SOON: Duration = Duration::from_secs(2);
-    const PERIOD: Duration = Duration::from_millis(100);
-    let mut lab = calm("fat-tree:8");
-    // The leaf of the manager: what it tells does not take the cables that flap.
-    let fabric = lab.world.fabric();
-    let leaf = fabric.peer(lab.at).unwrap().node;
-    let (up, down): (Vec<PortAt>, Vec<PortAt>) = fabric
-        .external_ports(leaf)
-        .filter(|p| fabric.peer(*p) != Some(lab.at))
-        .partition(|p| fabric.is_switch(fabric.peer(*p).unwrap().node));
-    let (flapping, others) = (&up[..3], [down[0], up[3], down[1]]);
-    let far = (0..fabric.num_nodes()).rfind(|n| fabric.is_switch(*n));
-    for (at, late) in flapping.iter().zip([0, 30, 70]) {
-        let flap = Action::Flap {
-            at: *at,
-            period: PERIOD,
-            times: 600,
-        };
-        let start = lab.world.now() + Duration::from_millis(late);
-        lab.world.schedule(start, flap);
-    }
-    let end = lab.world.now() + Duration::from_secs(60);
-    let mut worst = Duration::ZERO;
-    for (round, at) in others.iter().cycle().enumerate() {
-        // Long enough for the place to be noisy, and at another moment each time.
-        let pause = Duration::from_millis(4_000 + 173 * round as u64);
-        if lab.world.now() + pause >= end {
-            break;
+    const SECONDS: u64 = 60;
+    for (spec, whose) in [
+        ("fat-tree:8", Flapping::OwnTrunk),
+        ("fat-tree:8", Flapping::FarTrunk),
+        ("fat-tree:8", Flapping::Hosts),
+        ("torus:4,4,1,2", Flapping::OwnTrunk),
+    ] {
+        let mut lab = calm(spec);
+        let (flapping, others) = flapping(&lab, whose);
+        let quiet = (0..lab.spec.nodes.len()).rfind(|n| lab.world.fabric().is_switch(*n));
+        for (at, late) in flapping.iter().zip([0, 30, 70]) {
+            let flap = Action::Flap {
+                at: *at,
+                period: Duration::from_millis(100),
+                times: u32::try_from(SECONDS * 10).unwrap(),
+            };
+            let start = lab.world.now() + Duration::from_millis(late);
+            lab.world.schedule(start, flap);
         }
-        lab.world.run_for(pause);
-        lab.world.fabric_mut().cut(*at).unwrap();
-        lab.world.run_for(Duration::from_millis(700));
-        lab.world.fabric_mut().restore(*at).unwrap();
-        worst = worst.max(until_active(&mut lab, &[*at]));
-        assert!(worst <= SOON, "{at:?} waited for {worst:?}");
+        let end = lab.world.now() + Duration::from_secs(SECONDS);
+        let mut worst = Duration::ZERO;
+        for (round, at) in others.iter().cycle().enumerate() {
+            // At another moment each time.
+            let pause = Duration::from_millis(4_000 + 173 * round as u64);
+            if lab.world.now() + pause >= end {
+                break;
+            }
+            lab.world.run_for(pause);
+            lab.world.fabric_mut().cut(*at).unwrap();
+            lab.world.run_for(Duration::from_millis(700));
+            lab.world.fabric_mut().restore(*at).unwrap();
+            worst = worst.max(until_active(&mut lab, &[*at]));
+        }
+        lab.world.run_until(end + Duration::from_millis(100));
+        worst = worst.max(until_active(&mut lab, &flapping));
+        assert!(worst <= SOON, "{spec} {whose:?}: one waited for {worst:?}");
+        let sent = asked(&lab);
+        assert!(sent <= SECONDS * 250, "{spec} {whose:?}: {sent} SMPs");
+        let quiet = lab.world.fabric().counters(quiet.unwrap());
+        let light = quiet.gets(id::SWITCH_INFO);
+        assert!((5..=8).contains(&light), "{spec}: {light} light sweeps");
+        lab.until_good(5);
     }
-    lab.world.run_until(end + Duration::from_millis(20));
-    worst = worst.max(until_active(&mut lab, flapping));
-    assert!(worst <= SOON, "{flapping:?} waited for {worst:?}");
-    let sent = asked(&lab);
-    assert!(sent <= 60 * 500, "{sent} SMPs in a minute, {worst:?}");
-    let light = lab
-        .world
-        .fabric()
-        .counters(far.unwrap())
-        .gets(id::SWITCH_INFO);
+}
+
+/// A switch tells without end of a host that does not answer, and each look at it takes longer than a second: light sweeps take
+/// place all the same.
+#[test]
+fn looks_that_take_long_leave_time_for_light_sweeps() {
+    let cfg = SmConfig {
+        smp_timeout: Duration::from_millis(400),
+        ..SmConfig::default()
+    };
+    let mut lab = Lab::up("fat-tree:4", 1, cfg);
+    let host = PortAt::new(5, 1);
+    let leaf = lab.world.fabric().peer(host).unwrap();
+    let quiet = lab.world.fabric().num_nodes() - 1;
+    let deaf = Faults {
+        loss: 1.0,
+        ..Faults::NONE
+    };
+    lab.world.set_node_faults(host.node, Some(deaf));
+    lab.world.fabric_mut().bounce(host).unwrap();
+    lab.world.fabric_mut().reset_counters();
+    for _ in 0..600 {
+        let told = PortAt { port: 0, ..leaf };
+        lab.world
+            .fabric_mut()
+            .inject_trap(told, TrapNumber::LinkStateChange);
+        lab.world.run_for(Duration::from_millis(100));
+    }
+    let light = lab.world.fabric().counters(quiet).gets(id::SWITCH_INFO);
     assert!((4..=8).contains(&light), "{light} light sweeps");
-    lab.until_good(5);
+    let looks = lab.world.fabric().counters(leaf.node).gets(id::SWITCH_INFO);
+    assert!(looks >= 25, "{looks} looks at the switch");
+    lab.world.set_node_faults(host.node, None);
+    lab.until_good(15);
+}
+
+/// Which cables flap.
+#[derive(Debug, Clone, Copy)]
+enum Flapping {
+    /// One between the manager's switch and another: much of what the manager sends goes over it.
+    OwnTrunk,
+    /// One between two other switches.
+    FarTrunk,
+    /// Those of three hosts.
+    Hosts,
+}
+
+/// Cables of one switch: those that flap, and others.
+fn flapping(lab: &Lab, whose: Flapping) -> (Vec<PortAt>, Vec<PortAt>) {
+    let fabric = lab.world.fabric();
+    let hosts: Vec<PortAt> = fabric.end_ports().filter(|p| p.port != 0).collect();
+    let near = match whose {
+        Flapping::OwnTrunk => lab.at,
+        Flapping::FarTrunk | Flapping::Hosts => hosts[hosts.len() / 2],
+    };
+    let switch = fabric.peer(near).map_or(near.node, |far| far.node);
+    let peer = |p: &PortAt| fabric.peer(*p).filter(|far| *far != lab.at);
+    let cables = fabric.external_ports(switch).filter(|p| peer(p).is_some());
+    let (trunks, hosts): (Vec<PortAt>, Vec<PortAt>) =
+        cables.partition(|p| peer(p).is_some_and(|far| fabric.is_switch(far.node)));
+    match whose {
+        Flapping::OwnTrunk | Flapping::FarTrunk => {
+            (trunks[..1].to_vec(), [&trunks[1..2], &hosts].concat())
+        }
+        Flapping::Hosts => (hosts[..3].to_vec(), [&trunks[..2], &hosts[3..]].concat()),
+    }
 }
 
 /// How long it takes until all of these carry data.
@@ -366,7 +434,12 @@ fn until_active(lab: &mut Lab, cables: &[PortAt]) -> Duration {
 #[test]
 fn a_stranger_takes_no_lid_of_a_host_that_is_off() {
     let mut spec = ferrosm_sim::generate::from_spec("fat-tree:4").unwrap();
-    let mut stranger = spec.nodes.iter().find(|n| n.kind == NodeType::Switch).unwrap().clone();
+    let mut stranger = spec
+        .nodes
+        .iter()
+        .find(|n| n.kind == NodeType::Switch)
+        .unwrap()
+        .clone();
     stranger.node_guid.0 ^= 0x00FF_0000_0000;
     stranger.port_guids[0].0 ^= 0x00FF_0000_0000;
     spec.nodes.push(stranger);
@@ -380,7 +453,13 @@ fn a_stranger_takes_no_lid_of_a_host_that_is_off() {
     lab.world.run_for(Duration::from_secs(5));
     let fabric = lab.world.fabric_mut();
     fabric.set_lid(stranger, lid, Lmc(0)).unwrap();
-    let (a, b) = (PortAt { port: 1, ..stranger }, cable.a);
+    let (a, b) = (
+        PortAt {
+            port: 1,
+            ..stranger
+        },
+        cable.a,
+    );
     let b = if b == other { cable.b } else { b };
     fabric.add_cable(LinkSpec { a, b, ..cable }).unwrap();
     lab.world.run_for(Duration::from_secs(5));

@@ -344,10 +344,13 @@ impl SubnetManager {
         }
         self.notice_reboot(at, &new);
         self.doubt_keys(at, &new);
-        let epoch = self.epoch;
+        let (epoch, now) = (self.epoch, self.now);
         let Some(port) = self.subnet.port_mut(at) else {
             return;
         };
+        if port.known && new.port_state < port.state() {
+            port.fell = Some(now);
+        }
         port.known = true;
         port.seen = epoch;
         if new.port_state == PortState::Down && (is_external || !is_switch) {
@@ -646,7 +649,7 @@ impl SubnetManager {
                 .collect();
             self.remove_nodes(&gone);
         }
-        let lost = self.subnet.refresh_paths();
+        let lost = self.subnet.refresh_paths(self.now);
         self.paths_stale = false;
         self.remove_nodes(&lost);
         self.forget_loose_end_ports();

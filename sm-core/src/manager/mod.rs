@@ -424,7 +424,7 @@ impl SubnetManager {
             }
             let dispatch = self.requester.next(self.now)?;
             if core::mem::take(&mut self.paths_stale) {
-                self.subnet.refresh_paths();
+                self.subnet.refresh_paths(self.now);
             }
             if let Some((path, request)) = self.build(dispatch.item, dispatch.repetition) {
                 let mad = request.directed(&path, dispatch.tid);

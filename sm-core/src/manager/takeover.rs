@@ -405,6 +405,7 @@ impl SubnetManager {
             self.emit(Event::Noticed(
                 "what was kept did not come in time: it is begun without".to_owned(),
             ));
+            self.out.push_back(Output::Forgo);
             self.on_recalled(None);
         }
     }

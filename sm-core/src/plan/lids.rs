@@ -171,9 +171,10 @@ pub fn plan(
         // The map first; then what absent ports hold, so that present LIDs do not take it.
         let present: BTreeSet<PortGuid> = ports.iter().map(|p| guid_of(*p)).collect();
         let absent = |sure: bool| {
-            let is_wanted = |guid| !present.contains(guid) && reign.given.contains(guid) == sure;
-            let wanted = map.iter().filter(|(guid, _)| is_wanted(*guid));
-            wanted.map(|(guid, lids)| (*guid, *lids)).collect::<Vec<_>>()
+            let is_wanted =
+                |guid: &PortGuid| !present.contains(guid) && reign.given.contains(guid) == sure;
+            let all = map.iter().map(|(guid, lids)| (*guid, *lids));
+            all.filter(|(guid, _)| is_wanted(guid)).collect::<Vec<_>>()
         };
         for (i, p) in ports.iter().enumerate() {
             if let Some((lid, _)) = map.get(&guid_of(*p))

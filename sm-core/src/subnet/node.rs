@@ -8,6 +8,7 @@ use ferrosm_mad::attr::{
 };
 use ferrosm_mad::ids::{PortGuid, PortNum};
 use ferrosm_mad::smp::DrPath;
+use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
 
 use super::LinkIdx;
@@ -85,6 +86,8 @@ pub struct Port {
     pub link: Option<LinkIdx>,
     /// Who was behind it before the cable went down, or was given up for want of a usable answer.
     pub last_peer: Option<super::PortRef>,
+    /// When its link was last seen to have lost its state.
+    pub fell: Option<Instant>,
     /// The sweep that saw it last.
     pub seen: u32,
     /// Fingerprint of the last Set and of what the port said after it: a device that does not take a value is not asked
@@ -115,6 +118,7 @@ impl Default for Port {
             known: false,
             link: None,
             last_peer: None,
+            fell: None,
             seen: 0,
             asked: None,
             unproven: false,

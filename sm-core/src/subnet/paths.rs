@@ -1,11 +1,16 @@
 //! Directed routes over the known links.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use ferrosm_mad::smp::DrPath;
+use ferrosm_mad::time::Instant;
 use petgraph::visit::{EdgeRef, NodeIndexable};
 
 use super::{LinkIdx, NodeIdx, PortRef, Subnet};
+
+/// A link that was up for so long is believed to stay so.
+const CALM: Duration = Duration::from_secs(5);
 
 impl Subnet {
     /// Shortest directed routes from the SM to every node over the known links, by node index; `None` where a node
@@ -49,6 +54,14 @@ impl Subnet {
         found
     }
 
+    /// Whether a link was down a moment ago: what is sent over it may be lost.
+    fn is_restless(&self, link: LinkIdx, now: Instant) -> bool {
+        let fell = |end: PortRef| self.port(end)?.fell;
+        let recent = |end: PortRef| fell(end).is_some_and(|fell| now.since(fell) < CALM);
+        let link = self.graph.edge_weight(link);
+        link.is_some_and(|link| recent(link.a) || recent(link.b))
+    }
+
     /// The links that a directed route goes over, as far as they are known.
     #[must_use]
     pub fn links_of(&self, path: &DrPath) -> Vec<LinkIdx> {
@@ -77,9 +90,16 @@ impl Subnet {
         around(&|l| l == last).or_else(|| around(&|l| used[1..].contains(&l)))
     }
 
-    /// Gives every node that is reached over the known links the shortest way, and names the others, which keep theirs.
-    pub fn refresh_paths(&mut self) -> Vec<NodeIdx> {
-        let routes = self.routes(&|_| false);
+    /// Gives every node that is reached over the known links the shortest way, and names the others, which keep theirs. Links that
+    /// may be about to go down again are used only by nodes that are reached over no others.
+    pub fn refresh_paths(&mut self, now: Instant) -> Vec<NodeIdx> {
+        let mut routes = self.routes(&|l| self.is_restless(l, now));
+        if self.node_indices().any(|n| routes[n.index()].is_none()) {
+            let any = self.routes(&|_| false);
+            for (route, any) in routes.iter_mut().zip(any) {
+                *route = route.or(any);
+            }
+        }
         let mut lost = Vec::new();
         let nodes: Vec<NodeIdx> = self.node_indices().collect();
         for n in nodes {

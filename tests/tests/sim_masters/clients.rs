@@ -75,6 +75,11 @@ impl Clients {
         self.all.keys().copied().collect()
     }
 
+    /// What hosts have asked in all.
+    pub(crate) const fn requests(&self) -> u64 {
+        self.tid
+    }
+
     /// A host wants something else from now on; what it is.
     pub(crate) fn change(&mut self, d: &mut Dice) -> String {
         self.changes += 1;

@@ -281,10 +281,10 @@ impl Foreign {
                     self.announce(world);
                 }
             }
-            SmState::Standby if is_other && info.sm_state == SmState::Standby => {
-                if self.is_higher(&info) {
-                    self.missed = 0;
-                }
+            SmState::Standby
+                if is_other && info.sm_state == SmState::Standby && self.is_higher(&info) =>
+            {
+                self.missed = 0;
             }
             SmState::Master if is_other && is_master => self.missed = 0,
             SmState::Master if is_other => self.next_sweep = world.now(),
@@ -344,11 +344,9 @@ impl Foreign {
                 self.set(world, to, SmControl::Handover, state);
                 self.stand_by(world, to);
             }
-            (SmState::Master, Some(lower), None) => {
-                // It has to hand over; nothing is written until then.
-                if self.other != Some(lower.guid) {
-                    (self.other, self.missed) = (Some(lower.guid), 0);
-                }
+            // It has to hand over; nothing is written until then.
+            (SmState::Master, Some(lower), None) if self.other != Some(lower.guid) => {
+                (self.other, self.missed) = (Some(lower.guid), 0);
             }
             (SmState::Master, None, None) => {
                 self.other = None;

@@ -14,6 +14,7 @@
 
 mod books;
 mod clients;
+mod disk;
 mod draw;
 mod events;
 mod foreign;
@@ -43,8 +44,8 @@ const TEST: &str = "sim_masters";
 const KEPT: &str = include_str!("../../seeds/masters.txt");
 /// Seeds of every test run, of each kind.
 const FEW: u64 = 200;
-const FEW_HOSTS: u64 = 150;
-const FEW_FOREIGN: u64 = 150;
+const FEW_HOSTS: u64 = 80;
+const FEW_FOREIGN: u64 = 60;
 
 /// What happened in runs, so that it can be seen that it did.
 #[derive(Debug, Clone, Copy, Default)]
@@ -92,7 +93,7 @@ fn one_master_and_nothing_lost() {
 #[test]
 fn hosts_come_and_go_between_masters() {
     let seen = all(HOSTS..HOSTS + FEW_HOSTS);
-    let enough = seen.counted > 20 && seen.without_master > 50 && seen.powers > 500;
+    let enough = seen.counted > 8 && seen.without_master > 20 && seen.powers > 200;
     assert!(seeds::are_named() || enough, "{seen:?}");
 }
 
@@ -100,7 +101,7 @@ fn hosts_come_and_go_between_masters() {
 #[test]
 fn a_foreign_manager_takes_its_turn() {
     let seen = all(FOREIGN..FOREIGN + FEW_FOREIGN);
-    let enough = seen.reigns > 50 && seen.given > 20 && seen.ignored > 10;
+    let enough = seen.reigns > 10 && seen.given > 3 && seen.ignored > 2;
     assert!(seeds::are_named() || enough, "{seen:?}");
 }
 

@@ -1,28 +1,24 @@
-//! The managers on a fabric, what each of them has on its disk, and how the standbys' copies follow the master: as the daemon does
-//! it, without files and connections.
+//! The managers on a fabric, and how the standbys' copies follow the master: as the daemon does it, without connections.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ferrosm_core::kept::{Key, Kind, Restorer, ViewKeeper};
-use ferrosm_core::{Event, Input, LidMap, Restored, SmConfig};
+use ferrosm_core::{Event, Input, LidMap, Restored};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::ManagerId;
-use ferrosm_tests::simulated::{Clock, Dice, Lab, Sm};
+use ferrosm_tests::simulated::{Dice, Lab, Sm};
 
 use crate::clients::{Clients, Place};
+use crate::disk::{Records, Store, records_of, restore, unix_s};
 use crate::draw::{Copying, Plan, Scenario};
 use crate::foreign::Foreign;
 
 /// How long the world runs before anybody outside looks.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
-
-/// What is on a disk.
-pub(crate) type Records = BTreeMap<Key, Box<[u8]>>;
 
 /// What a standby has of its master's records.
 #[derive(Debug, Clone)]
@@ -32,19 +28,6 @@ struct Copy {
     whole: bool,
     /// The master.
     of: PortGuid,
-}
-
-/// What of a store is there when a manager begins again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Store {
-    Whole,
-    /// From here on records are broken: so many per cent are whole.
-    Prefix(u64),
-    /// No record of a kind can be read.
-    Without(Kind),
-    /// Of another subnet.
-    Foreign,
-    Nothing,
 }
 
 /// A place for a manager.
@@ -58,8 +41,8 @@ pub(crate) struct Slot {
     leader: Option<ManagerId>,
     /// What it has of a leader that is gone.
     copy: Option<Copy>,
-    /// It was given its last master's records since it was last standby.
-    recalled: bool,
+    /// Whose records it was given, all of them, since it was last standby.
+    recalled: Option<PortGuid>,
     /// What this one kept as master some time ago.
     before: Option<Records>,
     told: usize,
@@ -77,8 +60,9 @@ pub(crate) struct Stage {
     pub(crate) leases: bool,
     /// How often somebody became master without the records of the last one: hosts have to register again then.
     pub(crate) unprepared: u32,
-    /// How often somebody became master.
+    /// How often somebody became master, and who did last.
     pub(crate) takeovers: u32,
+    reigned: Option<PortGuid>,
     /// How often a host lost or got power.
     pub(crate) powers: u32,
     /// Hosts that lost power, for the watch to take.
@@ -89,30 +73,9 @@ pub(crate) struct Stage {
     pub(crate) calm: bool,
     /// A subnet manager of somebody else.
     pub(crate) foreign: Option<Foreign>,
+    /// How much hosts and power had changed, and since when no more.
+    changed: (u64, Instant),
     ticks: u64,
-    /// What a manager of another subnet kept.
-    elsewhere: Records,
-}
-
-fn unix_s(clock: Clock, now: Instant) -> u64 {
-    clock.shows(now).as_nanos() / 1_000_000_000
-}
-
-fn restore(records: &Records, unix_s: u64) -> Restored {
-    let mut restorer = Restorer::new(unix_s);
-    for (key, value) in records {
-        restorer.put(key, value);
-    }
-    restorer.finish().0
-}
-
-/// What a manager has on its disk.
-fn records_of(sm: &Sm, clock: Clock, now: Instant) -> Records {
-    let mut records = sm.kept.clone();
-    let view = sm.view_kept.as_ref();
-    let batch = ViewKeeper::default().batch(view, unix_s(clock, now));
-    batch.apply(&mut records);
-    records
 }
 
 impl Stage {
@@ -135,7 +98,7 @@ impl Stage {
             disk: Records::new(),
             leader: None,
             copy: None,
-            recalled: false,
+            recalled: None,
             before: None,
             told: 0,
             sweeps: 0,
@@ -151,13 +114,14 @@ impl Stage {
             leases,
             unprepared: 0,
             takeovers: 0,
+            reigned: None,
+            changed: (0, Instant::START),
             powers: 0,
             powerless: BTreeSet::new(),
             without_master: 0,
             calm: s.calm,
             foreign: None,
             ticks: 0,
-            elsewhere: Records::new(),
         };
         let mut order: Vec<usize> = (0..stage.slots.len()).collect();
         order.sort_by_key(|i| stage.slots[*i].plan.starts);
@@ -213,7 +177,7 @@ impl Stage {
         }
         self.power_on(self.slots[i].plan.at.node);
         let now = self.lab.world.now();
-        let records = self.spoilt(i, store);
+        let records = store.left_of(&self.slots[i].disk);
         let slot = &self.slots[i];
         let Plan {
             at,
@@ -236,57 +200,16 @@ impl Stage {
         let slot = &mut self.slots[i];
         slot.id = Some(added.unwrap());
         (slot.leader, slot.copy, slot.before) = (None, None, None);
-        slot.recalled = false;
+        slot.recalled = None;
         (slot.told, slot.sweeps, slot.roles) = (0, 0, 0);
         if copying != Copying::No {
             self.command(i, Input::Copying(true));
         }
     }
 
-    fn spoilt(&mut self, i: usize, store: Store) -> Records {
-        let mut records = self.slots[i].disk.clone();
-        let count = records.len() as u64;
-        match store {
-            Store::Whole => {}
-            Store::Prefix(percent) => {
-                let values = records.values_mut().enumerate();
-                for (_, value) in values.filter(|(n, _)| *n as u64 * 100 >= count * percent) {
-                    *value = Box::new([0xEE]);
-                }
-            }
-            Store::Without(kind) => {
-                for (_, value) in records
-                    .iter_mut()
-                    .filter(|(key, _)| key.kind() == Some(kind))
-                {
-                    *value = Box::new([0xEE]);
-                }
-            }
-            Store::Foreign => records = self.of_elsewhere(),
-            Store::Nothing => records.clear(),
-        }
-        records
-    }
-
-    /// What a manager of another subnet kept, with GUIDs that are not here.
-    fn of_elsewhere(&mut self) -> Records {
-        if self.elsewhere.is_empty() {
-            let mut spec = ferrosm_sim::generate::from_spec("ring:3").unwrap();
-            for node in &mut spec.nodes {
-                node.node_guid.0 ^= 0x00FF_0000_0000;
-                for guid in &mut node.port_guids {
-                    guid.0 ^= 0x00FF_0000_0000;
-                }
-            }
-            let mut lab = Lab::on("foreign", spec, 1, SmConfig::default(), None);
-            lab.next_sweep(60);
-            self.elsewhere = records_of(lab.manager(), Clock::default(), lab.world.now());
-        }
-        self.elsewhere.clone()
-    }
-
     /// A manager ends without a word.
     pub(crate) fn kill(&mut self, i: usize) {
+        self.hear();
         let Some(id) = self.slots[i].id.take() else {
             return;
         };
@@ -381,7 +304,7 @@ impl Stage {
             }
             let id = self.slots[i].id.unwrap();
             let prepared = self.lab.world.with_manager(id, |sm, _| {
-                let mut prepared = false;
+                let mut prepared = None;
                 sm.wants_copy = false;
                 let unix_s = unix_s(clock, now);
                 let restored = match copy {
@@ -390,7 +313,8 @@ impl Stage {
                         restored.complete &= whole;
                         let view = restored.snapshot.as_ref().map(|s| &s.view);
                         let whose = view.and_then(|view| view.whose());
-                        prepared = restored.complete && whose.is_some_and(|w| w.port == of);
+                        let fits = restored.complete && whose.is_some_and(|w| w.port == of);
+                        prepared = fits.then_some(of);
                         sm.view_kept = restored.snapshot.as_ref().map(|s| s.view.clone());
                         sm.kept = records;
                         Some(restored)
@@ -408,7 +332,7 @@ impl Stage {
                 sm.command(Input::Recalled(restored.map(Box::new)), now);
                 prepared
             });
-            self.slots[i].recalled = prepared == Some(true);
+            self.slots[i].recalled = prepared.flatten();
         }
     }
 
@@ -558,6 +482,15 @@ impl Stage {
             self.clients.ask(&mut self.lab.world, &places);
         }
         self.hear();
+        let changes = self.clients.requests() + u64::from(self.powers);
+        if changes != self.changed.0 {
+            self.changed = (changes, self.lab.world.now());
+        }
+    }
+
+    /// How long no host has asked for anything, and none lost or got power.
+    pub(crate) fn quiet_for(&self) -> Duration {
+        self.lab.world.now().since(self.changed.1)
     }
 
     /// Who has said its last word is gone.
@@ -584,8 +517,13 @@ impl Stage {
                     let is_master = *state == SmState::Master;
                     slot.roles += 1;
                     self.takeovers += u32::from(is_master);
-                    self.unprepared += u32::from(is_master && !slot.recalled);
-                    slot.recalled &= *state != SmState::Standby;
+                    if is_master {
+                        let last = self.reigned.replace(slot.guid);
+                        let knows = slot.recalled.is_some()
+                            && (last == slot.recalled || last == Some(slot.guid));
+                        self.unprepared += u32::from(!knows);
+                    }
+                    slot.recalled = slot.recalled.filter(|_| *state != SmState::Standby);
                 }
                 if self.tell {
                     println!("    {:?} {i}: {event}", self.lab.world.now());
