@@ -111,8 +111,7 @@ fn die_after(lab: &mut Lab, sets: u32) -> Option<Restored> {
         }
     }
     let now = lab.world.now();
-    let old = lab.world.kill(lab.sm).expect("it was there");
-    Some(kept(&old, now))
+    lab.world.kill(lab.sm).map(|old| kept(&old, now))
 }
 
 /// Another one takes over, at the same host or at the last one, and is done.
