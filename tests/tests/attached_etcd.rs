@@ -76,21 +76,31 @@ impl Site {
         self.has("-g", 2);
     }
 
-    /// Another service.
+    /// Another service, offered until it is known, as hosts do.
     fn offer(&self, name: &str, then: usize) {
         let line = offers(&self.sm(), self.guid, name);
-        self.script.send(&self.pair.sim, CLIENT, &line);
-        self.has("-S", then);
+        let known = poll_until(GUARD, PAUSE, || {
+            self.script.send(&self.pair.sim, CLIENT, &line);
+            self.are_there("-S", then)
+        });
+        known.unwrap_or_else(|why| panic!("{then} of -S: {why}"));
     }
 
     /// Waits until there are so many records of a kind.
     fn has(&self, kind: &str, count: usize) {
-        let found = poll_until(GUARD, PAUSE, || {
-            let said = self.ask(&[kind]);
-            let is_it = said.matches(" dump:").count() >= count;
-            is_it.then_some(()).ok_or(said)
-        });
+        let found = poll_until(GUARD, PAUSE, || self.are_there(kind, count));
         found.unwrap_or_else(|why| panic!("{count} of {kind}: {why}"));
+    }
+
+    /// Whether there are, or what was said. While the master finds out whether it still is one, it does not answer: a host asks
+    /// again.
+    fn are_there(&self, kind: &str, count: usize) -> Result<(), String> {
+        let said = self.pair.sim.run_at(CLIENT, "saquery", &[kind]);
+        if !said.status.success() {
+            return Err(said.describe());
+        }
+        let is_it = said.stdout.matches(" dump:").count() >= count;
+        is_it.then_some(()).ok_or(said.stdout)
     }
 
     /// Everything that hosts have registered, as subnet administration tells it.

@@ -273,7 +273,7 @@ impl Shell for Operator {
                     if self.options.once {
                         return ControlFlow::Break(Err(e));
                     }
-                    error!(error = %e, "the sweep's output could not be written");
+                    error!(error = e.in_a_line(), "the sweep's output could not be written");
                 }
                 if self.options.once {
                     return ControlFlow::Break(verdict(report, role));
@@ -481,7 +481,7 @@ fn dump_beside(view: &View, dir: &Path) {
                 );
             }
         }
-        Err(e) => error!(error = %e, "the dump could not be written"),
+        Err(e) => error!(error = e.in_a_line(), "the dump could not be written"),
     }
 }
 

@@ -157,7 +157,7 @@ impl One {
                 Err(why) if !self.args.sm.once && *self.stopping.borrow() == 0 => why,
                 end => return self.tell(Told::Ended(self.name.clone(), end)),
             };
-            error!(error = %why, again_s = AGAIN.as_secs(), "this fabric is not served now");
+            error!(error = why.in_a_line(), again_s = AGAIN.as_secs(), "this fabric is not served now");
             self.tell(Told::Fails(self.name.clone(), why));
             if self.wait() {
                 return self.tell(Told::Ended(self.name.clone(), Ok(())));
