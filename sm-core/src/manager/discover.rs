@@ -59,14 +59,17 @@ impl SubnetManager {
 
     /// What is in the switches is not sure any more: it is read before anything is written.
     pub(super) fn distrust_tables(&mut self) {
+        self.remember_tables();
         let nodes: Vec<NodeIdx> = self.subnet.node_indices().collect();
         for n in nodes {
             if let Some(node) = self.subnet.get_mut(n) {
                 node.forget_tables();
             }
         }
-        // Whoever was in charge meanwhile may have routed otherwise: what is there is taken on, not what was once.
+        // Whoever was in charge meanwhile may have routed otherwise, and let other trees grow: what is there is taken on, not what was
+        // once.
         self.last_run = None;
+        self.multicast.forget_trees();
     }
 
     /// Asks whatever was named since the last time.
@@ -344,6 +347,7 @@ impl SubnetManager {
         }
         self.notice_reboot(at, &new);
         self.doubt_keys(at, &new);
+        self.notice_meddling(at, &new);
         let (epoch, now) = (self.epoch, self.now);
         let Some(port) = self.subnet.port_mut(at) else {
             return;
@@ -633,6 +637,7 @@ impl SubnetManager {
         } else if self.read_only {
             self.finish_sweep();
         } else {
+            self.distrust_after_meddling();
             self.begin_asking_sms();
         }
     }

@@ -204,7 +204,14 @@ impl SubnetManager {
             // Who is master next is not settled.
             return Fits::Perhaps;
         }
-        if view.prefix != self.cfg.subnet_prefix || info.gid_prefix != view.prefix {
+        if view.prefix != self.cfg.subnet_prefix {
+            return Fits::No("it is of another subnet");
+        }
+        if info.lid == Lid::NONE {
+            // The port woke up, and was not told anything yet: it is the same one as soon as it has its LID again.
+            return Fits::Perhaps;
+        }
+        if info.gid_prefix != view.prefix {
             return Fits::No("it is of another subnet");
         }
         let end = view.by_guid(own).map(|at| view.end_port(at));

@@ -22,6 +22,7 @@ use crate::io::{Event, Output, Restored};
 use crate::plan::ports;
 use crate::report::Phase;
 use crate::requester::Limits;
+use crate::sa::View;
 use crate::sa::registry::Registry;
 use crate::sa::view::saved::Snapshot;
 use crate::subnet::PortRef;
@@ -54,6 +55,8 @@ pub(super) struct Takeover {
     ended: bool,
     /// The operator wants another SM to be master, once it is known who there is.
     handing_over: Option<Then>,
+    /// Another SM was master without being seen, and may have written tables: the next full sweep reads them anew.
+    meddled: bool,
 }
 
 impl Takeover {
@@ -159,19 +162,39 @@ impl SubnetManager {
         let Some(view) = self.withdraw_view() else {
             return;
         };
+        self.inherit_from_itself(&view);
         let snapshot = Snapshot {
-            view: Arc::clone(&view),
+            view,
             age: Duration::ZERO,
         };
+        self.administration.past = Past::new(Some(snapshot), self.now);
+    }
+
+    /// What devices have is not sure any more: it is compared with what this SM knew of them, as over a restart.
+    fn inherit_from_itself(&mut self, view: &Arc<View>) {
         let left = Restored {
-            snapshot: Some(snapshot.clone()),
+            snapshot: Some(Snapshot {
+                view: Arc::clone(view),
+                age: Duration::ZERO,
+            }),
             routing: view.routing().map(Arc::new),
             lanes_written: self.lanes_written,
             complete: true,
             ..Restored::default()
         };
         self.inheritance = Inheritance::new(&left);
-        self.administration.past = Past::new(Some(snapshot), self.now);
+    }
+
+    /// A master's tables are to be read anew. Those that cannot be read are as they were where the device shows that nobody else was
+    /// in charge of it meanwhile ([`super::inherit`]).
+    pub(super) fn remember_tables(&mut self) {
+        let own = self.role() == SmState::Master && !self.read_only;
+        if own
+            && !self.administration.past.is_in_force()
+            && let Some(view) = self.view().cloned()
+        {
+            self.inherit_from_itself(&view);
+        }
     }
 
     /// Whether a sweep has to wait for what is kept; it begins then by itself.
@@ -351,6 +374,45 @@ impl SubnetManager {
         let left = Some(info.master_sm_lid) == self.last_master_lid();
         if is_end && carries && same && left && info.master_sm_lid != own {
             self.ask(Ask::SetPort(at, PortStep::Master));
+        }
+    }
+
+    /// A port that named this SM as its master names another, which was master between two looks at the SMs and may be gone. Others
+    /// may name it too, and nobody but this SM tells them again: everything is looked at.
+    pub(super) fn notice_meddling(&mut self, at: PortRef, new: &PortInfo) {
+        // In the first sweep ports name whoever was master before.
+        if !self.is_master() || self.first_as_master || self.takeover.meddled {
+            return;
+        }
+        let (Some(node), Some(port), Some(own)) = (
+            self.subnet.get(at.node),
+            self.subnet.port(at).filter(|port| port.known),
+            self.sm_lid(),
+        ) else {
+            return;
+        };
+        let is_end = node.end_ports().any(|num| num == at.port);
+        let other = new.master_sm_lid;
+        // One that woke up names nobody, and is new here itself.
+        let led_away = other.is_unicast() && other != own && new.lid.is_unicast();
+        if !is_end || port.info().master_sm_lid != own || !led_away {
+            return;
+        }
+        self.takeover.meddled = true;
+        let place = self.subnet.describe(at);
+        self.emit(Event::Noticed(format!(
+            "{place} names the SM at LID {other} as its master: looking at everything"
+        )));
+        if self.stage != Stage::Sweep(Phase::Discover) || self.sweep.local {
+            self.want_full();
+        }
+    }
+
+    /// All has been read that a full sweep reads of ports: tables that another SM may have written are read next.
+    pub(super) fn distrust_after_meddling(&mut self) {
+        if !self.sweep.local && core::mem::take(&mut self.takeover.meddled) && self.is_master() {
+            self.distrust_tables();
+            self.reign.end();
         }
     }
 

@@ -56,6 +56,12 @@ impl Space {
         self.taken[first..first + count].fill(true);
     }
 
+    fn free(&mut self, base: Lid, count: usize) {
+        let first = usize::from(base.0);
+        self.taken[first..first + count].fill(false);
+        self.next_free = self.next_free.min(first);
+    }
+
     fn first_free(&mut self, count: usize) -> Option<Lid> {
         while self.taken.get(self.next_free) == Some(&true) {
             self.next_free += 1;
@@ -198,7 +204,14 @@ pub fn plan(
                 given[i] = Some(has);
             }
         }
-        hold(&mut space, &mut out.map, &absent(false));
+        // A map in which nobody is who is here is another subnet's: what it says of absent ports is worth less than any LID that a
+        // port has.
+        let knows = |p: &PortRef| map.contains_key(&guid_of(*p));
+        let others = || ports.iter().filter(|p| Some(**p) != subnet.local());
+        let elsewhere = others().next().is_some() && !others().any(knows);
+        if !elsewhere {
+            hold(&mut space, &mut out.map, &absent(false));
+        }
         for (i, p) in ports.iter().enumerate() {
             let has = subnet.port(*p).map_or(Lid::NONE, |port| port.info().lid);
             if given[i].is_none() && has.is_unicast() {
@@ -210,13 +223,20 @@ pub fn plan(
                 }
             }
         }
+        if elsewhere {
+            hold(&mut space, &mut out.map, &absent(false));
+        }
     }
+    let mut absent = Absent::of(&out.map, reign);
     for (i, p) in ports.iter().enumerate() {
-        if given[i].is_none()
-            && let Some(lid) = space.first_free(count_of(*p))
-        {
-            space.take(lid, count_of(*p));
-            given[i] = Some(lid);
+        if given[i].is_none() {
+            let count = count_of(*p);
+            let free = space.first_free(count);
+            let lid = free.or_else(|| absent.give_way(&mut space, &mut out.map, count));
+            if let Some(lid) = lid {
+                space.take(lid, count);
+                given[i] = Some(lid);
+            }
         }
         match given[i] {
             Some(lid) => {
@@ -237,6 +257,47 @@ fn hold(space: &mut Space, kept: &mut LidMap, absent: &[(PortGuid, (Lid, Lmc))])
             space.take(*lid, 1 << lmc.0);
             kept.insert(*guid, (*lid, *lmc));
         }
+    }
+}
+
+/// Ports that are absent and hold LIDs. Where none are left for a port that is here, they give way: those first of which it is not
+/// sure that they are this subnet's.
+struct Absent {
+    /// From the lowest LID, unsure ones before sure ones.
+    by_lid: [Vec<(Lid, Lmc, PortGuid)>; 2],
+}
+
+impl Absent {
+    /// Of those that hold LIDs, before anybody else is in the map.
+    fn of(held: &LidMap, reign: &Reign) -> Self {
+        let all = |sure: bool| {
+            let those = held
+                .iter()
+                .filter(|(guid, _)| reign.given.contains(*guid) == sure);
+            let mut those: Vec<_> = those
+                .map(|(guid, (lid, lmc))| (*lid, *lmc, *guid))
+                .collect();
+            those.sort_unstable();
+            those.reverse();
+            those
+        };
+        Self {
+            by_lid: [all(false), all(true)],
+        }
+    }
+
+    /// Frees LIDs until so many are free together.
+    fn give_way(&mut self, space: &mut Space, map: &mut LidMap, count: usize) -> Option<Lid> {
+        for those in &mut self.by_lid {
+            while let Some((lid, lmc, guid)) = those.pop() {
+                map.remove(&guid);
+                space.free(lid, 1 << lmc.0);
+                if let Some(lid) = space.first_free(count) {
+                    return Some(lid);
+                }
+            }
+        }
+        None
     }
 }
 
@@ -321,10 +382,45 @@ mod tests {
     /// A port that is away keeps its LID; a stranger that comes with it gets another.
     #[test]
     fn an_absent_port_keeps_its_lid() {
-        let map = LidMap::from([(PortGuid(77), (Lid(3), Lmc(0)))]);
+        let mut map = LidMap::from([
+            (PortGuid(77), (Lid(3), Lmc(0))),
+            (PortGuid(2), (Lid(9), Lmc(0))),
+        ]);
         let plan = plan_of(&star(&[3, 0]), &map);
         assert_eq!(lid_of(&plan, 77), Some(Lid(3)));
         assert_ne!(lid_of(&plan, 1), Some(Lid(3)));
+        // Nobody is here who is in the map: it is of another subnet. Its LIDs are kept only where they are free.
+        map.remove(&PortGuid(2));
+        let plan = plan_of(&star(&[3, 0]), &map);
+        assert_eq!((lid_of(&plan, 77), lid_of(&plan, 1)), (None, Some(Lid(3))));
+        assert_eq!(
+            plan_of(&star(&[4, 0]), &map).map.get(&PortGuid(77)),
+            map.get(&PortGuid(77))
+        );
+    }
+
+    /// No LID is left, because absent ports hold them all: one of them gives way, and rather one that was never seen.
+    #[test]
+    fn absent_ports_give_way_when_no_lid_is_left() {
+        let mut subnet = star(&[1, 2]);
+        let s = subnet.node_by_guid(NodeGuid(1000)).unwrap();
+        let small = SwitchInfo {
+            linear_fdb_cap: 6,
+            ..SwitchInfo::default()
+        };
+        subnet.get_mut(s).unwrap().switch_raw = Some(small.encode());
+        let map: LidMap = [(1, 1), (2, 2), (77, 3), (78, 4), (79, 5)]
+            .map(|(guid, lid)| (PortGuid(guid), (Lid(lid), Lmc(0))))
+            .into();
+        let mut reign = Reign::default();
+        reign.given.insert(PortGuid(77));
+        let plan = plan(&subnet, &map, &reign, &SmConfig::default(), false);
+        assert!(plan.without.is_empty());
+        assert_eq!(lid_of(&plan, 1000), Some(Lid(4)));
+        assert_eq!(
+            [77, 78, 79].map(|guid| lid_of(&plan, guid)),
+            [Some(Lid(3)), None, Some(Lid(5))]
+        );
     }
 
     /// A port is away, and a stranger comes that carries data under its LID. What this master has seen in force stays, and the
