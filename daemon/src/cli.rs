@@ -197,6 +197,9 @@ pub struct TopologyArgs {
     /// Read this file (ibnetdiscover's form) or shape instead of the live fabric.
     #[arg(long, value_name = "FILE|SPEC", conflicts_with_all = ["ca", "port", "port_guid"])]
     pub from: Option<String>,
+    /// The configuration file, which may name the port.
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub config: Option<PathBuf>,
     /// Look by the port of this fabric of a configuration file that has several.
     #[arg(long, value_name = "NAME", conflicts_with = "from")]
     pub fabric: Option<String>,

@@ -29,6 +29,9 @@ pub const PULSE: Duration = Duration::from_millis(50);
 /// A standby that has no copy after so long takes the subnet without, if it is handed to it: its master has none to give.
 const COPY_WITHIN: Duration = Duration::from_secs(10);
 
+/// A standby that is out of step for so long is not ready to be handed the subnet, as long as it waits for its copy.
+const IN_STEP_WITHIN: Duration = Duration::from_secs(1);
+
 /// What a takeover begins with; `None` if it could not be read. Before it: which of the questions it answers, and what the records are.
 type Recalled = (u64, Held, Option<Box<Restored>>);
 
@@ -71,6 +74,10 @@ pub struct Copies {
     pending: Option<Input>,
     /// Until then a standby waits for its copy.
     copy_by: Option<Instant>,
+    /// Out of step for so long, a standby waits for its copy again.
+    out_of_step: Option<Instant>,
+    /// The records are those of an own reign that has just ended.
+    just_left: bool,
 }
 
 /// Replication, as the thread that writes state sees it.
@@ -160,6 +167,8 @@ impl Copies {
             patience,
             pending: Some(Input::Copying(true)),
             copy_by: None,
+            out_of_step: None,
+            just_left: false,
         })
     }
 
@@ -188,7 +197,8 @@ impl Copies {
             return;
         }
         self.copy_by = None;
-        self.leads_then = false;
+        self.out_of_step = None;
+        let led = before == SmState::Master && !core::mem::take(&mut self.leads_then);
         if state != SmState::Standby {
             // Told before it is standby again.
             self.pending = Some(Input::Copying(true));
@@ -202,7 +212,9 @@ impl Copies {
                 // What this one would keep now is that it keeps nothing; but the records become the master's.
                 self.writer.listen(false);
                 self.writer.resign();
-                self.held = Held::Own;
+                // Where whoever was handed the subnet dies at once, nobody knows more.
+                self.just_left = led;
+                self.held = if led { Held::Behind } else { Held::Own };
                 self.copy_by = Some(Instant::now() + COPY_WITHIN);
                 self.replication.role(Role::Standby);
             }
@@ -286,10 +298,14 @@ impl Copies {
     pub fn recall(&mut self) {
         let sender = self.recall.clone();
         let held = self.held;
+        // Asked again, they are what they are now, and the master may have gone on.
+        self.held = held.min_behind();
         // Nothing is to change any more under what is read now.
         self.replication.role(Role::Neither(Leaving::Stopping));
         self.state = SmState::Discovering;
         self.copy_by = None;
+        self.out_of_step = None;
+        self.just_left = false;
         self.pending = Some(Input::Copying(true));
         self.questions += 1;
         let question = self.questions;
@@ -312,7 +328,19 @@ impl Copies {
     pub fn take(&mut self) -> Option<Input> {
         if self.copy_by.is_some_and(|by| by <= Instant::now()) {
             warn!(within = ?COPY_WITHIN, "there is no copy of the master's state to be had");
+            if core::mem::take(&mut self.just_left) {
+                // The new master has gone on for long.
+                self.held = Held::Own;
+            }
             self.copied();
+        }
+        if self
+            .out_of_step
+            .is_some_and(|since| since <= Instant::now())
+        {
+            self.out_of_step = None;
+            self.copy_by = Some(Instant::now() + COPY_WITHIN);
+            self.pending = Some(Input::Copying(true));
         }
         if let Some(input) = self.pending.take() {
             return Some(input);
@@ -399,12 +427,18 @@ impl Copies {
             Event::InStep { guid } => {
                 info!(master = %sm(guid), "the copy of the master's state is whole");
                 self.held = Held::InStep;
+                self.just_left = false;
+                self.out_of_step = None;
                 self.copied();
                 Some(Input::PeerSm(sm(guid)))
             }
             Event::OutOfStep { guid, why } => {
                 warn!(master = %sm(guid), why, "the copy of the master's state is not whole any more");
                 self.held = self.held.min_behind();
+                if self.state == SmState::Standby && self.copy_by.is_none() {
+                    self.out_of_step
+                        .get_or_insert(Instant::now() + IN_STEP_WITHIN);
+                }
                 None
             }
             Event::LeaderSilent { guid, in_step } => {
@@ -555,6 +589,8 @@ mod tests {
             patience: Duration::from_secs(1),
             pending: None,
             copy_by: None,
+            out_of_step: None,
+            just_left: false,
         }
     }
 
@@ -607,6 +643,10 @@ mod tests {
         copies.role(SmState::Master);
         writer.save(Kept::Updates(vec![lid(1), alias(1)]));
         copies.role(SmState::Standby);
+        // Its time for a copy is over.
+        copies.copy_by = Some(Instant::now());
+        let told = copies.take();
+        assert!(matches!(told, Some(Input::Copying(false))), "{told:?}");
         copies.recall();
         alone.settled(None);
         let restored = recalled(&mut copies);
@@ -615,6 +655,65 @@ mod tests {
         writer.save(Kept::Updates(vec![alias(2)]));
         drop((copies, writer));
         assert_eq!(kept(&dir), (vec![1], vec![2]));
+    }
+
+    /// Whoever was handed the subnet dies before it was copied from: what was registered here is all that there is.
+    #[test]
+    fn what_the_last_own_reign_left_is_not_thrown_away_at_once() {
+        let dir = TempDir::new("copies-back");
+        let writer = Arc::new(StateDir::open(dir.path()).unwrap().writer().unwrap());
+        let alone = Arc::new(Alone::default());
+        let mut copies = copies(&writer, &alone);
+        writer.save(Kept::Updates(vec![lid(1), alias(1)]));
+        copies.role(SmState::Standby);
+        copies.recall();
+        alone.settled(None);
+        let restored = recalled(&mut copies);
+        let aliases = restored.registrations.aliases.len();
+        assert_eq!((aliases, restored.complete), (1, false));
+        copies.role(SmState::Master);
+        drop((copies, writer));
+        assert_eq!(kept(&dir), (vec![1], vec![1]));
+    }
+
+    /// Asked again without having been standby meanwhile: the master may have gone on.
+    #[test]
+    fn a_copy_is_whole_for_the_first_question_only() {
+        let dir = TempDir::new("copies-again");
+        let writer = Arc::new(StateDir::open(dir.path()).unwrap().writer().unwrap());
+        let alone = Arc::new(Alone::default());
+        let mut copies = copies(&writer, &alone);
+        copies.role(SmState::Standby);
+        copies.heed(&Event::InStep { guid: 7 });
+        let mut complete = || {
+            copies.recall();
+            alone.settled(None);
+            recalled(&mut copies).complete
+        };
+        assert_eq!([complete(), complete()], [true, false]);
+    }
+
+    /// A standby that has lost its copy says so, when it is not only for a moment.
+    #[test]
+    fn a_standby_out_of_step_is_not_ready() {
+        let dir = TempDir::new("copies-out");
+        let writer = Arc::new(StateDir::open(dir.path()).unwrap().writer().unwrap());
+        let mut copies = copies(&writer, &Arc::new(Alone::default()));
+        copies.role(SmState::Standby);
+        copies.heed(&Event::InStep { guid: 7 });
+        copies.pending = None;
+        let out = Event::OutOfStep {
+            guid: 7,
+            why: "slow".to_owned(),
+        };
+        copies.heed(&out);
+        assert!(copies.take().is_none(), "it may be over in a moment");
+        copies.out_of_step = Some(Instant::now());
+        let told = copies.take();
+        assert!(matches!(told, Some(Input::Copying(true))), "{told:?}");
+        copies.heed(&Event::InStep { guid: 7 });
+        let told = copies.take();
+        assert!(matches!(told, Some(Input::Copying(false))), "{told:?}");
     }
 
     /// The subnet manager does not wait for ever for its copy: then what it wants kept is kept, and what comes late is not wanted.

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use ferrosm_core::election::Then;
 use ferrosm_core::kept::Update;
 use ferrosm_core::{Computed, Event, Input, LocalPortEvent, Output, Progress, SubnetManager};
-use ferrosm_mad::attr::SmState;
+use ferrosm_mad::attr::{SmState, id};
+use ferrosm_mad::mad::{Mad, MadOut, Method};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_mad::transport::{Received, TransportError};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
@@ -91,15 +92,15 @@ pub struct Driver<P, S> {
     durable: Option<Arc<Durable>>,
     copies: Option<Copies>,
     held: Held<(Peer, Vec<u8>)>,
-    /// Whatever comes next, while something must be durable before devices are told what follows from it.
-    ahead: Held<()>,
+    /// What is to be written to devices, while something that it follows from is not durable yet.
+    ahead: Held<MadOut>,
     clock: Clock,
     next_tick: Instant,
     trouble: Trouble,
     /// Until then another subnet manager may say that it has taken the subnet.
     leaving: Option<Instant>,
-    /// When the loop turned last.
-    last_turn: Option<Instant>,
+    /// When the loop turned last, by a clock that goes on while the machine is suspended.
+    last_turn: Option<Duration>,
 }
 
 /// The only clock: nanoseconds since the driver was made.
@@ -216,7 +217,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
             }
             flow = self.carry_out()?;
             self.release();
-            if flow.is_continue() && self.leaving.is_some_and(|until| until <= now) {
+            if flow.is_break() {
+                continue;
+            }
+            if self.leaving.is_some_and(|until| until <= now) {
                 warn!("no other subnet manager has said in time that it took the subnet");
                 return Ok(self.shell.stop(&self.sm));
             }
@@ -265,12 +269,13 @@ impl<P: Port, S: Shell> Driver<P, S> {
         let Some(copies) = &mut self.copies else {
             return false;
         };
-        let now = self.clock.now();
+        let turn = since_boot();
         let stalled = self
             .last_turn
-            .is_some_and(|last| now.since(last) > copies.hang());
-        self.last_turn = Some(now);
-        copies.pulse(self.held.disk_waits(now));
+            .is_some_and(|last| turn.saturating_sub(last) > copies.hang());
+        self.last_turn = Some(turn);
+        let now = self.clock.now();
+        copies.pulse(self.held.disk_waits(now).max(self.ahead.disk_waits(now)));
         let told = copies.take();
         if stalled {
             // Before anything that came meanwhile is looked at.
@@ -285,17 +290,18 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// This process did not run for so long that another may be in charge.
     fn on_stalled(&mut self) {
-        // Who is may not know what these promise.
+        // Who is may not know what these promise, and writes what it wants.
         self.held.forget();
+        self.ahead.forget();
         self.sm.handle(Input::Stalled, self.clock.now());
     }
 
     /// Whether this process stood still since this turn of the loop began, for so long that nothing may be written before others were
     /// asked.
     fn stood_still(&mut self) -> bool {
-        let now = self.clock.now();
+        let now = since_boot();
         let hang = self.copies.as_ref().map(Copies::hang);
-        let since = self.last_turn.map(|last| now.since(last));
+        let since = self.last_turn.map(|last| now.saturating_sub(last));
         let stood = since.zip(hang).is_some_and(|(since, hang)| since > hang);
         if stood {
             self.last_turn = Some(now);
@@ -319,16 +325,16 @@ impl<P: Port, S: Shell> Driver<P, S> {
     }
 
     fn carry_out(&mut self) -> Result<ControlFlow<S::End>, TransportError> {
-        self.go_on();
-        while self.ahead.is_empty()
-            && let Some(output) = self.sm.poll_output()
-        {
+        self.go_on()?;
+        while let Some(output) = self.sm.poll_output() {
             match output {
-                // As one that was lost.
-                Output::Send(_) if self.stood_still() => self.on_stalled(),
+                // What reads, and what is said to other subnet managers, waits for no disk: a master that says nothing is replaced.
+                Output::Send(mad) if !configures(&mad.mad) => self.send_mad(&mad)?,
+                // Asked for once more, because the answer does not come.
+                Output::Send(mad) if self.ahead.iter().any(|m| m.mad.tid() == mad.mad.tid()) => {}
                 Output::Send(mad) => {
-                    if let Err(e) = self.port.send(&mad) {
-                        self.send_failed(e)?;
+                    if let Some(mad) = self.ahead.answer(mad, self.clock.now()) {
+                        self.send_mad(&mad)?;
                     }
                 }
                 Output::Compute(job) => {
@@ -361,8 +367,6 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     {
                         self.ahead.reached(durable.reached(), durable.on_disk());
                         self.ahead.given(ticket);
-                        // Where the disk is known to hang, nothing waits.
-                        let _free = self.ahead.answer((), self.clock.now());
                     }
                 }
                 Output::PersistView(view) => {
@@ -371,8 +375,9 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 Output::Event(event) => {
                     if let Event::Role { state, .. } = &event {
                         if *state != SmState::Master {
-                            // The next master may not know what these promise.
+                            // The next master may not know what these promise, and devices are its own now.
                             self.held.forget();
+                            self.ahead.forget();
                         }
                         if let Some(copies) = &mut self.copies {
                             copies.role(*state);
@@ -395,19 +400,32 @@ impl<P: Port, S: Shell> Driver<P, S> {
         Some(ticket)
     }
 
+    /// A MAD goes out, unless others may be in charge: then it is as one that was lost.
+    fn send_mad(&mut self, mad: &MadOut) -> Result<(), TransportError> {
+        if self.stood_still() {
+            self.on_stalled();
+        } else if let Err(e) = self.port.send(mad) {
+            self.send_failed(e)?;
+        }
+        Ok(())
+    }
+
     /// Devices are told what follows from what is durable now.
-    fn go_on(&mut self) {
-        let Some(durable) = self.durable.as_ref().filter(|_| !self.ahead.is_empty()) else {
-            return;
+    fn go_on(&mut self) -> Result<(), TransportError> {
+        let Some(durable) = &self.durable else {
+            return Ok(());
         };
         self.ahead.reached(durable.reached(), durable.on_disk());
-        while self.ahead.poll(self.clock.now()).is_some() {}
+        while let Some(mad) = self.ahead.poll(self.clock.now()) {
+            self.send_mad(&mad)?;
+        }
         if self.ahead.take_alarm() == Some(Alarm::Lost) {
             warn!(
                 "what goes before tables of lanes and M_Keys is not durable in time: they are written all the same, and whoever \
                  takes over in the midst of it may not know of them"
             );
         }
+        Ok(())
     }
 
     /// Answers wait until what they say is durable; reports need not.
@@ -601,58 +619,17 @@ impl<P: Port, S: Shell> Driver<P, S> {
     }
 }
 
-/// Turns SIGTERM and SIGINT (or, of one of several services, each time that `stop` grows) into [`Control::Stop`], SIGHUP into [`Control::Reload`] and SIGUSR2 into
-/// [`Control::Rebalance`], as long as the runtime lives.
-///
-/// # Errors
-/// If the system refuses a handler.
-pub fn watch_signals(
-    control: mpsc::Sender<Control>,
-    stop: Option<watch::Receiver<u32>>,
-) -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut hup = signal(SignalKind::hangup())?;
-    let mut usr2 = signal(SignalKind::user_defined2())?;
-    let told = control.clone();
-    match stop {
-        Some(mut stop) => drop(tokio::spawn(async move {
-            // It may have grown before anybody looked.
-            let mut sent = 0;
-            while stop.wait_for(|told| *told > sent).await.is_ok() {
-                sent += 1;
-                if told.send(Control::Stop).await.is_err() {
-                    return;
-                }
-            }
-        })),
-        None => {
-            let mut term = signal(SignalKind::terminate())?;
-            let mut int = signal(SignalKind::interrupt())?;
-            drop(tokio::spawn(async move {
-                loop {
-                    tokio::select! {
-                        _ = term.recv() => {}
-                        _ = int.recv() => {}
-                    }
-                    if told.send(Control::Stop).await.is_err() {
-                        return;
-                    }
-                }
-            }));
-        }
-    }
-    tokio::spawn(async move {
-        loop {
-            let what = tokio::select! {
-                _ = hup.recv() => Control::Reload,
-                _ = usr2.recv() => Control::Rebalance,
-            };
-            if control.send(what).await.is_err() {
-                return;
-            }
-        }
-    });
-    Ok(())
+/// Time since the machine was started, with the time that it was suspended: others did not wait for it.
+fn since_boot() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    let now = clock_gettime(ClockId::Boottime);
+    let part = |n: i64| u64::try_from(n).unwrap_or(0);
+    Duration::from_secs(part(now.tv_sec)) + Duration::from_nanos(part(now.tv_nsec))
+}
+
+/// Whether a MAD changes what a device does; what subnet managers say to each other does not.
+fn configures(mad: &Mad) -> bool {
+    mad.method() == Method::Set && mad.attr_id() != id::SM_INFO
 }
 
 #[cfg(test)]
@@ -660,7 +637,7 @@ mod tests {
     use super::*;
     use crate::port::Threaded;
     use ferrosm_core::kept::Record;
-    use ferrosm_core::{Restored, SmConfig, SweepReport};
+    use ferrosm_core::{Phase, Restored, SmConfig, SweepReport};
     use ferrosm_sim::fabric::Fabric;
     use ferrosm_sim::generate::from_spec;
     use ferrosm_sim::port::SimNet;
@@ -735,5 +712,56 @@ mod tests {
         let (end, shell) = drive(First::default(), &[Control::Reload, Control::Stop]);
         assert!(end.is_none());
         assert_eq!(shell.reloads, 1);
+    }
+
+    /// Asks for the end when there is nothing to do any more, and ends when nobody takes the subnet.
+    struct Leaves(mpsc::Sender<Control>);
+
+    impl Shell for Leaves {
+        type End = bool;
+        fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<bool> {
+            match event {
+                Event::Stopped { handed_to, .. } => ControlFlow::Break(handed_to.is_some()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+        fn persist(&mut self, _: Kept) -> Option<u64> {
+            None
+        }
+        fn reload(&mut self) -> Option<Input> {
+            None
+        }
+        fn hands_over(&self) -> bool {
+            true
+        }
+        fn stop(&mut self, _: &SubnetManager) -> bool {
+            panic!("the time for a successor ran out, and there is none")
+        }
+        fn tick(&mut self, progress: Progress) {
+            if progress.phase == Phase::Idle {
+                let _ = self.0.try_send(Control::Stop);
+            }
+        }
+    }
+
+    /// An order that comes while nothing is to be done is carried out at once: without a successor there is nothing to wait for.
+    #[test]
+    fn an_end_without_a_successor_takes_no_time() {
+        let net = SimNet::new(Fabric::new(&from_spec("ring:3").unwrap()).unwrap());
+        let (sender, receiver) = net.attach(None).unwrap().split();
+        let port = Threaded::new(Box::new(sender), Box::new(receiver), 1024).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let (control, inbox) = mpsc::channel(4);
+            let clock = Clock::start();
+            let sm = SubnetManager::new(SmConfig::default(), Restored::default(), clock.now());
+            let mut driver = Driver::new(sm, clock, port, Leaves(control), inbox);
+            // The time for a successor is twice as long.
+            let end = tokio::time::timeout(LEAVE_WITHIN / 2, driver.run()).await;
+            assert!(!end.expect("it waits for a successor").unwrap());
+        });
     }
 }

@@ -134,6 +134,11 @@ impl<T> Held<T> {
         self.alarm.take()
     }
 
+    /// What waits, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.waiting.iter().map(|w| &w.answer)
+    }
+
     /// Answers that wait.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -10,6 +10,7 @@
 //! | [`commands`] | one module per command |
 //! | [`config`] | the configuration file: reading, checking, printing, reloading |
 //! | [`driver`] | the loop that owns a `SubnetManager` |
+//! | [`signals`] | what the system tells the process |
 //! | [`orders`] | the socket by which an operator talks to a running service |
 //! | [`paper`] | a fabric on paper, routed |
 //! | [`port`] | what the driver sends and receives by |
@@ -42,6 +43,7 @@ pub mod paper;
 pub mod port;
 pub mod replication;
 pub mod side_files;
+pub mod signals;
 pub mod simulator;
 pub mod state;
 #[cfg(test)]

@@ -10,6 +10,9 @@ pub struct StateArgs {
     /// The directory; that of the configuration file if not given.
     #[arg(long, value_name = "DIR", global = true)]
     pub state_dir: Option<PathBuf>,
+    /// The configuration file.
+    #[arg(long, value_name = "FILE", global = true, conflicts_with = "state_dir")]
+    pub config: Option<PathBuf>,
     /// Which fabric of the configuration file, where it has several.
     #[arg(long, value_name = "NAME", global = true, conflicts_with = "state_dir")]
     pub fabric: Option<String>,

@@ -46,6 +46,20 @@ pub fn sources(named: Option<&Path>) -> Result<Vec<Source>, Failure> {
     }
 }
 
+/// The state directory that the file names for a fabric. What else it says need not fit together, and the files that it names need not
+/// be right, nor be there.
+///
+/// # Errors
+/// If the file cannot be read, there is no such fabric, or nothing is kept for it.
+pub fn state_dir(named: Option<&Path>, fabric: Option<&str>) -> Result<PathBuf, Failure> {
+    let dir = source(named, fabric)?.raw.files.state_dir;
+    if dir.is_empty() {
+        let none = "no state directory: name one with --state-dir";
+        return Err(Failure::Usage(none.to_owned()));
+    }
+    Ok(PathBuf::from(dir))
+}
+
 /// One fabric of that file: the one of this name, or the only one.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use tracing::{info, warn};
 
 use crate::capture;
 use crate::cli::DemoArgs;
-use crate::commands::serve::{self, Options, Service};
+use crate::commands::serve::{self, Options, Process, Service};
 use crate::commands::{config, fabric};
 use crate::config::Source;
 use crate::failure::Failure;
@@ -15,12 +15,15 @@ use crate::output::progress::Terminal;
 use crate::output::view::{At, View};
 use crate::output::{log, table};
 use crate::port::Simulated;
+use crate::signals::{self, Ear};
 
 /// Runs the command.
 ///
 /// # Errors
 /// If there is no such fabric, or it does not come up.
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {
+    // Before anything that takes its time.
+    let (runtime, signals) = signals::begin()?;
     let source = match &args.sm.config {
         Some(path) => config::source(Some(path), None)?,
         None => Source::defaults(),
@@ -80,7 +83,12 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             administration: None,
             terminal,
             log,
-            among: None,
+            process: Process {
+                runtime,
+                ear: Ear::Own(signals),
+                serves: Box::new(|| ()),
+                is_all: true,
+            },
         },
     )
 }

@@ -6,13 +6,14 @@ use tracing::{error_span, info};
 use crate::administration::Administration;
 use crate::capture;
 use crate::cli::RunArgs;
-use crate::commands::serve::{self, Among, Options, Service};
+use crate::commands::serve::{self, Options, Process, Service};
 use crate::commands::{config, ports, several};
 use crate::config::{RawConfig, Settings, Source};
 use crate::failure::Failure;
 use crate::output::log;
 use crate::output::progress::Terminal;
 use crate::port::Threaded;
+use crate::signals::{self, Ear};
 
 /// Room for answers and traps between the receiving thread and the driver.
 const INBOX_MIN: usize = 8192;
@@ -22,6 +23,8 @@ const INBOX_MIN: usize = 8192;
 /// # Errors
 /// If the configuration is wrong, no port can serve, or (with `--once`) the fabric does not come up.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    // Before anything that takes its time.
+    let (runtime, signals) = signals::begin()?;
     let mut sources = config::sources(args.sm.config.as_deref())?;
     if let Some(name) = &args.fabric {
         sources = vec![Source::select(sources, Some(name)).map_err(Failure::Usage)?];
@@ -42,12 +45,18 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let log = log::init(&settings.log, &terminal);
     if !all.is_empty() {
         all.push((source, settings));
-        return several::serve(all, args, &terminal, &log);
+        return several::serve(all, args, (&terminal, &log), (runtime, signals));
     }
+    let process = Process {
+        runtime,
+        ear: Ear::Own(signals),
+        serves: Box::new(|| ()),
+        is_all: args.fabric.is_none(),
+    };
     match source.fabric().map(str::to_owned) {
         Some(name) => error_span!("fabric", fabric = name)
-            .in_scope(|| serve_one(source, settings, args, &terminal, &log, None)),
-        None => serve_one(source, settings, args, &terminal, &log, None),
+            .in_scope(|| serve_one(source, settings, args, &terminal, &log, process)),
+        None => serve_one(source, settings, args, &terminal, &log, process),
     }
 }
 
@@ -70,7 +79,7 @@ pub(super) fn serve_one(
     args: &RunArgs,
     terminal: &Terminal,
     log: &log::Handle,
-    among: Option<Among>,
+    process: Process,
 ) -> Result<(), Failure> {
     let local = ports::choose(&settings.port)?;
     let open = OpenOptions {
@@ -119,7 +128,7 @@ pub(super) fn serve_one(
             administration,
             terminal: terminal.clone(),
             log: log.clone(),
-            among,
+            process,
         },
     )
 }

@@ -11,21 +11,24 @@ use ferrosm_core::qos::Policy;
 use ferrosm_core::sa::view::PrefixRoute;
 use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
+use ferrosm_mad::ids::GidPrefix;
 use ferrosm_mad::transport::umad::LocalPort;
-use tokio::sync::{mpsc, watch};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
 use tracing::{Span, error, info, warn};
 
 use crate::administration::Administration;
 use crate::capture::Capture;
 use crate::config::{self, ConfigError, RawConfig, Settings, Source};
 use crate::copies::Copies;
-use crate::driver::{Clock, Control, Driver, Shell, watch_signals};
+use crate::driver::{Clock, Control, Driver, Shell};
 use crate::dump;
 use crate::failure::Failure;
 use crate::orders::{Board, Socket, Status};
 use crate::output::progress::{Bar, Terminal};
 use crate::output::{self, View, json, log, report};
 use crate::port::Port;
+use crate::signals::Ear;
 use crate::state::{Kept, StateDir, Writer};
 
 /// How a service differs from another.
@@ -61,16 +64,20 @@ pub struct Service {
     pub terminal: Terminal,
     /// The log.
     pub log: log::Handle,
-    /// What it has to do with others of this process.
-    pub among: Option<Among>,
+    /// What it has to do with its process.
+    pub process: Process,
 }
 
-/// What a service that is one of several has to do with the others.
-pub struct Among {
-    /// How often the process was told to end.
-    pub stop: watch::Receiver<u32>,
+/// What a service has to do with its process.
+pub struct Process {
+    /// For this service; begun in this thread.
+    pub runtime: Runtime,
+    /// By what it hears of signals.
+    pub ear: Ear,
     /// To be called when nothing that a service needs at its start is missing.
     pub serves: Box<dyn FnOnce()>,
+    /// All fabrics of the file are to be served, and this is the only one: others that come are told.
+    pub is_all: bool,
 }
 
 /// Flags over a configuration file, applied anew at each reload.
@@ -91,8 +98,14 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         administration,
         terminal,
         log,
-        among,
+        process,
     } = what;
+    let Process {
+        runtime,
+        ear,
+        serves,
+        is_all,
+    } = process;
     remark(&settings.remarks);
     let (writer, mut restored, may_lack) = match &settings.state_dir {
         Some(path) => {
@@ -110,18 +123,10 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         // Told now rather than after the first sweep.
         dump::make_dir(dir)?;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
     let durable = writer.as_ref().map(|writer| Arc::clone(writer.durable()));
     let complete = restored.complete;
     let copies = copies(&settings, local.as_ref(), writer.as_ref(), complete)?;
-    let is_one_of_several = among.is_some();
-    let stop = among.map(|among| {
-        (among.serves)();
-        among.stop
-    });
+    serves();
     let board = Board::default();
     board.change(|status| status.state = SmState::Discovering.to_string());
     let shell = Operator {
@@ -131,7 +136,8 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         dumping: Arc::default(),
         dump_dir: settings.dump_dir.clone(),
         source,
-        is_one_of_several,
+        is_one_of_several: matches!(ear, Ear::Relay(_)),
+        is_all,
         overlay,
         running: settings.raw.clone(),
         hints: Arc::clone(&settings.sm.hints),
@@ -146,8 +152,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
     };
     runtime.block_on(async {
         let (control, orders) = mpsc::channel(16);
-        watch_signals(control.clone(), stop)
-            .map_err(|e| Failure::job(format!("cannot watch for signals: {e}")))?;
+        ear.pass_on(control.clone());
         watch_device(local.as_ref(), &control);
         let socket = settings.state_dir.as_deref().map(|dir| {
             Socket::open(dir, board, control.clone())
@@ -237,6 +242,8 @@ struct Operator {
     source: Source,
     /// The other fabrics of the file are served by this process, too.
     is_one_of_several: bool,
+    /// All fabrics of the file were to be served, and this was the only one.
+    is_all: bool,
     overlay: Overlay,
     /// The keys that are in force.
     running: RawConfig,
@@ -273,7 +280,10 @@ impl Shell for Operator {
                     if self.options.once {
                         return ControlFlow::Break(Err(e));
                     }
-                    error!(error = e.in_a_line(), "the sweep's output could not be written");
+                    error!(
+                        error = e.in_a_line(),
+                        "the sweep's output could not be written"
+                    );
                 }
                 if self.options.once {
                     return ControlFlow::Break(verdict(report, role));
@@ -326,6 +336,9 @@ impl Shell for Operator {
         };
         let name = self.source.fabric();
         let read = config::read(&path).and_then(|mut all| {
+            if self.is_all {
+                tell_added(&all, &[name.unwrap_or_default()]);
+            }
             // Flags are of the fabrics that this process serves, and so are the places and side files that have to be right.
             all.retain(|source| self.is_one_of_several || source.fabric() == name);
             config::settle_all(all, |raw| (self.overlay)(raw))
@@ -375,7 +388,7 @@ impl Shell for Operator {
 
 impl Operator {
     /// Takes new settings over, and tells what that means.
-    fn adopt(&mut self, settings: Settings) -> Option<Input> {
+    fn adopt(&mut self, mut settings: Settings) -> Option<Input> {
         let changes = config::changes(&self.running, &settings.raw);
         let other_hints = settings.sm.hints != self.hints;
         if other_hints {
@@ -418,6 +431,8 @@ impl Operator {
             );
         }
         self.running = config::in_force(&self.running, settings.raw);
+        // A key that may wait for a restart as well.
+        settings.sm.subnet_prefix = GidPrefix(self.running.subnet.prefix.0);
         self.dump_dir = settings.dump_dir;
         self.log.set_level(&settings.log.level);
         Some(Input::Config(Box::new(limited(
@@ -482,6 +497,18 @@ fn dump_beside(view: &View, dir: &Path) {
             }
         }
         Err(e) => error!(error = e.in_a_line(), "the dump could not be written"),
+    }
+}
+
+/// Tells of fabrics that the file has by now, and that are not served.
+pub(super) fn tell_added(all: &[Source], served: &[&str]) {
+    let added = all.iter().filter_map(Source::fabric);
+    let added: Vec<&str> = added.filter(|name| !served.contains(name)).collect();
+    if !added.is_empty() {
+        warn!(
+            fabrics = added.join(", "),
+            "fabrics of the configuration need a restart to be served"
+        );
     }
 }
 

@@ -5,19 +5,22 @@
 //! the start the program ends, as with one.
 
 use core::time::Duration;
+use std::path::Path;
 use std::thread::JoinHandle;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
 use tracing::{error, error_span, info};
 
 use super::run;
-use super::serve::Among;
+use super::serve::{self, Process};
 use crate::cli::RunArgs;
 use crate::config::{self, Settings, Source};
+use crate::driver::Control;
 use crate::failure::Failure;
 use crate::output::log;
 use crate::output::progress::Terminal;
+use crate::signals::{self, Ear, Heard, Relay, Signals};
 
 /// Time until a fabric that could not be served is tried again.
 const AGAIN: Duration = Duration::from_secs(10);
@@ -39,12 +42,14 @@ enum Told {
 pub fn serve(
     all: Vec<(Source, Settings)>,
     args: &RunArgs,
-    terminal: &Terminal,
-    log: &log::Handle,
+    (terminal, log): (&Terminal, &log::Handle),
+    (runtime, signals): (Runtime, Signals),
 ) -> Result<(), Failure> {
-    let (stop, stopping) = watch::channel(0);
+    let (tell, all_told) = watch::channel(Heard::default());
+    let path = all.iter().find_map(|(source, _)| source.path());
+    let path = path.map(Path::to_owned);
     let (teller, told) = mpsc::unbounded_channel();
-    let mut count = 0;
+    let mut names = Vec::new();
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     for (source, settings) in all {
         let name = source.fabric().unwrap_or_default().to_owned();
@@ -52,7 +57,7 @@ pub fn serve(
             args: args.clone(),
             terminal: terminal.clone(),
             log: log.clone(),
-            stopping: stopping.clone(),
+            relay: Relay::new(all_told.clone()),
             teller: teller.clone(),
             name: name.clone(),
         };
@@ -60,15 +65,12 @@ pub fn serve(
             error_span!("fabric", fabric = one.name).in_scope(|| one.serve(source, settings));
         });
         threads.push(started.map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?);
-        count += 1;
+        names.push(name);
     }
-    drop((teller, stopping));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
-    let end = runtime.block_on(watch_over(count, told, &stop));
-    stop.send_modify(|told| *told += 1);
+    drop((teller, all_told));
+    let file = (path.as_deref(), &names[..]);
+    let end = runtime.block_on(watch_over(file, told, signals, &tell));
+    tell.send_modify(|heard| heard.add(Control::Stop));
     let mut broken = false;
     for thread in threads {
         broken |= thread.join().is_err();
@@ -79,22 +81,25 @@ pub fn serve(
     end
 }
 
-/// Waits until all have ended, and tells them when to.
+/// Waits until all have ended, and tells them what the process is told.
 async fn watch_over(
-    count: usize,
+    (path, names): (Option<&Path>, &[String]),
     mut told: mpsc::UnboundedReceiver<Told>,
-    stop: &watch::Sender<u32>,
+    mut signals: Signals,
+    tell: &watch::Sender<Heard>,
 ) -> Result<(), Failure> {
-    let unwatched = |e| Failure::job(format!("cannot watch for signals: {e}"));
-    let mut term = signal(SignalKind::terminate()).map_err(unwatched)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(unwatched)?;
     let mut served = false;
     let mut failed = Vec::new();
     let mut end = Ok(());
     loop {
         let told = tokio::select! {
-            _ = term.recv() => { stop.send_modify(|told| *told += 1); continue; }
-            _ = interrupt.recv() => { stop.send_modify(|told| *told += 1); continue; }
+            what = signals.next() => {
+                if let (Control::Reload, Some(path)) = (what, path) {
+                    tell_added(path, names);
+                }
+                tell.send_modify(|heard| heard.add(what));
+                continue;
+            }
             told = told.recv() => told,
         };
         match told {
@@ -103,8 +108,8 @@ async fn watch_over(
             Some(Told::Fails(name, why)) => {
                 failed.retain(|(other, _)| *other != name);
                 failed.push((name, why));
-                if !served && failed.len() == count {
-                    stop.send_modify(|told| *told += 1);
+                if !served && failed.len() == names.len() {
+                    tell.send_modify(|heard| heard.add(Control::Stop));
                     let (name, why) = failed.swap_remove(0);
                     end = Err(of(&name, why));
                 }
@@ -112,6 +117,14 @@ async fn watch_over(
             Some(Told::Ended(name, Err(why))) if end.is_ok() => end = Err(of(&name, why)),
             Some(Told::Ended(..)) => {}
         }
+    }
+}
+
+/// Tells of fabrics that the file has by now; each fabric that is served tells what is wrong with the file.
+fn tell_added(path: &Path, names: &[String]) {
+    if let Ok(all) = config::read(path) {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        serve::tell_added(&all, &names);
     }
 }
 
@@ -131,43 +144,48 @@ struct One {
     args: RunArgs,
     terminal: Terminal,
     log: log::Handle,
-    stopping: watch::Receiver<u32>,
+    relay: Relay,
     teller: mpsc::UnboundedSender<Told>,
     name: String,
 }
 
 impl One {
-    fn serve(&self, mut source: Source, mut settings: Settings) {
+    fn serve(mut self, mut source: Source, mut settings: Settings) {
         loop {
-            let teller = self.teller.clone();
-            let among = Among {
-                stop: self.stopping.clone(),
-                // Fails only at the end of the program.
-                serves: Box::new(move || drop(teller.send(Told::Serves))),
-            };
-            let served = run::serve_one(
-                source.clone(),
-                settings.clone(),
-                &self.args,
-                &self.terminal,
-                &self.log,
-                Some(among),
-            );
-            let why = match served {
-                Err(why) if !self.args.sm.once && *self.stopping.borrow() == 0 => why,
+            let why = match self.serve_now(source.clone(), settings.clone()) {
+                Err(why) if !self.args.sm.once && !self.relay.stops() => why,
                 end => return self.tell(Told::Ended(self.name.clone(), end)),
             };
-            error!(error = why.in_a_line(), again_s = AGAIN.as_secs(), "this fabric is not served now");
+            error!(
+                error = why.in_a_line(),
+                again_s = AGAIN.as_secs(),
+                "this fabric is not served now"
+            );
             self.tell(Told::Fails(self.name.clone(), why));
             if self.wait() {
                 return self.tell(Told::Ended(self.name.clone(), Ok(())));
             }
             // What is wrong may have been mended there; a file that is wrong changes nothing.
+            let heard = self.relay.heard();
             if let Some((again, said)) = self.read(&source) {
                 (source, settings) = (again, said);
+                self.relay.has_read(&heard);
             }
             info!("trying again");
         }
+    }
+
+    fn serve_now(&self, source: Source, settings: Settings) -> Result<(), Failure> {
+        let teller = self.teller.clone();
+        let process = Process {
+            runtime: signals::runtime()?,
+            ear: Ear::Relay(self.relay.clone()),
+            // Fails only at the end of the program.
+            serves: Box::new(move || drop(teller.send(Told::Serves))),
+            is_all: false,
+        };
+        let (terminal, log) = (&self.terminal, &self.log);
+        run::serve_one(source, settings, &self.args, terminal, log, process)
     }
 
     fn tell(&self, told: Told) {
@@ -177,13 +195,13 @@ impl One {
 
     /// Waits for the next attempt; whether the program ends instead.
     fn wait(&self) -> bool {
-        let mut stopping = self.stopping.clone();
+        let mut relay = self.relay.clone();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build();
         let Ok(runtime) = runtime else { return true };
         runtime.block_on(async {
-            let stopped = tokio::time::timeout(AGAIN, stopping.wait_for(|told| *told > 0));
+            let stopped = tokio::time::timeout(AGAIN, relay.stopped());
             stopped.await.is_ok()
         })
     }

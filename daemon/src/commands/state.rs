@@ -9,9 +9,11 @@ use ferrosm_core::kept::{Batch, Change, Kind};
 use super::config;
 use crate::atomic;
 use crate::cli::{StateArgs, StateCommand};
+use crate::config::{LogFormat, LogSettings};
 use crate::failure::Failure;
-use crate::output::{self, json, state, table};
-use crate::state::{StateDir, opensm, restore, text, unix_s};
+use crate::output::progress::Terminal;
+use crate::output::{self, json, log, state, table};
+use crate::state::{Look, StateDir, opensm, restore, text, unix_s};
 
 /// Wrong lines that are told at once.
 const TOLD_MAX: usize = 20;
@@ -23,12 +25,7 @@ const TOLD_MAX: usize = 20;
 pub fn run(args: &StateArgs) -> Result<(), Failure> {
     let path = match &args.state_dir {
         Some(path) => path.clone(),
-        None => {
-            let settings = config::source(None, args.fabric.as_deref())?.settle(|_| {})?;
-            let none =
-                || Failure::Usage("no state directory: name one with --state-dir".to_owned());
-            settings.state_dir.ok_or_else(none)?
-        }
+        None => config::state_dir(args.config.as_deref(), args.fabric.as_deref())?,
     };
     if !matches!(args.what, StateCommand::Import { .. }) && !path.is_dir() {
         return Err(Failure::with_hint(
@@ -37,8 +34,16 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
         ));
     }
     match &args.what {
-        StateCommand::Show { json } => show(&StateDir::open(&path)?, *json),
-        StateCommand::Export { file } => export(&StateDir::open(&path)?, file.as_deref()),
+        StateCommand::Show { json } => {
+            let look = Look::at(&path)?;
+            show(&look, *json)?;
+            whole(&look, &path)
+        }
+        StateCommand::Export { file } => {
+            let look = Look::at(&path)?;
+            export(&look, file.as_deref())?;
+            whole(&look, &path)
+        }
         StateCommand::Import {
             files,
             opensm_dir,
@@ -46,12 +51,18 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
         } => {
             // Read before anything is touched.
             let (batch, from) = read(files, opensm_dir)?;
+            // What is set aside, or taken in from files of earlier versions, is told as at a start.
+            let settings = LogSettings {
+                format: LogFormat::Compact,
+                level: "info".to_owned(),
+            };
+            let _ = log::init(&settings, &Terminal::detect());
             import(&mut StateDir::open(&path)?, &batch, &from, *replace)
         }
     }
 }
 
-fn show(dir: &StateDir, as_json: bool) -> Result<(), Failure> {
+fn show(dir: &Look, as_json: bool) -> Result<(), Failure> {
     let now = SystemTime::now();
     let (sequence, written) = dir.last_batch();
     let (restored, left_out) = restore(dir.records(), now);
@@ -64,7 +75,7 @@ fn show(dir: &StateDir, as_json: bool) -> Result<(), Failure> {
     }
 }
 
-fn export(dir: &StateDir, file: Option<&Path>) -> Result<(), Failure> {
+fn export(dir: &Look, file: Option<&Path>) -> Result<(), Failure> {
     let records = dir.records();
     if let Some(path) = file {
         let write = |out: &mut dyn std::io::Write| {
@@ -77,6 +88,18 @@ fn export(dir: &StateDir, file: Option<&Path>) -> Result<(), Failure> {
     let mut lines = Vec::new();
     text::write(records, dir.last_batch(), &mut lines).map_err(Failure::job)?;
     output::print(&String::from_utf8_lossy(&lines))
+}
+
+/// That there was nothing else to be shown.
+fn whole(look: &Look, path: &Path) -> Result<(), Failure> {
+    if look.damage().is_empty() {
+        return Ok(());
+    }
+    let damage = look.damage().join("; ");
+    Err(Failure::with_hint(
+        format!("the store in {} is damaged: {damage}", path.display()),
+        "What is whole was taken, and the store stays as it is. A start sets it aside, and goes on with the same.",
+    ))
 }
 
 /// What files say, and their names.

@@ -10,11 +10,12 @@ use tracing::warn;
 use crate::cli::{TopologyArgs, TopologyFormat};
 use crate::commands::{config, fabric, ports};
 use crate::config::Settings;
-use crate::driver::{Clock, Driver, Shell, watch_signals};
+use crate::driver::{Clock, Driver, Shell};
 use crate::failure::Failure;
 use crate::output::progress::{Bar, Terminal};
 use crate::output::{self, View, dot, ibnet, json, log, report, svg, table};
 use crate::port::Threaded;
+use crate::signals::Signals;
 use crate::state::Kept;
 
 const INBOX: usize = 8192;
@@ -55,7 +56,7 @@ pub fn render(view: &View, format: TopologyFormat) -> String {
 /// Reads the live fabric without changing anything.
 fn live(args: &TopologyArgs) -> Result<View, Failure> {
     // The file may name the port and the pace; it need not be there.
-    let source = config::source(None, args.fabric.as_deref())?;
+    let source = config::source(args.config.as_deref(), args.fabric.as_deref())?;
     let mut settings: Settings = source.settle(|raw| {
         args.port.apply(raw);
         raw.log.level.clone_from(&args.log_level);
@@ -80,8 +81,7 @@ fn live(args: &TopologyArgs) -> Result<View, Failure> {
         .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
     runtime.block_on(async {
         let (control, orders) = mpsc::channel(4);
-        watch_signals(control, None)
-            .map_err(|e| Failure::job(format!("cannot watch for signals: {e}")))?;
+        Signals::hear()?.pass_on(control);
         let clock = Clock::start();
         let sm = SubnetManager::read_only(settings.sm, clock.now());
         let mut driver = Driver::new(

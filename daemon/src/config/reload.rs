@@ -34,6 +34,17 @@ const RESTART: &[&str] = &[
     "log.format",
 ];
 
+/// With replication its other nodes are found by the prefix: it is part of the name by which they know each other's fabric.
+const RESTART_IF_REPLICATED: &str = "subnet.prefix";
+
+/// The keys that wait for a restart where this is in force.
+fn restart(running: &RawConfig) -> impl Iterator<Item = &'static str> {
+    let keys = &running.replication;
+    let replicated = !keys.listen.is_empty() || !keys.etcd.is_empty();
+    let also = replicated.then_some(RESTART_IF_REPLICATED);
+    RESTART.iter().copied().chain(also)
+}
+
 /// Keys that differ between two configurations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
@@ -51,7 +62,7 @@ pub fn changes(old: &RawConfig, new: &RawConfig) -> Changes {
         if before == after {
             continue;
         }
-        if RESTART.contains(&key.as_str()) {
+        if restart(old).any(|waits| waits == key) {
             found.restart.push(key);
         } else {
             found.live.push(key);
@@ -71,10 +82,10 @@ pub fn in_force(before: &RawConfig, new: RawConfig) -> RawConfig {
 }
 
 /// `None` cannot be: what was read from a table goes into one, and [`RESTART`] names keys that exist.
-fn put_back(before: &RawConfig, new: &RawConfig) -> Option<RawConfig> {
-    let before = Table::try_from(before).ok()?;
+fn put_back(running: &RawConfig, new: &RawConfig) -> Option<RawConfig> {
+    let before = Table::try_from(running).ok()?;
     let mut all = Table::try_from(new).ok()?;
-    for key in RESTART {
+    for key in restart(running) {
         let (section, name) = key.split_once('.')?;
         let value = before.get(section)?.get(name)?.clone();
         let keys = all.get_mut(section)?.as_table_mut()?;
@@ -129,6 +140,24 @@ mod tests {
             changes(&in_force(&running, file), &back),
             Changes::default()
         );
+    }
+
+    /// Nodes know each other by it; without other nodes it acts at once.
+    #[test]
+    fn with_replication_another_prefix_waits_for_a_restart() {
+        let text = |prefix: &str| format!("[subnet]\nprefix = \"{prefix}\"\n");
+        let [one, other] = ["0xfe80000000000000", "0xfec0000000000000"].map(text);
+        let alone = (read(&one), read(&other));
+        assert_eq!(changes(&alone.0, &alone.1).live, ["subnet.prefix"]);
+        assert_eq!(in_force(&alone.0, alone.1.clone()), alone.1);
+        for replicated in ["listen = \"l:1\"\n", "etcd = [\"http://e:1\"]\n"] {
+            let read = |text: &str| read(&format!("{text}[replication]\n{replicated}"));
+            let (running, file) = (read(&one), read(&other));
+            for _ in 0..2 {
+                assert_eq!(changes(&running, &file).restart, ["subnet.prefix"]);
+            }
+            assert_eq!(in_force(&running, file), running);
+        }
     }
 
     /// All keys that wait for a restart do so, and no other.

@@ -30,10 +30,15 @@ impl Attempts {
         Self { mark: mark.into() }
     }
 
-    /// Whether the file has ended the program before. What cannot be marked is not counted: whatever is wrong with the directory,
+    /// Whether the file has ended the program before.
+    pub(super) fn is_marked(&self) -> bool {
+        self.mark.exists()
+    }
+
+    /// The same, and it is used from now on. What cannot be marked is not counted: whatever is wrong with the directory,
     /// the file will tell.
     pub(super) fn begin(&self) -> bool {
-        if self.mark.exists() {
+        if self.is_marked() {
             return true;
         }
         HOOK.call_once(|| {

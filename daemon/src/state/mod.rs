@@ -4,6 +4,7 @@
 //! |---|---|
 //! | this | the directory: whose it is, what is in it, what was there before there was a store |
 //! | `store` | the file: batches in, all records out |
+//! | [`look`] | the directory seen, and left as it is |
 //! | [`writer`] | the thread that writes, and what is durable |
 //! | [`warm`] | the records as [`crate::replication`] wants them |
 //! | [`text`] | records as lines of JSON, for people and for `ferrosm state import` |
@@ -15,6 +16,7 @@
 
 mod attempts;
 mod lids;
+pub mod look;
 pub mod opensm;
 mod registrations;
 mod store;
@@ -23,8 +25,9 @@ pub mod warm;
 pub mod writer;
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -35,11 +38,14 @@ use tracing::{info, warn};
 
 use crate::failure::Failure;
 use crate::replication::Position;
+pub use look::Look;
 use store::{Contents, Store, Trouble};
 pub use warm::Warm;
 pub use writer::{Durable, Follow, Kept, Writer};
 
 const LOCK: &str = "lock";
+/// For its owner only.
+const LOCK_MODE: u32 = 0o600;
 
 /// A state directory that this process holds.
 #[derive(Debug)]
@@ -89,15 +95,15 @@ impl StateDir {
             .create(true)
             .truncate(false)
             .write(true)
+            .mode(LOCK_MODE)
             .open(path.join(LOCK))
             .map_err(|e| refuse(e, "write to"))?;
+        // Who may open it may lock it. One that an earlier version made is open to more, and is another's at worst.
+        let _ = lock.set_permissions(Permissions::from_mode(LOCK_MODE));
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(Failure::with_hint(
-                    format!("another ferrosm uses state directory {}", path.display()),
-                    "Stop it, or give this one its own with --state-dir.",
-                ));
+                return Err(in_use(path));
             }
             Err(TryLockError::Error(e)) => return Err(refuse(e, "lock")),
         }
@@ -232,12 +238,7 @@ impl StateDir {
     /// What earlier versions kept in files of their own, where the store has nothing of the kind.
     fn take_in_old_files(&mut self) -> Result<(), Failure> {
         let now = SystemTime::now();
-        let has = |kinds: &[Kind]| {
-            let all = &self.contents.records;
-            all.iter()
-                .any(|(key, _)| key.kind().is_some_and(|kind| kinds.contains(&kind)))
-        };
-        let has = (has(&[Kind::Lid]), has(&Kind::REGISTRATIONS));
+        let has = has_what_old_files_say(&self.contents.records);
         let mut records: Vec<Record> = Vec::new();
         let mut files = Vec::new();
         if let Some((map, dropped)) = self.read_old(lids::FILE, has.0, lids::decode)? {
@@ -324,6 +325,22 @@ impl StateDir {
         };
         Failure::with_hint(format!("cannot use {}: {e}", path.display()), hint)
     }
+}
+
+fn in_use(path: &Path) -> Failure {
+    Failure::with_hint(
+        format!("another ferrosm uses state directory {}", path.display()),
+        "Stop it, or give this one its own with --state-dir.",
+    )
+}
+
+/// Whether there are LIDs, and whether there are registrations: what files of earlier versions say of them does not count then.
+fn has_what_old_files_say(records: &[(Key, Box<[u8]>)]) -> (bool, bool) {
+    let has = |kinds: &[Kind]| {
+        let mut all = records.iter().filter_map(|(key, _)| key.kind());
+        all.any(|kind| kinds.contains(&kind))
+    };
+    (has(&[Kind::Lid]), has(&Kind::REGISTRATIONS))
 }
 
 /// Whether a record counts only together with others.

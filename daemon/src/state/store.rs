@@ -5,16 +5,17 @@
 //! believed. A file that is not whole is told apart from one that cannot be used now: the first is set aside by whoever opens it
 //! here, the second is an error. It knows nothing of what records say.
 
-use std::fs::OpenOptions;
-use std::io;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ferrosm_core::kept::{Batch, Change, Key, VERSION};
-use redb::backends::FileBackend;
-use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError};
+use redb::backends::{FileBackend, InMemoryBackend};
+use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable};
+use redb::{StorageBackend, StorageError};
 use redb::{Table, TableDefinition, TableError, WriteTransaction};
 use thiserror::Error;
 
@@ -27,6 +28,11 @@ pub(super) const FILE: &str = "store.redb";
 const LAYOUT: u32 = 2;
 /// Pages that are kept in memory; records are read once, from one end to the other.
 const CACHE: usize = 16 << 20;
+
+/// Bytes that are read at once where the file is read beside redb.
+const PIECE: usize = 1 << 20;
+/// What is said of a file over which redb panicked.
+const ENDED: &str = "using it ended the program";
 
 /// Records; behind each its checksum.
 const RECORDS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("records");
@@ -185,7 +191,7 @@ impl Store {
         // What was opened and written once is not marked again: that would cost each batch more than the batch.
         let attempts = (!self.proven).then(|| Attempts::of(&self.path));
         let done = if attempts.as_ref().is_some_and(Attempts::begin) {
-            Err(Trouble::Bad("using it ended the program".to_owned()))
+            bad(ENDED)
         } else {
             // Where panics unwind, the first one is enough.
             catch_unwind(AssertUnwindSafe(|| using(self)))
@@ -231,12 +237,54 @@ fn open(path: &Path) -> Result<Database, Trouble> {
         .mode(0o600)
         .open(path)
         .map_err(Trouble::Io)?;
-    let backend = FileBackend::new(file).map_err(database_trouble)?;
+    open_in(FileBackend::new(file).map_err(database_trouble)?)
+}
+
+fn open_in(backend: impl StorageBackend) -> Result<Database, Trouble> {
     Builder::new()
         .set_cache_size(CACHE)
         .set_check_integrity_on_open(true)
         .create_with_backend(backend)
         .map_err(database_trouble)
+}
+
+/// What is in the file of a directory, which stays as it is: what has to be repaired in it is repaired in memory.
+pub(super) fn look(dir: &Path) -> Result<Contents, Trouble> {
+    let path = dir.join(FILE);
+    let mut file = match File::open(&path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Contents::default()),
+        Err(e) => return Err(Trouble::Io(e)),
+    };
+    if Attempts::of(&path).is_marked() {
+        return bad(ENDED);
+    }
+    match file.try_lock_shared() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(Trouble::Busy),
+        Err(TryLockError::Error(e)) => return Err(Trouble::Io(e)),
+    }
+    let backend = in_memory(&mut file).map_err(Trouble::Io)?;
+    let looked = AssertUnwindSafe(|| open_in(backend).and_then(|database| read(&database)));
+    catch_unwind(looked).unwrap_or_else(|_| bad("it cannot be read"))
+}
+
+fn in_memory(file: &mut File) -> io::Result<InMemoryBackend> {
+    let backend = InMemoryBackend::new();
+    let mut piece = vec![0; PIECE];
+    let mut end = 0;
+    loop {
+        let got = match file.read(&mut piece) {
+            Ok(0) => return Ok(backend),
+            Ok(got) => &piece[..got],
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        };
+        let at = end;
+        end += u64::try_from(got.len()).unwrap_or(0);
+        backend.set_len(end)?;
+        backend.write(at, got)?;
+    }
 }
 
 #[allow(

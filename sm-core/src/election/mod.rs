@@ -22,6 +22,7 @@
 //!   such a one only where nobody else is there.
 //! * An SM that the operator took the subnet from has priority 0 until it is master again or gets another priority, and only
 //!   those are chosen that it does not outrank then. So the subnet does not come back at once.
+//! * A standby without a whole copy of its master's state has priority 0, too: when the master dies, one that has the copy goes before.
 //!
 //! Both claims are checked over all orders of events, with MADs that are lost, late and doubled, in `tests/election_model`.
 //!
@@ -96,6 +97,8 @@ pub struct Election {
     due: Option<Instant>,
     /// The operator took the subnet from this SM.
     stepped_back: bool,
+    /// This SM was standby and has no whole copy of what its master keeps.
+    lacks_copy: bool,
     /// A master was seen or this one was master: taking the subnet is no accident.
     knows_subnet: bool,
     unwilling: BTreeMap<PortGuid, Refusal>,
@@ -113,6 +116,7 @@ impl Election {
             state: State::Discovering,
             due: None,
             stepped_back: false,
+            lacks_copy: false,
             knows_subnet: false,
             unwilling: BTreeMap::new(),
             outsiders: Outsiders::new(),
@@ -122,6 +126,11 @@ impl Election {
     /// The port is known now, or another one.
     pub const fn set_guid(&mut self, me: PortGuid) {
         self.me = me;
+    }
+
+    /// Whether another SM may know what this one does not, when their master is gone: then that one goes before.
+    pub const fn set_lacks_copy(&mut self, lacks: bool) {
+        self.lacks_copy = lacks;
     }
 
     /// Other settings; a different priority is to be told by [`Input::Priority`].
@@ -150,7 +159,7 @@ impl Election {
         match self.state {
             State::Master(_) => self.settings.priority.max(self.settings.master_priority),
             State::NotActive(_) | State::Discovering | State::Standby(_) => {
-                if self.stepped_back {
+                if self.stepped_back || self.lacks_copy {
                     0
                 } else {
                     self.settings.priority

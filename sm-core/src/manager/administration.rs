@@ -85,6 +85,11 @@ impl Administration {
         self.ended.contains(&port)
     }
 
+    /// The host behind a port was to be told to register again, and was not.
+    pub(super) fn was_not_told(&mut self, port: PortGuid) {
+        self.ended.insert(port);
+    }
+
     /// The host behind a port was told to register again.
     pub(super) fn told_again(&mut self, port: PortGuid) {
         self.ended.remove(&port);
@@ -349,9 +354,12 @@ impl SubnetManager {
             {
                 self.wait_for_tables(&view, &request, bytes)
             }
-            // Who is in charge is not settled: a registration might be lost. Until then clients come back.
+            // Who is in charge is not settled, or what is known is about to be replaced: a registration might be lost. Until then
+            // clients come back.
             Verdict::Owner
-                if (!self.election.may_write() || self.takeover.is_unsure())
+                if (!self.election.may_write()
+                    || self.takeover.is_unsure()
+                    || self.takeover.is_recalling())
                     && matches!(request.method, Method::Set | Method::Delete) =>
             {
                 Some(Reply::error(Status::BUSY))

@@ -438,7 +438,7 @@ impl SubnetManager {
     }
 
     /// Whether the host behind an end port must repeat its registrations: this SM, or its LID, is new to it (rule 3.19).
-    fn reregisters(&self, p: PortRef, address: Option<Address>) -> bool {
+    pub(super) fn reregisters(&self, p: PortRef, address: Option<Address>) -> bool {
         let (Some(address), Some(port)) = (address, self.subnet.port(p)) else {
             return false;
         };

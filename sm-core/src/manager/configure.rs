@@ -97,7 +97,7 @@ impl SubnetManager {
     /// Plans LIDs, and has routes computed where something changed that they depend on.
     pub(super) fn begin_routing(&mut self) {
         self.enter(Phase::Route);
-        let reassign = self.cfg.reassign_lids && self.first_as_master;
+        let reassign = self.cfg.reassign_lids && self.is_new;
         let plan = lids::plan(&self.subnet, &self.lids, &self.reign, &self.cfg, reassign);
         for (p, lid) in &plan.conflicts {
             self.problem(Some(*p), ProblemKind::LidConflict(*lid));
@@ -375,6 +375,20 @@ impl SubnetManager {
         }
     }
 
+    /// A Set was not taken, or its answer is lost: if it was to tell a host to register again, that is not done.
+    pub(super) fn tell_again(&mut self, p: PortRef, step: PortStep) {
+        let tells = matches!(
+            step,
+            PortStep::Params | PortStep::ParamsFirst | PortStep::Arm
+        );
+        if tells
+            && self.reregisters(p, self.address_of(p))
+            && let Some(port) = self.subnet.port(p)
+        {
+            self.administration.was_not_told(port.guid);
+        }
+    }
+
     pub(super) fn on_port_set(
         &mut self,
         p: PortRef,
@@ -430,6 +444,7 @@ impl SubnetManager {
             }
             return;
         }
+        self.tell_again(p, step);
         match step {
             // What it is worth is seen when the sweep comes to this port.
             PortStep::Master => {}
@@ -544,6 +559,7 @@ impl SubnetManager {
         }
         if configured {
             self.first_as_master = false;
+            self.is_new = false;
             self.reign.confirm(&self.subnet, &self.lids);
             self.forget_inheritance();
             self.forget_m_keys();

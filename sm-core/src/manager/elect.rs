@@ -115,6 +115,9 @@ impl SubnetManager {
     /// From now on it is ready to be handed the subnet, or not; the master looks again when it is.
     pub(super) fn on_copying(&mut self, copying: bool) {
         let before = core::mem::replace(&mut self.copying, copying);
+        if self.role() == SmState::Standby {
+            self.election.set_lacks_copy(copying);
+        }
         if let (true, false, SmState::Standby) = (before, copying, self.role())
             && let Some(master) = self.election.other()
         {
@@ -217,7 +220,14 @@ impl SubnetManager {
     }
 
     fn on_state(&mut self, state: SmState, why: &election::Why) {
+        match state {
+            SmState::Standby => self.election.set_lacks_copy(self.copying),
+            SmState::Master | SmState::NotActive => self.election.set_lacks_copy(false),
+            // It begins with what it had as standby.
+            _ => {}
+        }
         if matches!(state, SmState::Standby | SmState::NotActive) {
+            self.is_new = false;
             self.leave_off(Stage::Standby);
             self.look_wanted = false;
             self.wanted_sweep = None;
@@ -365,12 +375,9 @@ impl SubnetManager {
         if self.stage == Stage::Idle {
             self.stage = Stage::Looking;
         }
-        let asked = self.sm_ports();
-        for p in &asked {
-            self.ask(Ask::Sm(*p));
-        }
+        let asked = self.ask_sms();
         self.looks = true;
-        if asked.is_empty() {
+        if !asked {
             self.finish_look();
         }
         true

@@ -32,9 +32,17 @@ impl SubnetManager {
         if !self.sweep.local {
             self.others.clear();
         }
-        for p in self.sm_ports() {
-            self.ask(Ask::Sm(p));
+        self.ask_sms();
+    }
+
+    /// Asks all that are there; whether there are any. Who says no more that it is one is forgotten.
+    pub(super) fn ask_sms(&mut self) -> bool {
+        let there = self.sm_ports();
+        self.others.retain(|_, (p, _)| there.contains(p));
+        for p in &there {
+            self.ask(Ask::Sm(*p));
         }
+        !there.is_empty()
     }
 
     /// The SMs that this sweep found have answered: whoever is master then goes on.

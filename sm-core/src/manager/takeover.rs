@@ -70,6 +70,11 @@ impl Takeover {
         self.answers_until.is_some()
     }
 
+    /// Whether what the last master kept is waited for.
+    pub(super) const fn is_recalling(&self) -> bool {
+        self.recalling.is_some()
+    }
+
     /// Whether another SM may be in charge, which nobody has been asked yet.
     pub(super) const fn is_unsure(&self) -> bool {
         self.unsure

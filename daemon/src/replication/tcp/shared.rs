@@ -59,6 +59,8 @@ pub(super) struct Core {
     pub(super) farewell: Option<Leaving>,
     pub(super) follower: Follower,
     pub(super) asks: Option<Sender<Ask>>,
+    /// The last batch that was committed before this node led, in the history that it begins.
+    before_lead: u64,
     conns: u64,
     complaints: BTreeMap<String, String>,
     dropped: u64,
@@ -78,6 +80,7 @@ impl Shared {
                 farewell: None,
                 follower: Follower::new(settings.pace),
                 asks: None,
+                before_lead: 0,
                 conns: 0,
                 complaints: BTreeMap::new(),
                 dropped: 0,
@@ -236,6 +239,7 @@ impl Shared {
                 Role::Neither(_) => core.follower.stop(),
                 Role::Master { epoch } => {
                     core.follower.stop();
+                    core.before_lead = 0;
                     let shared = self.clone();
                     core.ask(Ask::Settled(Box::new(move |base| shared.lead(epoch, base))));
                 }
@@ -244,9 +248,15 @@ impl Shared {
     }
 
     /// All that came before is stored: the node may lead.
-    fn lead(&self, epoch: u64, base: Option<Position>) {
+    fn lead(self: &Arc<Self>, epoch: u64, base: Option<Position>) {
         self.change(|core, now| {
             if core.role != (Role::Master { epoch }) {
+                return;
+            }
+            if base.is_some_and(|base| base.seq < core.before_lead) {
+                // Something was committed after the question: it is in no log, and would never come to anybody.
+                let shared = self.clone();
+                core.ask(Ask::Settled(Box::new(move |base| shared.lead(epoch, base))));
                 return;
             }
             let log = Log::new(epoch, base, self.settings.log);
@@ -264,6 +274,7 @@ impl Shared {
         self.change(|core, now| {
             // Before it leads: standbys get everything then, with what this batch changed.
             if !core.leading() {
+                core.before_lead = core.before_lead.max(seq);
                 return;
             }
             let done = core
