@@ -104,7 +104,7 @@ impl Copies {
     /// Begins to listen, and to look for a master. `incomplete`: something is missing in the records that the start begins with.
     ///
     /// # Errors
-    /// If certificates or the address are not what they should be.
+    /// If the address is not what it should be.
     pub fn start(
         settings: Settings,
         guid: PortGuid,
@@ -685,12 +685,12 @@ mod tests {
         let mut copies = copies(&writer, &alone);
         copies.role(SmState::Standby);
         copies.heed(&Event::InStep { guid: 7 });
-        let mut complete = || {
+        let mut answer = || {
             copies.recall();
             alone.settled(None);
-            recalled(&mut copies).complete
+            copies.recalled.blocking_recv().unwrap().1
         };
-        assert_eq!([complete(), complete()], [true, false]);
+        assert_eq!([answer(), answer()], [Held::InStep, Held::Behind]);
     }
 
     /// A standby that has lost its copy says so, when it is not only for a moment.

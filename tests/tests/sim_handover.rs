@@ -6,8 +6,11 @@ use std::time::Duration;
 use ferrosm_core::election::Then;
 use ferrosm_core::{Event, Input, Restored, SmConfig};
 use ferrosm_mad::attr::SmState;
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::ManagerId;
+use ferrosm_tests::members::{BROADCAST, Members, hosts};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the master's.
@@ -129,4 +132,72 @@ fn an_end_without_anybody_left_comes_at_once() {
     lab.world.run_for(Duration::from_secs(4));
     assert_eq!(told(&lab, "stopped: no other SM took the subnet"), 1);
     assert_eq!(role(&lab, sm), SmState::NotActive);
+}
+
+/// The subnet comes back while the one that has given it away still answers reads: what it would take from hosts is gone when the
+/// other's records come, so they are told to come back.
+#[test]
+fn nobody_registers_before_the_records_are_there() {
+    let (mut lab, second) = with_copying_standby();
+    let first = lab.sm;
+    command(&mut lab, second, Input::Copying(false));
+    lab.world.run_for(Duration::from_secs(1));
+    command(&mut lab, first, Input::HandOver(Then::StandBy));
+    let taken = taken_within(&mut lab, second, Duration::from_secs(1));
+    assert!(taken.is_some(), "{}", lab.repeat());
+    lab.world
+        .with_manager(first, |sm, _| sm.asks_for_copy = true);
+    command(&mut lab, second, Input::HandOver(Then::Stop));
+    let back = taken_within(&mut lab, first, Duration::from_secs(1));
+    assert!(back.is_some() && lab.manager().wants_copy);
+    let mut members = Members::new();
+    let host = *hosts(&lab).last().unwrap();
+    let early = members.join(&mut lab, host, BROADCAST, JoinState::FULL);
+    assert_eq!(early, Err(Status::BUSY));
+    let copy = lab.world.with_manager(second, |sm, now| sm.copied(now));
+    command(&mut lab, first, Input::Recalled(copy.map(Box::new)));
+    lab.world.run_for(Duration::from_secs(1));
+    let joined = members.join(&mut lab, host, BROADCAST, JoinState::FULL);
+    assert!(joined.is_ok(), "{joined:?}");
+}
+
+/// The master dies. The better of two standbys has just come and still copies: the other one knows everything, and goes first; then
+/// the better one gets what it is due.
+#[test]
+fn of_two_standbys_the_one_with_a_copy_goes_first() {
+    const BETTER: PortAt = PortAt::new(9, 1);
+    let paper = Lab::new("fat-tree:4", 1);
+    let fabric = paper.world.fabric();
+    let peers = [paper.at, THERE, BETTER].map(|at| fabric.port_guid(at));
+    let cfg = |priority| SmConfig {
+        priority,
+        peer_sms: Arc::new(peers.into()),
+        ..SmConfig::default()
+    };
+    let mut lab = Lab::up("fat-tree:4", 1, cfg(5));
+    let mut add = |at, priority, copying| {
+        let sm = Sm::new(cfg(priority), Restored::default(), lab.world.now());
+        let id = lab.world.add_manager(Some(at), sm).unwrap();
+        command(&mut lab, id, Input::Copying(copying));
+        lab.world.run_for(Duration::from_secs(30));
+        id
+    };
+    let (ready, better) = (add(THERE, 1, false), add(BETTER, 9, true));
+    assert_eq!(role(&lab, lab.sm), SmState::Master);
+    assert_eq!(
+        [ready, better].map(|id| role(&lab, id)),
+        [SmState::Standby; 2]
+    );
+    let first = lab.sm;
+    lab.world.kill(first);
+    let taken = taken_within(&mut lab, ready, Duration::from_secs(60));
+    assert!(taken.is_some(), "{}", lab.repeat());
+    lab.world.run_for(Duration::from_secs(30));
+    assert_eq!(
+        [ready, better].map(|id| role(&lab, id)),
+        [SmState::Master, SmState::Standby]
+    );
+    command(&mut lab, better, Input::Copying(false));
+    let taken = taken_within(&mut lab, better, Duration::from_secs(5));
+    assert!(taken.is_some(), "{}", lab.repeat());
 }

@@ -164,6 +164,8 @@ pub struct SubnetManager {
     looks: bool,
     takeover: takeover::Takeover,
     first_as_master: bool,
+    /// This SM has had no part in the subnet yet: LIDs may be given out anew, where the operator wants it.
+    is_new: bool,
     /// A copy of the master's state is still to be had.
     copying: bool,
     others: BTreeMap<PortGuid, (PortRef, SmInfo)>,
@@ -270,6 +272,7 @@ impl SubnetManager {
             looks: false,
             takeover: takeover::Takeover::default(),
             first_as_master: true,
+            is_new: true,
             copying: false,
             others: BTreeMap::new(),
             learned,
@@ -446,12 +449,7 @@ impl SubnetManager {
         // The timer starts something new, which has to wait until nothing is outstanding.
         let idle = self.requester.is_idle();
         let timer = self.timer.filter(|_| idle);
-        let drained = self
-            .sweep
-            .drain
-            .as_ref()
-            .and_then(|drain| drain.from)
-            .filter(|_| idle);
+        let drained = self.drained_at().filter(|_| idle);
         let administration = self.administration.poll_timeout();
         let groups = self.groups_due().filter(|_| idle);
         let election = self.election.poll_timeout();
@@ -621,7 +619,8 @@ impl SubnetManager {
                 self.unsure.insert(n);
                 self.problem(ask.place(), ProblemKind::NoAnswer { attr: ask.attr() });
             }
-            Ask::SetPort(p, _) => {
+            Ask::SetPort(p, step) => {
+                self.tell_again(p, step);
                 self.unsure_ports.insert(p);
                 self.problem(ask.place(), ProblemKind::NoAnswer { attr: ask.attr() });
             }
@@ -675,6 +674,10 @@ impl SubnetManager {
         self.cfg = cfg;
         self.set_election_settings();
         self.elect(election::Input::Priority(priority));
+        if self.is_master() {
+            // Ports are told of it from now on, whatever the sweep is at.
+            self.keep_m_keys();
+        }
         self.want_full();
     }
 

@@ -83,6 +83,13 @@ pub struct MulticastCounts {
     pub blocks: u64,
 }
 
+impl Multicast {
+    /// Trees are those that the switches have, whoever made them: those of an earlier reign may be others.
+    pub(super) fn forget_trees(&mut self) {
+        self.grove = Grove::default();
+    }
+}
+
 fn has_top(node: &Node) -> bool {
     let own = node.ports.first().filter(|port| port.known);
     own.is_some_and(|port| port.info().capability_mask.has(CapMask::MULTICAST_FDB_TOP))

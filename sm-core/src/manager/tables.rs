@@ -15,8 +15,8 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
 
-use super::SubnetManager;
 use super::ask::{Ask, PortStep};
+use super::{Stage, SubnetManager};
 use crate::plan::lanes::LanePlan;
 use crate::plan::routes::{NodeTables, WriteOrder, blocks_to_write};
 use crate::report::{Phase, ProblemKind};
@@ -177,6 +177,12 @@ impl SubnetManager {
         self.write_order = WriteOrder::Stages(drain.stages);
         self.want(drain.tables);
         self.begin_writing();
+    }
+
+    /// When the tables after a drain can be written, while they wait for nothing else. Who gives the subnet away writes them no more.
+    pub(super) fn drained_at(&self) -> Option<Instant> {
+        let writes = self.stage == Stage::Sweep(Phase::WriteTables);
+        self.sweep.drain.as_ref().filter(|_| writes)?.from
     }
 
     /// What others wait for was not taken: they are not written. Nothing loops or deadlocks as it is; links are armed, and

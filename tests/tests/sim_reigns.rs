@@ -1,0 +1,221 @@
+//! What one reign leaves behind for the next: trees of an earlier time as master, tables that wait for packets to be gone, and ports
+//! that name an SM which was master for a moment and is not there any more.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ferrosm_core::election::Then;
+use ferrosm_core::{Event, Input, Phase, Restored, SmConfig};
+use ferrosm_mad::attr::{PhysState, PortInfo, PortState, SmState, id};
+use ferrosm_mad::ids::{Gid, Lid, MKey, PortNum, Tid};
+use ferrosm_mad::mad::{Address, MadOut};
+use ferrosm_mad::smp::{DrPath, SmpRequest};
+use ferrosm_sim::faults::Action;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_sim::world::ManagerId;
+use ferrosm_tests::members::{Members, hosts, plain};
+use ferrosm_tests::simulated::{Dice, Lab, Sm};
+
+/// A master on the first host and a standby on the last one.
+fn pair(spec: &str, seed: u64, cfg: SmConfig) -> (Lab, (ManagerId, PortAt)) {
+    let paper = Lab::with(spec, seed, cfg.clone());
+    let there = *hosts(&paper).last().expect("hosts");
+    let fabric = paper.world.fabric();
+    let peers = [paper.at, there].map(|at| fabric.port_guid(at));
+    let cfg = SmConfig {
+        peer_sms: Arc::new(peers.into()),
+        // Whoever has given the subnet away by order steps back to 0.
+        priority: 5,
+        ..cfg
+    };
+    let mut lab = Lab::up(spec, seed, cfg.clone());
+    let sm = Sm::new(cfg, Restored::default(), lab.world.now());
+    let second = lab.world.add_manager(Some(there), sm).expect("a place");
+    lab.world.run_for(Duration::from_secs(30));
+    assert_eq!(role(&lab, lab.sm), SmState::Master, "{}", lab.repeat());
+    assert_eq!(role(&lab, second), SmState::Standby, "{}", lab.repeat());
+    (lab, (second, there))
+}
+
+fn role(lab: &Lab, sm: ManagerId) -> SmState {
+    let sm = lab.world.manager(sm);
+    sm.map_or(SmState::NotActive, |sm| sm.core().role())
+}
+
+/// The master gives the subnet to the other one, which goes before it from now on and has a copy of all that it keeps. That one is the
+/// master of the lab then.
+fn hand_over(lab: &mut Lab, other: &mut (ManagerId, PortAt), priority: u8) {
+    let copy = lab.manager().copied(lab.world.now());
+    let kept = lab.manager().kept.clone();
+    let first = (lab.sm, lab.at);
+    let cfg = SmConfig {
+        priority,
+        ..SmConfig::default()
+    };
+    lab.world.with_manager(other.0, |sm, now| {
+        (sm.copy, sm.kept) = (Some(copy), kept);
+        sm.command(Input::Config(Box::new(cfg)), now);
+    });
+    (lab.sm, lab.at) = *other;
+    *other = first;
+    let before = lab.manager().reports().len();
+    lab.until("the other one is master", 20, |lab| {
+        role(lab, lab.sm) == SmState::Master && lab.manager().reports().len() > before
+    });
+    lab.world.run_for(Duration::from_secs(5));
+    assert_eq!(role(lab, other.0), SmState::Standby, "{}", lab.repeat());
+}
+
+/// An SM is master, another one is, and then the first one again. What it takes on are the trees that the other one has made, not those
+/// of its own first time, which had other members: nothing is written.
+#[test]
+fn a_second_reign_begins_with_the_trees_that_are_there() {
+    for (spec, seeds) in [("fat-tree:4", 0..6), ("torus:4,4,1,1", 6..8)] {
+        for seed in seeds {
+            let (mut lab, mut other) = pair(spec, seed, SmConfig::default());
+            let (mut members, mut dice) = (Members::new(), Dice::new(seed));
+            let all = hosts(&lab);
+            let groups: Vec<Gid> = (1..5).map(plain).collect();
+            for priority in 6..9 {
+                for _ in 0..20 {
+                    members.random_action(&mut lab, &all, &groups, &mut dice);
+                    lab.world.run_for(Duration::from_millis(50));
+                }
+                lab.world.run_for(Duration::from_secs(1));
+                lab.world.fabric_mut().reset_counters();
+                hand_over(&mut lab, &mut other, priority);
+                let sets = lab.world.fabric().all_counters().sets(id::MFT);
+                assert_eq!(sets, 0, "{} priority {priority}", lab.repeat());
+                if let Err(why) = lab.verdict(&members.expect(&lab)) {
+                    panic!("{} {why}", lab.repeat());
+                }
+            }
+        }
+    }
+}
+
+/// Tables wait until no packet of before is under way, and meanwhile the subnet is given away: that wait is over, and the SM asks for no
+/// time that is past. The world ends a run in which one does.
+#[test]
+fn a_drain_ends_with_the_reign() {
+    for then in [Then::StandBy, Then::Stop] {
+        let cfg = SmConfig {
+            routing_vls: 1,
+            ..SmConfig::default()
+        };
+        let (mut lab, mut other) = pair("mesh:3,2,1,1", 1, cfg);
+        let cable = lab.node("switch-1-0");
+        let cable = PortAt::new(cable, 4);
+        lab.world.act(Action::Cut(cable)).expect("a cable");
+        let writes = |lab: &Lab| lab.manager().core().phase() == Phase::WriteTables;
+        lab.until("tables are written", 20, writes);
+        lab.world.run_for(Duration::from_millis(200));
+        assert!(writes(&lab), "{} nothing waits", lab.repeat());
+        let first = (lab.sm, lab.at);
+        lab.world.with_manager(first.0, |sm, now| {
+            sm.command(Input::HandOver(then), now);
+        });
+        (lab.sm, lab.at) = other;
+        other = first;
+        lab.world.run_for(Duration::from_secs(5));
+        lab.assert_good();
+        assert_eq!(role(&lab, lab.sm), SmState::Master, "{}", lab.repeat());
+        assert_ne!(role(&lab, other.0), SmState::Master, "{}", lab.repeat());
+    }
+}
+
+/// An end port, the way to it, and what it says.
+type Reached = (PortAt, DrPath, PortInfo);
+
+/// All end ports, from a host's.
+fn reachable(lab: &Lab, from: PortAt) -> Vec<Reached> {
+    let fabric = lab.world.fabric();
+    let mut seen = BTreeSet::from([from.node]);
+    let mut todo = VecDeque::from([(from, DrPath::LOCAL)]);
+    let mut all = Vec::new();
+    while let Some((at, path)) = todo.pop_front() {
+        let is_switch = fabric.is_switch(at.node);
+        let end = if is_switch {
+            PortAt::new(at.node, 0)
+        } else {
+            at
+        };
+        all.push((end, path, fabric.port_info(end).expect("an end port")));
+        let ports = fabric.external_ports(at.node);
+        for port in ports.filter(|p| is_switch || *p == from) {
+            if let Some(peer) = fabric.peer(port)
+                && let Some(path) = path.extend(PortNum(port.port))
+                && seen.insert(peer.node)
+            {
+                todo.push_back((peer, path));
+            }
+        }
+    }
+    all
+}
+
+/// Another SM becomes master between two looks, tells the ports of itself, writes a table, and is gone before it is asked anything.
+fn reign_for_a_moment(lab: &mut Lab, from: PortAt) {
+    let own = lab.world.fabric().lid(from).0;
+    for (at, path, info) in reachable(lab, from) {
+        let told = PortInfo {
+            master_sm_lid: own,
+            client_reregister: true,
+            port_state: PortState::NoChange,
+            port_physical_state: PhysState::NoChange,
+            ..info
+        };
+        let modifier = PortInfo::modifier(PortNum(at.port));
+        let set = SmpRequest::set(id::PORT_INFO, modifier, MKey::NONE, told.encode());
+        let mad = MadOut {
+            to: Address::DIRECTED,
+            mad: set.directed(&path, Tid(1)),
+        };
+        lab.world.inject(from, &mad);
+    }
+    let node = lab.node("leaf-0-0");
+    lab.world.fabric_mut().corrupt_lft(node, own, 255);
+    lab.world.run_for(Duration::from_millis(1));
+    assert_eq!(masters(lab), BTreeSet::from([own]), "{}", lab.repeat());
+}
+
+/// Whom end ports name as their master.
+fn masters(lab: &Lab) -> BTreeSet<Lid> {
+    let fabric = lab.world.fabric();
+    let infos = fabric.end_ports().filter_map(|at| fabric.port_info(at));
+    infos.map(|info| info.master_sm_lid).collect()
+}
+
+/// The master finds that its own port names another SM: it tells all ports again, reads what that one may have written, has hosts
+/// register again, and does so once.
+#[test]
+fn who_was_master_unseen_is_forgotten() {
+    let mut lab = Lab::up("fat-tree:4", 1, SmConfig::default());
+    lab.world.run_for(Duration::from_secs(25));
+    let there = *hosts(&lab).last().expect("hosts");
+    let asked = |lab: &Lab| -> Vec<u32> {
+        let ends = hosts(lab).into_iter().filter(|at| *at != there);
+        ends.map(|at| lab.world.fabric().client_reregisters(at))
+            .collect()
+    };
+    for times in 1..=2 {
+        reign_for_a_moment(&mut lab, there);
+        let before = asked(&lab);
+        lab.until_good(30);
+        lab.world.run_for(Duration::from_secs(30));
+        let own = lab.world.fabric().lid(lab.at).0;
+        assert_eq!(masters(&lab), BTreeSet::from([own]), "{}", lab.repeat());
+        lab.assert_good();
+        let more: Vec<u32> = before.into_iter().map(|n| n + 1).collect();
+        assert_eq!(asked(&lab), more, "{}", lab.repeat());
+        let says = |e: &&Event| e.to_string().contains("as its master");
+        let told = lab.manager().events.iter().filter(says).count();
+        assert_eq!(told, times, "{}", lab.repeat());
+        let sweeps = lab.manager().reports().len();
+        lab.world.run_for(Duration::from_secs(64));
+        assert_eq!(lab.manager().reports().len(), sweeps, "{}", lab.repeat());
+    }
+}
