@@ -258,7 +258,7 @@ impl SubnetManager {
     }
 
     /// Whoever is master now owns what clients register (rule 8.9).
-    fn disown(&mut self) {
+    pub(super) fn disown(&mut self) {
         let administration = &mut self.administration;
         administration.ended.clear();
         if administration.registry.is_empty() {

@@ -278,8 +278,13 @@ impl SubnetManager {
             // Too late: a sweep has begun without it, and clients may have registered since.
             return;
         }
-        if let Some(restored) = restored {
-            self.adopt_copy(restored);
+        if self.role() != SmState::Master {
+            // What was answered from after an own reign that has just ended is no part of it.
+            let _ = self.withdraw_view();
+        }
+        match restored {
+            Some(restored) => self.adopt_copy(restored),
+            None => self.disown(),
         }
         if self.stage != Stage::Recalling {
             return;

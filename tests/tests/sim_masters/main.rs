@@ -43,9 +43,9 @@ const TEST: &str = "sim_masters";
 /// Seeds that once failed.
 const KEPT: &str = include_str!("../../seeds/masters.txt");
 /// Seeds of every test run, of each kind.
-const FEW: u64 = 200;
-const FEW_HOSTS: u64 = 80;
-const FEW_FOREIGN: u64 = 60;
+const FEW: u64 = 300;
+const FEW_HOSTS: u64 = 150;
+const FEW_FOREIGN: u64 = 100;
 
 /// What happened in runs, so that it can be seen that it did.
 #[derive(Debug, Clone, Copy, Default)]
