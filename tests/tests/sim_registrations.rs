@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use ferrosm_core::election::Then;
-use ferrosm_core::{Input, Restored, SmConfig};
+use ferrosm_core::{Input, Phase, Restored, SmConfig};
 use ferrosm_mad::attr::{SmState, id as attr};
 use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid, Qpn};
 use ferrosm_mad::mad::{MadHeader, Method, Status};
@@ -14,7 +14,7 @@ use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::multicast::{JoinState, mgid};
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
-use ferrosm_sim::faults::Action;
+use ferrosm_sim::faults::{Action, Faults};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::members::{Members, ask, hosts, plain};
 use ferrosm_tests::simulated::{Lab, Sm};
@@ -330,4 +330,30 @@ fn who_finds_a_master_forgets_what_it_had_kept() {
     assert!(sm.core().registry().is_empty());
     let kept = sm.restored(lab.world.now()).registrations;
     assert!(kept.is_empty(), "nor does its file keep it");
+}
+
+/// The one Set that would tell a host to register again is lost, and the host names this SM as its master all the same: it is told with
+/// the next sweep.
+#[test]
+fn who_was_not_told_is_told_later() {
+    let mut lab = up("fat-tree:4");
+    let host = hosts(&lab)[5];
+    lab.world.run_for(Duration::from_secs(2));
+    let told = |lab: &Lab| lab.world.fabric().client_reregisters(host);
+    let before = told(&lab);
+    drop(lab.world.kill(lab.sm));
+    lab.begin_again(SmConfig::default(), Restored::default());
+    while lab.manager().core().progress().phase != Phase::WriteTables {
+        lab.world.step();
+    }
+    let deaf = Faults {
+        hung: true,
+        ..Faults::default()
+    };
+    lab.world.set_node_faults(host.node, Some(deaf));
+    lab.next_sweep(60);
+    assert_eq!(told(&lab), before, "the Set is lost");
+    lab.world.set_node_faults(host.node, None);
+    lab.world.run_for(Duration::from_secs(30));
+    assert_eq!(told(&lab), before + 1);
 }
