@@ -720,10 +720,10 @@ mod tests {
     impl Shell for Leaves {
         type End = bool;
         fn event(&mut self, event: Event, _: &SubnetManager) -> ControlFlow<bool> {
-            match event {
-                Event::Stopped { handed_to, .. } => ControlFlow::Break(handed_to.is_some()),
-                _ => ControlFlow::Continue(()),
+            if let Event::Stopped { handed_to, .. } = event {
+                return ControlFlow::Break(handed_to.is_some());
             }
+            ControlFlow::Continue(())
         }
         fn persist(&mut self, _: Kept) -> Option<u64> {
             None

@@ -225,34 +225,37 @@ mod tests {
         let all = heard(&[Reload, Reload, Rebalance, Stop, Reload, Stop]);
         assert!(all.stops());
         assert_eq!(rest(heard(&[]), &all), [Stop, Stop, Reload, Rebalance]);
-        assert_eq!(rest(heard(&[Reload, Stop]), &all), [Stop, Reload, Rebalance]);
+        assert_eq!(
+            rest(heard(&[Reload, Stop]), &all),
+            [Stop, Reload, Rebalance]
+        );
         assert_eq!(rest(all, &all), []);
     }
 
     /// What was told before a service began is told to it; what its configuration was read after is not.
     #[test]
     fn who_begins_late_hears_what_was_told_before() {
+        use Control::{Rebalance, Reload, Stop};
         let (tell, told) = watch::channel(Heard::default());
         let early = Relay::new(told);
-        tell.send_modify(|heard| heard.add(Control::Reload));
+        tell.send_modify(|heard| heard.add(Reload));
         let mut late = early.clone();
         let since = late.heard();
         late.has_read(&since);
-        tell.send_modify(|heard| heard.add(Control::Stop));
+        tell.send_modify(|heard| heard.add(Stop));
         let runtime = runtime().unwrap();
         let told = |relay: Relay| {
             runtime.block_on(async {
                 let (control, mut orders) = mpsc::channel(4);
                 relay.pass_on(control);
                 let mut all = Vec::new();
-                while all.last() != Some(&Control::Rebalance) {
+                while all.last() != Some(&Rebalance) {
                     all.extend(orders.recv().await);
                 }
                 all
             })
         };
-        tell.send_modify(|heard| heard.add(Control::Rebalance));
-        use Control::{Rebalance, Reload, Stop};
+        tell.send_modify(|heard| heard.add(Rebalance));
         assert_eq!(told(early), [Stop, Reload, Rebalance]);
         assert_eq!(told(late), [Stop, Rebalance]);
     }

@@ -1,93 +1,14 @@
-//! The program from the outside: exit codes and sentences for bad input, clean ends, files.
+//! The program from the outside: exit codes and sentences for bad input, files.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+mod outside;
 
-/// A directory of one test, removed when the value goes.
-struct Scratch(PathBuf);
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("cli-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str, content: &str) -> String {
-        std::fs::write(self.0.join(name), content).unwrap();
-        self.path(name)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn program(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ferrosm"));
-    command.args(args).stdin(Stdio::null());
-    command
-}
-
-fn run(args: &[&str]) -> Output {
-    program(args).output().unwrap()
-}
-
-/// Exit code, standard output, standard error.
-fn told(args: &[&str]) -> (Option<i32>, String, String) {
-    let out = run(args);
-    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
-    (out.status.code(), text(&out.stdout), text(&out.stderr))
-}
-
-/// Waits for the program's end, not for ever.
-fn end_of(mut child: Child) -> Option<i32> {
-    let since = Instant::now();
-    while since.elapsed() < Duration::from_secs(20) {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code();
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    child.kill().unwrap();
-    panic!("the program did not end");
-}
-
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill")
-        .args([&format!("-{name}"), &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
-}
-
-/// Reads standard error until a line has the words.
-fn wait_for(lines: &mut impl BufRead, words: &str) -> String {
-    let mut all = String::new();
-    loop {
-        let mut line = String::new();
-        assert!(
-            lines.read_line(&mut line).unwrap() > 0,
-            "`{words}` was never said:\n{all}"
-        );
-        all.push_str(&line);
-        if line.contains(words) {
-            return line;
-        }
-    }
-}
+use outside::{Scratch, told};
 
 #[test]
 fn wrong_keys_and_values_are_all_told_with_their_place() {
@@ -333,7 +254,76 @@ fn lids_of_an_earlier_version_are_taken_over() {
         (&document["sequence"], &document["lids"][0]["lid"]),
         (&1.into(), &16.into())
     );
+    // To look is not to take in.
+    assert!(Path::new(&dir.path("state/lids.json")).exists());
+    let (code, _, err) = told(&["demo", "ring:3,1", "--once", "--state-dir", &state]);
+    assert_eq!(code, Some(0), "{err}");
     assert!(!Path::new(&dir.path("state/lids.json")).exists());
+}
+
+/// What cannot be read is told, and stays where it is: it may be what somebody wants to save.
+#[test]
+fn a_store_that_cannot_be_read_is_told_and_left() {
+    let dir = Scratch::new("unread-state");
+    let state = dir.path("state");
+    std::fs::create_dir(&state).unwrap();
+    dir.file("state/store.redb", "{ broken");
+    let saved = dir.path("saved.jsonl");
+    for what in [
+        &["show"][..],
+        &["show", "--json"],
+        &["export"],
+        &["export", &saved],
+    ] {
+        let (code, out, err) = told(&[&["state", "--state-dir", &state][..], what].concat());
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{what:?}");
+        assert!(
+            err.contains("store.redb: ") && err.contains("It stays as it is"),
+            "{err}"
+        );
+    }
+    let all = std::fs::read_dir(&state).unwrap();
+    let all: Vec<_> = all.map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(all, ["store.redb"]);
+    assert!(!Path::new(&saved).exists());
+    // Who takes something in goes on without it, and says so.
+    let lids = dir.file("guid2lid", "0x0000000000000007 0x0010 0x0010\n");
+    let (code, _, err) = told(&["state", "import", &lids, "--state-dir", &state]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("set aside"), "{err}");
+}
+
+/// Of the configuration only what says where the state is has to be right.
+#[test]
+fn a_wrong_side_file_keeps_nobody_from_the_state() {
+    let dir = Scratch::new("state-config");
+    let path = |name: &str| dir.path(name);
+    std::fs::create_dir(dir.path("state")).unwrap();
+    dir.file("partitions.conf", "this is none\n");
+    let file = dir.file(
+        "f.toml",
+        &format!(
+            "[partitions]\nfile = \"partitions.conf\"\n[[fabric]]\nname = \"a\"\n[fabric.files]\nstate-dir = {:?}\n\
+             [[fabric]]\nname = \"b\"\n[fabric.files]\nstate-dir = {:?}\n",
+            path("state"),
+            path("none")
+        ),
+    );
+    assert_eq!(told(&["config", "check", &file]).0, Some(78));
+    let of = |fabric: &str, args: &[&str]| {
+        told(&[args, &["--config", &file, "--fabric", fabric]].concat())
+    };
+    let (code, out, err) = of("a", &["state", "show"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("nothing was kept yet"), "{out}");
+    let (code, _, err) = of("b", &["state", "show"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains(&path("none")), "{err}");
+    let (code, _, err) = of("a", &["handover"]);
+    assert_eq!(code, Some(1), "{err}");
+    let nobody = format!("no ferrosm answers for {}", path("state"));
+    assert!(err.contains(&nobody), "{err}");
+    assert_eq!(of("c", &["handover"]).0, Some(2));
 }
 
 #[test]
@@ -375,7 +365,7 @@ fn state_of_opensm_is_taken_whole_or_not_at_all() {
         "{err}"
     );
     // Who holds the directory is not disturbed.
-    let lock = std::fs::File::open(dir.path("state/lock")).unwrap();
+    let lock = File::open(dir.path("state/lock")).unwrap();
     lock.lock().unwrap();
     for what in ["show", "export"] {
         let (code, _, err) = told(&["state", what, "--state-dir", &state]);
@@ -402,7 +392,7 @@ fn dumps_and_captures_are_written() {
     ]);
     assert_eq!(code, Some(0), "{err}");
     let mut magic = [0; 4];
-    std::fs::File::open(&capture)
+    File::open(&capture)
         .unwrap()
         .read_exact(&mut magic)
         .unwrap();
@@ -652,57 +642,4 @@ fn one_plane_is_routed() {
         out.contains("20 switches") && err.contains("parts=2"),
         "{err}\n{out}"
     );
-}
-
-/// A daemon is told to read a wrong file, then a right one, then to stop.
-#[test]
-fn reload_keeps_the_last_good_configuration_and_stop_is_clean() {
-    let dir = Scratch::new("reload");
-    let file = dir.file("f.toml", "[sweep]\ninterval = \"10s\"\n");
-    let mut child = program(&["demo", "ring:3,1", "--config", &file])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut err = BufReader::new(child.stderr.take().unwrap());
-    wait_for(&mut err, "sweep done");
-    dir.file("f.toml", "[sweep]\ninterval = 5\n");
-    signal(&child, "HUP");
-    let line = wait_for(&mut err, "error in the configuration");
-    assert!(
-        line.contains("line=2") && line.contains("column=12"),
-        "{line}"
-    );
-    wait_for(&mut err, "the last good one stays");
-    dir.file("f.toml", "[sweep]\ninterval = \"5s\"\n[port]\nca = \"x\"\n");
-    signal(&child, "HUP");
-    let line = wait_for(&mut err, "took effect");
-    assert!(line.contains("sweep.interval"), "{line}");
-    let line = wait_for(&mut err, "need a restart");
-    assert!(line.contains("port.ca"), "{line}");
-    wait_for(&mut err, "sweep done");
-    signal(&child, "TERM");
-    wait_for(&mut err, "stopping");
-    assert_eq!(end_of(child), Some(0));
-}
-
-#[test]
-fn a_state_directory_has_one_owner() {
-    let dir = Scratch::new("lock");
-    let state = dir.path("state");
-    let mut child = program(&["demo", "ring:3,1", "--state-dir", &state])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut err = BufReader::new(child.stderr.take().unwrap());
-    wait_for(&mut err, "sweep done");
-    let (code, _, second) = told(&["demo", "ring:3,1", "--once", "--state-dir", &state]);
-    assert_eq!(code, Some(1));
-    assert!(
-        second.contains("another ferrosm uses state directory"),
-        "{second}"
-    );
-    signal(&child, "INT");
-    assert_eq!(end_of(child), Some(0));
 }

@@ -166,6 +166,24 @@ fn a_standby_gets_everything_and_then_what_changes() {
     assert!(master.way.status().standbys[0].in_step);
 }
 
+/// A node that started in the midst of a renewal serves its subnet, and is one of the others as soon as its files are right.
+#[test]
+fn certificates_may_come_after_the_start() {
+    let site = Site::new(2);
+    let mut settings = site.settings(1);
+    settings.files = site.files("late");
+    let signed = site.sign("signed", &site.authority);
+    std::fs::copy(&signed.ca, &settings.files.ca).unwrap();
+    std::fs::copy(&signed.certificate, &settings.files.certificate).unwrap();
+    let mut master = site.start(0);
+    master.lead(10);
+    master.commit(vec![put(1, 1)]);
+    let mut standby = site.start_with(settings.clone(), 1).standby();
+    std::fs::copy(&signed.key, &settings.files.key).unwrap();
+    standby.in_step(1);
+    assert_eq!(standby.store.records(), master.store.records());
+}
+
 #[test]
 fn when_the_master_dies_another_leads_and_the_old_one_comes_back_without_its_tail() {
     let site = Site::new(3);

@@ -401,3 +401,17 @@ fn the_unit_lets_nodes_reach_each_other() {
     has(&before, "StartLimitIntervalSec", "0");
     has(&service, "Restart", "on-failure");
 }
+
+/// What does not get better by trying again is not tried again: a wrong configuration, or command line. Only the status of the main
+/// process counts for that, so nothing may fail before it.
+#[test]
+fn the_unit_does_not_repeat_what_cannot_succeed() {
+    let service = unit("Service");
+    let prevents = service.get("RestartPreventExitStatus");
+    let prevents =
+        prevents.is_some_and(|codes| ["2", "78"].iter().all(|code| codes.contains(*code)));
+    assert!(prevents, "{service:?}");
+    for key in ["ExecStartPre", "ExecCondition"] {
+        assert!(!service.contains_key(key), "{key}: {:?}", service[key]);
+    }
+}

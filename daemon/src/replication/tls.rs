@@ -71,7 +71,9 @@ impl Cause {
 }
 
 /// So long before a certificate expires that is told.
-const SOON: Duration = Duration::from_secs(30 * 86_400);
+const SOON: Duration = Duration::from_secs(30 * DAY.as_secs());
+/// So often that is said again.
+pub const DAY: Duration = Duration::from_secs(86_400);
 
 /// What connections are made with.
 #[derive(Debug, Clone)]
@@ -86,44 +88,136 @@ pub struct Configs {
 #[derive(Debug)]
 pub struct Tls {
     files: Files,
-    now: Mutex<(Stamps, Configs)>,
+    now: Mutex<Now>,
 }
 
 type Stamps = [Option<SystemTime>; 3];
 
+#[derive(Debug)]
+struct Now {
+    stamps: Stamps,
+    /// The last ones that were of use.
+    held: Option<Held>,
+    /// Why there are none of use.
+    fault: Option<FileError>,
+    /// When something was remarked last.
+    remarked: UnixTime,
+}
+
+/// What was in the files.
+#[derive(Debug)]
+struct Held {
+    configs: Configs,
+    chain: Vec<CertificateDer<'static>>,
+    roots: Arc<RootCertStore>,
+    provider: Arc<CryptoProvider>,
+}
+
+/// What an operator has to know of certificates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remark {
+    /// They will not be of use for long.
+    Soon(String),
+    /// They are of no use.
+    Alarm(String),
+}
+
+impl Remark {
+    /// Says it.
+    pub fn log(&self) {
+        match self {
+            Self::Soon(what) => tracing::warn!("replication: {what}"),
+            Self::Alarm(what) => tracing::error!("replication: {what}"),
+        }
+    }
+}
+
 impl Tls {
-    /// Reads the files.
-    ///
-    /// # Errors
-    /// What is wrong with one.
-    pub fn read(files: Files) -> Result<Self, FileError> {
+    /// Reads the files. Where they are of no use that is an alarm, and no reason to do without a subnet manager: they are read again
+    /// until they are.
+    #[must_use]
+    pub fn read(files: Files) -> Self {
         let stamps = files.stamps();
-        let configs = files.read()?;
-        Ok(Self {
-            files,
-            now: Mutex::new((stamps, configs)),
-        })
+        let remarked = UnixTime::now();
+        let (held, fault) = match files.read() {
+            Ok(held) => (Some(held), None),
+            Err(error) => (None, Some(error)),
+        };
+        let now = Now {
+            stamps,
+            held,
+            fault,
+            remarked,
+        };
+        let remark = now.remark(&files, remarked);
+        remark.iter().for_each(Remark::log);
+        let now = Mutex::new(now);
+        Self { files, now }
     }
 
-    /// What a connection is made with now. Files that are wrong by now change nothing, and are told once.
-    pub fn current(&self) -> Configs {
+    /// What a connection is made with now; `None` as long as the files never were of use. Those that are wrong by now change nothing,
+    /// and are told once.
+    pub fn current(&self) -> Option<Configs> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         let stamps = self.files.stamps();
-        if stamps != now.0 {
-            now.0 = stamps;
-            match self.files.read() {
-                Ok(configs) => {
-                    tracing::info!("replication: certificates were read again");
-                    now.1 = configs;
-                }
-                Err(error) => {
-                    tracing::warn!(
-                        "replication: new certificates are of no use, the old ones stay: {error}"
-                    );
-                }
-            }
+        // What was mended need not be younger: it may be who may read it.
+        if stamps != now.stamps || now.held.is_none() {
+            now.stamps = stamps;
+            now.take(self.files.read(), &self.files, UnixTime::now());
         }
-        now.1.clone()
+        now.held.as_ref().map(|held| held.configs.clone())
+    }
+
+    /// What is to be said at this time, once a day.
+    fn reminder(&self, at: UnixTime) -> Option<Remark> {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.remarked.as_secs().abs_diff(at.as_secs()) < DAY.as_secs() {
+            return None;
+        }
+        now.remarked = at;
+        now.remark(&self.files, at)
+    }
+
+    /// Says once a day what is wrong with the certificates, or will be soon. To be called more often than that.
+    pub fn remind(&self, at: UnixTime) {
+        self.reminder(at).iter().for_each(Remark::log);
+    }
+}
+
+impl Now {
+    /// The files were read again.
+    fn take(&mut self, read: Result<Held, FileError>, files: &Files, at: UnixTime) {
+        let remark = match read {
+            Ok(held) => {
+                tracing::info!("replication: certificates were read again");
+                self.held = Some(held);
+                self.fault = None;
+                self.remark(files, at)
+            }
+            Err(error) if self.held.is_some() => {
+                tracing::warn!(
+                    "replication: new certificates are of no use, the old ones stay: {error}"
+                );
+                return;
+            }
+            Err(error) if self.fault.as_ref() == Some(&error) => return,
+            Err(error) => {
+                self.fault = Some(error);
+                self.remark(files, at)
+            }
+        };
+        self.remarked = at;
+        remark.iter().for_each(Remark::log);
+    }
+
+    fn remark(&self, files: &Files, at: UnixTime) -> Option<Remark> {
+        match (&self.held, &self.fault) {
+            (Some(held), _) => files.expires(&held.chain, &held.roots, &held.provider, at),
+            (None, Some(error)) => Some(Remark::Alarm(format!(
+                "{error}; there are no copies until that is mended"
+            ))),
+            (None, None) => None,
+        }
     }
 }
 
@@ -136,26 +230,32 @@ impl Files {
         })
     }
 
-    fn read(&self) -> Result<Configs, FileError> {
+    /// What is to be said of a client's certificate at this time. Whether servers take it is up to them and their authority: only that
+    /// it expires counts.
+    #[must_use]
+    pub fn client_remark(&self, at: UnixTime) -> Option<Remark> {
+        let (roots, chain) = (self.roots().ok()?, certificates(&self.certificate).ok()?);
+        let provider = Arc::new(ring::default_provider());
+        self.expires(&chain, &roots, &provider, at)
+    }
+
+    fn roots(&self) -> Result<Arc<RootCertStore>, FileError> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&self.ca)? {
             roots
                 .add(certificate)
                 .map_err(|e| wrong(&self.ca, sentence(&e)))?;
         }
-        let roots = Arc::new(roots);
+        Ok(Arc::new(roots))
+    }
+
+    fn read(&self) -> Result<Held, FileError> {
+        let roots = self.roots()?;
         let chain = certificates(&self.certificate)?;
         let key = PrivateKeyDer::from_pem_file(&self.key)
             .map_err(|e| unread(&self.key, "private key", &e))?;
         let provider = Arc::new(ring::default_provider());
         self.check(&chain, &roots, &provider)?;
-        match self.remark(&chain, &roots, &provider) {
-            Some((true, what)) => {
-                tracing::error!("replication: {what}; peers refuse this node until that is mended");
-            }
-            Some((false, what)) => tracing::warn!("replication: {what}"),
-            None => {}
-        }
 
         let refused = |e: TlsError| {
             wrong(
@@ -171,7 +271,7 @@ impl Files {
         let clients = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
             .build()
             .map_err(|e| wrong(&self.ca, e.to_string()))?;
-        let servers = WebPkiServerVerifier::builder_with_provider(roots, provider.clone())
+        let servers = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())
             .build()
             .map_err(|e| wrong(&self.ca, e.to_string()))?;
         let server = ServerConfig::builder_with_provider(provider.clone())
@@ -180,36 +280,48 @@ impl Files {
             .with_client_cert_verifier(clients)
             .with_single_cert(chain.clone(), key.clone_key())
             .map_err(refused)?;
-        let client = ClientConfig::builder_with_provider(provider)
+        let client = ClientConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&[&TLS13])
             .map_err(refused)?
             .with_webpki_verifier(servers)
-            .with_client_auth_cert(chain, key)
+            .with_client_auth_cert(chain.clone(), key)
             .map_err(refused)?;
-        Ok(Configs {
+        let configs = Configs {
             server: Arc::new(server),
             client: Arc::new(client),
+        };
+        Ok(Held {
+            configs,
+            chain,
+            roots,
+            provider,
         })
     }
 
-    /// That the certificate is not valid now, or will not be for long, and whether it is the first. That is no reason to do without a
-    /// subnet manager: the files are read again when they change, and until then nobody has a copy, which is an alarm.
-    fn remark(
+    /// That the certificate is not valid at this time, or will not be for long.
+    fn expires(
         &self,
         chain: &[CertificateDer<'static>],
         roots: &Arc<RootCertStore>,
         provider: &Arc<CryptoProvider>,
-    ) -> Option<(bool, String)> {
-        let now = UnixTime::now();
-        if let Err((_, error)) = self.valid(chain, roots, provider, now) {
-            return Some((true, error.to_string()));
+        at: UnixTime,
+    ) -> Option<Remark> {
+        let expired = |at| match self.valid(chain, roots, provider, at) {
+            Err((Cause::Time, error)) => Some(error),
+            Err((Cause::File, _)) | Ok(()) => None,
+        };
+        if let Some(error) = expired(at) {
+            return Some(Remark::Alarm(format!(
+                "{error}; peers refuse this node until that is mended"
+            )));
         }
-        let soon = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()) + SOON);
-        self.valid(chain, roots, provider, soon).err().map(|_| {
+        let soon = UnixTime::since_unix_epoch(Duration::from_secs(at.as_secs()) + SOON);
+        expired(soon).map(|_| {
             let path = self.certificate.display();
-            let days = SOON.as_secs() / 86_400;
-            let what = format!("{path}: it, or one that signs it, expires within {days} days");
-            (false, what)
+            let days = SOON.as_secs() / DAY.as_secs();
+            Remark::Soon(format!(
+                "{path}: it, or one that signs it, expires within {days} days"
+            ))
         })
     }
 
@@ -339,10 +451,13 @@ mod tests {
             certificate,
             key,
         };
-        match Tls::read(files) {
-            Ok(_) => "fine".to_owned(),
-            Err(error) => error.to_string().replace(dir.to_str().unwrap(), "{dir}"),
-        }
+        let tls = Tls::read(files);
+        let fault = tls.now.lock().unwrap().fault.clone();
+        assert_eq!(tls.current().is_none(), fault.is_some());
+        fault.map_or_else(
+            || "fine".to_owned(),
+            |error| error.to_string().replace(dir.to_str().unwrap(), "{dir}"),
+        )
     }
 
     #[test]
@@ -361,10 +476,6 @@ mod tests {
         write("other", &other.pem());
         write("sm1", &params.signed_by(&key, &ca).unwrap().pem());
         write("old", &old.signed_by(&key, &ca).unwrap().pem());
-        let mut soon = params;
-        let days = SystemTime::now() + Duration::from_secs(20 * 86_400);
-        soon.not_after = days.into();
-        write("soon", &soon.signed_by(&key, &ca).unwrap().pem());
         write("key", &key.serialize_pem());
         write("wrong-key", &KeyPair::generate().unwrap().serialize_pem());
         write("empty", "nothing");
@@ -392,27 +503,6 @@ mod tests {
         );
         // An alarm, and no reason to do without a subnet manager.
         assert_eq!(told(dir, ["ca", "old", "key"]), "fine");
-        let remark = |name: &str| {
-            let [ca, certificate, key] = ["ca", name, "key"].map(|name| dir.join(name));
-            let mut roots = RootCertStore::empty();
-            for authority in certificates(&ca).unwrap() {
-                roots.add(authority).unwrap();
-            }
-            let chain = certificates(&certificate).unwrap();
-            let files = Files {
-                ca,
-                certificate,
-                key,
-            };
-            let provider = Arc::new(ring::default_provider());
-            let remark = files.remark(&chain, &Arc::new(roots), &provider);
-            remark.map(|(now, what)| (now, what.replace(dir.to_str().unwrap(), "{dir}")))
-        };
-        assert_eq!(remark("sm1"), None);
-        let expired = "{dir}/old: the certificate has expired".to_owned();
-        assert_eq!(remark("old"), Some((true, expired)));
-        let soon = "{dir}/soon: it, or one that signs it, expires within 30 days".to_owned();
-        assert_eq!(remark("soon"), Some((false, soon)));
         assert_eq!(
             told(dir, ["other", "sm1", "key"]),
             "{dir}/sm1: is not signed by the authority in {dir}/other"
@@ -421,6 +511,86 @@ mod tests {
             told(dir, ["ca", "sm1", "wrong-key"]),
             "{dir}/wrong-key: is not the key of {dir}/sm1"
         );
+    }
+
+    /// Files of a certificate with these dates, and who signs it.
+    fn node(dir: &Path, ca: &CertifiedIssuer<'static, KeyPair>, until: (i32, u8, u8)) -> Files {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec!["sm1".to_owned()]).unwrap();
+        params.not_before = date_time_ymd(2001, 1, 1);
+        params.not_after = date_time_ymd(until.0, until.1, until.2);
+        let [ca_file, certificate, key_file] = ["ca", "sm1", "key"].map(|name| dir.join(name));
+        std::fs::write(&ca_file, ca.pem()).unwrap();
+        std::fs::write(&certificate, params.signed_by(&key, ca).unwrap().pem()).unwrap();
+        std::fs::write(&key_file, key.serialize_pem()).unwrap();
+        Files {
+            ca: ca_file,
+            certificate,
+            key: key_file,
+        }
+    }
+
+    /// However long the program runs with them.
+    #[test]
+    fn certificates_that_expire_are_told_of_each_day() {
+        let dir = crate::testing::TempDir::new("replication-remind");
+        let files = node(dir.path(), &authority(), (2100, 1, 31));
+        let path = files.certificate.display().to_string();
+        let tls = Tls::read(files.clone());
+        let end = date_time_ymd(2100, 1, 31).unix_timestamp();
+        let before = |days: u64, s: u64| {
+            let end = Duration::from_secs(u64::try_from(end).unwrap());
+            let at = end - Duration::from_secs(days * 86_400) + Duration::from_secs(s);
+            tls.reminder(UnixTime::since_unix_epoch(at))
+        };
+        let soon = format!("{path}: it, or one that signs it, expires within 30 days");
+        let soon = Some(Remark::Soon(soon));
+        assert_eq!((before(40, 0), before(31, 0)), (None, None));
+        for day in [29, 28, 2] {
+            assert_eq!(before(day, 0), soon);
+            assert_eq!((before(day, 3600), before(day, 86_000)), (None, None));
+        }
+        let expired = format!(
+            "{path}: the certificate has expired; peers refuse this node until that is mended"
+        );
+        let expired = Some(Remark::Alarm(expired));
+        assert_eq!(before(0, 3600), expired);
+        assert_eq!(before(0, 7200), None);
+        assert_eq!(before(0, 90_100), expired);
+        // A clock that was set back.
+        assert_eq!(before(2, 0), soon);
+        let of_client = |days: i64| {
+            let at = u64::try_from(end - days * 86_400).unwrap();
+            files.client_remark(UnixTime::since_unix_epoch(Duration::from_secs(at)))
+        };
+        let told = [None, soon, expired];
+        assert_eq!([31, 29, -1].map(of_client), told);
+        // Of another authority than the servers'.
+        std::fs::write(&files.ca, authority().pem()).unwrap();
+        assert_eq!([31, 29, -1].map(of_client), told);
+    }
+
+    /// A start in the midst of a renewal.
+    #[test]
+    fn files_that_are_of_no_use_yet_are_read_again() {
+        let dir = crate::testing::TempDir::new("replication-half");
+        let ca = authority();
+        let files = node(dir.path(), &ca, (2100, 1, 31));
+        let key = std::fs::read(&files.key).unwrap();
+        std::fs::remove_file(&files.key).unwrap();
+        let tls = Tls::read(files.clone());
+        assert!(tls.current().is_none() && tls.current().is_none());
+        let at = UnixTime::since_unix_epoch(Duration::from_secs(UnixTime::now().as_secs()) + DAY);
+        let told = tls.reminder(at);
+        assert!(
+            matches!(&told, Some(Remark::Alarm(what)) if what.ends_with("there are no copies until that is mended")),
+            "{told:?}"
+        );
+        std::fs::write(&files.key, KeyPair::generate().unwrap().serialize_pem()).unwrap();
+        assert!(tls.current().is_none(), "the key of another");
+        std::fs::write(&files.key, key).unwrap();
+        assert!(tls.current().is_some());
+        assert!(tls.now.lock().unwrap().fault.is_none());
     }
 
     /// Renewed files are used from the next connection on; wrong ones change nothing.
@@ -451,12 +621,13 @@ mod tests {
             certificate: path("sm1"),
             key: path("key"),
         };
-        let tls = Tls::read(files).unwrap();
-        let first = tls.current().server;
-        assert!(Arc::ptr_eq(&first, &tls.current().server));
+        let tls = Tls::read(files);
+        let current = || tls.current().unwrap().server;
+        let first = current();
+        assert!(Arc::ptr_eq(&first, &current()));
         write("sm1", "half written", 60);
-        assert!(Arc::ptr_eq(&first, &tls.current().server));
+        assert!(Arc::ptr_eq(&first, &current()));
         write("sm1", &certificate(), 30);
-        assert!(!Arc::ptr_eq(&first, &tls.current().server));
+        assert!(!Arc::ptr_eq(&first, &current()));
     }
 }

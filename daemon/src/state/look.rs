@@ -70,7 +70,7 @@ impl Look {
     fn add_old_files(&mut self, dir: &Path, now: SystemTime) -> Result<(), Failure> {
         let (has_lids, has_registrations) = super::has_what_old_files_say(&self.records);
         let mut found = false;
-        let mut add = |record: Record, all: &mut Vec<(Key, Box<[u8]>)>| {
+        let add = |record: Record, all: &mut Vec<(Key, Box<[u8]>)>| {
             all.push((record.key(), record.encode(unix_s(now))));
         };
         if let Some((map, _)) = read_old(dir, lids::FILE, has_lids, lids::decode)? {

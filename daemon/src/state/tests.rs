@@ -80,6 +80,9 @@ fn a_store_of_another_layout_is_set_aside() {
     }
     transaction.commit().unwrap();
     drop(database);
+    let told = Look::at(dir.path()).unwrap_err().to_string();
+    assert!(told.contains("format 1.1 instead of "), "{told}");
+    assert!(!dir.path().join("store.redb.broken-1").exists());
     let mut state = StateDir::open(dir.path()).unwrap();
     assert_eq!(state.restored().lids, LidMap::new());
     assert!(dir.path().join("store.redb.broken-1").exists());
@@ -105,6 +108,9 @@ fn what_is_whole_in_a_damaged_store_is_taken_over() {
     drop(database);
     let mut rest = map();
     rest.remove(&PortGuid(7));
+    let look = Look::at(dir.path()).unwrap();
+    assert_eq!(restore(look.records(), SystemTime::now()).0.lids, rest);
+    assert_eq!(look.damage().len(), 2, "{:?}", look.damage());
     for _ in 0..2 {
         let mut state = StateDir::open(dir.path()).unwrap();
         assert_eq!(state.restored().lids, rest);
@@ -191,4 +197,73 @@ fn a_place_that_cannot_be_written_is_a_sentence() {
     std::fs::write(&file, "").unwrap();
     let told = StateDir::open(&file.join("x")).unwrap_err().to_string();
     assert!(told.starts_with("cannot create state directory "), "{told}");
+}
+
+/// Names and contents of all files of a directory.
+fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let all = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
+    all.map(|path| (path.clone(), std::fs::read(path).unwrap()))
+        .collect()
+}
+
+/// What somebody looks at stays as it is, whatever is wrong with it: it may be all that there is.
+#[test]
+fn a_look_changes_nothing() {
+    let dir = TempDir::new("state-look");
+    let file = dir.path().join("store.redb");
+    let look = || {
+        let before = files(dir.path());
+        let look = Look::at(dir.path()).map_err(|e| e.to_string());
+        assert_eq!(files(dir.path()), before);
+        look
+    };
+    let empty = look().unwrap();
+    assert_eq!((empty.records().len(), empty.last_batch()), (0, (0, 0)));
+    let mut state = StateDir::open(dir.path()).unwrap();
+    state.commit(&batch(&map())).unwrap();
+    let torn = std::fs::read(&file).unwrap();
+    let (there, last) = (state.records().to_vec(), state.last_batch());
+    let told = look().unwrap_err();
+    assert!(
+        told.starts_with("another ferrosm uses state directory "),
+        "{told}"
+    );
+    drop(state);
+    let seen = look().unwrap();
+    assert_eq!((seen.records(), seen.last_batch()), (&there[..], last));
+    // As whoever was killed leaves it: it has to be repaired.
+    std::fs::write(&file, torn).unwrap();
+    assert_eq!(look().unwrap().records(), &there[..]);
+    std::fs::write(dir.path().join("store.redb.in-use"), ".").unwrap();
+    let told = look().unwrap_err();
+    assert!(told.contains("using it ended the program"), "{told}");
+    std::fs::remove_file(dir.path().join("store.redb.in-use")).unwrap();
+    for text in ["{\"version\": 1, \"por", "\u{0}", "redb"] {
+        std::fs::write(&file, text).unwrap();
+        let told = look().unwrap_err();
+        assert!(
+            told.starts_with("cannot read ") && told.contains("It stays as it is."),
+            "{told}"
+        );
+    }
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(dir.path().join("lids.json"), LIDS).unwrap();
+    let (restored, _) = restore(look().unwrap().records(), SystemTime::now());
+    assert_eq!(restored.lids, map(), "as a start would take it in");
+    std::fs::write(dir.path().join("registrations.json"), "{").unwrap();
+    let told = look().unwrap_err();
+    assert!(told.contains("registrations.json: "), "{told}");
+}
+
+/// Who may open it may lock it, and keep a subnet manager from starting.
+#[test]
+fn the_lock_is_its_owners_alone() {
+    let dir = TempDir::new("state-mode");
+    let lock = dir.path().join("lock");
+    let mode = || std::fs::metadata(&lock).unwrap().permissions().mode() & 0o777;
+    drop(StateDir::open(dir.path()).unwrap());
+    assert_eq!(mode(), 0o600);
+    std::fs::set_permissions(&lock, Permissions::from_mode(0o644)).unwrap();
+    drop(StateDir::open(dir.path()).unwrap());
+    assert_eq!(mode(), 0o600, "of an earlier version");
 }

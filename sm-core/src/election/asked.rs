@@ -14,7 +14,7 @@ impl Election {
         from: &Peer,
         out: &mut Vec<Output>,
     ) {
-        let counts = from.guid != self.me && self.may_ask(from, out);
+        let counts = from.guid != self.me && self.may_ask(now, from, out);
         if !counts || !self.obey(now, control, from, out) {
             out.push(Output::Reply { accepted: false });
         }

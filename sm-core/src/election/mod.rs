@@ -208,7 +208,7 @@ impl Election {
         let mut out = Vec::new();
         match input {
             Input::Seen(peer) => {
-                if self.counts(&peer, &mut out) {
+                if self.counts(now, &peer, &mut out) {
                     self.on_seen(now, &peer, &mut out);
                 } else {
                     self.on_silent(now, peer.guid, 1, &mut out);
@@ -233,7 +233,7 @@ impl Election {
             Input::Answered { .. } | Input::Unanswered { .. } => {}
             Input::Looked { mut seen, managed } => {
                 self.outsiders.on_looked(&seen, &mut out);
-                seen.retain(|p| p.guid != self.me && self.counts(p, &mut out));
+                seen.retain(|p| p.guid != self.me && self.counts(now, p, &mut out));
                 self.on_looked(now, &seen, managed, &mut out);
             }
             Input::PriorityTrap => {
@@ -243,7 +243,7 @@ impl Election {
             }
             Input::Priority(priority) => self.on_priority(priority, &mut out),
             Input::HandOver { then, mut others } => {
-                others.retain(|p| p.guid != self.me && self.counts(p, &mut out));
+                others.retain(|p| p.guid != self.me && self.counts(now, p, &mut out));
                 self.on_hand_over(now, then, &others, &mut out);
             }
             Input::TakeOver => self.on_take_over(&mut out),
@@ -267,21 +267,21 @@ impl Election {
         (!peer.key_fits).then_some(Notice::ForeignKey(peer.guid))
     }
 
-    /// Whether an SM that answered takes part at all; tells once if it does not.
-    fn counts(&mut self, peer: &Peer, out: &mut Vec<Output>) -> bool {
+    /// Whether an SM that answered takes part at all; tells if it does not.
+    fn counts(&mut self, now: Instant, peer: &Peer, out: &mut Vec<Output>) -> bool {
         let outsider = self.outsider(peer);
         match outsider {
-            Some(notice) => self.outsiders.on_answer(peer.guid, notice, out),
+            Some(notice) => self.outsiders.on_answer(now, peer.guid, notice, out),
             None => self.outsiders.forget(peer.guid),
         }
         outsider.is_none()
     }
 
     /// The same of one that asks: whether it is there is not known by that.
-    fn may_ask(&mut self, peer: &Peer, out: &mut Vec<Output>) -> bool {
+    fn may_ask(&mut self, now: Instant, peer: &Peer, out: &mut Vec<Output>) -> bool {
         let outsider = self.outsider(peer);
         if let Some(notice) = outsider {
-            self.outsiders.on_request(peer.guid, notice, out);
+            self.outsiders.on_request(now, peer.guid, notice, out);
         }
         outsider.is_none()
     }
@@ -390,7 +390,9 @@ impl Election {
                     priority: 0,
                     guid: self.me,
                 };
-                let able = others.iter().filter(|p| p.competes() && p.rank() > least);
+                // What one will rank when it is ready is not known.
+                let may = |p: &&Peer| p.competes() && (p.rank() > least || !p.is_ready());
+                let able = others.iter().filter(may);
                 match able.max_by_key(|p| (p.state, p.rank())) {
                     Some(peer) if peer.is_ready() => {
                         self.offer(now, peer.guid, then, Reason::Operator, out);

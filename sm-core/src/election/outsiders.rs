@@ -1,21 +1,28 @@
-//! SMs that take no part: at ports where none may run, or with another SM_Key. What was told of them, so that each is told once, and
-//! again when it comes back. Decides nothing: whether an SM is one of them is known before.
+//! SMs that take no part: at ports where none may run, or with another SM_Key. What was told of them, so that each is told once, again
+//! when it comes back, and once an hour as long as it stays. Decides nothing: whether an SM is one of them is known before.
 
+use core::time::Duration;
 use std::collections::BTreeMap;
 
 use ferrosm_mad::ids::PortGuid;
+use ferrosm_mad::time::Instant;
 
 use super::{Notice, Output, Peer};
 
 /// So many of each kind are told. Those that ask may name any GUID; when they are too many, further ones are refused without a word.
 const TOLD_MAX: usize = 64;
+/// So long after it was told of one that is still there, it is told again.
+const AGAIN: Duration = Duration::from_hours(1);
+
+/// What was told of each last, and when.
+type Told = BTreeMap<PortGuid, (Notice, Instant)>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Outsiders {
     /// They answered, so they are there.
-    seen: BTreeMap<PortGuid, Notice>,
+    seen: Told,
     /// They only asked, and take no room from those that are there.
-    asked: BTreeMap<PortGuid, Notice>,
+    asked: Told,
 }
 
 impl Outsiders {
@@ -27,15 +34,27 @@ impl Outsiders {
     }
 
     /// One answered. It is told where it runs, so also if it was told before that it asked.
-    pub(super) fn on_answer(&mut self, guid: PortGuid, notice: Notice, out: &mut Vec<Output>) {
+    pub(super) fn on_answer(
+        &mut self,
+        now: Instant,
+        guid: PortGuid,
+        notice: Notice,
+        out: &mut Vec<Output>,
+    ) {
         self.asked.remove(&guid);
-        tell(&mut self.seen, guid, notice, out);
+        tell(&mut self.seen, now, guid, notice, out);
     }
 
     /// One asked.
-    pub(super) fn on_request(&mut self, guid: PortGuid, notice: Notice, out: &mut Vec<Output>) {
+    pub(super) fn on_request(
+        &mut self,
+        now: Instant,
+        guid: PortGuid,
+        notice: Notice,
+        out: &mut Vec<Output>,
+    ) {
         if !self.seen.contains_key(&guid) {
-            tell(&mut self.asked, guid, notice, out);
+            tell(&mut self.asked, now, guid, notice, out);
         }
     }
 
@@ -57,14 +76,12 @@ impl Outsiders {
     }
 }
 
-fn tell(
-    told: &mut BTreeMap<PortGuid, Notice>,
-    guid: PortGuid,
-    notice: Notice,
-    out: &mut Vec<Output>,
-) {
-    let has_room = told.len() < TOLD_MAX || told.contains_key(&guid);
-    if has_room && told.insert(guid, notice) != Some(notice) {
+fn tell(told: &mut Told, now: Instant, guid: PortGuid, notice: Notice, out: &mut Vec<Output>) {
+    let before = told.get(&guid);
+    let is_known = before.is_some_and(|(known, at)| *known == notice && now < *at + AGAIN);
+    let has_room = before.is_some() || told.len() < TOLD_MAX;
+    if has_room && !is_known {
+        told.insert(guid, (notice, now));
         out.push(Output::Notice(notice));
     }
 }

@@ -392,6 +392,19 @@ fn a_rogue_that_comes_back_is_told_again() {
     assert!(!Notice::OutsiderGone(OTHER).is_alarm());
 }
 
+/// An alarm that was told a year ago is not known to who looks today.
+#[test]
+fn a_rogue_that_stays_is_told_once_an_hour() {
+    let mut e = alone();
+    let rogue = peer(HIGHER, SmState::Standby);
+    let mut look = |minutes: u64| {
+        let now = Instant::START + Duration::from_mins(minutes);
+        e.step(now, looked(&[rogue])).len()
+    };
+    let told: Vec<u64> = (0..200).filter(|&minutes| look(minutes) == 1).collect();
+    assert_eq!(told, [0, 60, 120, 180]);
+}
+
 /// A request may name any GUID: however many do, who is there is told; and who asked before it was found is told once more, because
 /// only then its place is known.
 #[test]

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use ferrosm_core::kept::Batch;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio_rustls::rustls::pki_types::UnixTime;
 
 use super::Settings;
 use super::keys::Keys;
@@ -21,6 +22,7 @@ use crate::replication::follower::Turn;
 use crate::replication::leader::Now;
 use crate::replication::log::Position;
 use crate::replication::storing::{self, Ask, Stored};
+use crate::replication::tls::{DAY, Files};
 use crate::replication::wire::{self, Leaving};
 use crate::replication::{
     CopyError, Everything, Replication, Role, Settle, Standby, Status, WarmCopy,
@@ -180,7 +182,9 @@ impl Etcd {
         shared.with(|core| core.asks = Some(asks));
         let (stop, stopped) = watch::channel(Stop::No);
         let mine = shared.clone();
+        let files = mine.settings.files.clone();
         let thread = crate::threads::start("replication", move || {
+            runtime.spawn(remind(files));
             runtime.block_on(run(&mine, stopped));
             // A disk or a resolver that hangs keeps nobody.
             runtime.shutdown_background();
@@ -380,6 +384,21 @@ impl Shared {
         let _ = changed
             .wait_for(|_| self.with(|core| core.role != role))
             .await;
+    }
+}
+
+/// Says once a day that the certificate expires.
+async fn remind(files: Option<Files>) {
+    let Some(files) = files else { return };
+    let mut days = tokio::time::interval(DAY);
+    loop {
+        days.tick().await;
+        let files = files.clone();
+        // A disk that is slow delays no lease.
+        let look = move || files.client_remark(UnixTime::now());
+        if let Ok(Some(remark)) = tokio::task::spawn_blocking(look).await {
+            remark.log();
+        }
     }
 }
 

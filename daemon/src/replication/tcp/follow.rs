@@ -102,12 +102,13 @@ async fn follow(shared: &Arc<Shared>, peer: &str, turn: Turn, stream: Box<TlsStr
 
 /// One connection to a peer, and the question whether it is master.
 async fn attempt(shared: &Arc<Shared>, peer: &str) -> Result<Found, Broken> {
+    let configs = shared.tls.current().ok_or(Broken::Unready)?;
     let told = shared.with(|core, _| core.follower.turn());
     let position = shared.position().await;
     let asked = async {
         let stream = TcpStream::connect(peer).await?;
         stream.set_nodelay(true)?;
-        let connector = TlsConnector::from(shared.tls.current().client);
+        let connector = TlsConnector::from(configs.client);
         let mut stream = connector.connect(name(shared, peer)?, stream).await?;
         greet(&mut stream).await?;
         let asked = shared.now();

@@ -35,6 +35,9 @@ pub(super) enum Broken {
     /// It is over, as it should be.
     #[error("it ended")]
     Ended,
+    /// What is wrong with the own files is told elsewhere.
+    #[error("this node has no certificates that are of use")]
+    Unready,
 }
 
 impl Broken {
@@ -44,7 +47,7 @@ impl Broken {
             Self::Io(error) => tls_error(error).is_some(),
             Self::Wire(_) | Self::Offence(_) => true,
             Self::Refused(why) => !matches!(why, Refusal::NotMaster | Refusal::Replaced),
-            Self::Late | Self::Ended => false,
+            Self::Late | Self::Ended | Self::Unready => false,
         }
     }
 }

@@ -20,10 +20,11 @@ use ferrosm_core::kept::Batch;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
+use tokio_rustls::rustls::pki_types::UnixTime;
 
 use super::event::{Event, Pace};
 use super::log::LogLimits;
-use super::tls::{FileError, Files, Tls};
+use super::tls::{Files, Tls};
 use super::wire::FABRIC_MAX;
 use super::{Replication, Role, Settle, Status, WarmCopy, storing};
 use shared::{Shared, Stop};
@@ -61,9 +62,6 @@ pub struct Settings {
 /// Why it does not start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// Certificates.
-    #[error(transparent)]
-    Files(#[from] FileError),
     /// The address.
     #[error("cannot listen at {at}: {error}")]
     Listen {
@@ -89,7 +87,7 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// Starts listening, and its threads. Its role is [`Role::Neither`] at first.
+    /// Starts listening, and its threads. Its role is [`Role::Neither`] at first. Certificates that are of no use yet may be later.
     ///
     /// # Errors
     /// [`StartError`]: nothing goes on then.
@@ -101,7 +99,7 @@ impl Tcp {
         if settings.fabric.len() > FABRIC_MAX {
             return Err(StartError::Fabric);
         }
-        let tls = Tls::read(settings.files.clone())?;
+        let tls = Tls::read(settings.files.clone());
         let unheard = |error| StartError::Listen {
             at: settings.listen.clone(),
             error,
@@ -262,7 +260,7 @@ async fn run(
     tasks.shutdown().await;
 }
 
-/// Time, for leader and follower.
+/// Time, for leader, follower and certificates.
 async fn tick(shared: Arc<Shared>) {
     let step = (shared.settings.pace.heartbeat / 5).max(Duration::from_millis(2));
     let mut ticks = tokio::time::interval(step);
@@ -270,5 +268,6 @@ async fn tick(shared: Arc<Shared>) {
     loop {
         ticks.tick().await;
         shared.tick();
+        shared.tls.remind(UnixTime::now());
     }
 }

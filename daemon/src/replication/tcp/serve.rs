@@ -61,7 +61,8 @@ pub(super) async fn listen(shared: Arc<Shared>, listener: TcpListener) {
 
 async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<(), Broken> {
     stream.set_nodelay(true)?;
-    let acceptor = TlsAcceptor::from(shared.tls.current().server);
+    let configs = shared.tls.current().ok_or(Broken::Unready)?;
+    let acceptor = TlsAcceptor::from(configs.server);
     let (mut stream, hello) = timeout(PATIENCE, async {
         let mut stream = acceptor.accept(stream).await?;
         greet(&mut stream).await?;
