@@ -437,7 +437,7 @@ impl Copies {
                 self.held = self.held.min_behind();
                 if self.state == SmState::Standby && self.copy_by.is_none() {
                     self.out_of_step
-                        .get_or_insert(Instant::now() + IN_STEP_WITHIN);
+                        .get_or_insert_with(|| Instant::now() + IN_STEP_WITHIN);
                 }
                 None
             }
