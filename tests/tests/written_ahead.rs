@@ -3,7 +3,10 @@
 #![allow(clippy::expect_used, reason = "test helpers")]
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ferrosm::driver::{Clock, Control, Driver, Shell};
 use ferrosm::port::Simulated;
@@ -11,8 +14,13 @@ use ferrosm::state::{Durable, Follow, Kept, StateDir, Writer};
 use ferrosm_core::kept::{Batch, Change, Kind};
 use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::id;
+use ferrosm_mad::ids::{AttrMod, MKey, PortNum, Tid};
+use ferrosm_mad::mad::{Address, MadOut, Method};
+use ferrosm_mad::smp::{DrPath, SmpRequest};
+use ferrosm_mad::transport::{MadReceiver as _, MadSender as _, Received};
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::port::SimNet;
+use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::scratch::Scratch;
 use tokio::sync::mpsc;
 
@@ -20,7 +28,7 @@ use tokio::sync::mpsc;
 struct Slow {
     net: SimNet,
     durable: Arc<Durable>,
-    state: Mutex<Seen>,
+    state: Arc<Mutex<Seen>>,
 }
 
 #[derive(Default)]
@@ -35,11 +43,15 @@ fn told(net: &SimNet) -> u32 {
     net.with(|fabric| fabric.all_counters().sets(id::SL_TO_VL))
 }
 
+fn has_mark(batch: &Batch) -> bool {
+    let is_mark =
+        |c: &Change| matches!(c, Change::Put(key, _) if key.kind() == Some(Kind::LanesWritten));
+    batch.changes.iter().any(is_mark)
+}
+
 impl Follow for Slow {
     fn committed(&self, number: u64, batch: &Batch) {
-        let is_mark =
-            |c: &Change| matches!(c, Change::Put(key, _) if key.kind() == Some(Kind::LanesWritten));
-        if batch.changes.iter().any(is_mark) {
+        if has_mark(batch) {
             self.state.lock().expect("whole").mark = Some(number);
         }
     }
@@ -56,6 +68,9 @@ impl Follow for Slow {
         }
     }
 }
+
+/// Longest time for an answer.
+const GUARD: Duration = Duration::from_secs(20);
 
 /// Ends with the first report.
 struct Once(Writer);
@@ -85,20 +100,12 @@ impl Shell for Once {
     fn tick(&mut self, _: Progress) {}
 }
 
-#[test]
-fn devices_wait_for_what_goes_ahead() {
-    let spec = ferrosm_sim::generate::from_spec("torus:5,5,1").expect("a fabric");
-    let net = SimNet::new(Fabric::new(&spec).expect("a fabric"));
-    let dir = Scratch::new("written-ahead");
+/// A fabric whose routing needs lanes comes up, with what it keeps followed by `follow`.
+fn comes_up(net: &SimNet, dir: &Scratch, follow: impl FnOnce(&Arc<Durable>) -> Arc<dyn Follow>) {
     let state = StateDir::open(dir.path()).expect("a directory");
     let writer = state.writer().expect("a thread");
     let durable = Arc::clone(writer.durable());
-    let standby = Arc::new(Slow {
-        net: net.clone(),
-        durable: Arc::clone(&durable),
-        state: Mutex::default(),
-    });
-    durable.follow(Some(Arc::clone(&standby) as Arc<dyn Follow>));
+    durable.follow(Some(follow(&durable)));
     let (_control, orders) = mpsc::channel::<Control>(1);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -119,7 +126,101 @@ fn devices_wait_for_what_goes_ahead() {
     });
     durable.follow(None);
     assert!(report.expect("a sweep").is_clean());
-    assert!(told(&net) > 0, "one lane proves nothing here");
-    let before = standby.state.lock().expect("whole").told;
+    assert!(told(net) > 0, "one lane proves nothing here");
+}
+
+fn torus() -> SimNet {
+    let spec = ferrosm_sim::generate::from_spec("torus:5,5,1").expect("a fabric");
+    SimNet::new(Fabric::new(&spec).expect("a fabric"))
+}
+
+#[test]
+fn devices_wait_for_what_goes_ahead() {
+    let net = torus();
+    let dir = Scratch::new("written-ahead");
+    let state = Arc::new(Mutex::new(Seen::default()));
+    comes_up(&net, &dir, |durable| {
+        Arc::new(Slow {
+            net: net.clone(),
+            durable: Arc::clone(durable),
+            state: Arc::clone(&state),
+        })
+    });
+    let before = state.lock().expect("whole").told;
     assert_eq!(before, Some(0), "tables that were written before");
+}
+
+/// A standby that acknowledges the mark when somebody has seen that the master still answers.
+struct Waits {
+    mark: Mutex<Option<u64>>,
+    begun: Sender<()>,
+    seen: Arc<AtomicBool>,
+}
+
+impl Follow for Waits {
+    fn committed(&self, number: u64, batch: &Batch) {
+        if has_mark(batch) {
+            *self.mark.lock().expect("whole") = Some(number);
+            self.begun.send(()).expect("somebody waits for it");
+        }
+    }
+
+    fn acknowledged(&self) -> u64 {
+        let mark = self
+            .mark
+            .lock()
+            .expect("whole")
+            .filter(|_| !self.seen.load(Ordering::SeqCst));
+        mark.map_or(u64::MAX, |mark| mark - 1)
+    }
+}
+
+/// Another subnet manager asks what the master is, from the next switch; what tables had been written when it was told.
+fn asks(net: &SimNet) -> u32 {
+    let (at, port) = net.with(|fabric| {
+        let master = fabric.default_port();
+        let next = fabric.peer(master).expect("a cable");
+        (PortAt::new(next.node, 0), next.port)
+    });
+    let (mut sender, mut receiver) = net.attach(Some(at)).expect("a port").split();
+    let path = DrPath::LOCAL.extend(PortNum(port)).expect("a way");
+    let request = SmpRequest::get(id::SM_INFO, AttrMod(0), MKey::NONE);
+    let to = Address::DIRECTED;
+    let mad = request.directed(&path, Tid(1));
+    sender.send(&MadOut { to, mad }).expect("a port that stays");
+    loop {
+        match receiver.receive(GUARD).expect("a port that stays") {
+            Received::Mad(mad) if mad.mad.method() == Method::GetResp => return told(net),
+            Received::Mad(_) => {}
+            other => panic!("no answer: {other:?}"),
+        }
+    }
+}
+
+/// A master that says nothing is replaced: what waits for the disk, or for a standby, is what devices are told, and nothing else.
+#[test]
+fn other_managers_are_answered_meanwhile() {
+    let net = torus();
+    let dir = Scratch::new("written-ahead-asked");
+    let (begun, begins) = channel();
+    let seen = Arc::new(AtomicBool::new(false));
+    let (asking, has_seen) = (net.clone(), Arc::clone(&seen));
+    let mut other = None;
+    comes_up(&net, &dir, |durable| {
+        let durable = Arc::clone(durable);
+        other = Some(std::thread::spawn(move || {
+            begins.recv().expect("tables of lanes are to be written");
+            let told = asks(&asking);
+            has_seen.store(true, Ordering::SeqCst);
+            durable.wake();
+            told
+        }));
+        Arc::new(Waits {
+            mark: Mutex::default(),
+            begun,
+            seen,
+        })
+    });
+    let told = other.and_then(|other| other.join().ok());
+    assert_eq!(told, Some(0), "it was answered after devices were");
 }
