@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use ferrosm_core::election::Then;
 use ferrosm_core::kept::Update;
-use ferrosm_core::{Computed, Event, Input, LocalPortEvent, Output, Progress, SubnetManager};
+use ferrosm_core::{
+    Computed, Event, Input, LocalPortEvent, Output, Progress, SubnetManager, without_repetition,
+};
 use ferrosm_mad::attr::{SmState, id};
 use ferrosm_mad::mad::{Mad, MadOut, Method};
 use ferrosm_mad::time::Instant;
@@ -330,10 +332,11 @@ impl<P: Port, S: Shell> Driver<P, S> {
             match output {
                 // What reads, and what is said to other subnet managers, waits for no disk: a master that says nothing is replaced.
                 Output::Send(mad) if !configures(&mad.mad) => self.send_mad(&mad)?,
-                // Asked for once more, because the answer does not come.
-                Output::Send(mad) if self.ahead.iter().any(|m| m.mad.tid() == mad.mad.tid()) => {}
                 Output::Send(mad) => {
-                    if let Some(mad) = self.ahead.answer(mad, self.clock.now()) {
+                    if let Some(held) = self.held_request(&mad.mad) {
+                        // Asked for once more, because the answer does not come.
+                        *held = mad;
+                    } else if let Some(mad) = self.ahead.answer(mad, self.clock.now()) {
                         self.send_mad(&mad)?;
                     }
                 }
@@ -400,6 +403,13 @@ impl<P: Port, S: Shell> Driver<P, S> {
         Some(ticket)
     }
 
+    /// The same request, where it waits already.
+    fn held_request(&mut self, mad: &Mad) -> Option<&mut MadOut> {
+        let request = without_repetition(mad.tid());
+        let mut held = self.ahead.iter_mut();
+        held.find(|m| without_repetition(m.mad.tid()) == request)
+    }
+
     /// A MAD goes out, unless others may be in charge: then it is as one that was lost.
     fn send_mad(&mut self, mad: &MadOut) -> Result<(), TransportError> {
         if self.stood_still() {
@@ -417,7 +427,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
         };
         self.ahead.reached(durable.reached(), durable.on_disk());
         while let Some(mad) = self.ahead.poll(self.clock.now()) {
-            self.send_mad(&mad)?;
+            // What was left, or given up, while it waited is not wanted any more: somebody else may be in charge, or other tables.
+            if self.sm.awaits(mad.mad.tid()) {
+                self.send_mad(&mad)?;
+            }
         }
         if self.ahead.take_alarm() == Some(Alarm::Lost) {
             warn!(
@@ -637,7 +650,7 @@ mod tests {
     use super::*;
     use crate::port::Threaded;
     use ferrosm_core::kept::Record;
-    use ferrosm_core::{Phase, Restored, SmConfig, SweepReport};
+    use ferrosm_core::{Restored, SmConfig, SweepReport};
     use ferrosm_sim::fabric::Fabric;
     use ferrosm_sim::generate::from_spec;
     use ferrosm_sim::port::SimNet;
@@ -723,6 +736,11 @@ mod tests {
             if let Event::Stopped { handed_to, .. } = event {
                 return ControlFlow::Break(handed_to.is_some());
             }
+            if let Event::SweepDone(_) = event {
+                // In this one thread it is not run before the driver waits for something.
+                let control = self.0.clone();
+                tokio::spawn(async move { control.send(Control::Stop).await });
+            }
             ControlFlow::Continue(())
         }
         fn persist(&mut self, _: Kept) -> Option<u64> {
@@ -737,11 +755,7 @@ mod tests {
         fn stop(&mut self, _: &SubnetManager) -> bool {
             panic!("the time for a successor ran out, and there is none")
         }
-        fn tick(&mut self, progress: Progress) {
-            if progress.phase == Phase::Idle {
-                let _ = self.0.try_send(Control::Stop);
-            }
-        }
+        fn tick(&mut self, _: Progress) {}
     }
 
     /// An order that comes while nothing is to be done is carried out at once: without a successor there is nothing to wait for.

@@ -135,8 +135,8 @@ impl<T> Held<T> {
     }
 
     /// What waits, the oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.waiting.iter().map(|w| &w.answer)
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.waiting.iter_mut().map(|w| &mut w.answer)
     }
 
     /// Answers that wait.

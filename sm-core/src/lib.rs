@@ -38,4 +38,5 @@ pub use io::{Event, Input, LidMap, LocalPortEvent, Output, Restored};
 pub use manager::{MulticastCounts, Progress, SubnetManager};
 pub use plan::routes::{Computed, Job};
 pub use report::{Phase, Problem, ProblemKind, SweepReport};
+pub use requester::without_repetition;
 pub use subnet::{Node, NodeIdx, Port, PortRef, Subnet};

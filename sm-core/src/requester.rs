@@ -157,6 +157,12 @@ const MAX_SLOTS: usize = 1 << SLOT_BITS;
 /// Repetitions that a transaction id can tell apart.
 pub(crate) const MAX_RETRIES: u8 = (1 << REPETITION_BITS) - 1;
 
+/// What all repetitions of a request have in common.
+#[must_use]
+pub const fn without_repetition(tid: Tid) -> Tid {
+    Tid(tid.0 & !(((1 << REPETITION_BITS) - 1) << SLOT_BITS))
+}
+
 const fn repetition_of(tid: Tid) -> u64 {
     (tid.0 >> SLOT_BITS) & ((1 << REPETITION_BITS) - 1)
 }
@@ -413,6 +419,11 @@ impl<I: Copy> Requester<I> {
         let slot = self.slots.get(index)?;
         (u64::from(slot.generation) == low >> GENERATION_SHIFT && slot.item.is_some())
             .then_some(index)
+    }
+
+    /// Whether the request that this is, or a repetition of it, is still to be answered.
+    pub(crate) fn waits_for(&self, tid: Tid) -> bool {
+        self.slot_of(tid).is_some()
     }
 
     /// The slot whose latest repetition this is, if that is on the wire.

@@ -192,7 +192,9 @@ fn asks(net: &SimNet) -> u32 {
         match receiver.receive(GUARD).expect("a port that stays") {
             Received::Mad(mad) if mad.mad.method() == Method::GetResp => return told(net),
             Received::Mad(_) => {}
-            other => panic!("no answer: {other:?}"),
+            other @ (Received::SendFailed(_) | Received::Nothing) => {
+                panic!("no answer: {other:?}")
+            }
         }
     }
 }

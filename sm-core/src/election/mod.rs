@@ -168,6 +168,12 @@ impl Election {
         }
     }
 
+    /// Whether that SM is there and takes no part.
+    #[must_use]
+    pub fn ignores(&self, guid: PortGuid) -> bool {
+        self.outsiders.is_there(guid)
+    }
+
     /// What it is compared by.
     #[must_use]
     pub fn rank(&self) -> Rank {

@@ -33,6 +33,11 @@ impl Outsiders {
         }
     }
 
+    /// Whether one is there that was told of.
+    pub(super) fn is_there(&self, guid: PortGuid) -> bool {
+        self.seen.contains_key(&guid)
+    }
+
     /// One answered. It is told where it runs, so also if it was told before that it asked.
     pub(super) fn on_answer(
         &mut self,

@@ -245,6 +245,9 @@ impl SubnetManager {
     }
 
     fn on_election_notice(&mut self, said: &Said) {
+        if matches!(said, Said::OutsiderGone(_)) {
+            self.look_after_outsider();
+        }
         let text = self.with_place(said.to_string(), said.about());
         let stays = matches!(
             said,

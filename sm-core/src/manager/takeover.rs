@@ -193,7 +193,9 @@ impl SubnetManager {
     /// A master's tables are to be read anew. Those that cannot be read are as they were where the device shows that nobody else was
     /// in charge of it meanwhile ([`super::inherit`]).
     pub(super) fn remember_tables(&mut self) {
-        let own = self.role() == SmState::Master && !self.read_only;
+        // What the last master kept is waited for where there was one.
+        let own =
+            self.role() == SmState::Master && !self.read_only && !self.takeover.is_recalling();
         if own
             && !self.administration.past.is_in_force()
             && let Some(view) = self.view().cloned()
@@ -408,12 +410,31 @@ impl SubnetManager {
         if !is_end || port.info().master_sm_lid != own || !led_away {
             return;
         }
+        // One that is ignored is an alarm, and goes on to write: tables are not fought over.
+        let whose = self
+            .subnet
+            .end_ports()
+            .find(|p| self.subnet.lid(*p) == other);
+        let guid = whose
+            .and_then(|p| self.subnet.port(p))
+            .map(|port| port.guid);
+        if guid.is_some_and(|guid| self.election.ignores(guid)) {
+            return;
+        }
         self.takeover.meddled = true;
         let place = self.subnet.describe(at);
         self.emit(Event::Noticed(format!(
             "{place} names the SM at LID {other} as its master: looking at everything"
         )));
         if self.stage != Stage::Sweep(Phase::Discover) || self.sweep.local {
+            self.want_full();
+        }
+    }
+
+    /// One that was ignored is gone: nobody writes any more what it wrote, and what it has left is put right.
+    pub(super) fn look_after_outsider(&mut self) {
+        if self.is_master() {
+            self.takeover.meddled = true;
             self.want_full();
         }
     }

@@ -227,7 +227,7 @@ pub fn plan(
             hold(&mut space, &mut out.map, &absent(false));
         }
     }
-    let mut absent = Absent::of(&out.map, reign);
+    let mut absent = Absent::of(&out.map, reign, subnet);
     for (i, p) in ports.iter().enumerate() {
         if given[i].is_none() {
             let count = count_of(*p);
@@ -269,11 +269,13 @@ struct Absent {
 
 impl Absent {
     /// Of those that hold LIDs, before anybody else is in the map.
-    fn of(held: &LidMap, reign: &Reign) -> Self {
+    fn of(held: &LidMap, reign: &Reign, subnet: &Subnet) -> Self {
+        // A switch that has not told enough is here all the same.
+        let ends = subnet.end_ports().filter_map(|p| subnet.port(p));
+        let here: BTreeSet<PortGuid> = ends.map(|port| port.guid).collect();
         let all = |sure: bool| {
-            let those = held
-                .iter()
-                .filter(|(guid, _)| reign.given.contains(*guid) == sure);
+            let held = held.iter().filter(|(guid, _)| !here.contains(*guid));
+            let those = held.filter(|(guid, _)| reign.given.contains(*guid) == sure);
             let mut those: Vec<_> = those
                 .map(|(guid, (lid, lmc))| (*lid, *lmc, *guid))
                 .collect();
