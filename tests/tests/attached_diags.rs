@@ -313,16 +313,23 @@ fn perfquery_counts_what_was_carried() {
     let reset = |lid: &str, port: &str| {
         let _ = fabric.sim.run("perfquery", &["-x", "-R", lid, port]);
     };
-    reset(&leaf, "2");
-    let before = sent(&[&leaf, "2"]);
-    assert_eq!(before, (0, 0, 0));
-    for _ in 0..5 {
-        // One question and one answer to the host's PMA each, both over the leaf's port 2.
-        let _ = fabric.run("perfquery", &[&far, "1"]);
-    }
-    let after = sent(&[&leaf, "2"]);
+    // The subnet manager may look at the host in the midst of it, and its SMPs count, too: not every time.
+    let counted = || {
+        reset(&leaf, "2");
+        let before = sent(&[&leaf, "2"]);
+        for _ in 0..5 {
+            // One question and one answer to the host's PMA each, both over the leaf's port 2.
+            let _ = fabric.run("perfquery", &[&far, "1"]);
+        }
+        (before, sent(&[&leaf, "2"]))
+    };
     // ClassPortInfo and PortCounters: two questions a run. 256 bytes and the headers make a packet of 72 words.
-    assert_eq!(after, (10, 10, 10 * 72));
+    let quiet = ((0, 0, 0), (10, 10, 10 * 72));
+    let tries: Vec<_> = (0..5)
+        .map(|_| counted())
+        .take_while(|t| *t != quiet)
+        .collect();
+    assert!(tries.len() < 5, "{tries:?}");
     let all = fabric.run("perfquery", &["-a", &leaf]);
     assert!(counter(&all, "PortXmitPkts") >= 10, "{all}");
 
