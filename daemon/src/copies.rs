@@ -594,6 +594,15 @@ mod tests {
         }
     }
 
+    /// A master with a store of its own, in a directory of this name.
+    fn master(name: &str) -> (TempDir, Arc<Writer>, Arc<Alone>, Copies) {
+        let dir = TempDir::new(name);
+        let writer = Arc::new(StateDir::open(dir.path()).unwrap().writer().unwrap());
+        let alone = Arc::new(Alone::default());
+        let copies = copies(&writer, &alone);
+        (dir, writer, alone, copies)
+    }
+
     fn alias(port: u64) -> Update {
         Update::Put(Record::Alias(SavedAlias {
             port: PortGuid(port),
@@ -634,10 +643,7 @@ mod tests {
     /// What clients registered in an own reign long ago does not come back with the takeover after the next.
     #[test]
     fn a_takeover_without_a_copy_begins_without_registrations_on_the_disk_too() {
-        let dir = TempDir::new("copies-own");
-        let writer = Arc::new(StateDir::open(dir.path()).unwrap().writer().unwrap());
-        let alone = Arc::new(Alone::default());
-        let mut copies = copies(&writer, &alone);
+        let (dir, writer, alone, mut copies) = master("copies-own");
         copies.role(SmState::Standby);
         copies.role(SmState::Discovering);
         copies.role(SmState::Master);
@@ -660,10 +666,7 @@ mod tests {
     /// Whoever was handed the subnet dies before it was copied from: what was registered here is all that there is.
     #[test]
     fn what_the_last_own_reign_left_is_not_thrown_away_at_once() {
-        let dir = TempDir::new("copies-back");
-        let writer = Arc::new(StateDir::open(dir.path()).unwrap().writer().unwrap());
-        let alone = Arc::new(Alone::default());
-        let mut copies = copies(&writer, &alone);
+        let (dir, writer, alone, mut copies) = master("copies-back");
         writer.save(Kept::Updates(vec![lid(1), alias(1)]));
         copies.role(SmState::Standby);
         copies.recall();
@@ -679,10 +682,7 @@ mod tests {
     /// Asked again without having been standby meanwhile: the master may have gone on.
     #[test]
     fn a_copy_is_whole_for_the_first_question_only() {
-        let dir = TempDir::new("copies-again");
-        let writer = Arc::new(StateDir::open(dir.path()).unwrap().writer().unwrap());
-        let alone = Arc::new(Alone::default());
-        let mut copies = copies(&writer, &alone);
+        let (_dir, _writer, alone, mut copies) = master("copies-again");
         copies.role(SmState::Standby);
         copies.heed(&Event::InStep { guid: 7 });
         let mut answer = || {
@@ -696,9 +696,7 @@ mod tests {
     /// A standby that has lost its copy says so, when it is not only for a moment.
     #[test]
     fn a_standby_out_of_step_is_not_ready() {
-        let dir = TempDir::new("copies-out");
-        let writer = Arc::new(StateDir::open(dir.path()).unwrap().writer().unwrap());
-        let mut copies = copies(&writer, &Arc::new(Alone::default()));
+        let (_dir, _writer, _alone, mut copies) = master("copies-out");
         copies.role(SmState::Standby);
         copies.heed(&Event::InStep { guid: 7 });
         copies.pending = None;
@@ -719,10 +717,7 @@ mod tests {
     /// The subnet manager does not wait for ever for its copy: then what it wants kept is kept, and what comes late is not wanted.
     #[test]
     fn a_copy_that_comes_too_late_changes_nothing() {
-        let dir = TempDir::new("copies-late");
-        let writer = Arc::new(StateDir::open(dir.path()).unwrap().writer().unwrap());
-        let alone = Arc::new(Alone::default());
-        let mut copies = copies(&writer, &alone);
+        let (dir, writer, alone, mut copies) = master("copies-late");
         writer.save(Kept::Updates(vec![lid(1), alias(1)]));
         copies.role(SmState::Standby);
         copies.recall();

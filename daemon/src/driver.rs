@@ -268,14 +268,11 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// What replication tells; and others are told that this loop turns.
     fn take_word_of_copies(&mut self) -> bool {
+        let stalled = self.stood_still();
         let Some(copies) = &mut self.copies else {
             return false;
         };
-        let turn = since_boot();
-        let stalled = self
-            .last_turn
-            .is_some_and(|last| turn.saturating_sub(last) > copies.hang());
-        self.last_turn = Some(turn);
+        self.last_turn = Some(since_boot());
         let now = self.clock.now();
         copies.pulse(self.held.disk_waits(now).max(self.ahead.disk_waits(now)));
         let told = copies.take();
@@ -689,22 +686,32 @@ mod tests {
         fn tick(&mut self, _: Progress) {}
     }
 
-    fn drive(shell: First, orders: &[Control]) -> (Option<SweepReport>, First) {
-        let net = SimNet::new(Fabric::new(&from_spec("torus:3,3,1,2").unwrap()).unwrap());
+    /// A driver on a fabric of this shape, over a receiving thread as on hardware.
+    fn driver_on<S: Shell>(
+        spec: &str,
+        shell: S,
+        inbox: mpsc::Receiver<Control>,
+    ) -> Driver<Threaded, S> {
+        let net = SimNet::new(Fabric::new(&from_spec(spec).unwrap()).unwrap());
         let (sender, receiver) = net.attach(None).unwrap().split();
         let port = Threaded::new(Box::new(sender), Box::new(receiver), 1024).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
+        let clock = Clock::start();
+        let sm = SubnetManager::new(SmConfig::default(), Restored::default(), clock.now());
+        Driver::new(sm, clock, port, shell, inbox)
+    }
+
+    fn runtime() -> tokio::runtime::Runtime {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().build().unwrap()
+    }
+
+    fn drive(shell: First, orders: &[Control]) -> (Option<SweepReport>, First) {
+        runtime().block_on(async {
             let (control, inbox) = mpsc::channel(4);
             for order in orders {
                 control.send(*order).await.unwrap();
             }
-            let clock = Clock::start();
-            let sm = SubnetManager::new(SmConfig::default(), Restored::default(), clock.now());
-            let mut driver = Driver::new(sm, clock, port, shell, inbox);
+            let mut driver = driver_on("torus:3,3,1,2", shell, inbox);
             let end = driver.run().await.unwrap();
             (end, driver.into_shell())
         })
@@ -761,18 +768,9 @@ mod tests {
     /// An order that comes while nothing is to be done is carried out at once: without a successor there is nothing to wait for.
     #[test]
     fn an_end_without_a_successor_takes_no_time() {
-        let net = SimNet::new(Fabric::new(&from_spec("ring:3").unwrap()).unwrap());
-        let (sender, receiver) = net.attach(None).unwrap().split();
-        let port = Threaded::new(Box::new(sender), Box::new(receiver), 1024).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(async {
+        runtime().block_on(async {
             let (control, inbox) = mpsc::channel(4);
-            let clock = Clock::start();
-            let sm = SubnetManager::new(SmConfig::default(), Restored::default(), clock.now());
-            let mut driver = Driver::new(sm, clock, port, Leaves(control), inbox);
+            let mut driver = driver_on("ring:3", Leaves(control), inbox);
             // The time for a successor is twice as long.
             let end = tokio::time::timeout(LEAVE_WITHIN / 2, driver.run()).await;
             assert!(!end.expect("it waits for a successor").unwrap());

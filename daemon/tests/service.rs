@@ -25,6 +25,15 @@ fn end_of(mut child: Child) -> Option<i32> {
     panic!("the program did not end");
 }
 
+/// The program begins to serve a fabric inside of it; what it says is read from its standard error.
+fn demo(args: &[&str]) -> Child {
+    program(&[&["demo", "ring:3,1"], args].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
 fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill")
         .args([&format!("-{name}"), &child.id().to_string()])
@@ -54,11 +63,7 @@ fn wait_for(lines: &mut impl BufRead, words: &str) -> String {
 fn reload_keeps_the_last_good_configuration_and_stop_is_clean() {
     let dir = Scratch::new("reload");
     let file = dir.file("f.toml", "[sweep]\ninterval = \"10s\"\n");
-    let mut child = program(&["demo", "ring:3,1", "--config", &file])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = demo(&["--config", &file]);
     let mut err = BufReader::new(child.stderr.take().unwrap());
     wait_for(&mut err, "sweep done");
     dir.file("f.toml", "[sweep]\ninterval = 5\n");
@@ -106,13 +111,7 @@ fn signals_that_come_early_are_remembered() {
     let pipe = dir.path("f.toml");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    let start = || {
-        program(&["demo", "ring:3,1", "--config", &pipe])
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
-    };
+    let start = || demo(&["--config", &pipe]);
     // It has read nothing yet, and waits for the end of the file.
     let mut child = start();
     let rest = open_when_read(&mut child, &pipe);
@@ -144,11 +143,7 @@ fn a_fabric_that_is_added_needs_a_restart() {
         format!("[[fabric]]\nname = \"{name}\"\n[fabric.port]\nguid = \"{guid:#x}\"\n")
     };
     let file = dir.file("f.toml", &fabric("a", 1));
-    let child = program(&["demo", "ring:3,1", "--config", &file])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = child.unwrap();
+    let mut child = demo(&["--config", &file]);
     let mut err = BufReader::new(child.stderr.take().unwrap());
     wait_for(&mut err, "sweep done");
     let more = [fabric("b", 2), fabric("c", 3)].concat();
@@ -165,11 +160,7 @@ fn a_fabric_that_is_added_needs_a_restart() {
 fn a_state_directory_has_one_owner() {
     let dir = Scratch::new("lock");
     let state = dir.path("state");
-    let mut child = program(&["demo", "ring:3,1", "--state-dir", &state])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = demo(&["--state-dir", &state]);
     let mut err = BufReader::new(child.stderr.take().unwrap());
     wait_for(&mut err, "sweep done");
     let (code, _, second) = told(&["demo", "ring:3,1", "--once", "--state-dir", &state]);

@@ -411,10 +411,7 @@ impl SubnetManager {
             return;
         }
         // One that is ignored is an alarm, and goes on to write: tables are not fought over.
-        let whose = self
-            .subnet
-            .end_ports()
-            .find(|p| self.subnet.lid(*p) == other);
+        let whose = self.subnet.port_by_lid(other);
         let guid = whose
             .and_then(|p| self.subnet.port(p))
             .map(|port| port.guid);
