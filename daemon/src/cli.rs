@@ -137,6 +137,9 @@ pub struct SmArgs {
     /// Record every MAD for Wireshark.
     #[arg(long, value_name = "FILE.pcapng")]
     pub capture: Option<PathBuf>,
+    /// Serve metrics at http://ADDRESS:PORT/metrics.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics_listen: Option<std::net::SocketAddr>,
     /// Form of log lines.
     #[arg(long, value_enum)]
     pub log_format: Option<LogFormat>,
@@ -352,6 +355,9 @@ impl SmArgs {
         if let Some(file) = &self.capture {
             raw.files.capture = path(file);
         }
+        if let Some(address) = self.metrics_listen {
+            raw.metrics.listen = address.to_string();
+        }
         if let Some(format) = self.log_format {
             raw.log.format = format;
         }
@@ -379,7 +385,7 @@ mod tests {
     fn flags_of_run_land_in_the_configuration() {
         let cli = parse(
             "ferrosm run --once --ca mlx5_0 --port 1 --engine updn,no_fallback --vls 4 --lmc 2 --priority 14 --state-dir s \
-             --dump-dir d --capture c.pcapng --log-format json --log-level debug",
+             --dump-dir d --capture c.pcapng --metrics-listen [::1]:9 --log-format json --log-level debug",
         );
         let Command::Run(args) = cli.unwrap().command else {
             panic!("another command")

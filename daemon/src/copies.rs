@@ -172,6 +172,12 @@ impl Copies {
         })
     }
 
+    /// Who makes them.
+    #[must_use]
+    pub const fn replication(&self) -> &Arc<dyn Replication> {
+        &self.replication
+    }
+
     /// The driver's loop turns, and its oldest answer has waited so long for the own disk.
     pub fn pulse(&self, disk_waits: Duration) {
         self.replication.disk_waits(disk_waits);

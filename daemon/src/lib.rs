@@ -23,6 +23,7 @@
 //! | `verbs` | device attributes and asynchronous events (with the feature of that name) |
 //! | [`dump`] | the dump files that OpenSM's tools read |
 //! | [`held`] | answers that wait until what they say is durable |
+//! | [`metrics`] | what monitoring may know, over HTTP |
 //! | [`threads`] | threads that log as who started them |
 //! | [`failure`] | how a command fails: sentence, hint, exit code |
 
@@ -37,6 +38,7 @@ pub mod driver;
 pub mod dump;
 pub mod failure;
 pub mod held;
+pub mod metrics;
 pub mod orders;
 pub mod output;
 pub mod paper;

@@ -15,6 +15,7 @@
 //! | [`kept_view`] | what a manager wants kept of the subnet, record by record |
 //! | [`members`] | hosts that join multicast groups of our manager in the simulated world |
 //! | [`opensm`] | OpenSM and osmtest |
+//! | [`metrics`] | pages of metrics, read by a parser of others |
 //! | [`load`] | hosts that ask and register all the time, and cables that flap |
 //! | [`pair`] | two or more of our managers with copies of each other's state |
 //! | [`process`] | programs with deadlines |
@@ -48,6 +49,7 @@ pub mod judge;
 pub mod kept_view;
 pub mod load;
 pub mod members;
+pub mod metrics;
 pub mod opensm;
 pub mod pair;
 pub mod process;

@@ -47,7 +47,7 @@ struct Shared {
     filled: Condvar,
     clock: Clock,
     stop: AtomicBool,
-    counters: Counters,
+    counters: Arc<Counters>,
     /// Threads that answer.
     workers: usize,
 }
@@ -105,7 +105,7 @@ impl Administration {
             filled: Condvar::new(),
             clock: Clock::start(),
             stop: AtomicBool::default(),
-            counters: Counters::default(),
+            counters: Arc::default(),
             workers,
         });
         let (outbox, owned) = mpsc::channel(OWNED_MAX);
@@ -166,7 +166,7 @@ impl Administration {
 
     /// What became of requests.
     #[must_use]
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &Arc<Counters> {
         &self.shared.counters
     }
 

@@ -11,6 +11,7 @@ use crate::commands::serve::{self, Options, Process, Service};
 use crate::commands::{config, fabric};
 use crate::config::Source;
 use crate::failure::Failure;
+use crate::metrics::{Metrics, server};
 use crate::output::progress::Terminal;
 use crate::output::view::{At, View};
 use crate::output::{log, table};
@@ -32,6 +33,8 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let overlay = move |raw: &mut crate::config::RawConfig| {
         // A demonstration leaves nothing behind unless it is asked to.
         raw.files.state_dir.clear();
+        // Nor does it take the address of the service.
+        raw.metrics.listen.clear();
         flags.apply(raw);
     };
     let settings = source.settle(&overlay)?;
@@ -71,6 +74,10 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         window_limit: None,
     };
     let overlay = Box::new(overlay);
+    let metrics = Metrics::default();
+    let listen = settings.metrics.filter(|_| !args.sm.once);
+    let _page = server::begin(listen, &metrics);
+    let metrics = metrics.of(source.fabric());
     serve::serve(
         port,
         Service {
@@ -81,6 +88,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             capture,
             local: None,
             administration: None,
+            metrics,
             terminal,
             log,
             process: Process {

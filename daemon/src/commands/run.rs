@@ -10,6 +10,7 @@ use crate::commands::serve::{self, Options, Process, Service};
 use crate::commands::{config, ports, several};
 use crate::config::{RawConfig, Settings, Source};
 use crate::failure::Failure;
+use crate::metrics::{Metrics, OfFabric, server};
 use crate::output::log;
 use crate::output::progress::Terminal;
 use crate::port::Threaded;
@@ -43,9 +44,13 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         return Ok(());
     };
     let log = log::init(&settings.log, &terminal);
+    let metrics = Metrics::default();
+    let listen = settings.metrics.filter(|_| !args.sm.once);
+    let _page = server::begin(listen, &metrics);
     if !all.is_empty() {
         all.push((source, settings));
-        return several::serve(all, args, (&terminal, &log), (runtime, signals));
+        let process = (&terminal, &log, &metrics);
+        return several::serve(all, args, process, (runtime, signals));
     }
     let process = Process {
         runtime,
@@ -53,11 +58,11 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         serves: Box::new(|| ()),
         is_all: args.fabric.is_none(),
     };
-    match source.fabric().map(str::to_owned) {
-        Some(name) => error_span!("fabric", fabric = name)
-            .in_scope(|| serve_one(source, settings, args, &terminal, &log, process)),
-        None => serve_one(source, settings, args, &terminal, &log, process),
-    }
+    let _in = source
+        .fabric()
+        .map(|name| error_span!("fabric", fabric = name).entered());
+    let metrics = metrics.of(source.fabric());
+    serve_one(source, settings, args, (&terminal, &log, &metrics), process)
 }
 
 /// Flags over the configuration file.
@@ -77,8 +82,7 @@ pub(super) fn serve_one(
     source: Source,
     settings: Settings,
     args: &RunArgs,
-    terminal: &Terminal,
-    log: &log::Handle,
+    (terminal, log, metrics): (&Terminal, &log::Handle, &OfFabric),
     process: Process,
 ) -> Result<(), Failure> {
     let local = ports::choose(&settings.port)?;
@@ -126,6 +130,7 @@ pub(super) fn serve_one(
             capture,
             local: Some(local),
             administration,
+            metrics: metrics.clone(),
             terminal: terminal.clone(),
             log: log.clone(),
             process,

@@ -24,6 +24,7 @@ use crate::copies::Copies;
 use crate::driver::{Clock, Control, Driver, Shell};
 use crate::dump;
 use crate::failure::Failure;
+use crate::metrics::{self, OfFabric, Serving};
 use crate::orders::{Board, Socket, Status};
 use crate::output::progress::{Bar, Terminal};
 use crate::output::{self, View, json, log, report};
@@ -60,6 +61,8 @@ pub struct Service {
     pub local: Option<LocalPort>,
     /// Who answers the hosts' questions, where the port can hear them.
     pub administration: Option<Administration>,
+    /// What monitoring may know of it.
+    pub metrics: OfFabric,
     /// Standard error.
     pub terminal: Terminal,
     /// The log.
@@ -96,6 +99,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         capture,
         local,
         administration,
+        metrics,
         terminal,
         log,
         process,
@@ -127,6 +131,14 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
     let complete = restored.complete;
     let copies = copies(&settings, local.as_ref(), writer.as_ref(), complete)?;
     serves();
+    let metrics = metrics.serves(metrics::Source {
+        administration: administration
+            .as_ref()
+            .map(|server| Arc::downgrade(server.counters())),
+        replication: copies
+            .as_ref()
+            .map(|copies| Arc::downgrade(copies.replication())),
+    });
     let board = Board::default();
     board.change(|status| status.state = SmState::Discovering.to_string());
     let shell = Operator {
@@ -147,6 +159,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             Arc::clone(&settings.sm.prefix_routes),
         ),
         board: board.clone(),
+        metrics,
         bar: terminal.bar(),
         log,
     };
@@ -254,6 +267,7 @@ struct Operator {
     paths: (Option<Arc<Policy>>, Arc<[PrefixRoute]>),
     /// What an operator is told who asks.
     board: Board,
+    metrics: Serving,
     bar: Bar,
     log: log::Handle,
 }
@@ -267,6 +281,7 @@ impl Shell for Operator {
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<End> {
         let role = sm.role();
         self.board.change(|status| note(status, &event));
+        self.metrics.event(&event, role);
         match &event {
             Event::SweepDone(report) => {
                 self.bar.clear();

@@ -18,6 +18,7 @@ use crate::cli::RunArgs;
 use crate::config::{self, Settings, Source};
 use crate::driver::Control;
 use crate::failure::Failure;
+use crate::metrics::{Metrics, OfFabric};
 use crate::output::log;
 use crate::output::progress::Terminal;
 use crate::signals::{self, Ear, Heard, Relay, Signals};
@@ -42,7 +43,7 @@ enum Told {
 pub fn serve(
     all: Vec<(Source, Settings)>,
     args: &RunArgs,
-    (terminal, log): (&Terminal, &log::Handle),
+    (terminal, log, metrics): (&Terminal, &log::Handle, &Metrics),
     (runtime, signals): (Runtime, Signals),
 ) -> Result<(), Failure> {
     let (tell, all_told) = watch::channel(Heard::default());
@@ -57,6 +58,7 @@ pub fn serve(
             args: args.clone(),
             terminal: terminal.clone(),
             log: log.clone(),
+            metrics: metrics.of(Some(&name)),
             relay: Relay::new(all_told.clone()),
             teller: teller.clone(),
             name: name.clone(),
@@ -144,6 +146,7 @@ struct One {
     args: RunArgs,
     terminal: Terminal,
     log: log::Handle,
+    metrics: OfFabric,
     relay: Relay,
     teller: mpsc::UnboundedSender<Told>,
     name: String,
@@ -184,8 +187,8 @@ impl One {
             serves: Box::new(move || drop(teller.send(Told::Serves))),
             is_all: false,
         };
-        let (terminal, log) = (&self.terminal, &self.log);
-        run::serve_one(source, settings, &self.args, terminal, log, process)
+        let shown = (&self.terminal, &self.log, &self.metrics);
+        run::serve_one(source, settings, &self.args, shown, process)
     }
 
     fn tell(&self, told: Told) {

@@ -15,6 +15,11 @@ use super::{ConfigErrors, Settings, Source};
 
 /// The key of the list of fabrics.
 pub(super) const LIST: &str = "fabric";
+/// Sections that are the process's, and why.
+const COMMON: [(&str, &str); 2] = [
+    ("log", "one log is for all fabrics"),
+    ("metrics", "one page tells of all fabrics"),
+];
 /// Longest name.
 const NAME_MAX: usize = 40;
 
@@ -66,10 +71,13 @@ pub(super) fn take<'t>(
             ));
             continue;
         }
-        if let Some((key, _)) = table.get_key_value("log") {
-            let what = "log: one log is for all fabrics: write [log] outside of [[fabric]]";
-            found.push((Some(key.span()), what.to_owned()));
-            table.remove("log");
+        for (section, what) in COMMON {
+            let Some((key, _)) = table.get_key_value(section) else {
+                continue;
+            };
+            let what = format!("{section}: {what}: write [{section}] outside of [[fabric]]");
+            found.push((Some(key.span()), what));
+            table.remove(section);
         }
         fabrics.push((name, table));
     }

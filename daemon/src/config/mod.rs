@@ -25,7 +25,9 @@ pub use parse::{Parsed, parse};
 pub use partitions::{Enforce, PartitionEntry, PartitionRules, Word};
 pub use paths::QosRules;
 pub use print::{DEFAULT_FILE, effective};
-pub use raw::{Files, LidRules, Links, Log, Port, RawConfig, Routing, Sa, Sm, SubnetKeys, Sweep};
+pub use raw::{
+    Files, LidRules, Links, Log, MetricsKeys, Port, RawConfig, Routing, Sa, Sm, SubnetKeys, Sweep,
+};
 pub use reload::{Changes, changes, in_force};
 pub use replication::ReplicationKeys;
 pub use settings::{LogFormat, LogSettings, PortChoice, Settings};

@@ -231,7 +231,7 @@ mod tests {
              f.toml:3:17: sm.poll-interval: invalid type: integer `10`, expected a time with its unit in quotes, \
              such as \"10s\" or \"200ms\"\n\
              f.toml:6:7: lids.lmc: invalid value: integer `9`, expected a whole number from 0 to 7\n\
-             f.toml:7:2: unknown section `colour`: there are port, sm, subnet, lids, routing, partitions, qos, links, sweep, sa, replication, files, log"
+             f.toml:7:2: unknown section `colour`: there are port, sm, subnet, lids, routing, partitions, qos, links, sweep, sa, replication, files, metrics, log"
         );
     }
 

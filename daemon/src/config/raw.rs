@@ -43,6 +43,8 @@ pub struct RawConfig {
     pub replication: ReplicationKeys,
     /// Where files go.
     pub files: Files,
+    /// What monitoring may read.
+    pub metrics: MetricsKeys,
     /// What is told.
     pub log: Log,
     /// Partitions that are written here instead of in a file of their own.
@@ -224,6 +226,14 @@ pub struct Files {
     pub dump_dir: String,
     /// Every MAD into this pcapng file; empty for none.
     pub capture: String,
+}
+
+/// `[metrics]`: what monitoring may read.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MetricsKeys {
+    /// Address and port of the page; empty for none.
+    pub listen: String,
 }
 
 /// `[log]`.

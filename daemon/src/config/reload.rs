@@ -31,6 +31,7 @@ const RESTART: &[&str] = &[
     "replication.hang",
     "files.state-dir",
     "files.capture",
+    "metrics.listen",
     "log.format",
 ];
 
@@ -169,7 +170,7 @@ mod tests {
              max-tables-mib = 9\n[replication]\nlisten = \"l\"\npeers = [\"p\"]\netcd = [\"e\"]\netcd-prefix = \"/x\"\n\
              etcd-lease = \"9s\"\nfabric = \"f\"\nca = \"a\"\ncertificate = \"c\"\nkey = \"k\"\nserver-name = \"s\"\n\
              heartbeat = \"9s\"\nlease = \"9s\"\nlimit = \"9s\"\nhang = \"9s\"\n[files]\nstate-dir = \"d\"\ndump-dir = \"d\"\n\
-             capture = \"c\"\n[log]\nformat = \"json\"\nlevel = \"warn\"\n[[partition]]\nname = \"P\"\npkey = 0x40\n",
+             capture = \"c\"\n[metrics]\nlisten = \"m\"\n[log]\nformat = \"json\"\nlevel = \"warn\"\n[[partition]]\nname = \"P\"\npkey = 0x40\n",
         );
         let start = RawConfig::default();
         assert_eq!(changes(&start, &file).restart, RESTART);

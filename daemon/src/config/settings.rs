@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use core::net::SocketAddr;
 use core::time::Duration;
 
 use ferrosm_core::config::SmConfig;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub capture: Option<PathBuf>,
     /// For replication, but for who this node is; `None` for none.
     pub replication: Option<replication::Settings>,
+    /// Where monitoring reads; `None` for nowhere.
+    pub metrics: Option<SocketAddr>,
     /// For the log.
     pub log: LogSettings,
     /// What side files say that is likely not what was meant.
@@ -137,6 +140,13 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
     ) {
         wrong("sm.peer-poll-interval", "must be from \"50ms\" to \"1h\"");
     }
+    let listen = &raw.metrics.listen;
+    if !listen.is_empty() && listen.parse::<SocketAddr>().is_err() {
+        wrong(
+            "metrics.listen",
+            "must be an address and a port, such as \"127.0.0.1:9793\", or empty for no metrics",
+        );
+    }
     if raw.routing.engines.iter().all(Engine::is_no_fallback) {
         wrong(
             "routing.engines",
@@ -185,6 +195,7 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
         dump_dir: some_text(&raw.files.dump_dir).map(PathBuf::from),
         capture: some_text(&raw.files.capture).map(PathBuf::from),
         replication: None,
+        metrics: raw.metrics.listen.parse().ok(),
         log: LogSettings {
             format: raw.log.format,
             level: raw.log.level.clone(),

@@ -115,7 +115,9 @@ pub struct Status {
     pub committed: Option<Position>,
     /// Of a master: what standbys have of it.
     pub acknowledged: u64,
-    /// Of a master: its standbys.
+    /// Of a master: somebody else has all that it acknowledged.
+    pub protected: bool,
+    /// Of a master: its standbys, where they are its own and not etcd's.
     pub standbys: Vec<Standby>,
     /// Of a standby: its master.
     pub leader: Option<Standby>,

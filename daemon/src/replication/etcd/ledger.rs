@@ -249,6 +249,11 @@ impl Ledger {
         self.way == Way::Alone || self.says != Says::Together
     }
 
+    /// Whether etcd has all that was acknowledged, as far as is known here.
+    pub(super) const fn is_protected(&self) -> bool {
+        self.announced && !self.alarmed && !matches!(self.way, Way::Alone)
+    }
+
     /// Whether leases may be renewed: not while standbys would believe by it that etcd has everything for longer than that is so.
     /// `None`: the key must be held anew, to say something else.
     pub(super) const fn may_renew(&self) -> Option<bool> {

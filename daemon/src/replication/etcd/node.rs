@@ -280,6 +280,7 @@ impl Replication for Etcd {
 
     fn status(&self) -> Status {
         self.shared.with(|core| Status {
+            protected: core.ledger.as_ref().is_some_and(Ledger::is_protected),
             committed: core.ledger.as_ref().and_then(Ledger::end),
             acknowledged: *self.shared.acknowledged.borrow(),
             standbys: Vec::new(),

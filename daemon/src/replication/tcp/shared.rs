@@ -315,6 +315,10 @@ impl Shared {
 
     pub(super) fn status(&self) -> Status {
         self.with(|core, now| Status {
+            protected: core
+                .leader
+                .as_ref()
+                .is_some_and(|l| l.followers().any(|(_, in_step)| in_step)),
             committed: core.leader.as_ref().map(|l| l.log().end()),
             acknowledged: core.leader.as_ref().map_or(0, Leader::acknowledged),
             standbys: core.leader.as_ref().map_or_else(Vec::new, |l| {

@@ -1,0 +1,524 @@
+//! What monitoring may know of each fabric that this process serves, in the form of OpenMetrics.
+//!
+//! One [`Metrics`] per process. Each service has an [`OfFabric`] and tells it what happens; all its series carry the name of the fabric
+//! as the label `fabric`, and none where the configuration gives it no name. What others count ([`Source`]) is read when
+//! somebody asks. [`server`] hands it out over HTTP. docs/metrics.md says what each of them means. Nothing here decides anything, and
+//! nothing that serves a fabric ever waits for it: to count is to add to a number.
+
+mod families;
+pub mod server;
+
+use core::fmt;
+use core::sync::atomic::Ordering;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ferrosm_core::report::SmpCount;
+use ferrosm_core::{Event, SweepReport};
+use ferrosm_mad::attr::SmState;
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
+
+use crate::administration;
+use crate::replication::Replication;
+use families::{Counters, Families, Label, Labels};
+
+/// States, and what they are called.
+const STATES: [(SmState, &str); 4] = [
+    (SmState::NotActive, "not-active"),
+    (SmState::Discovering, "discovering"),
+    (SmState::Standby, "standby"),
+    (SmState::Master, "master"),
+];
+
+/// Traps that are counted by their number: what devices may send, so that nobody can make up series.
+const TRAPS: [u16; 14] = [
+    64, 65, 66, 67, 128, 129, 130, 131, 144, 145, 256, 257, 258, 259,
+];
+
+/// Methods of SMPs.
+const METHODS: [&str; 2] = ["get", "set"];
+
+/// Types of nodes.
+const NODES: [&str; 3] = ["switch", "ca", "router"];
+
+/// Whether the subnet is not fully up because of a problem.
+const SEVERITIES: [&str; 2] = ["grave", "slight"];
+
+/// Kinds of events that are counted, so that each is there with 0 before the first.
+const KINDS: [&str; 10] = [
+    "alarm",
+    "link-down",
+    "link-up",
+    "no-link",
+    "node-added",
+    "node-gone",
+    "not-handed-over",
+    "noticed",
+    "routing-failed",
+    "shortage",
+];
+
+/// What a sweep looked at.
+const EXTENTS: [&str; 2] = ["whole", "part"];
+
+/// How it ended.
+const OUTCOMES: [&str; 3] = ["clean", "not-clean", "failed"];
+
+/// All metrics of the process. Clones are the same.
+#[derive(Clone)]
+pub struct Metrics(Arc<Shared>);
+
+struct Shared {
+    registry: Registry,
+    families: Families,
+    /// Of the fabrics that are served, by label.
+    sources: Mutex<BTreeMap<Labels, Source>>,
+}
+
+/// What counts for itself, and is looked at when somebody asks. It may end at any time.
+#[derive(Debug, Default)]
+pub struct Source {
+    /// Who answers hosts.
+    pub administration: Option<Weak<administration::Counters>>,
+    /// Who copies the state.
+    pub replication: Option<Weak<dyn Replication>>,
+}
+
+/// The metrics of one fabric, before it is served and after.
+#[derive(Clone)]
+pub struct OfFabric {
+    all: Metrics,
+    labels: Labels,
+}
+
+/// The metrics of a fabric that is served, which it is as long as this lives.
+pub struct Serving {
+    of: OfFabric,
+    /// The engine that is shown.
+    engine: Option<&'static str>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("ferrosm");
+        let families = Families::register(&mut registry);
+        Self(Arc::new(Shared {
+            registry,
+            families,
+            sources: Mutex::default(),
+        }))
+    }
+}
+
+impl Metrics {
+    /// Those of the fabric of this name. It is not served yet.
+    #[must_use]
+    pub fn of(&self, fabric: Option<&str>) -> OfFabric {
+        let labels = fabric.map(|name| ("fabric", name.to_owned().into()));
+        let of = OfFabric {
+            all: self.clone(),
+            labels: labels.into_iter().collect(),
+        };
+        of.ended();
+        of
+    }
+
+    /// All of them now, as OpenMetrics text.
+    ///
+    /// # Errors
+    /// Never, as far as is known: the text goes into memory.
+    pub fn text(&self) -> Result<String, fmt::Error> {
+        for (labels, source) in self.sources().iter() {
+            self.look(labels, source);
+        }
+        let mut all = String::new();
+        text::encode(&mut all, &self.0.registry)?;
+        Ok(all)
+    }
+
+    fn sources(&self) -> MutexGuard<'_, BTreeMap<Labels, Source>> {
+        let sources = self.0.sources.lock();
+        sources.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over what others have counted.
+    fn look(&self, labels: &Labels, source: &Source) {
+        let families = &self.0.families;
+        if let Some(counters) = source.administration.as_ref().and_then(Weak::upgrade) {
+            for (outcome, count) in [
+                ("answered", &counters.answered),
+                ("registration", &counters.owned),
+                ("busy", &counters.busy),
+                ("dropped", &counters.dropped),
+            ] {
+                let labels = with(labels, [("outcome", outcome.into())]);
+                let shown = families.sa_requests.get_or_create(&labels);
+                let count = count.load(Ordering::Relaxed);
+                shown.inner().store(count, Ordering::Relaxed);
+            }
+        }
+        if let Some(replication) = source.replication.as_ref().and_then(Weak::upgrade) {
+            let status = replication.status();
+            let leads = status.committed.is_some();
+            let in_step = status.standbys.iter().filter(|s| s.in_step).count();
+            for (said, count) in [("yes", in_step), ("no", status.standbys.len() - in_step)] {
+                let labels = with(labels, [("in_step", said.into())]);
+                families.standbys.show(&labels, leads.then_some(count));
+            }
+            let protected = leads.then_some(usize::from(status.protected));
+            families.protected.show(labels, protected);
+            let whole = status.leader.is_some_and(|leader| leader.in_step);
+            let whole = (!leads).then_some(usize::from(whole));
+            families.copy_in_step.show(labels, whole);
+        }
+    }
+}
+
+impl OfFabric {
+    /// It is served from now on, until what is returned ends.
+    #[must_use]
+    pub fn serves(self, source: Source) -> Serving {
+        self.families().served.show(&self.labels, Some(1));
+        self.state(Some(SmState::Discovering));
+        self.begin();
+        self.all.sources().insert(self.labels.clone(), source);
+        Serving {
+            of: self,
+            engine: None,
+        }
+    }
+
+    /// What grows begins with 0: the first alarm is an increase, too.
+    fn begin(&self) {
+        let families = self.families();
+        for kind in KINDS {
+            self.add(&families.events, [("event", kind.into())], 0);
+        }
+        for extent in EXTENTS {
+            for outcome in OUTCOMES {
+                let labels = [("extent", extent.into()), ("outcome", outcome.into())];
+                self.add(&families.sweeps, labels, 0);
+            }
+        }
+        for method in METHODS {
+            self.add(&families.sweep_smps, [("method", method.into())], 0);
+        }
+        for family in [
+            &families.state_changes,
+            &families.sweep_smp_timeouts,
+            &families.lft_blocks_written,
+            &families.lids_changed,
+        ] {
+            self.add(family, [], 0);
+        }
+    }
+
+    /// The state that is shown; of one that is not served, none is.
+    fn state(&self, state: Option<SmState>) {
+        for (one, name) in STATES {
+            let is_it = state.map(|state| usize::from(one == state));
+            let labels = self.with([("state", name.into())]);
+            self.families().state.show(&labels, is_it);
+        }
+    }
+
+    /// It is not served, and nobody tells of it what was.
+    fn ended(&self) {
+        let families = self.families();
+        families.served.show(&self.labels, Some(0));
+        self.all.sources().remove(&self.labels);
+        self.state(None);
+        for said in ["yes", "no"] {
+            let labels = self.with([("in_step", said.into())]);
+            families.standbys.show(&labels, None);
+        }
+        families.protected.show(&self.labels, None);
+        families.copy_in_step.show(&self.labels, None);
+        self.forget_subnet();
+    }
+
+    /// The subnet is another's to tell of.
+    fn forget_subnet(&self) {
+        let families = self.families();
+        for what in NODES {
+            let labels = self.with([("type", what.into())]);
+            families.nodes.show(&labels, None);
+        }
+        for severity in SEVERITIES {
+            let labels = self.with([("severity", severity.into())]);
+            families.problems.show(&labels, None);
+        }
+        for family in [&families.links, &families.lids, &families.absent] {
+            family.show(&self.labels, None);
+        }
+    }
+
+    fn families(&self) -> &Families {
+        &self.all.0.families
+    }
+
+    fn add<const N: usize>(&self, family: &Counters, more: [(&'static str, Label); N], count: u64) {
+        family.get_or_create(&self.with(more)).inc_by(count);
+    }
+
+    fn with<const N: usize>(&self, more: [(&'static str, Label); N]) -> Labels {
+        with(&self.labels, more)
+    }
+}
+
+impl Serving {
+    /// Something happened.
+    pub fn event(&mut self, event: &Event, role: SmState) {
+        let of = &self.of;
+        let families = of.families();
+        if let Some(kind) = kind(event) {
+            of.add(&families.events, [("event", kind.into())], 1);
+        }
+        if let Event::Role { state, .. } = event {
+            of.state(Some(*state));
+            of.add(&families.state_changes, [], 1);
+            if *state != SmState::Master {
+                of.forget_subnet();
+                self.show_engine(None);
+            }
+        } else if let Event::Trap { number, .. } = event {
+            let number = TRAPS.contains(number).then(|| number.to_string());
+            let number = number.map_or(Label::Borrowed("other"), Label::Owned);
+            of.add(&families.traps, [("number", number)], 1);
+        } else if let Event::SweepDone(report) = event {
+            self.sweep(report);
+            if role == SmState::Master {
+                self.show_subnet(report);
+            }
+        }
+    }
+
+    fn sweep(&self, report: &SweepReport) {
+        let of = &self.of;
+        let families = of.families();
+        let extent = ("extent", EXTENTS[usize::from(report.local)].into());
+        let outcome = match (report.failed, report.is_clean()) {
+            (false, true) => 0,
+            (false, false) => 1,
+            (true, _) => 2,
+        };
+        let outcome = OUTCOMES[outcome];
+        let took = of.with([extent.clone()]);
+        let took = families.sweep_duration.get_or_create_owned(&took);
+        took.observe(report.took.as_secs_f64());
+        of.add(&families.sweeps, [extent, ("outcome", outcome.into())], 1);
+        let sum = |count: fn(&SmpCount) -> u64| report.smps.values().map(count).sum();
+        let smps = [sum(|smps| smps.gets), sum(|smps| smps.sets)];
+        for (method, count) in METHODS.into_iter().zip(smps) {
+            of.add(&families.sweep_smps, [("method", method.into())], count);
+        }
+        of.add(&families.sweep_smp_timeouts, [], sum(|smps| smps.timeouts));
+        of.add(&families.lft_blocks_written, [], report.lft_blocks_written);
+        let changed = u64::try_from(report.lids_changed).unwrap_or(u64::MAX);
+        of.add(&families.lids_changed, [], changed);
+        if report.is_clean() {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            let last = families.last_clean_sweep.get_or_create(&of.labels);
+            last.set(now.unwrap_or_default().as_secs_f64());
+        }
+    }
+
+    /// What a master knows of the subnet.
+    fn show_subnet(&mut self, report: &SweepReport) {
+        let of = &self.of;
+        let families = of.families();
+        let nodes = [report.switches, report.cas, report.routers];
+        for (what, count) in NODES.into_iter().zip(nodes) {
+            let labels = of.with([("type", what.into())]);
+            families.nodes.show(&labels, Some(count));
+        }
+        families.links.show(&of.labels, Some(report.links));
+        families.lids.show(&of.labels, Some(report.lids));
+        families.absent.show(&of.labels, Some(report.absent));
+        if !report.local {
+            // A sweep of a part tells of that part alone.
+            let grave = report.problems.iter().filter(|p| p.kind.is_grave()).count();
+            let counts = [grave, report.problems.len() - grave];
+            for (severity, count) in SEVERITIES.into_iter().zip(counts) {
+                let labels = of.with([("severity", severity.into())]);
+                families.problems.show(&labels, Some(count));
+            }
+        }
+        self.show_engine(Some(report.engine).filter(|name| !name.is_empty()));
+    }
+
+    fn show_engine(&mut self, engine: Option<&'static str>) {
+        let before = core::mem::replace(&mut self.engine, engine);
+        for (name, shown) in [(before, None), (engine, Some(1))] {
+            let Some(name) = name else { continue };
+            let labels = self.of.with([("engine", name.into())]);
+            self.of.families().engine.show(&labels, shown);
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.show_engine(None);
+        self.of.ended();
+    }
+}
+
+/// What an event that an operator is told is counted as.
+const fn kind(event: &Event) -> Option<&'static str> {
+    Some(match event {
+        Event::NoLink(_) => "no-link",
+        Event::RoutingFailed(_) => "routing-failed",
+        Event::Noticed(_) => "noticed",
+        Event::NotHandedOver(_) => "not-handed-over",
+        Event::Alarm(_) => "alarm",
+        Event::Shortage(_) => "shortage",
+        Event::NodeAdded(_) => "node-added",
+        Event::NodeGone(_) => "node-gone",
+        Event::LinkUp(_) => "link-up",
+        Event::LinkDown(_) => "link-down",
+        // Counted by themselves, or the end.
+        Event::Phase(_)
+        | Event::SweepDone(_)
+        | Event::Role { .. }
+        | Event::Trap { .. }
+        | Event::Stopped { .. } => return None,
+    })
+}
+
+fn with<const N: usize>(labels: &Labels, more: [(&'static str, Label); N]) -> Labels {
+    labels.iter().cloned().chain(more).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn role(state: SmState) -> Event {
+        let why = String::new();
+        Event::Role { state, why }
+    }
+
+    fn swept(local: bool, engine: &'static str) -> Event {
+        Event::SweepDone(Box::new(SweepReport {
+            local,
+            engine,
+            switches: 3,
+            links: 7,
+            ..SweepReport::default()
+        }))
+    }
+
+    /// Lines that are no comments and have these words.
+    fn lines(metrics: &Metrics, words: &str) -> Vec<String> {
+        let text = metrics.text().unwrap();
+        let lines = text.lines().filter(|l| !l.starts_with('#'));
+        let mut lines: Vec<String> = lines
+            .filter(|l| l.contains(words))
+            .map(str::to_owned)
+            .collect();
+        lines.sort();
+        lines
+    }
+
+    /// Each event is counted under a name that is there with 0 before.
+    #[test]
+    fn every_event_begins_with_0() {
+        let words = String::new;
+        let told = [
+            Event::NoLink(words()),
+            Event::RoutingFailed(words()),
+            Event::Noticed(words()),
+            Event::NotHandedOver(words()),
+            Event::Alarm(words()),
+            Event::Shortage(words()),
+            Event::NodeAdded(words()),
+            Event::NodeGone(words()),
+            Event::LinkUp(words()),
+            Event::LinkDown(words()),
+        ];
+        let metrics = Metrics::default();
+        let mut of = metrics.of(Some("a")).serves(Source::default());
+        let before = lines(&metrics, "ferrosm_events_total");
+        assert_eq!(before.len(), told.len());
+        assert!(before.iter().all(|l| l.ends_with(" 0")), "{before:?}");
+        for event in &told {
+            of.event(event, SmState::Master);
+        }
+        let after = lines(&metrics, "ferrosm_events_total");
+        assert_eq!(after.len(), told.len());
+        assert!(after.iter().all(|l| l.ends_with(" 1")), "{after:?}");
+    }
+
+    /// What a node saw as master it does not go on to show; nor what a service was, after its end.
+    #[test]
+    fn the_subnet_is_shown_by_its_master_alone() {
+        const SUBNET: [&str; 3] = ["ferrosm_links", "type=", "engine="];
+        let metrics = Metrics::default();
+        let mut of = metrics.of(None).serves(Source::default());
+        let shown = || SUBNET.map(|words| lines(&metrics, words).len());
+        of.event(&swept(false, "updn"), SmState::Standby);
+        assert_eq!(shown(), [0, 0, 0]);
+        of.event(&role(SmState::Master), SmState::Master);
+        of.event(&swept(false, "updn"), SmState::Master);
+        of.event(&swept(true, "nue"), SmState::Master);
+        assert_eq!(shown(), [1, 3, 1]);
+        assert_eq!(
+            lines(&metrics, "engine="),
+            ["ferrosm_routing_engine{engine=\"nue\"} 1"]
+        );
+        let counts = "ferrosm_sweeps_total{extent=\"whole\",outcome=\"clean\"} 2";
+        assert_eq!(
+            lines(&metrics, "extent=\"whole\",outcome=\"clean\""),
+            [counts]
+        );
+        of.event(&role(SmState::Standby), SmState::Standby);
+        assert_eq!(shown(), [0, 0, 0]);
+        of.event(&role(SmState::Master), SmState::Master);
+        of.event(&swept(false, "updn"), SmState::Master);
+        drop(of);
+        assert_eq!(shown(), [0, 0, 0]);
+        assert_eq!(lines(&metrics, "state="), Vec::<String>::new());
+        assert_eq!(lines(&metrics, "ferrosm_served"), ["ferrosm_served{} 0"]);
+    }
+
+    /// Whoever may send a trap makes no series by it.
+    #[test]
+    fn traps_that_nobody_knows_are_one_series() {
+        let metrics = Metrics::default();
+        let mut of = metrics.of(Some("a")).serves(Source::default());
+        for number in [128, 4000, 4001] {
+            let place = String::new();
+            of.event(&Event::Trap { number, place }, SmState::Master);
+        }
+        assert_eq!(
+            lines(&metrics, "traps_total"),
+            [
+                "ferrosm_traps_total{fabric=\"a\",number=\"128\"} 1",
+                "ferrosm_traps_total{fabric=\"a\",number=\"other\"} 2",
+            ]
+        );
+    }
+
+    /// What is counted elsewhere is shown as long as it is there; what was shown before stays as it was.
+    #[test]
+    fn what_others_count_is_read_when_asked_for() {
+        let metrics = Metrics::default();
+        let counters = Arc::new(administration::Counters::default());
+        let source = Source {
+            administration: Some(Arc::downgrade(&counters)),
+            replication: None,
+        };
+        let of = metrics.of(Some("a")).serves(source);
+        counters.answered.store(5, Ordering::Relaxed);
+        let answered = || lines(&metrics, "outcome=\"answered\"");
+        let five = "ferrosm_sa_requests_total{fabric=\"a\",outcome=\"answered\"} 5";
+        assert_eq!(answered(), [five]);
+        drop(counters);
+        assert_eq!(answered(), [five]);
+        drop(of);
+        assert_eq!(answered(), [five]);
+    }
+}

@@ -1,0 +1,182 @@
+//! The metrics of real ferrosm, as the reference parser of OpenMetrics reads them: of two fabrics in one process, and of two managers
+//! with copies of each other's state, one of which is killed. What they should say is known from `sminfo`, the simulator, and the shape.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::time::Duration;
+
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::metrics::{Monitor, Page};
+use ferrosm_tests::pair::{CLIENT, Pair, certified};
+use ferrosm_tests::process::Signal;
+use ferrosm_tests::programs::workspace;
+
+/// Only a broken test waits so long.
+const GUARD: Duration = Duration::from_secs(60);
+/// At a free port.
+const METRICS: &str = "[metrics]\nlisten = \"127.0.0.1:0\"\n";
+
+/// Each fabric has its own label; one that is not served says so, and nothing of the other.
+#[test]
+fn each_fabric_has_its_label() {
+    let sim = FabricServer::shape("fat-tree:4;planes=2");
+    let listed = sim.ferrosm(&["ports", "--json"]).expect_success().stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let guid = |n: usize| listed["ports"][n]["port_guid"].as_str().unwrap().to_owned();
+    let config = sim.dir().join("f.toml").display().to_string();
+    let configure = |second: &str| {
+        let text = format!(
+            "{METRICS}[files]\nstate-dir = \"{}/state\"\n\
+             [[fabric]]\nname = \"compute\"\n[fabric.port]\nguid = \"{}\"\n\
+             [[fabric]]\nname = \"storage\"\n[fabric.port]\nguid = \"{second}\"\n",
+            sim.dir().display(),
+            guid(0)
+        );
+        std::fs::write(&config, text).unwrap();
+    };
+    configure("0x00000000000000ee");
+    let sm = sim.spawn_ferrosm(None, &["run", "--config", &config]);
+    let monitor = Monitor::of(|| sm.stderr());
+    monitor.wait(&[
+        ("ferrosm_served{fabric=\"compute\"}", Some(1.0)),
+        ("ferrosm_served{fabric=\"storage\"}", Some(0.0)),
+        (
+            "ferrosm_sm_state{fabric=\"compute\",state=\"master\"}",
+            Some(1.0),
+        ),
+        (
+            "ferrosm_sweeps_total{extent=\"whole\",fabric=\"compute\",outcome=\"clean\"}",
+            Some(1.0),
+        ),
+        // A fat tree of 4: 16 hosts, 20 switches, and as many cables as hosts on each of three levels.
+        ("ferrosm_nodes{fabric=\"compute\",type=\"ca\"}", Some(16.0)),
+        (
+            "ferrosm_nodes{fabric=\"compute\",type=\"switch\"}",
+            Some(20.0),
+        ),
+        ("ferrosm_links{fabric=\"compute\"}", Some(48.0)),
+        (
+            "ferrosm_problems{fabric=\"compute\",severity=\"grave\"}",
+            Some(0.0),
+        ),
+    ]);
+    let of_storage = |page: &Page| {
+        let series = page.series();
+        series
+            .filter(|name| name.contains("\"storage\""))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let page = monitor.page();
+    assert_eq!(of_storage(&page), ["ferrosm_served{fabric=\"storage\"}"]);
+    let whose: Vec<&str> = page.series().filter(|n| !n.contains("fabric=")).collect();
+    assert!(
+        whose.len() == 1 && whose[0].starts_with("ferrosm_build_info{"),
+        "{whose:?}"
+    );
+    // What hosts of one ask is counted there alone.
+    let answered = "ferrosm_sa_requests_total{fabric=\"compute\",outcome=\"answered\"}";
+    let before = page.get(answered).unwrap();
+    let asked = sim.run("saquery", &["-P", "1", "NR"]).expect_success();
+    drop(asked);
+    let after = monitor.page();
+    assert!(after.get(answered).unwrap() > before, "{after:?}");
+    // It is served as soon as its port is there.
+    configure(&guid(1));
+    sm.signal(Signal::Hangup);
+    monitor.wait(&[
+        ("ferrosm_served{fabric=\"storage\"}", Some(1.0)),
+        (
+            "ferrosm_sm_state{fabric=\"storage\",state=\"master\"}",
+            Some(1.0),
+        ),
+        ("ferrosm_links{fabric=\"storage\"}", Some(48.0)),
+        (
+            "ferrosm_sm_state_changes_total{fabric=\"compute\"}",
+            Some(1.0),
+        ),
+    ]);
+    let ended = sm.stop(Signal::Terminate, GUARD);
+    assert!(ended.status.success(), "{}", ended.describe());
+}
+
+/// Names of what is on a page, as the documentation has them.
+fn families(page: &Page) -> BTreeSet<String> {
+    let names = page.series().filter_map(|series| series.split('{').next());
+    let parts = |name: &str| {
+        let histogram = ["_bucket", "_sum", "_count"].iter().find_map(|part| {
+            let name = name.strip_suffix(part)?;
+            name.ends_with("_seconds").then(|| name.to_owned())
+        });
+        histogram.unwrap_or_else(|| name.to_owned())
+    };
+    names.map(parts).collect()
+}
+
+/// What docs/metrics.md has in its tables.
+fn documented() -> BTreeSet<String> {
+    let text = std::fs::read_to_string(workspace().join("docs/metrics.md")).unwrap();
+    let rows = text.lines().filter_map(|line| {
+        let name = line.strip_prefix("| `")?.split('`').next()?;
+        Some(name.to_owned())
+    });
+    rows.collect()
+}
+
+/// Who is master, who has a copy, and what the subnet is, before and after the master's death.
+#[test]
+fn a_failover_is_seen() {
+    let mut pair = Pair::new(|dir| {
+        certified(dir, 2);
+        for n in 0..2 {
+            let file = std::fs::OpenOptions::new()
+                .append(true)
+                .open(dir.join(format!("sm{n}.toml")));
+            file.unwrap().write_all(METRICS.as_bytes()).unwrap();
+        }
+    });
+    let mut seen = BTreeSet::new();
+    let monitors = [0, 1].map(|n| Monitor::of(|| pair.log(n)));
+    monitors[0].wait(&[
+        ("ferrosm_sm_state{state=\"master\"}", Some(1.0)),
+        ("ferrosm_standbys{in_step=\"yes\"}", Some(1.0)),
+        ("ferrosm_standbys{in_step=\"no\"}", Some(0.0)),
+        ("ferrosm_protected{}", Some(1.0)),
+        ("ferrosm_copy_in_step{}", None),
+        ("ferrosm_links{}", Some(48.0)),
+        ("ferrosm_events_total{event=\"link-down\"}", Some(0.0)),
+    ]);
+    // Of the subnet one of both tells.
+    monitors[1].wait(&[
+        ("ferrosm_sm_state{state=\"standby\"}", Some(1.0)),
+        ("ferrosm_sm_state{state=\"master\"}", Some(0.0)),
+        ("ferrosm_copy_in_step{}", Some(1.0)),
+        ("ferrosm_protected{}", None),
+        ("ferrosm_links{}", None),
+        ("ferrosm_nodes{type=\"ca\"}", None),
+    ]);
+    pair.sim.tell("cut core-0[1]");
+    monitors[0].wait(&[
+        ("ferrosm_links{}", Some(47.0)),
+        ("ferrosm_events_total{event=\"link-down\"}", Some(1.0)),
+    ]);
+    for monitor in &monitors {
+        seen.extend(families(&monitor.page()));
+    }
+    pair.end(0, Signal::Kill);
+    pair.assert_master(1);
+    monitors[1].wait(&[
+        ("ferrosm_sm_state{state=\"master\"}", Some(1.0)),
+        ("ferrosm_sm_state{state=\"standby\"}", Some(0.0)),
+        ("ferrosm_protected{}", Some(0.0)),
+        ("ferrosm_copy_in_step{}", None),
+        ("ferrosm_links{}", Some(47.0)),
+        ("ferrosm_nodes{type=\"ca\"}", Some(16.0)),
+        ("ferrosm_lids_changed_total{}", Some(0.0)),
+        ("ferrosm_lft_blocks_written_total{}", Some(0.0)),
+    ]);
+    let said = pair.sim.sm_info(CLIENT).unwrap();
+    assert_eq!(said.state, "SMINFO_MASTER", "{said:?}");
+    assert_eq!(seen, documented());
+}
