@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ferrosm_core::{Input, Restored, SmConfig};
+use ferrosm_core::{Event, Input, Restored, SmConfig};
 use ferrosm_mad::attr::{SmState, id};
 use ferrosm_mad::ids::{Gid, Qpn};
 use ferrosm_mad::mad::{MadHeader, Method, Status};
@@ -310,4 +310,37 @@ fn who_stood_still_does_not_go_by_an_old_copy() {
     lab.world.run_for(Duration::from_secs(2));
     assert_right(&lab, &members);
     assert_eq!(told_since(&lab, &before), []);
+}
+
+/// A standby whose way to the master is cut in its midst asks by another one, whichever cable it was, and goes on standing by: it does not
+/// even look whether it is alone.
+#[test]
+fn a_cut_way_is_no_dead_master() {
+    let mut cuts = 0;
+    for n in 0.. {
+        let mut lab = Lab::up("mesh:4,4", 1, cfg(5));
+        let there = hosts(&lab).into_iter().next_back().unwrap();
+        let sm = Sm::new(cfg(0), Restored::default(), lab.world.now());
+        let second = lab.world.add_manager(Some(there), sm);
+        let second = second.unwrap_or_else(|e| panic!("{e}"));
+        lab.world.run_for(Duration::from_secs(30));
+        assert_eq!(role(&lab, second), SmState::Standby);
+        let trunks = lab.spec.links.iter().filter(|link| {
+            let fabric = lab.world.fabric();
+            fabric.is_switch(link.a.node) && fabric.is_switch(link.b.node)
+        });
+        let Some(at) = trunks.map(|link| link.a).nth(n) else {
+            break;
+        };
+        let events = |lab: &Lab| lab.world.manager(second).unwrap().events.clone();
+        let before = events(&lab).len();
+        act(&mut lab, Action::Cut(at));
+        lab.world.run_for(LONG);
+        let events = &events(&lab)[before..];
+        let roles = events.iter().filter(|e| matches!(e, Event::Role { .. }));
+        assert_eq!(roles.count(), 0, "{} cut {at:?}: {events:?}", lab.repeat());
+        assert_eq!(role(&lab, second), SmState::Standby);
+        cuts += 1;
+    }
+    assert_eq!(cuts, 24);
 }

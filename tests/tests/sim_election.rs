@@ -476,6 +476,16 @@ fn add_rogue(lab: &mut Lab) -> ManagerId {
 #[test]
 fn a_rogue_is_an_alarm() {
     let mut lab = alone();
+    let name = |node: usize| lab.spec.nodes[node].description.clone();
+    let links = lab.spec.links.iter();
+    let mut ends = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
+    let (_, switch) = ends.find(|(host, _)| *host == THERE).unwrap();
+    // Where to go, and which cable to pull.
+    let says = [
+        format!("(at \"{}\" ", name(THERE.node)),
+        format!(", behind \"{}\" ", name(switch.node)),
+        format!(") port {})", switch.port),
+    ];
     for times in 1..=2 {
         let rogue = add_rogue(&mut lab);
         assert_eq!(role(&lab, lab.sm), SmState::Master);
@@ -483,7 +493,9 @@ fn a_rogue_is_an_alarm() {
         let alarms = alarms(&lab);
         assert_eq!(alarms.len(), times, "{alarms:?}");
         let last = alarms.last().unwrap();
-        assert!(last.contains("behind"), "no place in {last}");
+        for place in &says {
+            assert!(last.contains(place), "no {place} in {last}");
+        }
         lab.world.kill(rogue);
         for _ in 0..2 {
             lab.world

@@ -267,6 +267,24 @@ pub(crate) fn detour_to(subnet: &Subnet, at: PortRef) -> Option<DrPath> {
     subnet.detour(peer.node, &switch.path)?.extend(peer.port)
 }
 
+/// All ways that are tried, the usual one first, those with the least in common with it next. Empty where there is none.
+pub(crate) fn ways_to(subnet: &Subnet, at: PortRef) -> Vec<DrPath> {
+    let switch_of = || {
+        let node = subnet.get(at.node)?;
+        if node.is_switch() {
+            return Some((at.node, node.path, None));
+        }
+        let peer = subnet.peer(at).filter(|_| subnet.local() != Some(at))?;
+        Some((peer.node, subnet.get(peer.node)?.path, Some(peer.port)))
+    };
+    let Some((node, path, port)) = switch_of() else {
+        return route_to(subnet, at).into_iter().collect();
+    };
+    let ways = subnet.ways(node, &path).into_iter();
+    let whole = ways.map(|way| port.map_or(Some(way), |port| way.extend(port)));
+    whole.flatten().collect()
+}
+
 impl SubnetManager {
     /// An ask's modifier, as the node's agent understands it.
     fn modifier_of(&self, ask: Ask) -> AttrMod {
@@ -366,14 +384,10 @@ impl SubnetManager {
         Some((path, SmpRequest::set(attr, modifier, key, data)))
     }
 
-    /// A way to an SM that is polled: the usual one and another by turns, because a broken way is no dead SM.
+    /// A way to an SM that is polled: the usual one and others by turns, because a broken way is no dead SM.
     fn way_to_sm(&self, at: PortRef, way: u8) -> Option<DrPath> {
-        let plain = route_to(&self.subnet, at);
-        if way.is_multiple_of(2) {
-            plain
-        } else {
-            detour_to(&self.subnet, at).or(plain)
-        }
+        let ways = ways_to(&self.subnet, at);
+        ways.get(usize::from(way) % ways.len().max(1)).copied()
     }
 
     /// SwitchInfo with PortStateChange cleared, or with the table's reach where `top` is given: then the change stays to

@@ -94,8 +94,9 @@ impl SubnetManager {
         let Some(guid) = self.sm_guid(at) else {
             return;
         };
-        let ways = 1 + u8::from(ask::detour_to(&self.subnet, at).is_some());
-        self.elect(Input::Silent { guid, paths: ways });
+        let paths = ask::ways_to(&self.subnet, at).len();
+        let paths = u8::try_from(paths).unwrap_or(u8::MAX);
+        self.elect(Input::Silent { guid, paths });
     }
 
     pub(super) fn on_control_answer(&mut self, at: PortRef, control: SmControl, status: Status) {

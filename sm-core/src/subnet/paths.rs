@@ -85,9 +85,35 @@ impl Subnet {
     #[must_use]
     pub fn detour(&self, node: NodeIdx, path: &DrPath) -> Option<DrPath> {
         let used = self.links_of(path);
-        let last = *used.last()?;
-        let around = |avoid: &dyn Fn(LinkIdx) -> bool| self.routes(avoid)[node.index()];
-        around(&|l| l == last).or_else(|| around(&|l| used[1..].contains(&l)))
+        self.around(node, used.last_chunk::<1>()?)
+            .or_else(|| self.around(node, used.get(1..)?))
+    }
+
+    /// The ways to a node that have least in common with `path`, which is the first of them: around all its links, else all but the
+    /// first; and around the last alone.
+    #[must_use]
+    pub fn ways(&self, node: NodeIdx, path: &DrPath) -> Vec<DrPath> {
+        let used = self.links_of(path);
+        let apart = self.around(node, &used);
+        let apart = apart.or_else(|| self.around(node, used.get(1..)?));
+        let mut ways = vec![*path];
+        for way in [apart, self.detour(node, path)]
+            .into_iter()
+            .flatten()
+        {
+            if !ways.contains(&way) {
+                ways.push(way);
+            }
+        }
+        ways
+    }
+
+    /// The shortest way to a node that takes none of these links, of which there are some.
+    fn around(&self, node: NodeIdx, links: &[LinkIdx]) -> Option<DrPath> {
+        if links.is_empty() {
+            return None;
+        }
+        self.routes(&|l| links.contains(&l))[node.index()]
     }
 
     /// Gives every node that is reached over the known links the shortest way, and names the others, which keep theirs. Links that
