@@ -630,7 +630,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
 }
 
 /// Time since the machine was started, with the time that it was suspended: others did not wait for it.
-fn since_boot() -> Duration {
+pub(crate) fn since_boot() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
     let now = clock_gettime(ClockId::Boottime);
     let part = |n: i64| u64::try_from(n).unwrap_or(0);

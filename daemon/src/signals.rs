@@ -168,6 +168,11 @@ impl Relay {
         self.done.reloads = since.reloads;
     }
 
+    /// Who was served until now has made routes anew as often as it was told, and is not to do so again when it is served again.
+    pub fn was_served(&mut self) {
+        self.done.rebalances = self.heard().rebalances;
+    }
+
     /// Tells this service, as long as the runtime lives, also what came before. Needs a runtime.
     pub fn pass_on(mut self, control: mpsc::Sender<Control>) {
         drop(tokio::spawn(async move {
@@ -256,6 +261,9 @@ mod tests {
             })
         };
         tell.send_modify(|heard| heard.add(Rebalance));
+        let mut again = early.clone();
+        again.was_served();
+        assert_eq!(rest(again.done, &again.heard()), [Stop, Reload]);
         assert_eq!(told(early), [Stop, Reload, Rebalance]);
         assert_eq!(told(late), [Stop, Rebalance]);
     }

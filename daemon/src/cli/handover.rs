@@ -20,6 +20,6 @@ pub struct HandoverArgs {
     #[arg(long)]
     pub take_over: bool,
     /// Seconds to wait for the other subnet manager.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=86_400))]
     pub wait_s: u64,
 }

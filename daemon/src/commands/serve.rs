@@ -163,7 +163,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         bar: terminal.bar(),
         log,
     };
-    runtime.block_on(async {
+    let end = runtime.block_on(async {
         let (control, orders) = mpsc::channel(16);
         ear.pass_on(control.clone());
         watch_device(local.as_ref(), &control);
@@ -198,7 +198,10 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
                 "Was the device removed or its driver restarted?",
             )
         })?
-    })
+    });
+    // Routes and dumps in the making are nobody's any more; a disk that hangs keeps nobody from the end, or from the next try.
+    runtime.shutdown_background();
+    end
 }
 
 /// Replication, where it is configured.

@@ -159,6 +159,7 @@ impl One {
                 Err(why) if !self.args.sm.once && !self.relay.stops() => why,
                 end => return self.tell(Told::Ended(self.name.clone(), end)),
             };
+            self.relay.was_served();
             error!(
                 error = why.in_a_line(),
                 again_s = AGAIN.as_secs(),

@@ -12,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::raw::RawConfig;
 use super::{ConfigErrors, Settings, Source};
+use crate::replication;
 
 /// The key of the list of fabrics.
 pub(super) const LIST: &str = "fabric";
@@ -190,16 +191,25 @@ pub(super) fn together(all: &[(Source, Settings)]) -> Result<(), ConfigErrors> {
             .as_ref()
             .and_then(|r| r.listen().map(str::to_owned));
         let keys = &settings.raw.replication;
-        // One name in etcd is one history: two fabrics would take each other's records for their own.
-        let in_etcd = (!keys.etcd.is_empty())
-            .then(|| format!("{:?} below {}", keys.fabric, keys.etcd_prefix));
+        // One name of one subnet prefix is one history: two fabrics would take each other's records for their own.
+        let name_there = match &settings.replication {
+            Some(replication::Settings::Etcd(_)) => {
+                let name = keys.fabric.replace(['/', ' '], "_");
+                let below = keys.etcd_prefix.trim_end_matches('/');
+                Some(format!("{name:?} below {below}"))
+            }
+            Some(replication::Settings::Tcp(_)) => Some(format!("{:?}", keys.fabric)),
+            None => None,
+        };
+        let prefix = settings.sm.subnet_prefix;
+        let name_there = name_there.map(|name| format!("{name} with subnet prefix {prefix}"));
         for (key, value) in [
             ("port.guid", port),
             ("files.state-dir", path(&settings.state_dir)),
             ("files.dump-dir", path(&settings.dump_dir)),
             ("files.capture", path(&settings.capture)),
             ("replication.listen", listen),
-            ("replication.fabric", in_etcd),
+            ("replication.fabric", name_there),
         ] {
             let Some(value) = value else { continue };
             if let Some(other) = taken.insert((key, value.clone()), name) {
@@ -322,6 +332,30 @@ mod tests {
         );
         let port = |n: u8| format!("[fabric.port]\nguid = \"{n:#x}\"\n");
         assert!(two(&port(1), &port(1)).contains("is used by fabric a too"));
+        // Names that are one in etcd, and one common name over TCP.
+        let etcd = |n, name: &str, below: &str| {
+            let keys = format!(
+                "etcd = [\"http://127.0.0.1:2379\"]\netcd-prefix = {below:?}\nfabric = {name:?}\n"
+            );
+            format!("{}[fabric.replication]\n{keys}", port(n))
+        };
+        let same = two(&etcd(1, "hall 1", "/x"), &etcd(2, "hall/1", "/x/"));
+        assert!(
+            same.contains("fabric b: replication.fabric: \"hall_1\" below /x with"),
+            "{same}"
+        );
+        let tcp = |n, listen: u8| {
+            let keys = "peers = [\"a:1\"]\nca = \"c\"\ncertificate = \"c\"\nkey = \"c\"\nfabric = \"site\"\n";
+            format!(
+                "{}[fabric.replication]\nlisten = \"127.0.0.1:{listen}\"\n{keys}",
+                port(n)
+            )
+        };
+        let same = two(&tcp(1, 1), &tcp(2, 2));
+        assert!(
+            same.contains("replication.fabric: \"site\" with subnet prefix"),
+            "{same}"
+        );
         let dir = "[fabric.files]\nstate-dir = \"/s\"\n";
         let same = two(&(port(1) + dir), &(port(2) + dir));
         assert!(

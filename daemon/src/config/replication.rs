@@ -126,6 +126,12 @@ pub(super) fn check(keys: &ReplicationKeys, wrong: &mut dyn FnMut(&'static str, 
             "must be twice replication.heartbeat or more, and at most \"1m\"",
         );
     }
+    if limit > most {
+        wrong(
+            "replication.limit",
+            "must be at most \"1m\": so long hosts wait",
+        );
+    }
     if limit < lease.saturating_mul(2).saturating_add(heartbeat) {
         wrong(
             "replication.limit",

@@ -146,12 +146,15 @@ impl Settings {
         }
     }
 
-    /// After so long the loop of this node counts as hung.
+    /// After so long the loop of this node counts as hung: with etcd not later than its leases are old.
     #[must_use]
-    pub const fn hang(&self) -> Duration {
+    pub fn hang(&self) -> Duration {
         match self {
             Self::Tcp(settings) => settings.hang,
-            Self::Etcd(settings) => settings.hang,
+            Self::Etcd(settings) => {
+                let old = Duration::from_secs(settings.silence_s.into());
+                settings.hang.min(old)
+            }
         }
     }
 
