@@ -97,10 +97,7 @@ impl Subnet {
         let apart = self.around(node, &used);
         let apart = apart.or_else(|| self.around(node, used.get(1..)?));
         let mut ways = vec![*path];
-        for way in [apart, self.detour(node, path)]
-            .into_iter()
-            .flatten()
-        {
+        for way in [apart, self.detour(node, path)].into_iter().flatten() {
             if !ways.contains(&way) {
                 ways.push(way);
             }

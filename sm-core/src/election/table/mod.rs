@@ -1,6 +1,8 @@
 //! The whole product of states and inputs, walked: what the machine does in each cell, as the table of the module's
 //! documentation. A cell that nobody thought of shows here, and any change of the machine changes the text.
 
+mod rows;
+
 use core::fmt::Write as _;
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -11,13 +13,18 @@ use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::time::Instant;
 
 use super::{Duty, Election, Idle, Input, Notice, Output, Peer, Settings, State, Then, Why};
+use rows::rows;
 
 const ME: PortGuid = PortGuid(5);
-/// The SM that is watched, offered to or waited for, and that the inputs are of.
+/// The SM that is watched, offered to or waited for, and that the inputs are of where nothing else is said.
 const OTHER: PortGuid = PortGuid(4);
+/// One that this SM has to do with only if it says something.
+const THIRD: PortGuid = PortGuid(6);
 
-const COLUMNS: [&str; 7] = [
+const COLUMNS: [&str; 9] = [
     "NotActive",
+    "NotActive, managed",
+    "NotActive, ended",
     "Discovering",
     "Standby",
     "Master in charge",
@@ -36,6 +43,13 @@ fn peer(priority: u8, state: SmState) -> Peer {
     }
 }
 
+fn third(priority: u8, state: SmState) -> Peer {
+    Peer {
+        guid: THIRD,
+        ..peer(priority, state)
+    }
+}
+
 const LOWER: u8 = 1;
 const OWN: u8 = 5;
 const HIGHER: u8 = 9;
@@ -47,12 +61,26 @@ fn looked(seen: &[Peer]) -> Input {
     }
 }
 
+/// A subnet that bears the marks of an SM that does not answer.
+const MANAGED: Input = Input::Looked {
+    seen: Vec::new(),
+    managed: true,
+};
+
 /// An SM in the state of a column, by inputs alone. In the columns of masters the other is lower where it is waited for.
-fn in_column(column: usize) -> Election {
-    in_column_with(column, Settings::default())
+fn in_column(name: &str) -> Election {
+    in_column_with(name, Settings::default())
 }
 
-fn in_column_with(column: usize, settings: Settings) -> Election {
+fn in_column_with(name: &str, settings: Settings) -> Election {
+    let column = COLUMNS.iter().position(|column| *column == name);
+    column
+        .and_then(|column| reach(column, settings))
+        .unwrap_or_else(|| panic!("no way to {name}"))
+}
+
+/// `None` where a column is not reached with these settings.
+fn reach(column: usize, settings: Settings) -> Option<Election> {
     let settings = Settings {
         priority: OWN,
         poll_interval: Duration::ZERO,
@@ -63,156 +91,73 @@ fn in_column_with(column: usize, settings: Settings) -> Election {
         leave_looks: 1,
         ..settings
     };
-    let mut e = Election::new(ME, settings);
-    let mut feed = |input| {
+    let mut e = Election::new(ME, settings.clone());
+    let feed = |e: &mut Election, input| {
         let _ = e.step(Instant::START, input);
     };
     match COLUMNS[column] {
         "NotActive" => {
-            feed(looked(&[peer(HIGHER, SmState::Master)]));
-            feed(Input::Asked {
-                control: SmControl::Disable,
-                from: peer(HIGHER, SmState::Master),
-            });
+            feed(&mut e, looked(&[peer(HIGHER, SmState::Master)]));
+            feed(
+                &mut e,
+                Input::Asked {
+                    control: SmControl::Disable,
+                    from: peer(HIGHER, SmState::Master),
+                },
+            );
         }
-        "Standby" => feed(looked(&[peer(HIGHER, SmState::Master)])),
-        "Master in charge" => feed(looked(&[])),
+        "NotActive, managed" => {
+            e.set_settings(Settings {
+                refuse_managed: true,
+                ..e.settings.clone()
+            });
+            feed(&mut e, MANAGED);
+            e.set_settings(settings);
+        }
+        "NotActive, ended" => feed(
+            &mut e,
+            Input::HandOver {
+                then: Then::Stop,
+                others: vec![],
+            },
+        ),
+        "Standby" => feed(&mut e, looked(&[peer(HIGHER, SmState::Master)])),
+        "Master in charge" => feed(&mut e, looked(&[])),
         "Master offering" => {
-            feed(looked(&[]));
-            feed(looked(&[peer(HIGHER, SmState::Standby)]));
+            feed(&mut e, looked(&[]));
+            feed(&mut e, looked(&[peer(HIGHER, SmState::Standby)]));
         }
         "Master waiting" => {
-            feed(looked(&[]));
-            feed(looked(&[peer(LOWER, SmState::Master)]));
+            feed(&mut e, looked(&[]));
+            feed(&mut e, looked(&[peer(LOWER, SmState::Master)]));
         }
         "Master leaving" => {
-            feed(looked(&[]));
-            feed(Input::HandOver {
-                then: Then::Stop,
-                others: vec![peer(LOWER, SmState::Discovering)],
-            });
+            feed(&mut e, looked(&[]));
+            feed(
+                &mut e,
+                Input::HandOver {
+                    then: Then::Stop,
+                    others: vec![peer(LOWER, SmState::Discovering)],
+                },
+            );
         }
         _ => {}
     }
-    assert_eq!(column_of(&e), COLUMNS[column]);
-    e
+    (column_of(&e) == COLUMNS[column]).then_some(e)
 }
 
 fn column_of(e: &Election) -> &'static str {
     match &e.state {
-        State::NotActive(_) => COLUMNS[0],
-        State::Discovering => COLUMNS[1],
-        State::Standby(_) => COLUMNS[2],
-        State::Master(Duty::InCharge) => COLUMNS[3],
-        State::Master(Duty::Offering(_)) => COLUMNS[4],
-        State::Master(Duty::Waiting(_)) => COLUMNS[5],
-        State::Master(Duty::Leaving(_)) => COLUMNS[6],
+        State::NotActive(Idle::Disabled) => COLUMNS[0],
+        State::NotActive(Idle::Managed) => COLUMNS[1],
+        State::NotActive(Idle::Stopped) => COLUMNS[2],
+        State::Discovering => COLUMNS[3],
+        State::Standby(_) => COLUMNS[4],
+        State::Master(Duty::InCharge) => COLUMNS[5],
+        State::Master(Duty::Offering(_)) => COLUMNS[6],
+        State::Master(Duty::Waiting(_)) => COLUMNS[7],
+        State::Master(Duty::Leaving(_)) => COLUMNS[8],
     }
-}
-
-/// Every input, with what tells one of its kind from another.
-fn rows() -> Vec<(String, Input)> {
-    let mut rows = Vec::new();
-    let states = [
-        SmState::NotActive,
-        SmState::Discovering,
-        SmState::Standby,
-        SmState::Master,
-        SmState(7),
-    ];
-    let ranks = [("higher", HIGHER), ("lower", LOWER)];
-    let word = |s: SmState| s.name().unwrap_or("of an unknown state");
-    for (rank, priority) in ranks {
-        for state in states {
-            let input = Input::Seen(peer(priority, state));
-            rows.push((format!("poll: {rank}, {}", word(state)), input));
-        }
-    }
-    let foreign = Peer {
-        key_fits: false,
-        ..peer(HIGHER, SmState::Master)
-    };
-    rows.push(("poll: another SM_Key".to_owned(), Input::Seen(foreign)));
-    for (name, paths) in [("one way", 1), ("3 ways", 3)] {
-        let input = Input::Silent { guid: OTHER, paths };
-        rows.push((format!("poll: silence, {name}"), input));
-    }
-    rows.push(("look: nobody".to_owned(), looked(&[])));
-    for (rank, priority) in ranks {
-        for state in states {
-            let input = looked(&[peer(priority, state)]);
-            rows.push((format!("look: {rank}, {}", word(state)), input));
-        }
-    }
-    rows.push(("look: another SM_Key".to_owned(), looked(&[foreign])));
-    for control in [
-        SmControl::Handover,
-        SmControl::Acknowledge,
-        SmControl::Disable,
-        SmControl::Standby,
-        SmControl::Discover,
-        SmControl(9),
-    ] {
-        let name = control.name().unwrap_or("unknown modifier");
-        for (rank, priority) in ranks {
-            let from = peer(priority, SmState::Master);
-            rows.push((
-                format!("Set {name}, {rank} master"),
-                Input::Asked { control, from },
-            ));
-        }
-        let from = peer(LOWER, SmState::Standby);
-        rows.push((
-            format!("Set {name}, a standby"),
-            Input::Asked { control, from },
-        ));
-        rows.push((
-            format!("Set {name}, another SM_Key"),
-            Input::Asked {
-                control,
-                from: foreign,
-            },
-        ));
-    }
-    for control in [SmControl::Handover, SmControl::Acknowledge] {
-        for (name, accepted) in [("accepted", true), ("refused", false)] {
-            rows.push((
-                format!("own {control} {name}"),
-                Input::Answered {
-                    guid: OTHER,
-                    control,
-                    accepted,
-                },
-            ));
-        }
-        let guid = OTHER;
-        rows.push((
-            format!("own {control} not answered"),
-            Input::Unanswered { guid, control },
-        ));
-    }
-    rows.push(("trap 144, priority".to_owned(), Input::PriorityTrap));
-    rows.push(("other priority".to_owned(), Input::Priority(OWN + 1)));
-    for (name, then) in [("stand by", Then::StandBy), ("stop", Then::Stop)] {
-        for (who, others) in [
-            ("nobody there", vec![]),
-            ("a lower one there", vec![peer(LOWER, SmState::Standby)]),
-            (
-                "a lower one that discovers there",
-                vec![peer(LOWER, SmState::Discovering)],
-            ),
-        ] {
-            rows.push((
-                format!("operator: hand over and {name}, {who}"),
-                Input::HandOver { then, others },
-            ));
-        }
-    }
-    rows.push(("operator: take over".to_owned(), Input::TakeOver));
-    rows.push(("no link".to_owned(), Input::NoLink));
-    rows.push(("deposed".to_owned(), Input::Deposed(OTHER)));
-    rows.push(("timer".to_owned(), Input::Timer));
-    rows
 }
 
 fn cell(before: &str, e: &Election, outputs: &[Output]) -> String {
@@ -255,14 +200,14 @@ fn the_table_says_what_the_machine_does() {
     let _ = writeln!(text, "|{}", "---|".repeat(COLUMNS.len() + 1));
     for (name, input) in rows() {
         let _ = write!(text, "| {name} |");
-        for (column, before) in COLUMNS.iter().enumerate() {
-            let mut e = in_column(column);
+        for before in COLUMNS {
+            let mut e = in_column(before);
             let outputs = e.step(Instant::START, input.clone());
             let _ = write!(text, " {} |", cell(before, &e, &outputs));
         }
         text.push('\n');
     }
-    let told = include_str!("transitions.md");
+    let told = include_str!("../transitions.md");
     if text != told {
         println!("{text}");
     }
@@ -272,9 +217,35 @@ fn the_table_says_what_the_machine_does() {
 /// What holds in every cell, whatever the table says.
 #[test]
 fn every_cell_keeps_the_rules() {
+    let sticky = Settings {
+        master_priority: 15,
+        ..Settings::default()
+    };
+    let careful = Settings {
+        refuse_managed: true,
+        ..Settings::default()
+    };
+    let strict = Settings {
+        allowed: Some(Arc::new(BTreeSet::from([OTHER]))),
+        ..Settings::default()
+    };
+    let mut walked = 0;
+    for settings in [Settings::default(), sticky, careful, strict] {
+        walked += keeps_the_rules(&settings, false) + keeps_the_rules(&settings, true);
+    }
+    assert!(walked > 4000, "{walked} cells");
+}
+
+/// The cells that can be reached with these settings, by an SM with or without the copy of its master's state.
+fn keeps_the_rules(settings: &Settings, lacks_copy: bool) -> usize {
+    let mut walked = 0;
     for (name, input) in rows() {
         for (column, before) in COLUMNS.iter().enumerate() {
-            let mut e = in_column(column);
+            let Some(mut e) = reach(column, settings.clone()) else {
+                continue;
+            };
+            walked += 1;
+            e.set_lacks_copy(lacks_copy);
             let was = e.state();
             let outputs = e.step(Instant::START, input.clone());
             let at = format!("{name} in {before}");
@@ -306,24 +277,15 @@ fn every_cell_keeps_the_rules() {
                 );
             }
             if was == SmState::Standby && e.state() == SmState::Master {
-                let set = Input::Asked {
-                    control: SmControl::Handover,
-                    from: peer(HIGHER, SmState::Master),
-                };
-                let lower = Input::Asked {
-                    control: SmControl::Handover,
-                    from: peer(LOWER, SmState::Master),
-                };
-                assert!(
-                    input == set || input == lower,
-                    "{at}: only HANDOVER makes a standby master"
-                );
+                let handed = matches!(&input, Input::Asked { control, .. } if *control == SmControl::Handover);
+                assert!(handed, "{at}: only HANDOVER makes a standby master");
             }
             // Whoever waits for something has a time at which it stops waiting.
             let waits = e.other().is_some() || matches!(e.state, State::Master(Duty::Leaving(_)));
             assert_eq!(e.poll_timeout().is_some(), waits, "{at}: a timer");
         }
     }
+    walked
 }
 
 #[test]
@@ -475,7 +437,7 @@ fn a_sticky_master_keeps_the_subnet_when_a_better_one_comes_back() {
         master_priority: 14,
         ..Settings::default()
     };
-    let mut e = in_column_with(3, settings);
+    let mut e = in_column_with("Master in charge", settings);
     assert_eq!(e.priority(), 14);
     assert_eq!(
         e.step(Instant::START, looked(&[peer(13, SmState::Standby)])),
@@ -498,7 +460,7 @@ fn a_sticky_master_keeps_the_subnet_when_a_better_one_comes_back() {
 
 #[test]
 fn several_ways_are_tried_before_a_death_is_believed() {
-    let mut e = in_column(2);
+    let mut e = in_column("Standby");
     for path in 0..3 {
         assert_eq!(e.state(), SmState::Standby);
         let out = e.step(Instant::START, Input::Timer);
@@ -516,7 +478,7 @@ fn several_ways_are_tried_before_a_death_is_believed() {
 
 #[test]
 fn an_operators_handover_is_not_undone_by_the_next_sweep() {
-    let mut e = in_column(3);
+    let mut e = in_column("Master in charge");
     let lower = peer(LOWER, SmState::Standby);
     let _ = e.step(
         Instant::START,
@@ -555,7 +517,7 @@ fn a_handover_skips_who_is_not_ready() {
         then: Then::StandBy,
         others: others.to_vec(),
     };
-    let mut e = in_column(3);
+    let mut e = in_column("Master in charge");
     let out = e.step(Instant::START, input(&[copying]));
     assert_eq!(out, [Output::Notice(Notice::NotReady(copying.guid))]);
     assert!(e.may_write());
@@ -617,7 +579,7 @@ fn an_end_waits_for_somebody_who_is_ready() {
 
 #[test]
 fn a_lower_master_that_keeps_its_part_gets_all_of_it() {
-    let mut e = in_column(5);
+    let mut e = in_column("Master waiting");
     let stubborn = peer(LOWER, SmState::Master);
     let _ = e.step(Instant::START, Input::Seen(stubborn));
     assert_eq!(column_of(&e), "Master waiting");
@@ -637,7 +599,7 @@ fn a_lower_master_that_keeps_its_part_gets_all_of_it() {
 
 #[test]
 fn a_better_one_that_never_becomes_master_is_not_waited_for() {
-    let mut e = in_column(1);
+    let mut e = in_column("Discovering");
     let idle = peer(HIGHER, SmState::Standby);
     let _ = e.step(Instant::START, looked(&[idle]));
     for _ in 0..2 {
