@@ -235,6 +235,13 @@ fn three_and_their_operator() {
     three(|faults| faults.crashes + faults.priorities + faults.commands > 0);
 }
 
+/// Two faults of any kinds: a MAD is lost and an SM crashes, the subnet is cut while a priority changes. 17 million steps.
+#[test]
+fn three_with_two_faults() {
+    let setups = [0, 1, 2].map(Setup::hasty);
+    check("three, two faults", &setups, any(2), true);
+}
+
 fn three(which: impl Fn(&Faults) -> bool) {
     let setups = [0, 1, 2].map(Setup::hasty);
     for (name, faults) in each().iter().filter(|(_, faults)| which(faults)) {
