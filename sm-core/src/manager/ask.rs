@@ -386,6 +386,10 @@ impl SubnetManager {
 
     /// A way to an SM that is polled: the usual one and others by turns, because a broken way is no dead SM.
     fn way_to_sm(&self, at: PortRef, way: u8) -> Option<DrPath> {
+        if way == 0 {
+            // Mostly; the others are looked for in the whole subnet.
+            return route_to(&self.subnet, at);
+        }
         let ways = ways_to(&self.subnet, at);
         ways.get(usize::from(way) % ways.len().max(1)).copied()
     }
