@@ -8,6 +8,8 @@
 
 #[path = "etcd/cluster.rs"]
 mod cluster;
+#[path = "etcd/faults.rs"]
+mod faults;
 mod memory;
 
 use std::sync::Arc;
@@ -642,7 +644,11 @@ fn certificates_are_asked_for_on_both_sides() {
     };
     for (guid, files, says) in [
         // The connection may end before etcd's word why is read.
-        (2, refused, &["alert", "broken pipe", "reset"][..]),
+        (
+            2,
+            refused,
+            &["alert", "broken pipe", "reset", "connection closed"][..],
+        ),
         (3, refuses, &["invalid peer certificate"]),
     ] {
         with.guid = guid;

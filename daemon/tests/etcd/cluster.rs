@@ -132,29 +132,37 @@ impl Cluster {
 
     /// Somebody removes a key.
     pub(crate) fn delete(&self, key: &str) {
-        let base64 = |bytes: &[u8]| {
-            const DIGITS: &[u8; 64] =
-                b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-            let four = |three: &[u8]| {
-                let byte = |n: usize| u32::from(three.get(n).copied().unwrap_or(0));
-                let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-                let digit = |n: usize| match n <= three.len() {
-                    true => char::from(DIGITS[(bits >> (18 - 6 * n)) as usize & 63]),
-                    false => '=',
-                };
-                (0..4).map(digit).collect::<String>()
-            };
-            bytes.chunks(3).map(four).collect::<String>()
-        };
-        let body = format!("{{\"key\":\"{}\"}}", base64(key.as_bytes()));
+        let key = base64(key.as_bytes());
+        self.post("deleterange", &format!("{{\"key\":\"{key}\"}}"));
+    }
+
+    /// Somebody writes something else under a key.
+    pub(crate) fn put(&self, key: &str, value: &[u8]) {
+        let (key, value) = (base64(key.as_bytes()), base64(value));
+        self.post(
+            "put",
+            &format!("{{\"key\":\"{key}\",\"value\":\"{value}\"}}"),
+        );
+    }
+
+    /// The revision at which a key came to be.
+    pub(crate) fn created(&self, key: &str) -> String {
+        let key = base64(key.as_bytes());
+        let answer = self.post("range", &format!("{{\"key\":\"{key}\"}}"));
+        let (_, rest) = answer.split_once("\"create_revision\":\"").unwrap();
+        rest.split_once('"').unwrap().0.to_owned()
+    }
+
+    fn post(&self, what: &str, body: &str) -> String {
         let mut socket = TcpStream::connect(("127.0.0.1", self.members[0].client)).unwrap();
         let length = body.len();
         let question =
-            format!("POST /v3/kv/deleterange HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}");
+            format!("POST /v3/kv/{what} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}");
         socket.write_all(question.as_bytes()).unwrap();
         let mut answer = String::new();
         socket.read_to_string(&mut answer).unwrap();
         assert!(answer.contains("\"revision\""), "{answer}");
+        answer
     }
 
     fn data(&self, member: usize) -> PathBuf {
@@ -244,6 +252,20 @@ impl Cluster {
         };
         until("etcd serves", healthy);
     }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let four = |three: &[u8]| {
+        let byte = |n: usize| u32::from(three.get(n).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        let digit = |n: usize| match n <= three.len() {
+            true => char::from(DIGITS[(bits >> (18 - 6 * n)) as usize & 63]),
+            false => '=',
+        };
+        (0..4).map(digit).collect::<String>()
+    };
+    bytes.chunks(3).map(four).collect()
 }
 
 impl Drop for Cluster {

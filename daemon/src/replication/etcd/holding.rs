@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 
-use super::keys::{Base, Holder, chunks, end, get, parts, put};
+use super::keys::{Base, Head, Holder, chunks, end, get, parts, put};
 use super::ledger::{Ledger, Numbered, Work};
 use super::link::{Member, Trouble};
 use super::node::{Core, PAUSE, PAUSE_MAX, Shared};
@@ -23,8 +23,8 @@ use crate::replication::wire::Leaving;
 
 /// Time between two looks at what is late.
 const TICK: Duration = Duration::from_millis(20);
-/// Time until etcd is asked again for what it refused: it has no room, or it is too much at once.
-const REFUSED: Duration = Duration::from_secs(3);
+/// Time until it is tried again where it will hardly go better: etcd has no room, or it is too much at once, or a disk is damaged.
+pub(super) const STAYS: Duration = Duration::from_secs(3);
 /// Parts in a transaction; etcd takes 1.5 MiB.
 const PARTS: usize = 4;
 
@@ -60,11 +60,12 @@ async fn terms(shared: &Arc<Shared>, held: &mut Option<Held>) {
         was |= held.is_some();
         let now = shared.now();
         tracing::debug!("replication: {trouble}");
+        let deposed = was && matches!(trouble, Trouble::Taken(_));
         shared.ledger(|ledger| {
             if trouble == Trouble::Apart {
                 return;
             }
-            if let (Trouble::Taken(guid), true) = (&trouble, was) {
+            if let (Trouble::Taken(guid), true) = (&trouble, deposed) {
                 ledger.deposed(*guid);
             } else if trouble == Trouble::Fenced {
                 ledger.fenced(&trouble.to_string());
@@ -75,8 +76,9 @@ async fn terms(shared: &Arc<Shared>, held: &mut Option<Held>) {
         if !trouble.is_of_member() {
             *held = None;
         }
-        let refused = matches!(trouble, Trouble::Refused(..));
-        sleep(if refused { REFUSED } else { PAUSE }).await;
+        // Who was told that it is no master soon is none.
+        let long = deposed || trouble.stays();
+        sleep(if long { STAYS } else { PAUSE }).await;
     }
 }
 
@@ -90,19 +92,27 @@ async fn term(shared: &Arc<Shared>, held: &mut Option<Held>) -> Result<Infallibl
     let done = async {
         let held: &Held = match held {
             Some(held) => held,
-            None => held.insert(acquire(shared, &member).await?),
+            None => {
+                let held = held.insert(acquire(shared, &member).await?);
+                tell_renewed(shared, held);
+                held
+            }
         };
-        tell_renewed(shared, held);
         let head = member.get(shared.keys.head()).await?.0;
-        let head: Option<Position> = head.map(|pair| get(&pair.value)).transpose()?;
+        let head = head.and_then(|pair| readable(shared, &pair.value));
         let store = shared.position().await;
         let now = shared.now();
-        shared.with(|core| {
-            let known = core.known;
-            core.ledger
-                .as_mut()
-                .map(|ledger| ledger.held(known, store, head, now))
+        let follower = shared.with(|core| {
+            let ledger = core.ledger.as_mut()?;
+            let follower = head.filter(|head| ledger.is_followed_by(core.known, head.at));
+            if follower.is_none() {
+                ledger.held(core.known, store, head.map(|head| head.at), now);
+            }
+            follower
         });
+        if let Some(follower) = follower {
+            return Err(Trouble::Taken(follower.guid));
+        }
         let writer = Writer {
             shared,
             held,
@@ -120,6 +130,17 @@ async fn term(shared: &Arc<Shared>, held: &mut Option<Held>) -> Result<Infallibl
         shared.members.next(&member);
     }
     done
+}
+
+/// Where etcd is. What makes no sense here is written over as if it were not there, but not without a word.
+fn readable(shared: &Shared, head: &[u8]) -> Option<Head> {
+    let head = get::<Head>(head);
+    let why = head.as_ref().err();
+    let told = shared.with(|core| core::mem::replace(&mut core.unreadable, why.is_some()));
+    if let (Some(why), false) = (why, told) {
+        tracing::warn!(%why, "what etcd has cannot be used, and is written over with the own records");
+    }
+    head.ok()
 }
 
 fn tell_renewed(shared: &Shared, held: &Held) {
@@ -206,11 +227,10 @@ async fn still_held(shared: &Shared, member: &Member, created: i64) -> Result<()
     if pair.create_revision == created {
         return Ok(());
     }
-    let holder: Holder = get(&pair.value)?;
-    Err(if holder.guid == shared.settings.guid {
-        Trouble::Fenced
-    } else {
-        Trouble::Taken(holder.guid)
+    Err(match get::<Holder>(&pair.value) {
+        Ok(holder) if holder.guid != shared.settings.guid => Trouble::Taken(holder.guid),
+        // Whoever has it, it is gone.
+        Ok(_) | Err(_) => Trouble::Fenced,
     })
 }
 
@@ -341,11 +361,11 @@ impl Writer<'_> {
                     shared.ledger(|ledger| ledger.failed(trouble.to_string(), now));
                     sleep(PAUSE).await;
                 }
-                Err(trouble @ Trouble::Refused(..)) => {
-                    // Another member refuses it too, and the alarm says why.
+                Err(trouble) if trouble.stays() => {
+                    // Another member refuses it too, or the own disk does. The key is kept, and the alarm says why.
                     let now = shared.now();
                     shared.ledger(|ledger| ledger.failed(trouble.to_string(), now));
-                    sleep(REFUSED).await;
+                    sleep(STAYS).await;
                 }
                 Err(trouble) => return Err(trouble),
             }
@@ -390,7 +410,7 @@ impl Writer<'_> {
         }
         ops.push(rpc::put(
             keys.head(),
-            put(&Position { epoch, seq: *seq })?,
+            self.head(Position { epoch, seq: *seq })?,
             0,
         ));
         self.fenced(member, ops).await?;
@@ -428,13 +448,18 @@ impl Writer<'_> {
         let here = keys.snapshot(at);
         let done = vec![
             rpc::put(keys.base(), put(&base)?, 0),
-            rpc::put(keys.head(), put(&at)?, 0),
+            rpc::put(keys.head(), self.head(at)?, 0),
             rpc::delete(keys.log(), end(&keys.log())),
             rpc::delete(keys.snapshots(), here.clone()),
             rpc::delete(end(&here), end(&keys.snapshots())),
         ];
         self.fenced(member, done).await?;
         Ok(seq)
+    }
+
+    fn head(&self, at: Position) -> Result<Vec<u8>, Trouble> {
+        let guid = self.held.holder.guid;
+        put(&Head { at, guid })
     }
 
     /// Does this if the key is still this node's.

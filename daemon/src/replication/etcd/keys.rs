@@ -7,16 +7,27 @@
 //! <prefix>/<fabric>/snapshot/<epoch>-<seq>/<part>  records
 //! <prefix>/<fabric>/log/<seq>/<part>               a batch, in parts that etcd takes
 //! ```
+//!
+//! Each value begins with a magic word and versions; those of another version are never looked into.
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 
+use super::link::Trouble;
 use crate::replication::follower::Record;
 use crate::replication::log::Position;
-use crate::replication::wire::{Bytes, Leaving, WireError};
-use ferrosm_core::kept::Key;
+use crate::replication::wire::{Bytes, Leaving, PREAMBLE};
+use ferrosm_core::kept::{self, Key};
 
 /// Bytes of one value, about: etcd takes requests of 1.5 MiB.
 pub(super) const PART: usize = 256 << 10;
+
+/// What each value begins with: the magic word and version of replication, and the version of records.
+const MARK: [u8; 8] = {
+    let [f, s, m, r, a, b] = PREAMBLE;
+    let [_, _, c, d] = kept::VERSION.to_be_bytes();
+    [f, s, m, r, a, b, c, d]
+};
+const GARBLED: Trouble = Trouble::Garbled("the prefix of this fabric");
 
 /// Who is master.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +42,14 @@ pub(super) struct Holder {
     pub(super) leaving: Option<Leaving>,
     /// It may have acknowledged what etcd has not.
     pub(super) alone: bool,
+}
+
+/// The last batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    pub(super) at: Position,
+    /// Who wrote it.
+    pub(super) guid: u64,
 }
 
 /// What a snapshot is of.
@@ -112,20 +131,24 @@ pub(super) fn end(folder: &str) -> String {
     format!("{}0", folder.trim_end_matches('/'))
 }
 
-pub(super) fn put<T: Serialize>(value: &T) -> Result<Vec<u8>, WireError> {
-    postcard::to_allocvec(value).map_err(|_| WireError::Garbled)
+pub(super) fn put<T: Serialize>(value: &T) -> Result<Vec<u8>, Trouble> {
+    postcard::to_extend(value, MARK.to_vec()).map_err(|_| GARBLED)
 }
 
-pub(super) fn get<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
-    postcard::from_bytes(bytes).map_err(|_| WireError::Garbled)
-}
-
-pub(super) fn part(bytes: &[u8]) -> Result<Part<'_>, WireError> {
-    postcard::from_bytes(bytes).map_err(|_| WireError::Garbled)
+/// A value, of the same version.
+pub(super) fn get<'a, T: Deserialize<'a>>(value: &'a [u8]) -> Result<T, Trouble> {
+    match value.split_first_chunk() {
+        Some((&MARK, bytes)) => postcard::from_bytes(bytes).map_err(|_| GARBLED),
+        Some((&[b'F', b'S', b'M', b'R', a, b, c, d], _)) => {
+            let [replication, records] = [[a, b], [c, d]].map(u16::from_be_bytes);
+            Err(Trouble::Version(replication, records))
+        }
+        Some(_) | None => Err(GARBLED),
+    }
 }
 
 /// Records in parts that etcd takes. A long one comes in pieces, one after another under its key.
-pub(super) fn chunks(records: &[Record]) -> Result<Vec<Vec<u8>>, WireError> {
+pub(super) fn chunks(records: &[Record]) -> Result<Vec<Vec<u8>>, Trouble> {
     let mut found = Vec::new();
     let mut now: Vec<(Bytes<'_>, Bytes<'_>)> = Vec::new();
     let mut size = 0;
@@ -159,11 +182,10 @@ pub(super) struct Records(Vec<(Key, Vec<u8>)>);
 
 impl Records {
     /// The next part.
-    pub(super) fn add(&mut self, part: &[u8]) -> Result<(), WireError> {
-        let some: Vec<(Bytes<'_>, Bytes<'_>)> =
-            postcard::from_bytes(part).map_err(|_| WireError::Garbled)?;
+    pub(super) fn add(&mut self, part: &[u8]) -> Result<(), Trouble> {
+        let some: Vec<(Bytes<'_>, Bytes<'_>)> = get(part)?;
         for (key, value) in some {
-            let key = Key::from_bytes(key.0).ok_or(WireError::Garbled)?;
+            let key = Key::from_bytes(key.0).ok_or(GARBLED)?;
             match self.0.last_mut() {
                 Some((last, bytes)) if *last == key => bytes.extend_from_slice(value.0),
                 Some(_) | None => self.0.push((key, value.0.to_vec())),
@@ -186,7 +208,7 @@ pub(super) struct Assembly {
 }
 
 /// The parts of a batch in this order; what they are of.
-pub(super) fn parts(at: Position, body: &[u8]) -> Result<Vec<Vec<u8>>, WireError> {
+pub(super) fn parts(at: Position, body: &[u8]) -> Result<Vec<Vec<u8>>, Trouble> {
     let pieces: Vec<&[u8]> = if body.is_empty() {
         vec![&[]]
     } else {
@@ -207,8 +229,8 @@ pub(super) fn parts(at: Position, body: &[u8]) -> Result<Vec<Vec<u8>>, WireError
 
 impl Assembly {
     /// The next part; the batch, if it is whole then.
-    pub(super) fn add(&mut self, value: &[u8]) -> Result<Option<(Position, Vec<u8>)>, WireError> {
-        let part = part(value)?;
+    pub(super) fn add(&mut self, value: &[u8]) -> Result<Option<(Position, Vec<u8>)>, Trouble> {
+        let part: Part<'_> = get(value)?;
         let mut bytes = match self.now.take() {
             Some((at, index, bytes)) if at == part.at && index == part.index => bytes,
             // The end of a batch that another began and never finished.
@@ -227,6 +249,7 @@ impl Assembly {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::replication::wire::VERSION;
     use ferrosm_core::kept::Kind;
 
     #[test]
@@ -269,5 +292,22 @@ mod tests {
         assert!(inside(&keys.leader()) && inside(&keys.log_part(u64::MAX, 3)));
         let longer = Keys::new("/ferrosm", "fe80000000000000 hall/22");
         assert!(!inside(&longer.leader()) && !inside(&longer.head()));
+    }
+
+    #[test]
+    fn a_value_of_another_version_is_known_as_such_and_not_looked_into() {
+        let at = Position { epoch: 1, seq: 2 };
+        let mut value = put(&at).unwrap();
+        assert_eq!(get(&value), Ok(at));
+        value[5] += 1;
+        value[7] += 2;
+        let records = u16::try_from(kept::VERSION).unwrap() + 2;
+        let other = Trouble::Version(VERSION + 1, records);
+        assert_eq!(get::<Position>(&value), Err(other.clone()));
+        assert_eq!(Records::default().add(&value), Err(other.clone()));
+        assert_eq!(Assembly::default().add(&value), Err(other));
+        // As a version wrote it that did not say which it is.
+        assert_eq!(get::<Position>(&value[8..]), Err(GARBLED));
+        assert_eq!(get::<Position>(&value[..7]), Err(GARBLED));
     }
 }

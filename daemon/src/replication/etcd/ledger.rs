@@ -145,6 +145,14 @@ impl Ledger {
         self.anew = true;
     }
 
+    /// Whether another was master meanwhile and wrote more, where etcd is at `head`. A batch from before this node's own is of an old
+    /// backup.
+    pub(super) fn is_followed_by(&self, known: Option<Position>, head: Position) -> bool {
+        let older = known.is_some_and(|known| known.epoch == head.epoch);
+        let more = self.written.is_some_and(|written| head.seq >= written);
+        more && !older && head.epoch != self.epoch
+    }
+
     /// The key is this node's. `known`: where the own store was when this node became master; `store`: where it is now; `head`: where
     /// etcd is.
     pub(super) fn held(
@@ -154,6 +162,7 @@ impl Ledger {
         head: Option<Position>,
         now: Now,
     ) {
+        self.cut_off();
         let begins = self
             .waiting
             .front()
@@ -189,10 +198,12 @@ impl Ledger {
         }
     }
 
-    /// The leases are good until then.
+    /// The leases are good until then. To hear the same again is no renewal: what was told of it stands.
     pub(super) fn renewed(&mut self, until: Now) {
-        self.sure_until = Some(until);
-        self.unsure = false;
+        if self.sure_until < Some(until) {
+            self.sure_until = Some(until);
+            self.unsure = false;
+        }
     }
 
     /// The key is not this node's any more.
@@ -267,7 +278,14 @@ impl Ledger {
     /// No key is held. When it is, it says at first that etcd may lack something.
     pub(super) const fn holds_nothing(&mut self) {
         self.says = Says::Alone;
-        self.reading = false;
+        self.cut_off();
+    }
+
+    /// Writing ended from outside: what was not written as a whole then is still due.
+    const fn cut_off(&mut self) {
+        if self.reading {
+            self.not_everything();
+        }
     }
 
     /// It is about to say that etcd has everything.
@@ -416,237 +434,4 @@ impl Ledger {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LIMIT: Duration = Duration::from_secs(1);
-    const SILENCE: Duration = Duration::from_secs(2);
-
-    fn at(epoch: u64, seq: u64) -> Position {
-        Position { epoch, seq }
-    }
-
-    fn ms(ms: u64) -> Now {
-        Duration::from_millis(ms)
-    }
-
-    fn body() -> Arc<[u8]> {
-        vec![1, 2, 3].into()
-    }
-
-    fn ledger() -> Ledger {
-        Ledger::new(2, LIMIT, SILENCE, ms(0))
-    }
-
-    /// The key says that etcd has everything.
-    fn together(l: &mut Ledger, now: Now) {
-        assert_eq!(l.work(), Work::Together);
-        l.saying(now);
-        l.said();
-    }
-
-    #[test]
-    fn who_has_what_etcd_has_goes_on_from_it() {
-        let mut l = ledger();
-        l.committed(8, body(), ms(0));
-        assert_eq!(l.acknowledged(), None, "not before it leads");
-        l.held(Some(at(1, 7)), Some(at(2, 8)), Some(at(1, 7)), ms(0));
-        assert_eq!(l.events(), [Event::Leading]);
-        together(&mut l, ms(0));
-        assert_eq!(l.work(), Work::Batches(vec![(8, body())]));
-        assert_eq!(l.acknowledged(), Some(7));
-        l.wrote(8, ms(0));
-        assert_eq!((l.acknowledged(), l.work()), (Some(8), Work::Nothing));
-    }
-
-    #[test]
-    fn who_has_anything_else_writes_everything() {
-        for (known, store, head) in [
-            (None, None, Some(at(1, 7))),
-            (Some(at(1, 6)), Some(at(2, 6)), Some(at(1, 7))),
-            (Some(at(3, 7)), Some(at(2, 7)), Some(at(1, 7))),
-            (Some(at(1, 7)), Some(at(2, 9)), Some(at(1, 7))),
-            (Some(at(1, 7)), Some(at(2, 7)), None),
-        ] {
-            let mut l = ledger();
-            l.held(known, store, head, ms(0));
-            assert_eq!(l.work(), Work::Everything, "{known:?} {store:?} {head:?}");
-        }
-    }
-
-    #[test]
-    fn the_key_held_again_costs_nothing_that_etcd_has() {
-        let mut l = ledger();
-        l.held(None, Some(at(1, 3)), None, ms(0));
-        l.reading();
-        l.wrote_everything(3, ms(0));
-        together(&mut l, ms(0));
-        l.committed(4, body(), ms(0));
-        l.committed(5, body(), ms(0));
-        l.renewed(ms(900));
-        l.fenced("gone");
-        assert_eq!(
-            l.events(),
-            [Event::Leading, Event::LeaseLost("gone".to_owned())]
-        );
-        // Batch 4 is there, but the answer was lost.
-        l.held(None, Some(at(2, 5)), Some(at(2, 4)), ms(0));
-        assert_eq!(
-            (l.acknowledged(), l.work()),
-            (Some(4), Work::Batches(vec![(5, body())]))
-        );
-        // All is gone.
-        l.held(None, Some(at(2, 5)), None, ms(0));
-        assert_eq!(l.work(), Work::Everything);
-    }
-
-    #[test]
-    fn without_etcd_it_leads_after_the_limit_and_acknowledges_alone_when_nobody_believes_otherwise()
-    {
-        let mut l = ledger();
-        l.failed("down".to_owned(), ms(10));
-        l.committed(1, body(), ms(20));
-        l.tick(ms(999));
-        assert_eq!((l.acknowledged(), l.events()), (None, vec![]));
-        l.tick(ms(1000));
-        assert_eq!((l.acknowledged(), l.events()), (None, vec![Event::Leading]));
-        // A lease of this node's last process may be two seconds from being old, and is believed for the limit after that.
-        l.tick(ms(2999));
-        assert_eq!((l.acknowledged(), l.events()), (None, vec![]));
-        l.tick(ms(3000));
-        assert_eq!(l.events(), [Event::ProtectionLost("down".to_owned())]);
-        assert_eq!(l.acknowledged(), Some(1));
-        l.committed(2, body(), ms(3100));
-        assert_eq!(l.acknowledged(), Some(2));
-        l.tick(ms(5000));
-        l.held(None, Some(at(2, 2)), None, ms(5000));
-        assert_eq!(l.work(), Work::Everything);
-        l.reading();
-        l.committed(3, body(), ms(5001));
-        assert_eq!((l.events(), l.acknowledged()), (vec![], Some(3)));
-        l.wrote_everything(2, ms(5002));
-        // 3 was acknowledged alone: until etcd has it the key does not say that it has all, and the alarm stands.
-        assert_eq!(l.events(), []);
-        assert_eq!(l.work(), Work::Batches(vec![(3, body())]));
-        l.committed(4, body(), ms(5003));
-        assert_eq!(l.acknowledged(), Some(2));
-        l.wrote(3, ms(5004));
-        together(&mut l, ms(5005));
-        assert_eq!(l.events(), [Event::ProtectionRestored]);
-        assert_eq!(l.work(), Work::Batches(vec![(4, body())]));
-        assert_eq!(l.acknowledged(), Some(3));
-    }
-
-    /// One that leads with etcd, and everything is there.
-    fn leading() -> Ledger {
-        let mut l = ledger();
-        l.held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)), ms(0));
-        together(&mut l, ms(0));
-        let _ = l.events();
-        l
-    }
-
-    #[test]
-    fn before_it_acknowledges_alone_it_renews_no_lease_for_as_long_as_one_is_believed() {
-        let mut l = leading();
-        l.committed(8, body(), ms(4000));
-        l.touches(ms(4900));
-        l.tick(ms(4999));
-        assert_eq!(l.may_renew(), Some(true));
-        l.tick(ms(5000));
-        assert_eq!(l.may_renew(), Some(false), "standbys are to see it");
-        assert!(!l.is_apart(), "nothing was acknowledged alone");
-        l.tick(ms(7899));
-        assert_eq!((l.acknowledged(), l.events()), (Some(7), vec![]));
-        l.tick(ms(7900));
-        assert_eq!(l.acknowledged(), Some(8));
-        assert!(matches!(l.events()[..], [Event::ProtectionLost(_)]));
-        assert!(l.is_apart());
-        assert_eq!(l.may_renew(), None, "the key says something else");
-        // It is held anew, and says so: now it may be renewed.
-        l.holds_nothing();
-        l.held(None, Some(at(2, 8)), Some(at(1, 7)), ms(8000));
-        assert_eq!(l.may_renew(), Some(true));
-        assert_eq!(l.acknowledged(), Some(8));
-    }
-
-    #[test]
-    fn what_was_written_late_but_before_it_acknowledged_alone_changes_nothing() {
-        let mut l = leading();
-        l.committed(8, body(), ms(4000));
-        l.touches(ms(4900));
-        l.tick(ms(5000));
-        assert_eq!(l.may_renew(), Some(false));
-        l.wrote(8, ms(5100));
-        assert_eq!(l.may_renew(), Some(true));
-        l.tick(ms(9000));
-        assert_eq!((l.acknowledged(), l.events()), (Some(8), vec![]));
-        // A renewal failed, and etcd is back before anything waits.
-        l.failed("down".to_owned(), ms(10_000));
-        l.touches(ms(10_900));
-        l.tick(ms(11_000));
-        assert_eq!(l.may_renew(), Some(false));
-        l.answered();
-        assert_eq!(l.may_renew(), Some(true));
-        l.tick(ms(20_000));
-        assert_eq!(l.events(), []);
-    }
-
-    #[test]
-    fn a_word_that_may_have_been_said_counts_as_said() {
-        let mut l = ledger();
-        l.tick(ms(1000));
-        l.tick(ms(3000));
-        l.held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)), ms(3000));
-        assert_eq!(l.work(), Work::Together);
-        l.saying(ms(3100));
-        // No answer came. A standby may believe it: so this is as a lease that was renewed.
-        assert_eq!(l.work(), Work::Together, "once more");
-        l.committed(8, body(), ms(3200));
-        l.tick(ms(4200));
-        assert_eq!(l.may_renew(), Some(false));
-        l.tick(ms(6099));
-        assert_eq!(l.acknowledged(), Some(7));
-        l.tick(ms(6100));
-        assert_eq!(l.acknowledged(), Some(8));
-    }
-
-    #[test]
-    fn a_lease_that_is_not_renewed_is_told_once_and_again_after_it_was() {
-        let mut l = ledger();
-        l.held(None, None, None, ms(0));
-        l.renewed(ms(900));
-        let _ = l.events();
-        l.tick(ms(899));
-        assert_eq!(l.events(), []);
-        l.tick(ms(900));
-        l.tick(ms(901));
-        assert!(matches!(l.events()[..], [Event::LeaseLost(_)]));
-        l.fenced("gone too");
-        assert_eq!(l.events(), [], "it knows");
-        l.renewed(ms(2000));
-        l.tick(ms(2000));
-        assert!(matches!(l.events()[..], [Event::LeaseLost(_)]));
-    }
-
-    #[test]
-    fn what_does_not_follow_or_is_too_much_is_written_as_a_whole() {
-        let mut l = ledger();
-        l.held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)), ms(0));
-        l.committed(8, body(), ms(0));
-        l.committed(10, body(), ms(0));
-        assert_eq!(l.work(), Work::Everything);
-        let mut l = ledger();
-        l.held(Some(at(1, 7)), Some(at(2, 7)), Some(at(1, 7)), ms(0));
-        l.committed(8, vec![0; WAITING_MAX.1 + 1].into(), ms(0));
-        assert_eq!(l.work(), Work::Everything);
-        l.reading();
-        l.committed(9, vec![0; WAITING_MAX.1 + 1].into(), ms(0));
-        l.wrote_everything(8, ms(0));
-        assert_eq!(
-            (l.work(), l.acknowledged()),
-            (Work::Everything, Some(7)),
-            "9 is missing"
-        );
-    }
-}
+mod tests;

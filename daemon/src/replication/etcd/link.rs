@@ -21,7 +21,8 @@ use super::rpc::{
     WatchResponse,
 };
 use crate::replication::tls::Files;
-use crate::replication::wire::WireError;
+use crate::replication::wire::{VERSION, WireError};
+use ferrosm_core::kept;
 
 /// Bytes of an answer at most.
 const ANSWER_MAX: usize = 256 << 20;
@@ -46,6 +47,12 @@ pub(super) enum Trouble {
     /// What is there makes no sense.
     #[error("what etcd has under {0} makes no sense")]
     Garbled(&'static str),
+    /// It is of other versions of replication and of records.
+    #[error(
+        "what etcd has is of another version of ferrosm (replication {0}, records {1}; here {VERSION}, {records})",
+        records = kept::VERSION
+    )]
+    Version(u16, u16),
     /// The key is another's.
     #[error("another subnet manager ({0:016x}) holds the key in etcd")]
     Taken(u64),
@@ -70,6 +77,11 @@ impl Trouble {
     /// Whether another member may do better.
     pub(super) const fn is_of_member(&self) -> bool {
         matches!(self, Self::Etcd(..) | Self::Late(_) | Self::File(..))
+    }
+
+    /// Whether it will be the same when it is tried again at once.
+    pub(super) const fn stays(&self) -> bool {
+        matches!(self, Self::Refused(..) | Self::Garbled(_) | Self::Store(_))
     }
 }
 
@@ -139,7 +151,9 @@ impl Members {
             .connect_timeout(self.settings.limit)
             .tcp_nodelay(true);
         if let Some(pems) = pems.filter(|_| place.starts_with("https:")) {
+            // Without a limit of its own a connection would wait for ever, whoever asked.
             let mut tls = ClientTlsConfig::new()
+                .timeout(self.settings.limit)
                 .ca_certificate(Certificate::from_pem(pems.ca))
                 .identity(Identity::from_pem(pems.certificate, pems.key));
             if let Some(name) = &self.settings.server_name {

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use ferrosm_core::kept::Batch;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -17,6 +16,7 @@ use super::keys::Keys;
 use super::ledger::Ledger;
 use super::link::Members;
 use super::{holding, watching};
+use crate::driver::since_boot;
 use crate::replication::event::Event;
 use crate::replication::follower::Turn;
 use crate::replication::leader::Now;
@@ -34,7 +34,7 @@ pub(super) const PAUSE: Duration = Duration::from_millis(50);
 pub(super) const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Time that a goodbye has, and what is to be read before the records are used.
 const GOODBYE: Duration = Duration::from_millis(500);
-const SETTLE: Duration = Duration::from_secs(1);
+pub(super) const SETTLE: Duration = Duration::from_secs(1);
 /// So long of it a master that hands over has to go.
 pub(super) const GOING: Duration = Duration::from_millis(500);
 
@@ -62,7 +62,8 @@ pub(super) struct Shared {
     acknowledged: watch::Sender<u64>,
     copy: Arc<dyn WarmCopy>,
     events: mpsc::Sender<Event>,
-    began: Instant,
+    /// By the clock that goes on while the machine is suspended, as etcd's does.
+    began: Duration,
     pulse: AtomicU64,
     /// Milliseconds that an answer waited for the own disk at the last turn of the driver's loop.
     disk_waits: AtomicU64,
@@ -117,6 +118,8 @@ pub(super) struct Core {
     /// Of a standby, and after it.
     pub(super) seen: Seen,
     pub(super) term: Term,
+    /// What etcd has was found to be of no use here, and that was told.
+    pub(super) unreadable: bool,
     /// Of the last time as master: etcd may lack what was acknowledged.
     apart: bool,
 }
@@ -156,13 +159,14 @@ impl Etcd {
                 known,
                 seen: Seen::Nothing,
                 term: Term::default(),
+                unreadable: false,
                 apart: true,
             }),
             changed: watch::Sender::new(0),
             acknowledged: watch::Sender::new(0),
             copy: copy.clone(),
             events,
-            began: Instant::now(),
+            began: since_boot(),
             pulse: AtomicU64::new(0),
             disk_waits: AtomicU64::new(0),
             turns: AtomicU64::new(0),
@@ -291,7 +295,7 @@ impl Replication for Etcd {
 
 impl Shared {
     pub(super) fn now(&self) -> Now {
-        self.began.elapsed()
+        since_boot().saturating_sub(self.began)
     }
 
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut Core) -> T) -> T {

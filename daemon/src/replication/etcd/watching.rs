@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 
-use super::holding::{are_old, is_gone, remove};
-use super::keys::{Assembly, Base, Holder, Records, end, get};
+use super::holding::{STAYS, are_old, is_gone, remove};
+use super::keys::{Assembly, Base, Head, Holder, Records, end, get};
 use super::link::{Member, Trouble};
-use super::node::{GOING, PAUSE, Seen, Shared};
+use super::node::{GOING, PAUSE, SETTLE, Seen, Shared};
 use super::rpc;
 use crate::replication::Standby;
 use crate::replication::event::Event;
@@ -21,6 +21,9 @@ use crate::replication::wire::decode_batch;
 
 /// Time between two lines of the log about the same trouble.
 const TOLD_EACH: Duration = Duration::from_secs(10);
+
+/// Batches that wait for the own disk at most; then it begins again, when they are stored, with what it lacks.
+const WAITING_MAX: u64 = 16_384;
 
 /// What etcd has that the store has not.
 #[derive(Debug)]
@@ -49,7 +52,7 @@ async fn missing(
             revision,
         });
     };
-    let head: Position = get(&head.value)?;
+    let head = get::<Head>(&head.value)?.at;
     let whole = (keys.base(), String::new());
     let base = member.range(whole, revision).await?;
     let base: Base = get(&base.first().ok_or(Trouble::Garbled("base"))?.value)?;
@@ -120,7 +123,9 @@ pub(super) async fn settle(shared: &Shared) -> Result<bool, Trouble> {
     let tries = shared.settings.endpoints.len();
     let mut n = 0;
     loop {
-        let member = shared.members.member().await?;
+        // One that says nothing leaves time for the others.
+        let share = SETTLE / u32::try_from(tries).unwrap_or(1).max(1);
+        let member = shared.members.member().await?.within(share);
         n += 1;
         match settle_with(shared, &member, began).await {
             Err(trouble) if trouble.is_of_member() && n < tries => shared.members.next(&member),
@@ -165,6 +170,7 @@ async fn settle_with(shared: &Shared, member: &Member, began: Now) -> Result<boo
 /// Follows for as long as this is not ended from outside.
 pub(super) async fn follow(shared: &Arc<Shared>) {
     let mut told: Option<tokio::time::Instant> = None;
+    let mut pause = PAUSE;
     loop {
         let Ok(member) = shared.members.member().await else {
             sleep(PAUSE).await;
@@ -178,6 +184,7 @@ pub(super) async fn follow(shared: &Arc<Shared>) {
             leader_at: 0,
             silent: false,
             last: None,
+            since: 0,
             assembly: Assembly::default(),
         };
         let Err(trouble) = watching.follow().await;
@@ -186,12 +193,27 @@ pub(super) async fn follow(shared: &Arc<Shared>) {
         if trouble.is_of_member() {
             shared.members.next(&watching.member);
         }
+        let version = matches!(trouble, Trouble::Version(..));
+        // It is so for as long as an upgrade takes.
+        if version && pause == PAUSE {
+            tracing::warn!("no copy: {trouble}");
+        }
         // While etcd is gone that is some twenty times a second, each time with another member.
-        if told.is_none_or(|at| at.elapsed() >= TOLD_EACH) {
+        if !version && told.is_none_or(|at| at.elapsed() >= TOLD_EACH) {
             tracing::info!(why = %trouble, "the state in etcd is looked at again");
             told = Some(tokio::time::Instant::now());
         }
-        sleep(PAUSE).await;
+        pause = rest(&trouble, pause);
+        sleep(pause).await;
+    }
+}
+
+/// Time until it is tried again, after the time before. What is lacking is read each time, and may be everything.
+fn rest(trouble: &Trouble, last: Duration) -> Duration {
+    if trouble.stays() || matches!(trouble, Trouble::Version(..)) {
+        (last * 2).min(STAYS)
+    } else {
+        PAUSE
     }
 }
 
@@ -206,6 +228,8 @@ struct Watching<'a> {
     silent: bool,
     /// The last batch that was handed to the store.
     last: Option<Position>,
+    /// Number of the last batch that was read before watching began.
+    since: u64,
     assembly: Assembly,
 }
 
@@ -218,6 +242,7 @@ impl Watching<'_> {
         shared.with(|core| (core.known, core.stored) = (at, Ok(at)));
         let found = missing(shared, &member, at).await?;
         self.last = found.head.or(at);
+        self.since = self.last.map_or(0, |at| at.seq);
         if !found.jobs.is_empty() {
             shared.ask(Ask::Jobs(self.turn, found.jobs));
         }
@@ -409,8 +434,11 @@ impl Watching<'_> {
 
     /// Tells when it gets in step.
     fn step(&self) -> Result<(), Trouble> {
-        if let Err(why) = self.shared.with(|core| core.stored.clone()) {
-            return Err(Trouble::Store(why));
+        let stored = self.shared.with(|core| core.stored.clone());
+        let stored = stored.map_err(Trouble::Store)?.map_or(0, |at| at.seq);
+        let last = self.last.map_or(0, |at| at.seq);
+        if last.saturating_sub(stored.max(self.since)) > WAITING_MAX {
+            return Err(Trouble::Store("it does not keep up".to_owned()));
         }
         let complete = self.complete();
         let guid = self.shared.with(|core| {
@@ -435,5 +463,21 @@ impl Watching<'_> {
             let why = why.to_owned();
             self.shared.tell(Event::OutOfStep { guid, why });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn etcd_is_not_read_again_and_again_for_a_disk_that_stores_nothing() {
+        let full = Trouble::Store("the disk is full".to_owned());
+        let next = |last: &Duration| Some(rest(&full, *last));
+        let rests: Vec<_> = core::iter::successors(Some(PAUSE), next).take(8).collect();
+        assert_eq!(rests[1], PAUSE * 2, "it may have been for a moment");
+        assert_eq!(rests[6..], [STAYS; 2]);
+        assert_eq!(rest(&Trouble::Version(2, 2), STAYS), STAYS);
+        assert_eq!(rest(&Trouble::Late(String::new()), STAYS), PAUSE);
     }
 }

@@ -1,0 +1,153 @@
+//! What goes wrong with one member, with one disk, or with what lies in etcd.
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use ferrosm::replication::{CopyError, Everything, Record};
+
+use super::*;
+
+/// Where the test's fabric has the last batch's number.
+const HEAD: &str = "/ferrosm/fe80000000000000_test/head";
+
+#[test]
+fn who_starts_while_the_first_member_says_nothing_asks_the_second() {
+    let cluster = Cluster::new(1);
+    let mut master = Node::new(1, &cluster);
+    master.lead(10);
+    master.commit(vec![put(1, 1)]);
+    master.all_acknowledged();
+    let records = master.store.records();
+    drop(master);
+    let [well] = cluster.endpoints().try_into().unwrap();
+    let dead = Stall::before(&well);
+    dead.stop();
+    let node = Node::start(settings(2, vec![dead.endpoint(), well]), &Arc::default());
+    node.settle();
+    assert_eq!(node.store.records(), records);
+}
+
+/// One that is stopped (SIGSTOP): its kernel takes connections.
+#[test]
+fn a_member_that_never_says_who_it_is_costs_no_descriptors() {
+    let cluster = Cluster::with_certificates();
+    let stopped = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = format!("https://{}", stopped.local_addr().unwrap());
+    let mut with = settings(1, vec![place]);
+    with.files = Some(cluster.files("node"));
+    with.limit = Duration::from_millis(300);
+    let node = Node::start(with, &Arc::default()).standby();
+    let (mut socket, _) = stopped.accept().unwrap();
+    socket.set_read_timeout(Some(GUARD)).unwrap();
+    let mut said = Vec::new();
+    socket.read_to_end(&mut said).unwrap();
+    assert!(!said.is_empty(), "it began, and gave up");
+    drop(node);
+}
+
+#[test]
+fn what_etcd_has_of_another_version_is_written_over_and_nobody_takes_it() {
+    let cluster = Cluster::new(1);
+    for (n, head) in [(0, &b"FSMR\0\x09\0\x09\x01\x07"[..]), (2, &b"\x01\x07"[..])] {
+        let mut first = Node::new(1 + n, &cluster);
+        first.lead(10 + n);
+        first.commit(vec![put(1, 1)]);
+        first.all_acknowledged();
+        drop(first);
+        cluster.put(HEAD, head);
+        let standby = Node::new(9, &cluster);
+        assert_eq!(standby.settle(), Some(false));
+        assert!(standby.store.records().is_empty());
+        let mut standby = standby.standby();
+
+        let mut master = Node::new(2 + n, &cluster);
+        master.lead(20 + n);
+        master.commit(vec![put(2, 2)]);
+        master.all_acknowledged();
+        let lost = |e: &Event| matches!(e, Event::ProtectionLost(_));
+        assert!(!master.events().iter().any(lost), "{head:?}");
+        standby.in_step(2 + n);
+        standby.has_what(&master);
+    }
+}
+
+/// A disk that cannot be read for a while.
+#[derive(Default)]
+struct Damaged {
+    store: Arc<Memory>,
+    mended: AtomicBool,
+    read: AtomicU64,
+}
+
+impl WarmCopy for Damaged {
+    fn position(&self) -> Option<Position> {
+        self.store.position()
+    }
+
+    fn everything(&self) -> Result<Everything, CopyError> {
+        self.read.fetch_add(1, Ordering::SeqCst);
+        if self.mended.load(Ordering::SeqCst) {
+            self.store.everything()
+        } else {
+            Err(CopyError("the disk is damaged".to_owned()))
+        }
+    }
+
+    fn apply(&self, at: Position, batches: &[Batch]) -> Result<(), CopyError> {
+        self.store.apply(at, batches)
+    }
+
+    fn replace(&self, at: Position, records: Vec<Record>) -> Result<(), CopyError> {
+        self.store.replace(at, records)
+    }
+}
+
+#[test]
+fn a_master_whose_store_cannot_be_read_keeps_its_key() {
+    let cluster = Cluster::new(1);
+    let disk: Arc<Damaged> = Arc::default();
+    let (sender, events) = mpsc::channel(EVENTS);
+    let mut patient = settings(1, cluster.endpoints());
+    patient.limit = GUARD;
+    let etcd = Etcd::start(patient, disk.clone(), sender).unwrap();
+    let mut master = Node::on(1, etcd, events, disk.store.clone());
+    master.lead(10);
+    let read = |times| until("read", || disk.read.load(Ordering::SeqCst) >= times);
+    read(1);
+    let key = cluster.created(LEADER);
+    read(3);
+    assert_eq!(cluster.created(LEADER), key);
+    assert_eq!(master.events(), []);
+    master.commit(vec![put(1, 1)]);
+    disk.mended.store(true, Ordering::SeqCst);
+    let mut standby = Node::new(2, &cluster).standby();
+    standby.in_step(1);
+    standby.has_what(&master);
+}
+
+/// Another one was master meanwhile, and is gone: what it acknowledged is not written over.
+#[test]
+fn a_master_that_was_replaced_for_a_while_is_told() {
+    let cluster = Cluster::new(1);
+    let stall = Stall::before(&cluster.endpoints()[0]);
+    let mut cut = settings(1, vec![stall.endpoint()]);
+    cut.limit = GUARD;
+    let mut master = Node::start(cut, &Arc::default());
+    master.lead(10);
+    master.commit(vec![put(1, 1)]);
+    master.all_acknowledged();
+    let mut standby = Node::new(2, &cluster).standby();
+    standby.in_step(1);
+    stall.stop();
+    standby.expect("silence", silent(1));
+    assert_eq!(standby.take_over(20), Some(true));
+    standby.commit(vec![put(2, 2)]);
+    standby.all_acknowledged();
+    let records = standby.store.records();
+    drop(standby);
+    stall.go_on();
+    master.expect("deposed", |e| *e == Event::Deposed { guid: 2 });
+    assert_eq!(master.settle(), Some(false));
+    assert_eq!(master.store.records(), records);
+}
