@@ -7,7 +7,7 @@ use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, PortGuid, Qpn};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::inform::InformInfo;
-use ferrosm_mad::sa::multicast::JoinState;
+use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
@@ -17,6 +17,8 @@ use ferrosm_tests::simulated::{Dice, Sm};
 
 /// DGID and SGID.
 const PATH: u64 = 0b11 << 2;
+/// MGID and PortGID.
+const GROUP: u64 = 0b11;
 /// ServiceID, ServiceGID, lease and name.
 const SERVICE: u64 = 0b101_0011;
 
@@ -28,6 +30,37 @@ pub(crate) enum Want {
     Reports,
 }
 
+/// What a manager has of all hosts.
+pub(crate) struct Registered(BTreeSet<(PortGuid, Want)>);
+
+impl Registered {
+    pub(crate) fn at(world: &World<Sm>, master: ManagerId) -> Self {
+        let sm = world.manager(master).unwrap();
+        let saved = sm.core().registry().saved(world.now());
+        let guid_of = |gid: Gid| PortGuid(u64::from_be_bytes(gid.0[8..].try_into().unwrap()));
+        let mut known: BTreeSet<(PortGuid, Want)> = BTreeSet::new();
+        for member in &saved.members {
+            let guid = guid_of(member.port_gid);
+            for n in (0..4).filter(|n| plain(*n) == member.mgid) {
+                known.insert((guid, Want::Group(n)));
+            }
+        }
+        let services = saved.services.iter();
+        known.extend(services.map(|s| {
+            let guid = guid_of(s.record.service_gid);
+            (guid, Want::Service(s.record.service_id))
+        }));
+        let subscribers = saved.subscriptions.iter();
+        known.extend(subscribers.map(|s| (guid_of(s.record.subscriber_gid), Want::Reports)));
+        Self(known)
+    }
+
+    fn of(&self, guid: PortGuid) -> impl Iterator<Item = Want> + '_ {
+        let all = self.0.iter().filter(move |(of, _)| *of == guid);
+        all.map(|(_, want)| *want)
+    }
+}
+
 #[derive(Debug, Default)]
 struct Client {
     wanted: BTreeSet<Want>,
@@ -35,6 +68,10 @@ struct Client {
     acked: BTreeSet<Want>,
     /// Not wanted any more, and not acknowledged yet.
     leaving: BTreeSet<Want>,
+    /// What it was told of the groups that it joined.
+    groups: BTreeMap<u8, McMemberRecord>,
+    /// When it was last told to register, a group of it was another one than it had been told.
+    misinformed: bool,
     told: u32,
     up: bool,
     /// It lost power, and has not been seen to have everything since: to be told to register is no trouble.
@@ -46,10 +83,14 @@ struct Client {
 pub(crate) struct Clients {
     all: BTreeMap<PortAt, Client>,
     tid: u64,
+    /// What was asked only to see what is said.
+    looks: u64,
     /// The record of the last answer.
     said: Vec<u8>,
     /// How often a host was told to register again that had not lost power.
     pub(crate) told: u32,
+    /// How often a host was told that it is registered.
+    pub(crate) acks: u32,
     /// How often a host began to want something else.
     pub(crate) changes: u64,
 }
@@ -65,8 +106,10 @@ impl Clients {
         Self {
             all: all.map(|at| (at, Client::default())).collect(),
             tid: 0,
+            looks: 0,
             said: Vec::new(),
             told: 0,
+            acks: 0,
             changes: 0,
         }
     }
@@ -75,9 +118,9 @@ impl Clients {
         self.all.keys().copied().collect()
     }
 
-    /// What hosts have asked in all.
+    /// What hosts have asked in all to change something.
     pub(crate) const fn requests(&self) -> u64 {
-        self.tid
+        self.tid - self.looks
     }
 
     /// A host wants something else from now on; what it is.
@@ -94,6 +137,9 @@ impl Clients {
         if client.wanted.remove(&want) {
             client.leaving.insert(want);
             client.acked.remove(&want);
+            if let Want::Group(n) = want {
+                client.groups.remove(&n);
+            }
             format!("{at:?} wants no {want:?}")
         } else {
             client.leaving.remove(&want);
@@ -103,12 +149,17 @@ impl Clients {
     }
 
     /// Hosts hear what they are told.
-    pub(crate) fn listen(&mut self, world: &World<Sm>) {
+    pub(crate) fn listen(&mut self, world: &World<Sm>, managers: &[Place]) {
         let fabric = world.fabric();
         for (at, client) in &mut self.all {
             let (told, up) = (fabric.client_reregisters(*at), fabric.link_up(*at));
+            if told != client.told {
+                let master = Self::named(world, managers, *at);
+                client.misinformed = master.is_some_and(|id| client.lacks_news(world, id));
+            }
             if told != client.told || (up && !client.up) {
                 client.acked.clear();
+                client.groups.clear();
             }
             if !client.woken {
                 self.told += told - client.told;
@@ -122,6 +173,7 @@ impl Clients {
         let of_node = self.all.iter_mut().filter(|(at, _)| at.node == node);
         for (_, client) in of_node {
             client.acked.clear();
+            client.groups.clear();
             (client.told, client.up, client.woken) = (0, false, true);
         }
     }
@@ -143,18 +195,19 @@ impl Clients {
             if (missing.is_empty() && leaving.is_empty()) || !client.up {
                 continue;
             }
-            let fabric = world.fabric();
-            let master = fabric.port_info(at).unwrap().master_sm_lid;
-            let there = |place: &&Place| master.is_unicast() && fabric.lid(place.0).0 == master;
-            let Some(&(_, id)) = managers.iter().find(there) else {
+            let Some(id) = Self::named(world, managers, at) else {
                 continue;
             };
             for want in missing {
-                if self
-                    .register(world, id, at, want, true)
-                    .is_some_and(Status::is_ok)
-                {
-                    self.all.get_mut(&at).unwrap().acked.insert(want);
+                let told = self.register(world, id, at, want, true);
+                if told.is_some_and(Status::is_ok) {
+                    self.acks += 1;
+                    let client = self.all.get_mut(&at).unwrap();
+                    client.acked.insert(want);
+                    if let Want::Group(n) = want {
+                        let group = McMemberRecord::decode(&self.said);
+                        client.groups.insert(n, group);
+                    }
                 }
             }
             for want in leaving {
@@ -164,6 +217,51 @@ impl Clients {
                     self.all.get_mut(&at).unwrap().leaving.remove(&want);
                 }
             }
+        }
+    }
+
+    /// The manager that a host's port names as its master.
+    fn named(world: &World<Sm>, managers: &[Place], at: PortAt) -> Option<ManagerId> {
+        let fabric = world.fabric();
+        let master = fabric.port_info(at)?.master_sm_lid;
+        let there = |place: &&Place| master.is_unicast() && fabric.lid(place.0).0 == master;
+        managers.iter().find(there).map(|(_, id)| *id)
+    }
+
+    /// Whether a host was told to register because of what had become of its groups.
+    pub(crate) fn is_misinformed(&self, at: PortAt) -> bool {
+        self.all[&at].misinformed
+    }
+
+    /// Whether a host lost power and was not seen to have everything since.
+    pub(crate) fn is_woken(&self, at: PortAt) -> bool {
+        self.all[&at].woken
+    }
+
+    /// Whether a host waits for nothing.
+    pub(crate) fn has_all(&self, at: PortAt) -> bool {
+        let client = &self.all[&at];
+        client.leaving.is_empty() && client.wanted.is_subset(&client.acked)
+    }
+
+    /// Whether a manager has what this host was told that it has, at any moment; with `exact` nothing that it does not want.
+    pub(crate) fn check(
+        &self,
+        world: &World<Sm>,
+        at: PortAt,
+        known: &Registered,
+        exact: bool,
+    ) -> Result<(), String> {
+        let client = &self.all[&at];
+        let known: BTreeSet<Want> = known.of(world.fabric().port_guid(at)).collect();
+        if let Some(want) = client.acked.difference(&known).next() {
+            return Err(format!("LOST: {want:?} of {at:?} was acknowledged"));
+        }
+        let unwanted =
+            |want: &&Want| !client.wanted.contains(want) && !client.leaving.contains(want);
+        match known.iter().find(unwanted).filter(|_| exact) {
+            Some(want) => Err(format!("{at:?} has taken back {want:?}, and it is there")),
+            None => Ok(()),
         }
     }
 
@@ -239,32 +337,61 @@ impl Clients {
         Some(status)
     }
 
-    /// What some hosts are told of the way to the next, where both are there: the record as it is on the wire.
-    pub(crate) fn paths(
+    /// What the manager that a host names says of a way; nothing if there is no such manager, or it is not to be asked now.
+    pub(crate) fn path(
+        &mut self,
+        world: &mut World<Sm>,
+        managers: &[Place],
+        from: PortAt,
+        to: PortAt,
+    ) -> Option<(Status, Vec<u8>)> {
+        let id = Self::named(world, managers, from)?;
+        let gid = |at: PortAt| Gid::new(GidPrefix::DEFAULT, world.fabric().port_guid(at));
+        let record = PathRecord {
+            sgid: gid(from),
+            dgid: gid(to),
+            ..PathRecord::default()
+        };
+        self.look(world, id, from, (id::PATH, PATH), &record.encode())
+    }
+
+    /// The same of each group that a host was told that it is in, beside what it was told then.
+    pub(crate) fn groups(
+        &mut self,
+        world: &mut World<Sm>,
+        managers: &[Place],
+        at: PortAt,
+    ) -> Vec<(McMemberRecord, Status, McMemberRecord)> {
+        let Some(id) = Self::named(world, managers, at) else {
+            return Vec::new();
+        };
+        let all: Vec<McMemberRecord> = self.all[&at].groups.values().copied().collect();
+        let said = all.into_iter().map(|told| {
+            let data = told.encode();
+            let (status, said) = self.look(world, id, at, (id::MC_MEMBER, GROUP), &data)?;
+            let said = if said.len() < McMemberRecord::LEN {
+                McMemberRecord::default()
+            } else {
+                McMemberRecord::decode(&said)
+            };
+            Some((told, status, said))
+        });
+        said.flatten().collect()
+    }
+
+    fn look(
         &mut self,
         world: &mut World<Sm>,
         id: ManagerId,
-    ) -> BTreeMap<PortAt, Vec<u8>> {
-        let hosts = self.hosts();
-        let next = hosts.iter().cycle().skip(1);
-        let pairs: Vec<_> = hosts.iter().zip(next).take(12).collect();
-        let mut all = BTreeMap::new();
-        for (from, to) in pairs {
-            if [from, to].iter().any(|at| !world.fabric().link_up(**at)) {
-                continue;
-            }
-            let gid = |at: &PortAt| Gid::new(GidPrefix::DEFAULT, world.fabric().port_guid(*at));
-            let record = PathRecord {
-                sgid: gid(from),
-                dgid: gid(to),
-                ..PathRecord::default()
-            };
-            let what = (Method::Get, id::PATH);
-            let told = self.send(world, id, *from, what, PATH, &record.encode());
-            let said = core::mem::take(&mut self.said);
-            all.insert(*from, told.map(|_| said).unwrap_or_default());
-        }
-        all
+        at: PortAt,
+        (attr, mask): (AttrId, u64),
+        data: &[u8],
+    ) -> Option<(Status, Vec<u8>)> {
+        self.looks += 1;
+        let told = self.send(world, id, at, (Method::Get, attr), mask, data);
+        let said = core::mem::take(&mut self.said);
+        told.filter(|status| !status.is_busy())
+            .map(|status| (status, said))
     }
 
     /// Whether a manager knows what these hosts were told that it knows, and nobody waits any more. With `exact` it knows of nothing
@@ -276,24 +403,8 @@ impl Clients {
         master: ManagerId,
         exact: bool,
     ) -> Result<(), String> {
-        let sm = world.manager(master).unwrap();
-        let saved = sm.core().registry().saved(world.now());
         let fabric = world.fabric();
-        let guid_of = |gid: Gid| PortGuid(u64::from_be_bytes(gid.0[8..].try_into().unwrap()));
-        let mut known: BTreeSet<(PortGuid, Want)> = BTreeSet::new();
-        for member in &saved.members {
-            let guid = guid_of(member.port_gid);
-            for n in (0..4).filter(|n| plain(*n) == member.mgid) {
-                known.insert((guid, Want::Group(n)));
-            }
-        }
-        let services = saved.services.iter();
-        known.extend(services.map(|s| {
-            let guid = guid_of(s.record.service_gid);
-            (guid, Want::Service(s.record.service_id))
-        }));
-        let subscribers = saved.subscriptions.iter();
-        known.extend(subscribers.map(|s| (guid_of(s.record.subscriber_gid), Want::Reports)));
+        let mut known = Registered::at(world, master).0;
         for (at, client) in self.all.iter().filter(|(at, _)| hosts.contains(at)) {
             let guid = fabric.port_guid(*at);
             if let Some(want) = client.wanted.difference(&client.acked).next() {
@@ -307,6 +418,12 @@ impl Clients {
                     return Err(format!("LOST: {want:?} of {at:?} was acknowledged"));
                 }
             }
+            if client.was_told_wrong(world, master) {
+                return Err(format!(
+                    "{at:?} was told of other groups: {:?}",
+                    client.groups
+                ));
+            }
         }
         // What is kept of others, who have no power, is theirs when they come back.
         let guids: BTreeSet<PortGuid> = hosts.iter().map(|at| fabric.port_guid(*at)).collect();
@@ -315,6 +432,47 @@ impl Clients {
             return Err(format!("{want:?} of {guid} is there, and nobody wants it"));
         }
         Ok(())
+    }
+}
+
+impl Client {
+    /// Whether packets of a group look otherwise than this host was told: then it has to join again (rule 3.19).
+    fn lacks_news(&self, world: &World<Sm>, master: ManagerId) -> bool {
+        self.are_others(world, master, |g| (g.sl, g.mtu, g.rate))
+    }
+
+    /// Whether a group is another one than this host was told in anything.
+    fn was_told_wrong(&self, world: &World<Sm>, master: ManagerId) -> bool {
+        let packets = |g: &McMemberRecord| (g.sl, g.mtu, g.rate);
+        self.are_others(world, master, |g| (g.mlid, g.qkey, g.pkey, packets(g)))
+    }
+
+    fn are_others<T: PartialEq>(
+        &self,
+        world: &World<Sm>,
+        master: ManagerId,
+        of: impl Fn(&McMemberRecord) -> T,
+    ) -> bool {
+        let Some(sm) = world.manager(master) else {
+            return false;
+        };
+        let groups = sm.core().registry().groups();
+        self.groups.iter().any(|(n, told)| {
+            let now = groups.get(plain(*n));
+            now.is_some_and(|group| {
+                let is = &group.parameters;
+                let now = McMemberRecord {
+                    mlid: group.mlid,
+                    qkey: is.qkey,
+                    pkey: is.pkey,
+                    sl: is.sl,
+                    mtu: is.mtu,
+                    rate: is.rate,
+                    ..*told
+                };
+                of(&now) != of(told)
+            })
+        })
     }
 }
 

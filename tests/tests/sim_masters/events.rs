@@ -103,12 +103,27 @@ impl Events {
         }
     }
 
+    fn count_store(stage: &mut Stage, store: Store) {
+        let kind = match store {
+            Store::Whole => "start, whole store",
+            Store::Prefix(_) | Store::Without(_) => "start, torn store",
+            Store::Foreign => "start, foreign store",
+            Store::Nothing => "start, no store",
+        };
+        stage.tally.add(kind, 1);
+        if store != Store::Whole {
+            let held = stage.tenures.held();
+            stage.tally.add("tenures beside a torn start", held);
+        }
+    }
+
     fn start(&mut self, stage: &mut Stage) -> String {
         let dead = stage.dead();
         let Some(i) = Stage::any(&mut self.d, &dead) else {
             return "all run".to_owned();
         };
         let store = self.store();
+        Self::count_store(stage, store);
         stage.start(i, store);
         format!("{i} begins again, its store: {store:?}")
     }
@@ -123,6 +138,7 @@ impl Events {
         cfg.priority = priority;
         let cfg = Box::new(cfg.clone());
         stage.command(i, Input::Config(cfg));
+        stage.tally.add("priority", 1);
         format!("{i} has priority {priority}")
     }
 
@@ -134,6 +150,7 @@ impl Events {
             return "the last one goes on".to_owned();
         }
         stage.command(i, Input::HandOver(then));
+        stage.tally.add("handover", 1);
         format!("{i} is to hand over, then {then:?}")
     }
 
@@ -158,6 +175,8 @@ impl Events {
         stage.lab.world.set_paused(id, true);
         stage.run_for(time);
         stage.lab.world.set_paused(id, false);
+        stage.tenures.stood_still = true;
+        stage.tally.add("stall", 1);
         let told = self.d.one_in(2);
         if told {
             stage.command(i, Input::Stalled);
@@ -175,6 +194,8 @@ impl Events {
             loss,
             ..Faults::NONE
         });
+        stage.loses = loss > 0.0;
+        stage.tally.add("loss", u32::from(stage.loses));
         format!("loss {loss:.3}")
     }
 
@@ -195,11 +216,12 @@ impl Events {
         let links = &stage.lab.spec.links;
         let at = links[self.d.index(links.len())].a;
         self.cut(stage, at);
+        stage.tally.add("cut", 1);
         format!("cut {at:?}")
     }
 
     fn cut(&mut self, stage: &mut Stage, at: PortAt) {
-        stage.lab.world.act(Action::Cut(at)).unwrap();
+        stage.act(Action::Cut(at));
         if !self.cut.contains(&at) {
             self.cut.push(at);
         }
@@ -232,6 +254,7 @@ impl Events {
                 self.cut(stage, l.a);
             }
         }
+        stage.tally.add("split", 1);
         format!("cut off: {half:?}")
     }
 
@@ -242,8 +265,12 @@ impl Events {
 
     fn join(&mut self, stage: &mut Stage) -> String {
         let cut = core::mem::take(&mut self.cut);
+        if !cut.is_empty() {
+            stage.tally.add("heal", 1);
+            stage.tally.add("tenures at a heal", stage.tenures.held());
+        }
         for at in &cut {
-            stage.lab.world.act(Action::Restore(*at)).unwrap();
+            stage.act(Action::Restore(*at));
         }
         format!("{} cables are back", cut.len())
     }
@@ -251,6 +278,7 @@ impl Events {
     /// Faults end; cables come back or stay away, and somebody is there to manage.
     pub(crate) fn end(&mut self, stage: &mut Stage) {
         stage.lab.world.heal();
+        stage.loses = false;
         if !self.d.one_in(4) {
             let text = self.join(stage);
             stage.say(&text);
@@ -258,6 +286,7 @@ impl Events {
         if self.d.one_in(2) {
             for i in stage.dead() {
                 let store = self.store();
+                Self::count_store(stage, store);
                 stage.start(i, store);
                 stage.say(&format!("{i} begins again, its store: {store:?}"));
             }

@@ -3,8 +3,9 @@
 //! are skewed, and hosts register all the time. Then peace, and every island must have one master that knows everything.
 //!
 //! Seeds from 1,000,000 on are of a second kind, in which hosts reboot, go and come back too, those from 2,000,000 on of a third, with
-//! a subnet manager of somebody else. `FERROSM_SEED`, `FERROSM_SEEDS` and `FERROSM_FIRST_SEED` choose ([`seeds`]); with `FERROSM_TRACE`
-//! every MAD of the one seed is told. Seeds that once failed are in `seeds/masters.txt` and are run every time.
+//! a subnet manager of somebody else, those from 3,000,000 on of a fourth, in which masters die in chosen phases. `FERROSM_SEED`,
+//! `FERROSM_SEEDS` and `FERROSM_FIRST_SEED` choose ([`seeds`]); with `FERROSM_TRACE` every MAD of the one seed is told. Seeds that once
+//! failed are in `seeds/masters.txt`, and are run every time.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 #![allow(
@@ -18,25 +19,31 @@ mod disk;
 mod draw;
 mod events;
 mod foreign;
+mod islands;
+mod phases;
 mod power;
 mod stage;
+mod tally;
+mod tenure;
+mod views;
 mod watch;
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
 use ferrosm_core::SmConfig;
-use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::seeds::{self, Run};
-use ferrosm_tests::simulated::Dice;
+use ferrosm_tests::simulated::{Clock, Dice};
 
 use books::Books;
-use draw::{FOREIGN, HOSTS, Plan, scenario};
+use draw::{FOREIGN, HOSTS, PHASES, Plan, scenario};
 use events::Events;
 use foreign::Foreign;
+use phases::Phases;
 use power::Power;
 use stage::Stage;
+use tally::Tally;
+use views::{Views, When};
 use watch::{Watch, assert_ignored, settled};
 
 const TEST: &str = "sim_masters";
@@ -46,71 +53,110 @@ const KEPT: &str = include_str!("../../seeds/masters.txt");
 const FEW: u64 = 300;
 const FEW_HOSTS: u64 = 150;
 const FEW_FOREIGN: u64 = 100;
-
-/// What happened in runs, so that it can be seen that it did.
-#[derive(Debug, Clone, Copy, Default)]
-struct Seen {
-    /// Changes of masters at which every write to a table was counted.
-    counted: u32,
-    /// How often hosts lost or got power, and how often that was while nobody was master.
-    powers: u32,
-    without_master: u32,
-    /// Runs in which nobody could know the LID of one that had lost power.
-    moved: u32,
-    /// How often somebody else's subnet manager was master, and was handed the subnet.
-    reigns: u32,
-    given: u32,
-    /// Runs with one that had another SM_Key.
-    ignored: u32,
-}
-
-impl Seen {
-    fn add(&mut self, more: Self) {
-        self.counted += more.counted;
-        self.powers += more.powers;
-        self.without_master += more.without_master;
-        self.moved += more.moved;
-        self.reigns += more.reigns;
-        self.given += more.given;
-        self.ignored += more.ignored;
-    }
-}
+const FEW_PHASES: u64 = 60;
 
 #[test]
 fn one_master_and_nothing_lost() {
-    let mut seen = Seen::default();
+    let mut seen = Tally::default();
     seeds::run_named_or(TEST, KEPT, 0..FEW, |seed, how| {
         let (hash, more) = run(seed, how == Run::Told);
-        seen.add(more);
+        seen.add_all(&more);
         hash
     });
-    println!("{seen:?}");
-    assert!(seeds::are_named() || seen.counted > 50, "{seen:?}");
+    println!("{seen:#?}");
+    if seeds::are_named() {
+        return;
+    }
+    seen.assert_seen(&[
+        ("acknowledged", 1500),
+        ("changes without a write", 50),
+        ("skewed clocks", 80),
+        ("split", 20),
+        ("cut", 20),
+        ("heal", 30),
+        ("loss", 10),
+        ("stall", 14),
+        ("priority", 40),
+        ("handover", 70),
+        ("start, whole store", 45),
+        ("start, torn store", 10),
+        ("start, foreign store", 8),
+        ("start, no store", 6),
+    ]);
+    seen.assert_seen(&[
+        ("passed on, calm", 800),
+        ("passed on, rough", 500),
+        ("passed on over a cut", 4),
+        ("tenures at a heal", 200),
+        ("tenures beside a torn start", 200),
+        ("compared exactly, calm", 100_000),
+        ("compared exactly, rough", 200_000),
+        ("views, Any", 120),
+        ("views, Settled", 120),
+        ("paths, Any", 3000),
+        ("paths, Settled", 3000),
+        ("groups, Any", 400),
+        ("groups, Settled", 700),
+    ]);
+    seen.assert_rare(&[
+        ("LIDs that nobody could know", 4),
+        ("calm seeds with a master without records", 30),
+    ]);
 }
 
 /// Hosts reboot, go and come back, while a master is in charge and while there is none: they keep their LIDs, and the others
 /// everything.
 #[test]
 fn hosts_come_and_go_between_masters() {
-    let seen = all(HOSTS..HOSTS + FEW_HOSTS);
-    let enough = seen.counted > 8 && seen.without_master > 20 && seen.powers > 200;
-    assert!(seeds::are_named() || enough, "{seen:?}");
+    let wanted = [
+        ("changes without a write", 8),
+        ("power without a master", 20),
+        ("power", 200),
+        ("passed on, calm", 250),
+        ("passed on, rough", 250),
+        ("views, Any", 50),
+        ("views, Settled", 90),
+    ];
+    let seen = all(HOSTS..HOSTS + FEW_HOSTS, &wanted);
+    seen.assert_rare(&[("LIDs that nobody could know", 12)]);
 }
 
 /// Somebody else's subnet manager takes its turn by rank, and hands over; one with another key is an alarm and gets nothing.
 #[test]
 fn a_foreign_manager_takes_its_turn() {
-    let seen = all(FOREIGN..FOREIGN + FEW_FOREIGN);
-    let enough = seen.reigns > 10 && seen.given > 3 && seen.ignored > 2;
-    assert!(seeds::are_named() || enough, "{seen:?}");
+    let wanted = [
+        ("foreign reigns", 11),
+        ("given to the foreign SM", 4),
+        ("ignored", 3),
+        ("passed on, rough", 100),
+        ("views, Settled", 25),
+    ];
+    all(FOREIGN..FOREIGN + FEW_FOREIGN, &wanted);
 }
 
-/// Of a kind, where the environment names no seeds.
-fn all(kind: Range<u64>) -> Seen {
-    let mut seen = Seen::default();
+/// Masters die in every phase of a sweep, of their first one as well.
+#[test]
+fn masters_die_in_every_phase() {
+    let seen = all(PHASES..PHASES + FEW_PHASES, &[]);
+    if seeds::are_named() {
+        return;
+    }
+    for phase in phases::ALL {
+        seen.assert_seen(&[(&format!("killed, {phase}"), 3)]);
+    }
+    // Links of a fabric that was up are activated in the sweep of somebody who has done others.
+    for phase in &phases::ALL[1..7] {
+        seen.assert_seen(&[(&format!("killed, {phase}, first"), 1)]);
+    }
+}
+
+/// Of a kind, where the environment names no seeds: what was seen, each of these so often at least.
+fn all(kind: Range<u64>, wanted: &[(&str, u32)]) -> Tally {
+    let mut seen = Tally::default();
     if !seeds::are_named() {
-        seeds::run_all(TEST, kind, |seed| seen.add(run(seed, false).1));
-        println!("{seen:?}");
+        seeds::run_all(TEST, kind, |seed| seen.add_all(&run(seed, false).1));
+        println!("{seen:#?}");
+        seen.assert_seen(wanted);
     }
     seen
 }
@@ -139,6 +185,7 @@ fn bound(plans: &[Plan]) -> Duration {
 struct Beside {
     power: Option<Power>,
     foreign: Option<Dice>,
+    phases: Option<Phases>,
 }
 
 impl Beside {
@@ -149,7 +196,13 @@ impl Beside {
         if seed < FOREIGN {
             return Self {
                 power: Some(Power::new(seed)),
-                foreign: None,
+                ..Self::default()
+            };
+        }
+        if seed >= PHASES {
+            return Self {
+                phases: Some(Phases::new(seed)),
+                ..Self::default()
             };
         }
         let mut d = Dice::new(seed ^ 0xF0E1_0000_0000);
@@ -157,8 +210,8 @@ impl Beside {
         places.retain(|at| stage.slots.iter().all(|s| s.plan.at.node != at.node));
         stage.foreign = Foreign::new(&stage.lab.world, &places, &mut d);
         Self {
-            power: None,
             foreign: Some(d),
+            ..Self::default()
         }
     }
 
@@ -167,9 +220,17 @@ impl Beside {
         if let Some(power) = &mut self.power {
             return power.happen(stage);
         }
+        if let Some(phases) = &mut self.phases {
+            return phases.happen(stage);
+        }
         let d = self.foreign.as_mut()?;
         let foreign = stage.foreign.as_mut()?;
         d.one_in(3).then(|| foreign.happen(&mut stage.lab.world, d))
+    }
+
+    /// Whether hosts lose power.
+    const fn has_power(&self) -> bool {
+        self.power.is_some() || self.phases.is_some()
     }
 
     fn end(&mut self, stage: &mut Stage) {
@@ -213,7 +274,7 @@ fn tell_plans(stage: &Stage, plans: &[Plan]) {
 }
 
 /// A hash of all that happened, and what there was of interest.
-fn run(seed: u64, tell: bool) -> (u64, Seen) {
+fn run(seed: u64, tell: bool) -> (u64, Tally) {
     let s = scenario(seed);
     let mut d = s.dice.clone();
     let mut bound = bound(&s.plans);
@@ -234,6 +295,7 @@ fn run(seed: u64, tell: bool) -> (u64, Seen) {
     }
     // Whom somebody else's manager served has to register again.
     let calm = s.calm && stage.foreign.as_ref().is_none_or(|f| !f.takes_part());
+    let one_lane = s.plans[0].cfg.routing_vls == 1;
     let mut watch = Watch::new(bound);
     until_settled(&mut stage, &mut watch, bound, &|_| true);
     watch.remember(&stage);
@@ -245,7 +307,7 @@ fn run(seed: u64, tell: bool) -> (u64, Seen) {
     let (told, unprepared) = (stage.clients.told, stage.unprepared);
     // Who begins with what it kept itself, and nobody's copy, may know of what was taken back since.
     let exact = |stage: &Stage| calm && stage.unprepared == unprepared;
-    let paths = paths(&mut stage);
+    let views = Views::new(&mut stage, one_lane);
     let mut events = Events::new(s.calm, d.clone());
     let mut books = Books::default();
     for _ in 0..1 + d.upto(9) {
@@ -258,13 +320,22 @@ fn run(seed: u64, tell: bool) -> (u64, Seen) {
         if calm {
             books.look(&mut stage);
         }
-        if beside.power.is_some() && events.is_whole() && settled(&mut stage, false).is_ok() {
-            watch.all_is_known(&stage);
+        if exact(&stage) {
+            views.compare(&mut stage, When::Any);
         }
+        let wanted = beside.has_power() || (one_lane && !exact(&stage));
+        if wanted && events.is_whole() && settled(&mut stage, false).is_ok() {
+            watch.all_is_known(&stage);
+            if !watch.moved && stage.master().is_some() {
+                views.compare(&mut stage, When::Settled);
+            }
+        }
+        stage.look_at_tenures();
         match beside.happen(&mut stage) {
             Some(text) => stage.say(&text),
             None => events.happen(&mut stage),
         }
+        stage.look_at_tenures();
         if tell {
             let exact = exact(&stage);
             let now = settled(&mut stage, exact);
@@ -272,6 +343,7 @@ fn run(seed: u64, tell: bool) -> (u64, Seen) {
         }
         watch.look(&mut stage);
     }
+    stage.look_at_tenures();
     events.end(&mut stage);
     beside.end(&mut stage);
     stage.say("peace");
@@ -284,34 +356,46 @@ fn run(seed: u64, tell: bool) -> (u64, Seen) {
         panic!("{} it did not stay good: {why}", stage.lab.repeat());
     }
     assert_ignored(&stage);
-    let repeat = stage.lab.repeat();
     // With one lane, and all cables back, hosts see what they saw.
-    let same = events.is_whole() && !watch.moved && s.plans[0].cfg.routing_vls == 1;
-    if same && stage.master().is_some() {
-        for (at, now) in self::paths(&mut stage) {
-            let before = &paths[&at];
-            assert_eq!(*before, now, "{repeat} {at:?} is told another path");
-        }
+    if events.is_whole() && !watch.moved && stage.master().is_some() {
+        views.compare(&mut stage, When::Settled);
+    } else {
+        views.compare_groups(&mut stage, When::Settled);
+    }
+    if exact(&stage) {
+        views.compare(&mut stage, When::Any);
     }
     if calm {
         books.look(&mut stage);
         let told = stage.clients.told - told;
-        let excused = stage.unprepared > unprepared;
         assert!(
-            excused || told == 0,
-            "{repeat} {told} hosts were told to register again"
+            stage.unprepared > unprepared || told == 0,
+            "{} {told} hosts were told to register again",
+            stage.lab.repeat()
         );
     }
-    let foreign = stage.foreign.as_ref();
-    let seen = Seen {
-        counted: books.takeovers,
-        powers: stage.powers,
-        without_master: stage.without_master,
-        moved: u32::from(watch.moved),
-        reigns: foreign.filter(|f| f.takes_part()).map_or(0, |f| f.reigns),
-        given: foreign.map_or(0, |f| f.given),
-        ignored: foreign.map_or(0, |f| u32::from(!f.takes_part() && f.reigns > 0)),
-    };
+    let excused = calm && stage.unprepared > unprepared;
+    let skewed = s.plans.iter().any(|p| p.clock != Clock::default());
+    let mut seen = stage.tally.clone();
+    seen.add("seeds", 1);
+    seen.add("calm seeds", u32::from(calm));
+    seen.add(
+        "calm seeds with a master without records",
+        u32::from(excused),
+    );
+    seen.add("acknowledged", stage.clients.acks);
+    seen.add("skewed clocks", u32::from(skewed));
+    seen.add("changes without a write", books.takeovers);
+    seen.add("changes of masters", stage.takeovers);
+    seen.add("power", stage.powers);
+    seen.add("power without a master", stage.without_master);
+    seen.add("LIDs that nobody could know", u32::from(watch.moved));
+    if let Some(foreign) = &stage.foreign {
+        let ours = foreign.takes_part();
+        seen.add("foreign reigns", if ours { foreign.reigns } else { 0 });
+        seen.add("given to the foreign SM", foreign.given);
+        seen.add("ignored", u32::from(!ours && foreign.reigns > 0));
+    }
     (stage.lab.world.trace_hash(), seen)
 }
 
@@ -329,12 +413,6 @@ fn is_quiet(stage: &mut Stage, watch: &mut Watch) {
         assert!(same, "{repeat} {i} changes its mind");
         assert!(now.2 - was.2 <= 1, "{repeat} {i} sweeps for no reason");
     }
-}
-
-/// What hosts are told of paths by the master.
-fn paths(stage: &mut Stage) -> BTreeMap<PortAt, Vec<u8>> {
-    let id = stage.master().and_then(|i| stage.slots[i].id).unwrap();
-    stage.clients.paths(&mut stage.lab.world, id)
 }
 
 /// Time passes under the eyes of the watch.

@@ -128,7 +128,7 @@ impl Power {
     }
 
     /// Hosts with power that no manager runs on.
-    fn on(stage: &Stage) -> Vec<NodeIdx> {
+    pub(crate) fn on(stage: &Stage) -> Vec<NodeIdx> {
         let busy: Vec<NodeIdx> = stage
             .alive()
             .iter()

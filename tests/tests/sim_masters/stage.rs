@@ -1,8 +1,11 @@
 //! The managers on a fabric, and how the standbys' copies follow the master: as the daemon does it, without connections.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
+use ferrosm_core::kept::{Key, Kind};
+use ferrosm_core::sa::View;
 use ferrosm_core::{Event, Input, LidMap, Restored};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
@@ -16,6 +19,9 @@ use crate::clients::{Clients, Place};
 use crate::disk::{Records, Store, records_of, restore, unix_s};
 use crate::draw::{Copying, Plan, Scenario};
 use crate::foreign::Foreign;
+use crate::islands::Pieces;
+use crate::tally::Tally;
+use crate::tenure::{Begun, Tenures};
 
 /// How long the world runs before anybody outside looks.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
@@ -28,6 +34,8 @@ struct Copy {
     whole: bool,
     /// The master.
     of: PortGuid,
+    /// Its reign.
+    reign: Option<u32>,
 }
 
 /// A place for a manager.
@@ -43,8 +51,19 @@ pub(crate) struct Slot {
     copy: Option<Copy>,
     /// Whose records it was given, all of them, since it was last standby.
     recalled: Option<PortGuid>,
+    /// The reign that these are of, and the view among them.
+    recalled_of: Option<(u32, Option<Arc<View>>)>,
     /// What this one kept as master some time ago.
     before: Option<Records>,
+    /// Which reign this is, where it is master, and which it was when it last was.
+    pub(crate) reign: Option<u32>,
+    last_reign: Option<u32>,
+    /// The reign that it has all records of by itself: its last one, if it was not standby since.
+    own: Option<u32>,
+    /// The reign that ended with it, whose records are on its disk.
+    disk_of: Option<u32>,
+    /// Sweeps before it last became master.
+    pub(crate) sweeps_before: usize,
     told: usize,
     pub(crate) sweeps: usize,
     pub(crate) roles: usize,
@@ -76,6 +95,15 @@ pub(crate) struct Stage {
     /// How much hosts and power had changed, and since when no more.
     changed: (u64, Instant),
     ticks: u64,
+    /// Which nodes are together.
+    pub(crate) pieces: Pieces,
+    reigns: u32,
+    /// MADs are lost now.
+    pub(crate) loses: bool,
+    /// What each host may rely on.
+    pub(crate) tenures: Tenures,
+    /// What was seen.
+    pub(crate) tally: Tally,
 }
 
 impl Stage {
@@ -99,7 +127,13 @@ impl Stage {
             leader: None,
             copy: None,
             recalled: None,
+            recalled_of: None,
             before: None,
+            reign: None,
+            last_reign: None,
+            own: None,
+            disk_of: None,
+            sweeps_before: 0,
             told: 0,
             sweeps: 0,
             roles: 0,
@@ -122,6 +156,11 @@ impl Stage {
             calm: s.calm,
             foreign: None,
             ticks: 0,
+            pieces: Pieces::default(),
+            reigns: 0,
+            loses: false,
+            tenures: Tenures::default(),
+            tally: Tally::default(),
         };
         let mut order: Vec<usize> = (0..stage.slots.len()).collect();
         order.sort_by_key(|i| stage.slots[*i].plan.starts);
@@ -191,6 +230,7 @@ impl Stage {
         let view = restored.snapshot.as_ref().map(|s| &s.view);
         let whose = view.and_then(|view| view.whose());
         restored.complete &= whose.is_some_and(|w| w.port == slot.guid);
+        let whole = restored.complete && store == Store::Whole;
         let view = restored.snapshot.as_ref().map(|s| s.view.clone());
         let mut sm = Sm::with_clock(cfg, restored, now, clock);
         (sm.kept, sm.view_kept) = (records, view);
@@ -200,7 +240,9 @@ impl Stage {
         let slot = &mut self.slots[i];
         slot.id = Some(added.unwrap());
         (slot.leader, slot.copy, slot.before) = (None, None, None);
-        slot.recalled = None;
+        (slot.recalled, slot.recalled_of) = (None, None);
+        (slot.reign, slot.last_reign, slot.sweeps_before) = (None, None, 0);
+        slot.own = slot.disk_of.filter(|_| whole);
         (slot.told, slot.sweeps, slot.roles) = (0, 0, 0);
         if copying != Copying::No {
             self.command(i, Input::Copying(true));
@@ -210,6 +252,20 @@ impl Stage {
     /// A manager ends without a word.
     pub(crate) fn kill(&mut self, i: usize) {
         self.hear();
+        let slot = &self.slots[i];
+        if slot.reign.is_some()
+            && let Some(sm) = self.sm(i)
+        {
+            let phase = sm.core().phase();
+            let first = slot.sweeps == slot.sweeps_before;
+            self.tally.add(&format!("killed, {phase}"), 1);
+            self.tally
+                .add(&format!("killed, {phase}, first"), u32::from(first));
+        }
+        self.end(i);
+    }
+
+    fn end(&mut self, i: usize) {
         let Some(id) = self.slots[i].id.take() else {
             return;
         };
@@ -218,6 +274,7 @@ impl Stage {
         let sm = self.lab.world.kill(id).unwrap();
         let own = records_of(&sm, self.slots[i].plan.clock, now);
         let of = self.slots[i].guid;
+        let reign = self.slots[i].last_reign;
         let before = self.slots[i].before.take();
         for slot in self.slots.iter_mut().filter(|s| s.leader == Some(id)) {
             slot.copy = match slot.plan.copying {
@@ -226,16 +283,19 @@ impl Stage {
                     records: own.clone(),
                     whole: true,
                     of,
+                    reign,
                 }),
                 Copying::Lagging => before.clone().map(|records| Copy {
                     records,
                     whole: false,
                     of,
+                    reign,
                 }),
             };
             slot.leader = None;
         }
         let slot = &mut self.slots[i];
+        slot.disk_of = slot.reign.take();
         slot.disk = if sm.core().role() == SmState::Standby {
             followed.map_or(own, |copy| copy.records)
         } else {
@@ -263,6 +323,7 @@ impl Stage {
                         records,
                         whole: true,
                         of,
+                        reign: leader.last_reign,
                     })
                 }
             }
@@ -272,6 +333,7 @@ impl Stage {
                     records,
                     whole: false,
                     of,
+                    reign: leader.last_reign,
                 })
             }
         }
@@ -304,11 +366,16 @@ impl Stage {
             }
             let id = self.slots[i].id.unwrap();
             let prepared = self.lab.world.with_manager(id, |sm, _| {
-                let mut prepared = None;
+                let (mut prepared, mut all_of) = (None, None);
                 sm.wants_copy = false;
                 let unix_s = unix_s(clock, now);
                 let restored = match copy {
-                    Some(Copy { records, whole, of }) => {
+                    Some(Copy {
+                        records,
+                        whole,
+                        of,
+                        reign,
+                    }) => {
                         let mut restored = restore(&records, unix_s);
                         restored.complete &= whole;
                         let view = restored.snapshot.as_ref().map(|s| &s.view);
@@ -316,12 +383,20 @@ impl Stage {
                         let fits = restored.complete && whose.is_some_and(|w| w.port == of);
                         prepared = fits.then_some(of);
                         sm.view_kept = restored.snapshot.as_ref().map(|s| s.view.clone());
+                        let view = sm.view_kept.clone();
+                        all_of = reign.filter(|_| fits).map(|reign| (reign, view));
                         sm.kept = records;
                         Some(restored)
                     }
                     // Of its own records only LIDs are worth anything.
                     None if replicates => {
                         let lids: LidMap = restore(&sm.kept, unix_s).lids;
+                        let registered = |key: &Key| {
+                            let kind = key.kind();
+                            kind.is_some_and(|kind| Kind::REGISTRATIONS.contains(&kind))
+                        };
+                        sm.kept.retain(|key, _| !registered(key));
+                        sm.view_kept = None;
                         Some(Restored {
                             lids,
                             ..Restored::default()
@@ -330,16 +405,17 @@ impl Stage {
                     None => None,
                 };
                 sm.command(Input::Recalled(restored.map(Box::new)), now);
-                prepared
+                (prepared, all_of)
             });
-            self.slots[i].recalled = prepared.flatten();
+            let slot = &mut self.slots[i];
+            (slot.recalled, slot.recalled_of) = prepared.unwrap_or_default();
+            slot.own = None;
         }
     }
 
     /// Standbys follow the master of their island.
     fn follow(&mut self) {
-        let islands = self.islands();
-        for (_, here) in islands {
+        for (_, here) in &*self.islands() {
             let masters: Vec<usize> = here
                 .iter()
                 .copied()
@@ -348,7 +424,7 @@ impl Stage {
             let Some(&first) = masters.first() else {
                 continue;
             };
-            for i in here {
+            for i in here.iter().copied() {
                 let slot = &self.slots[i];
                 let stays = masters.iter().any(|m| slot.leader == self.slots[*m].id);
                 if self.role(i) == Some(SmState::Standby) && !stays {
@@ -370,15 +446,16 @@ impl Stage {
 
     /// A host has no power any more, nor what it knew.
     pub(crate) fn power_off(&mut self, node: NodeIdx) {
-        self.lab.world.act(Action::PowerOff(node)).unwrap();
+        self.act(Action::PowerOff(node));
         self.clients.lose_power(node);
+        self.tenures.lose_power(node);
         self.powerless.insert(node);
         self.powers += 1;
     }
 
     pub(crate) fn power_on(&mut self, node: NodeIdx) {
         if !self.lab.world.fabric().is_powered(node) {
-            self.lab.world.act(Action::PowerOn(node)).unwrap();
+            self.act(Action::PowerOn(node));
             self.powers += 1;
         }
     }
@@ -398,42 +475,11 @@ impl Stage {
     }
 
     /// Who runs where hosts may ask.
-    fn places(&self) -> Vec<Place> {
+    pub(crate) fn places(&self) -> Vec<Place> {
         let alive = self.alive().into_iter();
         alive
             .filter_map(|i| Some((self.slots[i].plan.at, self.slots[i].id?)))
             .collect()
-    }
-
-    /// The pieces of the fabric that have managers: their nodes, and those managers. A host without a link is none.
-    pub(crate) fn islands(&self) -> Vec<(BTreeSet<NodeIdx>, Vec<usize>)> {
-        let mut all: Vec<(BTreeSet<NodeIdx>, Vec<usize>)> = Vec::new();
-        for i in self.alive() {
-            let node = self.slots[i].plan.at.node;
-            match all.iter_mut().find(|(nodes, _)| nodes.contains(&node)) {
-                Some((_, here)) => here.push(i),
-                None => all.push((self.reachable(node), vec![i])),
-            }
-        }
-        let fabric = self.lab.world.fabric();
-        all.retain(|(nodes, _)| nodes.iter().any(|node| fabric.is_switch(*node)));
-        all
-    }
-
-    fn reachable(&self, from: NodeIdx) -> BTreeSet<NodeIdx> {
-        let fabric = self.lab.world.fabric();
-        let mut seen = BTreeSet::from([from]);
-        let mut todo = vec![from];
-        while let Some(node) = todo.pop() {
-            for at in fabric.external_ports(node) {
-                if let Some(peer) = fabric.peer(at)
-                    && seen.insert(peer.node)
-                {
-                    todo.push(peer.node);
-                }
-            }
-        }
-        seen
     }
 
     /// What somebody else's subnet manager is, if it is among these nodes and has to do with ours.
@@ -468,6 +514,30 @@ impl Stage {
         }
     }
 
+    /// Steps until something is so, at most for so long; whether it is.
+    pub(crate) fn run_until(&mut self, at_most: Duration, done: impl Fn(&Self) -> bool) -> bool {
+        let end = self.lab.world.now() + at_most;
+        let mut next = self.lab.world.now() + TICK;
+        while !done(self) {
+            let Some(now) = self.lab.world.step().filter(|now| *now <= end) else {
+                return false;
+            };
+            if now >= next {
+                self.tick();
+                next = now + TICK;
+            }
+        }
+        true
+    }
+
+    /// What each host may rely on is looked at. To be done before and after cables are cut or mended.
+    pub(crate) fn look_at_tenures(&mut self) {
+        self.hear();
+        let mut tenures = core::mem::take(&mut self.tenures);
+        tenures.look(self);
+        self.tenures = tenures;
+    }
+
     fn tick(&mut self) {
         self.ticks += 1;
         if let Some(foreign) = &mut self.foreign {
@@ -476,12 +546,12 @@ impl Stage {
         self.answer_recalls();
         self.bury();
         self.follow();
-        self.clients.listen(&self.lab.world);
+        let places = self.places();
+        self.clients.listen(&self.lab.world, &places);
         if self.ticks.is_multiple_of(10) {
-            let places = self.places();
             self.clients.ask(&mut self.lab.world, &places);
         }
-        self.hear();
+        self.look_at_tenures();
         let changes = self.clients.requests() + u64::from(self.powers);
         if changes != self.changed.0 {
             self.changed = (changes, self.lab.world.now());
@@ -499,7 +569,8 @@ impl Stage {
             let stopped = |e: &Event| matches!(e, Event::Stopped { .. });
             if self.sm(i).is_some_and(|sm| sm.events.iter().any(stopped)) {
                 self.say(&format!("{i} has stopped"));
-                self.kill(i);
+                self.hear();
+                self.end(i);
             }
         }
     }
@@ -522,8 +593,25 @@ impl Stage {
                         let knows = slot.recalled.is_some()
                             && (last == slot.recalled || last == Some(slot.guid));
                         self.unprepared += u32::from(!knows);
+                        self.reigns += 1;
+                        let view = slot.recalled_of.as_ref().map(|(_, view)| view.clone());
+                        self.tenures.begun.push(Begun {
+                            reign: self.reigns,
+                            node: slot.plan.at.node,
+                            from: slot.recalled_of.as_ref().map(|(of, _)| *of).or(slot.own),
+                            view: view.unwrap_or_else(|| sm.view_kept.clone()),
+                        });
+                        slot.recalled_of = None;
+                        (slot.last_reign, slot.own) = (Some(self.reigns), Some(self.reigns));
+                        slot.sweeps_before = slot.sweeps;
+                        // What it has of somebody else is older than what it tells from now on.
+                        (slot.leader, slot.copy) = (None, None);
                     }
+                    slot.reign = slot.last_reign.filter(|_| is_master);
                     slot.recalled = slot.recalled.filter(|_| *state != SmState::Standby);
+                    if matches!(*state, SmState::Standby | SmState::NotActive) {
+                        (slot.own, slot.recalled_of) = (None, None);
+                    }
                 }
                 if self.tell {
                     println!("    {:?} {i}: {event}", self.lab.world.now());

@@ -122,7 +122,7 @@ pub(crate) fn assert_ignored(stage: &Stage) {
         "{repeat} HANDOVER to an SM with another key"
     );
     let wanted = format!("{} has another SM_Key", foreign.guid());
-    for (nodes, here) in stage.islands() {
+    for (nodes, here) in &*stage.islands() {
         if !foreign.runs() || !nodes.contains(&foreign.at.node) {
             continue;
         }
@@ -139,14 +139,14 @@ pub(crate) fn assert_ignored(stage: &Stage) {
 
 /// Whether every island is as it should be; else what is not.
 pub(crate) fn settled(stage: &mut Stage, exact: bool) -> Result<(), String> {
-    for (nodes, here) in stage.islands() {
+    for (nodes, here) in &*stage.islands() {
         let masters: Vec<usize> = here
             .iter()
             .copied()
             .filter(|i| stage.is_master(*i))
             .collect();
-        if let Some(state) = stage.foreign_state(&nodes) {
-            beside_foreign(stage, state, &here)?;
+        if let Some(state) = stage.foreign_state(nodes) {
+            beside_foreign(stage, state, here)?;
             if state == SmState::Master {
                 // It serves nobody, so nothing else is asked.
                 continue;
@@ -155,7 +155,7 @@ pub(crate) fn settled(stage: &mut Stage, exact: bool) -> Result<(), String> {
         let [master] = masters[..] else {
             return Err(format!("masters {masters:?} of {here:?}"));
         };
-        for i in here {
+        for i in here.iter().copied() {
             let role = stage.role(i);
             if i != master && role != Some(SmState::Standby) {
                 return Err(format!("{i} is {role:?}, the master is {master}"));
@@ -179,7 +179,7 @@ pub(crate) fn settled(stage: &mut Stage, exact: bool) -> Result<(), String> {
             Some(report) => return Err(format!("problems of {master}: {:?}", report.problems)),
             None => return Err(format!("no sweep of {master} yet")),
         }
-        let hosts = stage.hosts_of(&nodes);
+        let hosts = stage.hosts_of(nodes);
         stage.clients.compare(&stage.lab.world, &hosts, id, exact)?;
         // A routing may leave no lanes for trees; then nobody promises any.
         let notes = sm.core().last_report().map(|r| &r.engine_notes[..]);
