@@ -3,11 +3,13 @@
 //! everything is polled for, with a limit that only a broken test reaches. What is measured is printed.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ferrosm_tests::clients::Clients;
+use ferrosm_tests::etcd::Etcd;
 use ferrosm_tests::load::{Flaps, Ledger, Registrar, Witness, build, registered, smps};
-use ferrosm_tests::pair::{CLIENT, GUARD, Pair, certified};
+use ferrosm_tests::pair::{CLIENT, GUARD, Pair, certified, configure};
 use ferrosm_tests::process::{Signal, poll_until};
 
 const PAUSE: Duration = Duration::from_millis(50);
@@ -42,6 +44,8 @@ const CABLES: [&str; 16] = [
 ];
 const WHOLE: &str = "the copy of the master's state is whole";
 const FROM_COPY: &str = "clients are answered from what was kept";
+/// Longest time without an answer, in seconds: more is no busy machine, but a host that gave up.
+const SILENT_S: f64 = 20.0;
 /// Attributes whose Sets change how traffic runs.
 const TABLES: [&str; 3] = [
     "LinearForwardingTable",
@@ -73,8 +77,22 @@ struct Site {
 }
 
 impl Site {
+    /// With copies from node to node.
     fn new(managers: usize) -> Self {
-        let pair = Pair::of(managers, |dir| certified(dir, managers));
+        Self::with(managers, |dir| certified(dir, managers))
+    }
+
+    /// Two, with copies through a cluster of etcd.
+    fn through(etcd: &Etcd) -> Self {
+        let mut members = etcd.endpoints();
+        // The first, to which both connect, is one that follows.
+        members.rotate_left((etcd.leader() + 1) % 3);
+        let keys = format!("fabric = \"tried\"\netcd = {members:?}");
+        Self::with(2, |dir| (0..2).for_each(|n| configure(dir, n, &keys)))
+    }
+
+    fn with(managers: usize, prepare: impl FnOnce(&Path)) -> Self {
+        let pair = Pair::of(managers, prepare);
         pair.assert_master(0);
         let asks = build(&pair.sim, "bench/sa-witness.c");
         let registrar = build(&pair.sim, "clients/registrar.c");
@@ -103,10 +121,19 @@ impl Site {
 
     /// Waits until the subnet administration at a LID has acknowledged something to each host that registers.
     fn wait_acknowledged(&self, lid: u16) {
+        self.wait_acknowledged_more(lid, &[0; REGISTER.len()]);
+    }
+
+    fn acknowledged(&self, lid: u16) -> Vec<usize> {
+        let told = self.registrars.iter().map(|r| r.acknowledged_by(lid));
+        told.collect()
+    }
+
+    /// The same, beyond what they had been told.
+    fn wait_acknowledged_more(&self, lid: u16, before: &[usize]) {
         let found = poll_until(GUARD, PAUSE, || {
-            let told = self.registrars.iter().map(|r| r.acknowledged_by(lid));
-            let told: Vec<usize> = told.collect();
-            let is_it = told.iter().all(|&n| n >= 20);
+            let told = self.acknowledged(lid);
+            let is_it = told.iter().zip(before).all(|(n, was)| *n >= was + 20);
             is_it
                 .then_some(())
                 .ok_or_else(|| format!("by {lid}: {told:?}"))
@@ -155,15 +182,17 @@ impl Site {
         self.pair.assert_master(n);
         for other in self.pair.running() {
             let lid = self.lid_of(other);
-            // A cable that was cut just now may have been on the way.
-            let said = poll_until(GUARD, PAUSE, || self.pair.sim.sm_info_of(CLIENT, lid));
-            let said = said.unwrap_or_else(|why| panic!("{why}"));
-            let must = if other == n {
-                "SMINFO_MASTER"
-            } else {
-                "SMINFO_STANDBY"
-            };
-            assert_eq!(said.state, must, "{other}: {said:?}");
+            // A cable that was cut just now may have been on the way; and whoever waits for a copy says for ten seconds that it discovers.
+            let found = poll_until(GUARD, PAUSE, || {
+                let said = self.pair.sim.sm_info_of(CLIENT, lid)?;
+                let is_master = said.state == "SMINFO_MASTER";
+                if is_master && other != n {
+                    panic!("a second master: {said:?}");
+                }
+                let is_it = is_master || other != n && said.state == "SMINFO_STANDBY";
+                is_it.then_some(()).ok_or_else(|| format!("{said:?}"))
+            });
+            found.unwrap_or_else(|why| panic!("{other}: {why}"));
         }
     }
 
@@ -204,6 +233,10 @@ impl Site {
         let silent = first.map(|(last, next)| next - last);
         let longest = answers.windows(2).map(|w| w[1].0 - w[0].0);
         let longest = longest.fold(0.0, f64::max);
+        assert!(
+            silent.is_some_and(|silent| silent < SILENT_S),
+            "{what}: {silent:?} s without an answer"
+        );
         tell(&format!(
             "{what}: taken over after {taken:?}; without a path answer {silent:.3?} s (longest of all {longest:.3} s, {} answers)",
             answers.len()
@@ -272,6 +305,23 @@ impl Site {
         });
         found.unwrap_or_else(|why| panic!("{why}"));
     }
+
+    /// Hosts register and cables flap from now on.
+    fn load(&mut self) {
+        self.flaps = Some(Flaps::start(&self.pair.sim, &CABLES));
+        self.register("joins");
+        self.wait_flapped(1);
+    }
+
+    /// The load ends; this one is master, and has all that hosts were told.
+    fn settle(&mut self, master: usize, what: &str) {
+        self.stop_registering();
+        if let Some(flaps) = self.flaps.take() {
+            flaps.end();
+        }
+        self.assert_only_master(master);
+        self.assert_nothing_lost(what);
+    }
 }
 
 /// Masters die one after the other under full load, until one manager is left.
@@ -279,21 +329,64 @@ fn masters_die(managers: usize) {
     let mut site = Site::new(managers);
     for heir in 1..managers {
         let what = format!("{managers} managers, {heir} dead");
-        site.flaps = Some(Flaps::start(&site.pair.sim, &CABLES));
-        site.register("joins");
-        site.wait_flapped(1);
+        site.load();
         if heir > 1 {
             // Only what somebody else has can be inherited.
             site.pair.wait(heir, WHOLE, heir);
         }
         drop(site.kill(heir - 1, heir, &what));
-        site.stop_registering();
-        if let Some(flaps) = site.flaps.take() {
-            flaps.end();
-        }
-        site.assert_only_master(heir);
-        site.assert_nothing_lost(&what);
+        site.settle(heir, &what);
     }
+}
+
+/// The same through etcd.
+#[test]
+fn a_master_killed_under_load_loses_nothing_through_etcd() {
+    let etcd = Etcd::new(3);
+    let mut site = Site::through(&etcd);
+    site.load();
+    drop(site.kill(0, 1, "etcd"));
+    site.settle(1, "etcd");
+}
+
+/// A member of etcd dies first, the one that leads the others: what hosts are told waits for it, and nothing of it is lost.
+#[test]
+fn a_member_of_etcd_and_the_master_killed_under_load_lose_nothing() {
+    let mut etcd = Etcd::new(3);
+    let mut site = Site::through(&etcd);
+    site.load();
+    let lid = site.master_lid();
+    etcd.kill(etcd.leader());
+    // The others have elected one of them, and the master has found it.
+    let before = site.acknowledged(lid);
+    site.wait_acknowledged_more(lid, &before);
+    site.pair.assert_master(0);
+    assert!(
+        !site.pair.log(1).contains("state=Master"),
+        "{}",
+        site.pair.log(1)
+    );
+    drop(site.kill(0, 1, "etcd without a member"));
+    site.settle(1, "etcd without a member");
+}
+
+/// Without any etcd the fabric is served as before, by the same master. That nobody has a copy is an alarm.
+#[test]
+fn without_etcd_the_load_goes_on() {
+    let mut etcd = Etcd::new(3);
+    let mut site = Site::through(&etcd);
+    site.load();
+    let lid = site.master_lid();
+    etcd.kill_all();
+    site.pair
+        .wait(0, "alarm: nobody has a copy of the state", 1);
+    let before = site.acknowledged(lid);
+    site.wait_acknowledged_more(lid, &before);
+    site.wait_flapped(2);
+    site.settle(0, "etcd gone");
+    let [first, second] = [0, 1].map(|n| site.pair.log(n));
+    assert_eq!(first.matches("role changed").count(), 1, "{first}");
+    assert!(!second.contains("state=Master"), "{second}");
 }
 
 /// Nothing that two managers acknowledged is lost when the master is killed.

@@ -1,6 +1,8 @@
 //! The metrics of real ferrosm, as the reference parser of OpenMetrics reads them: of two fabrics in one process, and of two managers
 //! with copies of each other's state, one of which is killed. What they should say is known from `sminfo`, the simulator, and the shape.
 
+#![allow(clippy::unwrap_used, reason = "test helpers")]
+
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;

@@ -106,6 +106,20 @@ fn records(said: &str) -> Vec<(u64, u8)> {
     found
 }
 
+/// LID and master's LID of each port on which an SM runs, as `saquery -s` tells them.
+fn ports_with_an_sm(said: &str) -> Vec<(u32, u32)> {
+    let said = said.split("IsSMdisabled").next().unwrap_or_default();
+    let values = |name: &'static str| {
+        said.lines().filter_map(move |line| {
+            let value = line.trim().strip_prefix(name)?.trim_start_matches('.');
+            value.parse().ok()
+        })
+    };
+    values("base_lid")
+        .zip(values("master_sm_base_lid"))
+        .collect()
+}
+
 /// Waits until `sminfo` and the records agree that this one, and no other, is master.
 fn assert_master<F: Fabric>(sim: &F, asks: Host, master: Host) {
     let found = poll_until(GUARD, PAUSE, || {
@@ -119,10 +133,17 @@ fn assert_master<F: Fabric>(sim: &F, asks: Host, master: Host) {
         let said = sim.run_at(asks.0, "saquery", &["--timeout", "500", "SMIR"]);
         let told = records(&said.stdout);
         let masters: Vec<u64> = told.iter().filter(|r| r.1 == 3).map(|r| r.0).collect();
-        if masters == [master.1] {
+        if masters != [master.1] {
+            return Err(format!("{told:x?} {}", said.describe()));
+        }
+        // Its port is one that says that an SM is there, and all such ports name it as their master.
+        let said = sim.run_at(asks.0, "saquery", &["--timeout", "500", "-s"]);
+        let there = ports_with_an_sm(&said.stdout);
+        let lid = u32::from(info.lid);
+        if there.iter().any(|p| p.0 == lid) && there.iter().all(|p| p.1 == lid) {
             Ok(())
         } else {
-            Err(format!("{told:x?} {}", said.describe()))
+            Err(format!("{lid}: {there:?} {}", said.describe()))
         }
     });
     found.unwrap_or_else(|why| panic!("{:#x} is not master: {why}", master.1));

@@ -17,7 +17,7 @@ fn saquery_is_answered() {
         ("-p", "PathRecord dump"),
         ("-x", "LinkRecord dump"),
         ("-g", "MCMemberRecord group dump"),
-        ("-s", "IsSM ports"),
+        ("-s", "PortInfoRecord dump"),
     ] {
         let asked = lab.sim.run("saquery", &[flag]);
         if !asked.status.success() || !asked.stdout.contains(word) {

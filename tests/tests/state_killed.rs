@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 
 use ferrosm::state::{Kept, StateDir};
 use ferrosm_core::kept::{Batch, Key, Kind, Record, Update};
+use ferrosm_core::sa::registry::saved::SavedAlias;
 use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid};
 use ferrosm_tests::scratch::Scratch;
 use ferrosm_tests::simulated::Dice;
@@ -31,6 +32,13 @@ fn updates(n: u64) -> Vec<Update> {
     let mut updates: Vec<Update> = (0..dice.below(6))
         .map(|_| {
             let port = PortGuid(1 + dice.below(PORTS));
+            if dice.one_in(3) {
+                // What clients register is kept as LIDs are.
+                let index = 1 + u16::try_from(dice.below(3)).unwrap_or(0);
+                let alias = PortGuid(n);
+                let alias = SavedAlias { port, index, alias };
+                return Update::Put(Record::Alias(alias));
+            }
             if dice.one_in(4) {
                 return Update::Remove(Record::lid_key(port));
             }
@@ -41,6 +49,9 @@ fn updates(n: u64) -> Vec<Update> {
         .collect();
     if dice.one_in(500) {
         updates.push(Update::Clear(Kind::Lid));
+    }
+    if dice.one_in(500) {
+        updates.push(Update::Clear(Kind::Alias));
     }
     let (port, m_key) = (PortGuid(0), MKey::new(n));
     updates.push(Update::Put(Record::MKey { port, m_key }));
