@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Writes `path` by way of a temporary file beside it: written, synced, renamed, directory synced.
 ///
@@ -76,10 +77,15 @@ fn parent(path: &Path) -> Option<&Path> {
     })
 }
 
+/// Files that this process has begun to write.
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
+
 fn temp_beside(path: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".tmp-{}", std::process::id()));
+    // Two that write the same file at one time each have their own.
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
+    name.push(format!(".tmp-{}-{number}", std::process::id()));
     path.with_file_name(name)
 }
 

@@ -9,7 +9,9 @@ import urllib.request
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-with urllib.request.urlopen(sys.argv[1], timeout=10) as page:
+# Whatever proxy the machine has: the page is here.
+here = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+with here.open(sys.argv[1], timeout=10) as page:
     form = page.headers["Content-Type"]
     text = page.read().decode()
 if not form.startswith("application/openmetrics-text; version=1.0.0"):

@@ -131,14 +131,12 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
     let complete = restored.complete;
     let copies = copies(&settings, local.as_ref(), writer.as_ref(), complete)?;
     serves();
-    let metrics = metrics.serves(metrics::Source {
-        administration: administration
-            .as_ref()
-            .map(|server| Arc::downgrade(server.counters())),
-        replication: copies
-            .as_ref()
-            .map(|copies| Arc::downgrade(copies.replication())),
-    });
+    let counts = administration.as_ref().map(|a| a.counters());
+    let replication = copies.as_ref().map(Copies::replication);
+    let metrics = metrics.serves(metrics::Source::new(
+        counts.map(Arc::downgrade),
+        replication.map(Arc::downgrade),
+    ));
     let board = Board::default();
     board.change(|status| status.state = SmState::Discovering.to_string());
     let shell = Operator {

@@ -7,11 +7,11 @@
 
 mod families;
 pub mod server;
+mod source;
 
 use core::fmt;
-use core::sync::atomic::Ordering;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ferrosm_core::report::SmpCount;
@@ -20,9 +20,8 @@ use ferrosm_mad::attr::SmState;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
-use crate::administration;
-use crate::replication::Replication;
 use families::{Counters, Families, Label, Labels};
+pub use source::Source;
 
 /// States, and what they are called.
 const STATES: [(SmState, &str); 4] = [
@@ -74,16 +73,7 @@ struct Shared {
     registry: Registry,
     families: Families,
     /// Of the fabrics that are served, by label.
-    sources: Mutex<BTreeMap<Labels, Source>>,
-}
-
-/// What counts for itself, and is looked at when somebody asks. It may end at any time.
-#[derive(Debug, Default)]
-pub struct Source {
-    /// Who answers hosts.
-    pub administration: Option<Weak<administration::Counters>>,
-    /// Who copies the state.
-    pub replication: Option<Weak<dyn Replication>>,
+    sources: Mutex<BTreeMap<Labels, Shown>>,
 }
 
 /// The metrics of one fabric, before it is served and after.
@@ -98,6 +88,21 @@ pub struct Serving {
     of: OfFabric,
     /// The engine that is shown.
     engine: Option<&'static str>,
+}
+
+/// The source of a fabric that is served; none when it has ended, also for who is about to ask it.
+#[derive(Clone)]
+struct Shown(Arc<Mutex<Option<Source>>>);
+
+impl Shown {
+    fn with<T: Default>(&self, ask: impl FnOnce(&mut Source) -> T) -> T {
+        let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        source.as_mut().map(ask).unwrap_or_default()
+    }
+
+    fn ended(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 }
 
 impl Default for Metrics {
@@ -130,49 +135,20 @@ impl Metrics {
     /// # Errors
     /// Never, as far as is known: the text goes into memory.
     pub fn text(&self) -> Result<String, fmt::Error> {
-        for (labels, source) in self.sources().iter() {
-            self.look(labels, source);
+        let sources = self.sources().clone();
+        for (labels, source) in &sources {
+            let replication = source.with(|source| source.replication());
+            let status = replication.as_ref().and_then(Source::status);
+            source.with(|source| source.show(&self.0.families, labels, status.as_ref()));
         }
         let mut all = String::new();
         text::encode(&mut all, &self.0.registry)?;
         Ok(all)
     }
 
-    fn sources(&self) -> MutexGuard<'_, BTreeMap<Labels, Source>> {
+    fn sources(&self) -> MutexGuard<'_, BTreeMap<Labels, Shown>> {
         let sources = self.0.sources.lock();
         sources.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes over what others have counted.
-    fn look(&self, labels: &Labels, source: &Source) {
-        let families = &self.0.families;
-        if let Some(counters) = source.administration.as_ref().and_then(Weak::upgrade) {
-            for (outcome, count) in [
-                ("answered", &counters.answered),
-                ("registration", &counters.owned),
-                ("busy", &counters.busy),
-                ("dropped", &counters.dropped),
-            ] {
-                let labels = with(labels, [("outcome", outcome.into())]);
-                let shown = families.sa_requests.get_or_create(&labels);
-                let count = count.load(Ordering::Relaxed);
-                shown.inner().store(count, Ordering::Relaxed);
-            }
-        }
-        if let Some(replication) = source.replication.as_ref().and_then(Weak::upgrade) {
-            let status = replication.status();
-            let leads = status.committed.is_some();
-            let in_step = status.standbys.iter().filter(|s| s.in_step).count();
-            for (said, count) in [("yes", in_step), ("no", status.standbys.len() - in_step)] {
-                let labels = with(labels, [("in_step", said.into())]);
-                families.standbys.show(&labels, leads.then_some(count));
-            }
-            let protected = leads.then_some(usize::from(status.protected));
-            families.protected.show(labels, protected);
-            let whole = status.leader.is_some_and(|leader| leader.in_step);
-            let whole = (!leads).then_some(usize::from(whole));
-            families.copy_in_step.show(labels, whole);
-        }
     }
 }
 
@@ -183,7 +159,8 @@ impl OfFabric {
         self.families().served.show(&self.labels, Some(1));
         self.state(Some(SmState::Discovering));
         self.begin();
-        self.all.sources().insert(self.labels.clone(), source);
+        let shown = Shown(Arc::new(Mutex::new(Some(source))));
+        self.all.sources().insert(self.labels.clone(), shown);
         Serving {
             of: self,
             engine: None,
@@ -228,7 +205,9 @@ impl OfFabric {
     fn ended(&self) {
         let families = self.families();
         families.served.show(&self.labels, Some(0));
-        self.all.sources().remove(&self.labels);
+        if let Some(shown) = self.all.sources().remove(&self.labels) {
+            shown.ended();
+        }
         self.state(None);
         for said in ["yes", "no"] {
             let labels = self.with([("in_step", said.into())]);
@@ -253,6 +232,7 @@ impl OfFabric {
         for family in [&families.links, &families.lids, &families.absent] {
             family.show(&self.labels, None);
         }
+        families.last_clean_sweep.remove(&self.labels);
     }
 
     fn families(&self) -> &Families {
@@ -318,11 +298,6 @@ impl Serving {
         of.add(&families.lft_blocks_written, [], report.lft_blocks_written);
         let changed = u64::try_from(report.lids_changed).unwrap_or(u64::MAX);
         of.add(&families.lids_changed, [], changed);
-        if report.is_clean() {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH);
-            let last = families.last_clean_sweep.get_or_create(&of.labels);
-            last.set(now.unwrap_or_default().as_secs_f64());
-        }
     }
 
     /// What a master knows of the subnet.
@@ -345,8 +320,15 @@ impl Serving {
                 let labels = of.with([("severity", severity.into())]);
                 families.problems.show(&labels, Some(count));
             }
+            if report.is_clean() {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH);
+                let last = families.last_clean_sweep.get_or_create(&of.labels);
+                last.set(now.unwrap_or_default().as_secs_f64());
+            }
         }
-        self.show_engine(Some(report.engine).filter(|name| !name.is_empty()));
+        if !report.failed {
+            self.show_engine(Some(report.engine).filter(|name| !name.is_empty()));
+        }
     }
 
     fn show_engine(&mut self, engine: Option<&'static str>) {
@@ -394,7 +376,10 @@ fn with<const N: usize>(labels: &Labels, more: [(&'static str, Label); N]) -> La
 
 #[cfg(test)]
 mod tests {
+    use core::sync::atomic::Ordering;
+
     use super::*;
+    use crate::administration::Counters;
 
     fn role(state: SmState) -> Event {
         let why = String::new();
@@ -506,19 +491,22 @@ mod tests {
     #[test]
     fn what_others_count_is_read_when_asked_for() {
         let metrics = Metrics::default();
-        let counters = Arc::new(administration::Counters::default());
-        let source = Source {
-            administration: Some(Arc::downgrade(&counters)),
-            replication: None,
-        };
-        let of = metrics.of(Some("a")).serves(source);
-        counters.answered.store(5, Ordering::Relaxed);
         let answered = || lines(&metrics, "outcome=\"answered\"");
-        let five = "ferrosm_sa_requests_total{fabric=\"a\",outcome=\"answered\"} 5";
-        assert_eq!(answered(), [five]);
-        drop(counters);
-        assert_eq!(answered(), [five]);
-        drop(of);
-        assert_eq!(answered(), [five]);
+        let says =
+            |n| format!("ferrosm_sa_requests_total{{fabric=\"a\",outcome=\"answered\"}} {n}");
+        for life in 0..3 {
+            // Each server counts from 0, and the page goes on.
+            let counters = Arc::new(Counters::default());
+            let source = Source::new(Some(Arc::downgrade(&counters)), None);
+            let of = metrics.of(Some("a")).serves(source);
+            counters.answered.store(5, Ordering::Relaxed);
+            assert_eq!(answered(), [says(5 + 7 * life)]);
+            counters.answered.store(7, Ordering::Relaxed);
+            assert_eq!(answered(), [says(7 + 7 * life)]);
+            drop(counters);
+            assert_eq!(answered(), [says(7 + 7 * life)]);
+            drop(of);
+            assert_eq!(answered(), [says(7 + 7 * life)]);
+        }
     }
 }

@@ -118,7 +118,7 @@ pub struct Status {
     /// Of a master: somebody else has all that it acknowledged.
     pub protected: bool,
     /// Of a master: its standbys, where they are its own and not etcd's.
-    pub standbys: Vec<Standby>,
+    pub standbys: Option<Vec<Standby>>,
     /// Of a standby: its master.
     pub leader: Option<Standby>,
 }

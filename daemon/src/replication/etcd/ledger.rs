@@ -262,7 +262,7 @@ impl Ledger {
 
     /// Whether etcd has all that was acknowledged, as far as is known here.
     pub(super) const fn is_protected(&self) -> bool {
-        self.announced && !self.alarmed && !matches!(self.way, Way::Alone)
+        self.written.is_some() && !self.alarmed && !matches!(self.way, Way::Alone)
     }
 
     /// Whether leases may be renewed: not while standbys would believe by it that etcd has everything for longer than that is so.

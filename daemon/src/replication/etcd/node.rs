@@ -287,7 +287,7 @@ impl Replication for Etcd {
             protected: core.ledger.as_ref().is_some_and(Ledger::is_protected),
             committed: core.ledger.as_ref().and_then(Ledger::end),
             acknowledged: *self.shared.acknowledged.borrow(),
-            standbys: Vec::new(),
+            standbys: None,
             leader: core.leader,
         })
     }

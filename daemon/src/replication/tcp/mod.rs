@@ -133,7 +133,11 @@ impl Tcp {
         shared.with(|core, _| core.asks = Some(asks));
         let (stop, stopped) = watch::channel(Stop::No);
         let mine = shared.clone();
-        let work = move || runtime.block_on(run(&mine, listener, stopped));
+        let work = move || {
+            runtime.block_on(run(&mine, listener, stopped));
+            // Nobody waits for a name server.
+            runtime.shutdown_background();
+        };
         let thread = crate::threads::start("replication", work).map_err(StartError::Thread)?;
         Ok(Self {
             shared,

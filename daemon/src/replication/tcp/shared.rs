@@ -321,7 +321,7 @@ impl Shared {
                 .is_some_and(|l| l.followers().any(|(_, in_step)| in_step)),
             committed: core.leader.as_ref().map(|l| l.log().end()),
             acknowledged: core.leader.as_ref().map_or(0, Leader::acknowledged),
-            standbys: core.leader.as_ref().map_or_else(Vec::new, |l| {
+            standbys: core.leader.as_ref().map(|l| {
                 let all = l.followers();
                 all.map(|(guid, in_step)| Standby { guid, in_step })
                     .collect()
