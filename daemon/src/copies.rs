@@ -423,8 +423,11 @@ impl Copies {
                 Some(Input::Stalled)
             }
             Event::LeaseLost(why) => {
-                warn!(why, "the lease is lost");
-                Some(Input::Stalled)
+                warn!(
+                    why,
+                    "the lease is lost: the other subnet managers are asked before anything is written"
+                );
+                Some(Input::LeaseLost)
             }
             Event::Deposed { guid } => {
                 warn!(sm = %sm(guid), "another subnet manager has taken what only the master has");
@@ -447,10 +450,17 @@ impl Copies {
                 }
                 None
             }
-            Event::LeaderSilent { guid, in_step } => {
+            Event::LeaderSilent {
+                guid,
+                in_step,
+                doubtful,
+            } => {
                 warn!(master = %sm(guid), in_step, "nothing is heard of the master any more");
                 self.held = self.held.if_in_step(*in_step);
-                Some(Input::PeerSilent(sm(guid)))
+                Some(Input::PeerSilent {
+                    guid: sm(guid),
+                    doubtful: *doubtful,
+                })
             }
             Event::LeaderLeaving {
                 guid,
@@ -459,7 +469,10 @@ impl Copies {
             } => {
                 self.held = self.held.if_in_step(*in_step);
                 // One that hands over says so on the fabric.
-                (*leaving == Leaving::Stopping).then(|| Input::PeerSilent(sm(guid)))
+                (*leaving == Leaving::Stopping).then(|| Input::PeerSilent {
+                    guid: sm(guid),
+                    doubtful: false,
+                })
             }
             Event::Refused { peer, why } => {
                 warn!(peer, why, "a peer is not what it should be");

@@ -88,8 +88,7 @@ impl Node {
 }
 
 fn silent(guid: u64) -> impl Fn(&Event) -> bool {
-    let in_step = true;
-    move |e| *e == Event::LeaderSilent { guid, in_step }
+    move |e| matches!(e, Event::LeaderSilent { guid: of, in_step: true, .. } if *of == guid)
 }
 
 #[test]

@@ -56,12 +56,19 @@ pub enum Input {
     /// Another SM is ferrosm too: it answers whatever it does, and is polled accordingly.
     PeerSm(PortGuid),
     /// Replication hears nothing of that SM any more: if this one waits for its end, it looks whether that has come.
-    PeerSilent(PortGuid),
+    PeerSilent {
+        /// That SM.
+        guid: PortGuid,
+        /// Whoever says so was in trouble itself a moment ago: the SM is asked for as long as any device is.
+        doubtful: bool,
+    },
     /// Whether a copy of the master's state is still to be had. As long as it is, a standby says of itself that it discovers: a
     /// master that ranks lower would hand the subnet to one that knows nothing of what hosts registered.
     Copying(bool),
     /// This process did not run for so long that another SM may be in charge: nothing is written before the others are asked.
     Stalled,
+    /// What only a master has (a lease) is lost, and another SM may take it: nothing is written before the others are asked.
+    LeaseLost,
     /// That SM has taken what only a master has (a lease): if this one believed to be master, it is none, and asks who is.
     Deposed(PortGuid),
     /// The operator allows this SM to begin with a subnet that somebody else has configured.

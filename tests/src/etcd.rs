@@ -48,7 +48,8 @@ impl Etcd {
         };
         let mut etcd = Self {
             members: ports.chunks(2).map(member).collect(),
-            scratch: Scratch::new("etcd"),
+            // What a disk does that others keep busy is not what is tried: etcd that hangs is a test of its own.
+            scratch: Scratch::in_memory("etcd"),
         };
         etcd.start();
         etcd
@@ -65,6 +66,13 @@ impl Etcd {
     pub fn kill(&mut self, member: usize) {
         if let Some(process) = self.members[member].process.take() {
             drop(process.stop(Signal::Kill, GUARD));
+        }
+    }
+
+    /// All of them stand still, or go on: what a disk does that hangs, seen from outside.
+    pub fn signal_all(&self, signal: Signal) {
+        for process in self.members.iter().filter_map(|m| m.process.as_ref()) {
+            process.signal(signal);
         }
     }
 

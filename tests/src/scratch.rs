@@ -32,7 +32,25 @@ impl Scratch {
     /// If it cannot be made: there is no test without it.
     #[must_use]
     pub fn new(stem: &str) -> Self {
-        let path = env::temp_dir().join(unique_name(&format!("ferrosm-{stem}")));
+        Self::under(&env::temp_dir(), stem)
+    }
+
+    /// The same in the machine's memory where it has such a directory: nothing that is written there waits for a disk.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    #[must_use]
+    pub fn in_memory(stem: &str) -> Self {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() {
+            Self::under(memory, stem)
+        } else {
+            Self::new(stem)
+        }
+    }
+
+    fn under(folder: &Path, stem: &str) -> Self {
+        let path = folder.join(unique_name(&format!("ferrosm-{stem}")));
         if let Err(error) = fs::create_dir_all(&path) {
             panic!("cannot make the directory {}: {error}", path.display());
         }

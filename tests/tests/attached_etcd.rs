@@ -139,14 +139,15 @@ fn a_killed_master_is_replaced_and_nothing_is_lost() {
     let (registered, fabric) = (site.registered(), site.fabric());
     let began = Instant::now();
     site.pair.end(0, Signal::Kill);
-    site.pair
-        .wait(1, "nothing is heard of the master any more", 1);
-    let noticed = began.elapsed();
     site.pair.wait(1, FROM_COPY, 1);
     let answers = began.elapsed();
     site.pair.assert_master(1);
     let asked = began.elapsed();
-    println!("killed: noticed after {noticed:?}, answers after {answers:?}, asked after {asked:?}");
+    println!("killed: answers after {answers:?}, asked after {asked:?}");
+    // The lease tells of it. Only where a busy machine keeps etcd itself from answering it is noticed by polls.
+    let log = site.pair.log(1);
+    let by_lease = log.contains("nothing is heard of the master any more");
+    assert!(by_lease || log.contains("etcd at"), "{log}");
     assert_eq!(site.registered(), registered);
     site.pair.wait(1, "role=Master", 1);
     site.pair.assert_nothing_written(1);
@@ -257,6 +258,46 @@ fn without_etcd_the_fabric_goes_on() {
     site.pair.assert_master(1);
     assert_eq!(site.registered(), registered);
     assert_eq!(site.fabric(), fabric);
+}
+
+/// All of etcd hangs, for longer than a lease lasts and for just as long: nobody is replaced, nothing is read anew, and the fabric
+/// stays as it is.
+#[test]
+fn a_hung_etcd_replaces_nobody() {
+    let site_sweeps = |site: &Site| site.count(0, "local=false");
+    let mut site = Site::new();
+    site.register();
+    let (registered, fabric) = (site.registered(), site.fabric());
+    for long in [true, false] {
+        let (lost, alarms) = (site.count(0, LEASE_LOST), site.count(0, ALARM));
+        let (copies, sweeps) = (site.count(1, WHOLE), site_sweeps(&site));
+        site.etcd.signal_all(Signal::Stop);
+        site.pair.wait(0, LEASE_LOST, lost + 1);
+        if long {
+            site.pair.wait(0, ALARM, alarms + 1);
+        }
+        site.pair
+            .wait(1, "the copy of the master's state is not whole any more", 1);
+        site.etcd.signal_all(Signal::Continue);
+        let began = Instant::now();
+        site.pair.wait(1, WHOLE, copies + 1);
+        println!(
+            "hung ({}): copied again after {:?}",
+            if long { "until the alarm" } else { "a lease" },
+            began.elapsed()
+        );
+        site.pair.assert_master(0);
+        site.assert_quiet();
+        let alarms = site.count(0, ALARM);
+        site.pair.wait(0, RESTORED, alarms);
+        assert_eq!(site_sweeps(&site), sweeps, "{}", site.pair.log(0));
+    }
+    assert_eq!(site.registered(), registered);
+    assert_eq!(site.fabric(), fabric);
+    site.pair.end(0, Signal::Kill);
+    site.pair.wait(1, FROM_COPY, 1);
+    site.pair.assert_master(1);
+    assert_eq!(site.registered(), registered);
 }
 
 /// A master that stands still is replaced. When it goes on it finds that out before it writes anything, stands by, and copies. It is the

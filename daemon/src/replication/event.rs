@@ -112,6 +112,8 @@ pub enum Event {
         guid: u64,
         /// Whether all is here that it had acknowledged to anybody until now.
         in_step: bool,
+        /// Whether who says so (etcd) was in trouble itself a moment ago, and kept the master from saying that it lives.
+        doubtful: bool,
     },
     /// Of a standby: its master is one no longer, and said so.
     LeaderLeaving {

@@ -368,7 +368,11 @@ impl Follower {
         let in_step = self.in_step(now);
         if let Some(leader) = self.leader.take() {
             let guid = leader.guid;
-            self.events.push(Event::LeaderSilent { guid, in_step });
+            self.events.push(Event::LeaderSilent {
+                guid,
+                in_step,
+                doubtful: false,
+            });
         }
     }
 

@@ -187,7 +187,7 @@ impl fmt::Display for Why {
             Self::HandedOver(to) => write!(f, "handed over to the SM of GUID {to}"),
             Self::HandedOverBy(from) => write!(f, "the SM of GUID {from} handed over"),
             Self::MasterSilent(g) => {
-                write!(f, "the SM of GUID {g} does not answer any more")
+                write!(f, "nothing is heard any more of the SM of GUID {g}")
             }
             Self::MasterStepped(g) => {
                 write!(f, "the SM of GUID {g} is not master any more")

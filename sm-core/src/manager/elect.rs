@@ -103,7 +103,10 @@ impl SubnetManager {
     }
 
     /// As if it had missed all its polls: the SMs are asked next, and if it answers them, it is waited for again.
-    pub(super) fn on_peer_silent(&mut self, guid: PortGuid) {
+    pub(super) fn on_peer_silent(&mut self, guid: PortGuid, doubtful: bool) {
+        if self.role() == SmState::Standby {
+            self.takeover.doubt_silence(doubtful);
+        }
         for _ in 0..=u8::MAX {
             if self.role() != SmState::Standby || self.election.other() != Some(guid) {
                 return;

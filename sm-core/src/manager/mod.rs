@@ -401,9 +401,10 @@ impl SubnetManager {
             Input::HandOver(then) => self.begin_handover(then),
             Input::TakeOver => self.elect(election::Input::TakeOver),
             Input::PeerSm(guid) => self.add_peer_sm(guid),
-            Input::PeerSilent(guid) => self.on_peer_silent(guid),
+            Input::PeerSilent { guid, doubtful } => self.on_peer_silent(guid, doubtful),
             Input::Copying(copying) => self.on_copying(copying),
             Input::Stalled => self.on_stalled(),
+            Input::LeaseLost => self.on_lease_lost(),
             Input::Deposed(by) => self.elect(election::Input::Deposed(by)),
             Input::Recalled(restored) => self.on_recalled(restored.map(|r| *r)),
         }

@@ -49,8 +49,10 @@ pub(super) struct Takeover {
     leaving: Option<PortGuid>,
     /// Another SM may have taken the subnet while this process did not run.
     unsure: bool,
-    /// That is because this process did not run: who is master now knows more than this one does.
+    /// That is because this process did not run, or lost its lease: who is master now knows more than this one does.
     stalled: bool,
+    /// That the last master is silent is what somebody says who was in trouble itself: it may live.
+    doubtful: bool,
     /// Nobody took the subnet, and this SM ends: what is kept is what the next start begins with.
     ended: bool,
     /// The operator wants another SM to be master, once it is known who there is.
@@ -80,7 +82,7 @@ impl Takeover {
         self.unsure
     }
 
-    /// Whether this SM was master when its process did not run for a while, and has asked nobody yet.
+    /// Whether this SM was master when its process did not run for a while, or lost its lease, and has asked nobody yet.
     pub(super) const fn has_stalled(&self) -> bool {
         self.stalled
     }
@@ -93,6 +95,11 @@ impl Takeover {
     /// It does so.
     pub(super) const fn end_alone(&mut self) {
         self.ended = true;
+    }
+
+    /// How much it is worth that the master is silent.
+    pub(super) const fn doubt_silence(&mut self, doubtful: bool) {
+        self.doubtful = doubtful;
     }
 
     /// A sweep begins, which asks all SMs: nothing waits any more for a look that was under way, and what an operator wanted before
@@ -115,6 +122,7 @@ impl SubnetManager {
     pub(super) fn begin_recall(&mut self) {
         self.takeover = Takeover {
             recalling: Some(self.now + RECALL_WITHIN),
+            doubtful: self.takeover.doubtful,
             ..Takeover::default()
         };
         self.out.push_back(Output::Recall);
@@ -230,6 +238,21 @@ impl SubnetManager {
         self.takeover.stalled = true;
     }
 
+    /// Nothing is written before the other SMs were asked. This process ran all the time and has heard of all that happened: where
+    /// nothing is under way, and nobody else is master, nothing follows.
+    pub(super) fn on_lease_lost(&mut self) {
+        if !self.is_master() || self.others.is_empty() {
+            return;
+        }
+        if self.stage == Stage::Idle && self.requester.is_idle() {
+            self.takeover.unsure = true;
+            self.look_wanted = true;
+        } else {
+            self.look_first();
+        }
+        self.takeover.stalled = true;
+    }
+
     /// Asks the other SMs before anything else; what was begun is left.
     fn look_first(&mut self) {
         self.leave_off(Stage::Yielding);
@@ -336,11 +359,14 @@ impl SubnetManager {
         self.looks = true;
         self.others.clear();
         // One of them is believed to be dead, and is waited for no longer than it must.
-        self.requester.set_limits(Limits {
+        let hasty = Limits {
             timeout: self.cfg.smp_timeout / 4,
             retries: 1,
             ..limits(&self.cfg)
-        });
+        };
+        let doubtful = core::mem::take(&mut self.takeover.doubtful);
+        let limits = if doubtful { limits(&self.cfg) } else { hasty };
+        self.requester.set_limits(limits);
         for p in self.sm_ports() {
             self.ask(Ask::Sm(p));
         }

@@ -171,6 +171,7 @@ async fn settle_with(shared: &Shared, member: &Member, began: Now) -> Result<boo
 pub(super) async fn follow(shared: &Arc<Shared>) {
     let mut told: Option<tokio::time::Instant> = None;
     let mut pause = PAUSE;
+    let mut troubled = None;
     loop {
         let Ok(member) = shared.members.member().await else {
             sleep(PAUSE).await;
@@ -186,10 +187,12 @@ pub(super) async fn follow(shared: &Arc<Shared>) {
             last: None,
             since: 0,
             assembly: Assembly::default(),
+            troubled,
         };
         let Err(trouble) = watching.follow().await;
         watching.not_left();
         watching.out(&trouble.to_string());
+        troubled = trouble.is_of_member().then(|| shared.now());
         if trouble.is_of_member() {
             shared.members.next(&watching.member);
         }
@@ -231,6 +234,8 @@ struct Watching<'a> {
     /// Number of the last batch that was read before watching began.
     since: u64,
     assembly: Assembly,
+    /// When etcd was in trouble, before this began.
+    troubled: Option<Now>,
 }
 
 impl Watching<'_> {
@@ -310,7 +315,7 @@ impl Watching<'_> {
         if gone {
             let in_step = self.complete();
             self.shared.with(|core| core.leader = None);
-            self.shared.tell(Event::LeaderSilent { guid, in_step });
+            self.tell_of_silence(&leader, in_step);
         } else {
             self.shown(guid);
         }
@@ -371,9 +376,20 @@ impl Watching<'_> {
         };
         self.shared.with(|core| core.leader = None);
         if !core::mem::replace(&mut self.silent, false) {
-            let guid = leader.guid;
-            self.shared.tell(Event::LeaderSilent { guid, in_step });
+            self.tell_of_silence(&leader, in_step);
         }
+    }
+
+    /// What kept this from being heard by etcd kept the master too, perhaps: it has had no time yet to renew its lease.
+    fn tell_of_silence(&self, leader: &Holder, in_step: bool) {
+        let time = Duration::from_secs(leader.silence_s.into()) * 2;
+        let now = self.shared.now();
+        let recent = |at: Now| now.saturating_sub(at) < time;
+        self.shared.tell(Event::LeaderSilent {
+            guid: leader.guid,
+            in_step,
+            doubtful: self.troubled.is_some_and(recent),
+        });
     }
 
     /// Somebody is master, or about to go.
