@@ -611,6 +611,56 @@ fn a_sweep_ends_the_look_before_it() {
     }
 }
 
+/// What only a master has is lost, and nobody has taken it: the others are asked, nothing else is read, and nothing is written. A
+/// standby that is told that nothing is heard of its master asks it, for as long as any device, and goes on as standby.
+#[test]
+fn a_lost_lease_is_no_lost_subnet() {
+    let mut lab = up(5);
+    let second = join_as(&mut lab, THERE, 0);
+    lab.world.run_for(Duration::from_secs(30));
+    assert_one_master(&lab, &[lab.sm, second], lab.sm);
+    let sweeps = |lab: &Lab| {
+        let swept = |e: &&Event| matches!(e, Event::SweepDone(_));
+        events(lab, lab.sm).iter().filter(swept).count()
+    };
+    let master = lab.world.fabric().port_guid(lab.at);
+    let copy = lab.manager().copied(lab.world.now());
+    lab.world.with_manager(second, |sm, _| sm.copy = Some(copy));
+    let others = |lab: &Lab| {
+        let counters = lab.world.fabric().all_counters();
+        let sets = counters.all_sets();
+        let read = [id::LFT, id::MFT, id::NODE_INFO, id::PKEY_TABLE];
+        (read.map(|attr| counters.gets(attr)), sets)
+    };
+    let (swept, before) = (sweeps(&lab), others(&lab));
+    // Longer than the 100 ms for which a master is waited for that is surely dead.
+    lab.world.set_paused(lab.sm, true);
+    lab.world.with_manager(second, |sm, now| {
+        let (guid, doubtful) = (master, true);
+        sm.command(Input::PeerSilent { guid, doubtful }, now);
+    });
+    lab.world.run_for(Duration::from_millis(300));
+    lab.world.set_paused(lab.sm, false);
+    lab.world
+        .with_manager(lab.sm, |sm, now| sm.command(Input::LeaseLost, now));
+    lab.world.run_for(Duration::from_secs(1));
+    assert_one_master(&lab, &[lab.sm, second], lab.sm);
+    assert_eq!(sweeps(&lab), swept, "{:?}", events(&lab, lab.sm));
+    assert_eq!(others(&lab), before);
+    assert!(is_answered(&lab, YONDER, &[(lab.sm, lab.at)]));
+
+    // Somebody has taken it.
+    lab.world.kill(second);
+    let guid = lab.world.fabric().port_guid(THERE);
+    let other = ForeignSm::new(guid, 0, SmState::Master);
+    lab.world.add_foreign_sm(THERE, other).unwrap();
+    lab.world
+        .with_manager(lab.sm, |sm, now| sm.command(Input::LeaseLost, now));
+    lab.world.run_for(Duration::from_secs(1));
+    assert_eq!(role(&lab, lab.sm), SmState::Standby, "{}", lab.repeat());
+    assert_eq!(others(&lab).1, before.1);
+}
+
 /// A master disables a standby, and makes it one again; it sends nothing that writes meanwhile.
 #[test]
 fn a_standby_obeys_its_master() {

@@ -181,7 +181,25 @@ impl Events {
         if told {
             stage.command(i, Input::Stalled);
         }
-        format!("{i} did not run for {time:?}, told: {told}")
+        let hiccup = time.as_millis() % 2 == 1;
+        if hiccup {
+            Self::hiccup(stage);
+        }
+        format!("{i} did not run for {time:?}, told: {told}, etcd hung: {hiccup}")
+    }
+
+    /// What etcd says when it did not answer for a while: masters have lost their lease, and nothing is heard of them.
+    fn hiccup(stage: &mut Stage) {
+        stage.tally.add("hiccup", 1);
+        let alive = stage.alive();
+        for i in &alive {
+            let guid = stage.slots[*i].guid;
+            for j in alive.iter().filter(|j| *j != i) {
+                let doubtful = true;
+                stage.command(*j, Input::PeerSilent { guid, doubtful });
+            }
+            stage.command(*i, Input::LeaseLost);
+        }
     }
 
     fn loss(&mut self, stage: &mut Stage) -> String {

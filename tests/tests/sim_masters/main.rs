@@ -76,6 +76,7 @@ fn one_master_and_nothing_lost() {
         ("heal", 30),
         ("loss", 10),
         ("stall", 14),
+        ("hiccup", 5),
         ("priority", 40),
         ("handover", 70),
         ("start, whole store", 45),
