@@ -58,6 +58,8 @@ pub(crate) struct Slot {
     /// Which reign this is, where it is master, and which it was when it last was.
     pub(crate) reign: Option<u32>,
     last_reign: Option<u32>,
+    /// The view among its own records at the last look: a sweep since then may have seen hosts that were cut off.
+    own_view: Option<Arc<View>>,
     /// The reign that it has all records of by itself: its last one, if it was not standby since.
     own: Option<u32>,
     /// The reign that ended with it, whose records are on its disk.
@@ -128,6 +130,7 @@ impl Stage {
             copy: None,
             recalled: None,
             recalled_of: None,
+            own_view: None,
             before: None,
             reign: None,
             last_reign: None,
@@ -233,7 +236,7 @@ impl Stage {
         let whole = restored.complete && store == Store::Whole;
         let view = restored.snapshot.as_ref().map(|s| s.view.clone());
         let mut sm = Sm::with_clock(cfg, restored, now, clock);
-        (sm.kept, sm.view_kept) = (records, view);
+        (sm.kept, sm.view_kept) = (records, view.clone());
         sm.asks_for_copy = true;
         sm.follows = copying != Copying::No;
         let added = self.lab.world.add_manager(Some(at), sm);
@@ -243,6 +246,7 @@ impl Stage {
         (slot.recalled, slot.recalled_of) = (None, None);
         (slot.reign, slot.last_reign, slot.sweeps_before) = (None, None, 0);
         slot.own = slot.disk_of.filter(|_| whole);
+        slot.own_view = view;
         (slot.told, slot.sweeps, slot.roles) = (0, 0, 0);
         if copying != Copying::No {
             self.command(i, Input::Copying(true));
@@ -599,7 +603,7 @@ impl Stage {
                             reign: self.reigns,
                             node: slot.plan.at.node,
                             from: slot.recalled_of.as_ref().map(|(of, _)| *of).or(slot.own),
-                            view: view.unwrap_or_else(|| sm.view_kept.clone()),
+                            view: view.unwrap_or_else(|| slot.own_view.clone()),
                         });
                         slot.recalled_of = None;
                         (slot.last_reign, slot.own) = (Some(self.reigns), Some(self.reigns));
@@ -622,6 +626,7 @@ impl Stage {
                 }
             }
             slot.told = sm.events.len();
+            slot.own_view = sm.view_kept.clone();
         }
     }
 
