@@ -72,6 +72,8 @@ pub(crate) struct Tenures {
     /// A manager did not run for a while, since the last look.
     pub(crate) stood_still: bool,
     foreign_reigns: u32,
+    /// Who was master at the last look, and where.
+    reigned: Vec<(u32, NodeIdx)>,
     looks: u64,
 }
 
@@ -105,6 +107,9 @@ impl Tenures {
         for begun in core::mem::take(&mut self.begun) {
             self.pass(stage, &begun);
         }
+        let reigns = stage.slots.iter();
+        let reigns = reigns.filter_map(|s| Some((s.reign?, s.plan.at.node)));
+        self.reigned = reigns.collect();
         let reigns = stage.foreign.as_ref().map_or(0, |f| f.reigns);
         let meddled = core::mem::replace(&mut self.foreign_reigns, reigns) != reigns;
         let lossy = stage.loses || core::mem::take(&mut self.stood_still);
@@ -156,7 +161,9 @@ impl Tenures {
             let guid = stage.lab.world.fabric().port_guid(*at);
             let in_view = |view: &Arc<View>| view.by_guid(guid).is_some();
             let known = !tenure.apart || begun.view.as_ref().is_some_and(in_view);
-            if begun.from != Some(of) || !known {
+            // Its island and another's have met since the last look, and that one's master was one until now.
+            let met = |(reign, at): &(u32, NodeIdx)| *reign != of && reach.contains(at);
+            if begun.from != Some(of) || !known || self.reigned.iter().any(met) {
                 tenure.end();
                 continue;
             }
