@@ -174,13 +174,14 @@ impl Events {
         let time = Duration::from_millis(self.d.below(20_000));
         stage.lab.world.set_paused(id, true);
         stage.run_for(time);
-        stage.lab.world.set_paused(id, false);
         stage.tenures.stood_still = true;
         stage.tally.add("stall", 1);
         let told = self.d.one_in(2);
         if told {
+            // As a driver says it: before anything else happens.
             stage.command(i, Input::Stalled);
         }
+        stage.lab.world.set_paused(id, false);
         let hiccup = time.as_millis() % 2 == 1;
         if hiccup {
             Self::hiccup(stage);
