@@ -85,6 +85,8 @@ struct Refusal {
     priority: u8,
     state: SmState,
     act_count: u32,
+    /// It was offered the subnet; otherwise it was only waited for, and may wait for an offer itself.
+    offered: bool,
 }
 
 /// One SM's part in the election. A step depends on this value, the time and the input, and on nothing else.
@@ -302,6 +304,7 @@ impl Election {
             priority: peer.priority,
             state: peer.state,
             act_count: peer.act_count,
+            offered: self.state() == SmState::Master,
         };
         self.unwilling.insert(peer.guid, refusal);
     }
@@ -503,6 +506,8 @@ impl Election {
         self.stepped_back = false;
         self.knows_subnet = true;
         self.due = None;
+        // Who did not become master by itself is offered the subnet once.
+        self.unwilling.retain(|_, refusal| refusal.offered);
         out.push(Output::Become {
             state: SmState::Master,
             why,

@@ -609,7 +609,15 @@ fn a_better_one_that_never_becomes_master_is_not_waited_for() {
     assert_eq!(e.state(), SmState::Discovering);
     let _ = e.step(Instant::START, looked(&[idle]));
     assert!(e.may_write());
-    // It is not offered the subnet again and again, only when it is not what it was.
+    // It is offered the subnet once, because it may have waited for that.
+    let out = e.step(Instant::START, looked(&[idle]));
+    assert_eq!(column_of(&e), "Master offering", "{out:?}");
+    let control = SmControl::Handover;
+    let guid = idle.guid;
+    let _ = e.step(Instant::START, Input::Unanswered { guid, control });
+    let _ = e.step(Instant::START, Input::Seen(idle));
+    assert!(e.may_write());
+    // Not again and again, only when it is not what it was.
     assert_eq!(e.step(Instant::START, looked(&[idle])), vec![]);
     let again = Peer {
         act_count: 0,
