@@ -123,7 +123,9 @@ impl SubnetManager {
             return;
         }
         self.inheritance.lanes = LeftAs::HalfWritten;
-        self.lanes_written = self.lanes_written.next(self.own_sm_info().guid);
+        let mut last = self.lanes_written;
+        last.number = last.number.max(self.lanes_counted);
+        self.lanes_written = last.next(self.own_sm_info().guid);
         let mark = Record::LanesWritten(self.lanes_written);
         self.out.push_back(Output::Keep(vec![Update::Put(mark)]));
     }

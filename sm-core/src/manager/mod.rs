@@ -222,6 +222,8 @@ pub struct SubnetManager {
     inheritance: inherit::Inheritance,
     /// The state that tables of lanes are in, or are about to be.
     lanes_written: LanesMark,
+    /// The highest number of a state that this SM has left for a copy: it is not given again.
+    lanes_counted: u64,
     /// The settings that the routing in force is made for, and which configuration they are of.
     routed_for: Option<(u64, Inputs)>,
     asked: asked::Asked,
@@ -304,6 +306,7 @@ impl SubnetManager {
             last_light: now,
             m_keys,
             lanes_written,
+            lanes_counted: 0,
             traps: traps::Traps::default(),
             timer: None,
             administration: administration::Administration::restored(

@@ -324,7 +324,9 @@ impl SubnetManager {
 
     fn adopt_copy(&mut self, restored: Restored) {
         self.inheritance = Inheritance::new(&restored);
-        self.lanes_written = self.lanes_written.max(last_mark(&restored));
+        // The state is the copy's. A mark from another time of this SM would say of it that somebody died while he wrote.
+        self.lanes_counted = self.lanes_counted.max(self.lanes_written.number);
+        self.lanes_written = last_mark(&restored);
         self.m_keys.recall(&restored, self.cfg.m_key);
         // The last master's map, whole: what this SM has from another time would hold LIDs that were given to others since.
         self.lids = restored.lids;
