@@ -470,9 +470,12 @@ impl SubnetManager {
         let new_to_it = self.first_as_master || info.master_sm_lid != address.sm_lid;
         // Who was not there has nothing registered here, whatever its port says: it was cut off, or in another SM's island.
         let was_away = |view: &Arc<View>| view.by_guid(port.guid).is_none();
+        // Clients are not told of a port whose LID another one has, but it was here.
+        let past = &self.administration.past;
+        let before = past.kept_view().filter(|_| past.is_in_force());
         self.cfg.client_reregister
             && ((new_to_it && !self.has_registrations_of(port))
-                || self.view().is_some_and(was_away)
+                || before.or(self.view()).is_some_and(was_away)
                 || self.administration.has_ended(port.guid)
                 || info.lid != address.lid
                 || port.state().0 < PortState::Active.0)
