@@ -425,13 +425,15 @@ fn a_record_that_is_too_long_for_a_request_is_written_with_everything_else() {
 #[test]
 fn an_etcd_that_has_no_room_is_an_alarm() {
     let cluster = Cluster::with_room(2 << 20);
-    let brief = |guid| Settings {
-        limit: Duration::from_secs(1),
+    // While etcd writes so much it may hang for a second, and that alone is to end no lease here.
+    let patient = |guid| Settings {
+        silence_s: 4,
+        limit: Duration::from_secs(2),
         ..settings(guid, cluster.endpoints())
     };
-    let mut master = Node::start(brief(1), &Arc::default());
+    let mut master = Node::start(patient(1), &Arc::default());
     master.lead(10);
-    let mut standby = Node::start(brief(2), &Arc::default()).standby();
+    let mut standby = Node::start(patient(2), &Arc::default()).standby();
     standby.in_step(1);
     let long = Key::new(Kind::Routing, &[&[1]]);
     master.commit(vec![Change::Put(long, vec![5; 6 << 20].into())]);

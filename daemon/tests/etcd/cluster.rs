@@ -49,7 +49,14 @@ impl Cluster {
         static CLUSTERS: AtomicU32 = AtomicU32::new(0);
         let number = CLUSTERS.fetch_add(1, Ordering::SeqCst);
         let name = format!("ferrosm-etcd-{}-{number}", std::process::id());
-        let dir = std::env::temp_dir().join(name);
+        // In memory where that can be: etcd waits for its disk with every write, and beside other tests that takes seconds.
+        let memory = PathBuf::from("/dev/shm");
+        let dir = if memory.is_dir() {
+            memory
+        } else {
+            std::env::temp_dir()
+        };
+        let dir = dir.join(name);
         std::fs::create_dir_all(&dir).unwrap();
         // Free ports, found all at once so that they differ.
         let found: Vec<_> = (0..members * 2)
