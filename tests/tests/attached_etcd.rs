@@ -17,6 +17,7 @@ const LEASE_LOST: &str = "the lease is lost";
 const RESTORED: &str = "somebody has a copy of the state again";
 const FROM_COPY: &str = "clients are answered from what was kept";
 const DEPOSED: &str = "another subnet manager has taken what only the master has";
+const BEHIND: &str = "the copy of the master's state is not whole any more";
 const WHOLE: &str = "the copy of the master's state is whole";
 
 /// Two managers with an etcd, and a host that registers.
@@ -233,8 +234,7 @@ fn without_etcd_the_fabric_goes_on() {
     let began = Instant::now();
     site.pair.wait(0, ALARM, 1);
     println!("etcd gone: alarm after {:?}", began.elapsed());
-    site.pair
-        .wait(1, "the copy of the master's state is not whole any more", 1);
+    site.pair.wait(1, BEHIND, 1);
     // What the standby does without etcd it has done when it has asked the master in vain for longer than a lease.
     site.pair.assert_master(0);
     site.offer("further", 2);
@@ -271,13 +271,13 @@ fn a_hung_etcd_replaces_nobody() {
     for long in [true, false] {
         let (lost, alarms) = (site.count(0, LEASE_LOST), site.count(0, ALARM));
         let (copies, sweeps) = (site.count(1, WHOLE), site_sweeps(&site));
+        let behind = site.count(1, BEHIND);
         site.etcd.signal_all(Signal::Stop);
         site.pair.wait(0, LEASE_LOST, lost + 1);
         if long {
             site.pair.wait(0, ALARM, alarms + 1);
         }
-        site.pair
-            .wait(1, "the copy of the master's state is not whole any more", 1);
+        site.pair.wait(1, BEHIND, behind + 1);
         site.etcd.signal_all(Signal::Continue);
         let began = Instant::now();
         site.pair.wait(1, WHOLE, copies + 1);

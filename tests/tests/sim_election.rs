@@ -640,6 +640,7 @@ fn a_lost_lease_is_no_lost_subnet() {
         sm.command(Input::PeerSilent { guid, doubtful }, now);
     });
     lab.world.run_for(Duration::from_millis(300));
+    assert_eq!(role(&lab, second), SmState::Discovering);
     lab.world.set_paused(lab.sm, false);
     lab.world
         .with_manager(lab.sm, |sm, now| sm.command(Input::LeaseLost, now));

@@ -197,6 +197,9 @@ impl Election {
         }
         if accepted {
             self.handed_over(now, offer, out);
+            if let State::Standby(watch) = &mut self.state {
+                watch.given = true;
+            }
         } else if !offer.asking {
             // It may refuse because it is master already, by an offer whose answer was lost.
             self.ask_what_it_is(now, offer, out);

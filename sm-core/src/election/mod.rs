@@ -300,11 +300,16 @@ impl Election {
     }
 
     fn distrust(&mut self, peer: &Peer) {
+        let offered = match &self.state {
+            State::Master(_) => true,
+            State::Standby(watch) => watch.given,
+            State::NotActive(_) | State::Discovering => false,
+        };
         let refusal = Refusal {
             priority: peer.priority,
             state: peer.state,
             act_count: peer.act_count,
-            offered: self.state() == SmState::Master,
+            offered,
         };
         self.unwilling.insert(peer.guid, refusal);
     }

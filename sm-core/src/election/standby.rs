@@ -14,6 +14,8 @@ pub(super) struct Watch {
     pub missed: u8,
     /// Polls in a row that it answered as better, but not as master.
     pub idle: u8,
+    /// It has said that it takes the subnet, and was not master since.
+    pub given: bool,
 }
 
 impl Watch {
@@ -22,6 +24,7 @@ impl Watch {
             of,
             missed: 0,
             idle: 0,
+            given: false,
         }
     }
 }

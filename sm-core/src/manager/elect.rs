@@ -104,7 +104,7 @@ impl SubnetManager {
 
     /// As if it had missed all its polls: the SMs are asked next, and if it answers them, it is waited for again.
     pub(super) fn on_peer_silent(&mut self, guid: PortGuid, doubtful: bool) {
-        if self.role() == SmState::Standby {
+        if self.role() == SmState::Standby && self.election.other() == Some(guid) {
             self.takeover.doubt_silence(doubtful);
         }
         for _ in 0..=u8::MAX {
@@ -224,7 +224,10 @@ impl SubnetManager {
 
     fn on_state(&mut self, state: SmState, why: &election::Why) {
         match state {
-            SmState::Standby => self.election.set_lacks_copy(self.copying),
+            SmState::Standby => {
+                self.election.set_lacks_copy(self.copying);
+                self.takeover.doubt_silence(false);
+            }
             SmState::Master | SmState::NotActive => self.election.set_lacks_copy(false),
             // It begins with what it had as standby.
             _ => {}

@@ -107,6 +107,7 @@ impl Takeover {
     pub(super) const fn forget_look(&mut self) {
         self.unsure = false;
         self.stalled = false;
+        self.doubtful = false;
         self.handing_over = None;
     }
 
@@ -138,6 +139,7 @@ impl SubnetManager {
         if copied {
             self.takeover = Takeover {
                 outdated: true,
+                doubtful: self.takeover.doubtful,
                 ..Takeover::default()
             };
             self.administration.past = Past::default();
@@ -241,8 +243,19 @@ impl SubnetManager {
     /// Nothing is written before the other SMs were asked. This process ran all the time and has heard of all that happened: where
     /// nothing is under way, and nobody else is master, nothing follows.
     pub(super) fn on_lease_lost(&mut self) {
+        if self.role() == SmState::Master && self.takeover.unsure {
+            // They are being asked.
+            self.takeover.stalled = true;
+            return;
+        }
         if !self.is_master() || self.others.is_empty() {
             return;
+        }
+        if self.stage == Stage::Looking {
+            // What they have answered may be older.
+            self.requester.clear();
+            self.looks = false;
+            self.stage = Stage::Idle;
         }
         if self.stage == Stage::Idle && self.requester.is_idle() {
             self.takeover.unsure = true;
@@ -288,6 +301,9 @@ impl SubnetManager {
             self.elect(election::Input::Deposed(master));
             return;
         }
+        if stalled && self.stage == Stage::Idle && self.may_have_begun() {
+            self.want_full();
+        }
         if self.role() == SmState::Discovering {
             self.finish_takeover_look();
         } else if let Some(then) = self.takeover.handing_over.take() {
@@ -295,6 +311,13 @@ impl SubnetManager {
         } else {
             self.looked();
         }
+    }
+
+    /// Whether a better one may be about to take the subnet, because it asked while this one was unsure: a sweep asks it again.
+    fn may_have_begun(&self) -> bool {
+        let own = self.election.rank();
+        let discovers = |p: &election::Peer| p.state == SmState::Discovering && p.rank() > own;
+        self.peers().iter().any(discovers)
     }
 
     /// What is kept is there, or nothing is.

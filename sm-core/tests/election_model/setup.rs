@@ -41,6 +41,20 @@ impl Faults {
         commands: 0,
     };
 
+    /// The one and the other.
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self {
+            total: self.total + other.total,
+            lost: self.lost + other.lost,
+            doubled: self.doubled + other.doubled,
+            late: self.late + other.late,
+            crashes: self.crashes + other.crashes,
+            cuts: self.cuts + other.cuts,
+            priorities: self.priorities + other.priorities,
+            commands: self.commands + other.commands,
+        }
+    }
+
     pub(crate) const fn may(&self, of_kind: u8) -> bool {
         self.total > 0 && of_kind > 0
     }

@@ -10,6 +10,7 @@
 //! A host that is cut off from its master keeps its tenure only if its next master was given records in which the host still is.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,8 +73,9 @@ pub(crate) struct Tenures {
     /// A manager did not run for a while, since the last look.
     pub(crate) stood_still: bool,
     foreign_reigns: u32,
-    /// Who was master at the last look, and where.
+    /// Who was master at the last look, and where; and the islands then.
     reigned: Vec<(u32, NodeIdx)>,
+    pieces: Rc<Islands>,
     looks: u64,
 }
 
@@ -110,6 +112,7 @@ impl Tenures {
         let reigns = stage.slots.iter();
         let reigns = reigns.filter_map(|s| Some((s.reign?, s.plan.at.node)));
         self.reigned = reigns.collect();
+        self.pieces = Rc::clone(&pieces);
         let reigns = stage.foreign.as_ref().map_or(0, |f| f.reigns);
         let meddled = core::mem::replace(&mut self.foreign_reigns, reigns) != reigns;
         let lossy = stage.loses || core::mem::take(&mut self.stood_still);
@@ -162,7 +165,14 @@ impl Tenures {
             let in_view = |view: &Arc<View>| view.by_guid(guid).is_some();
             let known = !tenure.apart || begun.view.as_ref().is_some_and(in_view);
             // Its island and another's have met since the last look, and that one's master was one until now.
-            let met = |(reign, at): &(u32, NodeIdx)| *reign != of && reach.contains(at);
+            let piece = |node| {
+                self.pieces
+                    .iter()
+                    .position(|(nodes, _)| nodes.contains(&node))
+            };
+            let met = |(reign, there): &(u32, NodeIdx)| {
+                *reign != of && reach.contains(there) && piece(*there) != piece(at.node)
+            };
             if begun.from != Some(of) || !known || self.reigned.iter().any(met) {
                 tenure.end();
                 continue;

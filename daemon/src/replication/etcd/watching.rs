@@ -192,7 +192,10 @@ pub(super) async fn follow(shared: &Arc<Shared>) {
         let Err(trouble) = watching.follow().await;
         watching.not_left();
         watching.out(&trouble.to_string());
-        troubled = trouble.is_of_member().then(|| shared.now());
+        // One member is enough: in the time that there is nobody knows whether it is that one alone.
+        if trouble.is_of_member() {
+            troubled = Some(shared.now());
+        }
         if trouble.is_of_member() {
             shared.members.next(&watching.member);
         }

@@ -617,7 +617,7 @@ fn a_better_one_that_never_becomes_master_is_not_waited_for() {
     let _ = e.step(Instant::START, Input::Unanswered { guid, control });
     let _ = e.step(Instant::START, Input::Seen(idle));
     assert!(e.may_write());
-    // Not again and again, only when it is not what it was.
+    // Not again and again, also if it said that it takes it, only when it is not what it was.
     assert_eq!(e.step(Instant::START, looked(&[idle])), vec![]);
     let again = Peer {
         act_count: 0,
@@ -625,4 +625,18 @@ fn a_better_one_that_never_becomes_master_is_not_waited_for() {
     };
     let _ = e.step(Instant::START, looked(&[again]));
     assert_eq!(column_of(&e), "Master offering");
+    let accepted = Input::Answered {
+        guid,
+        control,
+        accepted: true,
+    };
+    let _ = e.step(Instant::START, accepted);
+    for _ in 0..2 {
+        assert_eq!(e.state(), SmState::Standby);
+        let _ = e.step(Instant::START, Input::Seen(again));
+    }
+    for _ in 0..3 {
+        let _ = e.step(Instant::START, looked(&[again]));
+        assert_eq!(column_of(&e), "Master in charge");
+    }
 }
