@@ -4,10 +4,13 @@
 
 #![expect(clippy::unwrap_used, reason = "tests, and what they share")]
 
+#[path = "../../tests/src/loopback.rs"]
+#[expect(unreachable_pub, reason = "the harness of the other tests exports it")]
+mod loopback;
 mod memory;
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,11 +29,11 @@ use tokio_rustls::rustls;
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
-/// Certificates, ports and stores of nodes; they go when it goes.
+/// Certificates, addresses and stores of nodes; they go when it goes.
 struct Site {
     dir: PathBuf,
     authority: Authority,
-    ports: Vec<u16>,
+    places: Vec<SocketAddr>,
     stores: Vec<Arc<Memory>>,
 }
 
@@ -52,18 +55,10 @@ impl Site {
         );
         let dir = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&dir).unwrap();
-        // Free ports, found all at once so that they differ.
-        let found: Vec<_> = (0..nodes)
-            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
-            .collect();
-        let ports = found
-            .iter()
-            .map(|l| l.local_addr().unwrap().port())
-            .collect();
         let site = Self {
             dir,
             authority: authority(),
-            ports,
+            places: loopback::free(nodes),
             stores: (0..nodes).map(|_| Arc::default()).collect(),
         };
         site.sign("node", &site.authority);
@@ -73,7 +68,7 @@ impl Site {
     /// Files of a node whose certificate `by` signed.
     fn sign(&self, name: &str, by: &Authority) -> Files {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        let params = CertificateParams::new(vec![loopback::home().to_string()]).unwrap();
         let certificate = params.signed_by(&key, by).unwrap();
         let files = self.files(name);
         std::fs::write(&files.ca, by.pem()).unwrap();
@@ -92,12 +87,12 @@ impl Site {
     }
 
     fn settings(&self, node: usize) -> Settings {
-        let peers = self.ports.iter().map(|port| format!("127.0.0.1:{port}"));
+        let peers = self.places.iter().map(SocketAddr::to_string);
         Settings {
             fabric: "fe80000000000000 test".to_owned(),
             guid: node as u64 + 1,
             priority: 0,
-            listen: format!("127.0.0.1:{}", self.ports[node]),
+            listen: self.places[node].to_string(),
             peers: peers.collect(),
             server_name: None,
             files: self.files("node"),
@@ -433,7 +428,7 @@ fn tls_client(site: &Site, certificate: bool) -> rustls::ClientConfig {
 /// Sends bytes over TLS, and reads until the other side ends it.
 fn over_tls(site: &Site, to: SocketAddr, certificate: bool, bytes: &[u8]) -> Vec<u8> {
     let config = Arc::new(tls_client(site, certificate));
-    let name = rustls::pki_types::ServerName::try_from("127.0.0.1").unwrap();
+    let name = rustls::pki_types::ServerName::from(std::net::IpAddr::V4(loopback::home()));
     let mut tls = rustls::ClientConnection::new(config, name).unwrap();
     let mut socket = TcpStream::connect(to).unwrap();
     socket.set_read_timeout(Some(GUARD)).unwrap();

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use crate::loopback;
 use crate::process::{Launch, Running, Signal, poll_until};
 use crate::scratch::Scratch;
 
@@ -22,8 +23,8 @@ pub struct Etcd {
 
 #[derive(Debug)]
 struct Member {
-    client: u16,
-    peer: u16,
+    client: SocketAddr,
+    peer: SocketAddr,
     process: Option<Running>,
 }
 
@@ -34,20 +35,14 @@ impl Etcd {
     /// If they do not, or etcd is not installed.
     #[must_use]
     pub fn new(members: usize) -> Self {
-        // Found all at once, so that they differ.
-        let found: Vec<TcpListener> = (0..members * 2)
-            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap_or_else(|e| panic!("{e}")))
-            .collect();
-        let port = |l: &TcpListener| l.local_addr().unwrap_or_else(|e| panic!("{e}")).port();
-        let ports: Vec<u16> = found.iter().map(port).collect();
-        drop(found);
-        let member = |pair: &[u16]| Member {
+        let places = loopback::free(members * 2);
+        let member = |pair: &[SocketAddr]| Member {
             client: pair[0],
             peer: pair[1],
             process: None,
         };
         let mut etcd = Self {
-            members: ports.chunks(2).map(member).collect(),
+            members: places.chunks(2).map(member).collect(),
             // What a disk does that others keep busy is not what is tried: etcd that hangs is a test of its own.
             scratch: Scratch::in_memory("etcd"),
         };
@@ -58,7 +53,7 @@ impl Etcd {
     /// Where its members are.
     #[must_use]
     pub fn endpoints(&self) -> Vec<String> {
-        let place = |m: &Member| format!("http://127.0.0.1:{}", m.client);
+        let place = |m: &Member| format!("http://{}", m.client);
         self.members.iter().map(place).collect()
     }
 
@@ -102,10 +97,10 @@ impl Etcd {
         let mut all = String::new();
         for (n, member) in self.members.iter().enumerate() {
             let comma = if n > 0 { "," } else { "" };
-            let _ = write!(all, "{comma}m{n}=http://127.0.0.1:{}", member.peer);
+            let _ = write!(all, "{comma}m{n}=http://{}", member.peer);
         }
         let client = &self.endpoints()[n];
-        let peer = format!("http://127.0.0.1:{}", self.members[n].peer);
+        let peer = format!("http://{}", self.members[n].peer);
         let name = format!("m{n}");
         let data = self.scratch.join(&name).display().to_string();
         Launch::new("etcd")
@@ -139,7 +134,7 @@ impl Etcd {
     /// A page of a member, or why there is none.
     fn get(&self, n: usize, page: &str) -> String {
         let ask = || -> std::io::Result<String> {
-            let mut socket = TcpStream::connect(("127.0.0.1", self.members[n].client))?;
+            let mut socket = TcpStream::connect(self.members[n].client)?;
             socket.set_read_timeout(Some(Duration::from_secs(1)))?;
             socket.write_all(format!("GET /{page} HTTP/1.0\r\n\r\n").as_bytes())?;
             let mut answer = String::new();

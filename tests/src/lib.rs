@@ -13,6 +13,7 @@
 //! | [`fabrics`] | fabrics as text |
 //! | [`bringup`] | a cold fabric brought up and judged |
 //! | [`kept_view`] | what a manager wants kept of the subnet, record by record |
+//! | [`loopback`] | addresses of servers, which nobody else takes |
 //! | [`members`] | hosts that join multicast groups of our manager in the simulated world |
 //! | [`opensm`] | OpenSM and osmtest |
 //! | [`metrics`] | pages of metrics, read by a parser of others |
@@ -48,6 +49,7 @@ pub mod ibsim;
 pub mod judge;
 pub mod kept_view;
 pub mod load;
+pub mod loopback;
 pub mod members;
 pub mod metrics;
 pub mod opensm;

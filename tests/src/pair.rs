@@ -1,6 +1,7 @@
 //! Two or more real ferrosm on a fabric that `ferrosm sim` serves, and who is in charge, asked of `sminfo` and `saquery` from a host
 //! without one.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 
 use crate::clients::Clients;
 use crate::fabric_server::FabricServer;
+use crate::loopback;
 use crate::process::{Running, Signal, poll_until};
 
 /// Only a broken test waits so long.
@@ -61,15 +63,13 @@ pub fn certified(dir: &Path, count: usize) {
     };
     let ca = ca().unwrap_or_else(|e| panic!("{e}"));
     file(dir, "ca.crt", &ca.pem());
-    let free = || std::net::TcpListener::bind("127.0.0.1:0");
-    // All are held until each has one of its own.
-    let listeners: Vec<_> = (0..count).flat_map(|_| free()).collect();
-    let addresses = listeners.iter().flat_map(std::net::TcpListener::local_addr);
-    let peers: Vec<String> = addresses.map(|at| at.to_string()).collect();
-    assert_eq!(peers.len(), count, "free ports");
+    let peers: Vec<String> = loopback::free(count)
+        .iter()
+        .map(SocketAddr::to_string)
+        .collect();
     for (n, listen) in peers.iter().enumerate() {
         let key = KeyPair::generate().unwrap_or_else(|e| panic!("{e}"));
-        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]);
+        let params = CertificateParams::new(vec![loopback::home().to_string()]);
         let certificate = params.and_then(|params| params.signed_by(&key, &ca));
         let certificate = certificate.unwrap_or_else(|e| panic!("{e}"));
         file(dir, &format!("sm{n}.crt"), &certificate.pem());

@@ -12,6 +12,7 @@ use std::time::Duration;
 use ferrosm::replication::tls::Files;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
+use super::loopback;
 use super::memory::until;
 
 /// Members of one cluster; they end, and their data goes, with it.
@@ -24,8 +25,8 @@ pub(crate) struct Cluster {
 }
 
 struct Member {
-    client: u16,
-    peer: u16,
+    client: SocketAddr,
+    peer: SocketAddr,
     process: Option<Child>,
 }
 
@@ -58,23 +59,15 @@ impl Cluster {
         };
         let dir = dir.join(name);
         std::fs::create_dir_all(&dir).unwrap();
-        // Free ports, found all at once so that they differ.
-        let found: Vec<_> = (0..members * 2)
-            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
-            .collect();
-        let ports: Vec<u16> = found
-            .iter()
-            .map(|l| l.local_addr().unwrap().port())
-            .collect();
-        drop(found);
-        let member = |pair: &[u16]| Member {
+        let places = loopback::free(members * 2);
+        let member = |pair: &[SocketAddr]| Member {
             client: pair[0],
             peer: pair[1],
             process: None,
         };
         let mut cluster = Self {
             dir,
-            members: ports.chunks(2).map(member).collect(),
+            members: places.chunks(2).map(member).collect(),
             secure,
             bytes,
         };
@@ -91,7 +84,7 @@ impl Cluster {
     /// Where its members are.
     pub(crate) fn endpoints(&self) -> Vec<String> {
         let scheme = if self.secure { "https" } else { "http" };
-        let place = |m: &Member| format!("{scheme}://127.0.0.1:{}", m.client);
+        let place = |m: &Member| format!("{scheme}://{}", m.client);
         self.members.iter().map(place).collect()
     }
 
@@ -110,7 +103,7 @@ impl Cluster {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        let params = CertificateParams::new(vec![loopback::home().to_string()]).unwrap();
         let certificate = params.signed_by(&key, &authority).unwrap();
         let files = self.files(name);
         std::fs::write(&files.ca, authority.pem()).unwrap();
@@ -161,7 +154,7 @@ impl Cluster {
     }
 
     fn post(&self, what: &str, body: &str) -> String {
-        let mut socket = TcpStream::connect(("127.0.0.1", self.members[0].client)).unwrap();
+        let mut socket = TcpStream::connect(self.members[0].client).unwrap();
         let length = body.len();
         let question =
             format!("POST /v3/kv/{what} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}");
@@ -179,10 +172,10 @@ impl Cluster {
     fn launch(&mut self, member: usize) {
         let all = self.members.iter().enumerate();
         let all: Vec<_> = all
-            .map(|(n, m)| format!("m{n}=http://127.0.0.1:{}", m.peer))
+            .map(|(n, m)| format!("m{n}=http://{}", m.peer))
             .collect();
         let client = &self.endpoints()[member];
-        let peer = format!("http://127.0.0.1:{}", self.members[member].peer);
+        let peer = format!("http://{}", self.members[member].peer);
         let log = File::create(self.dir.join(format!("m{member}.log"))).unwrap();
         let mut command = Command::new("etcd");
         command
@@ -240,9 +233,9 @@ impl Cluster {
 
     /// Waits until a member serves, with a leader.
     fn serves(&self, member: usize) {
-        let port = self.members[member].client;
+        let at = self.members[member].client;
         let healthy = || {
-            let Ok(mut socket) = TcpStream::connect(("127.0.0.1", port)) else {
+            let Ok(mut socket) = TcpStream::connect(at) else {
                 return false;
             };
             if self.secure {
@@ -292,7 +285,7 @@ impl Stall {
     /// Before a member. Its threads end with the test's process.
     pub(crate) fn before(endpoint: &str) -> Self {
         let to: SocketAddr = endpoint.trim_start_matches("http://").parse().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpListener::bind((loopback::home(), 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let open = Arc::new((Mutex::new(true), Condvar::new()));
         let gate = open.clone();

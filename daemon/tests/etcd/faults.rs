@@ -32,7 +32,7 @@ fn who_starts_while_the_first_member_says_nothing_asks_the_second() {
 #[test]
 fn a_member_that_never_says_who_it_is_costs_no_descriptors() {
     let cluster = Cluster::with_certificates();
-    let stopped = TcpListener::bind("127.0.0.1:0").unwrap();
+    let stopped = TcpListener::bind((loopback::home(), 0)).unwrap();
     let place = format!("https://{}", stopped.local_addr().unwrap());
     let mut with = settings(1, vec![place]);
     with.files = Some(cluster.files("node"));
@@ -150,4 +150,26 @@ fn a_master_that_was_replaced_for_a_while_is_told() {
     master.expect("deposed", |e| *e == Event::Deposed { guid: 2 });
     assert_eq!(master.settle(), Some(false));
     assert_eq!(master.store.records(), records);
+}
+
+/// etcd hung, for all that a standby can tell, and then its master is silent: it is to be asked more patiently.
+#[test]
+fn silence_after_trouble_is_doubtful() {
+    let cluster = Cluster::new(1);
+    let stall = Stall::before(&cluster.endpoints()[0]);
+    let mut master = Node::new(1, &cluster);
+    master.lead(10);
+    let behind = settings(2, vec![stall.endpoint()]);
+    let mut standby = Node::start(behind, &Arc::default()).standby();
+    standby.in_step(1);
+    stall.stop();
+    standby.expect("trouble", |e| matches!(e, Event::OutOfStep { guid: 1, .. }));
+    master.way.abort();
+    stall.go_on();
+    let silence = |e: &Event| matches!(e, Event::LeaderSilent { guid: 1, .. });
+    let told = standby.expect("silence", silence);
+    assert!(
+        matches!(told, Event::LeaderSilent { doubtful: true, .. }),
+        "{told:?}"
+    );
 }

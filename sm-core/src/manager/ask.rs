@@ -475,7 +475,7 @@ impl SubnetManager {
         let before = past.kept_view().filter(|_| past.is_in_force());
         self.cfg.client_reregister
             && ((new_to_it && !self.has_registrations_of(port))
-                || before.or(self.view()).is_some_and(was_away)
+                || before.or_else(|| self.view()).is_some_and(was_away)
                 || self.administration.has_ended(port.guid)
                 || info.lid != address.lid
                 || port.state().0 < PortState::Active.0)

@@ -228,7 +228,10 @@ impl SubnetManager {
                 self.election.set_lacks_copy(self.copying);
                 self.takeover.doubt_silence(false);
             }
-            SmState::Master | SmState::NotActive => self.election.set_lacks_copy(false),
+            SmState::Master | SmState::NotActive => {
+                self.election.set_lacks_copy(false);
+                self.takeover.doubt_silence(false);
+            }
             // It begins with what it had as standby.
             _ => {}
         }

@@ -243,24 +243,21 @@ impl SubnetManager {
     /// Nothing is written before the other SMs were asked. This process ran all the time and has heard of all that happened: where
     /// nothing is under way, and nobody else is master, nothing follows.
     pub(super) fn on_lease_lost(&mut self) {
-        if self.role() == SmState::Master && self.takeover.unsure {
-            // They are being asked.
-            self.takeover.stalled = true;
-            return;
-        }
-        if !self.is_master() || self.others.is_empty() {
+        let asking = self.role() == SmState::Master && self.takeover.unsure;
+        if !asking && (!self.is_master() || self.others.is_empty()) {
             return;
         }
         if self.stage == Stage::Looking {
             // What they have answered may be older.
             self.requester.clear();
             self.looks = false;
+            self.look_wanted = true;
             self.stage = Stage::Idle;
         }
-        if self.stage == Stage::Idle && self.requester.is_idle() {
+        if !asking && self.stage == Stage::Idle && self.requester.is_idle() {
             self.takeover.unsure = true;
             self.look_wanted = true;
-        } else {
+        } else if !asking {
             self.look_first();
         }
         self.takeover.stalled = true;
@@ -298,7 +295,12 @@ impl SubnetManager {
         let stalled = core::mem::replace(&mut self.takeover.stalled, false);
         if stalled && let Some(master) = self.master_among_others() {
             // It may have acknowledged what this one has never heard of: its records are wanted before anything else.
+            let ends = self.takeover.handing_over == Some(Then::Stop);
             self.elect(election::Input::Deposed(master));
+            if ends {
+                // There is somebody, and that is all that was asked for.
+                self.hand_over(Then::Stop);
+            }
             return;
         }
         if stalled && self.stage == Stage::Idle && self.may_have_begun() {
@@ -389,8 +391,11 @@ impl SubnetManager {
             retries: 1,
             ..limits(&self.cfg)
         };
-        let doubtful = core::mem::take(&mut self.takeover.doubtful);
-        let limits = if doubtful { limits(&self.cfg) } else { hasty };
+        let limits = if self.takeover.doubtful {
+            limits(&self.cfg)
+        } else {
+            hasty
+        };
         self.requester.set_limits(limits);
         for p in self.sm_ports() {
             self.ask(Ask::Sm(p));

@@ -120,6 +120,8 @@ pub(super) struct Core {
     pub(super) term: Term,
     /// What etcd has was found to be of no use here, and that was told.
     pub(super) unreadable: bool,
+    /// When etcd was in trouble last, seen from here as standby, or between that and anything else.
+    pub(super) troubled: Option<Now>,
     /// Of the last time as master: etcd may lack what was acknowledged.
     apart: bool,
 }
@@ -160,6 +162,7 @@ impl Etcd {
                 seen: Seen::Nothing,
                 term: Term::default(),
                 unreadable: false,
+                troubled: None,
                 apart: true,
             }),
             changed: watch::Sender::new(0),
@@ -354,6 +357,12 @@ impl Shared {
         self.now().saturating_sub(last) <= self.settings.hang
     }
 
+    /// A member did not answer, or took its time: what is seen of leases soon after may be etcd's own doing.
+    pub(super) fn was_in_trouble(&self) {
+        let now = self.now();
+        self.with(|core| core.troubled = Some(now));
+    }
+
     /// A number for what is stored next: what failed before says nothing of it.
     pub(super) fn turn(&self) -> Turn {
         Turn::numbered(self.turns.fetch_add(1, Ordering::Relaxed))
@@ -463,10 +472,14 @@ async fn idle(shared: &Arc<Shared>) {
             let whole = match whole {
                 Ok(Ok(whole)) => whole,
                 Ok(Err(trouble)) => {
+                    if trouble.is_of_member() {
+                        shared.was_in_trouble();
+                    }
                     tracing::warn!(why = %trouble, "the copy of the state may lack the last changes");
                     false
                 }
                 Err(_) => {
+                    shared.was_in_trouble();
                     tracing::warn!(
                         "etcd takes too long: the copy of the state may lack the last changes"
                     );

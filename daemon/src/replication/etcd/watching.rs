@@ -171,7 +171,6 @@ async fn settle_with(shared: &Shared, member: &Member, began: Now) -> Result<boo
 pub(super) async fn follow(shared: &Arc<Shared>) {
     let mut told: Option<tokio::time::Instant> = None;
     let mut pause = PAUSE;
-    let mut troubled = None;
     loop {
         let Ok(member) = shared.members.member().await else {
             sleep(PAUSE).await;
@@ -187,16 +186,13 @@ pub(super) async fn follow(shared: &Arc<Shared>) {
             last: None,
             since: 0,
             assembly: Assembly::default(),
-            troubled,
         };
         let Err(trouble) = watching.follow().await;
         watching.not_left();
         watching.out(&trouble.to_string());
         // One member is enough: in the time that there is nobody knows whether it is that one alone.
         if trouble.is_of_member() {
-            troubled = Some(shared.now());
-        }
-        if trouble.is_of_member() {
+            shared.was_in_trouble();
             shared.members.next(&watching.member);
         }
         let version = matches!(trouble, Trouble::Version(..));
@@ -237,8 +233,6 @@ struct Watching<'a> {
     /// Number of the last batch that was read before watching began.
     since: u64,
     assembly: Assembly,
-    /// When etcd was in trouble, before this began.
-    troubled: Option<Now>,
 }
 
 impl Watching<'_> {
@@ -275,6 +269,9 @@ impl Watching<'_> {
                 sleep(silence(&leader) / 10).await;
                 let asked = shared.now();
                 let (gone, term) = are_old(&member.within(silence(&leader) / 2), &leader).await?;
+                if shared.now().saturating_sub(asked) > silence(&leader) / 5 {
+                    shared.was_in_trouble();
+                }
                 let settled = shared.with(|core| core.term.settled(term, asked, shared.leases()));
                 if !gone && !leader.alone && settled {
                     shared.with(|core| core.seen = Seen::Fresh(asked));
@@ -385,13 +382,11 @@ impl Watching<'_> {
 
     /// What kept this from being heard by etcd kept the master too, perhaps: it has had no time yet to renew its lease.
     fn tell_of_silence(&self, leader: &Holder, in_step: bool) {
-        let time = Duration::from_secs(leader.silence_s.into()) * 2;
-        let now = self.shared.now();
-        let recent = |at: Now| now.saturating_sub(at) < time;
+        let troubled = self.shared.with(|core| core.troubled);
         self.shared.tell(Event::LeaderSilent {
             guid: leader.guid,
             in_step,
-            doubtful: self.troubled.is_some_and(recent),
+            doubtful: is_doubtful(troubled, self.shared.now(), leader.silence_s),
         });
     }
 
@@ -485,9 +480,23 @@ impl Watching<'_> {
     }
 }
 
+/// Whether etcd was in trouble less than two leases ago.
+fn is_doubtful(troubled: Option<Now>, now: Now, silence_s: u8) -> bool {
+    let time = Duration::from_secs(silence_s.into()) * 2;
+    troubled.is_some_and(|at| now.saturating_sub(at) < time)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn silence_is_doubtful_for_two_leases_after_trouble() {
+        let s = Duration::from_secs;
+        assert!(!is_doubtful(None, s(100), 2));
+        assert!(is_doubtful(Some(s(97)), s(100), 2));
+        assert!(!is_doubtful(Some(s(96)), s(100), 2));
+    }
 
     #[test]
     fn etcd_is_not_read_again_and_again_for_a_disk_that_stores_nothing() {
