@@ -639,6 +639,13 @@ fn a_lost_lease_is_no_lost_subnet() {
         let (guid, doubtful) = (master, true);
         sm.command(Input::PeerSilent { guid, doubtful }, now);
     });
+    // Also if it begins anew meanwhile.
+    lab.world.run_for(Duration::from_millis(50));
+    let copy = lab.manager().copied(lab.world.now());
+    lab.world.with_manager(second, |sm, now| {
+        sm.copy = Some(copy);
+        sm.command(Input::Stalled, now);
+    });
     lab.world.run_for(Duration::from_millis(300));
     assert_eq!(role(&lab, second), SmState::Discovering);
     lab.world.set_paused(lab.sm, false);
@@ -660,6 +667,29 @@ fn a_lost_lease_is_no_lost_subnet() {
     lab.world.run_for(Duration::from_secs(1));
     assert_eq!(role(&lab, lab.sm), SmState::Standby, "{}", lab.repeat());
     assert_eq!(others(&lab).1, before.1);
+}
+
+/// An end that was asked for comes, also if the subnet turns out to be another's already.
+#[test]
+fn an_end_is_not_forgotten_with_a_lost_lease() {
+    let mut lab = up(5);
+    let second = join_as(&mut lab, THERE, 0);
+    lab.world.run_for(Duration::from_secs(30));
+    lab.world.kill(second);
+    let guid = lab.world.fabric().port_guid(THERE);
+    let other = ForeignSm::new(guid, 0, SmState::Master);
+    lab.world.add_foreign_sm(THERE, other).unwrap();
+    lab.world.with_manager(lab.sm, |sm, now| {
+        sm.command(Input::HandOver(Then::Stop), now);
+        sm.command(Input::LeaseLost, now);
+    });
+    lab.world.run_for(Duration::from_secs(1));
+    let stopped = |e: &Event| matches!(e, Event::Stopped { .. });
+    assert!(
+        events(&lab, lab.sm).iter().any(stopped),
+        "{:?}",
+        events(&lab, lab.sm)
+    );
 }
 
 /// A master disables a standby, and makes it one again; it sends nothing that writes meanwhile.
