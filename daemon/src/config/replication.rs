@@ -1,6 +1,7 @@
 //! `[replication]`: where copies of the state are, and how fast a silent master is noticed.
 
 use core::time::Duration;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -241,8 +242,10 @@ fn check_etcd(keys: &ReplicationKeys, wrong: &mut dyn FnMut(&'static str, &str))
 /// Nothing leaves the machine in the clear.
 fn is_member(place: &str) -> bool {
     let here = |place: &str| {
-        let host = place.rsplit_once(':').map_or("", |(host, _)| host);
-        matches!(host, "127.0.0.1" | "localhost" | "[::1]")
+        place.starts_with("localhost:")
+            || place
+                .parse::<SocketAddr>()
+                .is_ok_and(|at| at.ip().is_loopback())
     };
     match (
         place.strip_prefix("https://"),
@@ -327,6 +330,34 @@ mod tests {
             assert!(has(words), "{words}: {errors:?}");
         }
         assert_eq!(has("without the feature"), !cfg!(feature = "etcd"));
+    }
+
+    #[test]
+    fn only_this_machine_is_reached_in_the_clear() {
+        let here = [
+            "127.0.0.1:2379",
+            "127.9.8.7:2379",
+            "[::1]:2379",
+            "localhost:2379",
+        ];
+        assert!(
+            here.iter()
+                .all(|place| is_member(&format!("http://{place}")))
+        );
+        let elsewhere = [
+            "192.0.2.1:2379",
+            "127.0.0.1",
+            "127.0.0.1:0",
+            "127.0.0.1.example:2379",
+            "localhost.example:2379",
+            "[::]:2379",
+        ];
+        assert!(
+            !elsewhere
+                .iter()
+                .any(|place| is_member(&format!("http://{place}")))
+        );
+        assert!(is_member("https://192.0.2.1:2379"));
     }
 
     #[cfg(feature = "etcd")]
