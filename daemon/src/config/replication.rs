@@ -161,7 +161,7 @@ pub(super) fn check(keys: &ReplicationKeys, wrong: &mut dyn FnMut(&'static str, 
         }
         return;
     }
-    if keys.listen.parse::<std::net::SocketAddr>().is_err() {
+    if keys.listen.parse::<SocketAddr>().is_err() {
         wrong(
             "replication.listen",
             "must be an address and a port, such as \"0.0.0.0:7471\"",
