@@ -115,11 +115,17 @@ async fn missing(
 /// Whether they are all that it acknowledged.
 pub(super) async fn settle(shared: &Shared) -> Result<bool, Trouble> {
     let began = shared.now();
-    let sure = shared.with(|core| match core.seen {
+    let seen = shared.with(|core| core.seen);
+    let sure = match seen {
         Seen::Nothing => false,
         Seen::Fresh(at) => began.saturating_sub(at) < shared.settings.limit,
         Seen::Left => true,
-    });
+    };
+    if !sure && matches!(seen, Seen::Fresh(_)) {
+        tracing::warn!(
+            "the master has not shown for a while that etcd has all that it acknowledged: hosts are asked to register again"
+        );
+    }
     let tries = shared.settings.endpoints.len();
     let mut n = 0;
     loop {
