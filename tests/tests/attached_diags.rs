@@ -207,8 +207,10 @@ impl Managed {
     fn new() -> Self {
         let sim = FabricServer::shape("fat-tree:4");
         let mut sm = OpenSm::start(&sim, None, &[]);
-        sm.wait_until_up(1);
-        // OpenSM resets the links of hosts whose MTU or VLs it changes; those links count that.
+        // OpenSM resets the links of hosts whose MTU or VLs it changes. They train for a second, their switches tell
+        // it so, and it sweeps once more: SwitchInfo:MulticastFDBTop of a first sweep is another than of a later one.
+        sm.wait_until_up(2);
+        // Those links count that they went down.
         let net = poll_until(SETTLE, PAUSE, || {
             let net = sim.net()?;
             let all = net.hosts().all(|node| node.ports[&1].lid != 0);
