@@ -247,6 +247,7 @@ impl SubnetManager {
         if !asking && (!self.is_master() || self.others.is_empty()) {
             return;
         }
+        self.takeover.stalled = true;
         if self.stage == Stage::Looking {
             // What they have answered may be older.
             self.requester.clear();
@@ -254,13 +255,15 @@ impl SubnetManager {
             self.look_wanted = true;
             self.stage = Stage::Idle;
         }
-        if !asking && self.stage == Stage::Idle && self.requester.is_idle() {
+        if asking {
+            return;
+        }
+        if self.stage == Stage::Idle && self.requester.is_idle() {
             self.takeover.unsure = true;
             self.look_wanted = true;
-        } else if !asking {
+        } else {
             self.look_first();
         }
-        self.takeover.stalled = true;
     }
 
     /// Asks the other SMs before anything else; what was begun is left.
