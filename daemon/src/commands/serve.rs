@@ -3,7 +3,6 @@
 use core::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use ferrosm_core::plan::hints::GuidHints;
 use ferrosm_core::plan::partitions::Partitions;
@@ -15,7 +14,7 @@ use ferrosm_mad::ids::GidPrefix;
 use ferrosm_mad::transport::umad::LocalPort;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
-use tracing::{Span, error, info, warn};
+use tracing::{error, info, warn};
 
 use crate::administration::Administration;
 use crate::capture::Capture;
@@ -23,6 +22,7 @@ use crate::config::{self, ConfigError, RawConfig, Settings, Source};
 use crate::copies::Copies;
 use crate::driver::{Clock, Control, Driver, Shell};
 use crate::dump;
+use crate::dump::beside::Beside;
 use crate::failure::Failure;
 use crate::metrics::{self, OfFabric, Serving};
 use crate::orders::{Board, Socket, Status};
@@ -143,7 +143,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         capture,
         options,
         writer,
-        dumping: Arc::default(),
+        dumps: Beside::default(),
         dump_dir: settings.dump_dir.clone(),
         source,
         is_one_of_several: matches!(ear, Ear::Relay(_)),
@@ -250,8 +250,8 @@ struct Operator {
     capture: Option<Capture>,
     options: Options,
     writer: Option<Arc<Writer>>,
-    /// A dump is being written beside us.
-    dumping: Arc<AtomicBool>,
+    /// What is being dumped.
+    dumps: Beside,
     dump_dir: Option<PathBuf>,
     source: Source,
     /// The other fabrics of the file are served by this process, too.
@@ -485,34 +485,8 @@ impl Operator {
             dump::write(&View::of_manager(sm), &dir, dump::Extent::Whole)?;
             return Ok(());
         }
-        if self.dumping.swap(true, Ordering::AcqRel) {
-            warn!("the last dump is still being written, this sweep is not dumped");
-            return Ok(());
-        }
-        let view = View::of_manager(sm);
-        let dumping = Arc::clone(&self.dumping);
-        // Which fabric it is of is told by the span.
-        let span = Span::current();
-        tokio::task::spawn_blocking(move || {
-            span.in_scope(|| dump_beside(&view, &dir));
-            dumping.store(false, Ordering::Release);
-        });
+        self.dumps.write(View::of_manager(sm), dir);
         Ok(())
-    }
-}
-
-/// Writes what is not too long, and tells what could not be written.
-fn dump_beside(view: &View, dir: &Path) {
-    match dump::write(view, dir, dump::Extent::Bounded) {
-        Ok(left_out) => {
-            for file in left_out {
-                info!(
-                    file,
-                    "too long to be written after each sweep; `run --once` and `route` write it"
-                );
-            }
-        }
-        Err(e) => error!(error = e.in_a_line(), "the dump could not be written"),
     }
 }
 

@@ -5,6 +5,7 @@
 //! Each is written beside its place and moved there, so a reader sees a whole file. The forms are OpenSM's, also where
 //! they are odd. ibdmchk reads the list of the subnet, `opensm.fdbs`, SLs and VLs, OpenSM's engine `file` tables and matrix.
 
+pub mod beside;
 mod ca_order;
 mod fdbs;
 mod lfts;
