@@ -314,6 +314,29 @@ impl Topology {
         self.switches[s.index()].lid
     }
 
+    /// What tells a switch from others, whatever the order of discovery: its LID; of one without a LID what hangs on it, and
+    /// the LIDs and ports of its neighbours.
+    pub(crate) fn name(&self, s: SwitchIdx) -> (Lid, Lid, Vec<(Lid, PortNum)>) {
+        let lid = self.lid(s);
+        if lid != Lid::NONE {
+            return (lid, Lid::NONE, Vec::new());
+        }
+        let host = self.end_ports(s).iter().map(|e| e.lid).min();
+        let links = self.links(s).iter();
+        let mut around: Vec<(Lid, PortNum)> =
+            links.map(|l| (self.lid(l.peer), l.peer_port)).collect();
+        around.sort_unstable();
+        (lid, host.unwrap_or(Lid::NONE), around)
+    }
+
+    /// Switches by [`Topology::name`], which is by LID: an order that does not change when the fabric is discovered in another
+    /// order.
+    pub(crate) fn by_lid(&self) -> Vec<SwitchIdx> {
+        let mut all: Vec<SwitchIdx> = self.switches().collect();
+        all.sort_by_cached_key(|&s| (self.name(s), s));
+        all
+    }
+
     /// How many LIDs port 0 answers to.
     #[must_use]
     pub fn lid_count(&self, s: SwitchIdx) -> u16 {

@@ -4,8 +4,6 @@
 //! chosen between slots and the cable is picked last. Slots of a switch are in order of their
 //! lowest port. Owned by one engine run.
 
-use ferrosm_mad::ids::{Lid, PortNum};
-
 use crate::topology::{SwitchIdx, Topology};
 
 use super::RouteError;
@@ -76,8 +74,7 @@ impl Graph {
                 *place = Some(number);
             }
         }
-        by_lid
-            .sort_by_cached_key(|&s| (id[s].is_none(), id[s], name_of(topo, SwitchIdx::at(s)), s));
+        by_lid.sort_by_cached_key(|&s| (id[s].is_none(), id[s], topo.name(SwitchIdx::at(s)), s));
         let mut lid_rank = vec![0; n];
         for (rank, &s) in by_lid.iter().enumerate() {
             lid_rank[s] = rank;
@@ -151,21 +148,4 @@ impl Graph {
             Ok(())
         }
     }
-}
-
-/// What tells a switch from others, whatever the order of discovery: its LID; of one without a LID what hangs on it, and
-/// the LIDs and ports of its neighbours.
-fn name_of(topo: &Topology, s: SwitchIdx) -> (Lid, Lid, Vec<(Lid, PortNum)>) {
-    let lid = topo.lid(s);
-    if lid != Lid::NONE {
-        return (lid, Lid::NONE, Vec::new());
-    }
-    let host = topo.end_ports(s).iter().map(|e| e.lid).min();
-    let mut around: Vec<(Lid, PortNum)> = topo
-        .links(s)
-        .iter()
-        .map(|l| (topo.lid(l.peer), l.peer_port))
-        .collect();
-    around.sort_unstable();
-    (lid, host.unwrap_or(Lid::NONE), around)
 }

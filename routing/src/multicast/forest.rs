@@ -116,8 +116,8 @@ fn middle_first(topo: &Topology) -> Vec<SwitchIdx> {
             *sum += weight * u64::from(hops.min(1 << 16));
         }
     }
-    let mut all: Vec<SwitchIdx> = topo.switches().collect();
-    all.sort_by_key(|&s| (sum[s.index()], topo.lid(s)));
+    let mut all = topo.by_lid();
+    all.sort_by_key(|&s| sum[s.index()]);
     all
 }
 

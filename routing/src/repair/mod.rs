@@ -369,8 +369,8 @@ impl Parts<'_> {
         order: Option<&'g [u32]>,
     ) -> Option<(Vec<Change>, Guard<'g>)> {
         let n = self.topo.num_switches();
-        let mut by_lid: Vec<usize> = (0..n).collect();
-        by_lid.sort_by_key(|&v| (self.topo.lid(SwitchIdx::at(v)), v));
+        let switches = self.topo.by_lid().into_iter();
+        let by_lid: Vec<usize> = switches.map(SwitchIdx::index).collect();
         let mut rank = vec![0; n];
         for (i, &v) in by_lid.iter().enumerate() {
             rank[v] = i;

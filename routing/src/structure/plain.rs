@@ -19,8 +19,7 @@ pub(crate) struct Plain {
 
 impl Plain {
     pub(crate) fn new(topo: &Topology) -> Self {
-        let mut switch: Vec<usize> = (0..topo.num_switches()).collect();
-        switch.sort_by_key(|&s| (topo.lid(SwitchIdx::at(s)), s));
+        let switch: Vec<usize> = topo.by_lid().into_iter().map(SwitchIdx::index).collect();
         let mut vertex = vec![0; switch.len()];
         for (v, &s) in switch.iter().enumerate() {
             vertex[s] = v;

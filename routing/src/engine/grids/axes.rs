@@ -174,8 +174,7 @@ fn pairs(way: &[Dims]) -> impl Iterator<Item = (usize, usize)> + '_ {
 
 /// Place of each dimension among all, by the lowest LID at which it has left the first switch's.
 fn by_lid(topo: &Topology, grid: &Grid) -> Vec<usize> {
-    let mut switches: Vec<SwitchIdx> = topo.switches().collect();
-    switches.sort_by_key(|&s| (topo.lid(s), s));
+    let switches = topo.by_lid();
     let left = |d: usize| {
         let at = |s: &SwitchIdx| grid.coords(*s)[d];
         let first = switches.first().map(at);

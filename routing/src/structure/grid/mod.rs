@@ -446,11 +446,7 @@ fn sort_dims(topo: &Topology, hints: &Hints, grid: &mut Grid) {
     let agreed = votes
         .into_iter()
         .find(|(_, count)| 10 * count >= 9 * voters);
-    let plain = {
-        let mut by_lid: Vec<SwitchIdx> = topo.switches().collect();
-        by_lid.sort_by_key(|&s| (topo.lid(s), s));
-        by_lid
-    };
+    let plain = topo.by_lid();
     let first_along = |d: usize| {
         plain
             .iter()
