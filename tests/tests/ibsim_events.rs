@@ -10,10 +10,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use ferrosm_tests::bringup::{cabling, sound_dumps};
+use ferrosm_tests::bringup::cabling;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::diags::{Net, Observed};
 use ferrosm_tests::fabrics::by_spec;
+use ferrosm_tests::ibdmchk;
 use ferrosm_tests::ibsim::Ibsim;
 use ferrosm_tests::judge;
 use ferrosm_tests::process::{Running, Signal, poll_until};
@@ -91,18 +92,17 @@ impl InCharge {
     fn dumps_agree(&self, seen: &Observed) {
         let dump = self.sim.subdir("dump");
         let ends = cabling(&seen.net).len();
+        let end_ports = seen.net.hosts().map(|node| node.ports.len()).sum();
         poll_until(SETTLE, PAUSE, || {
             let text = std::fs::read_to_string(dump.join("opensm-subnet.lst"));
             let lines = text.map_err(|error| error.to_string())?.lines().count();
-            if lines == ends {
-                Ok(())
-            } else {
-                Err(format!("{lines} link ends, not {ends}"))
+            if lines != ends {
+                return Err(format!("{lines} link ends, not {ends}"));
             }
+            // The files are written one after the other: the list may be a sweep ahead of the tables.
+            ibdmchk::ask(&dump, self.sim.dir())?.sound(end_ports)
         })
-        .unwrap_or_else(|reason| panic!("opensm-subnet.lst: {reason}"));
-        let end_ports = seen.net.hosts().map(|node| node.ports.len()).sum();
-        sound_dumps(&dump, self.sim.dir(), end_ports);
+        .unwrap_or_else(|reason| panic!("the dump: {reason}"));
     }
 
     /// A clean stop: exit status 0.

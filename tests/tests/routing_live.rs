@@ -54,21 +54,24 @@ impl Live {
             if let Some(status) = self.daemon.ended() {
                 panic!("ferrosm ended with {status}:\n{}", self.daemon.stderr());
             }
+            // Reported before it is looked at, and nothing new since: what is read is what that sweep left.
+            let reports = self.reports();
             let seen = self.sim.observe()?;
             let found = seen.net.switch_links().len();
             if found != cables {
                 return Err(format!("{found} cables between switches, not {cables}"));
             }
-            judge::examine(&seen).sound()?;
-            match self.reports().last() {
-                Some(report)
-                    if 2 * cables == links_between_switches(report, &seen)
-                        && report["clean"] == true =>
-                {
-                    Ok(seen)
-                }
-                report => Err(format!("not reported: {report:?}")),
+            let report = reports.last();
+            if !report.is_some_and(|report| {
+                2 * cables == links_between_switches(report, &seen) && report["clean"] == true
+            }) {
+                return Err(format!("not reported: {report:?}"));
             }
+            if self.reports().len() > reports.len() {
+                return Err("a sweep ended while it was looked at".to_owned());
+            }
+            judge::examine(&seen).sound()?;
+            Ok(seen)
         });
         seen.unwrap_or_else(|reason| panic!("{reason}\n{}", self.daemon.stderr()))
     }

@@ -409,7 +409,7 @@ fn a_torn_store_is_set_aside() {
     let mut lab = up("fat-tree:4");
     lab.world.run_for(Duration::from_secs(12));
     let view = Arc::clone(lab.manager().core().view().expect("a view"));
-    let scratch = Scratch::new("torn-store");
+    let scratch = Scratch::in_memory("torn-store");
     let dir = scratch.path().join("state");
     let file = dir.join("store.redb");
     let save = |state: StateDir| {

@@ -137,7 +137,7 @@ fn torus() -> SimNet {
 #[test]
 fn devices_wait_for_what_goes_ahead() {
     let net = torus();
-    let dir = Scratch::new("written-ahead");
+    let dir = Scratch::in_memory("written-ahead");
     let state = Arc::new(Mutex::new(Seen::default()));
     comes_up(&net, &dir, |durable| {
         Arc::new(Slow {
@@ -203,7 +203,7 @@ fn asks(net: &SimNet) -> u32 {
 #[test]
 fn other_managers_are_answered_meanwhile() {
     let net = torus();
-    let dir = Scratch::new("written-ahead-asked");
+    let dir = Scratch::in_memory("written-ahead-asked");
     let (begun, begins) = channel();
     let seen = Arc::new(AtomicBool::new(false));
     let (asking, has_seen) = (net.clone(), Arc::clone(&seen));
