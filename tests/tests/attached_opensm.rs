@@ -257,7 +257,9 @@ fn forty_programs_at_a_time() {
     let running: BTreeMap<&String, _> = hosts
         .iter()
         .map(|host| {
-            let program = sim.launch("saquery", Some(host)).args(&["NR"]);
+            let program = sim.launch("saquery", Some(host));
+            // It asks once. Forty starting on a busy machine let an answer wait for longer than its second.
+            let program = program.args(&["--timeout", "30000", "NR"]);
             (host, program.start(sim.dir()))
         })
         .collect();
