@@ -316,7 +316,7 @@ impl Topology {
 
     /// What tells a switch from others, whatever the order of discovery: its LID; of one without a LID what hangs on it, and
     /// the LIDs and ports of its neighbours.
-    pub(crate) fn name(&self, s: SwitchIdx) -> (Lid, Lid, Vec<(Lid, PortNum)>) {
+    fn name(&self, s: SwitchIdx) -> (Lid, Lid, Vec<(Lid, PortNum)>) {
         let lid = self.lid(s);
         if lid != Lid::NONE {
             return (lid, Lid::NONE, Vec::new());
@@ -329,8 +329,8 @@ impl Topology {
         (lid, host.unwrap_or(Lid::NONE), around)
     }
 
-    /// Switches by [`Topology::name`], which is by LID: an order that does not change when the fabric is discovered in another
-    /// order.
+    /// Switches by LID, those without one by what is around them: an order that does not change when the fabric is discovered in
+    /// another order.
     pub(crate) fn by_lid(&self) -> Vec<SwitchIdx> {
         let mut all: Vec<SwitchIdx> = self.switches().collect();
         all.sort_by_cached_key(|&s| (self.name(s), s));

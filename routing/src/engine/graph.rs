@@ -67,14 +67,14 @@ impl Graph {
             .switches()
             .map(|s| u32::try_from(topo.end_ports(s).len()).unwrap_or(u32::MAX))
             .collect();
-        let mut by_lid: Vec<usize> = (0..n).collect();
         let mut id = vec![None; n];
         for &(s, number) in ids {
             if let Some(place) = id.get_mut(s.index()) {
                 *place = Some(number);
             }
         }
-        by_lid.sort_by_cached_key(|&s| (id[s].is_none(), id[s], topo.name(SwitchIdx::at(s)), s));
+        let mut by_lid: Vec<usize> = topo.by_lid().into_iter().map(SwitchIdx::index).collect();
+        by_lid.sort_by_key(|&s| (id[s].is_none(), id[s]));
         let mut lid_rank = vec![0; n];
         for (rank, &s) in by_lid.iter().enumerate() {
             lid_rank[s] = rank;
