@@ -23,6 +23,10 @@ const NODES: [&str; 3] = [
 ];
 /// The host that asks.
 pub const CLIENT: &str = "host-3-1-1 mlx5_0";
+/// What a master says when it begins to acknowledge alone.
+pub const ALARM: &str = "alarm: nobody has a copy of the state";
+/// The end of [`ALARM`].
+pub const RESTORED: &str = "somebody has a copy of the state again";
 
 /// Managers, mostly two; the first has the best priority, 9, the second 8, a third one 7.
 #[derive(Debug)]

@@ -7,14 +7,12 @@ use std::time::{Duration, Instant};
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::diags::{Net, Tables};
 use ferrosm_tests::etcd::Etcd;
-use ferrosm_tests::pair::{CLIENT, GUARD, Pair, configure};
+use ferrosm_tests::pair::{ALARM, CLIENT, GUARD, Pair, RESTORED, configure};
 use ferrosm_tests::process::{Signal, poll_until};
 use ferrosm_tests::script::{Script, joins, offers, subscribes};
 
 const PAUSE: Duration = Duration::from_millis(20);
-const ALARM: &str = "alarm: nobody has a copy of the state";
 const LEASE_LOST: &str = "the lease is lost";
-const RESTORED: &str = "somebody has a copy of the state again";
 const FROM_COPY: &str = "clients are answered from what was kept";
 const DEPOSED: &str = "another subnet manager has taken what only the master has";
 const BEHIND: &str = "the copy of the master's state is not whole any more";

@@ -9,11 +9,9 @@ use std::time::{Duration, Instant};
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::etcd::Etcd;
 use ferrosm_tests::load::{Flaps, Ledger, Registrar, Witness, build, registered, smps};
-use ferrosm_tests::pair::{CLIENT, GUARD, Pair, certified, configure};
+use ferrosm_tests::pair::{ALARM, CLIENT, GUARD, Pair, RESTORED, certified, configure};
 use ferrosm_tests::process::{Signal, poll_until};
 
-const ALARM: &str = "alarm: nobody has a copy of the state";
-const RESTORED: &str = "somebody has a copy of the state again";
 const PAUSE: Duration = Duration::from_millis(50);
 /// A fabric on which nothing was written for so long is quiet.
 const QUIET: Duration = Duration::from_millis(500);
