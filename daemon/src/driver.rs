@@ -338,6 +338,11 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     }
                 }
                 Output::Compute(job) => {
+                    let (budget, cancel) = (job.budget, job.cancel.clone());
+                    tokio::spawn(async move {
+                        tokio::time::sleep(budget).await;
+                        cancel.cancel();
+                    });
                     self.jobs.spawn_blocking(move || job.run());
                 }
                 Output::Gmp {

@@ -1,9 +1,9 @@
-//! The automatic choice: which engines suit a fabric, by what it is recognised as (ADR 0008).
+//! The automatic choice: which engines suit a fabric, by its structure (ADR 0008).
 //!
-//! It only gives advice, in rounds: the best engine of the first round in which one passes the proof serves ([`crate::select`]).
-//! A round has one engine where the shape says which is right: whole grids, even trees. Where cables are missing, or
-//! the shape is nobody's, what is best is only known by trying; then several are in a round, as long as the fabric is so
-//! small that this costs little. After losses nothing is chosen anew: the routing in force is repaired.
+//! This is advice only; [`crate::select`] acts on it. Where the structure says which engine is right (whole grids, even
+//! trees), that engine is installed without comparison. On any other fabric a fast engine that always succeeds is the
+//! baseline, and slower ones are compared with it as far as the work budget goes. After losses nothing is chosen anew:
+//! the routing in force is repaired.
 
 use crate::engine::Request;
 use crate::structure::dragonfly::dragonfly;
@@ -11,65 +11,83 @@ use crate::structure::grid::{Family, grid};
 use crate::structure::tree::{Tree, tree};
 use crate::topology::{SwitchIdx, Topology};
 
-/// Up to so many switches of no regular shape, nue is tried before dfsssp.
-const NUE_MAX_SWITCHES: usize = 500;
-
-/// Routes (end ports times LIDs) times cables up to which engines are compared: some tenths of a second for each.
-const COMPARED_MAX: u64 = 400_000_000;
-
 /// Engines to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advice {
-    /// Their names. Those of a round are compared; the next round is for where none of them passes.
-    pub rounds: &'static [&'static [&'static str]],
-    /// Data VLs that they should do with; `None` where as many as there are will do.
+    /// Engines made for the structure, best first. The first whose tables pass the proof is installed. They are fast, so
+    /// they have no budget.
+    pub structured: &'static [&'static str],
+    /// Fast engines for what remains, also without a budget: the first whose tables pass the proof is the baseline.
+    pub baseline: &'static [&'static str],
+    /// Engines that are compared with the baseline, each within its share of the budget.
+    pub candidates: &'static [&'static str],
+    /// Data VLs that they may use; `None` for as many as there are.
     pub vls: Option<u8>,
-    /// What the fabric was recognised as, and what it is not: one sentence for the operator.
+    /// What the structure is and what it is not: one sentence for the operator.
     pub reason: String,
 }
 
-/// Recognises the fabric.
+impl Advice {
+    /// Engines for a structure. If their tables fail the proof, the engines for an unknown structure follow.
+    fn structured(engines: &'static [&'static str], reason: String) -> Self {
+        Self {
+            structured: engines,
+            ..Self::compared(&["updn"], &["nue", "dfsssp"], reason)
+        }
+    }
+
+    const fn compared(
+        baseline: &'static [&'static str],
+        candidates: &'static [&'static str],
+        reason: String,
+    ) -> Self {
+        Self {
+            structured: &[],
+            baseline,
+            candidates,
+            vls: None,
+            reason,
+        }
+    }
+}
+
+/// Detects the structure of the fabric and names the engines for it.
 #[must_use]
 pub fn advise(request: &Request<'_>) -> Advice {
     let (topo, hints) = (request.topo, request.hints);
-    let advice = |rounds, reason| Advice {
-        rounds,
-        vls: None,
-        reason,
-    };
     if hints.file.is_some() {
-        return advice(&[&["file"]], "tables were given in a file".to_owned());
+        return Advice {
+            baseline: &[],
+            candidates: &[],
+            ..Advice::structured(&["file"], "tables were given in a file".to_owned())
+        };
     }
     if hints.torus.is_some()
         && let Ok(found) = grid(topo, hints)
     {
         let reason = format!("a torus was described in a file; the fabric is a {found}");
-        return advice(&[&["torus-2QoS"], &["dor"], &["nue"]], reason);
+        return Advice::structured(&["torus-2QoS", "dor"], reason);
     }
-    let small = effort(topo) <= COMPARED_MAX;
     let no_tree = match tree(topo, hints) {
-        Ok(found) => return of_tree(topo, &found, small),
+        Ok(found) => return of_tree(topo, &found),
         Err(why) => why,
     };
     let no_grid = match grid(topo, hints) {
         Ok(found) => {
             let reason = format!("the fabric is a {found}");
-            // Where cables are missing, detours of dimension order crowd: mostly nue shares them out better.
-            let rounds: &[&[&str]] = match (found.family(), found.is_whole()) {
-                (Family::Torus, true) => &[&["torus-2QoS"], &["dor"], &["dfsssp"]],
-                (Family::Torus, false) if small => &[&["torus-2QoS", "dor", "nue", "dfsssp"]],
-                (Family::Torus, false) => &[&["torus-2QoS"], &["nue"], &["dor"], &["dfsssp"]],
-                (Family::Mesh | Family::Hypercube | Family::HyperX, true) => {
-                    &[&["dor"], &["dfsssp"]]
+            // Where links are missing, the detours of dimension order crowd some links; another engine may do better.
+            return match (found.family(), found.is_whole()) {
+                (Family::Torus, true) => Advice::structured(&["torus-2QoS", "dor"], reason),
+                (Family::Torus, false) => {
+                    Advice::compared(&["dor", "updn"], &["torus-2QoS", "nue", "dfsssp"], reason)
                 }
-                (Family::Mesh | Family::Hypercube | Family::HyperX, false) if small => {
-                    &[&["dor", "nue", "dfsssp"]]
+                (Family::Mesh | Family::Hypercube | Family::HyperX, true) => {
+                    Advice::structured(&["dor"], reason)
                 }
                 (Family::Mesh | Family::Hypercube | Family::HyperX, false) => {
-                    &[&["nue"], &["dor"], &["dfsssp"]]
+                    Advice::compared(&["dor", "updn"], &["nue", "dfsssp"], reason)
                 }
             };
-            return advice(rounds, reason);
         }
         Err(why) => why,
     };
@@ -79,19 +97,11 @@ pub fn advise(request: &Request<'_>) -> Advice {
             "the fabric is of no known shape (no tree: {no_tree}; no grid: {no_grid}; no dragonfly: {no_dragonfly})"
         ),
     };
-    // Of two that route anything the better balanced, as long as the fabric is not so large that it takes minutes.
-    let rounds: &[&[&str]] = if small {
-        &[&["nue", "dfsssp"]]
-    } else if topo.num_switches() <= NUE_MAX_SWITCHES {
-        &[&["nue"], &["dfsssp"]]
-    } else {
-        &[&["dfsssp"]]
-    };
-    advice(rounds, reason)
+    Advice::compared(&["updn"], &["nue", "dfsssp"], reason)
 }
 
-/// Trees are routed on one lane: so repairs are quick, and programs that choose their own SL are safe.
-fn of_tree(topo: &Topology, tree: &Tree, small: bool) -> Advice {
+/// Trees are routed on one VL: repairs are fast then, and programs that choose their own SL cannot cause a credit loop.
+fn of_tree(topo: &Topology, tree: &Tree) -> Advice {
     let even = is_even(topo, tree);
     let reason = format!(
         "the fabric is {} tree of {} levels with {} roots and {} leaves",
@@ -100,15 +110,17 @@ fn of_tree(topo: &Topology, tree: &Tree, small: bool) -> Advice {
         tree.roots.len(),
         tree.leaves.len()
     );
-    let rounds: &[&[&str]] = if even || !small {
-        &[&["dmodc"], &["updn"]]
+    let advice = if even {
+        Advice {
+            candidates: &[],
+            ..Advice::structured(&["dmodc"], reason)
+        }
     } else {
-        &[&["dmodc", "ftree", "updn", "nue"]]
+        Advice::compared(&["dmodc", "updn"], &["ftree", "updn", "nue"], reason)
     };
     Advice {
-        rounds,
         vls: Some(1),
-        reason,
+        ..advice
     }
 }
 
@@ -124,11 +136,4 @@ fn is_even(topo: &Topology, tree: &Tree) -> bool {
             let level = by_level.get_mut(rank(s) as usize);
             level.is_some_and(|level| *level.get_or_insert(cables) == cables)
         })
-}
-
-/// What routing is likely to cost: it grows with the routes, and with the cables to choose from.
-fn effort(topo: &Topology) -> u64 {
-    let ends: usize = topo.switches().map(|s| topo.end_ports(s).len()).sum();
-    let lids: usize = topo.switches().map(|s| topo.destinations_on(s).len()).sum();
-    (lids as u64) * (ends.max(topo.num_switches()) as u64) * (topo.num_channels() as u64)
 }

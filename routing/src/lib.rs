@@ -23,6 +23,7 @@
 //! | [`auto`] | which engines suit a fabric |
 //! | [`select`] | first engine in the list whose tables pass the proof |
 //! | `best` | which of several, where engines are compared |
+//! | [`work`] | the work budget of engines, and how they are cancelled |
 
 #![forbid(unsafe_code)]
 
@@ -44,6 +45,7 @@ pub mod topology;
 pub mod transition;
 pub mod verify;
 mod waits;
+pub mod work;
 
 pub use engine::{
     ENGINE_NAMES, Engine, LastRun, Previous, Request, RouteError, Routing, Trees, engine_by_name,
@@ -55,3 +57,4 @@ pub use select::{Refused, Selection, Step, route_watched, route_with};
 pub use tables::{Lft, Tables, changed_blocks};
 pub use topology::{Destination, EndPort, Link, SwitchIdx, Throttled, Topology, TopologyBuilder};
 pub use verify::{Failure, Proof, verify};
+pub use work::{CancelToken, WorkBudget};

@@ -1,21 +1,22 @@
 //! Which engine routes the fabric: the first in the operator's list whose tables pass the proof.
 //!
-//! `auto` in the list stands for the engines that suit the fabric as it is recognised (`auto`). Some of them may be advised
-//! together: then each is tried, and the best of those that pass serves (`best`). The list ends with the
-//! last resort, whether the operator named it or not: `nue`, and `updn` behind it, which route any connected graph without a
-//! credit loop, so that a fabric never falls back to tables that can deadlock. `no_fallback` in the list forbids that end.
+//! `auto` in the list stands for the engines that suit the fabric (`auto`): those made for its structure, or a fast baseline
+//! and candidates that are compared with it within the work budget of the request (`best`). An engine that the operator
+//! names has no budget. The list ends with the fallback engines, whether the operator named them or not: `updn`, and `nue`
+//! within the budget, which route any connected graph without a credit loop. `no_fallback` in the list forbids them.
 //!
-//! While the routing in force only has to get by with less, it is repaired instead of chosen anew.
+//! While the routing in force only has lost links or LIDs, it is repaired instead of chosen anew.
 
 use std::fmt;
 
 use crate::auto::{self, Advice};
 use crate::best::best;
-use crate::engine::{ENGINE_NAMES, Request, RouteError, Routing, engine_by_name};
+use crate::engine::{ENGINE_NAMES, Engine, Request, RouteError, Routing, engine_by_name};
 use crate::kept::Kept;
 use crate::multicast;
 use crate::repair::{Limits, repair_kept};
 use crate::verify::{Failure, Proof, verify};
+use crate::work::WorkBudget;
 
 /// The name that stands for the automatic choice.
 pub const AUTO: &str = "auto";
@@ -23,8 +24,11 @@ pub const AUTO: &str = "auto";
 /// The name that forbids the last resort: OpenSM's word.
 pub const NO_FALLBACK: &str = "no_fallback";
 
-/// The engines that are tried last.
-const LAST_RESORT: [&str; 2] = ["nue", "updn"];
+/// The fallback engines: the baseline, and what is compared with it.
+const FALLBACK: (&str, &str) = ("updn", "nue");
+
+/// Of the budget that is left, each candidate but the last may spend so many hundredths.
+const SHARE_PERCENT: u8 = 75;
 
 /// Everything that an operator may name in a list of engines.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -97,34 +101,74 @@ pub struct Selection {
 /// and all. On a full tree that loses a leaf's cable it has to be more than 1.
 pub(crate) const REPAIRED_LOAD_MAX: u64 = 2;
 
-/// Engines that are tried together: the best of those that pass serves. The next round is for where none does.
-struct Round<'a> {
-    engines: Vec<&'a str>,
+/// Engines of which one is installed. The next stage is for where the tables of none of them pass the proof.
+struct Stage<'a> {
+    choice: Choice<'a>,
     /// Why they are in the list, where the operator did not put them there.
-    why: Option<String>,
-    /// Whether lanes must also do for answers on the SL of the request (ADR 0007).
+    reason: Option<String>,
+    /// Whether the VLs must also do for replies on the SL of the request (ADR 0007).
     both_ways: bool,
-    /// Data VLs that they may use; as many as anybody may where it is not said.
+    /// Data VLs that they may use; `None` for as many as there are.
     vls: Option<u8>,
 }
 
-impl<'a> Round<'a> {
+/// How one of several engines is chosen.
+enum Choice<'a> {
+    /// The first whose tables pass the proof, without a budget.
+    First(Vec<&'a str>),
+    /// The best of the first of `baseline` that passes, and of those of `candidates` that pass and fit the budget.
+    Best {
+        baseline: Vec<&'a str>,
+        candidates: Vec<&'a str>,
+    },
+}
+
+impl<'a> Stage<'a> {
     fn of_operator(engine: &'a str) -> Self {
         Self {
-            engines: vec![engine],
-            why: None,
+            choice: Choice::First(vec![engine]),
+            reason: None,
             both_ways: false,
             vls: None,
         }
     }
 
-    fn last_resort(engine: &'a str) -> Self {
-        Self {
-            engines: vec![engine],
-            why: Some("no engine before this one could route the fabric".to_owned()),
+    /// `engines` are those that the operator has named.
+    fn fallback(engines: &[&'a str]) -> Option<Self> {
+        let missing = |name: &&str| !engines.contains(name);
+        let list = |name| Some(name).filter(missing).into_iter().collect::<Vec<_>>();
+        let (baseline, candidates) = (list(FALLBACK.0), list(FALLBACK.1));
+        let any = !baseline.is_empty() || !candidates.is_empty();
+        any.then(|| Self {
+            choice: Choice::Best {
+                baseline,
+                candidates,
+            },
+            reason: Some("no engine before this one could route the fabric".to_owned()),
             both_ways: true,
             vls: None,
-        }
+        })
+    }
+
+    fn of_advice(advice: Advice) -> impl Iterator<Item = Self> {
+        let Advice {
+            structured,
+            baseline,
+            candidates,
+            vls,
+            reason,
+        } = advice;
+        let first = Choice::First(structured.to_vec());
+        let best = Choice::Best {
+            baseline: baseline.to_vec(),
+            candidates: candidates.to_vec(),
+        };
+        [first, best].into_iter().map(move |choice| Self {
+            choice,
+            reason: Some(reason.clone()),
+            both_ways: true,
+            vls,
+        })
     }
 }
 
@@ -162,25 +206,20 @@ pub fn route_watched(
             kept,
         };
     }
-    let mut refused: Vec<Refused> = Vec::new();
-    for round in rounds(engines, request) {
-        let mut passed = Vec::with_capacity(round.engines.len());
-        for engine in &round.engines {
-            match attempt(engine, &round, request, watch) {
-                Ok(proven) => passed.push(proven),
-                Err(reason) => refused.push(Refused {
-                    engine: (*engine).to_owned(),
-                    reason,
-                }),
-            }
-        }
+    let mut attempts = Attempts {
+        request,
+        watch,
+        refused: Vec::new(),
+    };
+    for stage in stages(engines, request) {
+        let passed = attempts.stage(&stage);
         let (best, compared) = best(request, passed);
         if let Some((mut routing, proof)) = best {
-            let notes = round.why.into_iter().chain(compared);
+            let notes = stage.reason.into_iter().chain(compared);
             routing.notes.splice(0..0, notes);
             return Selection {
                 chosen: Some((routing, proof)),
-                refused,
+                refused: attempts.refused,
                 repaired: false,
                 kept: Kept::new(),
             };
@@ -188,7 +227,7 @@ pub fn route_watched(
     }
     Selection {
         chosen: None,
-        refused,
+        refused: attempts.refused,
         repaired: false,
         kept: Kept::new(),
     }
@@ -223,63 +262,114 @@ fn repaired(request: &Request<'_>) -> Option<(Routing, Proof, Kept)> {
     Some((routing, proof, Kept::of(ledger, ways)))
 }
 
-fn rounds<'a>(engines: &[&'a str], request: &Request<'_>) -> Vec<Round<'a>> {
-    let mut list: Vec<Round<'a>> = Vec::new();
+fn stages<'a>(engines: &[&'a str], request: &Request<'_>) -> Vec<Stage<'a>> {
+    let mut list: Vec<Stage<'a>> = Vec::new();
     for &engine in engines.iter().filter(|e| **e != NO_FALLBACK) {
         if engine == AUTO {
-            let Advice {
-                rounds,
-                vls,
-                reason,
-            } = auto::advise(request);
-            list.extend(rounds.iter().map(|engines| Round {
-                engines: engines.to_vec(),
-                why: Some(reason.clone()),
-                both_ways: true,
-                vls,
-            }));
+            list.extend(Stage::of_advice(auto::advise(request)));
         } else {
-            list.push(Round::of_operator(engine));
+            list.push(Stage::of_operator(engine));
         }
     }
     if !engines.contains(&NO_FALLBACK) {
-        let missing = LAST_RESORT.iter().filter(|e| !engines.contains(e));
-        list.extend(missing.map(|engine| Round::last_resort(engine)));
+        list.extend(Stage::fallback(engines));
     }
     list
 }
 
-fn attempt(
-    name: &str,
-    round: &Round<'_>,
-    request: &Request<'_>,
-    watch: &mut dyn FnMut(Step<'_>),
-) -> Result<(Routing, Proof), Reason> {
-    let engine = engine_by_name(name)
-        .ok_or_else(|| Reason::Route(RouteError::UnknownEngine(name.to_owned())))?;
-    let request = &round
-        .vls
-        .map_or(*request, |vls| request.with_vls(vls.min(request.vls)));
-    let (routing, proof) = proven(&*engine, request, watch)?;
-    if proof.reversible || !round.both_ways {
-        return Ok((routing, proof));
-    }
-    // One lane is always the same in both directions.
-    match proven(&*engine, &request.with_vls(1), watch) {
-        Ok((routing, proof)) if proof.reversible => Ok((routing, proof)),
-        Ok(_) | Err(_) => Err(Reason::OneWay),
-    }
+/// Tables that passed the proof.
+type Proven = (Routing, Proof);
+
+/// Runs engines and proves their tables.
+struct Attempts<'a, 'w> {
+    request: &'a Request<'a>,
+    watch: &'w mut dyn FnMut(Step<'_>),
+    refused: Vec<Refused>,
 }
 
-fn proven(
-    engine: &dyn crate::engine::Engine,
-    request: &Request<'_>,
-    watch: &mut dyn FnMut(Step<'_>),
-) -> Result<(Routing, Proof), Reason> {
-    watch(Step::Engine(engine.name()));
-    let routing = engine.route(request).map_err(Reason::Route)?;
-    watch(Step::Proof);
-    let proof = verify(request.topo, &routing.tables, &routing.lanes);
-    watch(Step::Rest);
-    Ok((routing, proof.map_err(Reason::Proof)?))
+impl Attempts<'_, '_> {
+    /// Tables of the engines of a stage, in the order of the stage.
+    fn stage(&mut self, stage: &Stage<'_>) -> Vec<Proven> {
+        match &stage.choice {
+            Choice::First(engines) => self.first(engines, stage).into_iter().collect(),
+            Choice::Best {
+                baseline,
+                candidates,
+            } => {
+                let mut passed: Vec<Proven> = self.first(baseline, stage).into_iter().collect();
+                for (i, &engine) in candidates.iter().enumerate() {
+                    let budget = self.request.budget;
+                    let known = passed.iter().any(|(routing, _)| routing.engine == engine);
+                    let share = if passed.is_empty() && i + 1 == candidates.len() {
+                        // Without any other routing the last engine has to finish.
+                        WorkBudget::unlimited()
+                    } else {
+                        let is_last = i + 1 == candidates.len();
+                        budget.share(if is_last { 100 } else { SHARE_PERCENT })
+                    };
+                    if !known {
+                        passed.extend(self.attempt(engine, stage, &share));
+                    }
+                    let _ = budget.spend(share.spent());
+                }
+                passed
+            }
+        }
+    }
+
+    /// Tables of the first engine that pass. Its work counts against the budget, but is not limited by it.
+    fn first(&mut self, engines: &[&str], stage: &Stage<'_>) -> Option<Proven> {
+        let work = WorkBudget::limited(u64::MAX - 1);
+        let found = engines
+            .iter()
+            .find_map(|engine| self.attempt(engine, stage, &work));
+        let _ = self.request.budget.spend(work.spent());
+        found
+    }
+
+    fn attempt(&mut self, name: &str, stage: &Stage<'_>, budget: &WorkBudget) -> Option<Proven> {
+        match self.proven_both_ways(name, stage, budget) {
+            Ok(proven) => Some(proven),
+            Err(reason) => {
+                self.refused.push(Refused {
+                    engine: name.to_owned(),
+                    reason,
+                });
+                None
+            }
+        }
+    }
+
+    fn proven_both_ways(
+        &mut self,
+        name: &str,
+        stage: &Stage<'_>,
+        budget: &WorkBudget,
+    ) -> Result<Proven, Reason> {
+        let engine = engine_by_name(name)
+            .ok_or_else(|| Reason::Route(RouteError::UnknownEngine(name.to_owned())))?;
+        let request = self.request.within(budget);
+        let request = stage
+            .vls
+            .map_or(request, |vls| request.with_vls(vls.min(request.vls)));
+        let (routing, proof) = self.proven(&*engine, &request)?;
+        if proof.reversible || !stage.both_ways {
+            return Ok((routing, proof));
+        }
+        // On one VL both directions are always the same.
+        match self.proven(&*engine, &request.with_vls(1)) {
+            Ok((routing, proof)) if proof.reversible => Ok((routing, proof)),
+            Err(budget @ Reason::Route(RouteError::Budget)) => Err(budget),
+            Ok(_) | Err(_) => Err(Reason::OneWay),
+        }
+    }
+
+    fn proven(&mut self, engine: &dyn Engine, request: &Request<'_>) -> Result<Proven, Reason> {
+        (self.watch)(Step::Engine(engine.name()));
+        let routing = engine.route(request).map_err(Reason::Route)?;
+        (self.watch)(Step::Proof);
+        let proof = verify(request.topo, &routing.tables, &routing.lanes);
+        (self.watch)(Step::Rest);
+        Ok((routing, proof.map_err(Reason::Proof)?))
+    }
 }

@@ -171,9 +171,10 @@ fn documented(engine: &str, error: &RouteError, lanes: u8) -> Result<(), String>
         RouteError::Lanes { needed, have } => {
             *needed > usize::from(*have) && *have <= lanes && !ANYTHING.contains(&engine)
         }
-        RouteError::Disconnected { .. } | RouteError::TooDeep | RouteError::UnknownEngine(_) => {
-            false
-        }
+        RouteError::Disconnected { .. }
+        | RouteError::TooDeep
+        | RouteError::Budget
+        | RouteError::UnknownEngine(_) => false,
     };
     if fine {
         Ok(())

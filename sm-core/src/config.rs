@@ -13,6 +13,17 @@ use crate::plan::partitions::Partitions;
 use crate::qos::Policy;
 use crate::sa::view::PrefixRoute;
 
+/// Work units of routing engines that one core of a current server executes in a second, rounded down: benchmark `budget`.
+const WORK_UNITS_PER_SECOND: u64 = 80_000_000;
+
+/// The limit of work units for a routing budget. It is reached before the time is up on an idle machine, so that the same
+/// fabric gets the same routing there.
+#[must_use]
+pub fn work_units(budget: Duration) -> u64 {
+    let units = budget.as_nanos() * u128::from(WORK_UNITS_PER_SECOND) / 1_000_000_000;
+    u64::try_from(units).unwrap_or(u64::MAX)
+}
+
 /// Settings of one subnet manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmConfig {
@@ -58,6 +69,8 @@ pub struct SmConfig {
     pub overrun_errors: u8,
     /// Routing engines in the order in which they are tried.
     pub engines: Vec<String>,
+    /// Time that the automatic choice of an engine may spend on comparing engines.
+    pub routing_budget: Duration,
     /// What side files say of the fabric's structure.
     pub hints: Arc<GuidHints>,
     /// Data VLs that routing may use, 1 to 15.
@@ -124,6 +137,7 @@ impl Default for SmConfig {
             local_phy_errors: 8,
             overrun_errors: 8,
             engines: vec![ferrosm_routing::select::AUTO.to_owned()],
+            routing_budget: Duration::from_secs(2),
             hints: Arc::default(),
             routing_vls: ferrosm_routing::DATA_VLS_MAX,
             partitions: Arc::default(),

@@ -26,6 +26,9 @@ pub struct HintArgs {
         default_value = "auto"
     )]
     pub engine: Vec<Engine>,
+    /// Time that `auto` may spend on comparing engines, such as 10s. Engines that are named have no limit.
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub budget: humantime::Duration,
     /// Data lanes that an engine may use; all that cables have if not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=15))]
     pub vls: Option<u8>,

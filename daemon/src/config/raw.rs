@@ -130,6 +130,8 @@ pub struct LidRules {
 pub struct Routing {
     /// In the order in which they are tried.
     pub engines: Vec<Engine>,
+    /// Time that the automatic choice may spend on comparing engines.
+    pub budget: Span,
     /// Data VLs that may be used; 0 for all that there are.
     pub vls: Bounded<0, 15>,
     /// Root switches; empty for none.
@@ -312,6 +314,7 @@ impl Default for Routing {
                 .iter()
                 .filter_map(|name| name.parse().ok())
                 .collect(),
+            budget: Span(core.routing_budget),
             vls: Bounded::clamped(0),
             root_guid_file: String::new(),
             cn_guid_file: String::new(),

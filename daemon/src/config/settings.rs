@@ -267,6 +267,7 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
             0 => ferrosm_routing::DATA_VLS_MAX,
             vls => vls,
         },
+        routing_budget: raw.routing.budget.0,
         engines: raw
             .routing
             .engines

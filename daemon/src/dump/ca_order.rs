@@ -67,6 +67,7 @@ mod tests {
             from: spec.to_owned(),
             node: None,
             engine: vec![engine.parse().unwrap()],
+            budget: core::time::Duration::from_secs(2).into(),
             vls: None,
             files: FileArgs::default(),
         };

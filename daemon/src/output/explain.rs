@@ -138,6 +138,7 @@ mod tests {
             from: "ring:5,1".to_owned(),
             node: None,
             engine: vec!["minhop".parse().unwrap(), "updn".parse().unwrap()],
+            budget: core::time::Duration::from_secs(2).into(),
             vls: None,
             files: FileArgs::default(),
         };

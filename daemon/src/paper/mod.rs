@@ -3,18 +3,20 @@
 //! Reads a file or makes a shape, gives it LIDs, finds what side files name, and lets engines route it. Prints nothing.
 
 mod lids;
+mod progress;
 pub mod trace;
 
 use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ferrosm_core::config::work_units;
 use ferrosm_core::plan::hints::{self, Places};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::quality::{self, Effort, Quality};
 use ferrosm_routing::{
-    Kept, LastRun, Proof, Request, Routing, Step, SwitchIdx, Topology, TopologyBuilder,
-    route_watched,
+    CancelToken, Kept, LastRun, Proof, Request, Routing, Step, SwitchIdx, Topology,
+    TopologyBuilder, WorkBudget, route_watched,
 };
 use serde::Serialize;
 
@@ -25,6 +27,7 @@ use crate::failure::Failure;
 use crate::output::View;
 use crate::output::view::{Lanes, Part};
 use crate::side_files;
+use progress::RoutingProgress;
 
 /// What came out.
 #[derive(Debug)]
@@ -216,6 +219,10 @@ fn route_view(
     let remarks = cut.remark.into_iter().chain(not_found).collect();
     let request = Request::new(&topo).hinted(&hints);
     let request = args.vls.map_or(request, |vls| request.with_vls(vls));
+    let limit = Duration::from(args.budget);
+    let cancel = CancelToken::default();
+    let budget = WorkBudget::limited(work_units(limit)).with_token(cancel.clone());
+    let request = request.within(&budget);
     let mut routed = Routed {
         chosen: None,
         notes: Vec::new(),
@@ -233,7 +240,12 @@ fn route_view(
     }
     let engines: Vec<&str> = args.engine.iter().map(Engine::name).collect();
     let mut times = Times::start();
-    let selection = route_watched(&engines, &request, &mut |step| times.stamp(step));
+    let progress = RoutingProgress::start(limit, cancel);
+    let selection = route_watched(&engines, &request, &mut |step| {
+        times.stamp(step);
+        progress.show(step);
+    });
+    drop(progress);
     routed.took = times.began.elapsed();
     let names: Vec<String> = switches
         .iter()
@@ -440,6 +452,7 @@ mod tests {
             from: String::new(),
             node: None,
             engine: engines.split(',').map(|e| e.parse().unwrap()).collect(),
+            budget: Duration::from_secs(2).into(),
             vls: None,
             files: FileArgs::default(),
         }

@@ -94,7 +94,9 @@ fn with(
     let mut scheme = Scheme::new(frame, rings);
     let further = (usize::from(have) - scheme.vls).min(SLS - scheme.sls);
     let share = scheme.vls == 1;
-    let (given, used) = detours::lanes(graph, &paths, share, further).map_err(|why| match why {
+    let given = detours::lanes(graph, &paths, share, further, request.budget);
+    let (given, used) = given.map_err(|why| match why {
+        NoLanes::Budget => RouteError::Budget,
         NoLanes::More(more) => RouteError::Lanes {
             needed: scheme.vls + more,
             have,

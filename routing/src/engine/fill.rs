@@ -17,6 +17,7 @@ use super::legs::{Bits, Cell, Legs};
 use super::{Previous, Request, spread};
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::work::BudgetExceeded;
 
 /// In tables of more entries than this, overloaded cables are not looked for: it would take seconds.
 const RELIEVED_ENTRIES: usize = 60_000_000;
@@ -30,7 +31,7 @@ pub(crate) fn fill<C: Cell>(
     graph: &Graph,
     legs: &Legs<C>,
     deal: Option<&Deal>,
-) -> Tables {
+) -> Result<Tables, BudgetExceeded> {
     let (topo, hints) = (request.topo, request.hints);
     let fresh = match deal {
         Some(deal) => {
@@ -42,13 +43,21 @@ pub(crate) fn fill<C: Cell>(
             let small = graph.len() * topo.destinations().len() <= RELIEVED_ENTRIES;
             if small {
                 let may_move = |d: &Destination| deal.may_move(d);
-                spread::relieve(topo, graph, legs, hints, may_move, &mut fresh);
+                spread::relieve(
+                    topo,
+                    graph,
+                    legs,
+                    hints,
+                    may_move,
+                    &mut fresh,
+                    request.budget,
+                )?;
             }
             fresh
         }
-        None => spread::tables(topo, graph, legs, hints),
+        None => spread::tables(topo, graph, legs, hints, request.budget)?,
     };
-    settle(topo, graph, legs, fresh, request.previous)
+    Ok(settle(topo, graph, legs, fresh, request.previous))
 }
 
 /// Tables from nothing but the graph.

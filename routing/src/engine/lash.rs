@@ -4,7 +4,7 @@
 
 use super::graph::Graph;
 use super::layers::{Aim, route};
-use super::legs::CellOverflow;
+use super::legs::smallest_cells;
 use super::{Engine, Request, RouteError, Routing};
 
 /// The `lash` engine.
@@ -19,8 +19,9 @@ impl Engine for Lash {
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::new(request.topo);
         graph.connected()?;
-        route::<u8>(self.name(), request, &graph, Aim::FewLanes)
-            .or_else(|CellOverflow| route::<u16>(self.name(), request, &graph, Aim::FewLanes))
-            .map_err(|CellOverflow| RouteError::TooDeep)?
+        smallest_cells(
+            || route::<u8>(self.name(), request, &graph, Aim::FewLanes),
+            || route::<u16>(self.name(), request, &graph, Aim::FewLanes),
+        )?
     }
 }

@@ -19,6 +19,7 @@ use rayon::prelude::*;
 use super::RouteError;
 use super::graph::{Graph, Slot};
 use super::valleys::Valleys;
+use crate::work::BudgetExceeded;
 
 /// The number type of a cell.
 pub(crate) trait Cell: Copy + Ord + Send + Sync + 'static {
@@ -63,18 +64,39 @@ macro_rules! cell {
 cell!(u8);
 cell!(u16);
 
-/// Distances did not fit the cell type: take a larger one.
-#[derive(Debug)]
-pub(crate) struct CellOverflow;
+/// Why an engine stops early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// A distance does not fit the cell type: take a larger one.
+    CellOverflow,
+    /// The work budget is used up.
+    Budget,
+}
 
-/// Runs the same with cells of one byte and, if hops do not fit, of two.
+impl From<BudgetExceeded> for Stop {
+    fn from(BudgetExceeded: BudgetExceeded) -> Self {
+        Self::Budget
+    }
+}
+
+impl From<Stop> for RouteError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::CellOverflow => Self::TooDeep,
+            Stop::Budget => Self::Budget,
+        }
+    }
+}
+
+/// Runs the same with cells of one byte and, if a distance does not fit, of two.
 pub(crate) fn smallest_cells<T>(
-    narrow: impl FnOnce() -> Result<T, CellOverflow>,
-    wide: impl FnOnce() -> Result<T, CellOverflow>,
+    narrow: impl FnOnce() -> Result<T, Stop>,
+    wide: impl FnOnce() -> Result<T, Stop>,
 ) -> Result<T, RouteError> {
-    narrow()
-        .or_else(|CellOverflow| wide())
-        .map_err(|CellOverflow| RouteError::TooDeep)
+    match narrow() {
+        Err(Stop::CellOverflow) => Ok(wide()?),
+        result => Ok(result?),
+    }
 }
 
 /// The matrix of cells.
@@ -92,7 +114,7 @@ pub(crate) struct Legs<C> {
 
 impl<C: Cell> Legs<C> {
     /// Shortest paths, whatever their turns.
-    pub(crate) fn shortest(graph: &Graph) -> Result<Self, CellOverflow> {
+    pub(crate) fn shortest(graph: &Graph) -> Result<Self, Stop> {
         let n = graph.len();
         let mut cells = vec![C::FAR; n * n];
         // 64 destinations at a time, one bit each. Cables go both ways: the row of a destination is
@@ -138,7 +160,7 @@ impl<C: Cell> Legs<C> {
     }
 
     /// Shortest up/down paths for this order of switches, from the top.
-    pub(crate) fn up_down(graph: &Graph, order: &[usize]) -> Result<Self, CellOverflow> {
+    pub(crate) fn up_down(graph: &Graph, order: &[usize]) -> Result<Self, Stop> {
         let n = graph.len();
         let mut place = vec![0; n];
         for (i, &v) in order.iter().enumerate() {
@@ -185,10 +207,14 @@ impl<C: Cell> Legs<C> {
     }
 
     /// On a connected graph a cell at the limit means that the type was too small.
-    fn checked(self) -> Result<Self, CellOverflow> {
+    fn checked(self) -> Result<Self, Stop> {
         let limit = C::FAR.hops() - 1;
         let fits = self.cells.par_iter().all(|c| c.hops() < limit);
-        if fits { Ok(self) } else { Err(CellOverflow) }
+        if fits {
+            Ok(self)
+        } else {
+            Err(Stop::CellOverflow)
+        }
     }
 
     /// Cells of one source, by destination.
@@ -276,7 +302,7 @@ impl Legs<u16> {
     pub(crate) fn weighted(
         graph: &Graph,
         mut weights: Vec<(usize, usize, u16)>,
-    ) -> Result<Self, CellOverflow> {
+    ) -> Result<Self, Stop> {
         weights.sort_unstable();
         weights.dedup_by_key(|&mut (v, peer, _)| (v, peer));
         let n = graph.len();
@@ -298,7 +324,7 @@ impl Legs<u16> {
                     let farther = hops + legs.weight(slot.peer, at);
                     if farther < legs.cell(slot.peer, dest).hops() {
                         legs.cells[slot.peer * n + dest] =
-                            u16::try_from(farther).map_err(|_| CellOverflow)?;
+                            u16::try_from(farther).map_err(|_| Stop::CellOverflow)?;
                         queue.push(Reverse((farther, slot.peer)));
                     }
                 }

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::deal::Deal;
 use super::fill::fill;
 use super::graph::Graph;
-use super::legs::{Cell, CellOverflow, Legs, smallest_cells};
+use super::legs::{Cell, Legs, Stop, smallest_cells};
 use super::order::by_levels;
 use super::{Engine, Request, RouteError, Routing, Trees, ordered};
 use crate::hints::Hints;
@@ -43,9 +43,9 @@ impl Engine for MinHop {
                 || tables::<u16>(request, &graph, tree.as_ref()),
             )?
         } else {
-            let legs = Legs::weighted(&graph, weights(topo, hints))
-                .map_err(|CellOverflow| RouteError::TooDeep)?;
-            (fill(request, &graph, &legs, None), None)
+            let legs = Legs::weighted(&graph, weights(topo, hints))?;
+            let tables = fill(request, &graph, &legs, None).map_err(Stop::from)?;
+            (tables, None)
         };
         Ok(match order {
             Some(order) => {
@@ -69,7 +69,7 @@ fn tables<C: Cell>(
     request: &Request<'_>,
     graph: &Graph,
     tree: Option<&Tree>,
-) -> Result<(Tables, Option<Vec<usize>>), CellOverflow> {
+) -> Result<(Tables, Option<Vec<usize>>), Stop> {
     let shortest = Legs::<C>::shortest(graph)?;
     let filled = |legs: &Legs<C>| {
         let dealt = tree.filter(|_| !ordered::balance_is_given(request.hints));
@@ -77,16 +77,16 @@ fn tables<C: Cell>(
         fill(request, graph, legs, deal.as_ref())
     };
     let Some(tree) = tree else {
-        return Ok((filled(&shortest), None));
+        return Ok((filled(&shortest)?, None));
     };
     let order = by_levels(graph, tree);
     let up_down = Legs::<C>::up_down(graph, &order)?;
     let longer = longer(graph, &up_down, &shortest);
-    let mut tables = filled(&up_down);
+    let mut tables = filled(&up_down)?;
     if longer.is_clear() {
         return Ok((tables, Some(order)));
     }
-    let plain = filled(&shortest);
+    let plain = filled(&shortest)?;
     let all = tables.par_iter_mut().zip(plain).enumerate();
     all.for_each(|(s, (lft, plain))| {
         let mut mixed = (**lft).clone();

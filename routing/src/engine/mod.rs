@@ -50,6 +50,7 @@ use crate::kept::Kept;
 use crate::lanes::{DATA_VLS_MAX, Lanes};
 use crate::tables::{Lft, Tables};
 use crate::topology::Topology;
+use crate::work::WorkBudget;
 
 /// Computes forwarding tables for a graph.
 pub trait Engine: Send + Sync {
@@ -76,8 +77,11 @@ pub struct Request<'a> {
     /// Data VLs that may be used, 1 to 15. An engine uses no more than these, and no more than
     /// [`Topology::common_vls`]; see [`Request::lanes`].
     pub vls: u8,
+    /// The work that an engine may spend. It stops with [`RouteError::Budget`] soon after that.
+    pub budget: &'a WorkBudget,
 }
 
+static UNLIMITED: WorkBudget = WorkBudget::unlimited();
 static NOTHING_INSTALLED: Previous = Previous::none();
 static NO_HINTS: LazyLock<Hints> = LazyLock::new(Hints::default);
 
@@ -90,6 +94,7 @@ impl<'a> Request<'a> {
             previous: &NOTHING_INSTALLED,
             hints: &NO_HINTS,
             vls: DATA_VLS_MAX,
+            budget: &UNLIMITED,
         }
     }
 
@@ -109,6 +114,12 @@ impl<'a> Request<'a> {
     #[must_use]
     pub const fn with_vls(self, vls: u8) -> Self {
         Self { vls, ..self }
+    }
+
+    /// The same, within a work budget.
+    #[must_use]
+    pub const fn within(self, budget: &'a WorkBudget) -> Self {
+        Self { budget, ..self }
     }
 
     /// Data VLs that an engine may use: 1 to 15.
@@ -265,6 +276,9 @@ pub enum RouteError {
         /// So many may be used.
         have: u8,
     },
+    /// The engine has used up its work budget, or was cancelled.
+    #[error("cancelled: its work exceeds the budget")]
+    Budget,
     /// Nobody has written an engine of this name.
     #[error("there is no routing engine named `{0}` (there are: {names})", names = ENGINE_NAMES.join(", "))]
     UnknownEngine(String),

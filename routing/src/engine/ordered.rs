@@ -4,7 +4,7 @@
 use super::deal::Deal;
 use super::fill::fill;
 use super::graph::Graph;
-use super::legs::{Cell, CellOverflow, Legs, smallest_cells};
+use super::legs::{Cell, Legs, Stop, smallest_cells};
 use super::spread::busy;
 use super::valleys::Valleys;
 use super::{Request, RouteError, Routing, Trees};
@@ -41,14 +41,14 @@ fn tables<C: Cell>(
     order: &[usize],
     tree: Option<&Tree>,
     lanes: u8,
-) -> Result<(Tables, Option<Valleys>), CellOverflow> {
+) -> Result<(Tables, Option<Valleys>), Stop> {
     let topo = request.topo;
     let mut legs = Legs::<C>::up_down(graph, order)?;
     if let Some(tree) = tree {
         Valleys::enter(graph, tree, lanes, busy(topo, graph), &mut legs);
     }
     let deal = tree.map(|tree| Deal::new(topo, graph, tree, request.hints, &legs));
-    let tables = fill(request, graph, &legs, deal.as_ref());
+    let tables = fill(request, graph, &legs, deal.as_ref())?;
     Ok((tables, legs.valleys))
 }
 

@@ -16,9 +16,13 @@ use super::legs::{Cell, Legs};
 use crate::hints::Hints;
 use crate::tables::Lft;
 use crate::topology::{Destination, SwitchIdx, Topology};
+use crate::work::{BudgetExceeded, WorkBudget};
 
 /// How often overloaded cables are looked for.
 const ROUNDS: usize = 2;
+
+/// Work units of a switch when one LID is routed.
+const COLUMN_UNITS: usize = 8;
 
 /// No cable.
 const NONE: u32 = u32::MAX;
@@ -29,7 +33,8 @@ pub(crate) fn tables<C: Cell>(
     graph: &Graph,
     legs: &Legs<C>,
     hints: &Hints,
-) -> Vec<Lft> {
+    budget: &WorkBudget,
+) -> Result<Vec<Lft>, BudgetExceeded> {
     let mut lfts = vec![Lft::drop_all(topo.top_lid()); graph.len()];
     for (v, lft) in lfts.iter_mut().enumerate() {
         for d in topo.destinations_on(SwitchIdx::at(v)) {
@@ -39,8 +44,8 @@ pub(crate) fn tables<C: Cell>(
     let spread = Spread::new(topo, graph, legs, hints);
     let mut load = vec![0; spread.cables.port.len()];
     let order = in_order(topo, graph, hints);
-    spread.batches(&order, &mut lfts, &mut load, None);
-    lfts
+    spread.batches(&order, &mut lfts, &mut load, None, budget)?;
+    Ok(lfts)
 }
 
 /// Moves LIDs, of those that may be moved, away from cables that carry more than the most loaded cable must, as far as
@@ -52,14 +57,17 @@ pub(crate) fn relieve<C: Cell>(
     hints: &Hints,
     may_move: impl Fn(&Destination) -> bool,
     lfts: &mut [Lft],
-) {
+    budget: &WorkBudget,
+) -> Result<(), BudgetExceeded> {
     if !topo.destinations().iter().any(&may_move) {
-        return;
+        return Ok(());
     }
     let spread = Spread::new(topo, graph, legs, hints);
     let mut order = in_order(topo, graph, hints);
     let mut load = vec![0; spread.cables.port.len()];
     for part in order.chunks(64) {
+        let lids: usize = part.iter().map(Vec::len).sum();
+        budget.spend_len(COLUMN_UNITS * lids * graph.len())?;
         let flows: Vec<Vec<(usize, u64)>> = part
             .par_iter()
             .map(|lids| spread.present_load(lids, lfts))
@@ -74,18 +82,19 @@ pub(crate) fn relieve<C: Cell>(
     let mut busiest = load.iter().copied().max().unwrap_or(0);
     for _ in 0..ROUNDS {
         if busiest <= enough {
-            return;
+            return Ok(());
         }
         let before = lfts.to_vec();
-        spread.batches(&order, lfts, &mut load, Some(enough));
+        spread.batches(&order, lfts, &mut load, Some(enough), budget)?;
         let now = load.iter().copied().max().unwrap_or(0);
         if 10 * now > 9 * busiest {
             // Not worth the pattern that was there.
             lfts.clone_from_slice(&before);
-            return;
+            return Ok(());
         }
         busiest = now;
     }
+    Ok(())
 }
 
 /// A load that some cable has in any case: what a switch with end ports sends and receives, divided among its cables;
@@ -257,12 +266,21 @@ impl<'a, C: Cell> Spread<'a, C> {
     }
 
     /// Routes all LIDs, or, given how much load is enough, those that cross cables with more.
-    fn batches(&self, order: &[Lids], lfts: &mut [Lft], load: &mut [u64], enough: Option<u64>) {
+    fn batches(
+        &self,
+        order: &[Lids],
+        lfts: &mut [Lft],
+        load: &mut [u64],
+        enough: Option<u64>,
+        budget: &WorkBudget,
+    ) -> Result<(), BudgetExceeded> {
         for batch in order.chunks((self.graph.len() / 128).clamp(1, 16)) {
             let routed: Vec<Routed> = batch
                 .par_iter()
                 .map(|lids| self.route(lids, lfts, load, enough))
                 .collect();
+            let lids: usize = batch.iter().map(Vec::len).sum();
+            budget.spend_len(COLUMN_UNITS * lids * self.graph.len())?;
             for one in routed {
                 for (lid, ports) in one.moved {
                     for (v, port) in ports {
@@ -273,6 +291,7 @@ impl<'a, C: Cell> Spread<'a, C> {
                 one.less.iter().for_each(|&(cable, by)| load[cable] -= by);
             }
         }
+        Ok(())
     }
 
     fn outwards(&self, dest: usize, slots: bool) -> Outwards {

@@ -8,7 +8,7 @@
 use super::deal::Deal;
 use super::fill::fill;
 use super::graph::Graph;
-use super::legs::{Cell, CellOverflow, Legs, smallest_cells};
+use super::legs::{Cell, Legs, Stop, smallest_cells};
 use super::order::{Closeness, Strategy, by_distance, by_levels};
 use super::{Engine, Request, RouteError, Routing, ordered};
 use crate::structure::tree::{Tree, tree_in};
@@ -47,7 +47,7 @@ fn route_in<C: Cell>(
     request: &Request<'_>,
     graph: &Graph,
     tree: Option<&Tree>,
-) -> Result<Routing, CellOverflow> {
+) -> Result<Routing, Stop> {
     let (topo, previous, hints) = (request.topo, request.previous, request.hints);
     let (closeness, least) = {
         let shortest = Legs::<C>::shortest(graph)?;
@@ -113,7 +113,7 @@ fn route_in<C: Cell>(
     let deal = tree
         .filter(|_| !ordered::balance_is_given(hints))
         .map(|tree| Deal::new(topo, graph, tree, hints, &legs));
-    let tables = fill(request, graph, &legs, deal.as_ref());
+    let tables = fill(request, graph, &legs, deal.as_ref())?;
     let before: &[Option<u32>] = if strategy == Strategy::Kept {
         &previous.order
     } else {

@@ -1,5 +1,6 @@
 //! From the subnet to forwarding tables: the routing job, which is pure and may run anywhere.
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
@@ -8,8 +9,8 @@ use ferrosm_routing::select::Refused;
 use ferrosm_routing::transition::groups::Replacement;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
-    Hints, Kept, LastRun, Lft, Previous, Proof, Request, Routing, SwitchIdx, Topology,
-    TopologyBuilder,
+    CancelToken, Hints, Kept, LastRun, Lft, Previous, Proof, Request, Routing, SwitchIdx, Topology,
+    TopologyBuilder, WorkBudget,
 };
 
 use super::adopt::{Adopted, Inherited};
@@ -18,7 +19,7 @@ use super::hints::{self, Places};
 use super::lanes::{LanePlan, operated_vls};
 use super::lids::LidPlan;
 use super::multicast::beside::Installed;
-use crate::config::SmConfig;
+use crate::config::{SmConfig, work_units};
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 
 /// Everything that routing needs to know; it holds no reference to the subnet.
@@ -42,6 +43,10 @@ pub struct Job {
     pub engines: Vec<String>,
     /// Data VLs that may be used.
     pub vls: u8,
+    /// Time that comparing engines may take. Whoever runs the job and has a clock cancels [`Self::cancel`] after it.
+    pub budget: Duration,
+    /// Ends the comparison of engines; the best routing found so far is the result.
+    pub cancel: CancelToken,
     /// What the operator says of the structure, as far as it was found in the fabric.
     pub hints: Hints,
     /// What of it was not found, and the like.
@@ -222,6 +227,8 @@ impl Job {
             generation: 0,
             engines: cfg.engines.clone(),
             vls: cfg.routing_vls,
+            budget: cfg.routing_budget,
+            cancel: CancelToken::default(),
             hints,
             remarks,
             names,
@@ -236,14 +243,17 @@ impl Job {
         &self.nodes
     }
 
-    /// Computes the tables. Takes as long as it takes; touches nothing else.
+    /// Computes the tables. Takes about [`Self::budget`] with automatic choice, and as long as an engine takes that the
+    /// operator has named.
     #[must_use]
     pub fn run(&self) -> Computed {
         let engines: Vec<&str> = self.engines.iter().map(String::as_str).collect();
+        let budget = WorkBudget::limited(work_units(self.budget)).with_token(self.cancel.clone());
         let request = Request::new(&self.topology)
             .after(&self.previous)
             .hinted(&self.hints)
-            .with_vls(self.vls);
+            .with_vls(self.vls)
+            .within(&budget);
         let (adopted, refused) = self.adopt(&request);
         let mut notes: Vec<String> = refused.into_iter().collect();
         let chosen = adopted.or_else(|| {

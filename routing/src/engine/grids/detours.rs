@@ -7,6 +7,7 @@
 use super::super::graph::Graph;
 use super::super::layers::{Lane, Wires};
 use super::paths::Paths;
+use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Most pairs that take detours: with more, dimension order is the wrong way to route.
 const PAIRS_MAX: usize = 2_000_000;
@@ -18,6 +19,8 @@ pub(crate) enum NoLanes {
     More(usize),
     /// So many pairs would take detours.
     Pairs(usize),
+    /// The work budget is used up.
+    Budget,
 }
 
 /// A pair of switches, the lower index first, and its lane.
@@ -31,6 +34,7 @@ pub(crate) fn lanes(
     paths: &Paths,
     share: bool,
     further: usize,
+    budget: &WorkBudget,
 ) -> Result<(Vec<Given>, usize), NoLanes> {
     if paths.detours.is_empty() {
         return Ok((Vec::new(), 0));
@@ -66,9 +70,11 @@ pub(crate) fn lanes(
         }
         let mut admits = |lane: &mut Option<Lane>| {
             lane.as_mut()
-                .is_some_and(|lane| lane.admit(&wires, &wanted))
+                .is_some_and(|lane| lane.admit_within(&wires, &wanted, budget) == Ok(true))
         };
-        let lane = match open.iter_mut().position(&mut admits) {
+        let free = open.iter_mut().position(&mut admits);
+        budget.check().map_err(|BudgetExceeded| NoLanes::Budget)?;
+        let lane = match free {
             Some(lane) => lane,
             None if open.len() <= further => {
                 let mut fresh = Some(Lane::new(&wires));

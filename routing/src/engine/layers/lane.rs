@@ -6,9 +6,13 @@
 //! added, so one that closes a circle now will always do: that is remembered.
 
 use super::wires::Wires;
+use crate::work::{BudgetExceeded, WorkBudget};
 
 /// "Packets come in over the first channel and leave over the second."
 pub(crate) type Dependency = (u32, u32);
+
+/// Work units of a channel that a search visits: its dependencies are followed.
+const VISIT_UNITS: usize = 4;
 
 /// An acyclic channel dependency graph that grows.
 #[derive(Debug, Clone)]
@@ -30,6 +34,8 @@ pub(crate) struct Lane {
     behind: Vec<u32>,
     /// Dependencies of the request that is under way.
     added: Vec<Dependency>,
+    /// Channels visited by searches since the last [`Lane::admit_within`].
+    visited: usize,
 }
 
 impl Lane {
@@ -47,6 +53,7 @@ impl Lane {
             ahead: Vec::new(),
             behind: Vec::new(),
             added: Vec::new(),
+            visited: 0,
         }
     }
 
@@ -117,6 +124,19 @@ impl Lane {
         true
     }
 
+    /// As [`Self::admit`], within a work budget.
+    pub(crate) fn admit_within(
+        &mut self,
+        wires: &Wires,
+        wanted: &[Dependency],
+        budget: &WorkBudget,
+    ) -> Result<bool, BudgetExceeded> {
+        self.visited = 0;
+        let fits = self.admit(wires, wanted);
+        budget.spend_len(wanted.len() + VISIT_UNITS * self.visited)?;
+        Ok(fits)
+    }
+
     fn set(&mut self, wires: &Wires, x: u32, y: u32) {
         let (word, bit) = wires.bit_after(x, y);
         self.after[word] |= bit;
@@ -150,6 +170,7 @@ impl Lane {
         self.seen[y as usize] = self.search;
         while let Some(c) = self.stack.pop() {
             self.ahead.push(c);
+            self.visited += 1;
             for next in wires.after(&self.after, c) {
                 if next == x {
                     self.stack.clear();
@@ -167,6 +188,7 @@ impl Lane {
         self.seen[x as usize] = self.search;
         while let Some(c) = self.stack.pop() {
             self.behind.push(c);
+            self.visited += 1;
             for next in wires.before(&self.before, c) {
                 if self.place[next as usize] > low && self.seen[next as usize] != self.search {
                     self.seen[next as usize] = self.search;

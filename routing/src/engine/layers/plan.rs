@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::super::graph::Graph;
-use super::super::legs::{Cell, CellOverflow, Legs};
+use super::super::legs::{Cell, Legs, Stop};
 use super::super::order::{Closeness, Strategy, by_levels};
 use super::super::sssp::{Spread, Taste, Ways, weigh};
 use super::super::{Previous, Request, RouteError, Routing, Trees};
@@ -22,6 +22,7 @@ use super::tree;
 use super::wires::Wires;
 use crate::lanes::{Lanes, PathSl};
 use crate::structure::tree::tree_in;
+use crate::work::BudgetExceeded;
 use ferrosm_mad::ids::PortNum;
 
 /// What an engine prefers where it has the choice.
@@ -84,6 +85,16 @@ struct Found {
     kept: bool,
 }
 
+/// What came of one taste.
+enum Tried {
+    /// The lanes at hand are enough.
+    Serves(Found),
+    /// So many lanes are needed.
+    Lanes(usize),
+    /// It is not for this fabric, or crowds some channel.
+    Unfit,
+}
+
 /// Ways that one lane is enough for, and the trees that go with them; or the lightest ways of all.
 pub(crate) enum Single {
     Fits(Ways, Trees),
@@ -91,22 +102,26 @@ pub(crate) enum Single {
 }
 
 /// Routes on one lane, if that can be.
-pub(crate) fn single<C: Cell>(request: &Request<'_>, graph: &Graph, legs: &Legs<C>) -> Single {
+pub(crate) fn single<C: Cell>(
+    request: &Request<'_>,
+    graph: &Graph,
+    legs: &Legs<C>,
+) -> Result<Single, Stop> {
     let plan = Plan::new(request, graph, legs);
-    let Some((light, fresh, _)) = plan.ways(Kind::Light, Spread::ByLid) else {
-        return Single::Not(Ways::new(request.topo));
+    let Some((light, fresh, _)) = plan.ways(Kind::Light, Spread::ByLid)? else {
+        return Ok(Single::Not(Ways::new(request.topo)));
     };
     // Ways that do not fit after all stay as they were.
     let mut ways = light.clone();
-    if let Some(trees) = plan.on_one_lane(&mut ways, fresh) {
-        return Single::Fits(ways, trees);
+    if let Some(trees) = plan.on_one_lane(&mut ways, fresh)? {
+        return Ok(Single::Fits(ways, trees));
     }
-    if let Some((mut ways, fresh, _)) = plan.ways(Kind::Tree, Spread::ByLid)
-        && let Some(trees) = plan.on_one_lane(&mut ways, fresh)
+    if let Some((mut ways, fresh, _)) = plan.ways(Kind::Tree, Spread::ByLid)?
+        && let Some(trees) = plan.on_one_lane(&mut ways, fresh)?
     {
-        return Single::Fits(ways, trees);
+        return Ok(Single::Fits(ways, trees));
     }
-    Single::Not(light)
+    Ok(Single::Not(light))
 }
 
 /// Routes by several tastes, on no more lanes than there are.
@@ -115,9 +130,9 @@ pub(crate) fn route<C: Cell>(
     request: &Request<'_>,
     graph: &Graph,
     aim: Aim,
-) -> Result<Result<Routing, RouteError>, CellOverflow> {
+) -> Result<Result<Routing, RouteError>, Stop> {
     let legs = Legs::<C>::shortest(graph)?;
-    if let Single::Fits(ways, trees) = single(request, graph, &legs) {
+    if let Single::Fits(ways, trees) = single(request, graph, &legs)? {
         return Ok(Ok(Routing {
             engine: name,
             tables: ways.tables(request.topo, request.previous),
@@ -137,13 +152,15 @@ pub(crate) fn route<C: Cell>(
     for directions in [Directions::Together, Directions::Apart] {
         for request in requests.into_iter().flatten() {
             let plan = Plan::new(request, graph, &legs);
-            let (found, least) = plan.try_all(aim, directions, have);
+            let (found, least) = plan.try_all(aim, directions, have)?;
             needed = needed.min(least);
             if let Some(found) = found {
                 return Ok(Ok(plan.finish(name, found)));
             }
         }
     }
+    // With more work fewer lanes might have been enough.
+    request.budget.check()?;
     Ok(Err(RouteError::Lanes {
         needed,
         have: request.lanes(),
@@ -168,12 +185,18 @@ impl<'a, C: Cell> Plan<'a, C> {
     }
 
     /// Ways of one taste, and whether nothing installed is kept in them; nothing if the taste is not for this fabric.
-    fn ways(&self, kind: Kind, spread: Spread) -> Option<(Ways, bool, Option<Orders>)> {
+    fn ways(
+        &self,
+        kind: Kind,
+        spread: Spread,
+    ) -> Result<Option<(Ways, bool, Option<Orders>)>, Stop> {
         let (graph, wires) = (self.graph, &self.wires);
         let orders = match kind {
             Kind::Orders => Some(Orders::new(graph, self.legs, wires)),
             Kind::Tree => {
-                let tree = tree_in(self.request.topo, graph, self.request.hints).ok()?;
+                let Ok(tree) = tree_in(self.request.topo, graph, self.request.hints) else {
+                    return Ok(None);
+                };
                 Some(Orders::single(graph, wires, &by_levels(graph, &tree)))
             }
             Kind::Light | Kind::FewTurns | Kind::FirstPort => None,
@@ -184,23 +207,29 @@ impl<'a, C: Cell> Plan<'a, C> {
             (Kind::Orders | Kind::Tree, Some(orders)) => Taste::Orders(orders),
             (Kind::Light | Kind::Orders | Kind::Tree, _) => Taste::Light,
         };
-        let (ways, fresh) = weigh(self.request, graph, self.legs, wires, spread, taste);
-        Some((ways, fresh, orders))
+        let (ways, fresh) = weigh(self.request, graph, self.legs, wires, spread, taste)?;
+        Ok(Some((ways, fresh, orders)))
     }
 
     /// Puts everything on one lane, and balances new ways on it; gives the trees that go with them.
-    fn on_one_lane(&self, ways: &mut Ways, fresh: bool) -> Option<Trees> {
+    fn on_one_lane(&self, ways: &mut Ways, fresh: bool) -> Result<Option<Trees>, Stop> {
         let (graph, wires, topo) = (self.graph, &self.wires, self.request.topo);
+        let budget = self.request.budget;
+        // All paths are followed once.
+        budget.spend_len(graph.len() * topo.destinations().len())?;
         if !fresh {
             // Ways that were grown beside others are not the shortest: as long as packets arrive by them, they stay.
             ways.keep_whole_columns(topo, self.request.previous);
         }
         let whole = Lane::of(wires, Paths::new(topo, graph, wires, ways).all());
         let (mut lane, up) = if let Some(mut lane) = whole {
-            let up = tree::grow(graph, wires, &mut lane, &self.order());
+            let up = tree::grow(graph, wires, &mut lane, &self.order(), budget)?;
             (lane, up)
         } else {
-            let (lane, up) = one_lane(topo, graph, wires, ways, &self.order())?;
+            let Some((lane, up)) = one_lane(self.request, graph, wires, ways, &self.order())?
+            else {
+                return Ok(None);
+            };
             (lane, Some(up))
         };
         if fresh {
@@ -209,17 +238,24 @@ impl<'a, C: Cell> Plan<'a, C> {
                 lane_of: &[],
                 tree: true,
             };
-            Polish::new(self.request, graph, self.legs, wires, ways).work(
+            Polish::new(self.request, graph, self.legs, wires, ways)?.work(
                 ways,
                 &mut bounds,
-                |_, _| {},
+                |_, _| Ok(()),
             );
         }
-        Some(up.map_or(Trees::Search, |up| Trees::Within { up, sl: 0 }))
+        Ok(Some(
+            up.map_or(Trees::Search, |up| Trees::Within { up, sl: 0 }),
+        ))
     }
 
     /// The best of all tastes by the aim, and the fewest lanes that any needs.
-    fn try_all(&self, aim: Aim, directions: Directions, have: usize) -> (Option<Found>, usize) {
+    fn try_all(
+        &self,
+        aim: Aim,
+        directions: Directions,
+        have: usize,
+    ) -> Result<(Option<Found>, usize), Stop> {
         let entries = self.graph.len() * self.request.topo.destinations().len();
         let (mut serve, mut least) = (Vec::<Found>::new(), usize::MAX);
         let mut light = 0;
@@ -235,50 +271,17 @@ impl<'a, C: Cell> Plan<'a, C> {
             if serve.iter().any(good) {
                 break;
             }
-            let Some((mut ways, fresh, orders)) = self.ways(kind, spread) else {
-                continue;
-            };
-            if kind == Kind::Light {
-                let load =
-                    Polish::new(self.request, self.graph, self.legs, &self.wires, &ways).max_load();
-                light = load;
+            match self.try_taste((kind, spread), directions, have, &mut light) {
+                Ok(Tried::Serves(found)) => {
+                    least = least.min(found.split.lanes.len());
+                    serve.push(found);
+                }
+                Ok(Tried::Lanes(needed)) => least = least.min(needed),
+                Ok(Tried::Unfit) => {}
+                // Later tastes are improvements.
+                Err(Stop::Budget) if !serve.is_empty() => break,
+                Err(stop) => return Err(stop),
             }
-            let paths = Paths::new(self.request.topo, self.graph, &self.wires, &ways);
-            let all = pairs(&paths, self.legs, directions);
-            let Some(mut split) = self.shared_out(&paths, &all, directions, orders.as_ref(), fresh)
-            else {
-                continue;
-            };
-            if split.lanes.len() > have {
-                least = least.min(split.lanes.len());
-                continue;
-            }
-            let up = self.tree_within(&mut split, !fresh);
-            let mut polish = Polish::new(self.request, self.graph, self.legs, &self.wires, &ways);
-            if fresh {
-                let mut bounds = Bounds {
-                    lanes: &mut split.lanes,
-                    lane_of: &split.lane_of,
-                    tree: up.is_some(),
-                };
-                polish.work(&mut ways, &mut bounds, |ways, bounds| {
-                    let paths = Paths::new(self.request.topo, self.graph, &self.wires, ways);
-                    renew(bounds, &paths, &all, directions);
-                });
-            }
-            let max_load = polish.max_load();
-            if fresh && max_load > light * CROWDED {
-                continue;
-            }
-            least = least.min(split.lanes.len());
-            serve.push(Found {
-                max_load,
-                ways,
-                split,
-                directions,
-                up,
-                kept: !fresh,
-            });
         }
         let lightest = serve.iter().map(|f| f.max_load).min().unwrap_or(0);
         let allowed = match aim {
@@ -289,7 +292,58 @@ impl<'a, C: Cell> Plan<'a, C> {
         let best = serve
             .into_iter()
             .min_by_key(|f| (f.split.lanes.len(), f.max_load));
-        (best, least)
+        Ok((best, least))
+    }
+
+    /// Ways of one taste on lanes. `light` is the load of the busiest channel with the lightest ways, once it is known.
+    fn try_taste(
+        &self,
+        (kind, spread): (Kind, Spread),
+        directions: Directions,
+        have: usize,
+        light: &mut u64,
+    ) -> Result<Tried, Stop> {
+        let Some((mut ways, fresh, orders)) = self.ways(kind, spread)? else {
+            return Ok(Tried::Unfit);
+        };
+        if kind == Kind::Light {
+            let polish = Polish::new(self.request, self.graph, self.legs, &self.wires, &ways)?;
+            *light = polish.max_load();
+        }
+        let paths = Paths::new(self.request.topo, self.graph, &self.wires, &ways);
+        let all = pairs(&paths, self.legs, directions);
+        let Some(mut split) = self.shared_out(&paths, &all, directions, orders.as_ref(), fresh)?
+        else {
+            return Ok(Tried::Unfit);
+        };
+        if split.lanes.len() > have {
+            return Ok(Tried::Lanes(split.lanes.len()));
+        }
+        let up = self.tree_within(&mut split, !fresh)?;
+        let mut polish = Polish::new(self.request, self.graph, self.legs, &self.wires, &ways)?;
+        if fresh {
+            let mut bounds = Bounds {
+                lanes: &mut split.lanes,
+                lane_of: &split.lane_of,
+                tree: up.is_some(),
+            };
+            polish.work(&mut ways, &mut bounds, |ways, bounds| {
+                let paths = Paths::new(self.request.topo, self.graph, &self.wires, ways);
+                renew(bounds, &paths, &all, directions, self.request.budget)
+            });
+        }
+        let max_load = polish.max_load();
+        if fresh && max_load > *light * CROWDED {
+            return Ok(Tried::Unfit);
+        }
+        Ok(Tried::Serves(Found {
+            max_load,
+            ways,
+            split,
+            directions,
+            up,
+            kept: !fresh,
+        }))
     }
 
     /// The pairs on lanes: those that they had, if ways are kept; the fewest of several orders of the pairs, if not.
@@ -300,7 +354,8 @@ impl<'a, C: Cell> Plan<'a, C> {
         directions: Directions,
         orders: Option<&Orders>,
         fresh: bool,
-    ) -> Option<Split> {
+    ) -> Result<Option<Split>, Stop> {
+        let budget = self.request.budget;
         let last = self.request.previous.last.as_ref();
         let old = last
             .filter(|_| !fresh)
@@ -311,9 +366,9 @@ impl<'a, C: Cell> Plan<'a, C> {
                 | PathSl::BySwitches(_)
                 | PathSl::BySwitchAndLid(_) => None,
             });
-        let mut best = split(paths, all, directions, orders, old);
+        let mut best = split(paths, all, directions, orders, old, budget)?;
         if !fresh || all.len() > SHUFFLED_PAIRS {
-            return best;
+            return Ok(best);
         }
         for seed in 1..SHUFFLES {
             let mut shuffled = all.to_vec();
@@ -325,7 +380,10 @@ impl<'a, C: Cell> Plan<'a, C> {
                     .wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 (Reverse(hops), mixed ^ mixed >> 29)
             });
-            let found = split(paths, &shuffled, directions, orders, None);
+            let found = match split(paths, &shuffled, directions, orders, None, budget) {
+                Err(BudgetExceeded) if best.is_some() => return Ok(best),
+                found => found?,
+            };
             if let Some(found) = found
                 && best
                     .as_ref()
@@ -334,7 +392,7 @@ impl<'a, C: Cell> Plan<'a, C> {
                 best = Some(found);
             }
         }
-        best
+        Ok(best)
     }
 
     /// Switches from the centre outwards, for a tree.
@@ -343,19 +401,24 @@ impl<'a, C: Cell> Plan<'a, C> {
     }
 
     /// A spanning tree beside the packets of one lane, which becomes the first.
-    fn tree_within(&self, split: &mut Split, kept: bool) -> Option<Vec<Option<PortNum>>> {
+    fn tree_within(
+        &self,
+        split: &mut Split,
+        kept: bool,
+    ) -> Result<Option<Vec<Option<PortNum>>>, Stop> {
         let order = self.order();
         // The last lane has the fewest packets, and the most room for a tree. What is installed has one on the first.
         let last_first = (0..split.lanes.len()).rev();
-        let mut lanes = kept.then_some(0).into_iter().chain(last_first);
-        let (lane, up) = lanes.find_map(|l| {
-            let mut with_tree = split.lanes[l].clone();
-            let up = tree::grow(self.graph, &self.wires, &mut with_tree, &order)?;
-            split.lanes[l] = with_tree;
-            Some((l, up))
-        })?;
-        split.make_first(lane);
-        Some(up)
+        for lane in kept.then_some(0).into_iter().chain(last_first) {
+            let mut with_tree = split.lanes[lane].clone();
+            let budget = self.request.budget;
+            if let Some(up) = tree::grow(self.graph, &self.wires, &mut with_tree, &order, budget)? {
+                split.lanes[lane] = with_tree;
+                split.make_first(lane);
+                return Ok(Some(up));
+            }
+        }
+        Ok(None)
     }
 
     fn finish(&self, name: &'static str, found: Found) -> Routing {
@@ -371,7 +434,11 @@ impl<'a, C: Cell> Plan<'a, C> {
         let paths = Paths::new(self.request.topo, self.graph, &self.wires, &ways);
         let trees = up.map_or(Trees::Search, |up| Trees::Within { up, sl: 0 });
         if !kept {
-            split.balance(&paths, &pairs(&paths, self.legs, directions));
+            split.balance(
+                &paths,
+                &pairs(&paths, self.legs, directions),
+                self.request.budget,
+            );
         }
         let vls = u8::try_from(split.lanes.len()).unwrap_or(u8::MAX);
         let rows = split.lane_of.chunks(n).map(Arc::from).collect();

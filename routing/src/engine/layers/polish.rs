@@ -11,6 +11,7 @@ use super::super::sssp::Ways;
 use super::lane::{Dependency, Lane};
 use super::wires::Wires;
 use crate::topology::Destination;
+use crate::work::{BudgetExceeded, WorkBudget};
 use ferrosm_mad::ids::PortNum;
 
 /// A fabric whose busiest cable has so many hundredths of the mean load, or less, is left as it is.
@@ -24,6 +25,9 @@ const LOOKS_MAX: u64 = 40_000_000;
 
 /// What a question to the lanes counts for.
 const LOOKS_OF_FIT: u64 = 50;
+
+/// Work units of a switch when the tree of a LID is made.
+const COLUMN_UNITS: usize = 2;
 
 /// Lanes that must stay free of circles, and which pair of switches is on which.
 #[derive(Debug)]
@@ -41,6 +45,7 @@ pub(crate) struct Polish<'a, C> {
     graph: &'a Graph,
     legs: &'a Legs<C>,
     wires: &'a Wires,
+    budget: &'a WorkBudget,
     lids: Vec<Destination>,
     /// Routes over each cable, by switch and port.
     load: Vec<u64>,
@@ -82,12 +87,12 @@ struct Choice {
 
 impl<'a, C: Cell> Polish<'a, C> {
     pub(crate) fn new(
-        request: &Request<'_>,
+        request: &Request<'a>,
         graph: &'a Graph,
         legs: &'a Legs<C>,
         wires: &'a Wires,
         ways: &Ways,
-    ) -> Self {
+    ) -> Result<Self, BudgetExceeded> {
         let (topo, n) = (request.topo, graph.len());
         let mut counts = vec![true; n * 256];
         for (s, port) in &request.hints.not_counted {
@@ -98,6 +103,7 @@ impl<'a, C: Cell> Polish<'a, C> {
             graph,
             legs,
             wires,
+            budget: request.budget,
             lids: ways.destinations(topo).copied().collect(),
             load: vec![0; n * 256],
             counts,
@@ -119,8 +125,8 @@ impl<'a, C: Cell> Polish<'a, C> {
                 let v = v as usize;
                 polish.load[v * 256 + usize::from(ports[v])] += polish.tree.flow[v];
             }
-        });
-        made
+        })?;
+        Ok(made)
     }
 
     /// Routes over the busiest cable that counts.
@@ -135,12 +141,12 @@ impl<'a, C: Cell> Polish<'a, C> {
     }
 
     /// Works on all LIDs of end ports, pass by pass, until nothing more is gained. After each pass `renew` may free lanes
-    /// of dependencies that are gone.
+    /// of dependencies that are gone. Ends early when the work budget is used up: the ways and lanes are valid at every step.
     pub(crate) fn work(
         &mut self,
         ways: &mut Ways,
         bounds: &mut Bounds<'_>,
-        mut renew: impl FnMut(&Ways, &mut Bounds<'_>),
+        mut renew: impl FnMut(&Ways, &mut Bounds<'_>) -> Result<(), BudgetExceeded>,
     ) {
         for power in [1u32, 2, 3] {
             for _ in 0..PASSES {
@@ -151,14 +157,22 @@ impl<'a, C: Cell> Polish<'a, C> {
                 for i in 0..self.graph.len() {
                     let dest = self.graph.by_lid[i];
                     for column in self.enter(ways, dest) {
+                        let left = self.left;
                         self.plant(ways.column(column));
                         moves += self.improve(ways.column_mut(column), power, bounds);
+                        let units = u64::try_from(COLUMN_UNITS * self.graph.len());
+                        let units = units.unwrap_or(u64::MAX).saturating_add(left - self.left);
+                        if self.budget.spend(units).is_err() {
+                            return;
+                        }
                     }
                 }
                 if moves == 0 {
                     break;
                 }
-                renew(ways, bounds);
+                if renew(ways, bounds).is_err() {
+                    return;
+                }
             }
         }
     }
@@ -181,13 +195,19 @@ impl<'a, C: Cell> Polish<'a, C> {
     }
 
     /// Does something with the tree of each LID of an end port.
-    fn each(&mut self, ways: &Ways, mut work: impl FnMut(&mut Self, usize)) {
+    fn each(
+        &mut self,
+        ways: &Ways,
+        mut work: impl FnMut(&mut Self, usize),
+    ) -> Result<(), BudgetExceeded> {
         for i in 0..self.graph.len() {
             for column in self.enter(ways, self.graph.by_lid[i]) {
                 self.plant(ways.column(column));
                 work(self, column);
+                self.budget.spend_len(COLUMN_UNITS * self.graph.len())?;
             }
         }
+        Ok(())
     }
 
     /// Makes the tree of one LID.

@@ -11,7 +11,9 @@ use super::super::sssp::Ways;
 use super::lane::{Dependency, Lane};
 use super::tree;
 use super::wires::Wires;
-use crate::topology::{Destination, Topology};
+use crate::engine::Request;
+use crate::topology::Destination;
+use crate::work::BudgetExceeded;
 
 /// Not reached yet.
 const FAR: u32 = u32::MAX;
@@ -22,18 +24,20 @@ type Up = Vec<Option<PortNum>>;
 /// Makes one lane of the ways, if the packets between end ports fit into one: the lane, and a spanning tree all of whose
 /// turns are in it. `order` is that in which switches join the tree.
 pub(crate) fn one_lane(
-    topo: &Topology,
+    request: &Request<'_>,
     graph: &Graph,
     wires: &Wires,
     ways: &mut Ways,
     order: &[usize],
-) -> Option<(Lane, Up)> {
+) -> Result<Option<(Lane, Up)>, BudgetExceeded> {
+    let (topo, budget) = (request.topo, request.budget);
     let n = graph.len();
     let lids: Vec<Destination> = ways.destinations(topo).copied().collect();
     let mut after = vec![0u64; wires.words_after()];
     let mut used = vec![false; n];
     for (column, d) in lids.iter().enumerate() {
         let (ports, dest) = (ways.column(column), d.switch.index());
+        budget.spend_len(n)?;
         mark_used(graph, wires, ports, d, &mut used);
         for v in (0..n).filter(|&v| used[v] && v != dest) {
             let x = wires.behind(v, ports[v]);
@@ -44,12 +48,17 @@ pub(crate) fn one_lane(
             }
         }
     }
-    let mut lane = Lane::of(wires, after)?;
-    let up = tree::grow(graph, wires, &mut lane, order)?;
+    let Some(mut lane) = Lane::of(wires, after) else {
+        return Ok(None);
+    };
+    let Some(up) = tree::grow(graph, wires, &mut lane, order, budget)? else {
+        return Ok(None);
+    };
     // Ways to end ports cannot go along the tree: they come first.
     let mut late: Vec<(bool, usize, usize)> = Vec::new();
     let mut wanted: Vec<Dependency> = Vec::new();
     for (column, lid) in lids.iter().enumerate() {
+        budget.spend_len(n)?;
         turns(graph, wires, ways.column(column), lid, &mut wanted);
         if !wanted.iter().all(|&turn| lane.has(wires, turn)) {
             let d = lids[column];
@@ -61,18 +70,19 @@ pub(crate) fn one_lane(
     for (own, _, column) in late {
         let d = lids[column];
         turns(graph, wires, ways.column(column), &d, &mut wanted);
-        if lane.admit(wires, &wanted) {
+        budget.spend_len(n)?;
+        if lane.admit_within(wires, &wanted, budget)? {
             continue;
         }
         mark_used(graph, wires, ways.column(column), &d, &mut used);
         if !regrow(graph, wires, &mut lane, ways.column_mut(column), &d, &used) {
             if !own {
-                return None;
+                return Ok(None);
             }
             along(graph, wires, &up, ways.column_mut(column), d.switch.index());
         }
     }
-    Some((lane, up))
+    Ok(Some((lane, up)))
 }
 
 /// The turns of all packets to a LID that are real: to a switch itself nobody sends but who has end ports.

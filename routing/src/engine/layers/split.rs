@@ -13,6 +13,7 @@ use super::lane::{Dependency, Lane};
 use super::orders::Orders;
 use super::paths::Paths;
 use super::polish::Bounds;
+use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Whether both directions of a pair are on one lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +75,8 @@ pub(crate) fn split(
     directions: Directions,
     orders: Option<&Orders>,
     old: Option<&[Arc<[u8]>]>,
-) -> Option<Split> {
+    budget: &WorkBudget,
+) -> Result<Option<Split>, BudgetExceeded> {
     let n = paths.graph.len();
     let mut split = Split {
         lanes: Vec::new(),
@@ -83,19 +85,22 @@ pub(crate) fn split(
     };
     let mut wanted = Vec::new();
     let rest = match (old, orders) {
-        (Some(old), _) => split.as_before(paths, pairs, old),
-        (None, Some(orders)) => split.by_orders(paths, pairs, orders),
+        (Some(old), _) => split.as_before(paths, pairs, old, budget)?,
+        (None, Some(orders)) => split.by_orders(paths, pairs, orders, budget)?,
         (None, None) => pairs.to_vec(),
     };
     for pair in rest {
         dependencies(paths, pair, directions, &mut wanted);
-        let fits = split
-            .lanes
-            .iter_mut()
-            .position(|lane| lane.admit(paths.wires, &wanted));
+        let mut fits = None;
+        for (number, lane) in split.lanes.iter_mut().enumerate() {
+            if lane.admit_within(paths.wires, &wanted, budget)? {
+                fits = Some(number);
+                break;
+            }
+        }
         let lane = match fits {
             Some(lane) => lane,
-            None if split.lanes.len() == LANES_MAX => return None,
+            None if split.lanes.len() == LANES_MAX => return Ok(None),
             None => {
                 // Shortest paths between two switches never turn back on themselves: this cannot fail.
                 let mut fresh = Lane::new(paths.wires);
@@ -106,7 +111,7 @@ pub(crate) fn split(
         };
         split.put(n, pair, lane);
     }
-    Some(split)
+    Ok(Some(split))
 }
 
 /// Makes the lanes anew, with the dependencies of the ways as they are now and no others.
@@ -115,12 +120,14 @@ pub(crate) fn renew(
     paths: &Paths<'_>,
     pairs: &[Pair],
     directions: Directions,
-) {
+    budget: &WorkBudget,
+) -> Result<(), BudgetExceeded> {
     let n = paths.graph.len();
     let mut after = vec![vec![0u64; paths.wires.words_after()]; bounds.lanes.len()];
     let mut wanted = Vec::new();
     for &(a, b) in pairs {
         dependencies(paths, (a, b), directions, &mut wanted);
+        budget.spend_len(wanted.len() + 1)?;
         let after = &mut after[usize::from(bounds.lane_of[a as usize * n + b as usize])];
         for &(x, y) in &wanted {
             let (word, bit) = paths.wires.bit_after(x, y);
@@ -133,6 +140,7 @@ pub(crate) fn renew(
             *lane = fresh;
         }
     }
+    Ok(())
 }
 
 /// What the packets of a pair ask of a lane.
@@ -159,7 +167,13 @@ impl Split {
     }
 
     /// All pairs that can stay on their lanes; the rest is returned.
-    fn as_before(&mut self, paths: &Paths<'_>, pairs: &[Pair], old: &[Arc<[u8]>]) -> Vec<Pair> {
+    fn as_before(
+        &mut self,
+        paths: &Paths<'_>,
+        pairs: &[Pair],
+        old: &[Arc<[u8]>],
+        budget: &WorkBudget,
+    ) -> Result<Vec<Pair>, BudgetExceeded> {
         let n = paths.graph.len();
         let lane_of =
             |(a, b): Pair| usize::from(old[a as usize].get(b as usize).copied().unwrap_or(0));
@@ -175,22 +189,30 @@ impl Split {
             let fits = self
                 .lanes
                 .get_mut(lane)
-                .is_some_and(|l| l.admit(paths.wires, &wanted));
+                .is_some_and(|l| l.admit_within(paths.wires, &wanted, budget) == Ok(true));
             if fits {
                 self.put(n, pair, lane);
             }
             !fits
         });
-        rest
+        budget.check()?;
+        Ok(rest)
     }
 
     /// One lane for each order, the order that most pairs keep to first; then whatever else fits. The rest is returned.
-    fn by_orders(&mut self, paths: &Paths<'_>, pairs: &[Pair], orders: &Orders) -> Vec<Pair> {
+    fn by_orders(
+        &mut self,
+        paths: &Paths<'_>,
+        pairs: &[Pair],
+        orders: &Orders,
+        budget: &WorkBudget,
+    ) -> Result<Vec<Pair>, BudgetExceeded> {
         let n = paths.graph.len();
         let mut wanted = Vec::new();
         let mut rest: Vec<(Pair, u8)> = Vec::with_capacity(pairs.len());
         for &pair in pairs {
             dependencies(paths, pair, self.directions, &mut wanted);
+            budget.spend_len(wanted.len() + 1)?;
             rest.push((pair, orders.kept_by(&wanted)));
         }
         loop {
@@ -207,16 +229,17 @@ impl Split {
                         return true;
                     }
                     dependencies(paths, pair, self.directions, &mut wanted);
-                    let fits = lane.admit(paths.wires, &wanted);
+                    let fits = lane.admit_within(paths.wires, &wanted, budget) == Ok(true);
                     if fits {
                         self.put(n, pair, number);
                     }
                     !fits
                 });
             }
+            budget.check()?;
             self.lanes.push(lane);
         }
-        rest.into_iter().map(|(pair, _)| pair).collect()
+        Ok(rest.into_iter().map(|(pair, _)| pair).collect())
     }
 
     /// Gives lane `lane` the number 0, and the one that had it the other's.
@@ -231,8 +254,9 @@ impl Split {
         }
     }
 
-    /// Moves pairs, the nearest first, from lanes with many routes to lanes with few, as long as no circle closes.
-    pub(crate) fn balance(&mut self, paths: &Paths<'_>, pairs: &[Pair]) {
+    /// Moves pairs, the nearest first, from lanes with many routes to lanes with few, as long as no cycle closes and the work
+    /// budget lasts.
+    pub(crate) fn balance(&mut self, paths: &Paths<'_>, pairs: &[Pair], budget: &WorkBudget) {
         let n = paths.graph.len();
         let hosts = &paths.graph.hosts;
         let routes = |(a, b): Pair| u64::from(hosts[a as usize]) * u64::from(hosts[b as usize]);
@@ -244,6 +268,9 @@ impl Split {
         let fair = load.iter().sum::<u64>() / load.len().max(1) as u64;
         let mut wanted = Vec::new();
         for &pair in pairs.iter().rev() {
+            if budget.is_exceeded() {
+                return;
+            }
             let (from, count) = (lane_of(&self.lane_of, pair), routes(pair));
             if count == 0 || load[from] <= fair {
                 continue;
@@ -254,7 +281,7 @@ impl Split {
             let room = by_load.into_iter().take_while(|&l| load[l] + count <= fair);
             let found = room
                 .into_iter()
-                .find(|&l| self.lanes[l].admit(paths.wires, &wanted));
+                .find(|&l| self.lanes[l].admit_within(paths.wires, &wanted, budget) == Ok(true));
             if let Some(to) = found {
                 load[from] -= count;
                 load[to] += count;

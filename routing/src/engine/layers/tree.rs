@@ -8,6 +8,7 @@ use ferrosm_mad::ids::PortNum;
 use super::super::graph::Graph;
 use super::lane::{Dependency, Lane};
 use super::wires::Wires;
+use crate::work::{BudgetExceeded, WorkBudget};
 
 /// For each switch the port towards the root, `None` for the root; nothing if no tree was found that fits. The tree's
 /// dependencies are in the lane afterwards (some of them also if there is no tree). Switches join in the order given,
@@ -17,7 +18,8 @@ pub(crate) fn grow(
     wires: &Wires,
     lane: &mut Lane,
     order: &[usize],
-) -> Option<Vec<Option<PortNum>>> {
+    budget: &WorkBudget,
+) -> Result<Option<Vec<Option<PortNum>>>, BudgetExceeded> {
     let mut place = vec![0; graph.len()];
     for (i, &v) in order.iter().enumerate() {
         place[v] = i;
@@ -50,7 +52,7 @@ pub(crate) fn grow(
                     wanted.push((to, next));
                     wanted.push((wires.back[next as usize], from));
                 }
-                lane.admit(wires, &wanted)
+                lane.admit_within(wires, &wanted, budget) == Ok(true)
             });
             let Some(k) = found else { return true };
             let slot = graph.slots(v)[k];
@@ -61,11 +63,12 @@ pub(crate) fn grow(
             leaving[slot.peer].push(wires.back[to as usize]);
             false
         });
+        budget.check()?;
         if left.len() == before {
-            return None;
+            return Ok(None);
         }
     }
-    Some(up)
+    Ok(Some(up))
 }
 
 fn narrow(i: usize) -> u32 {

@@ -30,12 +30,13 @@ use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
 use super::graph::Graph;
-use super::legs::{Cell, CellOverflow, Legs};
+use super::legs::{Cell, Legs, Stop, smallest_cells};
 use super::order::{Closeness, Strategy};
 use super::{Engine, Request, RouteError, Routing, Trees};
 use crate::lanes::{Lanes, PathSl};
 use crate::tables::{Lft, Tables};
 use crate::topology::SwitchIdx;
+use crate::work::{BudgetExceeded, WorkBudget};
 
 use base::Base;
 use cdg::Cdg;
@@ -57,6 +58,10 @@ const BALANCED: u64 = 125;
 /// Switches times channels up to which several attempts at one lane are made.
 const ATTEMPTS_BELOW: usize = 1_000_000;
 
+/// Work units of a channel that a search for circles visits, and of one that the search for the paths to a switch visits.
+const SEARCH_UNITS: u64 = 2;
+const TREE_UNITS: usize = 2;
+
 /// The `nue` engine: the last resort.
 #[derive(Debug, Clone, Copy)]
 pub struct Nue;
@@ -69,17 +74,15 @@ impl Engine for Nue {
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::new(request.topo);
         graph.connected()?;
-        let orders = orders::<u8>(&graph)
-            .or_else(|CellOverflow| orders::<u16>(&graph))
-            .map_err(|CellOverflow| RouteError::TooDeep)?;
+        let orders = smallest_cells(|| orders::<u8>(&graph), || orders::<u16>(&graph))?;
         let net = Net::new(request.topo, &graph);
-        Ok(route_in(request, &net, &orders))
+        Ok(route_in(request, &net, &orders).map_err(Stop::from)?)
     }
 }
 
 /// Orders of the switches from the top, by LID rank: each that `updn` would try. The one that there was is not preferred:
 /// the routes depend on more than the order, and a graph that is as it was gets the routes that it had.
-fn orders<C: Cell>(graph: &Graph) -> Result<Vec<Vec<usize>>, CellOverflow> {
+fn orders<C: Cell>(graph: &Graph) -> Result<Vec<Vec<usize>>, Stop> {
     let closeness = Closeness::new(graph, &Legs::<C>::shortest(graph)?);
     let order = |&strategy| {
         let order = closeness.order(graph, strategy, &[]);
@@ -88,7 +91,12 @@ fn orders<C: Cell>(graph: &Graph) -> Result<Vec<Vec<usize>>, CellOverflow> {
     Ok(Strategy::FRESH.iter().map(order).collect())
 }
 
-fn route_in(request: &Request<'_>, net: &Net, orders: &[Vec<usize>]) -> Routing {
+fn route_in(
+    request: &Request<'_>,
+    net: &Net,
+    orders: &[Vec<usize>],
+) -> Result<Routing, BudgetExceeded> {
+    let budget = request.budget;
     let least = least_hops(net);
     let Some(OneLane {
         base,
@@ -96,9 +104,9 @@ fn route_in(request: &Request<'_>, net: &Net, orders: &[Vec<usize>]) -> Routing 
         mut trees,
         mut hops,
         ..
-    }) = best_lane(net, orders, least)
+    }) = best_lane(net, orders, least, budget)?
     else {
-        return nothing();
+        return Ok(nothing());
     };
     let asked = asked_order(request, net);
     let mut notes = Vec::new();
@@ -108,13 +116,14 @@ fn route_in(request: &Request<'_>, net: &Net, orders: &[Vec<usize>]) -> Routing 
         cdgs: std::slice::from_ref(&cdg),
         lane: &[],
         trees: &trees,
+        budget,
     };
     let many = request.lanes() > 1;
     let mut cells = Vec::new();
     // Where paths are too long on one lane, it is not worked on.
     let enough = !(many && hops > least) && {
         let load;
-        (cells, load) = spread(&within, &asked);
+        (cells, load) = spread(&within, &asked)?;
         !many || is_fine(&load, BALANCED)
     };
     let mut lanes = Lanes::single();
@@ -123,10 +132,10 @@ fn route_in(request: &Request<'_>, net: &Net, orders: &[Vec<usize>]) -> Routing 
         cdgs.resize_with(usize::from(request.lanes()), || {
             base.cdg_without_tree(net, LANE_BUDGET)
         });
-        let mut pairs = Pairs::new(net, cdgs);
+        let mut pairs = Pairs::new(net, cdgs, budget);
         let dests: Vec<usize> = (0..net.n).filter(|&d| net.host_lids(d) > 0).collect();
         for &dest in &dests {
-            pairs.shorten(&mut trees, dest, &nearest(net, dest));
+            pairs.shorten(&mut trees, dest, &nearest(net, dest))?;
         }
         pairs.balance(&mut trees, &dests);
         hops = all_hops(net, &trees);
@@ -135,8 +144,9 @@ fn route_in(request: &Request<'_>, net: &Net, orders: &[Vec<usize>]) -> Routing 
             cdgs: &pairs.cdgs,
             lane: &pairs.lane,
             trees: &trees,
+            budget,
         };
-        (cells, _) = spread(&within, &asked);
+        (cells, _) = spread(&within, &asked)?;
         lanes = lanes_of(net, &pairs.lane);
         notes.push(format!(
             "{} lanes, the same for both directions between two switches",
@@ -150,7 +160,7 @@ fn route_in(request: &Request<'_>, net: &Net, orders: &[Vec<usize>]) -> Routing 
             lanes.vls
         ));
     }
-    Routing {
+    Ok(Routing {
         engine: "nue",
         tables: tables(request, net, &cells),
         lanes,
@@ -160,7 +170,7 @@ fn route_in(request: &Request<'_>, net: &Net, orders: &[Vec<usize>]) -> Routing 
             sl: 0,
         },
         notes,
-    }
+    })
 }
 
 /// A routing on one lane.
@@ -194,10 +204,18 @@ impl Turn {
 
 /// The shortest paths on one lane that a few attempts give. Where the first gives the shortest that there are, as on
 /// trees, or where the fabric is very large, it is the only one.
-fn best_lane<'a>(net: &'a Net, orders: &[Vec<usize>], least: u64) -> Option<OneLane<'a>> {
-    let first = one_lane(net, orders.first()?, Turn::FarFirst);
+fn best_lane<'a>(
+    net: &'a Net,
+    orders: &[Vec<usize>],
+    least: u64,
+    budget: &WorkBudget,
+) -> Result<Option<OneLane<'a>>, BudgetExceeded> {
+    let Some(order) = orders.first() else {
+        return Ok(None);
+    };
+    let first = one_lane(net, order, Turn::FarFirst, budget)?;
     if first.hops == least || net.n * net.channels() > ATTEMPTS_BELOW {
-        return Some(first);
+        return Ok(Some(first));
     }
     let attempts = orders
         .iter()
@@ -205,16 +223,20 @@ fn best_lane<'a>(net: &'a Net, orders: &[Vec<usize>], least: u64) -> Option<OneL
     let attempts: Vec<(&Vec<usize>, Turn)> = attempts.skip(1).collect();
     let others: Vec<OneLane<'_>> = attempts
         .into_par_iter()
-        .map(|(order, turn)| one_lane(net, order, turn))
-        .collect();
-    std::iter::once(first)
-        .chain(others)
-        .min_by_key(|lane| (lane.hops, lane.squares))
+        .map(|(order, turn)| one_lane(net, order, turn, budget))
+        .collect::<Result<_, _>>()?;
+    let all = std::iter::once(first).chain(others);
+    Ok(all.min_by_key(|lane| (lane.hops, lane.squares)))
 }
 
 /// Paths to all switches that have LIDs, on one lane. Those where no end port hangs come last, and may not change the order of
 /// channels any more.
-fn one_lane<'a>(net: &'a Net, order: &[usize], turn: Turn) -> OneLane<'a> {
+fn one_lane<'a>(
+    net: &'a Net,
+    order: &[usize],
+    turn: Turn,
+    budget: &WorkBudget,
+) -> Result<OneLane<'a>, BudgetExceeded> {
     let base = Base::new(net, order);
     let mut cdg = base.cdg(net, SEARCH_BUDGET);
     let mut search = Search::new(net);
@@ -234,7 +256,10 @@ fn one_lane<'a>(net: &'a Net, order: &[usize], turn: Turn) -> OneLane<'a> {
             Turn::FarFirst | Turn::ByLid | Turn::NearFirst if lids > 0 => Effort::Turn,
             Turn::FarFirst | Turn::ByLid | Turn::NearFirst | Turn::AsItIs => Effort::Agree,
         };
+        let searches = cdg.budget;
         let tree = search.tree(&mut cdg, dest, effort);
+        budget.spend(SEARCH_UNITS * (searches - cdg.budget))?;
+        budget.spend_len(TREE_UNITS * net.channels())?;
         depths(net, &tree, dest, &mut depth);
         by_depth(&depth, &mut near);
         hops += weigh(net, dest, &depth);
@@ -249,13 +274,13 @@ fn one_lane<'a>(net: &'a Net, order: &[usize], turn: Turn) -> OneLane<'a> {
         .iter()
         .map(|&l| u128::from(l) * u128::from(l))
         .sum();
-    OneLane {
+    Ok(OneLane {
         base,
         cdg,
         trees,
         hops,
         squares,
-    }
+    })
 }
 
 /// The routing of no switches.
@@ -271,12 +296,12 @@ fn nothing() -> Routing {
 }
 
 /// Ports for all LIDs, and the routes on each cable.
-fn spread(within: &Within<'_>, dests: &[usize]) -> (Vec<u8>, Vec<u64>) {
-    let mut cells = within.spread(dests);
-    spread::cables(within.net, &mut cells);
-    let mut load = within.polish(&mut cells);
+fn spread(within: &Within<'_>, dests: &[usize]) -> Result<(Vec<u8>, Vec<u64>), BudgetExceeded> {
+    let mut cells = within.spread(dests)?;
+    spread::cables(within.net, &mut cells, within.budget)?;
+    let mut load = within.polish(&mut cells)?;
     within.spread_shifts(&mut cells, &mut load);
-    (cells, load)
+    Ok((cells, load))
 }
 
 /// All switches; those with LIDs that the operator wants to be routed first, first.

@@ -9,12 +9,17 @@
 use super::cdg::{Added, Cdg};
 use super::net::{NO_SLOT, Net, small};
 use super::spread::{by_depth, depths};
+use crate::work::{BudgetExceeded, WorkBudget};
 
 /// How often all switches of a destination are looked at.
 const ROUNDS: usize = 4;
 
 /// Lanes that are tried for pairs of switches in all, for balance: bounds the time on large fabrics.
 const TRIES_MAX: usize = 4_000_000;
+
+/// Work units of trying a lane for a pair of switches, and of a channel that a search for circles visits.
+const TRY_UNITS: u64 = 20;
+const SEARCH_UNITS: u64 = 2;
 
 /// Loads are compared in these parts of a route, so that they can be divided by the number of parallel cables.
 const PARTS: u64 = 5040;
@@ -32,11 +37,14 @@ pub(super) struct Pairs<'a> {
     /// Routes on each channel, divided by its cables.
     load: Vec<u64>,
     tries_left: usize,
+    budget: &'a WorkBudget,
+    /// Work units that are not counted in `budget` yet.
+    units: u64,
 }
 
 impl<'a> Pairs<'a> {
     /// All pairs are on the first lane.
-    pub(super) fn new(net: &'a Net, cdgs: Vec<Cdg<'a>>) -> Self {
+    pub(super) fn new(net: &'a Net, cdgs: Vec<Cdg<'a>>, budget: &'a WorkBudget) -> Self {
         Self {
             net,
             cdgs,
@@ -45,11 +53,18 @@ impl<'a> Pairs<'a> {
             fresh: Vec::new(),
             load: vec![0; net.channels()],
             tries_left: TRIES_MAX,
+            budget,
+            units: 0,
         }
     }
 
     /// Shortens the paths to `dest`, where `nearest` are the fewest hops that there can be.
-    pub(super) fn shorten(&mut self, trees: &mut [u8], dest: usize, nearest: &[u32]) {
+    pub(super) fn shorten(
+        &mut self,
+        trees: &mut [u8],
+        dest: usize,
+        nearest: &[u32],
+    ) -> Result<(), BudgetExceeded> {
         let net = self.net;
         let mut order: Vec<u32> = (0..small(net.n)).filter(|&v| v as usize != dest).collect();
         order.sort_by_key(|&v| (nearest[v as usize], v));
@@ -59,6 +74,8 @@ impl<'a> Pairs<'a> {
             let mut moved = false;
             for &u in &order {
                 let u = u as usize;
+                self.units += 1;
+                self.count_work()?;
                 if hops[u] <= nearest[u] {
                     continue;
                 }
@@ -73,6 +90,7 @@ impl<'a> Pairs<'a> {
                     .any(|&(_, c)| self.turn_to(trees, dest, u, c as usize))
                 {
                     moved = true;
+                    self.units += net.n as u64;
                     depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
                 }
             }
@@ -80,6 +98,7 @@ impl<'a> Pairs<'a> {
                 break;
             }
         }
+        Ok(())
     }
 
     /// Moves switches to next hops that are as near, so that the sum of the squares of all loads falls.
@@ -100,7 +119,11 @@ impl<'a> Pairs<'a> {
         for _ in 0..ROUNDS {
             let mut moved = false;
             for &dest in dests {
-                moved |= self.balance_one(trees, dest);
+                match self.balance_one(trees, dest) {
+                    Ok(here) => moved |= here,
+                    // An improvement: what was reached is valid.
+                    Err(BudgetExceeded) => return,
+                }
             }
             if !moved || self.tries_left == 0 {
                 break;
@@ -108,7 +131,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    fn balance_one(&mut self, trees: &mut [u8], dest: usize) -> bool {
+    fn balance_one(&mut self, trees: &mut [u8], dest: usize) -> Result<bool, BudgetExceeded> {
         let net = self.net;
         let (mut hops, mut near) = (Vec::new(), Vec::new());
         depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
@@ -120,6 +143,8 @@ impl<'a> Pairs<'a> {
             if self.tries_left == 0 {
                 break;
             }
+            self.units += 8;
+            self.count_work()?;
             let tree = &trees[dest * net.n..][..net.n];
             let routes = flow[u] * lids;
             let mut options: Vec<(i128, u32)> = net
@@ -140,12 +165,17 @@ impl<'a> Pairs<'a> {
                         self.load[c as usize] += self.part(c as usize, routes);
                     }
                     flow = flows(net, tree, &near);
+                    self.units += net.n as u64;
                     moved = true;
                     break;
                 }
             }
         }
-        moved
+        Ok(moved)
+    }
+
+    fn count_work(&mut self) -> Result<(), BudgetExceeded> {
+        self.budget.spend(core::mem::take(&mut self.units))
     }
 
     fn part(&self, channel: usize, routes: u64) -> u64 {
@@ -213,11 +243,13 @@ impl<'a> Pairs<'a> {
         std::iter::once(own).chain(others).find(|&lane| {
             self.tries_left = self.tries_left.saturating_sub(1);
             let cdg = &mut self.cdgs[lane];
+            let searches = cdg.budget;
             self.fresh.clear();
             let fits = [&there, &back].iter().all(|path| {
                 path.windows(2)
                     .all(|w| cdg.admit(w[0] as usize, w[1] as usize, &mut self.fresh))
             });
+            self.units += TRY_UNITS + SEARCH_UNITS * (searches - cdg.budget);
             if fits {
                 self.log
                     .extend(self.fresh.drain(..).map(|added| (lane, added)));

@@ -9,6 +9,10 @@ use ferrosm_mad::ids::PortNum;
 use super::cdg::Cdg;
 use super::net::{NO_SLOT, small};
 use super::spread::{Within, by_depth, depths};
+use crate::work::BudgetExceeded;
+
+/// Work units of a switch when the tree of a LID is made.
+const COLUMN_UNITS: usize = 4;
 
 /// Channels that may be looked at in all: bounds the time on large fabrics.
 const LOOKS_MAX: u64 = 150_000_000;
@@ -65,7 +69,7 @@ fn rise(load: u64, more: u64, power: u32) -> i128 {
 impl Within<'_> {
     /// Works on all trees: a row per LID, a cell per switch with the place of a port among its ports. Gives the routes
     /// on each cable.
-    pub(super) fn polish(&self, cells: &mut [u8]) -> Vec<u64> {
+    pub(super) fn polish(&self, cells: &mut [u8]) -> Result<Vec<u64>, BudgetExceeded> {
         let net = self.net;
         let mut load = vec![0u64; net.num_ports()];
         let mut near = Vec::new();
@@ -74,29 +78,40 @@ impl Within<'_> {
             for &v in near.iter().skip(1) {
                 load[self.cable(tree.row, v as usize)] += tree.flow[v as usize];
             }
-        });
+            0
+        })?;
         let mut left = LOOKS_MAX;
         for power in [2, 4] {
             for _ in 0..PASSES {
                 let mut moves = 0u64;
                 if is_fine(&load, FINE) {
-                    return load;
+                    return Ok(load);
                 }
-                self.each(cells, |tree| {
+                let pass = self.each(cells, |tree| {
+                    let before = left;
                     if left > 0 {
                         moves += self.improve(tree, &mut load, power, &mut left);
                     }
+                    before - left
                 });
+                if pass.is_err() {
+                    // An improvement: what was reached is a valid routing.
+                    return Ok(load);
+                }
                 if moves == 0 || left == 0 {
                     break;
                 }
             }
         }
-        load
+        Ok(load)
     }
 
-    /// Does something with the tree of each LID of an end port.
-    pub(super) fn each(&self, cells: &mut [u8], mut work: impl FnMut(&mut Tree<'_>)) {
+    /// Does something with the tree of each LID of an end port; `work` returns its work units.
+    pub(super) fn each(
+        &self,
+        cells: &mut [u8],
+        mut work: impl FnMut(&mut Tree<'_>) -> u64,
+    ) -> Result<(), BudgetExceeded> {
         let net = self.net;
         let mut near = Vec::new();
         let mut tree_slots = vec![NO_SLOT; net.n];
@@ -122,15 +137,18 @@ impl Within<'_> {
                     let w = net.head[net.channel_of(self.cable(row, v))] as usize;
                     flow[w] += flow[v];
                 }
-                work(&mut Tree {
+                let units = work(&mut Tree {
                     lid,
                     dest,
                     row,
                     hops,
                     flow,
                 });
+                self.budget.spend(units)?;
+                self.budget.spend_len(COLUMN_UNITS * net.n)?;
             }
         }
+        Ok(())
     }
 
     /// Place of the cable that a switch takes in the row of all ports.

@@ -80,11 +80,22 @@ impl Within<'_> {
             left: LOOKS_MAX,
             sources: Vec::new(),
         };
-        self.each(cells, |tree| work.count(tree));
+        // This is an improvement: without a budget for it, the routing stays valid.
+        let counted = self.each(cells, |tree| {
+            work.count(tree);
+            0
+        });
+        if counted.is_err() {
+            return;
+        }
         for _ in 0..PASSES {
             let mut moves = 0u64;
-            self.each(cells, |tree| moves += work.improve(tree, load));
-            if moves == 0 || work.left == 0 {
+            let pass = self.each(cells, |tree| {
+                let left = work.left;
+                moves += work.improve(tree, load);
+                left - work.left
+            });
+            if pass.is_err() || moves == 0 || work.left == 0 {
                 break;
             }
         }

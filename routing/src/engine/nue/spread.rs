@@ -8,6 +8,10 @@ use ferrosm_mad::ids::PortNum;
 
 use super::cdg::Cdg;
 use super::net::{NO_SLOT, Net, small};
+use crate::work::{BudgetExceeded, WorkBudget};
+
+/// Work units of a switch when one LID is routed.
+const COLUMN_UNITS: usize = 2;
 
 /// Loads are compared in these parts of a route, so that they can be divided by the number of parallel cables.
 const PARTS: u64 = 5040;
@@ -65,6 +69,8 @@ pub(super) struct Within<'a> {
     pub(super) lane: &'a [u8],
     /// Paths that are allowed: a row per destination switch, a cell per switch.
     pub(super) trees: &'a [u8],
+    /// The work that may be spent.
+    pub(super) budget: &'a WorkBudget,
 }
 
 impl Within<'_> {
@@ -80,7 +86,7 @@ impl Within<'_> {
 
     /// The slot that each switch takes to each LID: a row per LID (as in [`Net::lids`]), a cell per switch. The LIDs of
     /// the switches in `dests` are placed in this order.
-    pub(super) fn spread(&self, dests: &[usize]) -> Vec<u8> {
+    pub(super) fn spread(&self, dests: &[usize]) -> Result<Vec<u8>, BudgetExceeded> {
         let net = self.net;
         let mut slots = vec![NO_SLOT; net.lids.len() * net.n];
         let share: Vec<u64> = (0..net.channels())
@@ -96,6 +102,9 @@ impl Within<'_> {
             depths(net, tree, dest, &mut hops);
             by_depth(&hops, &mut near);
             options.find(self, dest, &hops, &near);
+            let lids = net.lid_base[dest + 1] - net.lid_base[dest];
+            let units = options.channels.len() + COLUMN_UNITS * net.n;
+            self.budget.spend_len(net.channels() + lids * units)?;
             for lid in net.lid_base[dest]..net.lid_base[dest + 1] {
                 let row = &mut slots[lid * net.n..][..net.n];
                 row.copy_from_slice(tree);
@@ -139,7 +148,7 @@ impl Within<'_> {
                 }
             }
         }
-        slots
+        Ok(slots)
     }
 
     /// Whether the path of `v` over `c` agrees with the order of its lane. `lanes` are those with which the paths of nearer
@@ -225,12 +234,17 @@ impl Options {
 
 /// Turns slots into cables, in place: the place of the port among all that lead from the switch to others. Of parallel
 /// cables it is the one with the fewest routes.
-pub(super) fn cables(net: &Net, slots: &mut [u8]) {
+pub(super) fn cables(
+    net: &Net,
+    slots: &mut [u8],
+    budget: &WorkBudget,
+) -> Result<(), BudgetExceeded> {
     let mut load = vec![0u64; net.num_ports()];
     let mut near = Vec::new();
     let (mut hops, mut flow) = (Vec::new(), vec![0u64; net.n]);
     for dest in 0..net.n {
         for lid in net.lid_base[dest]..net.lid_base[dest + 1] {
+            budget.spend_len(2 * COLUMN_UNITS * net.n)?;
             let row = &mut slots[lid * net.n..][..net.n];
             depths(net, row, dest, &mut hops);
             by_depth(&hops, &mut near);
@@ -254,4 +268,5 @@ pub(super) fn cables(net: &Net, slots: &mut [u8]) {
             }
         }
     }
+    Ok(())
 }

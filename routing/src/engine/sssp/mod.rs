@@ -10,7 +10,7 @@ pub(crate) use weigh::{Spread, Taste, weigh};
 
 use super::graph::Graph;
 use super::layers::{Single, single};
-use super::legs::{Cell, CellOverflow, Legs};
+use super::legs::{Cell, Legs, Stop, smallest_cells};
 use super::{Engine, Request, RouteError, Routing, Trees};
 use crate::lanes::Lanes;
 
@@ -26,15 +26,16 @@ impl Engine for Sssp {
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::new(request.topo);
         graph.connected()?;
-        route_in::<u8>(request, &graph)
-            .or_else(|CellOverflow| route_in::<u16>(request, &graph))
-            .map_err(|CellOverflow| RouteError::TooDeep)
+        smallest_cells(
+            || route_in::<u8>(request, &graph),
+            || route_in::<u16>(request, &graph),
+        )
     }
 }
 
-fn route_in<C: Cell>(request: &Request<'_>, graph: &Graph) -> Result<Routing, CellOverflow> {
+fn route_in<C: Cell>(request: &Request<'_>, graph: &Graph) -> Result<Routing, Stop> {
     let legs = Legs::<C>::shortest(graph)?;
-    let (ways, trees) = match single(request, graph, &legs) {
+    let (ways, trees) = match single(request, graph, &legs)? {
         Single::Fits(ways, trees) => (ways, trees),
         Single::Not(ways) => (ways, Trees::Search),
     };

@@ -13,6 +13,7 @@ use super::super::legs::{Cell, Legs};
 use super::super::{Previous, Request};
 use super::ways::Ways;
 use crate::topology::{Destination, Topology};
+use crate::work::BudgetExceeded;
 use ferrosm_mad::ids::{Lid, PortNum};
 
 /// Switches whose graphs of shortest paths are made at a time.
@@ -50,24 +51,24 @@ pub(crate) fn weigh<C: Cell>(
     wires: &Wires,
     spread: Spread,
     taste: Taste<'_>,
-) -> (Ways, bool) {
+) -> Result<(Ways, bool), BudgetExceeded> {
     let topo = request.topo;
     let cables = Cables::new(request, wires);
     let scale = || Scale::new(topo, graph, legs, wires, &cables, spread, taste);
     let fresh = || scale().weigh_all(request, None);
     let previous = request.previous;
     if previous.lfts.iter().all(Option::is_none) {
-        return (fresh(), true);
+        return Ok((fresh()?, true));
     }
     // A repaired cable would idle for ever if everything were kept.
     let idle = cables.idle_in(topo, previous);
     if !idle.is_empty() {
-        let ways = fresh();
+        let ways = fresh()?;
         if cables.any_used(&ways, &idle) {
-            return (ways, true);
+            return Ok((ways, true));
         }
     }
-    (scale().weigh_all(request, Some(previous)), false)
+    Ok((scale().weigh_all(request, Some(previous))?, false))
 }
 
 /// Cables by switch, in the order in which they are tried.
@@ -286,7 +287,11 @@ impl<'a, C: Cell> Scale<'a, C> {
     }
 
     /// All LIDs. Those whose ways can all be kept come first, so that the others find the load that is there to stay.
-    fn weigh_all(mut self, request: &Request<'_>, keep: Option<&Previous>) -> Ways {
+    fn weigh_all(
+        mut self,
+        request: &Request<'_>,
+        keep: Option<&Previous>,
+    ) -> Result<Ways, BudgetExceeded> {
         let mut jobs = self.jobs(request);
         if let Some(old) = keep {
             let mut late = Vec::new();
@@ -315,6 +320,10 @@ impl<'a, C: Cell> Scale<'a, C> {
         while let Some((batch, nearer)) = at_hand.take() {
             let (legs, cables) = (self.legs, self.cables);
             let after = batches.next();
+            let visits = |n: &Nearer| n.cables.len() + 2 * n.order.len();
+            let units = batch.iter().zip(&nearer);
+            let units = units.map(|(job, nearer)| (job.columns.len() + 1) * visits(nearer));
+            request.budget.spend_len(units.sum())?;
             let ((), made) = rayon::join(
                 || {
                     for (job, nearer) in batch.iter().zip(&nearer) {
@@ -326,7 +335,7 @@ impl<'a, C: Cell> Scale<'a, C> {
             at_hand = made;
         }
         self.management(keep);
-        self.ways
+        Ok(self.ways)
     }
 
     /// What is weighed together, in the order of weighing: as the operator asks, then compute, I/O, all others; among

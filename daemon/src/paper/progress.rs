@@ -1,0 +1,87 @@
+//! Progress of offline routing: a bar on standard error where that is a terminal, and the end of the time budget.
+
+use core::time::Duration;
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use ferrosm_routing::{CancelToken, Step};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Redraws of the bar.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Cancels the comparison of engines when the budget is used up, and shows what runs. Ends when it is dropped.
+pub(super) struct RoutingProgress {
+    bar: Arc<ProgressBar>,
+    /// Its end stops the thread.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RoutingProgress {
+    /// The budget begins now.
+    pub(super) fn start(budget: Duration, cancel: CancelToken) -> Self {
+        let millis = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
+        let target = if io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr_with_hz(10)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = Arc::new(ProgressBar::with_draw_target(Some(millis), target));
+        if let Ok(style) =
+            ProgressStyle::with_template("{msg:>24} {wide_bar} {elapsed_precise} of the budget")
+        {
+            bar.set_style(style);
+        }
+        let (stop, stopped) = channel();
+        let shown = Arc::clone(&bar);
+        let began = Instant::now();
+        let work = move || {
+            loop {
+                let elapsed = began.elapsed();
+                shown.set_position(
+                    u64::try_from(elapsed.as_millis())
+                        .unwrap_or(u64::MAX)
+                        .min(millis),
+                );
+                let left = budget.saturating_sub(elapsed);
+                if left.is_zero() {
+                    cancel.cancel();
+                }
+                let pause = if left.is_zero() { TICK } else { TICK.min(left) };
+                match stopped.recv_timeout(pause) {
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+                }
+            }
+        };
+        Self {
+            bar,
+            stop: Some(stop),
+            // Without a thread there is no time limit; the limit of work units remains.
+            thread: crate::threads::start("routing-budget", work).ok(),
+        }
+    }
+
+    /// Shows the engine that runs.
+    pub(super) fn show(&self, step: Step<'_>) {
+        match step {
+            Step::Engine(name) => self.bar.set_message(format!("routing: {name}")),
+            Step::Proof => self.bar.set_message("proof"),
+            Step::Rest => self.bar.set_message("comparison"),
+        }
+    }
+}
+
+impl Drop for RoutingProgress {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        self.bar.finish_and_clear();
+    }
+}

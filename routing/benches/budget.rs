@@ -1,0 +1,60 @@
+//! Work units that engines count in a second, and what they need without a limit: the figures behind
+//! `WORK_UNITS_PER_SECOND` of the subnet manager, and which fabrics a budget of two seconds is enough for.
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::time::Instant;
+
+use common::{Fabric, dragonfly, random, torus, two_level};
+use ferrosm_routing::{Request, WorkBudget, engine_by_name};
+
+#[allow(clippy::print_stdout, reason = "the result of the benchmark")]
+fn main() {
+    let without_some = |mut fabric: Fabric| {
+        fabric.cables = (0..)
+            .zip(fabric.cables)
+            .filter(|(i, _)| i % 200 != 7)
+            .map(|(_, c)| c)
+            .collect();
+        fabric
+    };
+    let fabrics: [(&str, Fabric); 8] = [
+        ("random, 100 switches", random(100, 300, 800, 1)),
+        ("random, 250 switches", random(250, 750, 2000, 1)),
+        ("random, 500 switches", random(500, 1500, 4000, 1)),
+        ("dragonfly, 9 groups of 8", dragonfly(9, 8, 4)),
+        ("dragonfly, 33 groups of 8", dragonfly(33, 8, 4)),
+        ("mesh 8x8x8, damaged", without_some(torus(&[8, 8, 8], 2))),
+        (
+            "torus 12x12x6, damaged",
+            without_some(torus(&[12, 12, 6], 2)),
+        ),
+        ("tree, damaged", without_some(two_level(36, 18, 18, 1))),
+    ];
+    println!(
+        "{:<28} {:<8} {:>8} {:>12} {:>14}",
+        "fabric", "engine", "s", "units", "units/s"
+    );
+    for (name, fabric) in &fabrics {
+        let topo = fabric.build();
+        for engine in ["updn", "nue", "dfsssp"] {
+            let Some(engine) = engine_by_name(engine) else {
+                continue;
+            };
+            let work = WorkBudget::limited(u64::MAX - 1);
+            let began = Instant::now();
+            let result = engine.route(&Request::new(&topo).within(&work));
+            let seconds = began.elapsed().as_secs_f64();
+            println!(
+                "{name:<28} {:<8} {seconds:>8.2} {:>12} {:>14.0}{}",
+                engine.name(),
+                work.spent(),
+                work.spent() as f64 / seconds,
+                result
+                    .err()
+                    .map_or_else(String::new, |why| format!("  {why}"))
+            );
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Work budgets: the automatic choice always has a proven routing, whatever the budget, and an engine stops in time.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers")]
+
+#[path = "common/mod.rs"]
+mod common;
+
+use common::*;
+use ferrosm_routing::select::Reason;
+use ferrosm_routing::{
+    CancelToken, Request, RouteError, Selection, Topology, WorkBudget, engine_by_name, route_with,
+    verify,
+};
+
+/// A mesh or torus without every 40th link.
+fn damaged(sides: &[usize]) -> Fabric {
+    let mut fabric = torus(sides, 2);
+    for i in (0..fabric.cables.len()).rev().step_by(40) {
+        let less = fabric.without_cable(i);
+        if less.connected() {
+            fabric = less;
+        }
+    }
+    fabric
+}
+
+fn auto(topo: &Topology, budget: &WorkBudget) -> Selection {
+    let request = Request::new(topo).with_vls(8).within(budget);
+    route_with(&["auto", "no_fallback"], &request)
+}
+
+fn over_budget(selection: &Selection) -> Vec<&str> {
+    let refused = selection.refused.iter();
+    let over = refused.filter(|r| r.reason == Reason::Route(RouteError::Budget));
+    over.map(|r| r.engine.as_str()).collect()
+}
+
+#[test]
+fn auto_installs_the_baseline_without_a_budget_and_names_what_was_cancelled() {
+    let cases = [
+        (random(60, 120, 200, 7), "updn", &["nue", "dfsssp"][..]),
+        (damaged(&[6, 6, 5]), "dor", &["torus-2QoS", "nue", "dfsssp"]),
+    ];
+    for (fabric, baseline, cancelled) in cases {
+        let topo = fabric.build();
+        let selection = auto(&topo, &WorkBudget::limited(0));
+        let (routing, proof) = selection.chosen.as_ref().unwrap();
+        assert_eq!(routing.engine, baseline);
+        assert!(proof.reversible);
+        let over = over_budget(&selection);
+        assert!(
+            cancelled
+                .iter()
+                .all(|e| *e == "torus-2QoS" || over.contains(e)),
+            "{over:?}"
+        );
+    }
+}
+
+#[test]
+fn a_cancelled_token_leaves_the_baseline() {
+    let topo = random(60, 120, 200, 7).build();
+    let token = CancelToken::default();
+    token.cancel();
+    let selection = auto(&topo, &WorkBudget::unlimited().with_token(token));
+    assert_eq!(selection.chosen.as_ref().unwrap().0.engine, "updn");
+    assert_eq!(over_budget(&selection), ["nue", "dfsssp"]);
+}
+
+#[test]
+fn a_sufficient_budget_finds_the_better_engine() {
+    let topo = random(60, 120, 200, 7).build();
+    let baseline = auto(&topo, &WorkBudget::limited(0)).chosen.unwrap().1;
+    let (routing, proof) = auto(&topo, &WorkBudget::unlimited()).chosen.unwrap();
+    assert_ne!(routing.engine, "updn");
+    assert!(
+        proof.max_load < baseline.max_load,
+        "{} {}",
+        proof.max_load,
+        baseline.max_load
+    );
+}
+
+/// An engine that the operator names is not part of the automatic choice.
+#[test]
+fn a_named_engine_has_no_budget() {
+    let topo = random(60, 120, 200, 7).build();
+    let budget = WorkBudget::limited(0);
+    let request = Request::new(&topo).with_vls(8).within(&budget);
+    let selection = route_with(&["nue"], &request);
+    assert_eq!(selection.chosen.unwrap().0.engine, "nue");
+}
+
+/// Limits that are tried of each engine.
+const PARTS: u64 = 8;
+
+/// Under any limit an engine either stops soon after it, or returns tables that pass the proof; and the same limit gives the
+/// same result again.
+#[test]
+fn engines_stop_at_any_limit_or_return_proven_tables() {
+    let fabrics = [
+        ("random", random(24, 40, 60, 3)),
+        ("mesh", damaged(&[4, 4, 3])),
+        ("dragonfly", dragonfly(9, 4, 2)),
+    ];
+    for (name, fabric) in fabrics {
+        let topo = fabric.build();
+        for engine in ["updn", "nue", "dfsssp", "lash", "dor", "sssp", "minhop"] {
+            let run = |limit: u64| {
+                let budget = WorkBudget::limited(limit);
+                let request = Request::new(&topo).with_vls(8).within(&budget);
+                (
+                    engine_by_name(engine).unwrap().route(&request),
+                    budget.spent(),
+                )
+            };
+            let (whole, needed) = run(u64::MAX - 1);
+            if whole.is_err() {
+                continue;
+            }
+            let provable = whole.is_ok_and(|r| verify(&topo, &r.tables, &r.lanes).is_ok());
+            let mut stopped = 0;
+            for part in 0..PARTS {
+                let limit = needed * part / PARTS;
+                let (result, spent) = run(limit);
+                // What is counted at once is the work for a few LIDs or one search.
+                assert!(
+                    spent <= limit + needed / 4 + 200_000,
+                    "{name} {engine}: {spent} of {limit}"
+                );
+                match &result {
+                    Ok(r) => assert_eq!(
+                        verify(&topo, &r.tables, &r.lanes).is_ok(),
+                        provable,
+                        "{name} {engine} with {limit} of {needed}"
+                    ),
+                    Err(why) => {
+                        assert_eq!(*why, RouteError::Budget, "{name} {engine}");
+                        stopped += 1;
+                    }
+                }
+                let again = run(limit).0;
+                assert_eq!(
+                    again.map(|r| r.tables),
+                    result.map(|r| r.tables),
+                    "{name} {engine}"
+                );
+            }
+            assert!(
+                stopped > 0 || needed < 10_000,
+                "{name} {engine} ignores its budget"
+            );
+        }
+    }
+}
