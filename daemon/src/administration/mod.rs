@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 
 use ferrosm_core::sa::View;
 use ferrosm_core::sa::admission::{Admission, Counts, Limits};
+use ferrosm_core::sa::path::scan::PathQuery;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::transport::gmp::{GmpReceiver, GmpSender, Peer};
 use tokio::sync::mpsc;
@@ -52,12 +53,29 @@ struct Shared {
     workers: usize,
 }
 
+/// What a worker takes from the queue.
+enum Work {
+    /// A request.
+    Request(Message),
+    /// A scan between two slices.
+    Scan(Box<RunningScan>),
+}
+
+/// A scan that began. It keeps the view that it began with, so that its reply is of one subnet.
+struct RunningScan {
+    message: Message,
+    view: Arc<View>,
+    query: PathQuery,
+}
+
 struct Queue {
-    admission: Admission<Message>,
+    admission: Admission<Work>,
     /// Threads that wait for something to do.
     idle: usize,
-    /// Threads that make a table: never all, so that who asks for one path does not wait for somebody's million.
+    /// Threads that build a table.
     tabling: usize,
+    /// Threads that run a slice of a scan.
+    scanning: usize,
 }
 
 /// What became of requests, of all clients together.
@@ -69,8 +87,10 @@ pub struct Counters {
     pub owned: AtomicU64,
     /// Not answered: no view, not a request, or a wrong SM_Key.
     pub dropped: AtomicU64,
-    /// Told to come back, because too much waits already.
-    pub busy: AtomicU64,
+    /// Rejected: the query exceeds the work or reply size of one request.
+    pub too_large: AtomicU64,
+    /// Dropped because a limit of waiting requests or the request rate was exceeded.
+    pub overload: AtomicU64,
 }
 
 impl Counters {
@@ -79,7 +99,8 @@ impl Counters {
         add(&self.answered, counts.answered);
         add(&self.owned, counts.owned);
         add(&self.dropped, counts.dropped);
-        add(&self.busy, counts.busy);
+        add(&self.too_large, counts.too_large);
+        add(&self.overload, counts.overload);
     }
 }
 
@@ -101,6 +122,7 @@ impl Administration {
                 admission: Admission::new(limits),
                 idle: 0,
                 tabling: 0,
+                scanning: 0,
             }),
             filled: Condvar::new(),
             clock: Clock::start(),
@@ -191,7 +213,8 @@ impl Drop for Administration {
             clients = self.clients().len(),
             answered = of(&counters.answered),
             registrations = of(&counters.owned),
-            busy = of(&counters.busy),
+            too_large = of(&counters.too_large),
+            overload = of(&counters.overload),
             dropped = of(&counters.dropped),
             "subnet administration ends"
         );
@@ -291,7 +314,7 @@ mod tests {
         let clients = server.clients();
         assert_eq!((clients.len(), clients[&Lid(7)].dropped), (2, 2));
         // A second's worth at once, and at most a few more while time went by.
-        assert!(clients[&Lid(9)].busy >= 20, "{clients:?}");
+        assert!(clients[&Lid(9)].overload >= 20, "{clients:?}");
         drop(server);
         assert_eq!(sent.load(Ordering::Relaxed), 0);
     }

@@ -5,23 +5,25 @@
 
 use core::time::Duration;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use ferrosm_core::sa::admission::{Class, Counts, Outcome};
+use ferrosm_core::sa::admission::{Class, Counts, Expensive, Outcome};
+use ferrosm_core::sa::path::scan::{PathQuery, Progress};
 use ferrosm_core::sa::{self, Reply, Request, Verdict, View};
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
-use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, Peer};
+use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver};
 use tokio::sync::mpsc;
-use tracing::{debug, error, warn};
+use tracing::{error, warn};
 
-use super::{Message, Queue, Shared};
+use super::{Message, Queue, RunningScan, Shared, Work};
 
 /// How long a thread waits before it looks whether it should end.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Time between two looks at which clients can be forgotten and who was told to come back.
+/// Time between two looks at which clients can be forgotten and whose requests were dropped.
 const TIDY: Duration = Duration::from_secs(10);
 
 /// Requests that a thread takes from the queue, or puts there, at once.
@@ -30,8 +32,11 @@ const BATCH: usize = 32;
 /// Requests that are answered by whoever took them.
 const HANDFUL: usize = BATCH / 4;
 
-/// Clients that are named when some were told to come back.
+/// Clients that are named when requests of some were dropped.
 const NAMED: usize = 3;
+
+/// Pairs of LIDs that a slice of a scan evaluates: a few milliseconds.
+const SLICE: usize = 4096;
 
 /// Room for answers that a thread keeps for the next ones.
 const KEPT: usize = 1 << 16;
@@ -63,7 +68,7 @@ pub(super) fn take_all(
             queue.admission.tidy(now);
             let counts: Vec<(Lid, Counts)> = queue.admission.counts().collect();
             drop(queue);
-            tell_busy(shared, &counts, &mut told);
+            log_overload(shared, &counts, &mut told);
         }
     }
 }
@@ -93,28 +98,27 @@ fn take(receiver: &mut dyn GmpReceiver, batch: &mut Vec<Message>) -> Result<(), 
     Ok(())
 }
 
-/// Puts requests where they wait, and tells those for whom there is no room to come back. A handful is taken from there at
-/// once, for `turn` to answer; for more than that, and for tables, threads are woken.
+/// Puts requests where they wait, and drops those that exceed a limit. A handful is taken from there at once, for `turn` to
+/// answer; for more than that, and for tables and scans, threads are woken.
 fn admit(shared: &Shared, batch: &mut Vec<Message>, turn: &mut Turn<'_>) {
     let now = shared.clock.now();
-    let mut refused = Vec::new();
     let mut counts = Counts::default();
     let mut queue = shared.queue();
     for (from, bytes) in batch.drain(..) {
-        let class = Request::parse(from, &bytes).map(|r| Class::of(r.method, r.attr));
+        let class = Request::parse(from, &bytes).map(|r| Class::of(&r));
         let Some(class) = class else {
             counts.add(Outcome::Dropped);
             queue.admission.count(from.lid, Outcome::Dropped);
             continue;
         };
-        if let Err(message) = queue.admission.offer(from.lid, class, (from, bytes), now) {
-            counts.add(Outcome::Busy);
-            queue.admission.count(from.lid, Outcome::Busy);
-            refused.push(message);
+        let (lid, work) = (from.lid, Work::Request((from, bytes)));
+        if queue.admission.offer(lid, class, work, now).is_err() {
+            counts.add(Outcome::Overload);
+            queue.admission.count(lid, Outcome::Overload);
         }
     }
     if queue.admission.len() <= HANDFUL {
-        turn.take(&mut queue, HANDFUL, false);
+        turn.take(&mut queue, HANDFUL, Expensive::NONE);
     }
     let (idle, waiting) = (queue.idle, queue.admission.len());
     drop(queue);
@@ -123,47 +127,35 @@ fn admit(shared: &Shared, batch: &mut Vec<Message>, turn: &mut Turn<'_>) {
     } else if idle > 0 && waiting > 0 {
         shared.filled.notify_one();
     }
-    for (from, bytes) in refused {
-        refuse(shared, from, &bytes);
-    }
     shared.counters.add(&counts);
 }
 
-/// Tells a client to come back.
-fn refuse(shared: &Shared, from: Peer, bytes: &[u8]) {
-    // An answer gets no answer, and a view says whether there is anything to come back for.
-    if let Some(request) = Request::parse(from, bytes).filter(|r| !r.method.is_response())
-        && shared.view().is_some()
-    {
-        debug!(client = %from.lid, method = ?request.method, attribute = ?request.attr, "told to come back");
-        let busy = Reply::error(Status::BUSY).to_bytes(&request);
-        shared.send(&from, &busy, None);
-    }
-}
-
-/// Says who was told to come back since last time.
-fn tell_busy(shared: &Shared, counts: &[(Lid, Counts)], told: &mut BTreeMap<Lid, u64>) {
-    let mut busy: Vec<(u64, Lid, Counts)> = counts
+/// Logs the clients whose requests were dropped since last time.
+fn log_overload(shared: &Shared, counts: &[(Lid, Counts)], told: &mut BTreeMap<Lid, u64>) {
+    let mut dropped: Vec<(u64, Lid, Counts)> = counts
         .iter()
-        .filter(|(_, counts)| counts.busy > 0)
+        .filter(|(_, counts)| counts.overload > 0)
         .map(|(lid, counts)| {
-            let before = told.insert(*lid, counts.busy).unwrap_or(0);
-            (counts.busy - before, *lid, *counts)
+            let before = told.insert(*lid, counts.overload).unwrap_or(0);
+            (counts.overload - before, *lid, *counts)
         })
         .filter(|(since, ..)| *since > 0)
         .collect();
-    busy.sort_by_key(|(since, lid, _)| (core::cmp::Reverse(*since), *lid));
+    dropped.sort_by_key(|(since, lid, _)| (core::cmp::Reverse(*since), *lid));
     let view = shared.view();
-    for (since, lid, counts) in busy.iter().take(NAMED) {
+    for (since, lid, counts) in dropped.iter().take(NAMED) {
         let at = view.as_ref().and_then(|v| Some((v, v.by_lid(*lid)?)));
         let guid = at.map_or_else(String::new, |(v, at)| v.end_port(at).guid.to_string());
         warn!(
-            client = %lid, guid, busy = since, answered = counts.answered, registrations = counts.owned,
-            "a host asks more than it may: it was told to come back"
+            client = %lid, guid, dropped = since, answered = counts.answered, registrations = counts.owned,
+            "SA request limit exceeded; requests dropped"
         );
     }
-    if busy.len() > NAMED {
-        warn!(hosts = busy.len() - NAMED, "as were others");
+    if dropped.len() > NAMED {
+        warn!(
+            clients = dropped.len() - NAMED,
+            "SA request limit exceeded by further clients"
+        );
     }
 }
 
@@ -175,15 +167,15 @@ pub(super) fn answer_all(shared: &Shared, owner: &mpsc::Sender<Message>) {
         {
             let mut queue = shared.queue();
             turn.book(&mut queue, now);
-            let mut tables = may_table(&queue, shared, now);
-            if !queue.admission.has_next(tables) {
+            let mut allowed = expensive_allowed(&queue, shared, now);
+            if !queue.admission.has_next(allowed) {
                 queue.idle += 1;
                 let waited = shared.filled.wait_timeout(queue, POLL);
                 queue = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
                 queue.idle -= 1;
-                tables = may_table(&queue, shared, shared.clock.now());
+                allowed = expensive_allowed(&queue, shared, shared.clock.now());
             }
-            turn.take(&mut queue, BATCH, tables);
+            turn.take(&mut queue, BATCH, allowed);
         }
         turn.answer();
     }
@@ -193,11 +185,13 @@ pub(super) fn answer_all(shared: &Shared, owner: &mpsc::Sender<Message>) {
 struct Turn<'a> {
     shared: &'a Shared,
     owner: &'a mpsc::Sender<Message>,
-    batch: Vec<Message>,
+    batch: Vec<Work>,
     /// Not yet counted for their clients.
     done: Vec<(Lid, Outcome)>,
-    /// The last one was, or will be, a whole table.
-    table: bool,
+    /// The last one was, or will be, a table or scan of this client.
+    expensive: Option<(Class, Lid)>,
+    /// A scan that has more slices.
+    unfinished: Option<Box<RunningScan>>,
     /// Bytes of the last answer.
     sent: usize,
     bytes: Vec<u8>,
@@ -210,23 +204,27 @@ impl<'a> Turn<'a> {
             owner,
             batch: Vec::with_capacity(BATCH),
             done: Vec::with_capacity(BATCH),
-            table: false,
+            expensive: None,
+            unfinished: None,
             sent: 0,
             bytes: Vec::new(),
         }
     }
 
-    /// Takes whatever has its turn. One table at a time, and nobody waits behind it.
-    fn take(&mut self, queue: &mut Queue, most: usize, tables: bool) {
+    /// Takes whatever has its turn. One table or slice of a scan at a time, and no request waits behind it.
+    fn take(&mut self, queue: &mut Queue, most: usize, allowed: Expensive) {
         while self.batch.len() < most
-            && let Some((class, message)) = queue.admission.take(tables)
+            && let Some((class, work)) = queue.admission.take(allowed)
         {
-            self.batch.push(message);
-            if class == Class::Table {
-                self.table = true;
-                queue.tabling += 1;
-                break;
+            let from = work.from();
+            self.batch.push(work);
+            match class {
+                Class::Write | Class::Read => continue,
+                Class::Table => queue.tabling += 1,
+                Class::Scan => queue.scanning += 1,
             }
+            self.expensive = Some((class, from));
+            break;
         }
     }
 
@@ -238,12 +236,30 @@ impl<'a> Turn<'a> {
         }
         let view = self.shared.view();
         let mut counts = Counts::default();
-        for message in self.batch.drain(..) {
-            let from = message.0.lid;
+        let scans = matches!(self.expensive, Some((Class::Scan, _)));
+        let mut left = self.batch.len();
+        for work in self.batch.drain(..) {
+            left -= 1;
+            let from = work.from();
             let bytes = &mut self.bytes;
-            let outcome = answer(self.shared, view.as_deref(), self.owner, message, bytes);
-            counts.add(outcome);
-            self.done.push((from, outcome));
+            let outcome = match work {
+                // The scan is the last that was taken.
+                Work::Request(message) if scans && left == 0 => {
+                    match begin_scan(self.shared, view.as_ref(), message, bytes) {
+                        Ok(scan) => run_slice(self.shared, scan, bytes, &mut self.unfinished),
+                        Err(outcome) => Some(outcome),
+                    }
+                }
+                Work::Request(message) => {
+                    let view = view.as_deref();
+                    Some(answer(self.shared, view, self.owner, message, bytes))
+                }
+                Work::Scan(scan) => run_slice(self.shared, scan, bytes, &mut self.unfinished),
+            };
+            if let Some(outcome) = outcome {
+                counts.add(outcome);
+                self.done.push((from, outcome));
+            }
             self.sent = self.bytes.len();
         }
         self.shared.counters.add(&counts);
@@ -258,16 +274,100 @@ impl<'a> Turn<'a> {
         for (lid, outcome) in self.done.drain(..) {
             queue.admission.count(lid, outcome);
         }
-        if core::mem::take(&mut self.table) {
-            queue.tabling -= 1;
-            queue.admission.sent_table(self.sent, now);
+        let Some((class, from)) = self.expensive.take() else {
+            return;
+        };
+        match class {
+            Class::Write | Class::Read => {}
+            Class::Table => queue.tabling -= 1,
+            Class::Scan => queue.scanning -= 1,
+        }
+        match self.unfinished.take() {
+            Some(scan) => queue.admission.resume(Work::Scan(scan)),
+            None => {
+                queue.admission.finished(from, class);
+                queue.admission.sent_table(self.sent, now);
+            }
         }
     }
 }
 
-/// Whether a table may be made now.
-fn may_table(queue: &Queue, shared: &Shared, now: Instant) -> bool {
-    queue.tabling < shared.workers.saturating_sub(1).max(1) && queue.admission.may_send_table(now)
+impl Work {
+    const fn from(&self) -> Lid {
+        match self {
+            Self::Request((from, _)) => from.lid,
+            Self::Scan(scan) => scan.message.0.lid,
+        }
+    }
+}
+
+/// Which expensive requests may run now: never on all threads, and scans on a quarter of them.
+fn expensive_allowed(queue: &Queue, shared: &Shared, now: Instant) -> Expensive {
+    let threads = shared.workers.saturating_sub(1).max(1);
+    let free = queue.tabling + queue.scanning < threads;
+    Expensive {
+        tables: free && queue.admission.may_send_table(now),
+        scans: free && queue.scanning < (shared.workers / 4).max(1),
+    }
+}
+
+/// Begins a scan; what became of the request if it needs no slice.
+fn begin_scan(
+    shared: &Shared,
+    view: Option<&Arc<View>>,
+    message: Message,
+    bytes: &mut Vec<u8>,
+) -> Result<Box<RunningScan>, Outcome> {
+    bytes.clear();
+    let request = Request::parse(message.0, &message.1).ok_or(Outcome::Dropped)?;
+    let view = view.ok_or(Outcome::Dropped)?;
+    if !view.accepts_key(request.sm_key) {
+        return Err(Outcome::Dropped);
+    }
+    match PathQuery::new(view, &request) {
+        Ok(query) => Ok(Box::new(RunningScan {
+            view: Arc::clone(view),
+            query,
+            message,
+        })),
+        Err(reply) => Err(send_scan_reply(shared, &request, &reply, bytes)),
+    }
+}
+
+/// Runs one slice; what became of the request if that was the last, else the scan is in `unfinished`.
+fn run_slice(
+    shared: &Shared,
+    mut scan: Box<RunningScan>,
+    bytes: &mut Vec<u8>,
+    unfinished: &mut Option<Box<RunningScan>>,
+) -> Option<Outcome> {
+    bytes.clear();
+    let (from, message) = &scan.message;
+    let Some(request) = Request::parse(*from, message) else {
+        return Some(Outcome::Dropped);
+    };
+    match scan.query.advance(&scan.view, &request, SLICE) {
+        Progress::Done(reply) => Some(send_scan_reply(shared, &request, &reply, bytes)),
+        Progress::More => {
+            *unfinished = Some(scan);
+            None
+        }
+    }
+}
+
+fn send_scan_reply(
+    shared: &Shared,
+    request: &Request<'_>,
+    reply: &Reply,
+    bytes: &mut Vec<u8>,
+) -> Outcome {
+    reply.put(request, bytes);
+    shared.send(&request.from, bytes, None);
+    if reply.status == Status::NO_RESOURCES {
+        Outcome::TooLarge
+    } else {
+        Outcome::Answered
+    }
 }
 
 /// Answers one request; what was sent is in `bytes` then.
@@ -290,11 +390,7 @@ fn answer(
         }
         Verdict::Owner => match owner.try_send((from, message)) {
             Ok(()) => Outcome::Owned,
-            Err(full) => {
-                let (from, message) = full.into_inner();
-                refuse(shared, from, &message);
-                Outcome::Busy
-            }
+            Err(_) => Outcome::Overload,
         },
         Verdict::Drop => Outcome::Dropped,
     }

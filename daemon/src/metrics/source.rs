@@ -11,7 +11,13 @@ use crate::administration::Counters;
 use crate::replication::{Replication, Standby, Status};
 
 /// What became of requests, in the order of [`Source::requests`].
-const OUTCOMES: [&str; 4] = ["answered", "registration", "busy", "dropped"];
+const OUTCOMES: [&str; 5] = [
+    "answered",
+    "registration",
+    "too_large",
+    "overload",
+    "dropped",
+];
 
 /// What counts for itself, and is looked at when somebody asks. It may end at any time.
 #[derive(Debug, Default)]
@@ -77,7 +83,8 @@ impl Source {
         let all = [
             &counters.answered,
             &counters.owned,
-            &counters.busy,
+            &counters.too_large,
+            &counters.overload,
             &counters.dropped,
         ];
         Some(all.map(|counter| counter.load(Ordering::Relaxed)))

@@ -1,8 +1,11 @@
 //! Who is answered next when more is asked than can be answered: fair among clients, joins before table scans.
 //!
 //! Requests wait in one queue for each client and class. Classes are served by turns with fixed weights, so that none starves;
-//! within a class clients take turns, so that a client that asks a thousand times waits for itself, not others for it. What does
-//! not fit is refused, and the client is told to come back (BUSY), never passed over in silence.
+//! within a class clients take turns, so that a client that asks a thousand times waits for itself, not others for it. A request
+//! that exceeds a limit is dropped and counted: the client repeats it, while it would take BUSY as the final answer.
+//!
+//! A client has at most one table and one scan in progress. Scans run in slices: the holder puts an unfinished one back
+//! ([`Admission::resume`]), and other requests are served in between.
 //!
 //! Tables are held back while too many bytes of earlier ones are on their way: a transport keeps a whole message until the
 //! client has acknowledged it, and says nothing when it has.
@@ -12,11 +15,15 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 
-use ferrosm_mad::ids::{AttrId, Lid};
+use ferrosm_mad::ids::Lid;
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::time::Instant;
 use rustc_hash::FxHashMap;
+
+use super::message::Request;
+use super::path::scan;
+use super::records;
 
 /// How much work a request is, and how urgent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,27 +32,69 @@ pub enum Class {
     Write,
     /// Reads one thing.
     Read,
-    /// Reads a table.
+    /// Reads a table, or searches all records for one.
     Table,
+    /// Evaluates paths of many pairs of ports, in slices.
+    Scan,
 }
 
-const CLASSES: usize = 3;
-const ALL: [Class; CLASSES] = [Class::Write, Class::Read, Class::Table];
+const CLASSES: usize = 4;
+const ALL: [Class; CLASSES] = [Class::Write, Class::Read, Class::Table, Class::Scan];
 
 /// Requests of each class that are served before the next class has its turn.
-const TURNS: [u8; CLASSES] = [8, 8, 1];
+const TURNS: [u8; CLASSES] = [8, 8, 1, 1];
+
+/// Scans that may be in progress, all clients together: each holds its reply so far in memory.
+pub const SCANS_RUNNING_MAX: usize = 4;
+/// Scans of one client that may wait; a further one is dropped.
+pub const SCANS_WAITING_PER_CLIENT_MAX: usize = 4;
 
 impl Class {
-    /// The class of a request.
+    /// The class of a request: decided by what it names, not only by its method.
     #[must_use]
-    pub fn of(method: Method, attr: AttrId) -> Self {
-        match method {
-            Method::Get => Self::Read,
-            // Paths between two ports are asked for as a table too; who asks for all of them pays by its own turns.
-            Method::GetTable if attr == id::PATH => Self::Read,
-            Method::GetTable => Self::Table,
+    pub fn of(request: &Request<'_>) -> Self {
+        match request.method {
+            _ if scan::is_scan(request) => Self::Scan,
+            Method::Get if records::names_indexed(request) => Self::Read,
+            Method::GetTable if request.attr == id::PATH => Self::Read,
+            Method::Get | Method::GetTable => Self::Table,
             Method::GetMulti | Method::GetTraceTable => Self::Read,
             _ => Self::Write,
+        }
+    }
+
+    /// Whether a client may have only one request of this class in progress.
+    const fn is_exclusive(self) -> bool {
+        matches!(self, Self::Table | Self::Scan)
+    }
+}
+
+/// Which classes of expensive requests may begin or go on now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Expensive {
+    /// A table may begin.
+    pub tables: bool,
+    /// A slice of a scan may run.
+    pub scans: bool,
+}
+
+impl Expensive {
+    /// Neither.
+    pub const NONE: Self = Self {
+        tables: false,
+        scans: false,
+    };
+    /// Both.
+    pub const ALL: Self = Self {
+        tables: true,
+        scans: true,
+    };
+
+    const fn allows(self, class: Class) -> bool {
+        match class {
+            Class::Write | Class::Read => true,
+            Class::Table => self.tables,
+            Class::Scan => self.scans,
         }
     }
 }
@@ -90,8 +139,10 @@ pub enum Outcome {
     Owned,
     /// Not answered: no view, not a request, or a wrong SM_Key.
     Dropped,
-    /// Told to come back.
-    Busy,
+    /// Rejected: the query exceeds the work or reply size of one request.
+    TooLarge,
+    /// Dropped because a limit of waiting requests or the request rate was exceeded.
+    Overload,
 }
 
 /// Requests of a client, by what became of them.
@@ -103,8 +154,10 @@ pub struct Counts {
     pub owned: u64,
     /// Not answered.
     pub dropped: u64,
-    /// Told to come back.
-    pub busy: u64,
+    /// Rejected: the query exceeds the work or reply size of one request.
+    pub too_large: u64,
+    /// Dropped because a limit of waiting requests or the request rate was exceeded.
+    pub overload: u64,
 }
 
 impl Counts {
@@ -114,7 +167,8 @@ impl Counts {
             Outcome::Answered => &mut self.answered,
             Outcome::Owned => &mut self.owned,
             Outcome::Dropped => &mut self.dropped,
-            Outcome::Busy => &mut self.busy,
+            Outcome::TooLarge => &mut self.too_large,
+            Outcome::Overload => &mut self.overload,
         };
         *count += 1;
     }
@@ -122,7 +176,7 @@ impl Counts {
     /// All of them.
     #[must_use]
     pub const fn asked(&self) -> u64 {
-        self.answered + self.owned + self.dropped + self.busy
+        self.answered + self.owned + self.dropped + self.too_large + self.overload
     }
 }
 
@@ -137,6 +191,10 @@ pub struct Admission<T> {
     now: (usize, u8),
     waiting: usize,
     tables: usize,
+    /// Unfinished scans between two slices, at most [`SCANS_RUNNING_MAX`].
+    suspended: VecDeque<T>,
+    /// Scans that began and have not finished.
+    scans_running: usize,
     /// When the tables that were sent will have arrived.
     tables_gone: Instant,
     /// By LID, so bounded by the number of LIDs.
@@ -146,6 +204,8 @@ pub struct Admission<T> {
 #[derive(Debug)]
 struct Client<T> {
     queues: [VecDeque<T>; CLASSES],
+    /// A request of this exclusive class is in progress.
+    in_progress: [bool; CLASSES],
     waiting: usize,
     bucket: Bucket,
 }
@@ -189,6 +249,8 @@ impl<T> Admission<T> {
             now: (0, 0),
             waiting: 0,
             tables: 0,
+            suspended: VecDeque::new(),
+            scans_running: 0,
             tables_gone: Instant::START,
             counts: FxHashMap::default(),
         }
@@ -197,24 +259,27 @@ impl<T> Admission<T> {
     /// Lets a request wait for its turn.
     ///
     /// # Errors
-    /// Gives it back if its client, or all together, have too many: the client is to be told [`ferrosm_mad::mad::Status::BUSY`].
+    /// Returns it if a limit of its client, or of all clients together, is exceeded: drop it and count [`Outcome::Overload`].
     pub fn offer(&mut self, from: Lid, class: Class, item: T, now: Instant) -> Result<(), T> {
         let is_table = class == Class::Table;
         let full =
             self.waiting >= self.limits.total || is_table && self.tables >= self.limits.tables;
         let client = self.clients.entry(from).or_insert_with(|| Client {
             queues: Default::default(),
+            in_progress: [false; CLASSES],
             waiting: 0,
             bucket: Bucket { full_at: now },
         });
+        let scans = client.queues[Class::Scan as usize].len();
         if full
             || client.waiting >= self.limits.of_client
+            || class == Class::Scan && scans >= SCANS_WAITING_PER_CLIENT_MAX
             || !client.bucket.take(self.limits.rate, now)
         {
             return Err(item);
         }
         let queue = &mut client.queues[class as usize];
-        if queue.is_empty() {
+        if queue.is_empty() && !client.in_progress[class as usize] {
             self.turns[class as usize].push_back(from);
         }
         queue.push_back(item);
@@ -224,15 +289,22 @@ impl<T> Admission<T> {
         Ok(())
     }
 
-    /// The next request to serve, and of which class; tables only if they are wanted.
-    pub fn take(&mut self, tables: bool) -> Option<(Class, T)> {
+    /// The next request to serve, or the next suspended scan. Call [`Self::finished`] when a table or scan is complete.
+    pub fn take(&mut self, allowed: Expensive) -> Option<(Class, T)> {
         for _ in 0..=CLASSES {
             let (at, served) = self.now;
             let class = ALL[at];
-            let held = class == Class::Table && !tables;
-            if held || served >= TURNS[at] || self.turns[at].is_empty() {
+            if served >= TURNS[at] || !self.has(class, allowed) {
                 self.now = ((at + 1) % CLASSES, 0);
                 continue;
+            }
+            self.now = (at, served + 1);
+            if class == Class::Scan {
+                // Begins scans up to the limit, then runs those in progress in turn.
+                if self.scans_running >= SCANS_RUNNING_MAX || self.turns[at].is_empty() {
+                    return Some((class, self.suspended.pop_front()?));
+                }
+                self.scans_running += 1;
             }
             let from = self.turns[at].pop_front()?;
             let client = self.clients.get_mut(&from)?;
@@ -240,13 +312,46 @@ impl<T> Admission<T> {
             client.waiting -= 1;
             self.waiting -= 1;
             self.tables -= usize::from(class == Class::Table);
-            if !client.queues[at].is_empty() {
+            if class.is_exclusive() {
+                client.in_progress[at] = true;
+            } else if !client.queues[at].is_empty() {
                 self.turns[at].push_back(from);
             }
-            self.now = (at, served + 1);
             return Some((class, item));
         }
         None
+    }
+
+    /// Puts back a scan that is not finished.
+    pub fn resume(&mut self, scan: T) {
+        self.suspended.push_back(scan);
+    }
+
+    /// A table or scan of a client is complete: its next one may begin.
+    pub fn finished(&mut self, from: Lid, class: Class) {
+        let at = class as usize;
+        if class == Class::Scan {
+            self.scans_running = self.scans_running.saturating_sub(1);
+        }
+        if let Some(client) = self.clients.get_mut(&from)
+            && core::mem::take(&mut client.in_progress[at])
+            && !client.queues[at].is_empty()
+        {
+            self.turns[at].push_back(from);
+        }
+    }
+
+    fn has(&self, class: Class, allowed: Expensive) -> bool {
+        if !allowed.allows(class) {
+            return false;
+        }
+        let fresh = !self.turns[class as usize].is_empty();
+        match class {
+            Class::Write | Class::Read | Class::Table => fresh,
+            Class::Scan => {
+                fresh && self.scans_running < SCANS_RUNNING_MAX || !self.suspended.is_empty()
+            }
+        }
     }
 
     /// Whether another table may be made: not too many bytes of others are on their way.
@@ -263,8 +368,8 @@ impl<T> Admission<T> {
 
     /// Whether there is something to take.
     #[must_use]
-    pub const fn has_next(&self, tables: bool) -> bool {
-        self.waiting > if tables { 0 } else { self.tables }
+    pub fn has_next(&self, allowed: Expensive) -> bool {
+        ALL.into_iter().any(|class| self.has(class, allowed))
     }
 
     /// Counts what became of a client's request.
@@ -291,8 +396,9 @@ impl<T> Admission<T> {
 
     /// Forgets clients that have nothing waiting and asked nothing in the last second: call it now and then.
     pub fn tidy(&mut self, now: Instant) {
-        self.clients
-            .retain(|_, c| c.waiting > 0 || c.bucket.full_at > now);
+        self.clients.retain(|_, c| {
+            c.waiting > 0 || c.in_progress.contains(&true) || c.bucket.full_at > now
+        });
     }
 }
 
@@ -309,7 +415,7 @@ mod tests {
     }
 
     fn all<T>(queue: &mut Admission<T>) -> Vec<T> {
-        core::iter::from_fn(|| Some(queue.take(true)?.1)).collect()
+        core::iter::from_fn(|| Some(queue.take(Expensive::ALL)?.1)).collect()
     }
 
     #[test]
@@ -369,7 +475,7 @@ mod tests {
         let mut taken = 0;
         for ms in 0..1000 {
             taken += u32::from(queue.offer(Lid(1), Class::Read, (), at(ms)).is_ok());
-            let _ = queue.take(true);
+            let _ = queue.take(Expensive::ALL);
         }
         assert!((195..=201).contains(&taken), "{taken}");
         queue.tidy(at(10_000));
@@ -389,10 +495,10 @@ mod tests {
         }
         assert!(queue.offer(Lid(3), Class::Table, 't', at(0)).is_err());
         queue.offer(Lid(3), Class::Read, 'r', at(0)).unwrap();
-        assert_eq!(queue.take(true), Some((Class::Read, 'r')));
-        assert!(!queue.has_next(false) && queue.has_next(true));
-        assert_eq!(queue.take(false), None);
-        assert_eq!(queue.take(true), Some((Class::Table, 't')));
+        assert_eq!(queue.take(Expensive::ALL), Some((Class::Read, 'r')));
+        assert!(!queue.has_next(Expensive::NONE) && queue.has_next(Expensive::ALL));
+        assert_eq!(queue.take(Expensive::NONE), None);
+        assert_eq!(queue.take(Expensive::ALL), Some((Class::Table, 't')));
         // Two seconds' worth: one second of it has to be gone.
         queue.sent_table(2 * usize::try_from(TABLE_BYTES_PER_S).unwrap(), at(0));
         assert!(!queue.may_send_table(at(1000)));
@@ -405,17 +511,68 @@ mod tests {
         for outcome in [
             Outcome::Answered,
             Outcome::Owned,
-            Outcome::Busy,
-            Outcome::Busy,
+            Outcome::Overload,
+            Outcome::Overload,
         ] {
             queue.count(Lid(7), outcome);
         }
         queue.count(Lid(8), Outcome::Dropped);
         let mut all: Vec<_> = queue
             .counts()
-            .map(|(lid, c)| (lid, c.busy, c.asked()))
+            .map(|(lid, c)| (lid, c.overload, c.asked()))
             .collect();
         all.sort_unstable();
         assert_eq!(all, [(Lid(7), 2, 4), (Lid(8), 0, 1)]);
+    }
+
+    /// 100 clients with endless scans: at most four are in progress, none of a client twice, and between two slices reads are
+    /// served.
+    #[test]
+    fn scans_run_in_turn_and_reads_are_served_between_slices() {
+        let mut queue = Admission::new(Limits::default());
+        for lid in 1..=100 {
+            let taken = (0..50).filter(|n| {
+                let scan = (lid, Class::Scan, *n);
+                queue.offer(Lid(lid), Class::Scan, scan, at(0)).is_ok()
+            });
+            assert_eq!(taken.count(), SCANS_WAITING_PER_CLIENT_MAX);
+        }
+        for n in 0..20 {
+            let read = (999, Class::Read, n);
+            queue.offer(Lid(999), Class::Read, read, at(0)).unwrap();
+        }
+        let (mut reads, mut slices) = (0, Vec::new());
+        while slices.len() < 40 {
+            let (class, item) = queue.take(Expensive::ALL).unwrap();
+            if class == Class::Scan {
+                slices.push(item);
+                queue.resume(item);
+            } else {
+                reads += 1;
+                assert!(
+                    slices.len() <= 2,
+                    "a read waited for {} slices",
+                    slices.len()
+                );
+            }
+        }
+        assert_eq!(reads, 20);
+        let running: std::collections::BTreeSet<u16> = slices.iter().map(|s| s.0).collect();
+        assert_eq!(running.len(), SCANS_RUNNING_MAX);
+        // Two reads can be taken while scans are not allowed at all.
+        queue
+            .offer(Lid(999), Class::Read, (999, Class::Read, 0), at(0))
+            .unwrap();
+        assert!(
+            queue
+                .take(Expensive::NONE)
+                .is_some_and(|(class, _)| class == Class::Read)
+        );
+        assert!(queue.take(Expensive::NONE).is_none());
+        // A finished scan makes room for one of another client.
+        let (_, (lid, ..)) = queue.take(Expensive::ALL).unwrap();
+        queue.finished(Lid(lid), Class::Scan);
+        let (_, (next, ..)) = queue.take(Expensive::ALL).unwrap();
+        assert!(!running.contains(&next), "{next} after {running:?}");
     }
 }

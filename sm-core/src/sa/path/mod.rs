@@ -9,6 +9,7 @@
 //! | [`query`] | one pair of ports: all paths between them that a client may have |
 //! | [`record`] | PathRecord: who is meant, and the answer |
 //! | [`multi`] | MultiPathRecord: several at once, independent of each other |
+//! | [`scan`] | queries over many pairs, in slices |
 //! | [`trace`] | TraceRecord: the nodes on a path |
 //! | [`group`] | the same where a multicast group is meant |
 
@@ -18,5 +19,6 @@ pub mod limits;
 pub mod multi;
 pub mod query;
 pub mod record;
+pub mod scan;
 pub mod trace;
 pub mod walk;

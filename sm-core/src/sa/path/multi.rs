@@ -13,7 +13,8 @@ use ferrosm_mad::sa::path::{MultiPathRecord, PathRecord};
 
 use super::limits::Limits;
 use super::query::{Demand, Ends, Path, paths};
-use super::record::record;
+use super::record::{SCAN_PAIRS_MAX, record};
+use super::scan::Progress;
 use super::walk::walk;
 use crate::qos::Asked;
 use crate::sa::message::{Found, Reply, Request, given};
@@ -42,70 +43,181 @@ const PATHS_MAX: usize = 127;
 type Named = (EndPortIdx, PortGuid);
 
 /// A path and what it goes through.
+#[derive(Debug)]
 struct Candidate {
     ends: Ends,
     path: Path,
     /// Switches (port 0) and the ports by which it leaves nodes.
     through: BTreeSet<(u32, PortNum)>,
+    /// End ports shared with the paths chosen so far, each time counted.
+    shared_ends: usize,
+    /// Switches and links shared with the paths chosen so far.
+    shared_hops: usize,
 }
 
-/// Answers GetMulti.
+/// Answers GetMulti in one go.
 #[must_use]
 pub fn answer(view: &View, request: &Request<'_>) -> Reply {
-    let reply = find(view, request).unwrap_or_else(Reply::error);
-    Reply {
-        attr: Some(id::PATH),
-        ..reply
+    let mut scan = match MultiScan::new(view, request) {
+        Ok(scan) => scan,
+        Err(reply) => return reply,
+    };
+    loop {
+        if let Progress::Done(reply) = scan.advance(view, request, usize::MAX) {
+            return reply;
+        }
     }
 }
 
-fn find(view: &View, request: &Request<'_>) -> Result<Reply, Status> {
-    if !request.has(component::COUNTS) {
-        return Err(Status::INSUFFICIENT_COMPONENTS);
+/// A GetMulti query in progress: collects candidates pair by pair, then chooses the most independent ones.
+///
+/// It holds no reference, so that it can be suspended between slices. All slices must use the same view and request.
+#[derive(Debug)]
+pub struct MultiScan {
+    demand: Demand,
+    sources: Vec<Named>,
+    destinations: Vec<Named>,
+    raw_traffic: bool,
+    paths_wanted: usize,
+    /// Index of the next pair, by source, then destination.
+    next: usize,
+    /// Work units spent so far: pairs of LIDs evaluated, candidates compared.
+    spent: usize,
+    candidates: Vec<Candidate>,
+    chosen: Vec<Candidate>,
+    /// What the chosen paths go through.
+    used: BTreeSet<(u32, PortNum)>,
+}
+
+impl MultiScan {
+    /// Validates a query and resolves its GIDs.
+    ///
+    /// # Errors
+    /// The reply to a query that is not valid or names an unknown GID.
+    pub fn new(view: &View, request: &Request<'_>) -> Result<Self, Reply> {
+        Self::resolve(view, request).map_err(|status| path_reply(Reply::error(status)))
     }
-    let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
-    let wanted = MultiPathRecord::decode(request.data);
-    let (sources, destinations) = gids(request, &wanted)?;
-    let port = |gid: &Gid| {
-        let at = view.by_gid(*gid).ok_or(Status::INVALID_GID)?;
-        Ok::<Named, Status>((at, gid.guid()))
-    };
-    let sources: Vec<Named> = sources.iter().map(port).collect::<Result<_, _>>()?;
-    let destinations: Vec<Named> = destinations.iter().map(port).collect::<Result<_, _>>()?;
-    let demand = demand(request, &wanted);
-    if !demand.limits.are_legal() {
-        return Err(Status::REQ_INVALID);
-    }
-    let most = if request.has(component::NUMB_PATH) {
-        usize::from(wanted.numb_path)
-    } else {
-        PATHS_MAX
-    };
-    let mut candidates = Vec::new();
-    for &(from, source) in &sources {
-        for &(to, destination) in &destinations {
-            if !view.share(client, from) || !view.share(client, to) {
-                continue;
-            }
-            let ends = Ends {
-                from,
-                to,
-                slid: None,
-                dlid: None,
-                source,
-                destination,
+
+    fn resolve(view: &View, request: &Request<'_>) -> Result<Self, Status> {
+        if !request.has(component::COUNTS) {
+            return Err(Status::INSUFFICIENT_COMPONENTS);
+        }
+        let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+        let wanted = MultiPathRecord::decode(request.data);
+        let (sources, destinations) = gids(request, &wanted)?;
+        let resolve = |gids: Vec<Gid>| {
+            let port = |gid: &Gid| {
+                let at = view.by_gid(*gid).ok_or(Status::INVALID_GID)?;
+                Ok::<Named, Status>((at, gid.guid()))
             };
-            paths(view, &ends, &demand, &mut |path| {
+            let ports = gids.iter().map(port).collect::<Result<Vec<_>, _>>()?;
+            let visible = ports.into_iter().filter(|(at, _)| view.share(client, *at));
+            Ok::<Vec<Named>, Status>(visible.collect())
+        };
+        let (sources, destinations) = (resolve(sources)?, resolve(destinations)?);
+        let demand = demand(request, &wanted);
+        if !demand.limits.are_legal() {
+            return Err(Status::REQ_INVALID);
+        }
+        Ok(Self {
+            demand,
+            sources,
+            destinations,
+            raw_traffic: wanted.raw_traffic,
+            paths_wanted: if request.has(component::NUMB_PATH) {
+                usize::from(wanted.numb_path)
+            } else {
+                PATHS_MAX
+            },
+            next: 0,
+            spent: 0,
+            candidates: Vec::new(),
+            chosen: Vec::new(),
+            used: BTreeSet::new(),
+        })
+    }
+
+    /// Spends about `budget` more units of work.
+    pub fn advance(&mut self, view: &View, request: &Request<'_>, budget: usize) -> Progress {
+        let until = self.spent.saturating_add(budget);
+        while let Some(ends) = self.next_pair() {
+            if self.spent >= SCAN_PAIRS_MAX {
+                return Progress::Done(path_reply(Reply::error(Status::NO_RESOURCES)));
+            }
+            if self.spent >= until {
+                return Progress::More;
+            }
+            self.next += 1;
+            let candidates = &mut self.candidates;
+            self.spent += paths(view, &ends, &self.demand, &mut |path| {
                 candidates.push(candidate(view, ends, *path));
                 candidates.len() < CANDIDATES_MAX
             });
         }
+        // Only where there are more candidates than paths wanted does it matter which are chosen.
+        if self.chosen.is_empty() && self.candidates.len() <= self.paths_wanted {
+            self.chosen = core::mem::take(&mut self.candidates);
+        }
+        while self.chosen.len() < self.paths_wanted && !self.candidates.is_empty() {
+            if self.spent >= until {
+                return Progress::More;
+            }
+            self.spent += self.candidates.len();
+            self.choose();
+        }
+        let mut found = Found::new(request, PathRecord::LEN);
+        for chosen in &self.chosen {
+            let record = record(view, &chosen.ends, &chosen.path, None, self.raw_traffic);
+            found.push(&record.encode());
+        }
+        Progress::Done(path_reply(Reply::of(request, found)))
     }
-    let mut found = Found::new(request, PathRecord::LEN);
-    for chosen in independent(candidates, most) {
-        found.push(&record(view, &chosen.ends, &chosen.path, None, wanted.raw_traffic).encode());
+
+    fn next_pair(&self) -> Option<Ends> {
+        if self.candidates.len() >= CANDIDATES_MAX || !self.chosen.is_empty() {
+            return None;
+        }
+        let width = self.destinations.len();
+        let (from, source) = *self.sources.get(self.next.checked_div(width)?)?;
+        let (to, destination) = *self.destinations.get(self.next % width)?;
+        Some(Ends {
+            from,
+            to,
+            slid: None,
+            dlid: None,
+            source,
+            destination,
+        })
     }
-    Ok(Reply::of(request, found))
+
+    /// Moves the candidate that shares the least with those chosen before.
+    fn choose(&mut self) {
+        let all = self.candidates.iter().enumerate();
+        // A shared end port costs more than anything in between.
+        let best = all.min_by_key(|(index, c)| (c.shared_ends, c.shared_hops, *index));
+        let Some((best, _)) = best else { return };
+        let chosen = self.candidates.remove(best);
+        let used = &mut self.used;
+        let new: Vec<_> = chosen
+            .through
+            .iter()
+            .filter(|hop| used.insert(**hop))
+            .collect();
+        for c in &mut self.candidates {
+            c.shared_ends += usize::from(chosen.ends.from == c.ends.from);
+            c.shared_ends += usize::from(chosen.ends.to == c.ends.to);
+            c.shared_hops += new.iter().filter(|hop| c.through.contains(hop)).count();
+        }
+        self.chosen.push(chosen);
+    }
+}
+
+/// The reply to GetMulti carries PathRecords.
+fn path_reply(reply: Reply) -> Reply {
+    Reply {
+        attr: Some(id::PATH),
+        ..reply
+    }
 }
 
 /// The GIDs that follow the head.
@@ -174,32 +286,7 @@ fn candidate(view: &View, ends: Ends, path: Path) -> Candidate {
         ends,
         path,
         through,
+        shared_ends: 0,
+        shared_hops: 0,
     }
-}
-
-/// So many of the candidates, in the order in which they are chosen: each shares as little with those before as any.
-fn independent(mut candidates: Vec<Candidate>, most: usize) -> Vec<Candidate> {
-    if candidates.len() <= most {
-        return candidates;
-    }
-    let mut chosen: Vec<Candidate> = Vec::new();
-    let mut used = BTreeSet::new();
-    while chosen.len() < most && !candidates.is_empty() {
-        // An end port that was used already costs more than anything on the way.
-        let cost = |c: &Candidate| {
-            let ends = chosen
-                .iter()
-                .map(|o| {
-                    usize::from(o.ends.from == c.ends.from) + usize::from(o.ends.to == c.ends.to)
-                })
-                .sum::<usize>();
-            (ends, c.through.intersection(&used).count())
-        };
-        let best = (0..candidates.len()).min_by_key(|i| (cost(&candidates[*i]), *i));
-        let Some(best) = best else { break };
-        let next = candidates.remove(best);
-        used.extend(next.through.iter().copied());
-        chosen.push(next);
-    }
-    chosen
 }

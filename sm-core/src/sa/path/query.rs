@@ -62,17 +62,24 @@ pub struct Path {
 /// Preference of paths beside the diagonal of LIDs (rule 11.4).
 const SECOND_CHOICE: u8 = 2;
 
-/// Tells `visit` of each path, best first, until it says that this is enough.
-pub fn paths(view: &View, ends: &Ends, demand: &Demand, visit: &mut dyn FnMut(&Path) -> bool) {
+/// Calls `visit` with each path, best first, until it returns `false`. Returns the number of LID pairs evaluated, at least 1.
+pub fn paths(
+    view: &View,
+    ends: &Ends,
+    demand: &Demand,
+    visit: &mut dyn FnMut(&Path) -> bool,
+) -> usize {
     let (from, to) = (view.end_port(ends.from), view.end_port(ends.to));
     let level = view.level(ends, &demand.asked).map(|level| &**level);
     let Some(pkey) = pkey(view, ends, demand, level) else {
-        return;
+        return 1;
     };
+    let mut evaluated = 0;
     let allowed =
         |bits, port: &EndPort| level.is_none_or(|l| l.allows_path_bits(bits, port.lids()));
     let (sources, destinations) = (lids(from, ends.slid), lids(to, ends.dlid));
     let mut offer = |i: u16, j: u16, preference: u8| {
+        evaluated += 1;
         let (slid, dlid) = (Lid(sources.0 + i), Lid(destinations.0 + j));
         if !allowed(slid.0.wrapping_sub(from.lid.0), from)
             || !allowed(dlid.0.wrapping_sub(to.lid.0), to)
@@ -87,16 +94,17 @@ pub fn paths(view: &View, ends: &Ends, demand: &Demand, visit: &mut dyn FnMut(&P
     let both = sources.1.min(destinations.1);
     for i in 0..both {
         if !offer(i, i, 0) {
-            return;
+            return evaluated;
         }
     }
     for i in 0..sources.1 {
         for j in (0..destinations.1).filter(|j| *j != i) {
             if !offer(i, j, SECOND_CHOICE) {
-                return;
+                return evaluated;
             }
         }
     }
+    evaluated.max(1)
 }
 
 /// First LID and number of LIDs.

@@ -6,6 +6,7 @@ use ferrosm_mad::sa::path::{PathRecord, Selector};
 
 use super::limits::Limits;
 use super::query::{Demand, Ends, Path, paths};
+use super::scan::Progress;
 use crate::qos::Asked;
 use crate::sa::message::{Found, Reply, Request, given};
 use crate::sa::view::{EndPortIdx, View};
@@ -43,14 +44,36 @@ enum End {
     Port(EndPortIdx, Option<Lid>),
 }
 
-/// Answers a query; `None` if it is about a multicast group, whose owner knows.
+/// Most pairs of LIDs that one query may evaluate: every pair of a subnet of 1,024 end ports. More gets
+/// [`Status::NO_RESOURCES`].
+pub const SCAN_PAIRS_MAX: usize = 1 << 20;
+
+/// Whether a PathRecord query names at most one end, so that its work grows with the number of end ports. Paths to multicast
+/// groups are looked up by MGID.
+#[must_use]
+pub fn is_scan(request: &Request<'_>) -> bool {
+    let source = request.component_mask & (component::SGID | component::SLID) != 0;
+    let destination = request.component_mask & (component::DGID | component::DLID) != 0;
+    !(source && destination) && !is_to_group(request)
+}
+
+/// Whether the destination is a multicast group, which only the registry knows.
+#[must_use]
+pub fn is_to_group(request: &Request<'_>) -> bool {
+    request.has(component::DGID) && PathRecord::decode(request.data).dgid.is_multicast()
+}
+
+/// Answers a query in one go; `None` if the destination is a multicast group.
 #[must_use]
 pub fn answer(view: &View, request: &Request<'_>) -> Option<Reply> {
-    let wanted = PathRecord::decode(request.data);
-    if request.has(component::DGID) && wanted.dgid.is_multicast() {
+    if is_to_group(request) {
         return None;
     }
-    Some(unicast(view, request, &wanted).unwrap_or_else(|status| refusal(request, status)))
+    let scan = PathScan::new(view, request);
+    Some(match scan {
+        Ok(scan) => scan.run(view, request),
+        Err(reply) => reply,
+    })
 }
 
 /// A table of nothing is an answer, where one record is an error (rule 7.6).
@@ -61,51 +84,149 @@ fn refusal(request: &Request<'_>, status: Status) -> Reply {
     Reply::error(status)
 }
 
-fn unicast(view: &View, request: &Request<'_>, wanted: &PathRecord) -> Result<Reply, Status> {
-    let service = request.component_mask & component::SERVICE_ID;
-    if service != 0 && service != component::SERVICE_ID {
-        return Err(Status::INSUFFICIENT_COMPONENTS);
-    }
-    let demand = demand(request, wanted);
-    if !demand.limits.are_legal() {
-        return Err(Status::REQ_INVALID);
-    }
-    let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
-    let sgid = given(request, component::SGID, wanted.sgid);
-    let from = end(view, sgid, given(request, component::SLID, wanted.slid))?;
-    let dgid = given(request, component::DGID, wanted.dgid);
-    let routed = dgid.filter(|gid| !view.is_local_prefix(gid.prefix()));
-    let to = match routed {
-        Some(gid) => router(view, gid, from)?,
-        None => end(view, dgid, given(request, component::DLID, wanted.dlid))?,
-    };
-    let each = if !request.wants_table() {
-        1
-    } else if request.has(component::NUMB_PATH) {
-        usize::from(wanted.numb_path)
-    } else {
-        usize::MAX
-    };
-    let mut found = Found::new(request, PathRecord::LEN);
-    let raw = request.has(component::RAW_TRAFFIC) && wanted.raw_traffic;
-    'all: for (a, slid) in ports(view, from) {
-        if !view.share(client, a) {
-            continue;
-        }
-        for (b, dlid) in ports(view, to) {
-            if !view.share(client, b) {
-                continue;
+/// A unicast PathRecord query in progress: a cursor over pairs of end ports.
+///
+/// It holds no reference, so that it can be suspended between slices. All slices must use the same view and request.
+#[derive(Debug)]
+pub struct PathScan {
+    demand: Demand,
+    sgid: Option<Gid>,
+    dgid: Option<Gid>,
+    routed: Option<Gid>,
+    raw_traffic: bool,
+    paths_per_pair: usize,
+    sources: EndPorts,
+    destinations: EndPorts,
+    /// Index of the next source and destination.
+    next: (usize, usize),
+    /// Pairs of LIDs evaluated so far.
+    evaluated: usize,
+    found: Found,
+}
+
+/// The end ports of one side that the client may see.
+#[derive(Debug)]
+enum EndPorts {
+    None,
+    One(EndPortIdx, Option<Lid>),
+    All(Vec<EndPortIdx>),
+}
+
+impl EndPorts {
+    fn visible(view: &View, client: EndPortIdx, end: End) -> Self {
+        match end {
+            End::Port(port, lid) if view.share(client, port) => Self::One(port, lid),
+            End::Port(..) => Self::None,
+            End::Any => {
+                let ports = view.end_port_indices();
+                Self::All(ports.filter(|at| view.share(client, *at)).collect())
             }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::One(..) => 1,
+            Self::All(ports) => ports.len(),
+        }
+    }
+
+    fn get(&self, index: usize) -> Option<(EndPortIdx, Option<Lid>)> {
+        match self {
+            Self::One(port, lid) if index == 0 => Some((*port, *lid)),
+            Self::None | Self::One(..) => None,
+            Self::All(ports) => Some((*ports.get(index)?, None)),
+        }
+    }
+}
+
+impl PathScan {
+    /// Validates a query and resolves the ends that it names.
+    ///
+    /// # Errors
+    /// The reply to a query that is not valid, names an unknown end, or would exceed [`SCAN_PAIRS_MAX`].
+    pub fn new(view: &View, request: &Request<'_>) -> Result<Self, Reply> {
+        let wanted = PathRecord::decode(request.data);
+        Self::resolve(view, request, &wanted).map_err(|status| refusal(request, status))
+    }
+
+    fn resolve(view: &View, request: &Request<'_>, wanted: &PathRecord) -> Result<Self, Status> {
+        let service = request.component_mask & component::SERVICE_ID;
+        if service != 0 && service != component::SERVICE_ID {
+            return Err(Status::INSUFFICIENT_COMPONENTS);
+        }
+        let demand = demand(request, wanted);
+        if !demand.limits.are_legal() {
+            return Err(Status::REQ_INVALID);
+        }
+        let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+        let sgid = given(request, component::SGID, wanted.sgid);
+        let from = end(view, sgid, given(request, component::SLID, wanted.slid))?;
+        let dgid = given(request, component::DGID, wanted.dgid);
+        let routed = dgid.filter(|gid| !view.is_local_prefix(gid.prefix()));
+        let to = match routed {
+            Some(gid) => router(view, gid, from)?,
+            None => end(view, dgid, given(request, component::DLID, wanted.dlid))?,
+        };
+        let paths_per_pair = if !request.wants_table() {
+            1
+        } else if request.has(component::NUMB_PATH) {
+            usize::from(wanted.numb_path)
+        } else {
+            usize::MAX
+        };
+        let sources = EndPorts::visible(view, client, from);
+        let destinations = EndPorts::visible(view, client, to);
+        // A table needs all pairs, so it is rejected before any work. A Get ends at the first path.
+        if request.wants_table() && sources.len() * destinations.len() > SCAN_PAIRS_MAX {
+            return Err(Status::NO_RESOURCES);
+        }
+        Ok(Self {
+            demand,
+            sgid,
+            dgid,
+            routed,
+            raw_traffic: request.has(component::RAW_TRAFFIC) && wanted.raw_traffic,
+            paths_per_pair,
+            sources,
+            destinations,
+            next: (0, 0),
+            evaluated: 0,
+            found: Found::new(request, PathRecord::LEN),
+        })
+    }
+
+    /// Evaluates about `budget` more pairs of LIDs; the last pair of end ports of a slice may exceed it by its LIDs.
+    pub fn advance(&mut self, view: &View, request: &Request<'_>, budget: usize) -> Progress {
+        let until = self.evaluated.saturating_add(budget);
+        while let Some((from, slid)) = self.sources.get(self.next.0) {
+            let Some((to, dlid)) = self.destinations.get(self.next.1) else {
+                self.next = (self.next.0 + 1, 0);
+                if self.destinations.len() == 0 {
+                    break;
+                }
+                continue;
+            };
+            if self.evaluated >= SCAN_PAIRS_MAX {
+                return Progress::Done(Reply::error(Status::NO_RESOURCES));
+            }
+            if self.evaluated >= until {
+                return Progress::More;
+            }
+            self.next.1 += 1;
             let ends = Ends {
-                from: a,
-                to: b,
+                from,
+                to,
                 slid,
                 dlid,
-                source: name(view, a, sgid),
-                destination: name(view, b, dgid),
+                source: name(view, from, self.sgid),
+                destination: name(view, to, self.dgid),
             };
-            let mut left = each;
-            paths(view, &ends, &demand, &mut |path| {
+            let (routed, raw) = (self.routed, self.raw_traffic);
+            let found = &mut self.found;
+            let mut left = self.paths_per_pair;
+            self.evaluated += paths(view, &ends, &self.demand, &mut |path| {
                 if left == 0 {
                     return false;
                 }
@@ -114,12 +235,21 @@ fn unicast(view: &View, request: &Request<'_>, wanted: &PathRecord) -> Result<Re
                 left > 0
             });
             // A Get is answered with the first path (rule 11.1).
-            if found.is_full() || !request.wants_table() && found.count() > 0 {
-                break 'all;
+            if self.found.is_full() || !request.wants_table() && self.found.count() > 0 {
+                break;
+            }
+        }
+        let found = core::mem::replace(&mut self.found, Found::new(request, PathRecord::LEN));
+        Progress::Done(Reply::of(request, found))
+    }
+
+    fn run(mut self, view: &View, request: &Request<'_>) -> Reply {
+        loop {
+            if let Progress::Done(reply) = self.advance(view, request, usize::MAX) {
+                return reply;
             }
         }
     }
-    Ok(Reply::of(request, found))
 }
 
 fn demand(request: &Request<'_>, wanted: &PathRecord) -> Demand {
@@ -202,15 +332,6 @@ fn router(view: &View, gid: Gid, from: End) -> Result<End, Status> {
         })
         .map(|port| End::Port(port, None))
         .ok_or(Status::INVALID_GID)
-}
-
-/// The ports that an end means.
-fn ports(view: &View, end: End) -> impl Iterator<Item = (EndPortIdx, Option<Lid>)> + use<> {
-    let (one, all) = match end {
-        End::Port(port, lid) => (Some((port, lid)), None),
-        End::Any => (None, Some(view.end_port_indices().map(|p| (p, None)))),
-    };
-    one.into_iter().chain(all.into_iter().flatten())
 }
 
 /// The record of a path.

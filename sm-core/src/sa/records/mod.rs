@@ -20,6 +20,7 @@ use ferrosm_mad::sa::tables::{ClassPortInfo, SmInfoRecord};
 use ferrosm_mad::sa::{CLASS_VERSION, Record, Template, id};
 
 use super::message::{Found, Reply, Request};
+use super::registry::{multicast::join as multicast, services};
 use super::view::{EndPort, EndPortIdx, PortView, View};
 
 /// The Q_Key of every QP1.
@@ -80,6 +81,20 @@ pub fn answer(view: &View, request: &Request<'_>) -> Option<Reply> {
         id::SM_INFO => managers(&search),
         _ => return None,
     })
+}
+
+/// Whether a Get names a component that has an index, so that it needs no search through all records.
+#[must_use]
+pub fn names_indexed(request: &Request<'_>) -> bool {
+    let any = match request.attr {
+        // Resolved by their ends, or few at all.
+        id::CLASS_PORT_INFO | id::PATH | id::SM_INFO => return true,
+        id::NODE => LID | nodes::INDEXED,
+        id::MC_MEMBER => multicast::INDEXED,
+        id::SERVICE => services::INDEXED,
+        _ => LID,
+    };
+    request.component_mask & any != 0
 }
 
 /// A search for records.

@@ -13,6 +13,8 @@ use crate::sa::view::{EndPortIdx, View};
 const SYSTEM_IMAGE_GUID: (u64, usize) = (1 << 6, 64);
 const NODE_GUID: (u64, usize) = (1 << 7, 128);
 const PORT_GUID: (u64, usize) = (1 << 8, 192);
+/// All of them.
+pub(super) const INDEXED: u64 = SYSTEM_IMAGE_GUID.0 | NODE_GUID.0 | PORT_GUID.0;
 
 pub(super) fn answer(search: &Search<'_>) -> Reply {
     let mut found = search.matches::<NodeRecord>();

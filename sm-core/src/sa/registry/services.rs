@@ -20,6 +20,8 @@ const SERVICE_GID: u64 = 1 << 1;
 const SERVICE_PKEY: u64 = 1 << 2;
 const SERVICE_LEASE: u64 = 1 << 4;
 const SERVICE_NAME: u64 = 1 << 6;
+/// Components that have an index.
+pub(in crate::sa) const INDEXED: u64 = SERVICE_ID | SERVICE_GID | SERVICE_NAME;
 
 /// Most services that are kept; a client that wants one more is told that there are no resources.
 const SERVICES_MAX: usize = 1 << 17;

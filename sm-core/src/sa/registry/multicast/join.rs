@@ -10,6 +10,9 @@ use super::{Group, Groups, Member, Parameters};
 use crate::sa::message::{Request, base, given};
 use crate::sa::view::{EndPortIdx, PortView, View};
 
+/// Components that have an index.
+pub(in crate::sa) const INDEXED: u64 = component::MGID | component::PORT_GID | component::MLID;
+
 /// Components of MCMemberRecord.
 pub(super) mod component {
     pub(in super::super) const MGID: u64 = 1;

@@ -1,0 +1,168 @@
+//! Hostile clients on a large fabric: how much work a slice does, and what is served between two slices.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::sync::Arc;
+
+use ferrosm_core::SmConfig;
+use ferrosm_core::sa::admission::{Admission, Class, Expensive, Limits, SCANS_RUNNING_MAX};
+use ferrosm_core::sa::path::scan::{PathQuery, Progress};
+use ferrosm_core::sa::{Request, Verdict, View, answer};
+use ferrosm_mad::ids::Lid;
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::time::Instant;
+use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_tests::sa_wire::{Ask, method};
+use ferrosm_tests::sa_world as world;
+use ferrosm_tests::simulated::Lab;
+
+const PATH: u16 = 0x35;
+const HOSTILE: usize = 100;
+const SLICE: usize = 4096;
+/// Components of PathRecord.
+const DLID: u64 = 1 << 4;
+const SLID: u64 = 1 << 5;
+const SL: u64 = 1 << 15;
+const RATE: u64 = 0b11 << 18;
+
+enum Work {
+    Request(Peer, Vec<u8>),
+    Scan(Peer, Vec<u8>, Box<PathQuery>),
+}
+
+fn peer(lid: u16) -> Peer {
+    Peer {
+        lid: Lid(lid),
+        ..Peer::default()
+    }
+}
+
+/// `saquery PR --rate 2:2`, as Get or GetTable; with an SL that no path has, so that a Get finds nothing.
+fn hostile(lid: u16, how: u8) -> Vec<u8> {
+    let mut ask = Ask {
+        mask: RATE | SL,
+        data: vec![0; 64],
+        ..Ask::new(lid, how, PATH)
+    };
+    // Selector "exactly" and 2.5 Gb/s.
+    ask.data[55] = 2 << 6 | 2;
+    ask.to_bytes(1)
+}
+
+fn innocent(from: u16, to: u16) -> Vec<u8> {
+    let mut ask = Ask {
+        mask: DLID | SLID,
+        data: vec![0; 64],
+        ..Ask::new(from, method::GET, PATH)
+    };
+    ask.data[40..42].copy_from_slice(&to.to_be_bytes());
+    ask.data[42..44].copy_from_slice(&from.to_be_bytes());
+    ask.to_bytes(2)
+}
+
+fn view_of(spec: &str) -> (Arc<View>, Vec<u16>) {
+    let mut lab = Lab::with(spec, 3, SmConfig::default());
+    lab.next_sweep(60);
+    let lids = world::end_ports(&lab).into_iter();
+    let lids = lids.map(|at| world::lid(&lab, at)).collect();
+    (lab.manager().core().view().cloned().expect("a view"), lids)
+}
+
+/// 100 clients that send whole-table path queries without an end, as Get and GetTable. GetTable is rejected without a slice; Gets run
+/// in slices, at most four in progress, and an innocent client's path queries wait for one slice each at most.
+#[test]
+fn innocent_path_queries_are_served_between_slices_of_hostile_scans() {
+    let (view, lids) = view_of("fat-tree:16");
+    assert!(lids.len() > 1024, "{} end ports", lids.len());
+    let mut queue = Admission::new(Limits::default());
+    let (mut dropped, mut slices, mut rejected, mut served) = (0, 0, 0, 0);
+    let offer = |queue: &mut Admission<Work>, lid: u16, bytes: Vec<u8>| {
+        let class = Class::of(&Request::parse(peer(lid), &bytes).expect("a request"));
+        let work = Work::Request(peer(lid), bytes);
+        let refused = queue.offer(Lid(lid), class, work, Instant::START).is_err();
+        (class, refused)
+    };
+    for lid in &lids[..HOSTILE] {
+        for n in 0..20 {
+            let how = if n % 2 == 0 {
+                method::GET_TABLE
+            } else {
+                method::GET
+            };
+            let (class, refused) = offer(&mut queue, *lid, hostile(*lid, how));
+            assert_eq!(class, Class::Scan);
+            dropped += usize::from(refused);
+        }
+    }
+    assert_eq!(dropped, HOSTILE * 16, "four of each client wait");
+    let (a, b) = (lids[HOSTILE], lids[HOSTILE + 1]);
+    while slices < 500 {
+        offer(&mut queue, a, innocent(a, b));
+        let mut waited = 0;
+        loop {
+            let (class, work) = queue.take(Expensive::ALL).expect("work");
+            let (from, bytes, query) = match work {
+                Work::Request(from, bytes) => (from, bytes, None),
+                Work::Scan(from, bytes, query) => (from, bytes, Some(query)),
+            };
+            let request = Request::parse(from, &bytes).expect("a request");
+            if class == Class::Read {
+                let Verdict::Answer(reply) = answer(&view, &request) else {
+                    panic!("a path between two ports is answered from the view");
+                };
+                assert_eq!((reply.status, reply.count()), (Status::OK, 1));
+                served += 1;
+                break;
+            }
+            assert_eq!(class, Class::Scan);
+            let query = query.map_or_else(|| PathQuery::new(&view, &request).map(Box::new), Ok);
+            match query {
+                Err(reply) => {
+                    assert_eq!(reply.status, Status::NO_RESOURCES);
+                    rejected += 1;
+                    queue.finished(from.lid, class);
+                }
+                Ok(mut query) => {
+                    slices += 1;
+                    waited += 1;
+                    match query.advance(&view, &request, SLICE) {
+                        Progress::More => queue.resume(Work::Scan(from, bytes, query)),
+                        Progress::Done(reply) => {
+                            assert_eq!(reply.status, Status::NO_RESOURCES);
+                            queue.finished(from.lid, class);
+                        }
+                    }
+                }
+            }
+            assert!(waited <= 1, "a path query waited for {waited} slices");
+        }
+    }
+    assert!(
+        served >= 500 && rejected >= SCANS_RUNNING_MAX,
+        "{served} {rejected}"
+    );
+}
+
+/// The same query in slices of any size and in one go has the same reply: all pairs of a small fabric.
+#[test]
+fn slices_do_not_change_the_reply() {
+    let (view, lids) = view_of("fat-tree:4");
+    let ask = Ask::new(lids[0], method::GET_TABLE, PATH).to_bytes(1);
+    let request = Request::parse(peer(lids[0]), &ask).expect("a request");
+    let Verdict::Answer(whole) = answer(&view, &request) else {
+        panic!("answered from the view");
+    };
+    assert_eq!(whole.count(), lids.len() * lids.len());
+    for slice in [1, 7, SLICE] {
+        let mut query = PathQuery::new(&view, &request).expect("a scan");
+        let mut slices = 1;
+        let reply = loop {
+            match query.advance(&view, &request, slice) {
+                Progress::More => slices += 1,
+                Progress::Done(reply) => break reply,
+            }
+        };
+        assert_eq!(reply, whole);
+        assert_eq!(slices, (lids.len() * lids.len()).div_ceil(slice));
+    }
+}
