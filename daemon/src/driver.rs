@@ -30,6 +30,11 @@ use crate::state::{Durable, Kept};
 
 /// MADs that are taken before outputs are looked at: enough to be quick, few enough to keep the window full.
 const BATCH: usize = 64;
+/// Replies that wait for durable state; while there are more, requests wait in the queues of their clients.
+const HELD_MAX: usize = 4096;
+/// A snapshot of registrations is made at most this often, and takes at most one part in so many of the time.
+const SNAPSHOT_EVERY: Duration = Duration::from_millis(2);
+const SNAPSHOT_SHARE: u32 = 20;
 /// Rounds without a pause before signals and timers of the runtime get their turn.
 const ROUNDS: u32 = 32;
 /// Time between two looks at the progress.
@@ -98,6 +103,8 @@ pub struct Driver<P, S> {
     ahead: Held<MadOut>,
     clock: Clock,
     next_tick: Instant,
+    /// When the next snapshot of registrations may be made.
+    snapshot_due: Instant,
     trouble: Trouble,
     /// Until then another subnet manager may say that it has taken the subnet.
     leaving: Option<Instant>,
@@ -159,6 +166,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             ahead: Held::default(),
             clock,
             next_tick: Instant::START,
+            snapshot_due: Instant::START,
             trouble: Trouble::default(),
             leaving: None,
             last_turn: None,
@@ -219,6 +227,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             }
             flow = self.carry_out()?;
             self.release();
+            self.publish_registrations();
             if flow.is_break() {
                 continue;
             }
@@ -308,13 +317,30 @@ impl<P: Port, S: Shell> Driver<P, S> {
         stood
     }
 
+    /// Publishes what clients have registered, if reads wait for it.
+    fn publish_registrations(&mut self) {
+        let now = self.clock.now();
+        if let Some(administration) = &self.administration
+            && administration.wants_snapshot()
+            && now >= self.snapshot_due
+        {
+            let snapshot = self.sm.registry_snapshot();
+            administration.publish_registrations(snapshot, now);
+            let took = self.clock.now().since(now);
+            self.snapshot_due = now + SNAPSHOT_EVERY.max(took * SNAPSHOT_SHARE);
+        }
+    }
+
     /// What the server leaves to the owner of what clients register.
     fn take_gmps(&mut self) -> bool {
-        let Some(administration) = &mut self.administration else {
+        let Some(administration) = &self.administration else {
             return false;
         };
         let now = self.clock.now();
         for n in 0..BATCH {
+            if self.held.len() >= HELD_MAX {
+                return n > 0;
+            }
             let Some((from, bytes)) = administration.take() else {
                 return n > 0;
             };
@@ -325,6 +351,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     fn carry_out(&mut self) -> Result<ControlFlow<S::End>, TransportError> {
         self.go_on()?;
+        if let Some(administration) = &self.administration {
+            // Before any reply to a write goes out.
+            administration.set_revision(self.sm.registry().revision());
+        }
         while let Some(output) = self.sm.poll_output() {
             match output {
                 // What reads, and what is said to other subnet managers, waits for no disk: a master that says nothing is replaced.
@@ -569,6 +599,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
             self.ahead.poll_timeout(),
             self.leaving,
             pulse,
+            self.administration
+                .as_ref()
+                .filter(|a| a.wants_snapshot())
+                .map(|_| self.snapshot_due),
         ];
         let deadline = due.into_iter().flatten().min().map(|t| self.clock.at(t));
         let timer = async {
@@ -578,8 +612,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
             }
         };
         let gmps = async {
-            match &mut self.administration {
-                Some(administration) => administration.ready().await,
+            match &self.administration {
+                Some(administration) => {
+                    administration.ready(self.held.len() < HELD_MAX).await;
+                }
                 None => core::future::pending().await,
             }
         };

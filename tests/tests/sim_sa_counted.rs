@@ -11,7 +11,9 @@ use std::time::Duration;
 use ferrosm::administration::Administration;
 use ferrosm_core::SmConfig;
 use ferrosm_core::sa::admission::{Counts, Limits};
+use ferrosm_core::sa::registry::Registry;
 use ferrosm_mad::ids::Lid;
+use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
 use ferrosm_tests::sa_wire::{Ask, method};
@@ -72,7 +74,7 @@ fn message(dice: &mut Dice, from: u16, to: u16) -> Vec<u8> {
         1 => Ask::new(from, method::GET | method::RESPONSE, PATH).to_bytes(1),
         2 => Ask { sm_key: 99, ..path }.to_bytes(2),
         3 => Ask::new(from, method::GET_TABLE, NODE).to_bytes(3),
-        4 => Ask::new(from, method::GET_TABLE, MEMBER).to_bytes(4),
+        4 => Ask::new(from, method::SET, MEMBER).to_bytes(4),
         _ => path.to_bytes(5),
     }
 }
@@ -95,8 +97,7 @@ fn each_message_is_counted_once() {
         ..Limits::default()
     };
     let outbox = Box::new(Outbox(Arc::clone(&sent)));
-    let mut server =
-        Administration::start(outbox, Box::new(Inbox(inbox)), limits).expect("threads");
+    let server = Administration::start(outbox, Box::new(Inbox(inbox)), limits).expect("threads");
     server.publish(view);
 
     let mut dice = Dice::new(7);
@@ -153,4 +154,43 @@ fn each_message_is_counted_once() {
     // Requests over the limit get no reply: the Linux SA client takes BUSY as the final answer.
     assert!(all.overload > 0, "{all:?}");
     assert!(all.answered > 0 && all.owned > 0 && all.dropped > 0);
+}
+
+/// A read of registrations waits for a snapshot with every write before it, then is answered without the owner.
+#[test]
+fn registry_reads_wait_for_a_current_snapshot() {
+    let mut lab = Lab::with("fat-tree:4", 3, SmConfig::default());
+    lab.next_sweep(60);
+    let lid = world::lid(&lab, world::end_ports(&lab)[0]);
+    let (to_server, inbox) = channel();
+    let sent = Sent::default();
+    let outbox = Box::new(Outbox(Arc::clone(&sent)));
+    let server = Administration::start(outbox, Box::new(Inbox(inbox)), Limits::default());
+    let server = server.expect("threads");
+    server.publish(lab.manager().core().view().cloned());
+    let mut registry = Registry::default();
+    for revision in 1..=3 {
+        registry.replace(Registry::default());
+        assert_eq!(registry.revision(), revision);
+        server.set_revision(revision);
+        let from = Peer {
+            lid: Lid(lid),
+            ..Peer::default()
+        };
+        let bytes = Ask::new(lid, method::GET_TABLE, MEMBER).to_bytes(revision);
+        to_server.send((from, bytes)).expect("a server");
+        let until = std::time::Instant::now() + Duration::from_secs(30);
+        while !server.wants_snapshot() {
+            assert!(std::time::Instant::now() < until, "no snapshot is wanted");
+            std::thread::yield_now();
+        }
+        let replies = || sent.lock().expect("a lock").len() as u64;
+        assert_eq!(replies(), revision - 1, "no reply from an older snapshot");
+        server.publish_registrations(registry.snapshot(), Instant::START);
+        while replies() < revision {
+            assert!(std::time::Instant::now() < until, "no reply");
+            std::thread::yield_now();
+        }
+    }
+    assert!(server.take().is_none(), "nothing is left to the owner");
 }

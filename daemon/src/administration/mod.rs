@@ -12,18 +12,29 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
-use ferrosm_core::sa::View;
-use ferrosm_core::sa::admission::{Admission, Counts, Limits};
+use ferrosm_core::sa::admission::{Admission, Class, Counts, Expensive, Limits};
 use ferrosm_core::sa::path::scan::PathQuery;
+use ferrosm_core::sa::registry::snapshot::RegistrySnapshot;
+use ferrosm_core::sa::{Request, View};
 use ferrosm_mad::ids::Lid;
+use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::{GmpReceiver, GmpSender, Peer};
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
 use tracing::{debug, info};
 
 use crate::driver::Clock;
 
-/// Requests that wait for the driver; what does not fit is refused, and repeated by who sent it.
-const OWNED_MAX: usize = 1 << 16;
+/// Requests that wait for the driver: each requester has its share, and takes turns with the others. More are dropped and counted.
+const OWNED_LIMITS: Limits = Limits {
+    total: 1 << 16,
+    of_client: 512,
+    rate: 0,
+    tables: 0,
+    table_bytes: 0,
+};
+/// Reads of registrations that wait for a newer snapshot, of one client and in all. More are dropped and counted.
+const PARKED_PER_CLIENT_MAX: usize = 32;
+const PARKED_MAX: usize = 4096;
 
 /// A message and who sent it.
 type Message = (Peer, Vec<u8>);
@@ -31,10 +42,6 @@ type Message = (Peer, Vec<u8>);
 /// A running server. Ends when it is dropped.
 pub struct Administration {
     shared: Arc<Shared>,
-    /// What the view does not know.
-    owned: mpsc::Receiver<Message>,
-    /// Taken from the queue while waiting.
-    waiting: Option<Message>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -42,6 +49,16 @@ struct Shared {
     sender: Box<dyn GmpSender>,
     /// What requests are answered from; none while this subnet manager is not in charge (rule 7.2).
     view: RwLock<Option<Arc<View>>>,
+    /// What clients have registered, as last published.
+    registrations: RwLock<Option<Registrations>>,
+    /// Revision of the owner's registry: reads that arrive from now on must see it.
+    revision: AtomicU64,
+    /// Reads wait for a newer snapshot.
+    snapshot_wanted: AtomicBool,
+    /// Requests for the owner.
+    owned: Mutex<Admission<Message>>,
+    /// Something for the owner to do.
+    wake: Notify,
     /// Who waits to be answered.
     queue: Mutex<Queue>,
     /// Something waits.
@@ -57,6 +74,8 @@ struct Shared {
 enum Work {
     /// A request.
     Request(Message),
+    /// A read of registrations that has waited for a snapshot.
+    Parked(Message),
     /// A scan between two slices.
     Scan(Box<RunningScan>),
 }
@@ -68,7 +87,26 @@ struct RunningScan {
     query: PathQuery,
 }
 
+/// Which snapshot a read needs.
+#[derive(Clone, Copy)]
+enum Revision {
+    /// One with every write so far.
+    Latest,
+    /// The published one: the read has waited for it.
+    Published,
+}
+
+/// A published snapshot, and when it was published by the owner's clock and by ours.
+#[derive(Clone)]
+struct Registrations {
+    snapshot: Arc<RegistrySnapshot>,
+    owner_time: Instant,
+    own_time: Instant,
+}
+
 struct Queue {
+    /// Reads that wait for a newer snapshot.
+    parked: BTreeMap<Lid, Vec<Message>>,
     admission: Admission<Work>,
     /// Threads that wait for something to do.
     idle: usize,
@@ -118,7 +156,13 @@ impl Administration {
         let shared = Arc::new(Shared {
             sender,
             view: RwLock::default(),
+            registrations: RwLock::default(),
+            revision: AtomicU64::new(0),
+            snapshot_wanted: AtomicBool::new(false),
+            owned: Mutex::new(Admission::new(OWNED_LIMITS)),
+            wake: Notify::new(),
             queue: Mutex::new(Queue {
+                parked: BTreeMap::new(),
                 admission: Admission::new(limits),
                 idle: 0,
                 tabling: 0,
@@ -130,21 +174,18 @@ impl Administration {
             counters: Arc::default(),
             workers,
         });
-        let (outbox, owned) = mpsc::channel(OWNED_MAX);
         let mut server = Self {
             shared: Arc::clone(&shared),
-            owned,
-            waiting: None,
             threads: Vec::new(),
         };
         for _ in 0..workers {
-            let (shared, outbox) = (Arc::clone(&shared), outbox.clone());
-            let work = move || threads::answer_all(&shared, &outbox);
+            let shared = Arc::clone(&shared);
+            let work = move || threads::answer_all(&shared);
             server
                 .threads
                 .push(crate::threads::start("sa-answers", work)?);
         }
-        let work = move || threads::take_all(receiver, &shared, &outbox);
+        let work = move || threads::take_all(receiver, &shared);
         server
             .threads
             .push(crate::threads::start("sa-requests", work)?);
@@ -171,19 +212,59 @@ impl Administration {
     }
 
     /// A request for the owner, if there is one.
-    pub fn take(&mut self) -> Option<Message> {
-        self.waiting.take().or_else(|| self.owned.try_recv().ok())
+    pub fn take(&self) -> Option<Message> {
+        let (_, message) = self.shared.owned().take(Expensive::NONE)?;
+        Some(message)
     }
 
-    /// Waits until there may be a request for the owner. May be cancelled.
-    pub async fn ready(&mut self) {
-        if self.waiting.is_none() {
-            match self.owned.recv().await {
-                Some(request) => self.waiting = Some(request),
-                // The thread ended: nothing will ever come.
-                None => core::future::pending().await,
+    /// Waits until the owner may have something to do: a request, if it takes any now, or a snapshot to publish. May be cancelled.
+    pub async fn ready(&self, takes_requests: bool) {
+        if !takes_requests || self.shared.owned().is_empty() {
+            self.shared.wake.notified().await;
+        }
+    }
+
+    /// The owner's registry is at this revision. Call it before a reply to a write is sent, so that clients read their own writes.
+    pub fn set_revision(&self, revision: u64) {
+        self.shared.revision.store(revision, Ordering::Release);
+    }
+
+    /// Whether reads wait for a newer snapshot.
+    #[must_use]
+    pub fn wants_snapshot(&self) -> bool {
+        self.shared.snapshot_wanted.load(Ordering::Acquire)
+    }
+
+    /// Answers reads of registrations from this snapshot from now on, and those that waited for it.
+    pub fn publish_registrations(&self, snapshot: RegistrySnapshot, owner_time: Instant) {
+        let shared = &self.shared;
+        shared.snapshot_wanted.store(false, Ordering::Release);
+        let own_time = shared.clock.now();
+        let registrations = Registrations {
+            snapshot: Arc::new(snapshot),
+            owner_time,
+            own_time,
+        };
+        let before = {
+            let place = shared.registrations.write();
+            place
+                .unwrap_or_else(PoisonError::into_inner)
+                .replace(registrations)
+        };
+        let mut queue = shared.queue();
+        for (lid, messages) in core::mem::take(&mut queue.parked) {
+            for message in messages {
+                let class = Request::parse(message.0, &message.1).map(|r| Class::of(&r));
+                if let Some(class) = class {
+                    queue
+                        .admission
+                        .readmit(lid, class, Work::Parked(message), own_time);
+                }
             }
         }
+        drop(queue);
+        shared.filled.notify_all();
+        drop(before);
     }
 
     /// What became of requests.
@@ -203,7 +284,6 @@ impl Drop for Administration {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.shared.filled.notify_all();
-        self.owned.close();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
@@ -231,6 +311,21 @@ impl Shared {
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn owned(&self) -> MutexGuard<'_, Admission<Message>> {
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registrations that contain every write so far; `None` while a newer snapshot is needed.
+    fn registrations(&self, least: Revision) -> Option<Registrations> {
+        let revision = match least {
+            Revision::Latest => self.revision.load(Ordering::Acquire),
+            Revision::Published => 0,
+        };
+        let published = self.registrations.read();
+        let published = published.unwrap_or_else(PoisonError::into_inner).clone();
+        published.filter(|p| p.snapshot.revision() >= revision)
     }
 
     fn view(&self) -> Option<Arc<View>> {

@@ -6,19 +6,22 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ferrosm_core::sa::admission::{Class, Counts, Expensive, Outcome};
 use ferrosm_core::sa::path::scan::{PathQuery, Progress};
+use ferrosm_core::sa::registry::snapshot::is_registry_read;
 use ferrosm_core::sa::{self, Reply, Request, Verdict, View};
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver};
-use tokio::sync::mpsc;
 use tracing::{error, warn};
 
-use super::{Message, Queue, RunningScan, Shared, Work};
+use super::{
+    Message, PARKED_MAX, PARKED_PER_CLIENT_MAX, Queue, Revision, RunningScan, Shared, Work,
+};
 
 /// How long a thread waits before it looks whether it should end.
 const POLL: Duration = Duration::from_millis(100);
@@ -42,12 +45,8 @@ const SLICE: usize = 4096;
 const KEPT: usize = 1 << 16;
 
 /// Lets what arrives wait for its turn.
-pub(super) fn take_all(
-    mut receiver: Box<dyn GmpReceiver>,
-    shared: &Shared,
-    owner: &mpsc::Sender<Message>,
-) {
-    let mut turn = Turn::new(shared, owner);
+pub(super) fn take_all(mut receiver: Box<dyn GmpReceiver>, shared: &Shared) {
+    let mut turn = Turn::new(shared);
     let mut tidied = shared.clock.now();
     let mut told = BTreeMap::new();
     let mut batch: Vec<Message> = Vec::with_capacity(BATCH);
@@ -66,6 +65,7 @@ pub(super) fn take_all(
             tidied = now;
             let mut queue = shared.queue();
             queue.admission.tidy(now);
+            shared.owned().tidy(now);
             let counts: Vec<(Lid, Counts)> = queue.admission.counts().collect();
             drop(queue);
             log_overload(shared, &counts, &mut told);
@@ -160,8 +160,8 @@ fn log_overload(shared: &Shared, counts: &[(Lid, Counts)], told: &mut BTreeMap<L
 }
 
 /// Answers whatever has its turn.
-pub(super) fn answer_all(shared: &Shared, owner: &mpsc::Sender<Message>) {
-    let mut turn = Turn::new(shared, owner);
+pub(super) fn answer_all(shared: &Shared) {
+    let mut turn = Turn::new(shared);
     while !shared.is_stopped() {
         let now = shared.clock.now();
         {
@@ -184,7 +184,6 @@ pub(super) fn answer_all(shared: &Shared, owner: &mpsc::Sender<Message>) {
 /// Requests that a thread has taken from the queue, and what became of those before.
 struct Turn<'a> {
     shared: &'a Shared,
-    owner: &'a mpsc::Sender<Message>,
     batch: Vec<Work>,
     /// Not yet counted for their clients.
     done: Vec<(Lid, Outcome)>,
@@ -192,20 +191,22 @@ struct Turn<'a> {
     expensive: Option<(Class, Lid)>,
     /// A scan that has more slices.
     unfinished: Option<Box<RunningScan>>,
+    /// Reads that need a newer snapshot of what clients registered.
+    parked: Vec<Message>,
     /// Bytes of the last answer.
     sent: usize,
     bytes: Vec<u8>,
 }
 
 impl<'a> Turn<'a> {
-    fn new(shared: &'a Shared, owner: &'a mpsc::Sender<Message>) -> Self {
+    fn new(shared: &'a Shared) -> Self {
         Self {
             shared,
-            owner,
             batch: Vec::with_capacity(BATCH),
             done: Vec::with_capacity(BATCH),
             expensive: None,
             unfinished: None,
+            parked: Vec::new(),
             sent: 0,
             bytes: Vec::new(),
         }
@@ -252,7 +253,12 @@ impl<'a> Turn<'a> {
                 }
                 Work::Request(message) => {
                     let view = view.as_deref();
-                    Some(answer(self.shared, view, self.owner, message, bytes))
+                    let least = Revision::Latest;
+                    answer(self.shared, view, least, message, bytes, &mut self.parked)
+                }
+                Work::Parked(message) => {
+                    let (view, least) = (view.as_deref(), Revision::Published);
+                    answer(self.shared, view, least, message, bytes, &mut self.parked)
                 }
                 Work::Scan(scan) => run_slice(self.shared, scan, bytes, &mut self.unfinished),
             };
@@ -274,6 +280,7 @@ impl<'a> Turn<'a> {
         for (lid, outcome) in self.done.drain(..) {
             queue.admission.count(lid, outcome);
         }
+        self.park(queue);
         let Some((class, from)) = self.expensive.take() else {
             return;
         };
@@ -292,10 +299,36 @@ impl<'a> Turn<'a> {
     }
 }
 
+impl Turn<'_> {
+    /// Lets reads wait for the next snapshot, which the owner publishes on demand.
+    fn park(&mut self, queue: &mut Queue) {
+        if self.parked.is_empty() {
+            return;
+        }
+        let mut total: usize = queue.parked.values().map(Vec::len).sum();
+        for message in self.parked.drain(..) {
+            let lid = message.0.lid;
+            let of_client = queue.parked.entry(lid).or_default();
+            if total < PARKED_MAX && of_client.len() < PARKED_PER_CLIENT_MAX {
+                of_client.push(message);
+                total += 1;
+            } else {
+                queue.admission.count(lid, Outcome::Overload);
+                self.shared
+                    .counters
+                    .overload
+                    .fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        self.shared.snapshot_wanted.store(true, Ordering::Release);
+        self.shared.wake.notify_one();
+    }
+}
+
 impl Work {
     const fn from(&self) -> Lid {
         match self {
-            Self::Request((from, _)) => from.lid,
+            Self::Request((from, _)) | Self::Parked((from, _)) => from.lid,
             Self::Scan(scan) => scan.message.0.lid,
         }
     }
@@ -370,28 +403,44 @@ fn send_scan_reply(
     }
 }
 
-/// Answers one request; what was sent is in `bytes` then.
+/// Answers one request; what was sent is in `bytes` then. `None` if it is in `parked` until a newer snapshot is published.
 fn answer(
     shared: &Shared,
     view: Option<&View>,
-    owner: &mpsc::Sender<Message>,
+    least: Revision,
     (from, message): Message,
     bytes: &mut Vec<u8>,
-) -> Outcome {
+    parked: &mut Vec<Message>,
+) -> Option<Outcome> {
     bytes.clear();
     let Some((view, request)) = view.zip(Request::parse(from, &message)) else {
-        return Outcome::Dropped;
+        return Some(Outcome::Dropped);
     };
-    match sa::answer(view, &request) {
-        Verdict::Answer(reply) => {
-            reply.put(&request, bytes);
-            shared.send(&from, bytes, None);
-            Outcome::Answered
+    let reply = match sa::answer(view, &request) {
+        Verdict::Answer(reply) => reply,
+        Verdict::Owner if is_registry_read(&request) => {
+            let Some(registrations) = shared.registrations(least) else {
+                parked.push((from, message));
+                return None;
+            };
+            let age = shared.clock.now().since(registrations.own_time);
+            let now = registrations.owner_time + age;
+            registrations.snapshot.answer(view, &request, now)
         }
-        Verdict::Owner => match owner.try_send((from, message)) {
-            Ok(()) => Outcome::Owned,
-            Err(_) => Outcome::Overload,
-        },
-        Verdict::Drop => Outcome::Dropped,
-    }
+        Verdict::Owner => {
+            let now = shared.clock.now();
+            let offered = shared
+                .owned()
+                .offer(from.lid, Class::Write, (from, message), now);
+            if offered.is_err() {
+                return Some(Outcome::Overload);
+            }
+            shared.wake.notify_one();
+            return Some(Outcome::Owned);
+        }
+        Verdict::Drop => return Some(Outcome::Dropped),
+    };
+    reply.put(&request, bytes);
+    shared.send(&from, bytes, None);
+    Some(Outcome::Answered)
 }

@@ -26,6 +26,7 @@ use crate::sa::registry::Registry;
 use crate::sa::registry::aliases::AliasGuids;
 use crate::sa::registry::multicast::{Groups, Parameters};
 use crate::sa::registry::saved::Saved;
+use crate::sa::registry::snapshot::RegistrySnapshot;
 use crate::sa::view::Extra;
 use crate::sa::view::saved::Snapshot;
 use crate::sa::{self, Reply, Request, Verdict, View};
@@ -157,6 +158,11 @@ impl SubnetManager {
         &self.administration.registry
     }
 
+    /// What clients have registered, for reads on other threads.
+    pub fn registry_snapshot(&mut self) -> RegistrySnapshot {
+        self.administration.registry.snapshot()
+    }
+
     /// A sweep is complete: answers are given from what it found.
     pub(super) fn publish_view(&mut self) {
         if self.role() != SmState::Master || self.read_only {
@@ -264,7 +270,7 @@ impl SubnetManager {
         if administration.registry.is_empty() {
             return;
         }
-        administration.registry = Registry::default();
+        administration.registry.replace(Registry::default());
         let nothing = Kind::REGISTRATIONS.map(Update::Clear);
         self.out.push_back(Output::Keep(nothing.into()));
     }

@@ -361,7 +361,7 @@ impl SubnetManager {
         self.reign.end();
         let has_view = restored.snapshot.is_some();
         let registry = Registry::restored(&restored.registrations, self.now);
-        *self.administration.registry_mut() = registry;
+        self.administration.registry_mut().replace(registry);
         self.administration.past = Past::copied(restored.snapshot, self.now);
         self.takeover.has_copy = has_view;
         self.takeover.adopted = true;

@@ -210,6 +210,17 @@ struct Client<T> {
     bucket: Bucket,
 }
 
+impl<T> Client<T> {
+    fn new(now: Instant) -> Self {
+        Self {
+            queues: Default::default(),
+            in_progress: [false; CLASSES],
+            waiting: 0,
+            bucket: Bucket { full_at: now },
+        }
+    }
+}
+
 /// Requests that a client may still make, in nanoseconds of its rate.
 #[derive(Debug, Clone, Copy)]
 struct Bucket {
@@ -264,12 +275,7 @@ impl<T> Admission<T> {
         let is_table = class == Class::Table;
         let full =
             self.waiting >= self.limits.total || is_table && self.tables >= self.limits.tables;
-        let client = self.clients.entry(from).or_insert_with(|| Client {
-            queues: Default::default(),
-            in_progress: [false; CLASSES],
-            waiting: 0,
-            bucket: Bucket { full_at: now },
-        });
+        let client = self.clients.entry(from).or_insert_with(|| Client::new(now));
         let scans = client.queues[Class::Scan as usize].len();
         if full
             || client.waiting >= self.limits.of_client
@@ -278,6 +284,13 @@ impl<T> Admission<T> {
         {
             return Err(item);
         }
+        self.readmit(from, class, item, now);
+        Ok(())
+    }
+
+    /// Lets a request wait again that was taken and could not be answered yet, whatever the limits.
+    pub fn readmit(&mut self, from: Lid, class: Class, item: T, now: Instant) {
+        let client = self.clients.entry(from).or_insert_with(|| Client::new(now));
         let queue = &mut client.queues[class as usize];
         if queue.is_empty() && !client.in_progress[class as usize] {
             self.turns[class as usize].push_back(from);
@@ -285,8 +298,7 @@ impl<T> Admission<T> {
         queue.push_back(item);
         client.waiting += 1;
         self.waiting += 1;
-        self.tables += usize::from(is_table);
-        Ok(())
+        self.tables += usize::from(class == Class::Table);
     }
 
     /// The next request to serve, or the next suspended scan. Call [`Self::finished`] when a table or scan is complete.

@@ -54,7 +54,7 @@ pub const SCAN_PAIRS_MAX: usize = 1 << 20;
 pub fn is_scan(request: &Request<'_>) -> bool {
     let source = request.component_mask & (component::SGID | component::SLID) != 0;
     let destination = request.component_mask & (component::DGID | component::DLID) != 0;
-    !(source && destination) && !is_to_group(request)
+    !(source && destination || is_to_group(request))
 }
 
 /// Whether the destination is a multicast group, which only the registry knows.

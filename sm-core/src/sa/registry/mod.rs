@@ -8,6 +8,7 @@
 //! | [`subscriptions`] | who wants to hear of what |
 //! | [`aliases`] | alias GUIDs |
 //! | [`reports`] | notices under way to subscribers |
+//! | [`snapshot`] | immutable copies for reads on other threads |
 //! | [`saved`] | all of it as records, to be kept over restarts |
 //!
 //! It knows no device. Groups whose members changed are told to the subnet manager, who makes trees of them.
@@ -17,6 +18,7 @@ pub mod multicast;
 pub mod reports;
 pub mod saved;
 pub mod services;
+pub mod snapshot;
 pub mod subscriptions;
 
 use std::collections::BTreeSet;
@@ -37,6 +39,7 @@ use aliases::AliasGuids;
 use multicast::{Groups, Lifetime};
 use reports::{Outgoing, Reports};
 use services::Services;
+use snapshot::SnapshotParts;
 use subscriptions::Subscriptions;
 
 /// ProducerType of notices of the subnet administrator itself.
@@ -52,6 +55,10 @@ pub struct Registry {
     reports: Reports,
     /// What restoring it changed.
     unkept: Vec<Update>,
+    /// Parts of the last snapshot that are still current.
+    parts: SnapshotParts,
+    /// Number of the last change.
+    revision: u64,
 }
 
 impl Registry {

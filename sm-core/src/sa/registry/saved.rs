@@ -14,6 +14,7 @@ use ferrosm_mad::time::Instant;
 
 use super::Registry;
 use super::multicast::{Member, Parameters};
+use super::snapshot::ChangedParts;
 use crate::kept::{self, Key, Record, Update};
 use crate::sa::view::View;
 
@@ -162,9 +163,18 @@ impl Registry {
     /// What became of the records that changed since this was last asked.
     pub fn take_updates(&mut self, now: Instant) -> Vec<Update> {
         let mut updates = core::mem::take(&mut self.unkept);
+        let before = updates.len();
         self.groups.take_updates(&mut updates);
+        let groups = updates.len();
         self.services.take_updates(now, &mut updates);
+        let services = updates.len();
         self.subscriptions.take_updates(&mut updates);
+        self.parts.invalidate(ChangedParts {
+            groups: groups > before,
+            services: services > groups,
+            subscriptions: updates.len() > services,
+        });
+        self.revision += u64::from(updates.len() > before);
         self.aliases.take_updates(&mut updates);
         updates
     }
