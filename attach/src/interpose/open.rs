@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 
 use libc::{FILE, mode_t};
-use rustix::fs::{MemfdFlags, OFlags, SeekFrom};
+use rustix::fs::{MemfdFlags, Mode, OFlags, SeekFrom};
 use rustix::io::{Errno, FdFlags};
 
 use crate::config::Config;
@@ -29,6 +29,11 @@ enum Opened {
 
 fn open_ours(config: &Config, ours: &Ours, flags: c_int) -> Opened {
     let flags = OFlags::from_bits_retain(flags.cast_unsigned());
+    if let Ours::Umad(_) | Ours::Issm(_) = ours
+        && let Err(errno) = device_permission(config, ours)
+    {
+        return Opened::Done(fail(errno));
+    }
     let opened = match ours {
         Ours::Umad(index) => open_umad(config, *index, flags),
         Ours::Issm(index) => {
@@ -49,6 +54,28 @@ fn open_ours(config: &Config, ours: &Ours, flags: c_int) -> Opened {
         Ours::Dev(_) => return Opened::Elsewhere,
     };
     Opened::Done(opened.unwrap_or_else(fail))
+}
+
+/// What the device file in the skeleton allows its owner, root included: tests remove a device or its permissions there.
+fn device_permission(config: &Config, ours: &Ours) -> Result<(), Errno> {
+    let file = config.sysfs.as_deref().and_then(|s| ours.in_skeleton(s));
+    let folder = config
+        .sysfs
+        .as_deref()
+        .and_then(|s| Ours::Dev(String::new()).in_skeleton(s));
+    let (Some(file), Some(folder)) = (file, folder) else {
+        return Ok(());
+    };
+    if rustix::fs::stat(folder.as_c_str()).is_err() {
+        // A skeleton without device files: only the server knows the devices.
+        return Ok(());
+    }
+    let mode = Mode::from_raw_mode(rustix::fs::stat(file.as_c_str())?.st_mode);
+    if mode.contains(Mode::RUSR | Mode::WUSR) {
+        Ok(())
+    } else {
+        Err(Errno::ACCESS)
+    }
 }
 
 fn open_umad(config: &Config, index: u32, flags: OFlags) -> Result<c_int, Errno> {
