@@ -1,7 +1,7 @@
 //! `ferrosm run`: the subnet manager on a local port, or on one for each fabric of the configuration.
 
 use ferrosm_mad::transport::umad::{GsiPort, OpenOptions, UmadPort};
-use tracing::{error_span, info};
+use tracing::{error_span, info, warn};
 
 use crate::administration::Administration;
 use crate::capture;
@@ -90,8 +90,14 @@ pub(super) fn serve_one(
         as_sm: true,
         response_timeout_ms: ports::answers_count_for_ms(&settings.sm),
     };
-    let (sender, receiver) =
+    let (mut sender, receiver) =
         UmadPort::open(&local, &open).map_err(|e| ports::explain(&e, Some(&local)))?;
+    if let Some(e) = sender.take_is_sm_error() {
+        warn!(
+            error = ports::explain(&e, Some(&local)).in_a_line(),
+            "cannot set IsSM bit; serving without it, and other SMs cannot find this one"
+        );
+    }
     info!(ca = local.ca, port = local.port_num.0, port_guid = %local.port_guid, state = %local.state,
           "serving by this port");
     let window_limit = sender.window_limit();

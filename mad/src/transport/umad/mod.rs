@@ -112,7 +112,7 @@ impl core::error::Error for UmadError {
 /// How a port is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Sets the port's IsSM bit while it is open.
+    /// Sets the port's IsSM bit while it is open. If that fails, see [`UmadSender::take_is_sm_error`].
     pub as_sm: bool,
     /// How long the requester can use an answer; the kernel keeps the request a little longer.
     pub response_timeout_ms: u32,
@@ -207,7 +207,8 @@ impl UmadPort {
     /// Opens a port for subnet management.
     ///
     /// # Errors
-    /// If the library or the device is missing, rights are, or another program manages the port.
+    /// If the library or the device is missing, rights are, or another program manages the port. An issm device that cannot be
+    /// opened is no error: see [`UmadSender::take_is_sm_error`].
     pub fn open(
         port: &LocalPort,
         options: &OpenOptions,
@@ -248,8 +249,14 @@ impl UmadPort {
                 let _ = shared.lib.register(fd, (class, 1), false, &[]);
             }
         }
+        let mut is_sm_error = None;
         if options.as_sm {
-            shared.issm = Some(set_is_sm(&shared.lib, &ca, port)?);
+            match set_is_sm(&shared.lib, &ca, port) {
+                Ok(fd) => shared.issm = Some(fd),
+                // Two SMs on one port would both answer SMInfo.
+                Err(e @ UmadError::AlreadySm { .. }) => return Err(e),
+                Err(e) => is_sm_error = Some(e),
+            }
         }
         // Later than the requester's own deadline, so that the kernel never gives up first.
         let timeout = options
@@ -262,6 +269,7 @@ impl UmadPort {
                 shared: Arc::clone(&shared),
                 timeout_ms,
                 message: Box::new(new_message()),
+                is_sm_error,
             },
             UmadReceiver {
                 shared,
@@ -293,9 +301,17 @@ pub struct UmadSender {
     shared: Arc<Shared>,
     timeout_ms: c_int,
     message: Box<sys::Buffer>,
+    /// Why the IsSM bit is not set although [`OpenOptions::as_sm`] asked for it.
+    is_sm_error: Option<UmadError>,
 }
 
 impl UmadSender {
+    /// Why the port's IsSM bit could not be set, if it was to be; `None` at the second call. The port works without it, but other
+    /// SMs find an SM only by this bit.
+    pub const fn take_is_sm_error(&mut self) -> Option<UmadError> {
+        self.is_sm_error.take()
+    }
+
     /// Whether `umad2sim` and `ibsim` are behind the port instead of the kernel.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
