@@ -69,13 +69,13 @@ pub enum Command {
     },
 }
 
-/// Which local port.
+/// Which local port. `run` serves the only port with a link if none is named, and exits with status 78 if several have one.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PortArgs {
-    /// Channel adapter, as `ferrosm ports` names it.
+    /// Channel adapter, as `ferrosm ports` names it. Without --ca and --port-guid, `run` serves the only port with a link.
     #[arg(long, value_name = "NAME", conflicts_with = "port_guid")]
     pub ca: Option<String>,
-    /// Port of the adapter; 0 (the only one of a switch) for the first that can serve.
+    /// Port of the adapter; 0 (the only one of a switch) for the only one with a link.
     #[arg(long, value_name = "N", requires = "ca", conflicts_with = "port_guid",
           value_parser = clap::value_parser!(u8).range(0..=254))]
     pub port: Option<u8>,
@@ -90,7 +90,7 @@ pub struct SmArgs {
     /// Configuration file.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Exit when the fabric is up: 0, or 1 and the reasons when it does not come up whole.
+    /// Exit when the fabric is up: 0, or 1 and the reasons when it does not come up whole. A Down port has 10 s to train.
     #[arg(long)]
     pub once: bool,
     /// Print the report of each sweep as JSON on standard output, one line each.

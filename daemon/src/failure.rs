@@ -30,6 +30,14 @@ pub enum Failure {
     Usage(String),
     /// The configuration is wrong (exit code 78).
     Config(ConfigErrors),
+    /// The configuration lacks a choice that only an operator can make (exit code 78, because a retry that happens to succeed would
+    /// have guessed).
+    Unconfigured {
+        /// What cannot be decided, without full stop.
+        what: String,
+        /// What to set.
+        hint: String,
+    },
 }
 
 impl Failure {
@@ -67,7 +75,7 @@ impl Failure {
             Self::NotRun { missing: true, .. } => 127,
             Self::NotRun { missing: false, .. } => 126,
             Self::Usage(_) => 2,
-            Self::Config(_) => 78,
+            Self::Config(_) | Self::Unconfigured { .. } => 78,
         }
     }
 
@@ -100,6 +108,7 @@ impl fmt::Display for Failure {
             Self::Job { error, hint } => write!(f, "{error:#}\n  {hint}"),
             Self::NotRun { what, .. } | Self::Usage(what) => f.write_str(what),
             Self::Config(errors) => write!(f, "{errors}"),
+            Self::Unconfigured { what, hint } => write!(f, "{what}\n  {hint}"),
         }
     }
 }

@@ -74,6 +74,14 @@ impl Signals {
         }
     }
 
+    /// Returns at the next SIGTERM or SIGINT, which is consumed. Other signals stay pending. May be cancelled.
+    async fn stopped(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
     /// Tells one service, as long as the runtime lives. Needs a runtime.
     pub fn pass_on(mut self, control: mpsc::Sender<Control>) {
         drop(tokio::spawn(async move {
@@ -201,6 +209,14 @@ pub enum Ear {
 }
 
 impl Ear {
+    /// Returns when the process is to end, for a service that has not started yet. May be cancelled.
+    pub async fn stopped(&mut self) {
+        match self {
+            Self::Own(signals) => signals.stopped().await,
+            Self::Relay(relay) => relay.stopped().await,
+        }
+    }
+
     /// Tells the service. Needs a runtime.
     pub fn pass_on(self, control: mpsc::Sender<Control>) {
         match self {

@@ -10,12 +10,14 @@ use ferrosm_mad::attr::{NodeInfo, id};
 use ferrosm_mad::ids::{AttrMod, MKey, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{self, DrPath, SmpRequest};
-use ferrosm_mad::transport::umad::{OpenOptions, Selection, UmadPort, choose, enumerate};
+use ferrosm_mad::transport::umad::{
+    OpenOptions, Selection, UmadPort, choose_for_reading, enumerate,
+};
 use ferrosm_mad::transport::{MadReceiver, MadSender, Received};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let ports = enumerate()?;
-    let port = choose(&ports, &Selection::default())?;
+    let port = choose_for_reading(&ports, &Selection::default())?;
     println!(
         "{port}: GUID {}, {}, LID {}",
         port.port_guid, port.state, port.lid

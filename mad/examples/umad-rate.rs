@@ -13,7 +13,7 @@ use ferrosm_mad::ids::{AttrMod, MKey, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 use ferrosm_mad::transport::umad::{
-    OpenOptions, Selection, UmadPort, UmadReceiver, UmadSender, choose, enumerate,
+    OpenOptions, Selection, UmadPort, UmadReceiver, UmadSender, choose_for_reading, enumerate,
 };
 use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
 
@@ -32,7 +32,7 @@ fn main() -> Result<(), Failure> {
     let window: u64 = args.get(2).map_or(Ok(16), |a| a.parse())?;
     let single = args.get(3).is_some_and(|mode| mode == "single");
     let ports = enumerate()?;
-    let port = choose(&ports, &Selection::default())?;
+    let port = choose_for_reading(&ports, &Selection::default())?;
     let (sender, receiver) = UmadPort::open(port, &OpenOptions::default())?;
     let start = Instant::now();
     let run = if single { one_thread } else { two_threads };

@@ -6,6 +6,7 @@ pub mod demo;
 pub mod explain;
 pub mod fabric;
 pub mod handover;
+pub mod port_wait;
 pub mod ports;
 pub mod route;
 pub mod run;

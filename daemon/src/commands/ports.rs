@@ -1,5 +1,6 @@
 //! `ferrosm ports`, and the choice of a port for the other commands.
 
+use core::time::Duration;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -7,6 +8,7 @@ use ferrosm_core::SmConfig;
 use ferrosm_mad::transport::umad::{
     self, ChooseError, LocalPort, Selection, SkipReason, UmadError,
 };
+use tracing::warn;
 
 use crate::cli::PortsArgs;
 use crate::config::PortChoice;
@@ -16,6 +18,8 @@ use crate::output::{self, json, table};
 const DEMO: &str =
     "`ferrosm demo` runs the same subnet manager on a simulated fabric, without hardware.";
 const LIST: &str = "`ferrosm ports` lists the ports of this host.";
+const NAME_ONE: &str = "Name the port to serve: --ca NAME --port N, or --port-guid GUID; in the configuration port.ca and port.number, or \
+                        port.guid. A [[fabric]] for each port serves both.";
 
 /// Runs the command.
 ///
@@ -23,7 +27,8 @@ const LIST: &str = "`ferrosm ports` lists the ports of this host.";
 /// If the ports cannot be listed.
 pub fn run(args: &PortsArgs) -> Result<(), Failure> {
     let ports = umad::enumerate().map_err(|e| explain(&e, None))?;
-    let chosen = umad::choose(&ports, &Selection::default()).ok();
+    let choice = umad::choose(&ports, &Selection::default());
+    let chosen = choice.as_ref().ok().copied();
     let rows: Vec<json::ports::Port> = ports.iter().map(|p| describe(p, chosen)).collect();
     #[cfg(feature = "verbs")]
     let devices = crate::verbs::devices()
@@ -43,7 +48,11 @@ pub fn run(args: &PortsArgs) -> Result<(), Failure> {
     };
     #[cfg(feature = "verbs")]
     text.push_str(&crate::verbs::render(&devices));
-    if chosen.is_none() {
+    if matches!(choice, Err(ChooseError::Ambiguous { .. })) {
+        text.push_str(&format!(
+            "Several ports have a link; `ferrosm run` does not choose between them. {NAME_ONE}\n"
+        ));
+    } else if !rows.iter().any(|row| row.usable) {
         if !rows.is_empty() {
             text.push_str("No port can run a subnet manager now.\n");
         }
@@ -66,6 +75,9 @@ fn render(rows: &[json::ports::Port]) -> String {
     table::right(&mut out, &[5, 6]);
     for row in rows {
         let serve = match &row.why_not {
+            Some(why) if row.chosen => {
+                format!("no: {why} (`ferrosm run` waits for its link)")
+            }
             Some(why) => format!("no: {why}"),
             None if row.chosen => "yes (the choice of `ferrosm run`)".to_owned(),
             None => "yes".to_owned(),
@@ -85,13 +97,7 @@ fn render(rows: &[json::ports::Port]) -> String {
 }
 
 fn describe(port: &LocalPort, chosen: Option<&LocalPort>) -> json::ports::Port {
-    let why_not = match umad::choose(std::slice::from_ref(port), &Selection::default()) {
-        Ok(_) => None,
-        Err(ChooseError::NoneUsable { skipped, .. }) => {
-            skipped.first().map(|s| s.reason.to_string())
-        }
-        Err(e @ (ChooseError::NoDevice | ChooseError::NoMatch { .. })) => Some(e.to_string()),
-    };
+    let why_not = umad::skip_reason(port).map(|reason| reason.to_string());
     json::ports::Port {
         ca: port.ca.clone(),
         ca_type: port.ca_type.clone(),
@@ -119,24 +125,46 @@ pub fn answers_count_for_ms(sm: &SmConfig) -> u32 {
     u32::try_from(all.as_millis()).unwrap_or(u32::MAX)
 }
 
-/// The port that an operator asked for, or the best one.
-///
-/// # Errors
-/// If there is none: with every port that was looked at and why it was left.
-pub fn choose(choice: &PortChoice) -> Result<LocalPort, Failure> {
-    let ports = umad::enumerate().map_err(|e| explain(&e, None))?;
-    let selection = Selection {
+/// What the configuration and the flags name.
+#[must_use]
+pub fn selection(choice: &PortChoice) -> Selection {
+    Selection {
         ca: choice.ca.clone(),
         port: choice.number,
         port_guid: choice.guid,
-    };
-    umad::choose(&ports, &selection)
-        .cloned()
-        .map_err(|e| refuse(&e))
+    }
 }
 
-/// What an operator can do where no port can serve.
-fn refuse(error: &ChooseError) -> Failure {
+/// The port to serve at this moment; `Err` within `Ok` if there is none.
+///
+/// # Errors
+/// If the ports cannot be listed.
+pub fn find(selection: &Selection) -> Result<Result<LocalPort, ChooseError>, Failure> {
+    let ports = umad::enumerate().map_err(|e| explain(&e, None))?;
+    Ok(umad::choose(&ports, selection).cloned())
+}
+
+/// The port of a command that only reads. If several could be meant, the log names the one that is used.
+///
+/// # Errors
+/// If no port has a link, with the reason for each.
+pub fn choose_for_reading(choice: &PortChoice) -> Result<LocalPort, Failure> {
+    let ports = umad::enumerate().map_err(|e| explain(&e, None))?;
+    let selection = selection(choice);
+    let port = umad::choose_for_reading(&ports, &selection).map_err(|e| refuse(&e))?;
+    if matches!(
+        umad::choose(&ports, &selection),
+        Err(ChooseError::Ambiguous { .. })
+    ) {
+        warn!(ca = port.ca, port = port.port_num.0, port_guid = %port.port_guid,
+              "several ports have a link; reading from one (name another with --ca and --port)");
+    }
+    Ok(port.clone())
+}
+
+/// Why no port was chosen, and what to do.
+#[must_use]
+pub fn refuse(error: &ChooseError) -> Failure {
     let hint = match error {
         ChooseError::NoDevice => DEMO.to_owned(),
         ChooseError::NoMatch { .. } => LIST.to_owned(),
@@ -150,8 +178,33 @@ fn refuse(error: &ChooseError) -> Failure {
                 DEMO.to_owned()
             }
         }
+        ChooseError::Ambiguous { .. } => {
+            return Failure::Unconfigured {
+                what: error.to_string(),
+                hint: NAME_ONE.to_owned(),
+            };
+        }
     };
     Failure::with_hint(error, hint)
+}
+
+/// A port whose link did not come up in time.
+#[must_use]
+pub fn no_link(port: &LocalPort, waited: Duration) -> Failure {
+    Failure::with_hint(
+        format!(
+            "{port} has no link after {} s ({})",
+            waited.as_secs(),
+            port.phys_state
+        ),
+        format!("Plug in a cable, or see why the link does not train. {LIST}"),
+    )
+}
+
+/// Whether ib_umad has made the port's device.
+#[must_use]
+pub fn has_umad(port: &LocalPort) -> bool {
+    device_file("umad", port).is_some()
 }
 
 /// Why a port could not be used, and what to do.

@@ -6,6 +6,7 @@ use tracing::{error_span, info, warn};
 use crate::administration::Administration;
 use crate::capture;
 use crate::cli::RunArgs;
+use crate::commands::port_wait::{self, Patience};
 use crate::commands::serve::{self, Options, Process, Service};
 use crate::commands::{config, ports, several};
 use crate::config::{RawConfig, Settings, Source};
@@ -83,9 +84,28 @@ pub(super) fn serve_one(
     settings: Settings,
     args: &RunArgs,
     (terminal, log, metrics): (&Terminal, &log::Handle, &OfFabric),
-    process: Process,
+    mut process: Process,
 ) -> Result<(), Failure> {
-    let local = ports::choose(&settings.port)?;
+    let patience = match &process.ear {
+        _ if args.sm.once => Patience::ONCE,
+        Ear::Own(_) => Patience::SERVICE,
+        Ear::Relay(_) => Patience::ONE_OF_SEVERAL,
+    };
+    let port = port_wait::port(&settings.port, patience);
+    let port = process.runtime.block_on(async {
+        tokio::select! {
+            port = port => Some(port),
+            () = process.ear.stopped() => None,
+        }
+    });
+    let Some(local) = port.transpose()? else {
+        info!("stopping before a port was found");
+        return if args.sm.once {
+            Err(Failure::job("interrupted before the subnet was up"))
+        } else {
+            Ok(())
+        };
+    };
     let open = OpenOptions {
         as_sm: true,
         response_timeout_ms: ports::answers_count_for_ms(&settings.sm),
@@ -97,6 +117,9 @@ pub(super) fn serve_one(
             error = ports::explain(&e, Some(&local)).in_a_line(),
             "cannot set IsSM bit; serving without it, and other SMs cannot find this one"
         );
+    }
+    if !local.has_link() {
+        warn!(ca = local.ca, port = local.port_num.0, phys_state = %local.phys_state, "waiting for link");
     }
     info!(ca = local.ca, port = local.port_num.0, port_guid = %local.port_guid, state = %local.state,
           "serving by this port");

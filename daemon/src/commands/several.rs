@@ -137,6 +137,10 @@ fn of(name: &str, why: Failure) -> Failure {
             error: error.context(format!("fabric {name}")),
             hint,
         },
+        Failure::Unconfigured { what, hint } => Failure::Unconfigured {
+            what: format!("fabric {name}: {what}"),
+            hint,
+        },
         other @ (Failure::NotRun { .. } | Failure::Usage(_) | Failure::Config(_)) => other,
     }
 }
@@ -165,15 +169,23 @@ impl One {
                 again_s = AGAIN.as_secs(),
                 "this fabric is not served now"
             );
+            // A retry would choose the wrong port as soon as the right one loses its link.
+            let ambiguous =
+                matches!(why, Failure::Unconfigured { .. }).then(|| settings.port.clone());
             self.tell(Told::Fails(self.name.clone(), why));
-            if self.wait() {
-                return self.tell(Told::Ended(self.name.clone(), Ok(())));
-            }
-            // What is wrong may have been mended there; a file that is wrong changes nothing.
-            let heard = self.relay.heard();
-            if let Some((again, said)) = self.read(&source) {
-                (source, settings) = (again, said);
-                self.relay.has_read(&heard);
+            loop {
+                if self.wait() {
+                    return self.tell(Told::Ended(self.name.clone(), Ok(())));
+                }
+                // What is wrong may have been mended there; a file that is wrong changes nothing.
+                let heard = self.relay.heard();
+                if let Some((again, said)) = self.read(&source) {
+                    (source, settings) = (again, said);
+                    self.relay.has_read(&heard);
+                }
+                if ambiguous.as_ref() != Some(&settings.port) {
+                    break;
+                }
             }
             info!("trying again");
         }

@@ -63,7 +63,7 @@ fn live(args: &TopologyArgs) -> Result<View, Failure> {
     })?;
     let terminal = Terminal::detect();
     let _ = log::init(&settings.log, &terminal);
-    let local = ports::choose(&settings.port)?;
+    let local = ports::choose_for_reading(&settings.port)?;
     let open = OpenOptions {
         as_sm: false,
         response_timeout_ms: ports::answers_count_for_ms(&settings.sm),

@@ -56,9 +56,9 @@ pub struct RawConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Port {
-    /// Name of the CA; empty for the first that can serve.
+    /// Name of the CA; empty for the only one with a link.
     pub ca: String,
-    /// Port of the CA; 0 for the first that can serve.
+    /// Port of the CA; 0 for the only one with a link.
     pub number: Bounded<0, 254>,
     /// Port GUID, instead of the two above; 0 for none.
     pub guid: Hex64,

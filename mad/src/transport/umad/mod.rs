@@ -30,7 +30,8 @@ use std::sync::Arc;
 
 pub use gsi::{GsiPort, GsiReceiver, GsiSender};
 pub use ports::{
-    ChooseError, LinkLayer, LocalPort, Selection, SkipReason, Skipped, choose, enumerate,
+    ChooseError, LinkLayer, LocalPort, Selection, SkipReason, Skipped, choose, choose_for_reading,
+    enumerate, skip_reason,
 };
 
 use self::gate::Gate;

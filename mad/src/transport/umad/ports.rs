@@ -70,6 +70,23 @@ pub struct LocalPort {
     pub link_layer: LinkLayer,
 }
 
+impl LocalPort {
+    /// Whether the link is up: the port is in Init, Armed or Active.
+    #[must_use]
+    pub fn has_link(&self) -> bool {
+        self.state >= PortState::Initialize
+    }
+
+    /// Everything an operator needs to tell this port from another one of the same host.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        format!(
+            "{self} (GUID {}, {}, {} Gb/s, LID {}, SM LID {})",
+            self.port_guid, self.state, self.rate_gbps, self.lid, self.sm_lid
+        )
+    }
+}
+
 /// `mlx5_0 port 1`.
 impl fmt::Display for LocalPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -175,6 +192,14 @@ pub enum ChooseError {
         /// All ports that match, and what is wrong with each.
         skipped: Vec<Skipped>,
     },
+    /// Several ports have a link. They may lead to different subnets, which no local attribute shows: the default GID prefix is
+    /// the same everywhere, and a port in Init has neither LID nor SM LID.
+    Ambiguous {
+        /// What was wanted.
+        selection: Selection,
+        /// The ports that match and have a link, in the order of the system.
+        candidates: Vec<LocalPort>,
+    },
 }
 
 impl fmt::Display for ChooseError {
@@ -201,6 +226,21 @@ impl fmt::Display for ChooseError {
                 }
                 Ok(())
             }
+            Self::Ambiguous {
+                selection,
+                candidates,
+            } => {
+                write!(
+                    f,
+                    "cannot choose between {} ports with a link",
+                    candidates.len()
+                )?;
+                if *selection != Selection::default() {
+                    write!(f, " that match {selection}")?;
+                }
+                let summaries: Vec<String> = candidates.iter().map(LocalPort::summary).collect();
+                write!(f, ": {}", summaries.join(", "))
+            }
         }
     }
 }
@@ -226,49 +266,94 @@ pub fn enumerate() -> Result<Vec<LocalPort>, UmadError> {
     Ok(ports)
 }
 
-/// The port a subnet manager should use: the first Active of those that match, else the first with a link.
+/// The port a subnet manager serves: the only port of those that match that has a link. If none has one and a single port matches,
+/// that port, which is Down ([`LocalPort::has_link`]): the SM waits for its link.
+///
+/// The order of ports and their link states never decide between two ports with a link. After a restart an Active port is as likely
+/// to belong to another SM's subnet as an Init port is to be the one without an SM.
 ///
 /// # Errors
-/// If there is none: with every port that matches and why it was left.
+/// If no port can carry an SM, with the reason for each; or if several can, with all of them.
 pub fn choose<'a>(
     ports: &'a [LocalPort],
     selection: &Selection,
 ) -> Result<&'a LocalPort, ChooseError> {
+    let matching = matching(ports, selection)?;
+    let capable = || matching.iter().filter(|port| unfit(port).is_none());
+    let linked: Vec<&LocalPort> = capable().filter(|port| port.has_link()).copied().collect();
+    match linked[..] {
+        [port] => Ok(port),
+        [] => {
+            let mut down = capable();
+            match (down.next(), down.next()) {
+                (Some(port), None) => Ok(port),
+                _ => Err(none_usable(&matching, selection)),
+            }
+        }
+        _ => Err(ChooseError::Ambiguous {
+            selection: selection.clone(),
+            candidates: linked.into_iter().cloned().collect(),
+        }),
+    }
+}
+
+/// The port a read-only program uses, as libibumad chooses it for infiniband-diags: the first Active port of those that match, else
+/// the first with a link.
+///
+/// # Errors
+/// If no port that matches has a link, with the reason for each.
+pub fn choose_for_reading<'a>(
+    ports: &'a [LocalPort],
+    selection: &Selection,
+) -> Result<&'a LocalPort, ChooseError> {
+    let matching = matching(ports, selection)?;
+    let linked = || matching.iter().filter(|port| skip_reason(port).is_none());
+    linked()
+        .find(|port| port.state == PortState::Active)
+        .or_else(|| linked().next())
+        .copied()
+        .ok_or_else(|| none_usable(&matching, selection))
+}
+
+fn matching<'a>(
+    ports: &'a [LocalPort],
+    selection: &Selection,
+) -> Result<Vec<&'a LocalPort>, ChooseError> {
     if ports.is_empty() {
         return Err(ChooseError::NoDevice);
     }
-    let (mut linked, mut skipped) = (None, Vec::new());
-    for port in ports.iter().filter(|port| selection.matches(port)) {
-        match skip_reason(port) {
-            Some(reason) => {
-                skipped.push(Skipped {
-                    ca: port.ca.clone(),
-                    port_num: port.port_num,
-                    reason,
-                });
-            }
-            None if port.state == PortState::Active => return Ok(port),
-            None => linked = linked.or(Some(port)),
-        }
-    }
-    if let Some(port) = linked {
-        return Ok(port);
-    }
-    Err(if skipped.is_empty() {
-        ChooseError::NoMatch {
+    let matching: Vec<&LocalPort> = ports.iter().filter(|p| selection.matches(p)).collect();
+    if matching.is_empty() {
+        return Err(ChooseError::NoMatch {
             selection: selection.clone(),
             available: ports.iter().map(ToString::to_string).collect(),
-        }
-    } else {
-        ChooseError::NoneUsable {
-            selection: selection.clone(),
-            skipped,
-        }
-    })
+        });
+    }
+    Ok(matching)
 }
 
-/// What is wrong with a port, gravest first.
-fn skip_reason(port: &LocalPort) -> Option<SkipReason> {
+fn none_usable(matching: &[&LocalPort], selection: &Selection) -> ChooseError {
+    let skipped = matching.iter().filter_map(|port| {
+        Some(Skipped {
+            ca: port.ca.clone(),
+            port_num: port.port_num,
+            reason: skip_reason(port)?,
+        })
+    });
+    ChooseError::NoneUsable {
+        selection: selection.clone(),
+        skipped: skipped.collect(),
+    }
+}
+
+/// Why a port cannot carry a subnet manager now, most serious reason first.
+#[must_use]
+pub fn skip_reason(port: &LocalPort) -> Option<SkipReason> {
+    unfit(port).or_else(|| (!port.has_link()).then_some(SkipReason::Down(port.phys_state)))
+}
+
+/// Why a port cannot carry a subnet manager, whatever its link state is.
+fn unfit(port: &LocalPort) -> Option<SkipReason> {
     if !(1..=3).contains(&port.node_type.0) {
         Some(SkipReason::NodeType(port.node_type))
     } else if port.link_layer != LinkLayer::InfiniBand {
@@ -277,8 +362,6 @@ fn skip_reason(port: &LocalPort) -> Option<SkipReason> {
         Some(SkipReason::SmDisabled)
     } else if port.port_guid == PortGuid(0) {
         Some(SkipReason::NoGuid)
-    } else if port.state < PortState::Initialize {
-        Some(SkipReason::Down(port.phys_state))
     } else {
         None
     }
@@ -319,99 +402,4 @@ fn narrow(v: u32) -> u8 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn port(ca: &str, port_num: u8, state: PortState) -> LocalPort {
-        LocalPort {
-            ca: ca.to_owned(),
-            ca_type: String::new(),
-            fw_version: String::new(),
-            node_type: NodeType::Ca,
-            node_guid: NodeGuid(1),
-            system_image_guid: SystemImageGuid(1),
-            port_num: PortNum(port_num),
-            port_guid: PortGuid(0x10 + u64::from(port_num)),
-            gid_prefix: GidPrefix::DEFAULT,
-            state,
-            phys_state: if state == PortState::Down {
-                PhysState::Polling
-            } else {
-                PhysState::LinkUp
-            },
-            rate_gbps: 200,
-            lid: Lid(0),
-            lmc: Lmc(0),
-            sm_lid: Lid(0),
-            sm_sl: Sl(0),
-            cap_mask: CapMask(0),
-            link_layer: LinkLayer::InfiniBand,
-        }
-    }
-
-    /// An Active port wins over an earlier one that only has a link; both win over none.
-    #[test]
-    fn the_first_active_port_wins() {
-        let any = Selection::default();
-        let ports = [
-            port("a", 1, PortState::Down),
-            port("a", 2, PortState::Initialize),
-            port("b", 1, PortState::Active),
-            port("b", 2, PortState::Active),
-        ];
-        assert_eq!(choose(&ports, &any).unwrap().to_string(), "b port 1");
-        assert_eq!(choose(&ports[..2], &any).unwrap().to_string(), "a port 2");
-    }
-
-    /// Each unusable kind of port is named with its reason in one sentence.
-    #[test]
-    fn what_is_skipped_is_said() {
-        let roce = LocalPort {
-            link_layer: LinkLayer::Ethernet,
-            ..port("mlx5_0", 1, PortState::Active)
-        };
-        let split = LocalPort {
-            cap_mask: CapMask(CapMask::SM_DISABLED),
-            ..port("mlx5_1", 1, PortState::Active)
-        };
-        let iwarp = LocalPort {
-            node_type: NodeType(4),
-            ..port("irdma0", 1, PortState::Active)
-        };
-        let ports = [roce, split, iwarp, port("mlx5_2", 1, PortState::Down)];
-        assert_eq!(
-            choose(&ports, &Selection::default())
-                .unwrap_err()
-                .to_string(),
-            "no InfiniBand port: mlx5_0 port 1 is Ethernet (RoCE), mlx5_1 port 1 allows no subnet manager \
-             (IsSMdisabled), irdma0 port 1 is not InfiniBand (iWARP or alike), mlx5_2 port 1 is down (Polling)"
-        );
-        assert_eq!(
-            choose(&[], &Selection::default()),
-            Err(ChooseError::NoDevice)
-        );
-    }
-
-    /// A device whose management is split off has one GUID on two devices: the usable one is taken.
-    #[test]
-    fn a_guid_finds_the_device_that_has_qp0() {
-        let data = LocalPort {
-            cap_mask: CapMask(CapMask::SM_DISABLED),
-            ..port("mlx5_0", 1, PortState::Active)
-        };
-        let ports = [data, port("smi0", 1, PortState::Active)];
-        let wanted = Selection {
-            port_guid: Some(PortGuid(0x11)),
-            ..Selection::default()
-        };
-        assert_eq!(choose(&ports, &wanted).unwrap().ca, "smi0");
-        let wanted = Selection {
-            ca: Some("mlx9".to_owned()),
-            ..Selection::default()
-        };
-        assert_eq!(
-            choose(&ports, &wanted).unwrap_err().to_string(),
-            "no port matches device mlx9: there is mlx5_0 port 1, smi0 port 1"
-        );
-    }
-}
+mod tests;

@@ -1,0 +1,105 @@
+//! Waiting for the port of `ferrosm run`: for a device whose driver is not loaded yet, and for a link.
+//!
+//! A Down port that is named, or is the only one, is opened at once: the subnet manager itself waits for its link. This module waits
+//! for what cannot be opened yet. Waits are bounded, and the process then fails: a restart by systemd also renews the unit's device
+//! rules, which resolve `char-infiniband_mad` only while ib_umad is loaded.
+
+use core::time::Duration;
+
+use ferrosm_mad::transport::umad::{ChooseError, LocalPort, Selection, SkipReason};
+use tokio::time::{Instant, sleep};
+use tracing::warn;
+
+use super::ports;
+use crate::config::PortChoice;
+use crate::failure::Failure;
+
+/// Interval between two enumerations.
+const POLL: Duration = Duration::from_millis(500);
+/// Time for the links of a host to train. After a wait, the first link does not decide which port an SM without a named port serves.
+const SETTLE: Duration = Duration::from_secs(5);
+
+/// How long a command waits for its port.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// Longest wait for a device, or for one of several ports to get a link.
+    device: Duration,
+    /// Longest wait for the link of the chosen port; `None` if the SM waits for it.
+    link: Option<Duration>,
+}
+
+impl Patience {
+    /// `run`: the HCA may be probed late.
+    pub const SERVICE: Self = Self {
+        device: Duration::from_secs(30),
+        link: None,
+    };
+    /// `run` with several fabrics, which retries each fabric and reads the configuration again.
+    pub const ONE_OF_SEVERAL: Self = Self {
+        device: Duration::ZERO,
+        link: None,
+    };
+    /// `run --once`: only a link that is training is worth a wait.
+    pub const ONCE: Self = Self {
+        device: Duration::ZERO,
+        link: Some(Duration::from_secs(10)),
+    };
+
+    /// Longest wait after this error.
+    fn limit(&self, error: &ChooseError) -> Duration {
+        let has_down_port = matches!(error, ChooseError::NoneUsable { skipped, .. }
+            if skipped.iter().any(|s| matches!(s.reason, SkipReason::Down(_))));
+        match self.link {
+            Some(link) if has_down_port => self.device.max(link),
+            _ => self.device,
+        }
+    }
+}
+
+/// The port to serve, as soon as it can be opened.
+///
+/// # Errors
+/// If several ports could be meant, or none is there in time.
+pub async fn port(choice: &PortChoice, patience: Patience) -> Result<LocalPort, Failure> {
+    let selection = ports::selection(choice);
+    let started = Instant::now();
+    let (mut waited, mut settled) = (false, names_one_port(&selection));
+    loop {
+        let (why, limit) = match ports::find(&selection)? {
+            Ok(port) => match patience.link.filter(|_| !port.has_link()) {
+                Some(link) => (ports::no_link(&port, link), link),
+                None if !waited => return Ok(port),
+                // The kernel lists a device before ib_umad has made its files.
+                None if !ports::has_umad(&port) && started.elapsed() < patience.device => {
+                    sleep(POLL).await;
+                    continue;
+                }
+                None if settled => return Ok(port),
+                None => {
+                    settled = true;
+                    sleep(SETTLE).await;
+                    continue;
+                }
+            },
+            Err(e @ ChooseError::Ambiguous { .. }) => return Err(ports::refuse(&e)),
+            Err(e) => (ports::refuse(&e), patience.limit(&e)),
+        };
+        if started.elapsed() >= limit {
+            return Err(why);
+        }
+        if !waited {
+            warn!(
+                reason = why.in_a_line(),
+                limit_s = limit.as_secs(),
+                "waiting for local port"
+            );
+            waited = true;
+        }
+        sleep(POLL).await;
+    }
+}
+
+/// Whether the selection cannot match a second port that appears later.
+const fn names_one_port(selection: &Selection) -> bool {
+    selection.port_guid.is_some() || (selection.ca.is_some() && selection.port.is_some())
+}

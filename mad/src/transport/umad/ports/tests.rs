@@ -1,0 +1,161 @@
+//! Which port is chosen, and what the errors say.
+
+use super::*;
+
+fn port(ca: &str, port_num: u8, state: PortState) -> LocalPort {
+    LocalPort {
+        ca: ca.to_owned(),
+        ca_type: String::new(),
+        fw_version: String::new(),
+        node_type: NodeType::Ca,
+        node_guid: NodeGuid(1),
+        system_image_guid: SystemImageGuid(1),
+        port_num: PortNum(port_num),
+        port_guid: PortGuid(0x10 + u64::from(port_num)),
+        gid_prefix: GidPrefix::DEFAULT,
+        state,
+        phys_state: if state == PortState::Down {
+            PhysState::Polling
+        } else {
+            PhysState::LinkUp
+        },
+        rate_gbps: 200,
+        lid: Lid(0),
+        lmc: Lmc(0),
+        sm_lid: Lid(0),
+        sm_sl: Sl(0),
+        cap_mask: CapMask(0),
+        link_layer: LinkLayer::InfiniBand,
+    }
+}
+
+fn named(ca: &str, port: u8) -> Selection {
+    Selection {
+        ca: Some(ca.to_owned()),
+        port: Some(PortNum(port)),
+        port_guid: None,
+    }
+}
+
+/// An Active port may belong to another SM's subnet, so it is not preferred over an earlier port in Init.
+#[test]
+fn several_ports_with_a_link_are_refused_whatever_their_state() {
+    let any = Selection::default();
+    let ports = [
+        port("a", 1, PortState::Initialize),
+        LocalPort {
+            lid: Lid(7),
+            sm_lid: Lid(3),
+            port_guid: PortGuid(0x22),
+            ..port("b", 1, PortState::Active)
+        },
+        port("c", 1, PortState::Down),
+    ];
+    let refused = choose(&ports, &any).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "cannot choose between 2 ports with a link: \
+         a port 1 (GUID 0x0000000000000011, Initialize, 200 Gb/s, LID 0, SM LID 0), \
+         b port 1 (GUID 0x0000000000000022, Active, 200 Gb/s, LID 7, SM LID 3)"
+    );
+    for (ca, index) in [("a", 0), ("b", 1)] {
+        assert_eq!(choose(&ports, &named(ca, 1)), Ok(&ports[index]));
+    }
+    assert_eq!(choose_for_reading(&ports, &any).unwrap().ca, "b");
+    assert_eq!(choose_for_reading(&ports[..1], &any).unwrap().ca, "a");
+}
+
+/// A device without a port number is as ambiguous as no name at all.
+#[test]
+fn naming_only_the_device_of_two_linked_ports_is_ambiguous() {
+    let ports = [
+        port("a", 1, PortState::Active),
+        port("a", 2, PortState::Active),
+    ];
+    let device = Selection {
+        ca: Some("a".to_owned()),
+        ..Selection::default()
+    };
+    let refused = choose(&ports, &device).unwrap_err().to_string();
+    assert!(
+        refused.starts_with("cannot choose between 2 ports with a link that match device a: "),
+        "{refused}"
+    );
+}
+
+#[test]
+fn the_only_port_with_a_link_is_chosen() {
+    let any = Selection::default();
+    let ports = [
+        port("a", 1, PortState::Down),
+        port("a", 2, PortState::Initialize),
+    ];
+    assert_eq!(choose(&ports, &any).unwrap().to_string(), "a port 2");
+}
+
+/// A Down port is chosen if no other port can be meant. Of several, the first link to train must not decide.
+#[test]
+fn a_down_port_is_chosen_only_if_it_is_named_or_the_only_one() {
+    let any = Selection::default();
+    let ports = [port("a", 1, PortState::Down), port("a", 2, PortState::Down)];
+    assert!(!choose(&ports[..1], &any).unwrap().has_link());
+    assert_eq!(choose(&ports, &named("a", 2)), Ok(&ports[1]));
+    assert_eq!(
+        choose(&ports, &any).unwrap_err().to_string(),
+        "no InfiniBand port: a port 1 is down (Polling), a port 2 is down (Polling)"
+    );
+    let reading = choose_for_reading(&ports[..1], &any).unwrap_err();
+    assert!(matches!(reading, ChooseError::NoneUsable { .. }));
+}
+
+/// Each unusable kind of port is named with its reason in one sentence.
+#[test]
+fn what_is_skipped_is_said() {
+    let roce = LocalPort {
+        link_layer: LinkLayer::Ethernet,
+        ..port("mlx5_0", 1, PortState::Active)
+    };
+    let split = LocalPort {
+        cap_mask: CapMask(CapMask::SM_DISABLED),
+        ..port("mlx5_1", 1, PortState::Active)
+    };
+    let iwarp = LocalPort {
+        node_type: NodeType(4),
+        ..port("irdma0", 1, PortState::Active)
+    };
+    let ports = [roce, split, iwarp, port("mlx5_2", 1, PortState::Down)];
+    assert_eq!(
+        choose_for_reading(&ports, &Selection::default())
+            .unwrap_err()
+            .to_string(),
+        "no InfiniBand port: mlx5_0 port 1 is Ethernet (RoCE), mlx5_1 port 1 allows no subnet manager \
+         (IsSMdisabled), irdma0 port 1 is not InfiniBand (iWARP or alike), mlx5_2 port 1 is down (Polling)"
+    );
+    assert_eq!(
+        choose(&[], &Selection::default()),
+        Err(ChooseError::NoDevice)
+    );
+}
+
+/// A device whose management is split off has one GUID on two devices: the usable one is taken.
+#[test]
+fn a_guid_finds_the_device_that_has_qp0() {
+    let data = LocalPort {
+        cap_mask: CapMask(CapMask::SM_DISABLED),
+        ..port("mlx5_0", 1, PortState::Active)
+    };
+    let ports = [data, port("smi0", 1, PortState::Active)];
+    let wanted = Selection {
+        port_guid: Some(PortGuid(0x11)),
+        ..Selection::default()
+    };
+    assert_eq!(choose(&ports, &wanted).unwrap().ca, "smi0");
+    let wanted = Selection {
+        ca: Some("mlx9".to_owned()),
+        ..Selection::default()
+    };
+    assert_eq!(
+        choose(&ports, &wanted).unwrap_err().to_string(),
+        "no port matches device mlx9: there is mlx5_0 port 1, smi0 port 1"
+    );
+}
