@@ -415,3 +415,20 @@ fn the_unit_does_not_repeat_what_cannot_succeed() {
         assert!(!service.contains_key(key), "{key}: {:?}", service[key]);
     }
 }
+
+/// An HCA may be probed after the unit is started. systemd does not retry an unmet condition, and a missing required unit fails the
+/// start without a restart.
+#[test]
+fn the_unit_starts_before_the_hca_is_probed() {
+    let before = unit("Unit");
+    let gates: Vec<&String> = before
+        .keys()
+        .filter(|key| key.starts_with("Condition") || key.starts_with("Assert"))
+        .chain(
+            before
+                .keys()
+                .filter(|key| ["Requires", "Requisite", "BindsTo"].contains(&key.as_str())),
+        )
+        .collect();
+    assert!(gates.is_empty(), "{gates:?}");
+}

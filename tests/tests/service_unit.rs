@@ -1,0 +1,38 @@
+//! The systemd unit, as systemd reads it.
+
+use ferrosm_tests::process::Launch;
+use ferrosm_tests::programs;
+use ferrosm_tests::scratch::Scratch;
+use std::fs;
+use std::time::Duration;
+
+const UNIT: &str = "dist/ferrosm.service";
+
+/// systemd ignores keys that it does not know, with a warning only.
+#[test]
+fn systemd_accepts_the_unit_without_a_warning() {
+    let scratch = Scratch::new("unit");
+    let text = fs::read_to_string(programs::workspace().join(UNIT));
+    let text = text.unwrap_or_else(|error| panic!("{UNIT}: {error}"));
+    // The program need not be installed where the test runs.
+    let installed = "/usr/sbin/ferrosm ";
+    assert!(text.contains(&format!("ExecStart={installed}")), "{text}");
+    let built = format!("{} ", programs::ferrosm().display());
+    let verify = |text: &str| {
+        let file = scratch.join("ferrosm.service");
+        fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        Launch::new("systemd-analyze")
+            .args(&["verify", "--man=no", &*file.to_string_lossy()])
+            .start(scratch.path())
+            .wait(Duration::from_secs(60))
+    };
+    let unit = text.replace(installed, &built);
+    let verdict = verify(&unit).expect_success();
+    assert_eq!(verdict.stderr, "", "{}", verdict.describe());
+    let wrong = verify(&unit.replace("RestartSec=", "RestartSeconds="));
+    assert!(
+        wrong.stderr.contains("RestartSeconds"),
+        "{}",
+        wrong.describe()
+    );
+}
