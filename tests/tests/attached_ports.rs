@@ -1,0 +1,317 @@
+//! Which local port ferrosm serves, on hosts of a simulated fabric: two HCAs on two subnets with OpenSM on one, a Down port, an issm
+//! device that cannot be opened, an HCA that is probed late. `sminfo` reports who is master.
+
+#![allow(clippy::unwrap_used, reason = "test helpers")]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::opensm::OpenSm;
+use ferrosm_tests::process::{Finished, Launch, Running, Signal, poll_until};
+use ferrosm_tests::programs;
+
+/// Only a broken test waits so long.
+const GUARD: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+
+const HOST: &str = "host-0 mlx5_0";
+const OTHER_HOST: &str = "host-1 mlx5_0";
+const HOST_GUID: &str = "0x0002c90400000011";
+/// The second subnet of [`Rails`].
+const RAIL_2: &str = "island-1 host-0 mlx5_0";
+const RAIL_2_OTHER_HOST: &str = "island-1 host-1 mlx5_0";
+const RAIL_2_GUID: &str = "0x0002c90400000041";
+const RAIL_2_OTHER_GUID: &str = "0x0002c90400000051";
+
+/// A host with two HCAs, `mlx5_0` and `mlx5_1`, on two subnets.
+struct Rails(FabricServer);
+
+impl Rails {
+    fn new() -> Self {
+        Self(FabricServer::shape("star:2;islands=2"))
+    }
+
+    /// A program on the host.
+    fn launch(&self, program: &str, args: &[&str]) -> Running {
+        let program = programs::find(std::path::Path::new(program));
+        Launch::new(programs::ferrosm())
+            .args(&["attach", "--socket", &self.0.socket().to_string_lossy()])
+            .args(&["--node", HOST, "--node", RAIL_2, "--"])
+            .args(&[&*program.to_string_lossy()])
+            .args(args)
+            .start(self.0.dir())
+    }
+
+    fn ferrosm(&self, args: &[&str]) -> Running {
+        self.launch(&programs::ferrosm().to_string_lossy(), args)
+    }
+
+    fn sminfo(&self, ca: &str) -> Finished {
+        self.launch("sminfo", &["-C", ca, "-P", "1"]).wait(GUARD)
+    }
+
+    /// Waits until `sminfo` reports this port as the master of the rail.
+    fn wait_for_master(&self, ca: &str, guid: &str) {
+        wait_for_master(guid, || self.sminfo(ca));
+    }
+}
+
+/// `sminfo` prints GUIDs without leading zeros.
+fn is_master(answer: &Finished, guid: &str) -> bool {
+    let digits = guid.trim_start_matches("0x").trim_start_matches('0');
+    answer
+        .stdout
+        .contains(&format!("sm guid 0x{digits}, activity"))
+        && answer.stdout.contains("SMINFO_MASTER")
+}
+
+fn wait_for_master(guid: &str, sminfo: impl Fn() -> Finished) {
+    let found = poll_until(GUARD, PAUSE, || {
+        let answer = sminfo();
+        is_master(&answer, guid)
+            .then_some(())
+            .ok_or_else(|| answer.describe())
+    });
+    found.unwrap_or_else(|why| panic!("{guid} is not master: {why}"));
+}
+
+/// Waits until the log has these words, which the process must survive.
+fn wait_for_log(sm: &mut Running, words: &str) {
+    let found = poll_until(GUARD, PAUSE, || {
+        let log = sm.stderr();
+        if let Some(status) = sm.ended() {
+            return Ok(Err(format!("ended with {status}: {log}")));
+        }
+        if log.contains(words) {
+            Ok(Ok(()))
+        } else {
+            Err(log)
+        }
+    });
+    if let Err(why) | Ok(Err(why)) = found {
+        panic!("no {words:?} in the log: {why}");
+    }
+}
+
+fn stop(sm: Running) -> Finished {
+    sm.stop(Signal::Terminate, GUARD).expect_success()
+}
+
+/// After a restart of ferrosm, rail 1 is in Init and rail 2 Active under another SM. Choosing the Active port would leave rail 1
+/// without an SM.
+#[test]
+fn two_usable_ports_are_refused_and_the_named_one_is_served_beside_a_foreign_master() {
+    let rails = Rails::new();
+    let mut opensm = OpenSm::start(&rails.0, Some(RAIL_2_OTHER_HOST), &[]);
+    opensm.wait_until_up(1);
+    rails.wait_for_master("mlx5_1", RAIL_2_OTHER_GUID);
+
+    let refused = rails.ferrosm(&["run", "--state-dir", "state"]).wait(GUARD);
+    assert_eq!(refused.status.code(), Some(78), "{}", refused.describe());
+    for words in [
+        "cannot choose between 2 ports with a link: ",
+        &format!("mlx5_0 port 1 (GUID {HOST_GUID}, Initialize, 200 Gb/s, LID 0, SM LID 0)"),
+        &format!("mlx5_1 port 1 (GUID {RAIL_2_GUID}, Active, 200 Gb/s, LID "),
+        "--ca NAME --port N, or --port-guid GUID",
+        "port.ca and port.number, or port.guid",
+    ] {
+        let said = &refused.stderr;
+        assert!(said.contains(words), "no {words:?} in {said}");
+    }
+
+    let config = rails.0.dir().join("rail-1.toml");
+    fs::write(&config, format!("[port]\nguid = \"{HOST_GUID}\"\n")).unwrap();
+    let named = [
+        ["--ca=mlx5_0", "--port=1"],
+        ["--config", config.to_str().unwrap()],
+    ];
+    for args in named {
+        let sm = rails.ferrosm(&[&["run", "--state-dir", "state"], &args[..]].concat());
+        rails.wait_for_master("mlx5_0", HOST_GUID);
+        rails.wait_for_master("mlx5_1", RAIL_2_OTHER_GUID);
+        let _ = stop(sm);
+    }
+    let log = opensm.stop(Signal::Terminate);
+    assert!(!log.contains("Entering STANDBY state"), "{log}");
+}
+
+/// Which link trains first must not decide which rail is served.
+#[test]
+fn links_that_train_one_after_the_other_are_refused_like_two_trained_links() {
+    let rails = Rails::new();
+    for node in [HOST, RAIL_2] {
+        rails.0.tell(&format!("cut \"{node}\"[1]"));
+    }
+    let mut sm = rails.ferrosm(&["run", "--state-dir", "state"]);
+    wait_for_log(&mut sm, "waiting for local port");
+    rails.0.tell(&format!("restore \"{RAIL_2}\"[1]"));
+    rails.0.tell(&format!("after 1s restore \"{HOST}\"[1]"));
+    let refused = sm.wait(GUARD);
+    assert_eq!(refused.status.code(), Some(78), "{}", refused.describe());
+    let words = "cannot choose between 2 ports with a link";
+    assert!(refused.stderr.contains(words), "{}", refused.describe());
+}
+
+/// A command that reads uses the first port, as infiniband-diags do, and names it.
+#[test]
+fn a_read_only_command_uses_one_of_several_ports_and_names_it() {
+    let rails = Rails::new();
+    let read = rails.ferrosm(&["topology"]).wait(GUARD).expect_success();
+    for words in ["several ports have a link", "ca=\"mlx5_"] {
+        assert!(read.stderr.contains(words), "{}", read.describe());
+    }
+    let one = ["topology", "--ca", "mlx5_1", "--port", "1"];
+    let one = rails.ferrosm(&one).wait(GUARD).expect_success();
+    assert!(one.stdout.contains("island-1"), "{}", one.describe());
+    assert!(!one.stderr.contains("several ports"), "{}", one.describe());
+}
+
+/// A host of a single switch, and its device files.
+struct Host {
+    sim: FabricServer,
+    /// What the host's programs see as `/sys` and `/dev`.
+    skeleton: PathBuf,
+}
+
+impl Host {
+    fn new() -> Self {
+        let sim = FabricServer::shape("star:2");
+        let _ = sim.run_at(HOST, "true", &[]).expect_success();
+        let beside = PathBuf::from(format!("{}.d", sim.socket().display()));
+        let mut entries = fs::read_dir(beside).unwrap().flatten();
+        let skeleton = entries.find(|e| e.file_name().to_string_lossy().starts_with("host-"));
+        let skeleton = skeleton.unwrap().path();
+        let state = sim.dir().join("state");
+        let config = format!(
+            "[sweep]\ninterval = \"1s\"\n[files]\nstate-dir = \"{}\"\n",
+            state.display()
+        );
+        fs::write(sim.dir().join("f.toml"), config).unwrap();
+        Self { sim, skeleton }
+    }
+
+    fn ferrosm(&self, more: &[&str]) -> Running {
+        let args = [&["run", "--config", "f.toml"], more].concat();
+        self.sim.spawn_ferrosm(Some(HOST), &args)
+    }
+
+    fn wait_until_served(&self) {
+        wait_for_master(HOST_GUID, || self.sim.run_at(OTHER_HOST, "sminfo", &[]));
+    }
+
+    fn unplug(&self) {
+        self.sim.tell(&format!("unplug \"{HOST}\"[1]"));
+    }
+
+    fn plug(&self) {
+        self.sim
+            .tell(&format!("plug \"{HOST}\"[1] \"switch-0\"[1] 4x hdr"));
+    }
+
+    /// Hides a directory of device attributes, as if its driver was not loaded.
+    fn hide(&self, class: &str) {
+        let dir = self.skeleton.join("class");
+        fs::rename(dir.join(class), dir.join(format!("hidden-{class}"))).unwrap();
+    }
+
+    fn show(&self, class: &str) {
+        let dir = self.skeleton.join("class");
+        fs::rename(dir.join(format!("hidden-{class}")), dir.join(class)).unwrap();
+    }
+}
+
+#[test]
+fn a_down_port_is_served_once_its_cable_is_plugged_in() {
+    let host = Host::new();
+    host.unplug();
+    for named in [&[][..], &["--ca", "mlx5_0", "--port", "1"]] {
+        let mut sm = host.ferrosm(named);
+        wait_for_log(&mut sm, "waiting for link");
+        // The SM has read its own port and found it Down.
+        wait_for_log(&mut sm, "no link");
+        host.plug();
+        host.wait_until_served();
+        let _ = stop(sm);
+        host.unplug();
+    }
+}
+
+/// A link that trains is worth a wait; a missing cable ends a command that scripts wait for.
+#[test]
+fn once_waits_a_bounded_time_for_the_link() {
+    let host = Host::new();
+    host.unplug();
+    let failed = host.ferrosm(&["--once"]).wait(GUARD);
+    assert_eq!(failed.status.code(), Some(1), "{}", failed.describe());
+    let words = "mlx5_0 port 1 has no link after 10 s (Polling)";
+    assert!(failed.stderr.contains(words), "{}", failed.describe());
+    let mut sm = host.ferrosm(&["--once"]);
+    wait_for_log(&mut sm, "waiting for local port");
+    host.plug();
+    let _ = sm.wait(GUARD).expect_success();
+}
+
+/// Only the IsSM bit depends on issm; queries and sweeps do not.
+#[test]
+fn a_port_is_served_without_its_issm_device() {
+    let host = Host::new();
+    let issm = host.skeleton.join("dev/infiniband/issm0");
+    let is_sm = || {
+        let info = host.sim.run_at(HOST, "smpquery", &["-D", "portinfo", "0"]);
+        info.expect_success().stdout.contains("IsSM\n")
+    };
+    let sm = host.ferrosm(&[]);
+    host.wait_until_served();
+    assert!(is_sm(), "the bit is set where issm can be opened");
+    let _ = stop(sm);
+
+    for (reason, prepare) in [
+        ("no permission to open /dev/infiniband/issm0", 0),
+        ("/dev/infiniband/issm0 is not there", 1),
+    ] {
+        if prepare == 0 {
+            fs::set_permissions(&issm, Permissions::from_mode(0o000)).unwrap();
+        } else {
+            fs::remove_file(&issm).unwrap();
+        }
+        let mut sm = host.ferrosm(&[]);
+        wait_for_log(&mut sm, "cannot set IsSM bit");
+        wait_for_log(&mut sm, reason);
+        host.wait_until_served();
+        assert!(!is_sm(), "{reason}");
+        let _ = stop(sm);
+    }
+}
+
+/// The driver is loaded, and then ib_umad, while ferrosm is already running.
+#[test]
+fn an_hca_that_is_probed_late_is_served_without_a_restart() {
+    let host = Host::new();
+    host.hide("infiniband");
+    host.hide("infiniband_mad");
+    let mut sm = host.ferrosm(&[]);
+    wait_for_log(&mut sm, "waiting for local port");
+    host.show("infiniband");
+    std::thread::sleep(Duration::from_secs(1));
+    host.show("infiniband_mad");
+    wait_for_log(&mut sm, "serving by this port");
+    host.wait_until_served();
+    let _ = stop(sm);
+}
+
+/// A stop of the service must not wait for hardware.
+#[test]
+fn sigterm_ends_the_wait_for_an_hca() {
+    let host = Host::new();
+    host.hide("infiniband");
+    let mut sm = host.ferrosm(&[]);
+    wait_for_log(&mut sm, "waiting for local port");
+    // Reported as a clean stop, which systemd does not restart.
+    let _ = stop(sm);
+    let once = host.ferrosm(&["--once"]).wait(GUARD);
+    assert_eq!(once.status.code(), Some(1), "{}", once.describe());
+}
