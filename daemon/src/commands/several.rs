@@ -169,23 +169,15 @@ impl One {
                 again_s = AGAIN.as_secs(),
                 "this fabric is not served now"
             );
-            // A retry would choose the wrong port as soon as the right one loses its link.
-            let ambiguous =
-                matches!(why, Failure::Unconfigured { .. }).then(|| settings.port.clone());
             self.tell(Told::Fails(self.name.clone(), why));
-            loop {
-                if self.wait() {
-                    return self.tell(Told::Ended(self.name.clone(), Ok(())));
-                }
-                // What is wrong may have been mended there; a file that is wrong changes nothing.
-                let heard = self.relay.heard();
-                if let Some((again, said)) = self.read(&source) {
-                    (source, settings) = (again, said);
-                    self.relay.has_read(&heard);
-                }
-                if ambiguous.as_ref() != Some(&settings.port) {
-                    break;
-                }
+            if self.wait() {
+                return self.tell(Told::Ended(self.name.clone(), Ok(())));
+            }
+            // What is wrong may have been mended there; a file that is wrong changes nothing.
+            let heard = self.relay.heard();
+            if let Some((again, said)) = self.read(&source) {
+                (source, settings) = (again, said);
+                self.relay.has_read(&heard);
             }
             info!("trying again");
         }
