@@ -13,7 +13,8 @@
 //!
 //! With the feature `verbs` there is also `"devices"`: their attributes, named as `ibv_devinfo` names them.
 //!
-//! `usable` ports can carry a subnet manager; `chosen` is the one that `ferrosm run` would take by itself.
+//! `usable` ports can carry a subnet manager now; `chosen` is the one that `ferrosm run` serves if none is named, and that it waits for
+//! if it is Down. Without a choice, such as of several ports with a link, no port is `chosen`.
 
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 use serde::Serialize;
@@ -59,9 +60,9 @@ pub struct Port {
     pub lmc: u8,
     /// LID of the subnet manager that the port knows; 0 is none.
     pub sm_lid: u16,
-    /// Whether a subnet manager can run here.
+    /// Whether a subnet manager can run here now: a port without a link is not usable.
     pub usable: bool,
-    /// Whether `ferrosm run` would take it.
+    /// Whether `ferrosm run` serves it, or waits for its link, if no port is named.
     pub chosen: bool,
     /// Why not.
     pub why_not: Option<String>,
