@@ -67,6 +67,8 @@ pub struct SmConfig {
     pub local_phy_errors: u8,
     /// Buffer overruns before a port sends trap 130.
     pub overrun_errors: u8,
+    /// Whether a link whose ends differ in NeighborMTU or OperationalVLs is bounced. If not, the values are rewritten.
+    pub bounce_links: bool,
     /// Routing engines in the order in which they are tried.
     pub engines: Vec<String>,
     /// Time that the automatic choice of an engine may spend on comparing engines.
@@ -136,6 +138,7 @@ impl Default for SmConfig {
             max_operational_vls: 5,
             local_phy_errors: 8,
             overrun_errors: 8,
+            bounce_links: false,
             engines: vec![ferrosm_routing::select::AUTO.to_owned()],
             routing_budget: Duration::from_secs(2),
             hints: Arc::default(),

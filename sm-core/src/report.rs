@@ -70,8 +70,10 @@ pub enum ProblemKind {
     NotActive(ferrosm_mad::attr::PortState),
     /// Two ports had the same LID; this one was given another.
     LidConflict(Lid),
-    /// The ends of an active link disagree on MTU or lanes, so the link was restarted.
+    /// The ends of a link that is up differ in NeighborMTU or OperationalVLs; the values are rewritten.
     LinkMismatch,
+    /// The same, and the link was bounced (`links.bounce`).
+    LinkBounced,
     /// A cable between two ports of the same switch.
     Loopback,
     /// A switch without a linear forwarding table.
@@ -106,6 +108,7 @@ impl ProblemKind {
             | Self::KeysLeftOut { .. } => true,
             Self::LidConflict(_)
             | Self::LinkMismatch
+            | Self::LinkBounced
             | Self::Loopback
             | Self::NotEnforced { .. } => false,
         }
@@ -126,7 +129,12 @@ impl fmt::Display for ProblemKind {
             Self::LidConflict(lid) => {
                 write!(f, "its LID {lid} belongs to another port; given a new one")
             }
-            Self::LinkMismatch => f.write_str("the ends disagreed on MTU or lanes; link restarted"),
+            Self::LinkMismatch => {
+                f.write_str("NeighborMTU or OperationalVLs differed between link ends; rewritten")
+            }
+            Self::LinkBounced => f.write_str(
+                "NeighborMTU or OperationalVLs differed between link ends; link bounced",
+            ),
             Self::Loopback => f.write_str("loopback cable, not used for routing"),
             Self::NoLinearTable => {
                 f.write_str("has no linear forwarding table; left out of routing")

@@ -182,6 +182,8 @@ pub struct Links {
     pub local_phy_errors: Bounded<0, 15>,
     /// OverrunErrors.
     pub overrun_errors: Bounded<0, 15>,
+    /// Whether links whose ends differ in NeighborMTU or OperationalVLs are bounced.
+    pub bounce: bool,
 }
 
 /// `[sweep]`.
@@ -345,6 +347,7 @@ impl Default for Links {
             max_operational_vls: Bounded::clamped(core.max_operational_vls.into()),
             local_phy_errors: Bounded::clamped(core.local_phy_errors.into()),
             overrun_errors: Bounded::clamped(core.overrun_errors.into()),
+            bounce: core.bounce_links,
         }
     }
 }

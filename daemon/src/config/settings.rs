@@ -258,6 +258,7 @@ fn sm_config(raw: &RawConfig) -> SmConfig {
         max_operational_vls: raw.links.max_operational_vls.to(),
         local_phy_errors: raw.links.local_phy_errors.to(),
         overrun_errors: raw.links.overrun_errors.to(),
+        bounce_links: raw.links.bounce,
         hints: Arc::default(),
         partitions: Arc::default(),
         qos: None,

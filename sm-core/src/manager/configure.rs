@@ -26,7 +26,7 @@ use crate::subnet::{Node, NodeIdx, Port, PortRef, plausible};
 /// A fabric that changes faster than it can be routed gets its tables all the same after so many attempts.
 const MAX_STALE_ROUTINGS: u8 = 3;
 
-/// How often a link is restarted because its ends go on to disagree.
+/// Bounces of a link whose ends keep a mismatch, with `links.bounce`; after that its values are rewritten.
 const MAX_RESTARTS: u8 = 3;
 
 /// LIDs of one forwarding table block.
@@ -297,6 +297,7 @@ impl SubnetManager {
     pub(super) fn begin_arming(&mut self) {
         self.enter(Phase::Arm);
         let mut restarted = BTreeSet::new();
+        let mut mismatches = BTreeSet::new();
         for p in self.live_ports() {
             let (Some(port), false) = (self.subnet.port(p), restarted.contains(&p)) else {
                 continue;
@@ -305,23 +306,29 @@ impl SubnetManager {
             let peer = self.subnet.peer(p).filter(|_| p.port != PortNum::ZERO);
             let mismatched = peer
                 .and_then(|peer| self.subnet.port(peer))
-                .is_some_and(|far| ports::must_restart(port, far, &self.cfg));
+                .is_some_and(|far| ports::has_link_mismatch(port, far, &self.cfg));
             if port.restarts != 0
                 && !mismatched
                 && let Some(port) = self.subnet.port_mut(p)
             {
                 port.restarts = 0;
             }
-            // A device that does not take the values is not restarted for ever.
             if let Some(peer) = peer.filter(|_| mismatched)
+                && self.cfg.bounce_links
                 && self.may_restart(p)
             {
-                self.problem(Some(p), ProblemKind::LinkMismatch);
+                self.problem(Some(p), ProblemKind::LinkBounced);
                 restarted.extend([p, peer]);
                 self.suspect_ports.extend(self.switch_side(p, peer));
                 self.ask(Ask::SetPort(p, PortStep::Restart));
                 self.want_local();
                 continue;
+            }
+            // One report a link: that of the end that comes first.
+            if let Some(peer) = peer.filter(|_| mismatched)
+                && mismatches.insert(p.min(peer))
+            {
+                self.problem(Some(p), ProblemKind::LinkMismatch);
             }
             // A port without a LID must not carry data.
             let addressed = self.has_address(p);

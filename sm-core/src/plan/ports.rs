@@ -62,10 +62,10 @@ fn link_values(own: &PortInfo, peer: Option<&PortInfo>, cfg: &SmConfig) -> (MtuC
     (mtu.max(MtuCode::Mtu256), vls.max(1))
 }
 
-/// Whether a link cannot go on as it is, because MTU and lanes must not change from Armed on (rule 3.12): both ends are up
-/// and disagree, or one is up with values that the other, which still has to come up, will not be given.
+/// Whether the two ends of a link run, or would run, with different NeighborMTU or OperationalVLs: both are Armed or Active and
+/// differ, or one is and the values planned for the other one, still in Initialize, differ.
 #[must_use]
-pub fn must_restart(a: &Port, b: &Port, cfg: &SmConfig) -> bool {
+pub fn has_link_mismatch(a: &Port, b: &Port, cfg: &SmConfig) -> bool {
     let values = |p: &PortInfo| (p.neighbor_mtu, p.operational_vls);
     let (ia, ib) = (a.info(), b.info());
     let is_up = |p: &Port| p.state() >= PortState::Armed;
@@ -119,7 +119,10 @@ pub fn wanted(
         if kind == PortKind::EnhancedPort0 {
             want.neighbor_mtu = now.mtu_cap.max(MtuCode::Mtu256);
             want.operational_vls = now.vl_cap.min(cfg.max_operational_vls).max(1);
-        } else if port.state().0 < PortState::Armed.0 {
+        } else if port.state().0 < PortState::Armed.0
+            || peer_port.is_some_and(|far| has_link_mismatch(port, far, cfg))
+        {
+            // As OpenSM does (osm_link_mgr.c), a mismatch is corrected on the Active link: bouncing it would be an outage.
             let peer_info = peer_port.map(Port::info);
             (want.neighbor_mtu, want.operational_vls) = link_values(&now, peer_info.as_ref(), cfg);
         }
@@ -300,10 +303,27 @@ mod tests {
         assert_eq!((ca.neighbor_mtu, ca.operational_vls), (MtuCode::Mtu256, 1));
     }
 
-    /// Two active ends that disagree, and an armed end whose values the other will not be given, are restarted; two that
-    /// agree and two that still come up are not.
+    /// Two Active ends with different values get the values of the link, and no new state.
     #[test]
-    fn only_what_cannot_go_on_is_restarted() {
+    fn mismatched_active_link_is_rewritten() {
+        let info = told(PortState::Active, MtuCode::Mtu2048, 4);
+        let other = PortInfo {
+            operational_vls: 3,
+            ..info
+        };
+        let (subnet, ca, switch) = cable(&info, &other, false);
+        for node in [ca, switch] {
+            let end = want(&subnet, PortRef::new(node, PortNum(1)), false);
+            let values = (end.neighbor_mtu, end.operational_vls);
+            assert_eq!(values, (MtuCode::Mtu2048, 4));
+            assert_eq!(end.port_state, PortState::NoChange);
+        }
+    }
+
+    /// Two Active ends that differ, and an Armed end that differs from the plan for the other end, are a mismatch; two equal ends
+    /// and two ends in Initialize are none.
+    #[test]
+    fn link_mismatch_is_detected() {
         let port = |state, mtu| Port {
             known: true,
             raw: PortInfo {
@@ -325,8 +345,8 @@ mod tests {
         ] {
             let (a, b) = (port(a.0, a.1), port(b.0, b.1));
             let cfg = SmConfig::default();
-            assert_eq!(must_restart(&a, &b, &cfg), expected);
-            assert_eq!(must_restart(&b, &a, &cfg), expected);
+            assert_eq!(has_link_mismatch(&a, &b, &cfg), expected);
+            assert_eq!(has_link_mismatch(&b, &a, &cfg), expected);
         }
     }
 }
