@@ -89,6 +89,7 @@ impl SubnetManager {
         for (n, entries) in core::mem::take(&mut self.sweep.reading) {
             if let Some(node) = self.subnet.get_mut(n) {
                 node.installed = Some(Arc::new(Lft::from_entries(entries)));
+                node.last_known = None;
             }
         }
         self.begin_routing();

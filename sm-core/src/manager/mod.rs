@@ -133,8 +133,8 @@ struct Sweep {
     groups_wait: bool,
     /// Somebody did not take a write that others wait for.
     not_taken: Option<PortRef>,
-    /// Switches with a block that was not taken.
-    blocks_failed: BTreeSet<NodeIdx>,
+    /// Forwarding table blocks that were not accepted.
+    blocks_failed: BTreeSet<(NodeIdx, u16)>,
     problems: Vec<(Option<PortRef>, ProblemKind)>,
     report: SweepReport,
 }

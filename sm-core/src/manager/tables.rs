@@ -193,20 +193,17 @@ impl SubnetManager {
         let dropped = sweep.drain.take().is_some();
         let lanes = core::mem::take(&mut sweep.tables_wait);
         for (n, _) in core::mem::take(&mut sweep.blocks_left) {
-            let failed = sweep.blocks_failed.contains(&n);
+            let failed = failed_blocks(&sweep.blocks_failed, n);
             if let Some(node) = self.subnet.get_mut(n) {
-                node.installed = match (&node.installed, &node.wanted) {
-                    (Some(was), Some(is)) if !failed => {
-                        let mut blocks = waiting.range((n, 0)..=(n, u16::MAX)).peekable();
-                        let there = if blocks.peek().is_none() {
-                            Arc::clone(is)
-                        } else {
-                            Arc::new(mixed(was, is, blocks.map(|(_, block)| *block)))
-                        };
-                        Some(there)
-                    }
-                    _ => None,
-                };
+                let mut unwritten: BTreeSet<u16> = failed.clone();
+                let blocks = waiting.range((n, 0)..=(n, u16::MAX));
+                unwritten.extend(blocks.map(|(_, block)| *block));
+                if failed.is_empty() && node.installed.is_some() {
+                    node.installed = table_without(node, &unwritten);
+                } else {
+                    node.last_known = table_without(node, &unwritten);
+                    node.installed = None;
+                }
             }
         }
         let what = if lanes || dropped {
@@ -284,7 +281,7 @@ impl SubnetManager {
             if self.sweep.drain.is_some() || self.sweep.staged.contains(&(n, block)) {
                 self.sweep.not_taken = Some(place);
             }
-            self.sweep.blocks_failed.insert(n);
+            self.sweep.blocks_failed.insert((n, block));
             self.unsure.insert(n);
             self.problem(Some(place), kind);
         }
@@ -296,9 +293,17 @@ impl SubnetManager {
             return;
         }
         self.sweep.blocks_left.remove(&n);
-        let failed = self.sweep.blocks_failed.contains(&n);
+        let failed = failed_blocks(&self.sweep.blocks_failed, n);
         if let Some(node) = self.subnet.get_mut(n) {
-            node.installed = if failed { None } else { node.wanted.clone() };
+            if failed.is_empty() {
+                node.installed.clone_from(&node.wanted);
+                node.last_known = None;
+            } else {
+                // The table is read again before anything is planned on it. The switch forwards meanwhile, so the SA answers
+                // from what it last held: an unaccepted block as it was, even if only the response was lost.
+                node.last_known = table_without(node, &failed);
+                node.installed = None;
+            }
         }
         self.write_reach(n);
     }
@@ -339,6 +344,23 @@ impl SubnetManager {
             self.want_local();
         }
     }
+}
+
+fn failed_blocks(failed: &BTreeSet<(NodeIdx, u16)>, n: NodeIdx) -> BTreeSet<u16> {
+    let of_node = failed.range((n, 0)..=(n, u16::MAX));
+    of_node.map(|(_, block)| *block).collect()
+}
+
+/// The wanted table of a switch, with the last known entries in `unwritten` blocks; drop entries where none are known.
+fn table_without(node: &Node, unwritten: &BTreeSet<u16>) -> Option<Arc<Lft>> {
+    let wanted = node.wanted.as_ref()?;
+    if unwritten.is_empty() {
+        return Some(Arc::clone(wanted));
+    }
+    let known = node.installed.as_ref().or(node.last_known.as_ref());
+    let none = Arc::new(Lft::from_entries(Vec::new()));
+    let known = known.unwrap_or(&none);
+    Some(Arc::new(mixed(known, wanted, unwritten.iter().copied())))
 }
 
 /// A table with these blocks as they were.

@@ -36,6 +36,8 @@ pub struct Node {
     pub(crate) port_info_refusals: u16,
     /// The forwarding table that is known to be in the switch; `None` where that is not known.
     pub installed: Option<Arc<Lft>>,
+    /// The last known forwarding table, while `installed` is `None` because blocks were not accepted: these hold their old entries.
+    pub last_known: Option<Arc<Lft>>,
     /// The forwarding table that should be in the switch.
     pub wanted: Option<Arc<Lft>>,
     /// The multicast forwarding table of a switch.
@@ -175,6 +177,7 @@ impl Node {
             plain_port_info: false,
             port_info_refusals: 0,
             installed: None,
+            last_known: None,
             wanted: None,
             mft: Mft::default(),
             sl_to_vl: BTreeMap::new(),
@@ -203,6 +206,7 @@ impl Node {
     /// Nothing is known any more of the tables in it: it was restarted, or somebody else was in charge.
     pub fn forget_tables(&mut self) {
         self.installed = None;
+        self.last_known = None;
         self.mft.forget();
         self.sl_to_vl.clear();
         self.read_lanes = Arc::default();

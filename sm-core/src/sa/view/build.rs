@@ -262,7 +262,7 @@ fn node_view(node: &Node, ports: Arc<[PortView]>) -> NodeView {
         }
         SwitchView {
             info: raw,
-            lft: node.installed.clone(),
+            lft: node.installed.clone().or_else(|| node.last_known.clone()),
             mft: Arc::clone(&node.mft.known),
         }
     });
