@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use ferrosm_mad::attr::{Notice, SmInfo, SmState, TrapNumber};
 use ferrosm_mad::ids::{Gid, Lid, MKey, PortGuid};
-use ferrosm_mad::mad::{Method, Status};
+use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_mad::time::Instant;
@@ -42,6 +42,11 @@ const VIEW_KEPT_AFTER: Duration = Duration::from_secs(10);
 pub(super) struct Administration {
     /// What is answered from; none while this subnet manager is not in charge.
     view: Option<Arc<View>>,
+    /// The view of the last sweep, while `view` was published before activation: GID changes are reported against it, after the
+    /// sweep. The inner value is `None` if no view had been published.
+    last_sweep_view: Option<Option<Arc<View>>>,
+    /// Requests dropped because mastership was not settled or the queue of deferred reads was full.
+    dropped_requests: u64,
     /// What P_Keys follow from, apart from what devices say: the partitions, and which port is the SM's own.
     keys_from: (Arc<Partitions>, Option<PortRef>),
     registry: Registry,
@@ -97,7 +102,13 @@ impl Administration {
     }
 
     pub(super) fn drop_view(&mut self) {
+        self.last_sweep_view = None;
         self.view = None;
+    }
+
+    /// Counts a request that is dropped for the client to retry.
+    pub(super) const fn count_dropped(&mut self) {
+        self.dropped_requests = self.dropped_requests.saturating_add(1);
     }
 
     /// When something is due without any input.
@@ -152,6 +163,12 @@ impl SubnetManager {
         self.administration.view.as_ref()
     }
 
+    /// Requests dropped because mastership was not settled or the queue of deferred reads was full.
+    #[must_use]
+    pub const fn dropped_requests(&self) -> u64 {
+        self.administration.dropped_requests
+    }
+
     /// What clients have registered.
     #[must_use]
     pub const fn registry(&self) -> &Registry {
@@ -172,7 +189,11 @@ impl SubnetManager {
         let known = &self.administration.keys_from;
         let same_keys = Arc::ptr_eq(&known.0, &keys_from.0) && known.1 == keys_from.1;
         let past = self.administration.past.end();
-        let before = self.administration.view.clone().filter(|_| past.is_none());
+        let before = match self.administration.last_sweep_view.take() {
+            Some(last) => last,
+            None => self.administration.view.clone(),
+        };
+        let before = before.filter(|_| past.is_none());
         let view = Arc::new(self.view_after(before.as_deref().filter(|_| same_keys)));
         self.administration.keys_from = keys_from;
         self.administration.view = Some(Arc::clone(&view));
@@ -225,6 +246,25 @@ impl SubnetManager {
         self.tell_waiting();
     }
 
+    /// Publishes the LIDs and paths of this sweep before ports become Active. GID changes are reported after the sweep.
+    pub(super) fn publish_view_before_activation(&mut self) {
+        if self.role() != SmState::Master || self.read_only {
+            return;
+        }
+        let known = &self.administration.keys_from;
+        let same_keys =
+            Arc::ptr_eq(&known.0, &self.cfg.partitions) && known.1 == self.subnet.local();
+        let before = self.administration.view.clone();
+        let before = before.filter(|_| same_keys && !self.administration.past.is_in_force());
+        let view = Arc::new(self.view_after(before.as_deref()));
+        let administration = &mut self.administration;
+        let last = administration.view.replace(Arc::clone(&view));
+        administration.last_sweep_view.get_or_insert(last);
+        let groups = administration.registry.groups_mut();
+        put_groups(groups, &self.cfg, &view);
+        self.out.push_back(Output::Publish(Some(view)));
+    }
+
     /// What must follow from any input: answers end with the mastership, and reports go out when they are due.
     pub(super) fn administer(&mut self) {
         if self.takeover.has_ended() {
@@ -258,6 +298,7 @@ impl SubnetManager {
     /// Nobody is answered any more, and what devices were to be asked for clients is forgotten; gives what was answered from.
     pub(super) fn withdraw_view(&mut self) -> Option<Arc<View>> {
         let view = self.administration.view.take()?;
+        self.administration.last_sweep_view = None;
         self.asked.forget();
         self.out.push_back(Output::Publish(None));
         Some(view)
@@ -360,15 +401,16 @@ impl SubnetManager {
             {
                 self.wait_for_tables(&view, &request, bytes)
             }
-            // Who is in charge is not settled, or what is known is about to be replaced: a registration might be lost. Until then
-            // clients come back.
+            // A registration could be lost until mastership is settled and the replica is loaded. The request is dropped: Linux
+            // ib_sa retries after a timeout and treats any status, BUSY too, as final.
             Verdict::Owner
                 if (!self.election.may_write()
                     || self.takeover.is_unsure()
                     || self.takeover.is_recalling())
                     && matches!(request.method, Method::Set | Method::Delete) =>
             {
-                Some(Reply::error(Status::BUSY))
+                self.administration.count_dropped();
+                None
             }
             Verdict::Owner => {
                 let registry = &mut self.administration.registry;

@@ -369,6 +369,7 @@ impl SubnetManager {
 
     pub(super) fn begin_activation(&mut self) {
         self.enter(Phase::Activate);
+        let mut to_activate = Vec::new();
         for p in self.live_ports() {
             let state = |p: PortRef| self.subnet.port(p).map_or(PortState::Down, Port::state);
             // Next to a port that is not armed an active one would lose what it sends (rule 3.6).
@@ -378,8 +379,15 @@ impl SubnetManager {
                     .peer(p)
                     .is_none_or(|far| state(far) >= PortState::Armed);
             if state(p) == PortState::Armed && far_is_ready {
-                self.ask(Ask::SetPort(p, PortStep::Activate));
+                to_activate.push(p);
             }
+        }
+        if !to_activate.is_empty() && !self.sweep.report.failed {
+            // A host joins and queries paths as soon as its port is Active: the SA knows its LID before.
+            self.publish_view_before_activation();
+        }
+        for p in to_activate {
+            self.ask(Ask::SetPort(p, PortStep::Activate));
         }
     }
 
