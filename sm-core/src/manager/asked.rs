@@ -63,7 +63,8 @@ impl SubnetManager {
             return None;
         }
         if self.asked.waiting.len() >= WAITING_MAX {
-            return Some(Reply::error(Status::BUSY));
+            self.administration.count_dropped();
+            return None;
         }
         self.asked.waiting.push_back((request.from, bytes.to_vec()));
         None

@@ -50,7 +50,7 @@ pub enum Verdict {
     Answer(Reply),
     /// It concerns what clients have registered: ask the owner.
     Owner,
-    /// Nobody may answer it (wrong SM_Key, an answer or TrapRepress instead of a request).
+    /// It gets no answer: wrong SM_Key, unknown source LID, or an answer or TrapRepress instead of a request.
     Drop,
 }
 
@@ -65,6 +65,10 @@ pub fn answer(view: &View, request: &Request<'_>) -> Verdict {
     // TrapRepress is the end of a conversation, as answers are.
     let is_end = request.method.is_response() || request.method == Method::TrapRepress;
     if is_end || !view.accepts_key(request.sm_key) {
+        return Verdict::Drop;
+    }
+    // As OpenSM: a port that is not known yet, or not any more, gets no status, because hosts take any status as final. It retries.
+    if request.attr != id::CLASS_PORT_INFO && view.by_lid(request.from.lid).is_none() {
         return Verdict::Drop;
     }
     let read = matches!(request.method, Method::Get | Method::GetTable);
