@@ -141,6 +141,22 @@ pub fn ask(
     told.unwrap_or_else(|| panic!("{} no answer", lab.repeat()))
 }
 
+/// A join of the broadcast group, sent once from a port: the status of the reply, `None` if the SM drops it.
+pub fn try_join_broadcast(lab: &mut Lab, at: PortAt, tid: u64) -> Option<Status> {
+    let record = creator(BROADCAST, port_gid(lab, at), JoinState::FULL, Sl(0));
+    let what = (Method::Set, id::MC_MEMBER);
+    let reply = try_ask(
+        &mut lab.world,
+        lab.sm,
+        at,
+        what,
+        tid,
+        MEMBER,
+        &record.encode(),
+    );
+    reply.map(|(status, _)| status)
+}
+
 impl Members {
     /// Nobody is a member of anything.
     #[must_use]

@@ -6,11 +6,10 @@ use std::time::Duration;
 use ferrosm_core::election::Then;
 use ferrosm_core::{Event, Input, Restored, SmConfig};
 use ferrosm_mad::attr::SmState;
-use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::ManagerId;
-use ferrosm_tests::members::{BROADCAST, Members, hosts};
+use ferrosm_tests::members::{BROADCAST, Members, hosts, try_join_broadcast};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the master's.
@@ -152,8 +151,7 @@ fn nobody_registers_before_the_records_are_there() {
     assert!(back.is_some() && lab.manager().wants_copy);
     let mut members = Members::new();
     let host = *hosts(&lab).last().unwrap();
-    let early = members.join(&mut lab, host, BROADCAST, JoinState::FULL);
-    assert_eq!(early, Err(Status::BUSY));
+    assert_eq!(try_join_broadcast(&mut lab, host, 1), None);
     let copy = lab.world.with_manager(second, |sm, now| sm.copied(now));
     command(&mut lab, first, Input::Recalled(copy.map(Box::new)));
     lab.world.run_for(Duration::from_secs(1));
