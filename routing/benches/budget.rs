@@ -9,7 +9,11 @@ use std::time::Instant;
 use common::{Fabric, dragonfly, random, torus, two_level};
 use ferrosm_routing::{Request, WorkBudget, engine_by_name};
 
-#[allow(clippy::print_stdout, reason = "the result of the benchmark")]
+#[allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "the result of the benchmark, and its clock"
+)]
 fn main() {
     let without_some = |mut fabric: Fabric| {
         fabric.cables = (0..)
