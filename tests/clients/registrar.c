@@ -109,9 +109,8 @@ static int ask(char sign, const char *kind, uint64_t number)
 			int status = said[4] << 8 | said[5];
 
 			length = MAD;
-			/* The kernel of a host whose manager has just ended knows no such attribute: nobody is there. A master that finds
-			 * out whether it still is one has its clients come back (BUSY): it has done nothing. */
-			if (!umad_status(in) && about >= first && (status == 0x000c || status == 0x0001)) {
+			/* The kernel of a host whose SM has just ended answers that it does not support the attribute: try again. */
+			if (!umad_status(in) && about >= first && status == 0x000c) {
 				if (over(PACE_MS))
 					return 0;
 				break;

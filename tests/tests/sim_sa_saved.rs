@@ -136,9 +136,14 @@ fn lives(spec: &str, seed: u64, engine_name: &str, steps: usize) {
     for step in 0..steps {
         let what = match dice.index(4) {
             0 => {
-                // Who was cut off meanwhile is refused; that is judged elsewhere.
                 let (at, to) = (dice.index(hosts.len()), dice.index(groups.len()));
-                let _ = members.join(&mut lab, hosts[at], groups[to], JoinState::FULL);
+                // A request of a host that was cut off gets no answer.
+                let lid = lab.world.fabric().lid(hosts[at]).0;
+                let view = lab.manager().core().view().cloned();
+                if view.is_some_and(|view| view.by_lid(lid).is_some()) {
+                    let joined = members.join(&mut lab, hosts[at], groups[to], JoinState::FULL);
+                    joined.expect("a host of the subnet");
+                }
                 lab.world.run_for(core::time::Duration::from_secs(12));
                 "a member"
             }

@@ -213,7 +213,7 @@ impl Clients {
             for want in leaving {
                 // Who is not registered has left.
                 let told = self.register(world, id, at, want, false);
-                if told.is_some_and(|status| !status.is_busy()) {
+                if told.is_some() {
                     self.all.get_mut(&at).unwrap().leaving.remove(&want);
                 }
             }
@@ -390,8 +390,7 @@ impl Clients {
         self.looks += 1;
         let told = self.send(world, id, at, (Method::Get, attr), mask, data);
         let said = core::mem::take(&mut self.said);
-        told.filter(|status| !status.is_busy())
-            .map(|status| (status, said))
+        told.map(|status| (status, said))
     }
 
     /// Whether a manager knows what these hosts were told that it knows, and nobody waits any more. With `exact` it knows of nothing
