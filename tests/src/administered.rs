@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::clients::Clients;
 use crate::fabric_server::FabricServer;
-use crate::process::{Running, poll_until};
+use crate::process::{Running, Signal, poll_until};
 
 /// Longest time until the subnet is up and its administrator answers.
 const UP: Duration = Duration::from_secs(60);
@@ -55,5 +55,16 @@ impl Administered {
             panic!("{reason}\n{}", lab.manager.stderr());
         }
         lab
+    }
+
+    /// What the subnet manager has logged.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.manager.stderr()
+    }
+
+    /// Sends a signal to the subnet manager.
+    pub fn signal(&self, signal: Signal) {
+        self.manager.signal(signal);
     }
 }
