@@ -288,6 +288,8 @@ pub enum Action {
     Describe(NodeIdx, String),
     /// [`Fabric::set_srp_target`].
     SrpTarget(NodeIdx, bool),
+    /// [`Fabric::keep_operational_vls`].
+    KeepVls(NodeIdx),
     /// [`Fabric::set_node_guid`].
     NodeGuid(NodeIdx, NodeGuid),
     /// [`Fabric::set_port_guid`].
@@ -375,6 +377,7 @@ impl Action {
             Self::Count { .. } => 31,
             Self::SetCounter { .. } => 32,
             Self::SrpTarget(..) => 33,
+            Self::KeepVls(_) => 34,
         }
     }
 }

@@ -102,6 +102,8 @@ pub struct NodeOptions {
     pub caps: Option<Caps>,
     /// A storage target runs on it: IsDeviceManagementSupported is set, and an I/O unit answers.
     pub srp_target: bool,
+    /// Sets of PortInfo succeed and leave OperationalVLs of its ports as they are.
+    pub keeps_operational_vls: bool,
 }
 
 impl NodeSpec {

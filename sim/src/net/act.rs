@@ -58,6 +58,7 @@ impl Net {
             | Action::NodeGuid(node, _)
             | Action::Describe(node, _)
             | Action::SrpTarget(node, _)
+            | Action::KeepVls(node)
             | Action::CorruptLft(node, ..) => {
                 self.known(node)?;
                 change(self.fabric_mut(), action)?;
@@ -171,6 +172,10 @@ fn change(fabric: &mut Fabric, action: Action) -> Result<(), SpecError> {
             Ok(())
         }
         Action::SrpTarget(node, is_target) => fabric.set_srp_target(node, is_target),
+        Action::KeepVls(node) => {
+            fabric.keep_operational_vls(node);
+            Ok(())
+        }
         Action::NodeGuid(node, guid) => {
             fabric.set_node_guid(node, guid);
             Ok(())

@@ -144,6 +144,7 @@ pub enum NodeVerb {
     Unhang,
     SrpTarget,
     SrpOff,
+    KeepVls,
 }
 
 /// What MADs meet on their way.

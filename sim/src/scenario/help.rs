@@ -34,6 +34,10 @@ pub const HELP: &[(&str, &str)] = &[
         "a storage target (SRP) begins to run there, and trap 144",
     ),
     ("srp-off NODE", "it ends, and trap 144"),
+    (
+        "keep-vls NODE",
+        "Sets of PortInfo leave OperationalVLs of its ports as they are",
+    ),
     ("rename NODE TEXT", "a new NodeDescription, and trap 144"),
     ("guid NODE|PORT GUID", "a new node or port GUID"),
     ("lid PORT LID [lmc N]", "a LID that no SM gave"),

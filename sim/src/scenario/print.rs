@@ -111,7 +111,7 @@ impl CableVerb {
 }
 
 impl NodeVerb {
-    pub(super) const ALL: [(Self, &'static str); 7] = [
+    pub(super) const ALL: [(Self, &'static str); 8] = [
         (Self::Off, "off"),
         (Self::On, "on"),
         (Self::Reboot, "reboot"),
@@ -119,6 +119,7 @@ impl NodeVerb {
         (Self::Unhang, "unhang"),
         (Self::SrpTarget, "srp-target"),
         (Self::SrpOff, "srp-off"),
+        (Self::KeepVls, "keep-vls"),
     ];
 }
 

@@ -220,6 +220,7 @@ pub(super) fn action(command: &Command, names: &Names, fabric: &Fabric) -> Resul
                 NodeVerb::Unhang => Action::Agent(Some(node), AgentChange::Hung(false)),
                 NodeVerb::SrpTarget => Action::SrpTarget(node, true),
                 NodeVerb::SrpOff => Action::SrpTarget(node, false),
+                NodeVerb::KeepVls => Action::KeepVls(node),
             }
         }
         Command::Rename(node, name) => Action::Describe(names.node(node)?, name.clone()),

@@ -8,7 +8,7 @@ use ferrosm_mad::mad::Status;
 
 use super::{Data, Request};
 use crate::fabric::Fabric;
-use crate::spec::AgentModel;
+use crate::spec::{AgentModel, NodeIdx};
 
 /// LinkRoundTripLatency of every trained link, and of what is not measured.
 const ROUND_TRIP: u32 = 4;
@@ -98,6 +98,13 @@ impl Fabric {
         (number <= node.num_ports.into()).then_some(node.base + number as usize)
     }
 
+    /// From now on Sets of PortInfo leave OperationalVLs of a node's ports as they are.
+    pub fn keep_operational_vls(&mut self, node: NodeIdx) {
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.options.keeps_operational_vls = true;
+        }
+    }
+
     fn port_kind(&self, r: &Request, slot: usize) -> PortKind {
         let node = &self.nodes[r.node];
         match (node.is_switch(), slot == node.base) {
@@ -120,6 +127,9 @@ impl Fabric {
         }
         if kind != PortKind::BasePort0 {
             set_link(&mut next, asked);
+            if self.nodes[r.node].options.keeps_operational_vls {
+                next.operational_vls = now.operational_vls;
+            }
         }
         if kind == PortKind::SwitchExternal {
             next.vl_stall_count = asked.vl_stall_count;
