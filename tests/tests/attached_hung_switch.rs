@@ -1,0 +1,47 @@
+//! A switch whose SMA answers nothing goes on forwarding: path queries are answered from the table that it last accepted.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ferrosm_tests::administered::Administered;
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::process::poll_until;
+
+const REPAIRED: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Pairs of LIDs with a path, as saquery is told them.
+fn paths(lab: &Administered) -> BTreeSet<(u16, u16)> {
+    let text = lab.sim.run("saquery", &["-p"]).expect_success().stdout;
+    let all = |field: &str| -> Vec<u16> {
+        let lines = text.lines().map(str::trim).filter(|l| l.starts_with(field));
+        lines
+            .map(|l| l.rsplit('.').next().unwrap().parse().unwrap())
+            .collect()
+    };
+    let (from, to) = (all("slid"), all("dlid"));
+    assert_eq!(from.len(), to.len(), "{text}");
+    from.into_iter().zip(to).collect()
+}
+
+/// A core switch hangs, then one of its cables is cut: its LFT cannot be written. All pairs of hosts still have paths, because no
+/// other switch sends what it cannot deliver its way any more, and its other entries are as they were.
+#[test]
+fn paths_over_a_hung_switch_remain() {
+    let lab = Administered::start("fat-tree:4", &[]);
+    let net = lab.sim.net().unwrap();
+    let hosts: BTreeSet<u16> = net.hosts().map(|host| host.ports[&1].lid).collect();
+    let are_hosts = |(from, to): &(u16, u16)| hosts.contains(from) && hosts.contains(to);
+    let between_hosts = || paths(&lab).into_iter().filter(are_hosts).count();
+    let all = between_hosts();
+    assert!(all >= hosts.len() * (hosts.len() - 1), "{all}");
+    lab.sim.tell("hang core-0");
+    lab.sim.tell("cut leaf-3-1[3]");
+    poll_until(REPAIRED, PAUSE, || {
+        let log = lab.log();
+        let is_known = log.contains("no answer to LinearForwardingTable");
+        is_known.then_some(()).ok_or(log)
+    })
+    .unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(between_hosts(), all);
+}
