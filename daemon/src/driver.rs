@@ -354,6 +354,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         if let Some(administration) = &self.administration {
             // Before any reply to a write goes out.
             administration.set_revision(self.sm.registry().revision());
+            administration.set_not_ready(self.sm.dropped_requests());
         }
         while let Some(output) = self.sm.poll_output() {
             match output {

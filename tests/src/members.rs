@@ -10,7 +10,7 @@ use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, Lid, PKey, Sl, Tid};
 use ferrosm_mad::mad::{MadHeader, Method, Status};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord, mgid};
-use ferrosm_mad::sa::path::{RateCode, Selector};
+use ferrosm_mad::sa::path::{PathRecord, RateCode, Selector};
 use ferrosm_mad::sa::{self, id};
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::oracle::{Expect, Group};
@@ -141,19 +141,34 @@ pub fn ask(
     told.unwrap_or_else(|| panic!("{} no answer", lab.repeat()))
 }
 
-/// A join of the broadcast group, sent once from a port: the status of the reply, `None` if the SM drops it.
-pub fn try_join_broadcast(lab: &mut Lab, at: PortAt, tid: u64) -> Option<Status> {
-    let record = creator(BROADCAST, port_gid(lab, at), JoinState::FULL, Sl(0));
+/// A join of the broadcast group, sent once to a manager: the status of the reply, `None` if the SM drops it.
+pub fn try_join_broadcast(lab: &mut Lab, sm: ManagerId, at: PortAt, tid: u64) -> Option<Status> {
+    let record = creator(BROADCAST, port_gid(lab, at), JoinState::FULL, Sl(0)).encode();
     let what = (Method::Set, id::MC_MEMBER);
-    let reply = try_ask(
-        &mut lab.world,
-        lab.sm,
-        at,
-        what,
-        tid,
-        MEMBER,
-        &record.encode(),
-    );
+    let reply = try_ask(&mut lab.world, sm, at, what, tid, MEMBER, &record);
+    reply.map(|(status, _)| status)
+}
+
+/// A query for the path to another port as IPoIB makes it, sent once to a manager: the status of the reply, `None` if the SM drops
+/// it.
+pub fn try_path(
+    lab: &mut Lab,
+    sm: ManagerId,
+    (from, to): (PortAt, PortAt),
+    tid: u64,
+) -> Option<Status> {
+    /// DGID, SGID, Reversible, NumbPath, P_Key.
+    const MASK: u64 = 1 << 2 | 1 << 3 | 1 << 11 | 1 << 12 | 1 << 13;
+    let record = PathRecord {
+        dgid: port_gid(lab, to),
+        sgid: port_gid(lab, from),
+        reversible: true,
+        numb_path: 1,
+        pkey: PKey::DEFAULT_FULL,
+        ..PathRecord::default()
+    };
+    let what = (Method::Get, id::PATH);
+    let reply = try_ask(&mut lab.world, sm, from, what, tid, MASK, &record.encode());
     reply.map(|(status, _)| status)
 }
 

@@ -16,7 +16,10 @@ fn paths(lab: &Administered) -> BTreeSet<(u16, u16)> {
     let all = |field: &str| -> Vec<u16> {
         let lines = text.lines().map(str::trim).filter(|l| l.starts_with(field));
         lines
-            .map(|l| l.rsplit('.').next().unwrap().parse().unwrap())
+            .map(|l| {
+                let lid = l.rsplit('.').next().and_then(|lid| lid.parse().ok());
+                lid.unwrap_or_else(|| panic!("no LID: {l}"))
+            })
             .collect()
     };
     let (from, to) = (all("slid"), all("dlid"));

@@ -1,5 +1,7 @@
 //! Links whose ends run with different OperationalVLs, under OpenSM and then under ferrosm: they stay up.
 
+#![allow(clippy::unwrap_used, reason = "test helpers")]
+
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::diags::parse_smpquery;
 use ferrosm_tests::fabric_server::FabricServer;

@@ -9,7 +9,7 @@ use ferrosm_mad::attr::SmState;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::ManagerId;
-use ferrosm_tests::members::{BROADCAST, Members, hosts, try_join_broadcast};
+use ferrosm_tests::members::{BROADCAST, Members, hosts, try_join_broadcast, try_path};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the master's.
@@ -151,12 +151,44 @@ fn nobody_registers_before_the_records_are_there() {
     assert!(back.is_some() && lab.manager().wants_copy);
     let mut members = Members::new();
     let host = *hosts(&lab).last().unwrap();
-    assert_eq!(try_join_broadcast(&mut lab, host, 1), None);
+    assert_eq!(try_join_broadcast(&mut lab, first, host, 1), None);
     let copy = lab.world.with_manager(second, |sm, now| sm.copied(now));
     command(&mut lab, first, Input::Recalled(copy.map(Box::new)));
     lab.world.run_for(Duration::from_secs(1));
     let joined = members.join(&mut lab, host, BROADCAST, JoinState::FULL);
     assert!(joined.is_ok(), "{joined:?}");
+}
+
+/// Across a handover there and back no join and no path query of a host, whichever SM it asks, gets an error status; the SM that is
+/// master in the end accepts them.
+#[test]
+fn no_request_is_refused_across_a_handover() {
+    let (mut lab, second) = with_copying_standby();
+    let first = lab.sm;
+    command(&mut lab, second, Input::Copying(false));
+    lab.world.run_for(Duration::from_secs(1));
+    let all = hosts(&lab);
+    let mut tid = 0;
+    for (from, to) in [(first, second), (second, first)] {
+        command(&mut lab, from, Input::HandOver(Then::StandBy));
+        let mut accepted = 0;
+        for (n, host) in all.iter().cycle().take(400).enumerate() {
+            for sm in [first, second] {
+                let pair = (*host, all[n % 3]);
+                tid += 2;
+                let replies = [
+                    try_join_broadcast(&mut lab, sm, *host, tid),
+                    try_path(&mut lab, sm, pair, tid + 1),
+                ];
+                let refused = replies.into_iter().flatten().find(|s| !s.is_ok());
+                assert_eq!(refused, None, "{} {host:?} at {n}", lab.repeat());
+                accepted += usize::from(sm == to && replies.iter().all(Option::is_some));
+            }
+            lab.world.run_for(STEP);
+        }
+        assert_eq!(role(&lab, to), SmState::Master, "{}", lab.repeat());
+        assert!(accepted > 0, "{}", lab.repeat());
+    }
 }
 
 /// The master dies. The better of two standbys has just come and still copies: the other one knows everything, and goes first; then

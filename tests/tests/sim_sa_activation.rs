@@ -1,43 +1,44 @@
-//! Hosts that join the broadcast group as soon as their port is Active, during bring-up.
-
-use std::collections::BTreeSet;
+//! Hosts that join the broadcast group and ask for paths as soon as their port is Active, during bring-up.
 
 use ferrosm_mad::attr::PortState;
+use ferrosm_mad::mad::Status;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::{hosts, try_join_broadcast};
+use ferrosm_tests::members::{hosts, try_join_broadcast, try_path};
 use ferrosm_tests::simulated::Lab;
 
-/// Each host joins at the step in which its port becomes Active: the join is accepted at once, before the first sweep ends.
+/// 512 hosts on 32 leaf switches.
+const SHAPE: &str = "fat-tree2:32,32,16";
+const HOSTS: usize = 512;
+
+/// Each host asks at the step in which its port becomes Active, and is answered at once, before the first sweep ends: its join is
+/// accepted, and it gets the path to a host that was Active before.
 #[test]
-fn join_on_port_active_is_accepted_during_bring_up() {
-    let mut lab = Lab::new("fat-tree:8", 1);
-    let own = lab.at;
-    let all: Vec<PortAt> = hosts(&lab).into_iter().filter(|at| *at != own).collect();
-    let mut joined = BTreeSet::new();
+fn requests_on_port_active_are_accepted_during_bring_up() {
+    let mut lab = Lab::new(SHAPE, 1);
+    let (own, sm) = (lab.at, lab.sm);
+    let mut waiting: Vec<PortAt> = hosts(&lab).into_iter().filter(|at| *at != own).collect();
+    assert_eq!(waiting.len(), HOSTS - 1);
+    let mut active: Vec<PortAt> = Vec::new();
     let mut before_sweep_end = 0;
-    for _ in 0..1_000_000 {
+    while !waiting.is_empty() && lab.world.step().is_some() {
         let fabric = lab.world.fabric();
-        let active = |at: &&PortAt| {
-            let info = fabric.port_info(**at);
+        let is_active = |at: &mut PortAt| {
+            let info = fabric.port_info(*at);
             info.is_some_and(|info| info.port_state == PortState::Active)
         };
-        let fresh: Vec<PortAt> = all
-            .iter()
-            .filter(active)
-            .filter(|at| !joined.contains(*at))
-            .copied()
-            .collect();
+        let fresh: Vec<PortAt> = waiting.extract_if(.., is_active).collect();
         for at in fresh {
-            let tid = joined.len() as u64 + 1;
-            let status = try_join_broadcast(&mut lab, at, tid);
-            assert!(status.is_some_and(|s| s.is_ok()), "{at:?}: {status:?}");
-            joined.insert(at);
+            let tid = 2 * active.len() as u64 + 1;
+            let joined = try_join_broadcast(&mut lab, sm, at, tid);
+            assert_eq!(joined, Some(Status::OK), "{at:?}");
+            if let Some(to) = active.last() {
+                let path = try_path(&mut lab, sm, (at, *to), tid + 1);
+                assert_eq!(path, Some(Status::OK), "{at:?} to {to:?}");
+            }
+            active.push(at);
             before_sweep_end += usize::from(lab.manager().reports().is_empty());
         }
-        if joined.len() == all.len() || lab.world.step().is_none() {
-            break;
-        }
     }
-    assert_eq!(joined.len(), all.len());
-    assert!(before_sweep_end > 0);
+    assert_eq!((waiting.len(), active.len()), (0, HOSTS - 1));
+    assert_eq!(before_sweep_end, HOSTS - 1);
 }

@@ -188,7 +188,8 @@ fn registrations_wait_until_it_is_settled_who_is_master() {
     start(&mut lab, restored);
     until_answering(&mut lab);
     let mut members = Members::new();
-    assert_eq!(try_join_broadcast(&mut lab, all[2], 1), None);
+    let sm = lab.sm;
+    assert_eq!(try_join_broadcast(&mut lab, sm, all[2], 1), None);
     lab.until("the master's role", 60, |lab| {
         lab.manager().core().role() == ferrosm_mad::attr::SmState::Master
     });

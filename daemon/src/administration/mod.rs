@@ -129,6 +129,8 @@ pub struct Counters {
     pub too_large: AtomicU64,
     /// Dropped because a limit of waiting requests or the request rate was exceeded.
     pub overload: AtomicU64,
+    /// Of those left to the owner, dropped because mastership was not settled or too many requests wait for devices.
+    pub not_ready: AtomicU64,
 }
 
 impl Counters {
@@ -229,6 +231,14 @@ impl Administration {
         self.shared.revision.store(revision, Ordering::Release);
     }
 
+    /// Requests that the owner has dropped so far because it was not ready for them.
+    pub fn set_not_ready(&self, count: u64) {
+        self.shared
+            .counters
+            .not_ready
+            .store(count, Ordering::Relaxed);
+    }
+
     /// Whether reads wait for a newer snapshot.
     #[must_use]
     pub fn wants_snapshot(&self) -> bool {
@@ -295,6 +305,7 @@ impl Drop for Administration {
             registrations = of(&counters.owned),
             too_large = of(&counters.too_large),
             overload = of(&counters.overload),
+            not_ready = of(&counters.not_ready),
             dropped = of(&counters.dropped),
             "subnet administration ends"
         );

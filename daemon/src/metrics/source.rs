@@ -11,11 +11,12 @@ use crate::administration::Counters;
 use crate::replication::{Replication, Standby, Status};
 
 /// What became of requests, in the order of [`Source::requests`].
-const OUTCOMES: [&str; 5] = [
+const OUTCOMES: [&str; 6] = [
     "answered",
     "registration",
     "too_large",
     "overload",
+    "not_ready",
     "dropped",
 ];
 
@@ -85,6 +86,7 @@ impl Source {
             &counters.owned,
             &counters.too_large,
             &counters.overload,
+            &counters.not_ready,
             &counters.dropped,
         ];
         Some(all.map(|counter| counter.load(Ordering::Relaxed)))
