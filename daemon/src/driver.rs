@@ -32,9 +32,6 @@ use crate::state::{Durable, Kept};
 const BATCH: usize = 64;
 /// Replies that wait for durable state; while there are more, requests wait in the queues of their clients.
 const HELD_MAX: usize = 4096;
-/// A snapshot of registrations is made at most this often, and takes at most one part in so many of the time.
-const SNAPSHOT_EVERY: Duration = Duration::from_millis(2);
-const SNAPSHOT_SHARE: u32 = 20;
 /// Rounds without a pause before signals and timers of the runtime get their turn.
 const ROUNDS: u32 = 32;
 /// Time between two looks at the progress.
@@ -103,8 +100,6 @@ pub struct Driver<P, S> {
     ahead: Held<MadOut>,
     clock: Clock,
     next_tick: Instant,
-    /// When the next snapshot of registrations may be made.
-    snapshot_due: Instant,
     trouble: Trouble,
     /// Until then another subnet manager may say that it has taken the subnet.
     leaving: Option<Instant>,
@@ -166,7 +161,6 @@ impl<P: Port, S: Shell> Driver<P, S> {
             ahead: Held::default(),
             clock,
             next_tick: Instant::START,
-            snapshot_due: Instant::START,
             trouble: Trouble::default(),
             leaving: None,
             last_turn: None,
@@ -227,7 +221,9 @@ impl<P: Port, S: Shell> Driver<P, S> {
             }
             flow = self.carry_out()?;
             self.release();
-            self.publish_registrations();
+            if let Some(administration) = &mut self.administration {
+                administration.publish_if_due(&mut self.sm, &self.clock);
+            }
             if flow.is_break() {
                 continue;
             }
@@ -317,20 +313,6 @@ impl<P: Port, S: Shell> Driver<P, S> {
         stood
     }
 
-    /// Publishes what clients have registered, if reads wait for it.
-    fn publish_registrations(&mut self) {
-        let now = self.clock.now();
-        if let Some(administration) = &self.administration
-            && administration.wants_snapshot()
-            && now >= self.snapshot_due
-        {
-            let snapshot = self.sm.registry_snapshot();
-            administration.publish_registrations(snapshot, now);
-            let took = self.clock.now().since(now);
-            self.snapshot_due = now + SNAPSHOT_EVERY.max(took * SNAPSHOT_SHARE);
-        }
-    }
-
     /// What the server leaves to the owner of what clients register.
     fn take_gmps(&mut self) -> bool {
         let Some(administration) = &self.administration else {
@@ -353,8 +335,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         self.go_on()?;
         if let Some(administration) = &self.administration {
             // Before any reply to a write goes out.
-            administration.set_revision(self.sm.registry().revision());
-            administration.set_not_ready(self.sm.dropped_requests());
+            administration.observe(&self.sm);
         }
         while let Some(output) = self.sm.poll_output() {
             match output {
@@ -594,16 +575,14 @@ impl<P: Port, S: Shell> Driver<P, S> {
     /// Waits for whatever comes first.
     async fn wait(&mut self) -> ControlFlow<S::End> {
         let pulse = self.copies.as_ref().map(|_| self.clock.now() + PULSE);
+        let server = self.administration.as_ref();
         let due = [
             self.sm.poll_timeout(),
             self.held.poll_timeout(),
             self.ahead.poll_timeout(),
             self.leaving,
             pulse,
-            self.administration
-                .as_ref()
-                .filter(|a| a.wants_snapshot())
-                .map(|_| self.snapshot_due),
+            server.and_then(Administration::snapshot_due),
         ];
         let deadline = due.into_iter().flatten().min().map(|t| self.clock.at(t));
         let timer = async {
@@ -613,10 +592,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
             }
         };
         let gmps = async {
-            match &self.administration {
-                Some(administration) => {
-                    administration.ready(self.held.len() < HELD_MAX).await;
-                }
+            match server {
+                Some(server) => server.ready(self.held.len() < HELD_MAX).await,
                 None => core::future::pending().await,
             }
         };

@@ -98,8 +98,8 @@ impl Site {
             files: self.files("node"),
             // Patient: a loaded machine must not make a test fail that is about something else.
             pace: Pace {
-                lease: Duration::from_secs(2),
-                limit: Duration::from_secs(5),
+                lease: Duration::from_secs(5),
+                limit: Duration::from_secs(12),
                 ..Pace::default()
             },
             hang: Duration::from_hours(1),

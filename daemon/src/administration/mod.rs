@@ -4,6 +4,7 @@
 //! queries. What an answer says, and whose turn it is, is decided by [`ferrosm_core::sa`]; here is only who waits for whom.
 //! What the view does not know goes to the driver, who owns it.
 
+mod registrations;
 mod threads;
 
 use core::time::Duration;
@@ -12,10 +13,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
-use ferrosm_core::sa::admission::{Admission, Class, Counts, Expensive, Limits};
+use ferrosm_core::sa::View;
+use ferrosm_core::sa::admission::{Admission, Counts, Expensive, Limits};
 use ferrosm_core::sa::path::scan::PathQuery;
 use ferrosm_core::sa::registry::snapshot::RegistrySnapshot;
-use ferrosm_core::sa::{Request, View};
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::{GmpReceiver, GmpSender, Peer};
@@ -42,6 +43,8 @@ type Message = (Peer, Vec<u8>);
 /// A running server. Ends when it is dropped.
 pub struct Administration {
     shared: Arc<Shared>,
+    /// By the owner's clock: when the next snapshot of registrations may be made.
+    snapshot_due: Instant,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -178,6 +181,7 @@ impl Administration {
         });
         let mut server = Self {
             shared: Arc::clone(&shared),
+            snapshot_due: Instant::START,
             threads: Vec::new(),
         };
         for _ in 0..workers {
@@ -224,57 +228,6 @@ impl Administration {
         if !takes_requests || self.shared.owned().is_empty() {
             self.shared.wake.notified().await;
         }
-    }
-
-    /// The owner's registry is at this revision. Call it before a reply to a write is sent, so that clients read their own writes.
-    pub fn set_revision(&self, revision: u64) {
-        self.shared.revision.store(revision, Ordering::Release);
-    }
-
-    /// Requests that the owner has dropped so far because it was not ready for them.
-    pub fn set_not_ready(&self, count: u64) {
-        self.shared
-            .counters
-            .not_ready
-            .store(count, Ordering::Relaxed);
-    }
-
-    /// Whether reads wait for a newer snapshot.
-    #[must_use]
-    pub fn wants_snapshot(&self) -> bool {
-        self.shared.snapshot_wanted.load(Ordering::Acquire)
-    }
-
-    /// Answers reads of registrations from this snapshot from now on, and those that waited for it.
-    pub fn publish_registrations(&self, snapshot: RegistrySnapshot, owner_time: Instant) {
-        let shared = &self.shared;
-        shared.snapshot_wanted.store(false, Ordering::Release);
-        let own_time = shared.clock.now();
-        let registrations = Registrations {
-            snapshot: Arc::new(snapshot),
-            owner_time,
-            own_time,
-        };
-        let before = {
-            let place = shared.registrations.write();
-            place
-                .unwrap_or_else(PoisonError::into_inner)
-                .replace(registrations)
-        };
-        let mut queue = shared.queue();
-        for (lid, messages) in core::mem::take(&mut queue.parked) {
-            for message in messages {
-                let class = Request::parse(message.0, &message.1).map(|r| Class::of(&r));
-                if let Some(class) = class {
-                    queue
-                        .admission
-                        .readmit(lid, class, Work::Parked(message), own_time);
-                }
-            }
-        }
-        drop(queue);
-        shared.filled.notify_all();
-        drop(before);
     }
 
     /// What became of requests.

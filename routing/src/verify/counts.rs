@@ -243,6 +243,8 @@ pub(super) struct Count<'a> {
 }
 
 impl Sink for Count<'_> {
+    const BY_ROWS: bool = false;
+
     #[inline(always)]
     fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16) {
         let Open {
@@ -283,6 +285,8 @@ impl Sink for Count<'_> {
 pub(super) struct Nothing;
 
 impl Sink for Nothing {
+    const BY_ROWS: bool = true;
+
     #[inline(always)]
     fn keep(&mut self, _: &Channels, _: usize, _: usize, _: u16) {}
 

@@ -1,5 +1,6 @@
 //! With which SLs packets enter the fabric: read from the lanes of a routing, 64 LIDs at a time, as walkers need them.
 
+use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
 use crate::lanes::{Lanes, PathSl, SLS, Sl2Vl};
@@ -113,4 +114,30 @@ impl<'a> Injection<'a> {
             out.iter_mut().zip(row).for_each(|(a, b)| *a |= b);
         }
     }
+}
+
+/// The VL of all packets to the LID of an end port, if it is one and the same for all of them.
+pub(super) fn lane_of(lanes: &Lanes, d: &Destination) -> Option<usize> {
+    if d.port == PortNum::ZERO {
+        return None;
+    }
+    if lanes.vls <= 1 {
+        return Some(0);
+    }
+    match &lanes.path_sl {
+        PathSl::Uniform(_) | PathSl::ByLid(_) => {
+            let sl = usize::from(lanes.sl(d.switch, d));
+            (sl < SLS).then(|| sl % usize::from(lanes.vls))
+        }
+        PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_) => None,
+    }
+}
+
+/// Of these LIDs those of end ports whose packets are on one VL everywhere: LID, VL, owner.
+pub(super) fn plain(lanes: &Lanes, lids: &[Destination]) -> Vec<(usize, usize, usize)> {
+    let plain = lids.iter().filter_map(|d| {
+        let vl = lane_of(lanes, d)?;
+        Some((usize::from(d.lid.raw()), vl, d.switch.index()))
+    });
+    plain.collect()
 }

@@ -12,11 +12,11 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use super::channels::Channels;
 use super::counts::{Changes, Count, Counts, Nothing};
 use super::detour::{self, Detour, Side};
-use super::inject::Injection;
+use super::inject::{self, Injection, lane_of};
 use super::order::Order;
 use super::walk::{self, Ground, Walked};
 use super::{Failure, Proof, proof, verify};
-use crate::lanes::{Lanes, PathSl, SLS, Sl2Vl};
+use crate::lanes::{Lanes, Sl2Vl};
 use crate::tables::{BLOCK_LIDS, Tables};
 use crate::topology::{Destination, Topology};
 
@@ -155,14 +155,7 @@ impl State {
         if !holds(&walked) {
             return None;
         }
-        let rows: Vec<(usize, usize, usize)> = plain
-            .iter()
-            .filter_map(|d| {
-                let vl = lane_of(lanes, d)?;
-                Some((usize::from(d.lid.raw()), vl, d.switch.index()))
-            })
-            .collect();
-        counts.add_rows(tables, &channels, &rows);
+        counts.add_rows(tables, &channels, &inject::plain(lanes, &plain));
         let (counts, more, _) = enter(&ground, counts, &others, true);
         let order = Order::new(&counts.graph(&channels))?;
         holds(&more).then(|| Self {
@@ -340,23 +333,6 @@ impl State {
 
 fn holds(walked: &Walked) -> bool {
     walked.unreachable.count == 0 && walked.loops.count == 0 && walked.dropped == 0
-}
-
-/// The VL of all packets to the LID of an end port, if it is one and the same for all of them.
-fn lane_of(lanes: &Lanes, d: &Destination) -> Option<usize> {
-    if d.port == PortNum::ZERO {
-        return None;
-    }
-    if lanes.vls <= 1 {
-        return Some(0);
-    }
-    match &lanes.path_sl {
-        PathSl::Uniform(_) | PathSl::ByLid(_) => {
-            let sl = usize::from(lanes.sl(d.switch, d));
-            (sl < SLS).then(|| sl % usize::from(lanes.vls))
-        }
-        PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_) => None,
-    }
 }
 
 /// Walks these LIDs, and counts what waits for what up, or down. Gives the dependencies that came up from nothing.

@@ -54,7 +54,7 @@ use crate::topology::Topology;
 use channels::Channels;
 use inject::Injection;
 use waits::Waits;
-use walk::{Ground, Walked};
+use walk::{Ground, ToSwitches, Walked};
 
 /// What was proven, and how good the routes are.
 #[derive(Debug, Clone, PartialEq)]
@@ -140,9 +140,19 @@ pub fn verify_with_trees(
     let ground = Ground::new(topo, tables, lanes, &channels);
     let injection = Injection::new(topo, lanes);
     let waits = Waits::new(&channels, lanes);
-    let (walked, _) = walk::walk(&ground, &injection, topo.destinations(), &&waits);
+    let all = topo.destinations();
+    let plain = ground.plain();
+    let mut walked = if plain.is_some() {
+        walk::walk(&ground, &injection, all, &ToSwitches(&waits)).0
+    } else {
+        walk::walk(&ground, &injection, all, &&waits).0
+    };
     if walked.unreachable.count > 0 || walked.loops.count > 0 || walked.dropped > 0 {
         return Err(losses(&ground, walked));
+    }
+    if let Some(plain) = plain {
+        let used = waits.add_rows(tables, &channels, &plain);
+        walked.used.iter_mut().zip(used).for_each(|(a, b)| *a |= b);
     }
     let broken = trees
         .par_iter()

@@ -67,6 +67,8 @@ pub(super) struct Carried {
     vls: Vec<Vls>,
     /// By switch: the SLs of which there are any.
     sls: Vec<u16>,
+    /// SLs of packets where they enter, of the tree that these are of.
+    entering: Vec<u16>,
 }
 
 impl Carried {
@@ -74,7 +76,48 @@ impl Carried {
         Self {
             vls: vec![[0; SLS]; switches],
             sls: vec![0; switches],
+            entering: vec![0; switches],
         }
+    }
+
+    /// Whether packets of a tree do what those of the tree before did, but for where the owner sends them: what waits for what is
+    /// entered then.
+    pub(super) fn is_same_but_at_the_owner(
+        &self,
+        tree: &Tree<'_>,
+        last: &Destination,
+        last_column: &[u8],
+    ) -> bool {
+        let owner = tree.dest.switch.index();
+        let (all, last_all) = (tree.column, last_column);
+        last.switch == tree.dest.switch
+            && last.port != PortNum::ZERO
+            && tree.dest.port != PortNum::ZERO
+            && all[..owner] == last_all[..owner]
+            && all[owner + 1..] == last_all[owner + 1..]
+            && self.entering == tree.sls
+    }
+
+    /// Whether the owner drops any packet of a tree that is the same as the one before up to there.
+    pub(super) fn hand_out(&self, ground: &Ground<'_>, entries: &Entries, tree: &Tree<'_>) -> bool {
+        let owner = tree.dest.switch;
+        let output = PortNum(tree.column[owner.index()]);
+        let out = ground.channels.base[owner.index()] + output.index();
+        let mut lost = ones(tree.sls[owner.index()]);
+        if lost.any(|sl| entries.vls[out][sl] & DROPPED != 0) {
+            return true;
+        }
+        let mut arriving = ground.topo.links(owner).iter().filter(|link| {
+            tree.column[link.peer.index()] == link.peer_port.raw() && link.peer != owner
+        });
+        arriving.any(|link| {
+            let from = link.peer.index();
+            ones(self.sls[from]).any(|sl| {
+                let number = u8::try_from(sl).unwrap_or(u8::MAX);
+                let vl = ground.lanes.vl(owner, link.port, output, number);
+                self.vls[from][sl] != 0 && vl >= entries.limit[out]
+            })
+        })
     }
 
     /// Follows all packets of a tree, the farthest switch first (`inwards`), and enters what waits for what. `used`
@@ -94,6 +137,7 @@ impl Carried {
         let mut dropped = false;
         self.sls.fill(0);
         self.vls.fill([0; SLS]);
+        self.entering.copy_from_slice(tree.sls);
         for v in inwards {
             let out = channels.base[v] + usize::from(tree.column[v]);
             if v == owner {

@@ -5,8 +5,11 @@
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use rayon::prelude::*;
+
 use super::channels::Channels;
 use crate::lanes::{Lanes, Sl2Vl};
+use crate::tables::Tables;
 
 /// Dependencies between lanes of channels.
 pub(super) struct Waits {
@@ -39,6 +42,57 @@ impl Waits {
         if vls & !mask.load(Ordering::Relaxed) != 0 {
             mask.fetch_or(vls, Ordering::Relaxed);
         }
+    }
+
+    /// Enters the dependencies of LIDs that every switch sends to, each on one VL (LID, VL, owner). All of them must arrive, and
+    /// keep their VL. Gives the VLs that they use, by channel.
+    pub(super) fn add_rows(
+        &self,
+        tables: &Tables,
+        channels: &Channels,
+        plain: &[(usize, usize, usize)],
+    ) -> Vec<u16> {
+        let row = |v: usize| tables.get(v).map_or(&[][..], |t| t.entries());
+        let used = |v: usize| {
+            let base = channels.base[v];
+            let mut used = vec![0u16; channels.base[v + 1] - base];
+            // By port of this switch, then port of the next one: VLs.
+            let mut masks = vec![0u16; used.len() << 8];
+            let mut next: [(usize, &[u8]); 256] = [(usize::MAX, &[]); 256];
+            for channel in channels.out_of(v) {
+                let switch = channels.ends[channel].switch as usize;
+                next[channel - base] = (switch, row(switch));
+            }
+            let own = row(v);
+            for &(lid, vl, owner) in plain {
+                let Some(&port) = own.get(lid).filter(|_| v != owner) else {
+                    continue;
+                };
+                let (switch, entries) = next[usize::from(port)];
+                if switch == usize::MAX {
+                    continue;
+                }
+                used[usize::from(port)] |= 1 << vl;
+                if switch != owner
+                    && let Some(&out) = entries.get(lid)
+                {
+                    masks[usize::from(port) << 8 | usize::from(out)] |= 1 << vl;
+                }
+            }
+            for channel in channels.out_of(v) {
+                let to = channels.ends[channel].switch as usize;
+                for second in channels.out_of(to) {
+                    let vls = masks[(channel - base) << 8 | (second - channels.base[to])];
+                    if vls != 0 {
+                        self.keep(channels.pair(channel, second), vls);
+                    }
+                }
+            }
+            used
+        };
+        let switches = channels.base.len() - 1;
+        let rows: Vec<Vec<u16>> = (0..switches).into_par_iter().map(used).collect();
+        rows.concat()
     }
 
     /// Packets on each of these VLs wait for `to` across a pair of channels.

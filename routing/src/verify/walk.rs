@@ -6,6 +6,9 @@
 //! are taken at a time. Blocks are walked in parallel into private records, which are added up, and
 //! into one set of dependencies: nothing depends on who walked what.
 //!
+//! LIDs of one switch mostly have equal distances. So those of the LID before are tried first: if every next switch is one hop
+//! nearer to the same owner, all switches arrive, and no search is needed.
+//!
 //! Where packets keep their VL, the packets that pass a switch are one mask of VLs, and the VLs of
 //! a channel one mask too. Where they may change it, `per_ports` follows them.
 
@@ -17,7 +20,7 @@ use rayon::prelude::*;
 use super::channels::Channels;
 use super::detour::Found;
 use super::failure::{EXAMPLES_MAX, Lost, LostPairs};
-use super::inject::Injection;
+use super::inject::{self, Injection};
 use super::per_ports::{Carried, Entries, Tree};
 use super::waits::Waits;
 use crate::lanes::{Lanes, Sl2Vl};
@@ -57,6 +60,19 @@ impl<'a> Ground<'a> {
             narrow: narrow.then(|| (0..channels.len()).map(allowed).collect()),
             entries: across.then(|| Entries::new(topo, lanes, channels)),
         }
+    }
+}
+
+impl Ground<'_> {
+    /// LIDs of end ports as LID, VL and owner, if packets to each are on one VL everywhere and each channel has it.
+    pub(super) fn plain(&self) -> Option<Vec<(usize, usize, usize)>> {
+        if self.narrow.is_some() || self.entries.is_some() {
+            return None;
+        }
+        let all = self.topo.destinations();
+        let plain = inject::plain(self.lanes, all);
+        let of_end_ports = all.iter().filter(|d| d.port != PortNum::ZERO);
+        (plain.len() == of_end_ports.count()).then_some(plain)
     }
 }
 
@@ -171,6 +187,10 @@ impl LostPairs {
 
 /// Takes what packets wait for. Each worker has one of its own.
 pub(super) trait Sink: Clone + Send + Sync {
+    /// Whether the dependencies of LIDs of end ports whose packets are on one VL everywhere are entered by others, row by row. Such
+    /// a walk is told of no other LIDs of end ports.
+    const BY_ROWS: bool;
+
     /// Packets on these VLs of a channel wait for the same VLs of another one.
     fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16);
 
@@ -182,6 +202,8 @@ pub(super) trait Sink: Clone + Send + Sync {
 }
 
 impl Sink for &Waits {
+    const BY_ROWS: bool = false;
+
     #[inline(always)]
     fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16) {
         Waits::keep(self, channels.pair(first, second), vls);
@@ -192,6 +214,26 @@ impl Sink for &Waits {
 
     fn across(&self) -> Option<&Waits> {
         Some(self)
+    }
+}
+
+/// The dependencies of LIDs of switches, where [`Waits::add_rows`] enters all others.
+#[derive(Clone)]
+pub(super) struct ToSwitches<'a>(pub(super) &'a Waits);
+
+impl Sink for ToSwitches<'_> {
+    const BY_ROWS: bool = true;
+
+    #[inline(always)]
+    fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16) {
+        self.0.keep(channels.pair(first, second), vls);
+    }
+
+    #[inline(always)]
+    fn on(&mut self, _: usize, _: u16) {}
+
+    fn across(&self) -> Option<&Waits> {
+        None
     }
 }
 
@@ -256,8 +298,13 @@ struct Walker<'a, S> {
     /// SLs of one block in the same order, where they depend on the switch.
     sls: Vec<u8>,
     hops: Vec<u32>,
+    /// By switch that arrives: the next one.
+    next: Vec<u32>,
     /// Switches, each after its next one.
     settled: Vec<usize>,
+    /// The owner of the LID that `hops` are of, if all switches arrive, and whether `settled` is by hops.
+    arrived: Option<usize>,
+    is_by_hops: bool,
     path: Vec<usize>,
     /// End ports whose packets pass a switch.
     flow: Vec<u64>,
@@ -280,7 +327,10 @@ impl<'a, S: Sink> Walker<'a, S> {
             columns: vec![PortNum::DROP.raw(); BLOCK_LIDS * n],
             sls: Vec::new(),
             hops: vec![UNSEEN; n],
+            next: vec![0; n],
             settled: Vec::with_capacity(n),
+            arrived: None,
+            is_by_hops: false,
             path: Vec::new(),
             flow: vec![0; n],
             passing: vec![0; n],
@@ -308,15 +358,24 @@ impl<'a, S: Sink> Walker<'a, S> {
             }
         }
         self.injection.columns(lids, &mut self.sls);
-        for dest in lids {
+        let mut by_switch: Vec<&Destination> = lids.iter().collect();
+        by_switch.sort_by_key(|d| d.switch);
+        let mut last: Option<&Destination> = None;
+        for dest in by_switch {
             let i = place_of(dest.lid);
             let columns = std::mem::take(&mut self.columns);
             let column = &columns[i * n..][..n];
-            self.arrivals(dest, column);
-            let dropped = if dest.port == PortNum::ZERO {
-                self.packets::<true>(dest, column)
+            if self.has_same_hops(dest, column) {
+                self.found.pairs += n as u64;
             } else {
-                self.packets::<false>(dest, column)
+                self.arrivals(dest, column);
+            }
+            let before = last.map(|d| (d, &columns[place_of(d.lid) * n..][..n]));
+            last = Some(dest);
+            let dropped = if dest.port == PortNum::ZERO {
+                self.packets::<true>(dest, column, before)
+            } else {
+                self.packets::<false>(dest, column, before)
             };
             if dropped {
                 self.found.dropped += 1;
@@ -326,6 +385,33 @@ impl<'a, S: Sink> Walker<'a, S> {
             }
             self.columns = columns;
         }
+    }
+
+    /// Whether every switch arrives over as many hops as for the LID before, which is of the same switch.
+    fn has_same_hops(&mut self, dest: &Destination, column: &[u8]) -> bool {
+        let owner = dest.switch.index();
+        if self.arrived != Some(owner) || column[owner] != dest.port.raw() {
+            return false;
+        }
+        for (v, &port) in column.iter().enumerate() {
+            if v == owner {
+                continue;
+            }
+            let Some(channel) = self.channels.channel(v, port) else {
+                return false;
+            };
+            let next = self.channels.ends[channel].switch;
+            if self.hops[next as usize] + 1 != self.hops[v] {
+                return false;
+            }
+            self.next[v] = next;
+        }
+        if !self.is_by_hops {
+            let hops = &self.hops;
+            self.settled.sort_by_key(|&v| hops[v]);
+            self.is_by_hops = true;
+        }
+        true
     }
 
     /// Settles every switch for one LID, and notes who is lost.
@@ -354,7 +440,11 @@ impl<'a, S: Sink> Walker<'a, S> {
                     };
                 }
                 match self.channels.channel(v, column[v]) {
-                    Some(channel) => v = self.channels.ends[channel].switch as usize,
+                    Some(channel) => {
+                        let next = self.channels.ends[channel].switch;
+                        self.next[v] = next;
+                        v = next as usize;
+                    }
                     None => break LOST,
                 }
             };
@@ -366,6 +456,8 @@ impl<'a, S: Sink> Walker<'a, S> {
                 self.settled.push(v);
             }
         }
+        self.arrived = all_arrive.then_some(owner);
+        self.is_by_hops = false;
         if all_arrive {
             self.found.pairs += column.len() as u64;
         } else {
@@ -408,8 +500,14 @@ impl<'a, S: Sink> Walker<'a, S> {
         }
     }
 
-    /// Loads and dependencies of one LID. `TO_SWITCH`: the LID is a switch's own. Says whether packets are dropped.
-    fn packets<const TO_SWITCH: bool>(&mut self, dest: &Destination, column: &[u8]) -> bool {
+    /// Loads and dependencies of one LID. `TO_SWITCH`: the LID is a switch's own. `before` is the LID before, with its entries. Says
+    /// whether packets are dropped.
+    fn packets<const TO_SWITCH: bool>(
+        &mut self,
+        dest: &Destination,
+        column: &[u8],
+        before: Option<(&Destination, &[u8])>,
+    ) -> bool {
         self.flow.copy_from_slice(&self.hosts);
         self.injection.fill(dest, &self.sls, &mut self.passing);
         // An SL that does not exist has no bit.
@@ -423,11 +521,26 @@ impl<'a, S: Sink> Walker<'a, S> {
             self.count_hops(dest.switch.index());
         }
         if self.ground.entries.is_some() {
-            dropped | self.follow::<TO_SWITCH>(dest, column)
+            dropped | self.follow::<TO_SWITCH>(dest, column, before)
+        } else if S::BY_ROWS && !TO_SWITCH && self.ground.narrow.is_none() {
+            self.loads(dest.switch.index(), column);
+            dropped
         } else if self.ground.narrow.is_some() {
             dropped | self.traffic::<TO_SWITCH, true>(dest, column)
         } else {
             dropped | self.traffic::<TO_SWITCH, false>(dest, column)
+        }
+    }
+
+    /// Routes over each channel, from the farthest switches inwards.
+    fn loads(&mut self, owner: usize, column: &[u8]) {
+        for &v in self.settled.iter().rev() {
+            let flow = self.flow[v];
+            if v != owner && flow != 0 && self.hops[v] < LOOPS {
+                let channel = self.channels.base[v] + usize::from(column[v]);
+                self.flow[self.next[v] as usize] += flow;
+                self.found.load[channel] += flow;
+            }
         }
     }
 
@@ -451,7 +564,7 @@ impl<'a, S: Sink> Walker<'a, S> {
                 dropped |= vls & !allowed[channel] != 0;
                 vls &= allowed[channel];
             }
-            let next = channels.ends[channel].switch as usize;
+            let next = self.next[v] as usize;
             self.flow[next] += flow;
             self.passing[next] |= vls;
             self.found.used[channel] |= vls;
@@ -468,21 +581,18 @@ impl<'a, S: Sink> Walker<'a, S> {
     }
 
     /// From the farthest switches inwards, where packets may change their VL.
-    fn follow<const TO_SWITCH: bool>(&mut self, dest: &Destination, column: &[u8]) -> bool {
+    fn follow<const TO_SWITCH: bool>(
+        &mut self,
+        dest: &Destination,
+        column: &[u8],
+        before: Option<(&Destination, &[u8])>,
+    ) -> bool {
+        if !TO_SWITCH {
+            self.loads(dest.switch.index(), column);
+        }
         let (Some(entries), Some(waits)) = (&self.ground.entries, self.sink.across()) else {
             return false;
         };
-        if !TO_SWITCH {
-            let owner = dest.switch.index();
-            for &v in self.settled.iter().rev() {
-                if v != owner && self.hops[v] < LOOPS {
-                    let channel = self.channels.base[v] + usize::from(column[v]);
-                    let next = self.channels.ends[channel].switch as usize;
-                    self.flow[next] += self.flow[v];
-                    self.found.load[channel] += self.flow[v];
-                }
-            }
-        }
         let hops = &self.hops;
         let inwards = self.settled.iter().rev().copied();
         let tree = Tree {
@@ -490,6 +600,12 @@ impl<'a, S: Sink> Walker<'a, S> {
             column,
             sls: &self.passing,
         };
+        if let Some((last, entered)) = before
+            && self.arrived.is_some()
+            && self.carried.is_same_but_at_the_owner(&tree, last, entered)
+        {
+            return self.carried.hand_out(self.ground, entries, &tree);
+        }
         self.carried.follow(
             self.ground,
             entries,
