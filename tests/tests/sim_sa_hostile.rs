@@ -2,8 +2,11 @@
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use ferrosm::administration::Administration;
 use ferrosm_core::SmConfig;
 use ferrosm_core::sa::admission::{Admission, Class, Expensive, Limits, SCANS_RUNNING_MAX};
 use ferrosm_core::sa::path::scan::{PathQuery, Progress};
@@ -11,12 +14,15 @@ use ferrosm_core::sa::{Request, Verdict, View, answer};
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
-use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_mad::transport::TransportError;
+use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
 use ferrosm_tests::sa_wire::{Ask, method};
 use ferrosm_tests::sa_world as world;
 use ferrosm_tests::simulated::Lab;
 
 const PATH: u16 = 0x35;
+/// 11,664 hosts.
+const LARGE: &str = "fat-tree:36";
 const HOSTILE: usize = 100;
 const SLICE: usize = 4096;
 /// Components of PathRecord.
@@ -72,8 +78,8 @@ fn view_of(spec: &str) -> (Arc<View>, Vec<u16>) {
 /// in slices, at most four in progress, and an innocent client's path queries wait for one slice each at most.
 #[test]
 fn innocent_path_queries_are_served_between_slices_of_hostile_scans() {
-    let (view, lids) = view_of("fat-tree:16");
-    assert!(lids.len() > 1024, "{} end ports", lids.len());
+    let (view, lids) = view_of(LARGE);
+    assert!(lids.len() > 10_000, "{} end ports", lids.len());
     let mut queue = Admission::new(Limits::default());
     let (mut dropped, mut slices, mut rejected, mut served) = (0, 0, 0, 0);
     let offer = |queue: &mut Admission<Work>, lid: u16, bytes: Vec<u8>| {
@@ -165,4 +171,65 @@ fn slices_do_not_change_the_reply() {
         assert_eq!(reply, whole);
         assert_eq!(slices, (lids.len() * lids.len()).div_ceil(slice));
     }
+}
+
+struct Inbox(Receiver<(Peer, Vec<u8>)>);
+
+impl GmpReceiver for Inbox {
+    fn receive(&mut self, timeout: Duration) -> Result<GmpReceived, TransportError> {
+        let received = self.0.recv_timeout(timeout);
+        let message = |(from, bytes)| GmpReceived::Message { from, bytes };
+        Ok(received.map_or(GmpReceived::Nothing, message))
+    }
+}
+
+/// LIDs to which replies went, in order.
+#[derive(Clone, Default)]
+struct Outbox(Arc<Mutex<Vec<Lid>>>);
+
+impl Outbox {
+    /// Replies to this LID, and to all others.
+    fn count(&self, lid: u16) -> (usize, usize) {
+        let sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = sent.iter().filter(|l| l.0 == lid).count();
+        (own, sent.len() - own)
+    }
+}
+
+impl GmpSender for Outbox {
+    fn send(&self, to: &Peer, _: &[u8], _: Option<Duration>) -> Result<(), TransportError> {
+        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.push(to.lid);
+        Ok(())
+    }
+}
+
+/// The threads of the daemon: while 100 clients scan, an innocent client gets all replies to its path queries, asked one after the
+/// other, before as many scans are complete as there are clients.
+#[test]
+fn one_path_does_not_wait_for_a_hundred_scans() {
+    const QUERIES: usize = 20;
+    let (view, lids) = view_of(LARGE);
+    let (from, hostile_lids) = (lids[HOSTILE], &lids[..HOSTILE]);
+    let (to_server, inbox) = channel();
+    let sent = Outbox::default();
+    let outbox = Box::new(sent.clone());
+    let limits = Limits::default();
+    let server = Administration::start(outbox, Box::new(Inbox(inbox)), limits).expect("threads");
+    server.publish(Some(view));
+    for &lid in hostile_lids.iter().cycle().take(4 * HOSTILE) {
+        let message = hostile(lid, method::GET);
+        to_server.send((peer(lid), message)).expect("a server");
+    }
+    for &to in &hostile_lids[..QUERIES] {
+        let before = sent.count(from).0;
+        let message = (peer(from), innocent(from, to));
+        to_server.send(message).expect("a server");
+        while sent.count(from).0 == before {
+            std::thread::yield_now();
+        }
+    }
+    let (answered, scans) = sent.count(from);
+    assert_eq!(answered, QUERIES);
+    assert!(scans < HOSTILE, "{scans} scans were complete first");
 }

@@ -66,13 +66,13 @@ pub fn is_to_group(request: &Request<'_>) -> bool {
 /// Answers a query in one go; `None` if the destination is a multicast group.
 #[must_use]
 pub fn answer(view: &View, request: &Request<'_>) -> Option<Reply> {
-    if is_to_group(request) {
+    let wanted = PathRecord::decode(request.data);
+    if request.has(component::DGID) && wanted.dgid.is_multicast() {
         return None;
     }
-    let scan = PathScan::new(view, request);
-    Some(match scan {
+    Some(match PathScan::resolve(view, request, &wanted) {
         Ok(scan) => scan.run(view, request),
-        Err(reply) => reply,
+        Err(status) => refusal(request, status),
     })
 }
 
