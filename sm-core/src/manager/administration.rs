@@ -189,12 +189,16 @@ impl SubnetManager {
         let known = &self.administration.keys_from;
         let same_keys = Arc::ptr_eq(&known.0, &keys_from.0) && known.1 == keys_from.1;
         let past = self.administration.past.end();
-        let before = match self.administration.last_sweep_view.take() {
-            Some(last) => last,
-            None => self.administration.view.clone(),
+        let current = self.administration.view.clone();
+        // What changed is reported against the last sweep; what did not change is shared with the view of this sweep, if there is one.
+        let (before, shared) = match self.administration.last_sweep_view.take() {
+            Some(last) => (last.filter(|_| past.is_none()), current),
+            None => {
+                let before = current.filter(|_| past.is_none());
+                (before.clone(), before)
+            }
         };
-        let before = before.filter(|_| past.is_none());
-        let view = Arc::new(self.view_after(before.as_deref().filter(|_| same_keys)));
+        let view = Arc::new(self.view_after(shared.as_deref().filter(|_| same_keys)));
         self.administration.keys_from = keys_from;
         self.administration.view = Some(Arc::clone(&view));
         self.out.push_back(Output::Publish(Some(Arc::clone(&view))));
@@ -257,7 +261,9 @@ impl SubnetManager {
         let before = self.administration.view.clone();
         let before = before.filter(|_| same_keys && !self.administration.past.is_in_force());
         let view = Arc::new(self.view_after(before.as_deref()));
+        let keys_from = (Arc::clone(&self.cfg.partitions), self.subnet.local());
         let administration = &mut self.administration;
+        administration.keys_from = keys_from;
         let last = administration.view.replace(Arc::clone(&view));
         administration.last_sweep_view.get_or_insert(last);
         let groups = administration.registry.groups_mut();
