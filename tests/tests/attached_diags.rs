@@ -436,9 +436,15 @@ fn ibping_and_ibsysstat_reach_their_servers() {
             .start(fabric.sim.dir())
     };
     let _servers = (start("ibping"), start("ibsysstat"));
+    // A program has a connection before it opens its device: only an opened device has a queue.
     poll_until(SETTLE, PAUSE, || {
         let clients = fabric.sim.tell("clients");
-        if clients.matches(FAR).count() == 2 {
+        let open = |program: &str| {
+            clients.lines().any(|line| {
+                line.starts_with(program) && line.contains(FAR) && line.contains(" waiting")
+            })
+        };
+        if open("ibping ") && open("ibsysstat ") {
             Ok(())
         } else {
             Err(clients)
