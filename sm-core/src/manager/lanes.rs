@@ -145,7 +145,7 @@ impl SubnetManager {
         } else if let Ask::SetVlArb(_, block) = ask
             && let Some(port) = node.ports.get_mut(place.port.index())
         {
-            port.vl_arbitration.retain(|(b, _)| *b != block);
+            port.forget_vl_arbitration(block);
         }
     }
 
@@ -223,9 +223,10 @@ impl SubnetManager {
                 .wanted_arbitration(p, block)
                 .is_some_and(|w| w == *data);
         if let Some(port) = self.subnet.port_mut(p) {
-            port.vl_arbitration.retain(|(b, _)| *b != block);
             if taken {
-                port.vl_arbitration.push((block, *data));
+                port.put_vl_arbitration(block, *data);
+            } else {
+                port.forget_vl_arbitration(block);
             }
         }
         if !taken {

@@ -2,6 +2,8 @@
 //!
 //! It holds what was read or written last, block by block, and says which blocks nobody knows.
 
+use std::sync::Arc;
+
 use ferrosm_mad::attr::PKEY_BLOCK_LEN;
 use ferrosm_mad::ids::PKey;
 
@@ -17,8 +19,8 @@ pub fn blocks(entries: u16) -> u16 {
 /// The P_Keys of a port.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeyTable {
-    /// Blocks that are known, by number.
-    known: Vec<(u16, Block)>,
+    /// Known blocks, in ascending order; shared by the subnet and the views made from it.
+    known: Arc<[(u16, Block)]>,
     /// Nobody has written to it since it woke, so blocks that were not read are empty.
     as_woken: bool,
 }
@@ -38,15 +40,19 @@ impl KeyTable {
 
     /// What a block holds.
     pub fn put(&mut self, block: u16, keys: Block) {
-        match self.known.binary_search_by_key(&block, |(b, _)| *b) {
-            Ok(at) => self.known[at].1 = keys,
-            Err(at) => self.known.insert(at, (block, keys)),
-        }
+        let at = self.known.partition_point(|(b, _)| *b < block);
+        let others = self.known.iter().filter(|(b, _)| *b != block).copied();
+        let mut known: Vec<(u16, Block)> = others.collect();
+        known.insert(at, (block, keys));
+        self.known = known.into();
     }
 
     /// A block is not known any more: from when a Set goes out until it is answered.
     pub fn forget_block(&mut self, block: u16) {
-        self.known.retain(|(b, _)| *b != block);
+        if self.block(block).is_some() {
+            let others = self.known.iter().filter(|(b, _)| *b != block).copied();
+            self.known = others.collect();
+        }
         // An unknown block is not an empty one.
         self.as_woken &= block != 0;
     }
@@ -86,7 +92,7 @@ impl KeyTable {
             return None;
         }
         let mut all = vec![PKey(0); usize::from(entries)];
-        for (block, keys) in &self.known {
+        for (block, keys) in &*self.known {
             let first = usize::from(*block) * PKEY_BLOCK_LEN;
             for (entry, key) in all.iter_mut().skip(first).zip(keys) {
                 *entry = *key;

@@ -107,7 +107,7 @@ pub struct Port {
     /// Its P_Key table fits the end port behind it, so that it may check packets by it.
     pub checks_keys: bool,
     /// Blocks of VLArbitrationTable that this SM has written.
-    pub vl_arbitration: Vec<(u8, [u8; 64])>,
+    pub vl_arbitration: Arc<[(u8, [u8; 64])]>,
     /// Why it is left out of the subnet, if it is.
     pub quarantine: Option<crate::report::QuarantineReason>,
 }
@@ -128,13 +128,27 @@ impl Default for Port {
             restarts: 0,
             keys: KeyTable::default(),
             checks_keys: false,
-            vl_arbitration: Vec::new(),
+            vl_arbitration: Arc::default(),
             quarantine: None,
         }
     }
 }
 
 impl Port {
+    /// Stores a block of VLArbitrationTable that this SM has written.
+    pub(crate) fn put_vl_arbitration(&mut self, block: u8, table: [u8; 64]) {
+        let others = self.vl_arbitration.iter().filter(|(b, _)| *b != block);
+        self.vl_arbitration = others.copied().chain([(block, table)]).collect();
+    }
+
+    /// A block of VLArbitrationTable is not known any more.
+    pub(crate) fn forget_vl_arbitration(&mut self, block: u8) {
+        if self.vl_arbitration.iter().any(|(b, _)| *b == block) {
+            let others = self.vl_arbitration.iter().filter(|(b, _)| *b != block);
+            self.vl_arbitration = others.copied().collect();
+        }
+    }
+
     /// PortInfo as last answered; all zero until it was read.
     #[must_use]
     pub fn info(&self) -> PortInfo {
@@ -213,7 +227,7 @@ impl Node {
         self.left_lanes = LeftLanes::Unknown;
         self.lanes_checked = None;
         for port in &mut self.ports {
-            port.vl_arbitration.clear();
+            port.vl_arbitration = Arc::default();
             port.keys.forget();
         }
     }

@@ -157,7 +157,7 @@ pub struct PortView {
     /// A switch port that checks the P_Keys of packets.
     pub checks_keys: bool,
     /// Blocks of VLArbitrationTable that are known.
-    pub vl_arbitration: Vec<(u8, [u8; 64])>,
+    pub vl_arbitration: Arc<[(u8, [u8; 64])]>,
     /// The port at the other end of the cable.
     peer: PortIdx,
     /// The link runs at FDR10, which `rate_rank` counts and PortInfo does not show.

@@ -247,7 +247,7 @@ fn port(num: u8, record: &records::Port<'_>) -> Option<PortView> {
         rate_rank: record.rate_rank,
         keys,
         checks_keys: has(flag::CHECKS_KEYS),
-        vl_arbitration,
+        vl_arbitration: vl_arbitration.into(),
         peer: PortIdx::NONE,
         fdr10: has(flag::FDR10),
     })
