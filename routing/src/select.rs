@@ -5,7 +5,8 @@
 //! names has no budget. The list ends with the fallback engines, whether the operator named them or not: `updn`, and `nue`
 //! within the budget, which route any connected graph without a credit loop. `no_fallback` in the list forbids them.
 //!
-//! While the routing in force only has lost links or LIDs, it is repaired instead of chosen anew.
+//! While the routing in force only has lost links or LIDs, it is repaired instead of chosen anew. Where that does not do, `auto`
+//! runs the engine in force again before it compares any: traffic waits for these routes.
 
 use std::fmt;
 
@@ -116,6 +117,8 @@ struct Stage<'a> {
 enum Choice<'a> {
     /// The first whose tables pass the proof, without a budget.
     First(Vec<&'a str>),
+    /// This engine, within the budget.
+    InForce(&'a str),
     /// The best of the first of `baseline` that passes, and of those of `candidates` that pass and fit the budget.
     Best {
         baseline: Vec<&'a str>,
@@ -150,7 +153,8 @@ impl<'a> Stage<'a> {
         })
     }
 
-    fn of_advice(advice: Advice) -> impl Iterator<Item = Self> {
+    /// `in_force` is the engine in force, if the fabric has only lost something since.
+    fn of_advice(advice: Advice, in_force: Option<&'a str>) -> impl Iterator<Item = Self> {
         let Advice {
             structured,
             baseline,
@@ -159,11 +163,15 @@ impl<'a> Stage<'a> {
             reason,
         } = advice;
         let first = Choice::First(structured.to_vec());
+        let in_force = in_force
+            .filter(|engine| baseline.contains(engine) || candidates.contains(engine))
+            .map(Choice::InForce);
         let best = Choice::Best {
             baseline: baseline.to_vec(),
             candidates: candidates.to_vec(),
         };
-        [first, best].into_iter().map(move |choice| Self {
+        let choices = [Some(first), in_force, Some(best)].into_iter().flatten();
+        choices.map(move |choice| Self {
             choice,
             reason: Some(reason.clone()),
             both_ways: true,
@@ -266,7 +274,8 @@ fn stages<'a>(engines: &[&'a str], request: &Request<'_>) -> Vec<Stage<'a>> {
     let mut list: Vec<Stage<'a>> = Vec::new();
     for &engine in engines.iter().filter(|e| **e != NO_FALLBACK) {
         if engine == AUTO {
-            list.extend(Stage::of_advice(auto::advise(request)));
+            let in_force = request.previous.engine_in_force;
+            list.extend(Stage::of_advice(auto::advise(request), in_force));
         } else {
             list.push(Stage::of_operator(engine));
         }
@@ -292,6 +301,12 @@ impl Attempts<'_, '_> {
     fn stage(&mut self, stage: &Stage<'_>) -> Vec<Proven> {
         match &stage.choice {
             Choice::First(engines) => self.first(engines, stage).into_iter().collect(),
+            Choice::InForce(engine) => {
+                let share = self.request.budget.share(SHARE_PERCENT);
+                let found = self.attempt(engine, stage, &share);
+                let _ = self.request.budget.spend(share.spent());
+                found.into_iter().collect()
+            }
             Choice::Best {
                 baseline,
                 candidates,

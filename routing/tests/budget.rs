@@ -8,8 +8,8 @@ mod common;
 use common::*;
 use ferrosm_routing::select::Reason;
 use ferrosm_routing::{
-    CancelToken, Request, RouteError, Selection, Topology, WorkBudget, engine_by_name, route_with,
-    verify,
+    CancelToken, Previous, Request, RouteError, Selection, Topology, WorkBudget, engine_by_name,
+    route_with, verify,
 };
 
 /// A mesh or torus without every 40th link.
@@ -79,6 +79,33 @@ fn a_sufficient_budget_finds_the_better_engine() {
         proof.max_load,
         baseline.max_load
     );
+}
+
+/// What is left after a loss is routed by the engine in force: traffic does not wait for a comparison.
+#[test]
+fn after_a_loss_engines_are_not_compared() {
+    let topo = random(60, 120, 200, 7).build();
+    let (first, _) = auto(&topo, &WorkBudget::unlimited()).chosen.unwrap();
+    for engine in ["updn", first.engine] {
+        let previous = Previous {
+            engine_in_force: Some(engine),
+            ..Previous::tables_of(&first)
+        };
+        let budget = WorkBudget::unlimited();
+        let request = Request::new(&topo).with_vls(8).after(&previous);
+        let selection = route_with(&["auto", "no_fallback"], &request.within(&budget));
+        assert_eq!(selection.chosen.unwrap().0.engine, engine);
+        assert!(selection.refused.is_empty());
+    }
+    // Unless it does not fit the budget.
+    let previous = Previous {
+        engine_in_force: Some("nue"),
+        ..Previous::none()
+    };
+    let budget = WorkBudget::limited(0);
+    let request = Request::new(&topo).with_vls(8).after(&previous);
+    let selection = route_with(&["auto", "no_fallback"], &request.within(&budget));
+    assert_eq!(selection.chosen.unwrap().0.engine, "updn");
 }
 
 /// An engine that the operator names is not part of the automatic choice.

@@ -140,6 +140,9 @@ pub struct Previous {
     pub order: Vec<Option<u32>>,
     /// The run before, if its result is what should be installed now and the same switches had the same indices.
     pub last: Option<Arc<LastRun>>,
+    /// The engine of the tables, if the graph has only lost switches or cables since, and routes for what is left must not wait for
+    /// a comparison of engines.
+    pub engine_in_force: Option<&'static str>,
 }
 
 /// A graph and what was computed, proven and installed for it.
@@ -164,6 +167,7 @@ impl Previous {
             lfts: Vec::new(),
             order: Vec::new(),
             last: None,
+            engine_in_force: None,
         }
     }
 
@@ -180,6 +184,7 @@ impl Previous {
                 busiest: 0,
                 kept: Kept::new(),
             })),
+            engine_in_force: None,
         }
     }
 
@@ -191,6 +196,7 @@ impl Previous {
             lfts: routing.tables.iter().cloned().map(Some).collect(),
             order: order.collect(),
             last: None,
+            engine_in_force: None,
         }
     }
 

@@ -127,6 +127,13 @@ fn mbps(subnet: &Subnet, at: PortRef) -> u32 {
     subnet.port(at).and_then(rate).unwrap_or(0)
 }
 
+/// Whether a graph has no more cables than another one, and no switches that the other one does not have. `nodes` and `others`
+/// are ascending.
+fn is_part(topo: &Topology, nodes: &[NodeIdx], other: &Topology, others: &[NodeIdx]) -> bool {
+    let cable_ends = |t: &Topology| t.switches().map(|s| t.links(s).len()).sum::<usize>();
+    cable_ends(topo) <= cable_ends(other) && nodes.iter().all(|n| others.binary_search(n).is_ok())
+}
+
 impl Job {
     /// Builds the job: switches with a linear forwarding table, the links between them, and the LIDs behind each port.
     /// `last` is the routing in force with the node of each of its switches.
@@ -210,16 +217,23 @@ impl Job {
         previous.last = last
             .filter(|(_, of)| *of == nodes)
             .map(|(run, _)| Arc::clone(run));
+        let topology = builder.build();
+        previous.engine_in_force = last
+            .filter(|(run, of)| is_part(&topology, &nodes, &run.topo, of))
+            .map(|(run, _)| run.routing.engine);
         let (hints, remarks) = hints::resolve(&cfg.hints, &places);
         let installed = previous.lfts.clone();
         match start {
             Start::Repair => {}
-            Start::Engine => previous.last = None,
+            Start::Engine => {
+                previous.last = None;
+                previous.engine_in_force = None;
+            }
             Start::Graph => previous = Previous::none(),
         }
         Self {
             id,
-            topology: Arc::new(builder.build()),
+            topology: Arc::new(topology),
             previous,
             installed,
             lanes_before: None,
