@@ -219,6 +219,15 @@ impl<T> Client<T> {
             bucket: Bucket { full_at: now },
         }
     }
+
+    /// Appends a request to its queue. Returns whether the client has to be given a turn in this class.
+    fn push(&mut self, class: Class, item: T) -> bool {
+        let at = class as usize;
+        let is_first = self.queues[at].is_empty() && !self.in_progress[at];
+        self.queues[at].push_back(item);
+        self.waiting += 1;
+        is_first
+    }
 }
 
 /// Requests that a client may still make, in nanoseconds of its rate.
@@ -284,19 +293,20 @@ impl<T> Admission<T> {
         {
             return Err(item);
         }
-        self.readmit(from, class, item, now);
+        if client.push(class, item) {
+            self.turns[class as usize].push_back(from);
+        }
+        self.waiting += 1;
+        self.tables += usize::from(is_table);
         Ok(())
     }
 
     /// Lets a request wait again that was taken and could not be answered yet, whatever the limits.
     pub fn readmit(&mut self, from: Lid, class: Class, item: T, now: Instant) {
         let client = self.clients.entry(from).or_insert_with(|| Client::new(now));
-        let queue = &mut client.queues[class as usize];
-        if queue.is_empty() && !client.in_progress[class as usize] {
+        if client.push(class, item) {
             self.turns[class as usize].push_back(from);
         }
-        queue.push_back(item);
-        client.waiting += 1;
         self.waiting += 1;
         self.tables += usize::from(class == Class::Table);
     }

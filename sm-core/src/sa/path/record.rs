@@ -70,10 +70,18 @@ pub fn answer(view: &View, request: &Request<'_>) -> Option<Reply> {
     if request.has(component::DGID) && wanted.dgid.is_multicast() {
         return None;
     }
-    Some(match PathScan::resolve(view, request, &wanted) {
-        Ok(scan) => scan.run(view, request),
-        Err(status) => refusal(request, status),
-    })
+    let reply = resolve(view, request, &wanted).and_then(|(query, client, from, to)| {
+        let (End::Port(from, slid), End::Port(to, dlid)) = (from, to) else {
+            return Ok(PathScan::of(view, request, query, client, from, to)?.run(view, request));
+        };
+        // Most queries name both ends.
+        let mut found = Found::new(request, PathRecord::LEN);
+        if view.share(client, from) && view.share(client, to) {
+            query.find(view, (from, slid), (to, dlid), &mut found);
+        }
+        Ok(Reply::of(request, found))
+    });
+    Some(reply.unwrap_or_else(|status| refusal(request, status)))
 }
 
 /// A table of nothing is an answer, where one record is an error (rule 7.6).
@@ -84,17 +92,24 @@ fn refusal(request: &Request<'_>, status: Status) -> Reply {
     Reply::error(status)
 }
 
+/// What a unicast PathRecord query asks for, apart from its ends.
+#[derive(Debug)]
+struct Query {
+    demand: Demand,
+    sgid: Option<Gid>,
+    dgid: Option<Gid>,
+    /// The destination, if it is in another subnet.
+    routed: Option<Gid>,
+    raw_traffic: bool,
+    paths_per_pair: usize,
+}
+
 /// A unicast PathRecord query in progress: a cursor over pairs of end ports.
 ///
 /// It holds no reference, so that it can be suspended between slices. All slices must use the same view and request.
 #[derive(Debug)]
 pub struct PathScan {
-    demand: Demand,
-    sgid: Option<Gid>,
-    dgid: Option<Gid>,
-    routed: Option<Gid>,
-    raw_traffic: bool,
-    paths_per_pair: usize,
+    query: Query,
     sources: EndPorts,
     destinations: EndPorts,
     /// Index of the next source and destination.
@@ -141,6 +156,76 @@ impl EndPorts {
     }
 }
 
+/// Validates a query; the client and the ends that it names.
+fn resolve(
+    view: &View,
+    request: &Request<'_>,
+    wanted: &PathRecord,
+) -> Result<(Query, EndPortIdx, End, End), Status> {
+    let service = request.component_mask & component::SERVICE_ID;
+    if service != 0 && service != component::SERVICE_ID {
+        return Err(Status::INSUFFICIENT_COMPONENTS);
+    }
+    let demand = demand(request, wanted);
+    if !demand.limits.are_legal() {
+        return Err(Status::REQ_INVALID);
+    }
+    let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+    let sgid = given(request, component::SGID, wanted.sgid);
+    let from = end(view, sgid, given(request, component::SLID, wanted.slid))?;
+    let dgid = given(request, component::DGID, wanted.dgid);
+    let routed = dgid.filter(|gid| !view.is_local_prefix(gid.prefix()));
+    let to = match routed {
+        Some(gid) => router(view, gid, from)?,
+        None => end(view, dgid, given(request, component::DLID, wanted.dlid))?,
+    };
+    let paths_per_pair = if !request.wants_table() {
+        1
+    } else if request.has(component::NUMB_PATH) {
+        usize::from(wanted.numb_path)
+    } else {
+        usize::MAX
+    };
+    let query = Query {
+        demand,
+        sgid,
+        dgid,
+        routed,
+        raw_traffic: request.has(component::RAW_TRAFFIC) && wanted.raw_traffic,
+        paths_per_pair,
+    };
+    Ok((query, client, from, to))
+}
+
+impl Query {
+    /// Adds the paths between two end ports to `found`. Returns the number of pairs of LIDs evaluated.
+    fn find(
+        &self,
+        view: &View,
+        (from, slid): (EndPortIdx, Option<Lid>),
+        (to, dlid): (EndPortIdx, Option<Lid>),
+        found: &mut Found,
+    ) -> usize {
+        let ends = Ends {
+            from,
+            to,
+            slid,
+            dlid,
+            source: name(view, from, self.sgid),
+            destination: name(view, to, self.dgid),
+        };
+        let mut left = self.paths_per_pair;
+        paths(view, &ends, &self.demand, &mut |path| {
+            if left == 0 {
+                return false;
+            }
+            left -= 1;
+            found.push(&record(view, &ends, path, self.routed, self.raw_traffic).encode());
+            left > 0
+        })
+    }
+}
+
 impl PathScan {
     /// Validates a query and resolves the ends that it names.
     ///
@@ -148,34 +233,19 @@ impl PathScan {
     /// The reply to a query that is not valid, names an unknown end, or would exceed [`SCAN_PAIRS_MAX`].
     pub fn new(view: &View, request: &Request<'_>) -> Result<Self, Reply> {
         let wanted = PathRecord::decode(request.data);
-        Self::resolve(view, request, &wanted).map_err(|status| refusal(request, status))
+        let scan = resolve(view, request, &wanted)
+            .and_then(|(query, client, from, to)| Self::of(view, request, query, client, from, to));
+        scan.map_err(|status| refusal(request, status))
     }
 
-    fn resolve(view: &View, request: &Request<'_>, wanted: &PathRecord) -> Result<Self, Status> {
-        let service = request.component_mask & component::SERVICE_ID;
-        if service != 0 && service != component::SERVICE_ID {
-            return Err(Status::INSUFFICIENT_COMPONENTS);
-        }
-        let demand = demand(request, wanted);
-        if !demand.limits.are_legal() {
-            return Err(Status::REQ_INVALID);
-        }
-        let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
-        let sgid = given(request, component::SGID, wanted.sgid);
-        let from = end(view, sgid, given(request, component::SLID, wanted.slid))?;
-        let dgid = given(request, component::DGID, wanted.dgid);
-        let routed = dgid.filter(|gid| !view.is_local_prefix(gid.prefix()));
-        let to = match routed {
-            Some(gid) => router(view, gid, from)?,
-            None => end(view, dgid, given(request, component::DLID, wanted.dlid))?,
-        };
-        let paths_per_pair = if !request.wants_table() {
-            1
-        } else if request.has(component::NUMB_PATH) {
-            usize::from(wanted.numb_path)
-        } else {
-            usize::MAX
-        };
+    fn of(
+        view: &View,
+        request: &Request<'_>,
+        query: Query,
+        client: EndPortIdx,
+        from: End,
+        to: End,
+    ) -> Result<Self, Status> {
         let sources = EndPorts::visible(view, client, from);
         let destinations = EndPorts::visible(view, client, to);
         // A table needs all pairs, so it is rejected before any work. A Get ends at the first path.
@@ -183,12 +253,7 @@ impl PathScan {
             return Err(Status::NO_RESOURCES);
         }
         Ok(Self {
-            demand,
-            sgid,
-            dgid,
-            routed,
-            raw_traffic: request.has(component::RAW_TRAFFIC) && wanted.raw_traffic,
-            paths_per_pair,
+            query,
             sources,
             destinations,
             next: (0, 0),
@@ -215,25 +280,8 @@ impl PathScan {
                 return Progress::More;
             }
             self.next.1 += 1;
-            let ends = Ends {
-                from,
-                to,
-                slid,
-                dlid,
-                source: name(view, from, self.sgid),
-                destination: name(view, to, self.dgid),
-            };
-            let (routed, raw) = (self.routed, self.raw_traffic);
-            let found = &mut self.found;
-            let mut left = self.paths_per_pair;
-            self.evaluated += paths(view, &ends, &self.demand, &mut |path| {
-                if left == 0 {
-                    return false;
-                }
-                found.push(&record(view, &ends, path, routed, raw).encode());
-                left -= 1;
-                left > 0
-            });
+            let (from, to) = ((from, slid), (to, dlid));
+            self.evaluated += self.query.find(view, from, to, &mut self.found);
             // A Get is answered with the first path (rule 11.1).
             if self.found.is_full() || !request.wants_table() && self.found.count() > 0 {
                 break;
