@@ -73,7 +73,7 @@ impl<'a> Injection<'a> {
         })
     }
 
-    /// The SLs of one block of LIDs, by LID in the block, then switch; left alone where they do not depend on the switch.
+    /// The SLs of one batch of LIDs, by LID in the batch, then switch; left alone where they do not depend on the switch.
     pub(super) fn columns(&self, lids: &[Destination], out: &mut Vec<u8>) {
         let n = self.switches;
         match &self.lanes.path_sl {
@@ -83,27 +83,26 @@ impl<'a> Injection<'a> {
                 let by_switch = matches!(self.lanes.path_sl, PathSl::BySwitches(_));
                 for v in 0..n {
                     let row: &[u8] = rows.get(v).map_or(&[], |row| row);
-                    for d in lids {
+                    for (i, d) in lids.iter().enumerate() {
                         let lid = usize::from(d.lid.raw());
                         let at = if by_switch { d.switch.index() } else { lid };
-                        out[lid % BLOCK_LIDS * n + v] = row.get(at).copied().unwrap_or(0);
+                        out[i * n + v] = row.get(at).copied().unwrap_or(0);
                     }
                 }
             }
         }
     }
 
-    /// The bits of packets for one LID, by the switch where they enter.
-    pub(super) fn fill(&self, dest: &Destination, columns: &[u8], out: &mut [u16]) {
+    /// The bits of packets for the `i`th LID of a batch, by the switch where they enter.
+    pub(super) fn fill(&self, i: usize, dest: &Destination, columns: &[u8], out: &mut [u16]) {
         let n = self.switches;
-        let lid = usize::from(dest.lid.raw());
         match &self.lanes.path_sl {
             PathSl::Uniform(_) | PathSl::ByLid(_) => {
                 let sl = self.lanes.sl(dest.switch, dest);
                 out.fill(self.bits[usize::from(sl)]);
             }
             PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_) => {
-                let column = &columns[lid % BLOCK_LIDS * n..][..n];
+                let column = &columns[i * n..][..n];
                 for (bits, &sl) in out.iter_mut().zip(column) {
                     *bits = self.bits[usize::from(sl)];
                 }

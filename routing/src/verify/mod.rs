@@ -23,6 +23,7 @@
 //! | `waits`, `cycles` | the dependency graph, and circles in it |
 //! | `trace`, `failure` | what is told of a failure |
 
+mod batches;
 mod channels;
 mod counts;
 mod cycles;

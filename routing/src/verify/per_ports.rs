@@ -69,6 +69,8 @@ pub(super) struct Carried {
     sls: Vec<u16>,
     /// SLs of packets where they enter, of the tree that these are of.
     entering: Vec<u16>,
+    /// None of them is dropped.
+    is_clean: bool,
 }
 
 impl Carried {
@@ -77,25 +79,29 @@ impl Carried {
             vls: vec![[0; SLS]; switches],
             sls: vec![0; switches],
             entering: vec![0; switches],
+            is_clean: false,
         }
     }
 
-    /// Whether packets of a tree do what those of the tree before did, but for where the owner sends them: what waits for what is
-    /// entered then.
-    pub(super) fn is_same_but_at_the_owner(
-        &self,
-        tree: &Tree<'_>,
-        last: &Destination,
-        last_column: &[u8],
-    ) -> bool {
+    /// Whether all that packets of a tree do on their way to the owner, was entered for the trees before. `last` is the LID before, with
+    /// its entries. What the owner does with them is for [`Self::hand_out`].
+    pub(super) fn covers(&self, tree: &Tree<'_>, last: &Destination, last_column: &[u8]) -> bool {
         let owner = tree.dest.switch.index();
         let (all, last_all) = (tree.column, last_column);
-        last.switch == tree.dest.switch
-            && last.port != PortNum::ZERO
-            && tree.dest.port != PortNum::ZERO
+        self.is_clean
+            && last.switch == tree.dest.switch
             && all[..owner] == last_all[..owner]
             && all[owner + 1..] == last_all[owner + 1..]
-            && self.entering == tree.sls
+            && self.has_entered(tree)
+    }
+
+    /// Whether packets of a tree enter with SLs of the tree that was followed. `hand_out` needs the same ones.
+    fn has_entered(&self, tree: &Tree<'_>) -> bool {
+        if tree.dest.port == PortNum::ZERO {
+            let mut both = self.entering.iter().zip(tree.sls);
+            return both.all(|(before, sls)| sls & !before == 0);
+        }
+        self.entering == tree.sls
     }
 
     /// Whether the owner drops any packet of a tree that is the same as the one before up to there.
@@ -173,6 +179,7 @@ impl Carried {
                 }
             }
         }
+        self.is_clean = !dropped;
         dropped
     }
 }

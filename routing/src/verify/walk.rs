@@ -2,8 +2,8 @@
 //! dependencies.
 //!
 //! Per LID the tables are a function from switch to next switch. Each switch is settled once, after
-//! its next switch, so a LID costs one visit per switch. 64 LIDs (one cache line of every table)
-//! are taken at a time. Blocks are walked in parallel into private records, which are added up, and
+//! its next switch, so a LID costs one visit per switch. 64 LIDs are taken at a time (`batches`).
+//! Batches are walked in parallel into private records, which are added up, and
 //! into one set of dependencies: nothing depends on who walked what.
 //!
 //! LIDs of one switch mostly have equal distances. So those of the LID before are tried first: if every next switch is one hop
@@ -17,6 +17,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
+use super::batches::batches;
 use super::channels::Channels;
 use super::detour::Found;
 use super::failure::{EXAMPLES_MAX, Lost, LostPairs};
@@ -172,9 +173,7 @@ impl Walked {
 impl LostPairs {
     fn push(&mut self, lost: Lost) {
         self.count += 1;
-        if self.first.len() < EXAMPLES_MAX {
-            self.first.push(lost);
-        }
+        keep_least(&mut self.first, lost);
     }
 
     fn add(&mut self, other: &Self) {
@@ -182,6 +181,15 @@ impl LostPairs {
         self.first.extend(other.first.iter().cloned());
         self.first.sort_unstable();
         self.first.truncate(EXAMPLES_MAX);
+    }
+}
+
+/// Adds an example to the least ones, in ascending order.
+fn keep_least<T: Ord>(first: &mut Vec<T>, example: T) {
+    let at = first.partition_point(|kept| *kept < example);
+    if at < EXAMPLES_MAX {
+        first.insert(at, example);
+        first.truncate(EXAMPLES_MAX);
     }
 }
 
@@ -245,19 +253,17 @@ pub(super) fn walk<S: Sink>(
     destinations: &[Destination],
     sink: &S,
 ) -> (Walked, Vec<S>) {
-    let blocks: Vec<&[Destination]> = destinations
-        .chunk_by(|a, b| block_of(a.lid) == block_of(b.lid))
-        .collect();
-    // A few records per worker, not one per block: records are large.
-    let share = blocks
+    // Where packets may change their VL, it pays to follow those to all LIDs of a switch one after the other.
+    let all = batches(destinations, ground.entries.is_some());
+    // A few records per worker, not one per batch: records are large.
+    let share = all
         .len()
         .div_ceil(SHARES * rayon::current_num_threads())
         .max(1);
-    blocks
-        .par_chunks(share)
-        .map(|blocks| {
+    all.par_chunks(share)
+        .map(|batches| {
             let mut walker = Walker::new(ground, injection, sink.clone());
-            blocks.iter().for_each(|block| walker.block(block));
+            batches.iter().for_each(|lids| walker.batch(lids));
             (walker.found, vec![walker.sink])
         })
         .reduce_with(|(a, mut sinks), (b, more)| {
@@ -269,14 +275,6 @@ pub(super) fn walk<S: Sink>(
 
 /// Parts of the work per worker: a few, so that one who is slow does not hold up the others.
 const SHARES: usize = 3;
-
-fn block_of(lid: Lid) -> usize {
-    usize::from(lid.raw()) / BLOCK_LIDS
-}
-
-fn place_of(lid: Lid) -> usize {
-    usize::from(lid.raw()) % BLOCK_LIDS
-}
 
 /// Hops of a switch that has not been visited for this LID.
 const UNSEEN: u32 = u32::MAX;
@@ -293,9 +291,9 @@ struct Walker<'a, S> {
     injection: &'a Injection<'a>,
     sink: S,
     hosts: Vec<u64>,
-    /// Entries of one block, by LID in the block, then switch.
+    /// Entries of one batch, by LID in the batch, then switch.
     columns: Vec<u8>,
-    /// SLs of one block in the same order, where they depend on the switch.
+    /// SLs of one batch in the same order, where they depend on the switch.
     sls: Vec<u8>,
     hops: Vec<u32>,
     /// By switch that arrives: the next one.
@@ -339,30 +337,18 @@ impl<'a, S: Sink> Walker<'a, S> {
         }
     }
 
-    fn block(&mut self, lids: &[Destination]) {
+    /// Walks a batch of LIDs.
+    fn batch(&mut self, lids: &[Destination]) {
         let n = self.hops.len();
-        let Some(block) = lids.first().map(|d| block_of(d.lid)) else {
-            return;
-        };
         for v in 0..n {
-            let from = block * BLOCK_LIDS;
-            let table = self.ground.tables.get(v);
-            let row = table.and_then(|t| t.entries().get(from..)).unwrap_or(&[]);
-            let mut take = |i: usize| {
-                self.columns[i * n + v] = row.get(i).copied().unwrap_or(PortNum::DROP.raw());
-            };
-            if lids.len() < BLOCK_LIDS / 4 {
-                lids.iter().for_each(|d| take(place_of(d.lid)));
-            } else {
-                (0..BLOCK_LIDS).for_each(take);
+            let row: &[u8] = self.ground.tables.get(v).map_or(&[], |t| t.entries());
+            for (i, d) in lids.iter().enumerate() {
+                let entry = row.get(usize::from(d.lid.raw())).copied();
+                self.columns[i * n + v] = entry.unwrap_or(PortNum::DROP.raw());
             }
         }
         self.injection.columns(lids, &mut self.sls);
-        let mut by_switch: Vec<&Destination> = lids.iter().collect();
-        by_switch.sort_by_key(|d| d.switch);
-        let mut last: Option<&Destination> = None;
-        for dest in by_switch {
-            let i = place_of(dest.lid);
+        for (i, dest) in lids.iter().enumerate() {
             let columns = std::mem::take(&mut self.columns);
             let column = &columns[i * n..][..n];
             if self.has_same_hops(dest, column) {
@@ -370,18 +356,17 @@ impl<'a, S: Sink> Walker<'a, S> {
             } else {
                 self.arrivals(dest, column);
             }
-            let before = last.map(|d| (d, &columns[place_of(d.lid) * n..][..n]));
-            last = Some(dest);
+            let before = i
+                .checked_sub(1)
+                .map(|last| (&lids[last], &columns[last * n..][..n]));
             let dropped = if dest.port == PortNum::ZERO {
-                self.packets::<true>(dest, column, before)
+                self.packets::<true>((i, dest), column, before)
             } else {
-                self.packets::<false>(dest, column, before)
+                self.packets::<false>((i, dest), column, before)
             };
             if dropped {
                 self.found.dropped += 1;
-                if self.found.dropped_first.len() < EXAMPLES_MAX {
-                    self.found.dropped_first.push(dest.lid);
-                }
+                keep_least(&mut self.found.dropped_first, dest.lid);
             }
             self.columns = columns;
         }
@@ -500,16 +485,16 @@ impl<'a, S: Sink> Walker<'a, S> {
         }
     }
 
-    /// Loads and dependencies of one LID. `TO_SWITCH`: the LID is a switch's own. `before` is the LID before, with its entries. Says
-    /// whether packets are dropped.
+    /// Loads and dependencies of one LID, the `i`th of its batch. `TO_SWITCH`: the LID is a switch's own. `before` is the LID before,
+    /// with its entries. Says whether packets are dropped.
     fn packets<const TO_SWITCH: bool>(
         &mut self,
-        dest: &Destination,
+        (i, dest): (usize, &Destination),
         column: &[u8],
         before: Option<(&Destination, &[u8])>,
     ) -> bool {
         self.flow.copy_from_slice(&self.hosts);
-        self.injection.fill(dest, &self.sls, &mut self.passing);
+        self.injection.fill(i, dest, &self.sls, &mut self.passing);
         // An SL that does not exist has no bit.
         let mut dropped = false;
         for (bits, &hosts) in self.passing.iter_mut().zip(&self.hosts) {
@@ -602,9 +587,9 @@ impl<'a, S: Sink> Walker<'a, S> {
         };
         if let Some((last, entered)) = before
             && self.arrived.is_some()
-            && self.carried.is_same_but_at_the_owner(&tree, last, entered)
+            && self.carried.covers(&tree, last, entered)
         {
-            return self.carried.hand_out(self.ground, entries, &tree);
+            return !TO_SWITCH && self.carried.hand_out(self.ground, entries, &tree);
         }
         self.carried.follow(
             self.ground,

@@ -1,0 +1,111 @@
+//! Which LIDs are walked together: as many as a cache line of a table holds, so that each line is read once or a few times.
+
+use std::collections::BTreeSet;
+
+use ferrosm_mad::ids::{Lid, PortNum};
+
+use crate::tables::BLOCK_LIDS;
+use crate::topology::Destination;
+
+/// Reading the tables by switch may touch so many times as many cache lines as reading them by LID.
+const LINES_RATIO_MAX: usize = 4;
+
+/// Batches of at most [`BLOCK_LIDS`] LIDs, from LIDs in ascending order. Within a batch the LIDs of a switch follow each other, those
+/// of its end ports first.
+///
+/// `whole_switches`: all LIDs of a switch are in one batch, if there are not too many and the tables can be read quickly in this order.
+pub(super) fn batches(destinations: &[Destination], whole_switches: bool) -> Vec<Vec<Destination>> {
+    let by_lid: Vec<Vec<Destination>> = destinations
+        .chunk_by(|a, b| block_of(a.lid) == block_of(b.lid))
+        .map(sorted)
+        .collect();
+    if !whole_switches {
+        return by_lid;
+    }
+    let by_switch = by_switch(destinations);
+    let lines: usize = by_switch.iter().map(|batch| lines(batch)).sum();
+    if lines > LINES_RATIO_MAX * by_lid.len() {
+        return by_lid;
+    }
+    by_switch
+}
+
+fn by_switch(destinations: &[Destination]) -> Vec<Vec<Destination>> {
+    let mut batches: Vec<Vec<Destination>> = Vec::new();
+    for of_switch in sorted(destinations).chunk_by(|a, b| a.switch == b.switch) {
+        for part in of_switch.chunks(BLOCK_LIDS) {
+            match batches.last_mut() {
+                Some(batch) if batch.len() + part.len() <= BLOCK_LIDS => batch.extend(part),
+                _ => batches.push(part.to_vec()),
+            }
+        }
+    }
+    batches
+}
+
+fn sorted(lids: &[Destination]) -> Vec<Destination> {
+    let mut lids = lids.to_vec();
+    lids.sort_by_key(|d| (d.switch, d.port == PortNum::ZERO, d.lid));
+    lids
+}
+
+/// Cache lines of a table that hold the entries of a batch.
+fn lines(batch: &[Destination]) -> usize {
+    let blocks: BTreeSet<usize> = batch.iter().map(|d| block_of(d.lid)).collect();
+    blocks.len()
+}
+
+fn block_of(lid: Lid) -> usize {
+    usize::from(lid.raw()) / BLOCK_LIDS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::SwitchIdx;
+
+    fn lids(of: impl Iterator<Item = (u16, u32, u8)>) -> Vec<Destination> {
+        let all = of.map(|(lid, switch, port)| Destination {
+            lid: Lid(lid),
+            switch: SwitchIdx(switch),
+            port: PortNum(port),
+        });
+        all.collect()
+    }
+
+    fn assert_partition(batches: &[Vec<Destination>], all: &[Destination]) {
+        let mut walked: Vec<Destination> = batches.concat();
+        walked.sort_by_key(|d| d.lid);
+        assert_eq!(walked, all);
+        assert!(batches.iter().all(|batch| batch.len() <= BLOCK_LIDS));
+    }
+
+    #[test]
+    fn switches_are_whole_where_lids_are_near() {
+        // 64 switches with LIDs 1 to 64 and four hosts each.
+        let switches = (0..64u16).map(|s| (1 + s, u32::from(s), 0));
+        let hosts = (0..256u16).map(|h| (100 + h, u32::from(h) / 4, 1 + (h % 4) as u8));
+        let all = lids(switches.chain(hosts));
+        let found = batches(&all, true);
+        assert_partition(&found, &all);
+        for batch in &found {
+            assert_eq!(batch.len() % 5, 0);
+            assert!(batch.chunks(5).all(|of| of[4].port == PortNum::ZERO));
+        }
+        assert_partition(&batches(&all, false), &all);
+    }
+
+    #[test]
+    fn scattered_lids_are_read_by_line() {
+        let switches = (0..600u16).map(|s| (1 + s, u32::from(s), 0));
+        let hosts = (0..6000u16).map(|h| (1000 + h, u32::from(h) % 600, 1 + (h / 600) as u8));
+        let all = lids(switches.chain(hosts));
+        assert_eq!(batches(&all, true), batches(&all, false));
+    }
+
+    #[test]
+    fn a_switch_with_many_lids_is_split() {
+        let all = lids((1..=200).map(|lid| (lid, 0, (lid % 40) as u8)));
+        assert_partition(&batches(&all, true), &all);
+    }
+}
