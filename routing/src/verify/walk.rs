@@ -276,6 +276,9 @@ pub(super) fn walk<S: Sink>(
 /// Parts of the work per worker: a few, so that one who is slow does not hold up the others.
 const SHARES: usize = 3;
 
+/// Switches whose entries are read together.
+const ROWS: usize = 16;
+
 /// Hops of a switch that has not been visited for this LID.
 const UNSEEN: u32 = u32::MAX;
 /// Hops of a switch on the path that is being followed.
@@ -340,13 +343,7 @@ impl<'a, S: Sink> Walker<'a, S> {
     /// Walks a batch of LIDs.
     fn batch(&mut self, lids: &[Destination]) {
         let n = self.hops.len();
-        for v in 0..n {
-            let row: &[u8] = self.ground.tables.get(v).map_or(&[], |t| t.entries());
-            for (i, d) in lids.iter().enumerate() {
-                let entry = row.get(usize::from(d.lid.raw())).copied();
-                self.columns[i * n + v] = entry.unwrap_or(PortNum::DROP.raw());
-            }
-        }
+        self.read(lids);
         self.injection.columns(lids, &mut self.sls);
         for (i, dest) in lids.iter().enumerate() {
             let columns = std::mem::take(&mut self.columns);
@@ -369,6 +366,25 @@ impl<'a, S: Sink> Walker<'a, S> {
                 keep_least(&mut self.found.dropped_first, dest.lid);
             }
             self.columns = columns;
+        }
+    }
+
+    /// Reads the entries of a batch, of a few switches at a time: their cache lines are fetched side by side.
+    fn read(&mut self, lids: &[Destination]) {
+        let n = self.hops.len();
+        let mut rows: [&[u8]; ROWS] = [&[]; ROWS];
+        for first in (0..n).step_by(ROWS) {
+            let some = ROWS.min(n - first);
+            for (row, v) in rows.iter_mut().zip(first..first + some) {
+                *row = self.ground.tables.get(v).map_or(&[], |t| t.entries());
+            }
+            for (i, d) in lids.iter().enumerate() {
+                let lid = usize::from(d.lid.raw());
+                let out = &mut self.columns[i * n + first..][..some];
+                for (entry, row) in out.iter_mut().zip(&rows) {
+                    *entry = row.get(lid).copied().unwrap_or(PortNum::DROP.raw());
+                }
+            }
         }
     }
 
