@@ -306,6 +306,8 @@ struct Walker<'a, S> {
     /// The owner of the LID that `hops` are of, if all switches arrive, and whether `settled` is by hops.
     arrived: Option<usize>,
     is_by_hops: bool,
+    /// By number of hops: end ports that send to a LID with these `hops`; empty where nobody has counted.
+    by_hops: Vec<u64>,
     path: Vec<usize>,
     /// End ports whose packets pass a switch.
     flow: Vec<u64>,
@@ -332,6 +334,7 @@ impl<'a, S: Sink> Walker<'a, S> {
             settled: Vec::with_capacity(n),
             arrived: None,
             is_by_hops: false,
+            by_hops: Vec::new(),
             path: Vec::new(),
             flow: vec![0; n],
             passing: vec![0; n],
@@ -419,6 +422,7 @@ impl<'a, S: Sink> Walker<'a, S> {
     fn arrivals(&mut self, dest: &Destination, column: &[u8]) {
         self.hops.fill(UNSEEN);
         self.settled.clear();
+        self.by_hops.clear();
         let owner = dest.switch.index();
         let mut all_arrive = true;
         for start in 0..column.len() {
@@ -618,16 +622,24 @@ impl<'a, S: Sink> Walker<'a, S> {
     }
 
     fn count_hops(&mut self, owner: usize) {
-        for (v, (&hops, &hosts)) in self.hops.iter().zip(&self.hosts).enumerate() {
-            if hosts == 0 || hops >= LOOPS {
-                continue;
+        if self.by_hops.is_empty() {
+            for (v, (&hops, &hosts)) in self.hops.iter().zip(&self.hosts).enumerate() {
+                if hosts == 0 || hops >= LOOPS {
+                    continue;
+                }
+                let hops = hops as usize;
+                if self.by_hops.len() <= hops {
+                    self.by_hops.resize(hops + 1, 0);
+                }
+                // An end port does not count as its own partner.
+                self.by_hops[hops] += hosts - u64::from(v == owner);
             }
-            let hops = hops as usize;
-            if self.found.hop_histogram.len() <= hops {
-                self.found.hop_histogram.resize(hops + 1, 0);
-            }
-            // An end port does not count as its own partner.
-            self.found.hop_histogram[hops] += hosts - u64::from(v == owner);
         }
+        let histogram = &mut self.found.hop_histogram;
+        if histogram.len() < self.by_hops.len() {
+            histogram.resize(self.by_hops.len(), 0);
+        }
+        let both = histogram.iter_mut().zip(&self.by_hops);
+        both.for_each(|(all, some)| *all += some);
     }
 }
