@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use rayon::prelude::*;
 
 use super::channels::Channels;
+use super::inject::Plain;
 use super::waits::{Waits, ones};
 use super::walk::Sink;
 use crate::lanes::Lanes;
@@ -73,14 +74,9 @@ impl Counts {
             })
     }
 
-    /// Adds the dependencies of LIDs that every switch sends to, each on one lane (LID, VL), as the tables have them. All
+    /// Adds the dependencies of LIDs that every switch sends to, each on one lane, as the tables have them. All
     /// of them must arrive.
-    pub(super) fn add_rows(
-        &mut self,
-        tables: &Tables,
-        channels: &Channels,
-        plain: &[(usize, usize, usize)],
-    ) {
+    pub(super) fn add_rows(&mut self, tables: &Tables, channels: &Channels, plain: &[Plain]) {
         let lanes = self.lanes;
         let rows = &self.rows;
         let mut parts: Vec<(usize, &mut [u16], &mut [u16])> = Vec::new();
@@ -102,7 +98,7 @@ impl Counts {
                 ways[channel - base] = (at, next, row(next));
             }
             let own = row(v);
-            for &(lid, vl, owner) in plain {
+            for (lid, vl, owner) in plain.iter().map(|p| p.indices()) {
                 let Some(&port) = own.get(lid).filter(|_| v != owner) else {
                     continue;
                 };

@@ -1,6 +1,6 @@
 //! With which SLs packets enter the fabric: read from the lanes of a routing, 64 LIDs at a time, as walkers need them.
 
-use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
 use crate::lanes::{Lanes, PathSl, SLS, Sl2Vl};
@@ -132,11 +132,30 @@ pub(super) fn lane_of(lanes: &Lanes, d: &Destination) -> Option<usize> {
     }
 }
 
-/// Of these LIDs those of end ports whose packets are on one VL everywhere: LID, VL, owner.
-pub(super) fn plain(lanes: &Lanes, lids: &[Destination]) -> Vec<(usize, usize, usize)> {
+/// The LID of an end port whose packets are on one VL everywhere. Small, because each switch reads all of them.
+#[derive(Clone, Copy)]
+pub(super) struct Plain {
+    lid: Lid,
+    vl: u8,
+    owner: SwitchIdx,
+}
+
+impl Plain {
+    /// LID, VL and owner, as indices.
+    #[inline(always)]
+    pub(super) const fn indices(self) -> (usize, usize, usize) {
+        (self.lid.0 as usize, self.vl as usize, self.owner.index())
+    }
+}
+
+/// Those of these LIDs that are plain.
+pub(super) fn plain(lanes: &Lanes, lids: &[Destination]) -> Vec<Plain> {
     let plain = lids.iter().filter_map(|d| {
-        let vl = lane_of(lanes, d)?;
-        Some((usize::from(d.lid.raw()), vl, d.switch.index()))
+        Some(Plain {
+            lid: d.lid,
+            vl: u8::try_from(lane_of(lanes, d)?).ok()?,
+            owner: d.switch,
+        })
     });
     plain.collect()
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use rayon::prelude::*;
 
 use super::channels::Channels;
+use super::inject::Plain;
 use crate::lanes::{Lanes, Sl2Vl};
 use crate::tables::Tables;
 
@@ -44,13 +45,13 @@ impl Waits {
         }
     }
 
-    /// Enters the dependencies of LIDs that every switch sends to, each on one VL (LID, VL, owner). All of them must arrive, and
+    /// Enters the dependencies of LIDs that every switch sends to, each on one VL. All of them must arrive, and
     /// keep their VL. Gives the VLs that they use, by channel.
     pub(super) fn add_rows(
         &self,
         tables: &Tables,
         channels: &Channels,
-        plain: &[(usize, usize, usize)],
+        plain: &[Plain],
     ) -> Vec<u16> {
         let row = |v: usize| tables.get(v).map_or(&[][..], |t| t.entries());
         let used = |v: usize| {
@@ -64,7 +65,7 @@ impl Waits {
                 next[channel - base] = (switch, row(switch));
             }
             let own = row(v);
-            for &(lid, vl, owner) in plain {
+            for (lid, vl, owner) in plain.iter().map(|p| p.indices()) {
                 let Some(&port) = own.get(lid).filter(|_| v != owner) else {
                     continue;
                 };

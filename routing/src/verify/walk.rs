@@ -21,7 +21,7 @@ use super::batches::batches;
 use super::channels::Channels;
 use super::detour::Found;
 use super::failure::{EXAMPLES_MAX, Lost, LostPairs};
-use super::inject::{self, Injection};
+use super::inject::{self, Injection, Plain};
 use super::per_ports::{Carried, Entries, Tree};
 use super::waits::Waits;
 use crate::lanes::{Lanes, Sl2Vl};
@@ -66,7 +66,7 @@ impl<'a> Ground<'a> {
 
 impl Ground<'_> {
     /// LIDs of end ports as LID, VL and owner, if packets to each are on one VL everywhere and each channel has it.
-    pub(super) fn plain(&self) -> Option<Vec<(usize, usize, usize)>> {
+    pub(super) fn plain(&self) -> Option<Vec<Plain>> {
         if self.narrow.is_some() || self.entries.is_some() {
             return None;
         }
