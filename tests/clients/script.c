@@ -5,6 +5,8 @@
  *   out:  NAME HEX           the answer
  *         NAME none          there is none: behind every MAD goes a question to our own node, which every node answers,
  *                            and when that was answered nothing else had come. No clock has a part in it.
+ *
+ * With an argument, each MAD waits for its answer for this many milliseconds instead.
  */
 #include <infiniband/umad.h>
 #include <stdint.h>
@@ -14,7 +16,7 @@
 
 enum { MAD = 256, LONG_MS = 100000 };
 
-static int port, agents[256];
+static int port, wait_ms, agents[256];
 
 static int agent_of(uint8_t mgmt_class)
 {
@@ -40,16 +42,17 @@ static int post(uint8_t *umad, int dlid)
 	int smp = (mad[1] & 0x7f) == 1;
 
 	umad_set_addr(umad, dlid, smp ? 0 : 1, 0, smp ? 0 : 0x80010000);
-	return umad_send(port, agent_of(mad[1]), umad, MAD, LONG_MS, 0);
+	return umad_send(port, agent_of(mad[1]), umad, MAD, wait_ms ? wait_ms : LONG_MS, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static char name[256], hex[2 * MAD + 2];
 	unsigned int dlid, byte;
 	uint32_t tid = 0;
 	uint8_t *out, *in;
 
+	wait_ms = argc > 1 ? atoi(argv[1]) : 0;
 	memset(agents, -1, sizeof agents);
 	if (umad_init() < 0 || (port = umad_open_port(NULL, 0)) < 0 || agent_of(0x81) < 0) {
 		fprintf(stderr, "script: no port\n");
@@ -74,7 +77,7 @@ int main(void)
 		mad[0] = 1, mad[1] = 0x81, mad[2] = 1, mad[3] = 1, mad[17] = 0x11;
 		memset(mad + 32, 0xff, 4);
 		number(mad, mark);
-		if (post(out, 0xffff) < 0)
+		if (!wait_ms && post(out, 0xffff) < 0)
 			return 2;
 		for (;;) {
 			int length = MAD;
@@ -91,7 +94,7 @@ int main(void)
 				printf("\n");
 				told = 1;
 			}
-			if (number_of(mad) == mark)
+			if (number_of(mad) == (wait_ms ? asked : mark))
 				break;
 		}
 		if (!told)

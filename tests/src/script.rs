@@ -45,6 +45,27 @@ impl Script {
         let command = format!("exec {} < {}", self.0.display(), input.display());
         drop(sim.run_at(node, "sh", &["-c", &command]).expect_success());
     }
+
+    /// Sends one MAD from a node and waits up to `wait_ms` for the reply. Gives whether subnet administration acknowledged it.
+    ///
+    /// # Panics
+    /// If the client fails.
+    pub fn is_acknowledged(
+        &self,
+        sim: &impl Clients,
+        node: &str,
+        line: &str,
+        wait_ms: u32,
+    ) -> bool {
+        /// SubnAdmGetResp with status 0, in hexadecimal from the method on.
+        const ACKNOWLEDGED: &str = "810000";
+        let input = sim.dir().join(unique_name("line"));
+        fs::write(&input, line).unwrap_or_else(|e| panic!("{}: {e}", input.display()));
+        let command = format!("exec {} {wait_ms} < {}", self.0.display(), input.display());
+        let done = sim.run_at(node, "sh", &["-c", &command]).expect_success();
+        let reply = done.stdout.split_whitespace().nth(1).unwrap_or_default();
+        reply.get(6..12) == Some(ACKNOWLEDGED)
+    }
 }
 
 /// A MAD to subnet administration at the LID `sm` as a line.

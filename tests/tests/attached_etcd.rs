@@ -12,6 +12,8 @@ use ferrosm_tests::process::{Signal, poll_until};
 use ferrosm_tests::script::{Script, joins, offers, subscribes};
 
 const PAUSE: Duration = Duration::from_millis(20);
+/// An alarm releases a reply after a second.
+const REPLY_MS: u32 = 3000;
 const LEASE_LOST: &str = "the lease is lost";
 const FROM_COPY: &str = "clients are answered from what was kept";
 const DEPOSED: &str = "another subnet manager has taken what only the master has";
@@ -75,14 +77,18 @@ impl Site {
         self.has("-g", 2);
     }
 
-    /// Another service, offered until it is known, as hosts do.
+    /// Registers another service, repeated until it is acknowledged. A query may show a registration before it is durable; the
+    /// acknowledgement follows when it is, or after an alarm.
     fn offer(&self, name: &str, then: usize) {
         let line = offers(&self.sm(), self.guid, name);
-        let known = poll_until(GUARD, PAUSE, || {
-            self.script.send(&self.pair.sim, CLIENT, &line);
-            self.are_there("-S", then)
+        let acknowledged = poll_until(GUARD, PAUSE, || {
+            let (sim, wait_ms) = (&self.pair.sim, REPLY_MS);
+            let done = self.script.is_acknowledged(sim, CLIENT, &line, wait_ms);
+            done.then_some(())
+                .ok_or_else(|| "no acknowledgement".to_owned())
         });
-        known.unwrap_or_else(|why| panic!("{then} of -S: {why}"));
+        acknowledged.unwrap_or_else(|why| panic!("{name}: {why}"));
+        self.has("-S", then);
     }
 
     /// Waits until there are so many records of a kind.
