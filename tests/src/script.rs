@@ -35,18 +35,15 @@ impl Script {
         Self(program)
     }
 
-    /// Sends these lines from a node. It waits for no answer from afar.
+    /// Sends these lines from a node, and waits for no reply from another node.
     ///
     /// # Panics
-    /// If it fails.
+    /// If the client fails.
     pub fn send(&self, sim: &impl Clients, node: &str, lines: &str) {
-        let input = sim.dir().join(unique_name("lines"));
-        fs::write(&input, lines).unwrap_or_else(|e| panic!("{}: {e}", input.display()));
-        let command = format!("exec {} < {}", self.0.display(), input.display());
-        drop(sim.run_at(node, "sh", &["-c", &command]).expect_success());
+        drop(self.run(sim, node, "", lines));
     }
 
-    /// Sends one MAD from a node and waits up to `wait_ms` for the reply. Gives whether subnet administration acknowledged it.
+    /// Sends these lines from a node, each with up to `wait_ms` for its reply. Returns whether the SA acknowledged all of them.
     ///
     /// # Panics
     /// If the client fails.
@@ -54,17 +51,26 @@ impl Script {
         &self,
         sim: &impl Clients,
         node: &str,
-        line: &str,
+        lines: &str,
         wait_ms: u32,
     ) -> bool {
         /// SubnAdmGetResp with status 0, in hexadecimal from the method on.
         const ACKNOWLEDGED: &str = "810000";
-        let input = sim.dir().join(unique_name("line"));
-        fs::write(&input, line).unwrap_or_else(|e| panic!("{}: {e}", input.display()));
-        let command = format!("exec {} {wait_ms} < {}", self.0.display(), input.display());
-        let done = sim.run_at(node, "sh", &["-c", &command]).expect_success();
-        let reply = done.stdout.split_whitespace().nth(1).unwrap_or_default();
-        reply.get(6..12) == Some(ACKNOWLEDGED)
+        let replies = self.run(sim, node, &wait_ms.to_string(), lines);
+        let acknowledged = replies.lines().filter(|reply| {
+            let mad = reply.split_whitespace().nth(1).unwrap_or_default();
+            mad.get(6..12) == Some(ACKNOWLEDGED)
+        });
+        acknowledged.count() == lines.lines().count()
+    }
+
+    /// The output of the client for these lines.
+    fn run(&self, sim: &impl Clients, node: &str, args: &str, lines: &str) -> String {
+        let input = sim.dir().join(unique_name("lines"));
+        fs::write(&input, lines).unwrap_or_else(|e| panic!("{}: {e}", input.display()));
+        let command = format!("exec {} {args} < {}", self.0.display(), input.display());
+        let done = sim.run_at(node, "sh", &["-c", &command]);
+        done.expect_success().stdout
     }
 }
 

@@ -71,7 +71,7 @@ impl Site {
     fn register(&self) {
         let (sm, guid) = (self.sm(), self.guid);
         let lines = joins(&sm, guid) + &offers(&sm, guid, "example") + &subscribes(&sm);
-        self.script.send(&self.pair.sim, CLIENT, &lines);
+        self.until_acknowledged(&lines);
         self.has("-S", 1);
         self.has("-I", 1);
         self.has("-g", 2);
@@ -81,14 +81,19 @@ impl Site {
     /// acknowledgement follows when it is, or after an alarm.
     fn offer(&self, name: &str, then: usize) {
         let line = offers(&self.sm(), self.guid, name);
-        let acknowledged = poll_until(GUARD, PAUSE, || {
-            let (sim, wait_ms) = (&self.pair.sim, REPLY_MS);
-            let done = self.script.is_acknowledged(sim, CLIENT, &line, wait_ms);
-            done.then_some(())
-                .ok_or_else(|| "no acknowledgement".to_owned())
-        });
-        acknowledged.unwrap_or_else(|why| panic!("{name}: {why}"));
+        self.until_acknowledged(&line);
         self.has("-S", then);
+    }
+
+    /// Sends these registrations until the SA has acknowledged all of them.
+    fn until_acknowledged(&self, lines: &str) {
+        let acknowledged = poll_until(GUARD, PAUSE, || {
+            let sim = &self.pair.sim;
+            let done = self.script.is_acknowledged(sim, CLIENT, lines, REPLY_MS);
+            done.then_some(())
+                .ok_or_else(|| "not acknowledged".to_owned())
+        });
+        acknowledged.unwrap_or_else(|why| panic!("{why}: {lines}"));
     }
 
     /// Waits until there are so many records of a kind.
