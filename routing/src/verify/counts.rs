@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use rayon::prelude::*;
 
 use super::channels::Channels;
-use super::inject::Plain;
+use super::inject::SingleVlLid;
 use super::waits::{Waits, ones};
 use super::walk::Sink;
 use crate::lanes::Lanes;
@@ -74,9 +74,8 @@ impl Counts {
             })
     }
 
-    /// Adds the dependencies of LIDs that every switch sends to, each on one lane, as the tables have them. All
-    /// of them must arrive.
-    pub(super) fn add_rows(&mut self, tables: &Tables, channels: &Channels, plain: &[Plain]) {
+    /// Counts the channel dependencies that the forwarding tables give these LIDs. Every switch must reach every LID.
+    pub(super) fn add_rows(&mut self, tables: &Tables, channels: &Channels, plain: &[SingleVlLid]) {
         let lanes = self.lanes;
         let rows = &self.rows;
         let mut parts: Vec<(usize, &mut [u16], &mut [u16])> = Vec::new();

@@ -115,8 +115,8 @@ impl<'a> Injection<'a> {
     }
 }
 
-/// The VL of all packets to the LID of an end port, if it is one and the same for all of them.
-pub(super) fn lane_of(lanes: &Lanes, d: &Destination) -> Option<usize> {
+/// The VL of all packets to the LID of an end port, if the whole fabric uses a single VL for that LID.
+pub(super) fn single_vl(lanes: &Lanes, d: &Destination) -> Option<u8> {
     if d.port == PortNum::ZERO {
         return None;
     }
@@ -125,22 +125,22 @@ pub(super) fn lane_of(lanes: &Lanes, d: &Destination) -> Option<usize> {
     }
     match &lanes.path_sl {
         PathSl::Uniform(_) | PathSl::ByLid(_) => {
-            let sl = usize::from(lanes.sl(d.switch, d));
-            (sl < SLS).then(|| sl % usize::from(lanes.vls))
+            let sl = lanes.sl(d.switch, d);
+            (usize::from(sl) < SLS).then(|| sl % lanes.vls)
         }
         PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_) => None,
     }
 }
 
-/// The LID of an end port whose packets are on one VL everywhere. Small, because each switch reads all of them.
+/// A LID of an end port that packets reach on a single VL. Kept small: the proof reads the list once per switch.
 #[derive(Clone, Copy)]
-pub(super) struct Plain {
+pub(super) struct SingleVlLid {
     lid: Lid,
     vl: u8,
     owner: SwitchIdx,
 }
 
-impl Plain {
+impl SingleVlLid {
     /// LID, VL and owner, as indices.
     #[inline(always)]
     pub(super) const fn indices(self) -> (usize, usize, usize) {
@@ -148,14 +148,14 @@ impl Plain {
     }
 }
 
-/// Those of these LIDs that are plain.
-pub(super) fn plain(lanes: &Lanes, lids: &[Destination]) -> Vec<Plain> {
-    let plain = lids.iter().filter_map(|d| {
-        Some(Plain {
+/// Selects the LIDs that packets reach on a single VL.
+pub(super) fn single_vl_lids(lanes: &Lanes, lids: &[Destination]) -> Vec<SingleVlLid> {
+    let single = lids.iter().filter_map(|d| {
+        Some(SingleVlLid {
             lid: d.lid,
-            vl: u8::try_from(lane_of(lanes, d)?).ok()?,
+            vl: single_vl(lanes, d)?,
             owner: d.switch,
         })
     });
-    plain.collect()
+    single.collect()
 }

@@ -12,7 +12,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use super::channels::Channels;
 use super::counts::{Changes, Count, Counts, Nothing};
 use super::detour::{self, Detour, Side};
-use super::inject::{self, Injection, lane_of};
+use super::inject::{self, Injection, single_vl};
 use super::order::Order;
 use super::walk::{self, Ground, Walked};
 use super::{Failure, Proof, proof, verify};
@@ -148,14 +148,14 @@ impl State {
         let (plain, others): (Vec<Destination>, Vec<Destination>) = topo
             .destinations()
             .iter()
-            .partition(|d| lane_of(lanes, d).is_some());
+            .partition(|d| single_vl(lanes, d).is_some());
         let ground = Ground::new(topo, tables, lanes, &channels);
         let injection = Injection::new(topo, lanes);
         let (walked, _) = walk::walk(&ground, &injection, &plain, &Nothing);
         if !holds(&walked) {
             return None;
         }
-        counts.add_rows(tables, &channels, &inject::plain(lanes, &plain));
+        counts.add_rows(tables, &channels, &inject::single_vl_lids(lanes, &plain));
         let (counts, more, _) = enter(&ground, counts, &others, true);
         let order = Order::new(&counts.graph(&channels))?;
         holds(&more).then(|| Self {
@@ -263,8 +263,8 @@ impl State {
             let found = all.binary_search_by_key(&lid, |d| d.lid).ok();
             let few = here.len() * SWITCHES_PER_CHANGE <= topo.num_switches();
             let plain = found.map(|i| all[i]).and_then(|d| {
-                let vl = lane_of(lanes, &d).filter(|_| few && !wholly[raw])?;
-                Some((d, vl))
+                let vl = single_vl(lanes, &d).filter(|_| few && !wholly[raw])?;
+                Some((d, usize::from(vl)))
             });
             match plain {
                 Some((dest, vl)) => detours.push(Detour {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use rayon::prelude::*;
 
 use super::channels::Channels;
-use super::inject::Plain;
+use super::inject::SingleVlLid;
 use crate::lanes::{Lanes, Sl2Vl};
 use crate::tables::Tables;
 
@@ -45,13 +45,13 @@ impl Waits {
         }
     }
 
-    /// Enters the dependencies of LIDs that every switch sends to, each on one VL. All of them must arrive, and
-    /// keep their VL. Gives the VLs that they use, by channel.
+    /// Adds the channel dependencies of these LIDs. Every switch must reach every LID, and no hop may change the VL. Returns a mask
+    /// of the VLs in use for each channel.
     pub(super) fn add_rows(
         &self,
         tables: &Tables,
         channels: &Channels,
-        plain: &[Plain],
+        plain: &[SingleVlLid],
     ) -> Vec<u16> {
         let row = |v: usize| tables.get(v).map_or(&[][..], |t| t.entries());
         let used = |v: usize| {

@@ -21,7 +21,7 @@ use super::batches::batches;
 use super::channels::Channels;
 use super::detour::Found;
 use super::failure::{EXAMPLES_MAX, Lost, LostPairs};
-use super::inject::{self, Injection, Plain};
+use super::inject::{self, Injection, SingleVlLid};
 use super::per_ports::{Carried, Entries, Tree};
 use super::waits::Waits;
 use crate::lanes::{Lanes, Sl2Vl};
@@ -66,12 +66,12 @@ impl<'a> Ground<'a> {
 
 impl Ground<'_> {
     /// LIDs of end ports as LID, VL and owner, if packets to each are on one VL everywhere and each channel has it.
-    pub(super) fn plain(&self) -> Option<Vec<Plain>> {
+    pub(super) fn plain(&self) -> Option<Vec<SingleVlLid>> {
         if self.narrow.is_some() || self.entries.is_some() {
             return None;
         }
         let all = self.topo.destinations();
-        let plain = inject::plain(self.lanes, all);
+        let plain = inject::single_vl_lids(self.lanes, all);
         let of_end_ports = all.iter().filter(|d| d.port != PortNum::ZERO);
         (plain.len() == of_end_ports.count()).then_some(plain)
     }
