@@ -21,6 +21,7 @@
 //! | [`pair`] | two or more of our managers with copies of each other's state |
 //! | [`process`] | programs with deadlines |
 //! | [`programs`] | where programs are |
+//! | [`record_changes`] | numbered changes of the SM's records |
 //! | [`routing`] | `ferrosm route`, and what judges say of its dumps |
 //! | [`routing_dumps`] | readers of those dumps |
 //! | [`routing_judge`] | the verdict on them |
@@ -32,6 +33,7 @@
 //! | [`scratch`] | directories of their own |
 //! | [`seeds`] | which seeds a random test runs, and how failures are told |
 //! | [`simulated`] | our manager in the simulated world |
+//! | [`tally`] | how often what happened over many seeds |
 //!
 //! A harness fails by panicking with a sentence; a missing peer program is a failure, never a skip. Nothing here
 //! uses ferrosm's own code to decide whether ferrosm did well.
@@ -56,6 +58,7 @@ pub mod opensm;
 pub mod pair;
 pub mod process;
 pub mod programs;
+pub mod record_changes;
 pub mod routing;
 pub mod routing_dumps;
 pub mod routing_judge;
@@ -67,3 +70,4 @@ pub mod scratch;
 pub mod script;
 pub mod seeds;
 pub mod simulated;
+pub mod tally;

@@ -1,24 +1,25 @@
-//! Tests that run many seeds: which ones, and what is said of those that fail.
+//! Tests that run many seeds: in ranges, one test a range, and by hand.
 //!
-//! `FERROSM_SEED=17` runs one seed, told, and once more to see that it repeats; `FERROSM_SEEDS=5000` runs that many, from
-//! `FERROSM_FIRST_SEED` on, instead of the few that every test run does. What a seed means is the test's.
+//! A suite has one `#[rstest]` per kind of seeds with a value for each range, and one test that replays the seeds of a file. In that
+//! one `FERROSM_SEED=17` runs a single seed with everything that happens printed, and once more to see that the run repeats;
+//! `FERROSM_FIRST_SEED=1000 FERROSM_SEEDS=5000` runs that many seeds instead of those of the file. What a seed means is the suite's.
 
-use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// What a seed is run for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Run {
-    /// Somebody looks at it: everything that happens is told.
-    Told,
-    /// It is judged, and only a failure is told.
+    /// Somebody looks at it: everything that happens is printed.
+    Traced,
+    /// It is judged, and only a failure is printed.
     Judged,
 }
 
 /// A number from the environment.
 ///
 /// # Panics
-/// If it is none.
+/// If the value is not a number.
 #[must_use]
 pub fn number_from(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
@@ -26,61 +27,116 @@ pub fn number_from(name: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number")))
 }
 
+/// A seed of a file, and the remark behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed<'a> {
+    /// The seed.
+    pub seed: u64,
+    /// The text behind `#`.
+    pub remark: &'a str,
+}
+
 /// Seeds in a file, one a line; `#` begins a remark.
 #[must_use]
-pub fn listed(text: &str) -> Vec<u64> {
-    let seeds = text.lines().filter_map(|line| line.split('#').next());
-    seeds.filter_map(|seed| seed.trim().parse().ok()).collect()
+pub fn listed(text: &str) -> Vec<Listed<'_>> {
+    text.lines()
+        .filter_map(|line| {
+            let (seed, remark) = line.split_once('#').unwrap_or((line, ""));
+            let seed = seed.trim().parse().ok()?;
+            let remark = remark.trim();
+            Some(Listed { seed, remark })
+        })
+        .collect()
 }
 
-/// Whether the environment names seeds: then one test of a file runs them, whatever kind they are of.
-#[must_use]
-pub fn are_named() -> bool {
-    number_from("FERROSM_SEED").is_some() || number_from("FERROSM_SEEDS").is_some()
-}
-
-/// The one seed of the environment, or those of a range that it names, or the usual ones; those that once failed in any case but
-/// the first. A run gives a hash of all that happened.
+/// Runs the seeds that the environment names, or those of the file `kept`. `run` returns a hash of all that happened.
 ///
 /// # Panics
-/// If seeds fail, with how to repeat one in the test file `test`.
-pub fn run_named_or(
-    test: &str,
-    kept: &str,
-    usual: Range<u64>,
-    mut run: impl FnMut(u64, Run) -> u64,
-) {
+/// If seeds fail, with how to repeat one; if a number of the environment is none.
+pub fn run_named_or_kept(suite: &str, kept: &str, mut run: impl FnMut(u64, Run) -> u64) {
     if let Some(seed) = number_from("FERROSM_SEED") {
-        let hash = run(seed, Run::Told);
+        let hash = run(seed, Run::Traced);
         let again = run(seed, Run::Judged);
         assert_eq!(hash, again, "the same seed gave another run");
         return;
     }
-    let first = number_from("FERROSM_FIRST_SEED").unwrap_or(usual.start);
-    let count = number_from("FERROSM_SEEDS").unwrap_or(usual.end - usual.start);
-    let seeds = listed(kept).into_iter().chain(first..first + count);
-    run_all(test, seeds, |seed| {
+    let judge = |seed| {
         run(seed, Run::Judged);
-    });
+    };
+    match number_from("FERROSM_SEEDS") {
+        Some(count) => {
+            let first = number_from("FERROSM_FIRST_SEED").unwrap_or(0);
+            run_all(suite, first..first + count, judge);
+        }
+        None => run_all(suite, listed(kept).iter().map(|listed| listed.seed), judge),
+    }
 }
 
-/// All of them, whatever becomes of the first ones.
+/// Runs all seeds, also after one has failed.
 ///
 /// # Panics
-/// If seeds fail, with how to repeat one in the test file `test`.
-pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl FnMut(u64)) {
-    let (mut ran, mut failed) = (0, Vec::new());
+/// If seeds fail, with how to repeat one in the module `suite` of the test executable `sim`; if there are no seeds.
+pub fn run_all(suite: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl FnMut(u64)) {
+    let (mut count, mut failed) = (0, Vec::new());
     for seed in seeds {
-        ran += 1;
+        count += 1;
         if catch_unwind(AssertUnwindSafe(|| run(seed))).is_err() {
             failed.push(seed);
         }
     }
+    assert!(count > 0, "no seeds to run");
+    // scripts/explore reads the list.
     assert!(
         failed.is_empty(),
-        "{} of {ran} seeds failed: {failed:?}\n\
-         repeat one with: FERROSM_SEED={} cargo test -p ferrosm-tests --test {test}",
+        "{} of {count} seeds failed: {failed:?}\n\
+         repeat one: FERROSM_SEED={} cargo test -p ferrosm-tests --test sim {suite}::named_or_kept_seeds -- --exact --nocapture",
         failed.len(),
         failed[0]
     );
+}
+
+/// Runs each seed of the file `known`, and prints it with the reason why it fails and the first line of its failure.
+///
+/// # Panics
+/// If one of them passes: then it belongs to the seeds that every run replays.
+#[expect(clippy::print_stdout, reason = "known failures are shown in every run")]
+pub fn known_failures(suite: &str, known: &str, mut run: impl FnMut(u64)) {
+    let mut passed = Vec::new();
+    for Listed { seed, remark } in listed(known) {
+        match failure(|| run(seed)) {
+            Some(text) => {
+                let line = text.lines().next().unwrap_or_default();
+                println!("known failure: {suite} seed {seed}: {remark}\n    {line}");
+            }
+            None => passed.push(seed),
+        }
+    }
+    assert!(
+        passed.is_empty(),
+        "seeds {passed:?} of {suite} pass now: move them from tests/seeds/known-failing.txt to tests/seeds/{suite}.txt"
+    );
+}
+
+/// The message of a panic in `run`, which is not printed.
+fn failure(run: impl FnOnce()) -> Option<String> {
+    let this_thread = std::thread::current().id();
+    let hook = Arc::new(panic::take_hook());
+    let outer = Arc::clone(&hook);
+    panic::set_hook(Box::new(move |info| {
+        if std::thread::current().id() != this_thread {
+            outer(info);
+        }
+    }));
+    let result = catch_unwind(AssertUnwindSafe(run));
+    panic::set_hook(Box::new(move |info| hook(info)));
+    let payload = result.err()?;
+    let text = payload.downcast_ref::<String>().cloned();
+    Some(
+        text.or_else(|| {
+            payload
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+        })
+        .unwrap_or_default(),
+    )
 }

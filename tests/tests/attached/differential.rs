@@ -5,13 +5,9 @@
 //! specification; one that does not is a failure, and so is a line of the table that is no longer true.
 //! `docs/simulation.md` has the same table for people.
 
-#[path = "differential/compare.rs"]
 mod compare;
-#[path = "differential/script.rs"]
 mod script;
-#[path = "differential/table.rs"]
 mod table;
-#[path = "differential/table_of_sets.rs"]
 mod table_of_sets;
 
 use std::collections::BTreeSet;

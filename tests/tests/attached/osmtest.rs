@@ -2,7 +2,7 @@
 //!
 //! Each flow has a fabric of its own, because osmtest expects what a flow before it left, or nothing. Flows that may fail
 //! are listed in `tests/osmtest-waivers.txt`. That osmtest passes on the same simulated fabric with OpenSM is
-//! `attached_opensm`'s.
+//! `opensm`'s.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::opensm::{OpenSm, osmtest, try_osmtest};
 
-const WAIVERS: &str = include_str!("../osmtest-waivers.txt");
+const WAIVERS: &str = include_str!("../../osmtest-waivers.txt");
 
 const SMALL: &str = "star:4";
 const TREE: &str = "fat-tree2:8,2,3";

@@ -197,7 +197,7 @@ fn table(refusals: &BTreeMap<Case, String>) -> String {
     }
     let mut text = String::from(
         "# What an engine does not route, and the beginning of its reason, numbers as `#`: shape | lanes | per cent of the\n\
-         # cables lost. tests/tests/routing_shapes.rs compares this with what `ferrosm route` does, and can write it anew.\n",
+         # cables lost. tests/tests/peers/routing_shapes.rs compares this with what `ferrosm route` does, and can write it anew.\n",
     );
     for ((place, reason), lines) in blocks {
         text.push_str(&format!(

@@ -1,7 +1,7 @@
 //! Subnet administration before a program that real hosts run: saquery.
 //!
-//! It was not written here, and does not know ferrosm. osmtest is `attached_osmtest`'s; that both also pass on the same
-//! simulated fabric with OpenSM is `attached_opensm`'s.
+//! It was not written here, and does not know ferrosm. osmtest is `osmtest`'s; that both also pass on the same
+//! simulated fabric with OpenSM is `opensm`'s.
 
 use ferrosm_tests::administered::Administered;
 use ferrosm_tests::clients::Clients;

@@ -16,8 +16,8 @@ use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::{ForeignSm, ManagerAction, ManagerId};
 use ferrosm_tests::simulated::{Dice, Lab, Sm};
 
-use crate::draw::seconds;
-use crate::watch::Watch;
+use crate::swarm::draw::seconds;
+use crate::swarm::watch::Watch;
 
 /// Attributes that a net may lose more often than others.
 const ATTRS: [AttrId; 6] = [

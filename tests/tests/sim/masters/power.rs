@@ -1,5 +1,5 @@
 //! Hosts that reboot, are switched off and come back, while a master is in charge and between two. A host that a manager runs on
-//! goes only together with it. Draws from dice of its own; what hosts know is [`crate::clients`]'.
+//! goes only together with it. Draws from dice of its own; what hosts know is [`crate::masters::clients`]'.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ferrosm_core::Input;
 use ferrosm_sim::spec::NodeIdx;
 use ferrosm_tests::simulated::Dice;
 
-use crate::stage::Stage;
+use crate::masters::stage::Stage;
 
 /// What happens to hosts.
 pub(crate) struct Power {

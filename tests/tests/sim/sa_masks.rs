@@ -4,7 +4,7 @@
 //! compared with the table filtered bit by bit ([`ferrosm_tests::sa_layout`]). Fields that a query does not select hold noise.
 //!
 //! Each fabric gets `FERROSM_SA_MASKS` random masks (default 2,000), drawn from seed `FERROSM_SA_SEED` (default 1): a night's
-//! run is `FERROSM_SA_MASKS=500000 cargo test --release -p ferrosm-tests --test sim_sa_masks`.
+//! run is `FERROSM_SA_MASKS=500000 cargo test --release -p ferrosm-tests --test sim sa_masks`.
 
 #![allow(clippy::print_stdout, reason = "test helpers")]
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::NodeIdx;
 
-use crate::stage::Stage;
+use crate::masters::stage::Stage;
 
 /// Nodes that are one piece, and the managers there.
 pub(crate) type Islands = Vec<(BTreeSet<NodeIdx>, Vec<usize>)>;

@@ -3,8 +3,8 @@
 //! are skewed, and hosts register all the time. Then peace, and every island must have one master that knows everything.
 //!
 //! Seeds from 1,000,000 on are of a second kind, in which hosts reboot, go and come back too, those from 2,000,000 on of a third, with
-//! a subnet manager of somebody else, those from 3,000,000 on of a fourth, in which masters die in chosen phases. `FERROSM_SEED`,
-//! `FERROSM_SEEDS` and `FERROSM_FIRST_SEED` choose ([`seeds`]); with `FERROSM_TRACE` every MAD of the one seed is told. Seeds that once
+//! a subnet manager of somebody else, those from 3,000,000 on of a fourth, in which masters die in chosen phases.
+//! [`ferrosm_tests::seeds`] says how to run other seeds; with `FERROSM_TRACE` every MAD of a single seed is printed. Seeds that once
 //! failed are in `seeds/masters.txt`, and are run every time.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
@@ -23,17 +23,17 @@ mod islands;
 mod phases;
 mod power;
 mod stage;
-mod tally;
 mod tenure;
 mod views;
 mod watch;
 
-use std::ops::Range;
 use std::time::Duration;
 
 use ferrosm_core::SmConfig;
 use ferrosm_tests::seeds::{self, Run};
 use ferrosm_tests::simulated::{Clock, Dice};
+use ferrosm_tests::tally::Tally;
+use rstest::rstest;
 
 use books::Books;
 use draw::{FOREIGN, HOSTS, PHASES, Plan, scenario};
@@ -42,32 +42,26 @@ use foreign::Foreign;
 use phases::Phases;
 use power::Power;
 use stage::Stage;
-use tally::Tally;
 use views::{Views, When};
 use watch::{Watch, assert_ignored, settled};
 
-const TEST: &str = "sim_masters";
+const SUITE: &str = "masters";
 /// Seeds that once failed.
-const KEPT: &str = include_str!("../../seeds/masters.txt");
-/// Seeds of every test run, of each kind.
-const FEW: u64 = 300;
-const FEW_HOSTS: u64 = 150;
-const FEW_FOREIGN: u64 = 100;
-const FEW_PHASES: u64 = 60;
+const KEPT: &str = include_str!("../../../seeds/masters.txt");
 
+/// The seeds that once failed, or those that the environment names.
 #[test]
-fn one_master_and_nothing_lost() {
-    let mut seen = Tally::default();
-    seeds::run_named_or(TEST, KEPT, 0..FEW, |seed, how| {
-        let (hash, more) = run(seed, how == Run::Told);
-        seen.add_all(&more);
-        hash
-    });
-    println!("{seen:#?}");
-    if seeds::are_named() {
+fn named_or_kept_seeds() {
+    seeds::run_named_or_kept(SUITE, KEPT, |seed, how| run(seed, how == Run::Traced).0);
+}
+
+#[rstest]
+fn one_master_and_nothing_lost(#[values(0, 50, 100, 150, 200, 250, 300)] first: u64) {
+    let Some(seen) = range(first, 50).of_all_ranges("masters", first, 7) else {
         return;
-    }
-    seen.assert_seen(&[
+    };
+    println!("{seen:#?}");
+    seen.assert_at_least(&[
         ("acknowledged", 1500),
         ("changes without a write", 50),
         ("skewed clocks", 80),
@@ -84,7 +78,7 @@ fn one_master_and_nothing_lost() {
         ("start, foreign store", 8),
         ("start, no store", 6),
     ]);
-    seen.assert_seen(&[
+    seen.assert_at_least(&[
         ("passed on, calm", 800),
         ("passed on, rough", 500),
         ("passed on over a cut", 4),
@@ -99,7 +93,7 @@ fn one_master_and_nothing_lost() {
         ("groups, Any", 400),
         ("groups, Settled", 700),
     ]);
-    seen.assert_rare(&[
+    seen.assert_at_most(&[
         ("LIDs that nobody could know", 4),
         ("calm seeds with a master without records", 30),
     ]);
@@ -107,9 +101,13 @@ fn one_master_and_nothing_lost() {
 
 /// Hosts reboot, go and come back, while a master is in charge and while there is none: they keep their LIDs, and the others
 /// everything.
-#[test]
-fn hosts_come_and_go_between_masters() {
-    let wanted = [
+#[rstest]
+fn hosts_come_and_go_between_masters(#[values(0, 50, 100)] first: u64) {
+    let Some(seen) = range(HOSTS + first, 50).of_all_ranges("masters-hosts", first, 3) else {
+        return;
+    };
+    println!("{seen:#?}");
+    seen.assert_at_least(&[
         ("changes without a write", 8),
         ("power without a master", 20),
         ("power", 200),
@@ -117,48 +115,48 @@ fn hosts_come_and_go_between_masters() {
         ("passed on, rough", 250),
         ("views, Any", 50),
         ("views, Settled", 90),
-    ];
-    let seen = all(HOSTS..HOSTS + FEW_HOSTS, &wanted);
-    seen.assert_rare(&[("LIDs that nobody could know", 12)]);
+    ]);
+    seen.assert_at_most(&[("LIDs that nobody could know", 12)]);
 }
 
 /// Somebody else's subnet manager takes its turn by rank, and hands over; one with another key is an alarm and gets nothing.
-#[test]
-fn a_foreign_manager_takes_its_turn() {
-    let wanted = [
+#[rstest]
+fn a_foreign_manager_takes_its_turn(#[values(0, 50)] first: u64) {
+    let Some(seen) = range(FOREIGN + first, 50).of_all_ranges("masters-foreign", first, 2) else {
+        return;
+    };
+    println!("{seen:#?}");
+    seen.assert_at_least(&[
         ("foreign reigns", 11),
         ("given to the foreign SM", 4),
         ("ignored", 3),
         ("passed on, rough", 100),
         ("views, Settled", 25),
-    ];
-    all(FOREIGN..FOREIGN + FEW_FOREIGN, &wanted);
+    ]);
 }
 
 /// Masters die in every phase of a sweep, of their first one as well.
-#[test]
-fn masters_die_in_every_phase() {
-    let seen = all(PHASES..PHASES + FEW_PHASES, &[]);
-    if seeds::are_named() {
+#[rstest]
+fn masters_die_in_every_phase(#[values(0, 30)] first: u64) {
+    let Some(seen) = range(PHASES + first, 30).of_all_ranges("masters-phases", first, 2) else {
         return;
-    }
+    };
+    println!("{seen:#?}");
     for phase in phases::ALL {
-        seen.assert_seen(&[(&format!("killed, {phase}"), 3)]);
+        seen.assert_at_least(&[(&format!("killed, {phase}"), 3)]);
     }
     // Links of a fabric that was up are activated in the sweep of somebody who has done others.
     for phase in &phases::ALL[1..7] {
-        seen.assert_seen(&[(&format!("killed, {phase}, first"), 1)]);
+        seen.assert_at_least(&[(&format!("killed, {phase}, first"), 1)]);
     }
 }
 
-/// Of a kind, where the environment names no seeds: what was seen, each of these so often at least.
-fn all(kind: Range<u64>, wanted: &[(&str, u32)]) -> Tally {
+/// Runs `count` seeds from `first` on; what happened in them.
+fn range(first: u64, count: u64) -> Tally {
     let mut seen = Tally::default();
-    if !seeds::are_named() {
-        seeds::run_all(TEST, kind, |seed| seen.add_all(&run(seed, false).1));
-        println!("{seen:#?}");
-        seen.assert_seen(wanted);
-    }
+    seeds::run_all(SUITE, first..first + count, |seed| {
+        seen.add_all(&run(seed, false).1)
+    });
     seen
 }
 

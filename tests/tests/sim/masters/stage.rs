@@ -14,14 +14,14 @@ use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::ManagerId;
 use ferrosm_tests::simulated::{Dice, Lab, Sm};
+use ferrosm_tests::tally::Tally;
 
-use crate::clients::{Clients, Place};
-use crate::disk::{Records, Store, records_of, restore, unix_s};
-use crate::draw::{Copying, Plan, Scenario};
-use crate::foreign::Foreign;
-use crate::islands::Pieces;
-use crate::tally::Tally;
-use crate::tenure::{Begun, Tenures};
+use crate::masters::clients::{Clients, Place};
+use crate::masters::disk::{Records, Store, records_of, restore, unix_s};
+use crate::masters::draw::{Copying, Plan, Scenario};
+use crate::masters::foreign::Foreign;
+use crate::masters::islands::Pieces;
+use crate::masters::tenure::{Begun, Tenures};
 
 /// How long the world runs before anybody outside looks.
 pub(crate) const TICK: Duration = Duration::from_millis(50);

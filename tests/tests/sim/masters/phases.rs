@@ -6,9 +6,9 @@ use std::time::Duration;
 use ferrosm_core::{Input, Phase};
 use ferrosm_tests::simulated::Dice;
 
-use crate::disk::Store;
-use crate::power::Power;
-use crate::stage::Stage;
+use crate::masters::disk::Store;
+use crate::masters::power::Power;
+use crate::masters::stage::Stage;
 
 /// All, in their order.
 pub(crate) const ALL: [Phase; 8] = [

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use ferrosm_mad::mad::Status;
 use ferrosm_sim::spec::PortAt;
 
-use crate::stage::Stage;
+use crate::masters::stage::Stage;
 
 /// What everybody was told when all was well.
 pub(crate) struct Views {

@@ -11,7 +11,7 @@ use ferrosm_sim::oracle::Group;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_tests::members::plain;
 
-use crate::stage::Stage;
+use crate::masters::stage::Stage;
 
 /// What is remembered from look to look.
 pub(crate) struct Watch {

@@ -1,8 +1,8 @@
 //! Random scenarios in the simulated world: any shape, any settings, any faults, any events; then peace, and the fabric
 //! must be good again within a bound. A run is its seed: a failing one prints how to repeat it.
 //!
-//! `FERROSM_SEED=17` runs one seed and tells what happens in it; `FERROSM_SEEDS=5000` runs that many instead of the few
-//! that every test run does. Seeds that once failed are in `seeds/` and are run every time.
+//! [`ferrosm_tests::seeds`] says how to run other seeds. Seeds that once failed are in `seeds/swarm.txt` and are run every time; those
+//! that fail are in `seeds/known-failing.txt`.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 #![allow(
@@ -14,7 +14,6 @@ mod draw;
 mod watch;
 mod wild;
 
-use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -23,56 +22,63 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sim::world::{Pace, World};
 use ferrosm_tests::seeds::{self, Run};
 use ferrosm_tests::simulated::{Lab, Sm, expect_of};
+use ferrosm_tests::tally::Tally;
+use rstest::rstest;
 
 use draw::{Lanes, fabric_faults, happen, node_faults, scenario, seconds};
 use watch::Watch;
 use wild::Wild;
 
-const TEST: &str = "sim_swarm";
+const SUITE: &str = "swarm";
 /// Seeds that once failed.
-const KEPT: &str = include_str!("../../seeds/swarm.txt");
-/// Seeds of the later kinds that fail, with the reason.
-const KNOWN_FAILING: &str = include_str!("../../seeds/known-failing.txt");
-/// Seeds of every test run.
-const FEW: u64 = 250;
+const KEPT: &str = include_str!("../../../seeds/swarm.txt");
+/// Seeds that fail, with the reason.
+const KNOWN_FAILING: &str = include_str!("../../../seeds/known-failing.txt");
+/// Seeds of one test.
+const RANGE: u64 = 50;
 /// Seeds from here on are of the second kind: everything of the first, and what [`Wild`] adds.
 const WILD: u64 = 1_000_000;
-/// Seeds of the second kind of every test run.
-const FEW_WILD: u64 = 250;
 /// Seeds from here on are of the third kind: shapes with loops, engines with lanes, and half of them as wild as the second.
 const LANES: u64 = 2_000_000;
-/// Seeds of the third kind of every test run.
-const FEW_LANES: u64 = 150;
-/// Seeds of each kind that are run twice in every test run.
-const TWICE: u64 = 100;
 
+/// The seeds that once failed, or those that the environment names.
 #[test]
-fn random_scenarios_converge() {
-    seeds::run_named_or(TEST, KEPT, 0..FEW, |seed, how| match how {
-        Run::Told => run(seed, Mode::Tell),
+fn named_or_kept_seeds() {
+    seeds::run_named_or_kept(SUITE, KEPT, |seed, how| match how {
+        Run::Traced => run(seed, Mode::Tell),
         Run::Judged => judge(seed),
     });
 }
 
 #[test]
-fn wild_scenarios_converge() {
-    all_but_known(WILD..WILD + FEW_WILD);
+fn known_failures() {
+    seeds::known_failures(SUITE, KNOWN_FAILING, |seed| {
+        judge(seed);
+    });
+}
+
+#[rstest]
+fn random_scenarios_converge(#[values(0, 50, 100, 150, 200)] first: u64) {
+    all_but_known(first);
+}
+
+#[rstest]
+fn wild_scenarios_converge(#[values(0, 50, 100, 150, 200)] first: u64) {
+    all_but_known(WILD + first);
 }
 
 /// Packets are followed on the SLs that the manager says in the end.
-#[test]
-fn scenarios_with_lanes_converge() {
-    all_but_known(LANES..LANES + FEW_LANES);
+#[rstest]
+fn scenarios_with_lanes_converge(#[values(0, 50, 100)] first: u64) {
+    all_but_known(LANES + first);
 }
 
-/// Of a kind, where the environment names no seeds.
-fn all_but_known(all: Range<u64>) {
-    if seeds::are_named() {
-        return;
-    }
+/// One range. [`known_failures`] runs the others.
+fn all_but_known(first: u64) {
     let known = seeds::listed(KNOWN_FAILING);
-    let rest = all.filter(|seed| !known.contains(seed));
-    seeds::run_all(TEST, rest, |seed| {
+    let is_known = |seed: &u64| known.iter().any(|listed| listed.seed == *seed);
+    let rest = (first..first + RANGE).filter(|seed| !is_known(seed));
+    seeds::run_all(SUITE, rest, |seed| {
         judge(seed);
     });
 }
@@ -84,20 +90,26 @@ fn judge(seed: u64) -> u64 {
     run(seed, Mode::Judge)
 }
 
-/// The same seed gives the same run to the byte, another one another: 250 seeds, each run twice.
-#[test]
-fn a_seed_is_a_run() {
-    let mut hashes = Vec::new();
-    let lanes = LANES..LANES + TWICE / 2;
-    for seed in (0..TWICE).chain(WILD..WILD + TWICE).chain(lanes) {
+/// The same seed gives the same run to the byte, another one another: 250 seeds of all kinds, each run twice.
+#[rstest]
+fn a_seed_is_a_run(#[values(0, 20, 40, 60, 80)] first: u64) {
+    const RANGES: usize = 5;
+    let mut hashes = Tally::default();
+    let lanes = LANES + first / 2;
+    let kinds = [
+        first..first + 20,
+        WILD + first..WILD + first + 20,
+        lanes..lanes + 10,
+    ];
+    for seed in kinds.into_iter().flatten() {
         let hash = run(seed, Mode::Storm);
         assert_eq!(hash, run(seed, Mode::Storm), "seed {seed} gave two runs");
-        hashes.push(hash);
+        hashes.add(&format!("{hash:x}"), 1);
     }
-    let all = hashes.len();
-    hashes.sort_unstable();
-    hashes.dedup();
-    assert_eq!(hashes.len(), all, "two seeds gave one run");
+    if let Some(all) = hashes.of_all_ranges("swarm-hashes", first, RANGES) {
+        let twice: Vec<_> = all.iter().filter(|(_, times)| *times > 1).collect();
+        assert!(twice.is_empty(), "two seeds gave one run: {twice:?}");
+    }
 }
 
 /// What the hash stands for: every MAD, when, where, and all its bytes, as text.

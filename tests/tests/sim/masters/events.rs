@@ -11,8 +11,8 @@ use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::{LinkSpec, NodeIdx, PortAt};
 use ferrosm_tests::simulated::Dice;
 
-use crate::disk::Store;
-use crate::stage::Stage;
+use crate::masters::disk::Store;
+use crate::masters::stage::Stage;
 
 /// What happens next, and what has to be made good in the end.
 pub(crate) struct Events {

@@ -19,9 +19,9 @@ use ferrosm_mad::attr::{PortState, SmState};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
-use crate::clients::Registered;
-use crate::islands::Islands;
-use crate::stage::Stage;
+use crate::masters::clients::Registered;
+use crate::masters::islands::Islands;
+use crate::masters::stage::Stage;
 
 /// All must be well for so long.
 const SETTLES: Duration = Duration::from_secs(1);

@@ -25,7 +25,7 @@ fn seeds() -> Vec<u64> {
         })
     };
     let first = number("FERROSM_SA_FUZZ_FROM", 0);
-    let failed = include_str!("../seeds/sa-fuzz.txt").lines();
+    let failed = include_str!("../../seeds/sa-fuzz.txt").lines();
     let failed = failed.filter_map(|l| l.split('#').next()?.trim().parse().ok());
     failed
         .chain(first..first + number("FERROSM_SA_FUZZ", 12))

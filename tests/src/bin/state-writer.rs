@@ -1,0 +1,50 @@
+//! `state-writer DIRECTORY`: writes numbered changes to a state directory until it is killed, and prints which of them are durable.
+//!
+//! Started and killed by the test `state_killed`.
+
+#![allow(
+    clippy::expect_used,
+    clippy::print_stderr,
+    reason = "a program of the tests"
+)]
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use ferrosm::state::{Kept, StateDir};
+use ferrosm_tests::record_changes::{changes, last_change};
+
+/// Changes that may wait at one time until they are durable.
+const IN_FLIGHT: usize = 64;
+
+fn main() -> ExitCode {
+    let Some(dir) = std::env::args_os().nth(1) else {
+        eprintln!("usage: state-writer DIRECTORY");
+        return ExitCode::from(2);
+    };
+    let dir = StateDir::open(Path::new(&dir)).expect("a state directory");
+    let mut n = last_change(&dir);
+    let writer = dir.writer().expect("a thread");
+    let mut waiting: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut out = std::io::stdout();
+    loop {
+        while waiting.len() < IN_FLIGHT {
+            n += 1;
+            let ticket = writer.save(Kept::Updates(changes(n)));
+            waiting.insert(ticket.expect("a ticket"), n);
+        }
+        let reached = writer.durable().reached();
+        let rest = waiting.split_off(&(reached + 1));
+        if let Some((_, durable)) = core::mem::replace(&mut waiting, rest).pop_last() {
+            let printed = writeln!(out, "durable {durable}").and_then(|()| out.flush());
+            // The reader is gone: nobody will kill this process.
+            if printed.is_err() {
+                return ExitCode::SUCCESS;
+            }
+        } else {
+            std::thread::yield_now();
+        }
+    }
+}

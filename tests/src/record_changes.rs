@@ -1,0 +1,59 @@
+//! Numbered changes of the SM's records, for tests that kill a process while it writes them.
+//!
+//! `state-writer` writes change 1, 2, 3 and so on; the test that kills it computes the same changes and compares.
+
+use ferrosm::state::StateDir;
+use ferrosm_core::kept::{Kind, Record, Update};
+use ferrosm_core::sa::registry::saved::SavedAlias;
+use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid};
+
+use crate::simulated::Dice;
+
+const PORTS: u64 = 300;
+
+/// The changes of number `n`. The last of them stores `n` itself, for [`last_change`].
+#[must_use]
+pub fn changes(n: u64) -> Vec<Update> {
+    let mut dice = Dice::new(n);
+    let mut updates: Vec<Update> = (0..dice.below(6))
+        .map(|_| {
+            let port = PortGuid(1 + dice.below(PORTS));
+            if dice.one_in(3) {
+                let index = 1 + u16::try_from(dice.below(3)).unwrap_or(0);
+                let alias = PortGuid(n);
+                let alias = SavedAlias { port, index, alias };
+                return Update::Put(Record::Alias(alias));
+            }
+            if dice.one_in(4) {
+                return Update::Remove(Record::lid_key(port));
+            }
+            let lid = Lid(1 + u16::try_from(dice.below(0xBFFF)).unwrap_or(0));
+            let lmc = Lmc(0);
+            Update::Put(Record::Lid { port, lid, lmc })
+        })
+        .collect();
+    if dice.one_in(500) {
+        updates.push(Update::Clear(Kind::Lid));
+    }
+    if dice.one_in(500) {
+        updates.push(Update::Clear(Kind::Alias));
+    }
+    let (port, m_key) = (PortGuid(0), MKey::new(n));
+    updates.push(Update::Put(Record::MKey { port, m_key }));
+    updates
+}
+
+/// The number of the last change that the store holds, 0 for an empty store.
+///
+/// # Panics
+/// If a record cannot be decoded.
+#[must_use]
+pub fn last_change(dir: &StateDir) -> u64 {
+    let last = dir.records().iter().find_map(|(key, value)| {
+        match Record::decode(key, value, 0).unwrap_or_else(|error| panic!("{error}")) {
+            Some(Record::MKey { m_key, .. }) => Some(m_key.expose()),
+            _ => None,
+        }
+    });
+    last.unwrap_or(0)
+}

@@ -1,0 +1,23 @@
+//! `ferrosm run` on a simulated fabric, attached to OpenSM, infiniband-diags and other real programs.
+
+mod capture;
+mod diags;
+mod differential;
+mod etcd;
+mod failover;
+mod failover_load;
+mod hung_switch;
+mod ibacm;
+mod metrics;
+mod mismatched_vls;
+mod opensm;
+mod opensm_election;
+mod opensm_state;
+mod osmtest;
+mod ports;
+mod sa;
+mod sa_hostile;
+mod saquery;
+mod several;
+mod srp;
+mod trouble;

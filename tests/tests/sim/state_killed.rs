@@ -1,0 +1,93 @@
+//! Killed at any moment while state is written, the store opens again and holds everything that was acknowledged.
+//!
+//! `state-writer` submits one change after the other, up to 64 at a time, and prints which are durable. The test kills it, opens the
+//! store and compares: its records must be those of the first N changes, with N at least the last number that was printed. Forty
+//! kills in every run, a thousand with `FERROSM_KILLS=1000`.
+
+#![allow(clippy::expect_used, clippy::print_stdout, reason = "test helpers")]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use ferrosm::state::StateDir;
+use ferrosm_core::kept::{Batch, Key};
+use ferrosm_tests::record_changes::{changes, last_change};
+use ferrosm_tests::scratch::Scratch;
+use ferrosm_tests::simulated::Dice;
+
+type Records = BTreeMap<Key, Box<[u8]>>;
+
+#[test]
+fn everything_acknowledged_is_there_after_kill_9() {
+    let kills = std::env::var("FERROSM_KILLS").ok();
+    let kills: u64 = kills.map_or(40, |n| n.parse().expect("a number"));
+    let scratch = Scratch::new("state-killed");
+    let (mut model, mut done) = (Records::new(), 0);
+    let mut sequence = 0;
+    for seed in 0..kills {
+        let mut dice = Dice::new(seed);
+        let mut child = Command::new(env!("CARGO_BIN_EXE_state-writer"))
+            .arg(scratch.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("started");
+        let words = dice.upto(30);
+        let mut acknowledged = done;
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut take = |line: &str| {
+            // Half a word that the kill cut off says nothing.
+            let number = line
+                .strip_suffix('\n')
+                .and_then(|l| l.strip_prefix("durable "));
+            acknowledged = number.map_or(acknowledged, |n| n.parse().expect("a number"));
+            u64::from(number.is_some())
+        };
+        let (mut heard, mut line) = (0, String::new());
+        while heard < words && out.read_line(&mut line).expect("read") > 0 {
+            heard += take(&line);
+            line.clear();
+        }
+        assert!(heard == words, "[seed {seed}] it ended by itself");
+        for _ in 0..dice.upto(200_000) {
+            core::hint::spin_loop();
+        }
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+        while out.read_line(&mut line).expect("read") > 0 {
+            take(&line);
+            line.clear();
+        }
+        let dir = StateDir::open(scratch.path()).expect("it opens");
+        let has = last_change(&dir);
+        assert!(
+            has >= acknowledged,
+            "[seed {seed}] {has} of {acknowledged} that were acknowledged"
+        );
+        for n in done + 1..=has {
+            let changes = changes(n).iter().map(|update| update.change(0)).collect();
+            Batch { changes }.apply(&mut model);
+        }
+        done = has;
+        let records: Records = dir.records().iter().cloned().collect();
+        assert!(
+            records == model,
+            "[seed {seed}] other records than the first {has} changes make"
+        );
+        let (batches, _) = dir.last_batch();
+        assert!(
+            batches >= sequence && batches <= done,
+            "[seed {seed}] {batches}"
+        );
+        sequence = batches;
+    }
+    assert!(done > kills, "{done} changes in {kills} lives");
+    let set_aside = std::fs::read_dir(scratch.path()).expect("a directory");
+    let names = set_aside.map(|e| e.expect("an entry").file_name());
+    let broken: Vec<_> = names
+        .filter(|n| n.to_string_lossy().contains("broken"))
+        .collect();
+    assert!(broken.is_empty(), "{broken:?}");
+    println!("{kills} kills, {done} changes in {sequence} batches");
+}
