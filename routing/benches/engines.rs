@@ -5,7 +5,8 @@
     reason = "criterion's macros write undocumented functions"
 )]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/routes/common.rs"]
+#[allow(dead_code, reason = "it uses some of the fabrics")]
 mod common;
 
 use std::hint::black_box;

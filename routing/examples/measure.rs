@@ -8,7 +8,8 @@
     reason = "a tool that reads the clock, prints, and may stop at a bad file"
 )]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/routes/common.rs"]
+#[allow(dead_code, reason = "it uses some of the fabrics")]
 mod common;
 
 use std::sync::Arc;

@@ -5,12 +5,6 @@
 //! what was built.
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers")]
-#![allow(
-    dead_code,
-    unreachable_pub,
-    missing_docs,
-    reason = "each test binary uses some of it"
-)]
 
 use std::sync::Arc;
 
@@ -18,19 +12,19 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{Lft, SwitchIdx, Topology, TopologyBuilder};
 
 /// A cable between two switches: (switch, port) twice.
-pub type Cable = ((usize, u8), (usize, u8));
+pub(crate) type Cable = ((usize, u8), (usize, u8));
 
 /// A fabric: switches by number of ports, cables, and end ports as (switch, port, number of LIDs).
 #[derive(Debug, Clone, Default)]
-pub struct Fabric {
-    pub ports: Vec<u8>,
-    pub cables: Vec<Cable>,
-    pub hosts: Vec<(usize, u8, u16)>,
+pub(crate) struct Fabric {
+    pub(crate) ports: Vec<u8>,
+    pub(crate) cables: Vec<Cable>,
+    pub(crate) hosts: Vec<(usize, u8, u16)>,
     used: Vec<u8>,
 }
 
 impl Fabric {
-    pub fn switches(n: usize, ports: u8) -> Self {
+    pub(crate) fn switches(n: usize, ports: u8) -> Self {
         Self {
             ports: vec![ports; n],
             used: vec![0; n],
@@ -44,28 +38,28 @@ impl Fabric {
         self.used[s]
     }
 
-    pub fn free(&self, s: usize) -> u8 {
+    pub(crate) fn free(&self, s: usize) -> u8 {
         self.ports[s] - self.used[s]
     }
 
-    pub fn cable(&mut self, a: usize, b: usize) {
+    pub(crate) fn cable(&mut self, a: usize, b: usize) {
         let (pa, pb) = (self.next_port(a), self.next_port(b));
         self.cables.push(((a, pa), (b, pb)));
     }
 
-    pub fn host(&mut self, s: usize, lids: u16) {
+    pub(crate) fn host(&mut self, s: usize, lids: u16) {
         let p = self.next_port(s);
         self.hosts.push((s, p, lids));
     }
 
-    pub fn hosts_on(&mut self, switches: impl IntoIterator<Item = usize>, each: usize) {
+    pub(crate) fn hosts_on(&mut self, switches: impl IntoIterator<Item = usize>, each: usize) {
         for s in switches {
             (0..each).for_each(|_| self.host(s, 1));
         }
     }
 
     /// An aggregation node in every switch.
-    pub fn with_sharp(mut self) -> Self {
+    pub(crate) fn with_sharp(mut self) -> Self {
         for s in 0..self.ports.len() {
             self.ports[s] += 1;
             self.host(s, 1);
@@ -73,14 +67,14 @@ impl Fabric {
         self
     }
 
-    pub fn without_cable(&self, cable: usize) -> Self {
+    pub(crate) fn without_cable(&self, cable: usize) -> Self {
         let mut less = self.clone();
         less.cables.remove(cable);
         less
     }
 
     /// Switch LIDs first, then end ports, each range aligned to its size.
-    pub fn build(&self) -> Topology {
+    pub(crate) fn build(&self) -> Topology {
         let mut b = TopologyBuilder::new();
         let mut lid = 1u16;
         for &ports in &self.ports {
@@ -100,7 +94,7 @@ impl Fabric {
 
     /// The same LIDs and cables, discovered in another order: switch `s` is the `(s + turn) % n`th, and cables are entered
     /// last first and from their other ends.
-    pub fn build_turned(&self, turn: usize) -> Topology {
+    pub(crate) fn build_turned(&self, turn: usize) -> Topology {
         let topo = self.build();
         let n = self.ports.len();
         let moved = |s: usize| SwitchIdx(((s + turn) % n) as u32);
@@ -120,7 +114,7 @@ impl Fabric {
         b.build()
     }
 
-    pub fn connected(&self) -> bool {
+    pub(crate) fn connected(&self) -> bool {
         let mut sets = petgraph::unionfind::UnionFind::<usize>::new(self.ports.len());
         for &((a, _), (b, _)) in &self.cables {
             sets.union(a, b);
@@ -134,7 +128,7 @@ fn at((s, p): (usize, u8)) -> (SwitchIdx, PortNum) {
 }
 
 /// `leaves` leaf switches first, then `spines`, `parallel` cables between each pair.
-pub fn two_level(leaves: usize, spines: usize, hosts: usize, parallel: usize) -> Fabric {
+pub(crate) fn two_level(leaves: usize, spines: usize, hosts: usize, parallel: usize) -> Fabric {
     let ports = (hosts + spines * parallel).max(leaves * parallel) as u8;
     let mut f = Fabric::switches(leaves + spines, ports);
     f.hosts_on(0..leaves, hosts);
@@ -148,12 +142,12 @@ pub fn two_level(leaves: usize, spines: usize, hosts: usize, parallel: usize) ->
 
 /// A full tree of `2 * half`-port switches: leaves first (by pod), then the middle (by pod), then
 /// spines (by column).
-pub fn three_level(half: usize) -> Fabric {
+pub(crate) fn three_level(half: usize) -> Fabric {
     three_level_of(half, 2 * half, half)
 }
 
 /// As `three_level`, with fewer pods or hosts.
-pub fn three_level_of(half: usize, pods: usize, hosts: usize) -> Fabric {
+pub(crate) fn three_level_of(half: usize, pods: usize, hosts: usize) -> Fabric {
     let edge = pods * half;
     let mut f = Fabric::switches(2 * edge + half * half, (2 * half) as u8);
     f.hosts_on(0..edge, hosts);
@@ -167,12 +161,12 @@ pub fn three_level_of(half: usize, pods: usize, hosts: usize) -> Fabric {
     f
 }
 
-pub fn ring(n: usize, hosts: usize) -> Fabric {
+pub(crate) fn ring(n: usize, hosts: usize) -> Fabric {
     torus(&[n], hosts)
 }
 
 /// A torus; a side of 2 is one cable, a side of 1 none.
-pub fn torus(sides: &[usize], hosts: usize) -> Fabric {
+pub(crate) fn torus(sides: &[usize], hosts: usize) -> Fabric {
     let n = sides.iter().product();
     let mut f = Fabric::switches(n, (2 * sides.len() + hosts) as u8);
     f.hosts_on(0..n, hosts);
@@ -189,12 +183,12 @@ pub fn torus(sides: &[usize], hosts: usize) -> Fabric {
     f
 }
 
-pub fn hypercube(dimensions: usize, hosts: usize) -> Fabric {
+pub(crate) fn hypercube(dimensions: usize, hosts: usize) -> Fabric {
     torus(&vec![2; dimensions], hosts)
 }
 
 /// `groups` groups of `size` switches, full mesh in a group, one cable between any two groups.
-pub fn dragonfly(groups: usize, size: usize, hosts: usize) -> Fabric {
+pub(crate) fn dragonfly(groups: usize, size: usize, hosts: usize) -> Fabric {
     let mut f = Fabric::switches(groups * size, (size + groups + hosts) as u8);
     f.hosts_on(0..groups * size, hosts);
     for g in 0..groups {
@@ -209,10 +203,10 @@ pub fn dragonfly(groups: usize, size: usize, hosts: usize) -> Fabric {
 }
 
 /// A small generator of numbers, so that a seed says everything.
-pub struct Lcg(pub u64);
+pub(crate) struct Lcg(pub u64);
 
 impl Lcg {
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -223,7 +217,7 @@ impl Lcg {
 
 /// A connected multigraph: a random tree, then more random cables, loopback plugs and hosts with
 /// LMC 0 to 2 anywhere.
-pub fn random(n: usize, extra: usize, hosts: usize, seed: u64) -> Fabric {
+pub(crate) fn random(n: usize, extra: usize, hosts: usize, seed: u64) -> Fabric {
     let mut dice = Lcg(seed);
     let mut f = Fabric::switches(n, 250);
     for s in 1..n {
@@ -246,7 +240,7 @@ pub fn random(n: usize, extra: usize, hosts: usize, seed: u64) -> Fabric {
 }
 
 /// One block of a table is written: it has what another table has there.
-pub fn write_block(table: &mut Arc<Lft>, to: &Lft, block: u16) {
+pub(crate) fn write_block(table: &mut Arc<Lft>, to: &Lft, block: u16) {
     let mut entries = table.entries().to_vec();
     let from = usize::from(block) * 64;
     for (i, &port) in to.block(block).iter().enumerate() {

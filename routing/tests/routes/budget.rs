@@ -2,10 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers")]
 
-#[path = "common/mod.rs"]
-mod common;
-
-use common::*;
+use crate::common::*;
 use ferrosm_routing::select::Reason;
 use ferrosm_routing::{
     CancelToken, Previous, Request, RouteError, Selection, Topology, WorkBudget, engine_by_name,

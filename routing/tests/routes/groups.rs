@@ -7,15 +7,11 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
+use crate::oracle::{Lane, dependencies};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::transition::groups::{GroupEntries, Replacement, in_the_way};
@@ -23,7 +19,6 @@ use ferrosm_routing::transition::{Transition, plan_with};
 use ferrosm_routing::{
     Kept, Lanes, LastRun, Lft, PathSl, Routing, SwitchIdx, Tables, Topology, Trees, changed_blocks,
 };
-use oracle::{Lane, dependencies};
 use petgraph::algo::is_cyclic_directed;
 use petgraph::graphmap::DiGraphMap;
 use proptest::prelude::*;

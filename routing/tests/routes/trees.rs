@@ -7,19 +7,14 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
-use common::*;
+use crate::common::*;
+use crate::oracle::{Verdict, judge};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::structure::tree::{Tree, tree};
 use ferrosm_routing::{
     Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Tables, Topology, Trees,
     engine_by_name, verify,
 };
-use oracle::{Verdict, judge};
 use proptest::prelude::*;
 
 fn found(topo: &Topology) -> Tree {

@@ -2,12 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "test helpers")]
 
-#[path = "common/mod.rs"]
-mod common;
-
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ferrosm_routing::{
     Lanes, Previous, Request, Routing, Topology, changed_blocks, engine_by_name, verify,
 };

@@ -25,7 +25,6 @@ use libloading::Library;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-#[path = "libibmad/perf.rs"]
 mod perf;
 
 type Get = unsafe extern "C" fn(*mut c_void, c_int, c_uint) -> u32;

@@ -7,20 +7,16 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
+use crate::oracle;
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
+use crate::oracle::{Verdict, dependencies, detours, judge, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
     Hints, Lanes, PathSl, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology,
     Trees, engine_by_name, verify,
 };
-use oracle::{Verdict, dependencies, detours, judge, reversible};
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
 use proptest::prelude::*;

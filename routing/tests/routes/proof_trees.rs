@@ -7,19 +7,15 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
-use common::*;
+use crate::common::*;
+use crate::oracle;
+use crate::oracle::Lane;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::verify::{TreeFault, TreePorts, verify_with_trees};
 use ferrosm_routing::{
     Lanes, PathSl, PortMaps, Request, Sl2Vl, SwitchIdx, Tables, Topology, engine_by_name, verify,
 };
-use oracle::Lane;
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
 use proptest::prelude::*;

@@ -6,12 +6,9 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::repair::{Limits, repair_within};
 use ferrosm_routing::verify::Ledger;

@@ -1,15 +1,16 @@
 //! The program, run from the outside, and a directory for what it reads and writes.
 
 #![allow(unreachable_pub, reason = "two programs of tests share it")]
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// A directory of one test, removed when the value goes.
-pub struct Scratch(pub PathBuf);
+pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
             .join(format!("cli-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
@@ -17,12 +18,12 @@ impl Scratch {
         Self(path)
     }
 
-    pub fn file(&self, name: &str, content: &str) -> String {
+    pub(crate) fn file(&self, name: &str, content: &str) -> String {
         std::fs::write(self.0.join(name), content).unwrap();
         self.path(name)
     }
 
-    pub fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.0.join(name).to_string_lossy().into_owned()
     }
 }
@@ -33,7 +34,7 @@ impl Drop for Scratch {
     }
 }
 
-pub fn program(args: &[&str]) -> Command {
+pub(crate) fn program(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ferrosm"));
     command.args(args).stdin(Stdio::null());
     command
@@ -44,7 +45,7 @@ fn run(args: &[&str]) -> Output {
 }
 
 /// Exit code, standard output, standard error.
-pub fn told(args: &[&str]) -> (Option<i32>, String, String) {
+pub(crate) fn told(args: &[&str]) -> (Option<i32>, String, String) {
     let out = run(args);
     let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
     (out.status.code(), text(&out.stdout), text(&out.stderr))

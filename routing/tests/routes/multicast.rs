@@ -8,12 +8,9 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::*;
+use crate::common::*;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::multicast::{Forest, Member, PortSet, Tree};
 use ferrosm_routing::{

@@ -2,15 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod outside;
-
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use outside::{Scratch, program, told};
+use crate::outside::{Scratch, program, told};
 
 /// Waits for the program's end, not for ever.
 fn end_of(mut child: Child) -> Option<i32> {

@@ -7,22 +7,17 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
+use crate::oracle::{distances, follow};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::quality::{Effort, Quality, Shift, measure, shifts};
 use ferrosm_routing::{
     Lanes, Lft, PathSl, Request, SwitchIdx, Tables, Throttled, Topology, TopologyBuilder,
     engine_by_name, verify,
 };
-use oracle::{distances, follow};
 use proptest::prelude::*;
 
 fn route(engine: &str, topo: &Topology) -> Tables {

@@ -7,20 +7,15 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
+use crate::oracle::{Verdict, judge};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::select::Reason;
 use ferrosm_routing::{
     Failure, Lanes, Lft, Request, SwitchIdx, Tables, Topology, engine_by_name, route_with, verify,
 };
-use oracle::{Verdict, judge};
 use proptest::prelude::*;
 
 fn tables(engine: &str, topo: &Topology) -> Tables {

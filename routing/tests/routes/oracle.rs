@@ -2,12 +2,6 @@
 //! packet hop by hop.
 
 #![allow(clippy::unwrap_used, reason = "a test helper")]
-#![allow(
-    dead_code,
-    unreachable_pub,
-    missing_docs,
-    reason = "each test binary uses some of it"
-)]
 
 use std::collections::BTreeSet;
 
@@ -18,7 +12,7 @@ use petgraph::graphmap::DiGraphMap;
 
 /// What the judge says.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     Good,
     Unreachable,
     Loops,
@@ -28,7 +22,7 @@ pub enum Verdict {
 }
 
 /// Channels that a packet crosses, or why it never arrives.
-pub fn follow(
+pub(crate) fn follow(
     topo: &Topology,
     tables: &Tables,
     from: SwitchIdx,
@@ -59,7 +53,7 @@ pub fn follow(
 }
 
 /// Ports by which packets for a LID come into the fabric at a switch: its end ports and its own port 0.
-pub fn entries(topo: &Topology, from: SwitchIdx, to: &Destination) -> Vec<PortNum> {
+pub(crate) fn entries(topo: &Topology, from: SwitchIdx, to: &Destination) -> Vec<PortNum> {
     let ends = topo.end_ports(from);
     if to.port == PortNum::ZERO && ends.is_empty() {
         return Vec::new();
@@ -69,10 +63,10 @@ pub fn entries(topo: &Topology, from: SwitchIdx, to: &Destination) -> Vec<PortNu
 }
 
 /// A channel and a lane of it: switch, outgoing port, VL.
-pub type Lane = (u32, u8, u8);
+pub(crate) type Lane = (u32, u8, u8);
 
 /// The lanes that a packet with this SL crosses, if it is never dropped for its lane.
-pub fn lanes_crossed(
+pub(crate) fn lanes_crossed(
     topo: &Topology,
     lanes: &Lanes,
     crossed: &[(u32, u8)],
@@ -99,13 +93,13 @@ pub fn lanes_crossed(
 }
 
 /// Judges tables by following every packet on its lanes.
-pub fn judge(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Verdict {
+pub(crate) fn judge(topo: &Topology, tables: &Tables, lanes: &Lanes) -> Verdict {
     judge_with(topo, tables, |from, to| vec![lanes.sl(from, to)], lanes)
 }
 
 /// Whether the tables also pass when the packets of a path may use the SL of the way back (of any packets between the
 /// same two switches).
-pub fn reversible(topo: &Topology, tables: &Tables, lanes: &Lanes) -> bool {
+pub(crate) fn reversible(topo: &Topology, tables: &Tables, lanes: &Lanes) -> bool {
     let both = |from: SwitchIdx, to: &Destination| {
         let ends = !topo.end_ports(to.switch).is_empty();
         let back = topo.destinations_on(from).iter();
@@ -118,7 +112,11 @@ pub fn reversible(topo: &Topology, tables: &Tables, lanes: &Lanes) -> bool {
 }
 
 /// What waits for what, if every packet arrives.
-pub fn dependencies(topo: &Topology, tables: &Tables, lanes: &Lanes) -> DiGraphMap<Lane, ()> {
+pub(crate) fn dependencies(
+    topo: &Topology,
+    tables: &Tables,
+    lanes: &Lanes,
+) -> DiGraphMap<Lane, ()> {
     follow_all(topo, tables, |from, to| vec![lanes.sl(from, to)], lanes).0
 }
 
@@ -185,7 +183,7 @@ fn follow_all(
 }
 
 /// Hops between all ordered pairs of switches, breadth first over cables.
-pub fn distances(topo: &Topology) -> Vec<Vec<u32>> {
+pub(crate) fn distances(topo: &Topology) -> Vec<Vec<u32>> {
     topo.switches()
         .map(|s| {
             let mut hops = vec![u32::MAX; topo.num_switches()];
@@ -206,7 +204,7 @@ pub fn distances(topo: &Topology) -> Vec<Vec<u32>> {
 }
 
 /// Routes between end ports on paths that are longer than the shortest.
-pub fn detours(topo: &Topology, tables: &Tables) -> usize {
+pub(crate) fn detours(topo: &Topology, tables: &Tables) -> usize {
     let distances = distances(topo);
     let hosts = topo
         .destinations()

@@ -11,18 +11,13 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
-use common::*;
+use crate::common::*;
+use crate::oracle::{Verdict, judge};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
     ENGINE_NAMES, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
     engine_by_name, verify,
 };
-use oracle::{Verdict, judge};
 use proptest::prelude::*;
 
 /// Engines that route any connected graph, whatever its shape and however few the lanes.

@@ -2,10 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test helpers")]
 
-#[path = "common/mod.rs"]
-mod common;
-
-use common::*;
+use crate::common::*;
 use ferrosm_routing::quality::{Effort, shifts_by_leaf};
 use ferrosm_routing::{Proof, Request, Routing, Topology, engine_by_name, route_with, verify};
 

@@ -7,20 +7,16 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
+use crate::oracle;
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
+use crate::oracle::{Verdict, detours, judge, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
     Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
     Trees, engine_by_name, verify,
 };
-use oracle::{Verdict, detours, judge, reversible};
 use proptest::prelude::*;
 
 fn route_with(engine: &str, topo: &Topology, vls: u8) -> Routing {

@@ -8,14 +8,10 @@
     reason = "test helpers; seeds and refusals are worth reading"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
+use crate::oracle::{Verdict, detours, judge};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::hints::{TorusHint, TorusSeed};
 use ferrosm_routing::structure::dragonfly::{GroupKind, dragonfly as find_dragonfly};
@@ -24,7 +20,6 @@ use ferrosm_routing::{
     Hints, Previous, Proof, Request, RouteError, Routing, SwitchIdx, Topology, Trees,
     engine_by_name, verify,
 };
-use oracle::{Verdict, detours, judge};
 use petgraph::algo::toposort;
 use petgraph::graphmap::DiGraphMap;
 

@@ -1,14 +1,10 @@
 //! The program from the outside: exit codes and sentences for bad input, files.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-mod outside;
-
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use outside::{Scratch, told};
+use crate::outside::{Scratch, told};
 
 #[test]
 fn wrong_keys_and_values_are_all_told_with_their_place() {

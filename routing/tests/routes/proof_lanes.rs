@@ -7,21 +7,17 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
+use crate::oracle;
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
+use crate::oracle::{Verdict, judge, reversible};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::verify::{ChannelLane, Failure};
 use ferrosm_routing::{
     Lanes, Lft, PathSl, PortMaps, Proof, Request, Sl2Vl, SwitchIdx, Tables, Topology,
     TopologyBuilder, engine_by_name, verify,
 };
-use oracle::{Verdict, judge, reversible};
 use proptest::prelude::*;
 
 fn tables(engine: &str, topo: &Topology) -> Tables {

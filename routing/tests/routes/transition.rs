@@ -8,21 +8,16 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
+use crate::oracle::{Verdict, judge};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::transition::{Conflict, Transition, plan, plan_with};
 use ferrosm_routing::{
     ENGINE_NAMES, Kept, Lanes, LastRun, Lft, Request, SwitchIdx, Tables, Topology, changed_blocks,
     engine_by_name, verify,
 };
-use oracle::{Verdict, judge};
 use proptest::prelude::*;
 
 /// All packets over one random spanning tree: no loop, no circle, and little in common with any other.

@@ -7,18 +7,14 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
-use common::*;
+use crate::common::*;
+use crate::oracle;
+use crate::oracle::{Verdict, detours, judge};
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{
     Lanes, Proof, Request, RouteError, Routing, SwitchIdx, Topology, TopologyBuilder,
     engine_by_name, verify,
 };
-use oracle::{Verdict, detours, judge};
 use proptest::prelude::*;
 
 /// Engines that route every connected graph and need not be told anything. The others have tests of their own.

@@ -8,14 +8,10 @@
     reason = "test helpers"
 )]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/oracle.rs"]
-mod oracle;
-
+use crate::oracle;
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::repair::{Limits, repair, repair_within};
