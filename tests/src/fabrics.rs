@@ -7,8 +7,6 @@ use std::path::PathBuf;
 
 use ferrosm_sim::{generate, ibnet};
 
-use crate::programs::shared_topologies;
-
 /// Where Debian's ibsim-utils keeps its examples.
 const EXAMPLES: &str = "/usr/share/doc/ibsim-utils/net-examples";
 
@@ -38,42 +36,4 @@ pub fn ibsim_example(name: &str) -> String {
             file.display()
         )
     })
-}
-
-/// The fabrics that real sites saved, name and text, where they are at hand; none elsewhere, and then it says so.
-///
-/// # Panics
-/// If the folder is there and cannot be read, or is empty.
-#[must_use]
-#[expect(
-    clippy::print_stdout,
-    reason = "tells the reader why a test had nothing to do"
-)]
-pub fn saved() -> Vec<(String, String)> {
-    let Some(dir) = shared_topologies() else {
-        println!("no saved fabrics here");
-        return Vec::new();
-    };
-    let mut files = Vec::new();
-    for folder in [dir.clone(), dir.join("ibutils")] {
-        // The one with ibutils' own examples may be missing.
-        for entry in fs::read_dir(&folder).into_iter().flatten() {
-            let path = entry
-                .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-                .path();
-            if path.extension().is_some_and(|extension| extension == "net") {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
-    assert!(!files.is_empty(), "{} is empty", dir.display());
-    files
-        .into_iter()
-        .map(|file| {
-            let text = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
-            let name = file.display().to_string();
-            (name, String::from_utf8_lossy(&text).into_owned())
-        })
-        .collect()
 }

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`clients`] | programs of others on a simulator, and what they tell |
+//! | [`ibnetdiscover`] | what it prints against the text a fabric was loaded from |
 //! | [`ibsim`] | Debian's fabric simulator with one fabric |
 //! | [`etcd`] | a cluster of it |
 //! | [`fabric_server`] | our own |
@@ -47,6 +48,7 @@ pub mod etcd;
 pub mod fabric_server;
 pub mod fabrics;
 pub mod ibdmchk;
+pub mod ibnetdiscover;
 pub mod ibsim;
 pub mod judge;
 pub mod kept_view;

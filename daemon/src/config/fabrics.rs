@@ -317,33 +317,43 @@ mod tests {
         );
     }
 
+    /// What is said of a file with the fabrics `a` and `b`.
+    fn two(a: &str, b: &str) -> String {
+        told(&format!(
+            "[[fabric]]\nname = \"a\"\n{a}[[fabric]]\nname = \"b\"\n{b}"
+        ))
+    }
+
+    fn port(n: u8) -> String {
+        format!("[fabric.port]\nguid = \"{n:#x}\"\n")
+    }
+
+    #[cfg(feature = "etcd")]
     #[test]
-    fn fabrics_do_not_share_what_is_of_one() {
-        let two = |a: &str, b: &str| {
-            told(&format!(
-                "[[fabric]]\nname = \"a\"\n{a}[[fabric]]\nname = \"b\"\n{b}"
-            ))
-        };
-        let ports = two("", "[fabric.port]\nca = \"x\"\n");
-        assert_eq!(
-            ports.matches("each must name its local port").count(),
-            2,
-            "{ports}"
-        );
-        let port = |n: u8| format!("[fabric.port]\nguid = \"{n:#x}\"\n");
-        assert!(two(&port(1), &port(1)).contains("is used by fabric a too"));
-        // Names that are one in etcd, and one common name over TCP.
+    fn fabrics_do_not_share_names_in_etcd() {
         let etcd = |n, name: &str, below: &str| {
             let keys = format!(
                 "etcd = [\"http://127.0.0.1:2379\"]\netcd-prefix = {below:?}\nfabric = {name:?}\n"
             );
             format!("{}[fabric.replication]\n{keys}", port(n))
         };
+        // Both are one name below one prefix.
         let same = two(&etcd(1, "hall 1", "/x"), &etcd(2, "hall/1", "/x/"));
         assert!(
             same.contains("fabric b: replication.fabric: \"hall_1\" below /x with"),
             "{same}"
         );
+    }
+
+    #[test]
+    fn fabrics_do_not_share_what_is_of_one() {
+        let ports = two("", "[fabric.port]\nca = \"x\"\n");
+        assert_eq!(
+            ports.matches("each must name its local port").count(),
+            2,
+            "{ports}"
+        );
+        assert!(two(&port(1), &port(1)).contains("is used by fabric a too"));
         let tcp = |n, listen: u8| {
             let keys = "peers = [\"a:1\"]\nca = \"c\"\ncertificate = \"c\"\nkey = \"c\"\nfabric = \"site\"\n";
             format!(

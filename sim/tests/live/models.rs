@@ -1,13 +1,12 @@
 //! The fabric against models that know only the paper it was built from.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use ferrosm_mad::attr::{NodeInfo, NodeType, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortNum};
 use ferrosm_mad::smp::{self, DrPath};
+use ferrosm_sim::generate;
 use ferrosm_sim::spec::{FabricSpec, PortAt};
-use ferrosm_sim::{generate, ibnet};
 use proptest::prelude::*;
 
 use crate::rig::Rig;
@@ -163,48 +162,4 @@ fn explore(rig: &mut Rig, spec: &FabricSpec) -> Vec<(usize, DrPath)> {
         routes.extend(ports.filter_map(|port| path.extend(PortNum(port))));
     }
     found
-}
-
-#[test]
-fn every_node_of_real_fabrics_is_found_by_asking() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/topologies");
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        println!("skipped: no real fabrics beside this checkout");
-        return;
-    };
-    let nets = entries.map(|e| e.unwrap().path());
-    for net in nets.filter(|p| p.extension().is_some_and(|e| e == "net")) {
-        let spec = ibnet::read(&std::fs::read_to_string(&net).unwrap()).unwrap();
-        let mut rig = Rig::new(&spec);
-        let found: BTreeSet<_> = explore(&mut rig, &spec).into_iter().map(|f| f.0).collect();
-        let start = rig.at;
-        let cables = cables(&spec);
-        let mut reach = BTreeSet::from([start.node]);
-        let mut next: Vec<PortAt> = vec![start];
-        while let Some(at) = next.pop() {
-            let is_switch = spec.nodes[at.node].kind == NodeType::Switch;
-            let ports = if is_switch {
-                1..=spec.nodes[at.node].num_ports
-            } else {
-                at.port..=at.port
-            };
-            let ends = ports.filter_map(|p| cables.get(&PortAt::new(at.node, p)));
-            let through = |end: &&PortAt| spec.nodes[end.node].kind == NodeType::Switch;
-            let (switches, others): (Vec<&PortAt>, Vec<&PortAt>) = ends.partition(through);
-            reach.extend(others.iter().map(|end| end.node));
-            next.extend(
-                switches
-                    .into_iter()
-                    .copied()
-                    .filter(|end| reach.insert(end.node)),
-            );
-        }
-        assert_eq!(found, reach, "{}", net.display());
-        println!(
-            "{}: {} of {} nodes",
-            net.display(),
-            found.len(),
-            spec.nodes.len()
-        );
-    }
 }

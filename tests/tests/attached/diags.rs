@@ -9,60 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ferrosm_tests::clients::Clients;
-use ferrosm_tests::diags::{Kind, Net, parse_links, parse_smpquery};
+use ferrosm_tests::diags::{Net, parse_links, parse_smpquery};
 use ferrosm_tests::fabric_server::FabricServer;
 use ferrosm_tests::fabrics::by_spec;
-use ferrosm_tests::fabrics::saved;
+use ferrosm_tests::ibnetdiscover::compare;
 use ferrosm_tests::opensm::OpenSm;
 use ferrosm_tests::process::poll_until;
 
 const SETTLE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
-
-/// Width and speed of each linked port, as `4xHDR`.
-fn speeds(text: &str) -> BTreeMap<(String, String), String> {
-    let mut node = String::new();
-    let mut all = BTreeMap::new();
-    for line in text.lines() {
-        if let Some(port) = line.strip_prefix('[') {
-            let port = port.split(']').next().unwrap_or_default();
-            let speed = line.rsplit(' ').next().unwrap_or_default();
-            all.insert((node.clone(), port.to_owned()), speed.to_owned());
-        } else if let Some((_, rest)) = line.split_once('"') {
-            rest.split('"')
-                .next()
-                .unwrap_or_default()
-                .clone_into(&mut node);
-        }
-    }
-    all
-}
-
-/// Leaves what ibnetdiscover sees from the first node of a text: it goes through switches, not through adapters, and
-/// begins at port 1.
-fn keep_visible(net: &mut Net, text: &str) {
-    let first = text.lines().find_map(|line| {
-        let id = line.split_once('"')?.1.split_once('"')?.0;
-        u64::from_str_radix(id.get(2..18)?, 16).ok()
-    });
-    let mut todo: Vec<u64> = first.into_iter().collect();
-    let mut seen = BTreeSet::new();
-    while let Some(guid) = todo.pop() {
-        let Some(node) = net.nodes.get(&guid) else {
-            continue;
-        };
-        let is_first = seen.is_empty();
-        if seen.insert(guid) && (is_first || node.kind == Kind::Switch) {
-            let through = |number: u8| node.kind == Kind::Switch || number == 1;
-            let ports = node.ports.iter().filter(|(number, _)| through(**number));
-            todo.extend(ports.map(|(_, port)| port.peer));
-        }
-    }
-    net.nodes.retain(|guid, _| seen.contains(guid));
-    for node in net.nodes.values_mut() {
-        node.ports.retain(|_, port| seen.contains(&port.peer));
-    }
-}
 
 /// The records of a text by their names: everything but remarks and order.
 fn records(text: &str) -> BTreeMap<String, Vec<String>> {
@@ -86,38 +41,6 @@ fn records(text: &str) -> BTreeMap<String, Vec<String>> {
         all.insert(head.clone(), lines);
     }
     all
-}
-
-/// Nodes, ports, peers, LIDs, widths and speeds of what is reached are the same.
-fn compare(name: &str, written: &str, found: &str, wrong: &mut Vec<String>) {
-    let (mut paper, seen) = match (Net::parse(written), Net::parse(found)) {
-        (Ok(paper), Ok(seen)) => (paper, seen),
-        (Err(reason), _) | (_, Err(reason)) => {
-            wrong.push(format!("{name}: {reason}"));
-            return;
-        }
-    };
-    keep_visible(&mut paper, written);
-    for (guid, node) in &paper.nodes {
-        if seen.nodes.get(guid) != Some(node) {
-            let other = seen.nodes.get(guid);
-            wrong.push(format!("{name}: written {node:?}, found {other:?}"));
-        }
-    }
-    if seen.nodes.len() != paper.nodes.len() {
-        wrong.push(format!(
-            "{name}: {} nodes written, {} found",
-            paper.nodes.len(),
-            seen.nodes.len()
-        ));
-    }
-    let (written, found) = (speeds(written), speeds(found));
-    for (end, speed) in &found {
-        let paper = written.get(end);
-        if paper != Some(speed) {
-            wrong.push(format!("{name}: {end:?}: written {paper:?}, found {speed}"));
-        }
-    }
 }
 
 /// Every kind of node and link that the generators know.
@@ -180,18 +103,6 @@ fn ibnetdiscover_gives_strange_names_back() {
     let net = Net::parse(&found).unwrap();
     let told: BTreeSet<&str> = net.nodes.values().map(|n| &*n.description).collect();
     assert_eq!(told, BTreeSet::from(names), "{found}");
-}
-
-/// The fabrics that real sites saved, with the LIDs that they had.
-#[test]
-fn ibnetdiscover_gives_saved_fabrics_back() {
-    let mut wrong = Vec::new();
-    for (name, text) in saved() {
-        let found = FabricServer::serve(&text).run("ibnetdiscover", &[]);
-        compare(&name, &text, &found.stdout, &mut wrong);
-    }
-    wrong.truncate(40);
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// A fabric that OpenSM brought up and serves, and its far host. Counters begin at 0.

@@ -7,4 +7,3 @@ mod opensm_file_engine;
 mod opensm_peer;
 mod routing_judges;
 mod routing_live;
-mod shared_topologies;

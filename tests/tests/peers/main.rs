@@ -1,6 +1,5 @@
 //! Files of ferrosm, as ibdmchk, tshark and systemd read them.
 
 mod capture;
-mod routing_real_files;
 mod routing_shapes;
 mod service_unit;

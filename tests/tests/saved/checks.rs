@@ -1,0 +1,199 @@
+//! What is asked of a saved fabric.
+
+use ferrosm_core::SmConfig;
+use ferrosm_mad::attr::NodeType;
+use ferrosm_sim::ibnet;
+use ferrosm_sim::spec::{FabricSpec, PortAt};
+use ferrosm_tests::bringup;
+use ferrosm_tests::clients::Clients;
+use ferrosm_tests::fabric_server::FabricServer;
+use ferrosm_tests::ibnetdiscover;
+use ferrosm_tests::opensm::complaints;
+use ferrosm_tests::routing::{Fabric, Outcome, judge, route};
+use ferrosm_tests::scratch::Scratch;
+use ferrosm_tests::simulated::Lab;
+
+use crate::directed;
+use crate::fabrics::SavedFabric;
+
+/// Switches above which ibsim is not started: the simulator in process brings those up.
+const IBSIM_SWITCHES: usize = 200;
+
+/// Full trees: with every shift of the end ports, no cable carries more than one flow (ibutils' rule for fat trees).
+const FULL_TREES: [&str; 3] = [
+    "ibutils/4-ary-2-tree.net",
+    "ibutils/2-ary-4-tree.net",
+    "ibutils/12-ary-2-tree.net",
+];
+
+/// A test of each fabric to which it applies. Failures are sentences.
+pub(crate) struct Check {
+    pub(crate) name: &'static str,
+    pub(crate) applies: fn(&SavedFabric) -> bool,
+    pub(crate) run: fn(&SavedFabric) -> Result<(), String>,
+}
+
+/// All of them. Those of `foreign` start programs that nobody here wrote (.config/nextest.toml).
+pub(crate) const CHECKS: [Check; 7] = [
+    Check {
+        name: "is_read_and_survives_writing",
+        applies: |_| true,
+        run: is_read_and_survives_writing,
+    },
+    Check {
+        name: "every_node_is_found_by_asking",
+        applies: |_| true,
+        run: every_node_is_found_by_asking,
+    },
+    Check {
+        name: "comes_up_in_process",
+        applies: |_| true,
+        run: comes_up_in_process,
+    },
+    Check {
+        name: "foreign::is_routed_without_hints",
+        applies: |_| true,
+        run: is_routed_without_hints,
+    },
+    Check {
+        name: "foreign::comes_up_on_ibsim",
+        applies: |fabric| fabric.switches() <= IBSIM_SWITCHES,
+        run: comes_up_on_ibsim,
+    },
+    Check {
+        name: "foreign::opensm_brings_it_up",
+        applies: |_| true,
+        run: opensm_brings_it_up,
+    },
+    Check {
+        name: "foreign::ibnetdiscover_gives_it_back",
+        applies: |_| true,
+        run: ibnetdiscover_gives_it_back,
+    },
+];
+
+fn read(text: &str) -> Result<FabricSpec, String> {
+    ibnet::read(text).map_err(|error| error.to_string())
+}
+
+/// What is read has the counts of its head, and is the same after it was written and read again.
+fn is_read_and_survives_writing(fabric: &SavedFabric) -> Result<(), String> {
+    let spec = read(&fabric.text)?;
+    let head = fabric
+        .text
+        .lines()
+        .find(|line| line.contains(" sw-sw links"));
+    if head.is_none() && fabric.is_real {
+        return Err("its head does not say what is in it".to_owned());
+    }
+    if let Some(head) = head {
+        let words = head.split([' ', ',']);
+        let counts: Vec<usize> = words.filter_map(|word| word.parse().ok()).collect();
+        let is_switch = |at: PortAt| spec.nodes[at.node].kind == NodeType::Switch;
+        let between = spec
+            .links
+            .iter()
+            .filter(|link| is_switch(link.a) && is_switch(link.b));
+        let between = between.count();
+        let others = spec.links.len() - between;
+        let found = [spec.switch_count(), spec.ca_count(), between, others];
+        if counts != found {
+            return Err(format!("{found:?} were read: {head}"));
+        }
+    }
+    let mut text = String::new();
+    ibnet::write(&spec, &mut text).map_err(|error| error.to_string())?;
+    if read(&text)? != spec {
+        return Err("written and read again it is another fabric".to_owned());
+    }
+    Ok(())
+}
+
+/// Directed Get(NodeInfo) reaches exactly the nodes that cables connect.
+fn every_node_is_found_by_asking(fabric: &SavedFabric) -> Result<(), String> {
+    let spec = read(&fabric.text)?;
+    let (found, from) = directed::answering(&spec)?;
+    let connected = directed::connected(&spec, from);
+    if found != connected {
+        let apart: Vec<_> = found.symmetric_difference(&connected).collect();
+        return Err(format!("nodes {apart:?} are only in one of both"));
+    }
+    Ok(())
+}
+
+/// In virtual time, with the default configuration: one clean sweep, and the simulator's oracles find nothing wrong.
+fn comes_up_in_process(fabric: &SavedFabric) -> Result<(), String> {
+    let spec = read(&fabric.text)?;
+    let mut lab = Lab::on(&fabric.name, spec, 1, SmConfig::default(), None);
+    let report = lab.next_sweep(600);
+    if !report.is_clean() {
+        return Err(format!("problems: {:?}", report.problems));
+    }
+    lab.assert_good();
+    Ok(())
+}
+
+/// Routed, proven, and sound for the judge and for ibdmchk: by the default engine with the lanes that it takes by itself, and then on
+/// one lane.
+fn is_routed_without_hints(fabric: &SavedFabric) -> Result<(), String> {
+    let scratch = Scratch::new("routing");
+    let input = Fabric {
+        name: fabric.name.clone(),
+        text: fabric.text.clone(),
+    };
+    for vls in [None, Some(1)] {
+        let routed = match route(&input, None, vls, &scratch) {
+            Outcome::Routed(routed) => routed,
+            Outcome::Refused(why) => return Err(why),
+        };
+        judge(&input, &routed, vls.unwrap_or(15), scratch.path())
+            .map_err(|what| format!("{vls:?} lanes: {what}"))?;
+        let document = &routed.document;
+        if document["left_out_nodes"].as_u64() != Some(0) {
+            return Err(format!("{} nodes are left out", document["left_out_nodes"]));
+        }
+        if FULL_TREES.contains(&fabric.name.as_str()) {
+            let worst = &document["quality"]["shift_by_leaf"]["worst"];
+            if worst.as_u64().is_none_or(|worst| worst > 1) {
+                return Err(format!("{worst} flows on a cable"));
+            }
+        }
+        // On one lane again only where there were more.
+        if document["vls"].as_u64() == Some(1) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// With the default engine and no operator's file, and sound for infiniband-diags and ibdmchk.
+fn comes_up_on_ibsim(fabric: &SavedFabric) -> Result<(), String> {
+    bringup::check(&fabric.text, &[], 0);
+    Ok(())
+}
+
+/// OpenSM brings the fabric up on our simulator and has nothing to complain about.
+fn opensm_brings_it_up(fabric: &SavedFabric) -> Result<(), String> {
+    let sim = FabricServer::try_serve(&fabric.text, &[])?;
+    let done = sim.opensm_once(&[]);
+    let log = std::fs::read_to_string(sim.dir().join("opensm.log")).unwrap_or_default();
+    if !done.status.success() || !log.contains("SUBNET UP") {
+        return Err(format!("not up: {}", done.describe()));
+    }
+    match complaints(&log).as_slice() {
+        [] => Ok(()),
+        complaints => Err(complaints.join("\n")),
+    }
+}
+
+/// ibnetdiscover prints the fabric as it was loaded, with the LIDs that it had.
+fn ibnetdiscover_gives_it_back(fabric: &SavedFabric) -> Result<(), String> {
+    let found = FabricServer::serve(&fabric.text).run("ibnetdiscover", &[]);
+    let mut wrong = Vec::new();
+    ibnetdiscover::compare(&fabric.name, &fabric.text, &found.stdout, &mut wrong);
+    wrong.truncate(40);
+    match wrong.as_slice() {
+        [] => Ok(()),
+        wrong => Err(wrong.join("\n")),
+    }
+}

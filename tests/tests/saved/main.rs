@@ -1,0 +1,35 @@
+//! Fabrics as sites save them, each in every way that ferrosm meets one: one test per check and fabric.
+//!
+//! Generated fabrics with the peculiarities of real ones are always there. The fabrics that real sites saved, and those of ibutils'
+//! tests, are read from `../shared/topologies`; where that folder is absent their tests are not listed.
+
+mod checks;
+mod directed;
+mod fabrics;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use checks::CHECKS;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let mut trials = Vec::new();
+    for fabric in fabrics::all() {
+        for check in CHECKS.iter().filter(|check| (check.applies)(&fabric)) {
+            let name = format!("{}::{}", check.name, fabric.name);
+            let (run, fabric) = (check.run, fabric.clone());
+            trials.push(Trial::test(name, move || outcome(run(&fabric))));
+        }
+    }
+    if let Some(folder) = ferrosm_tests::programs::shared_topologies() {
+        let known = move || outcome(fabrics::known_are_there(&folder));
+        trials.push(Trial::test("known_files_are_there", known));
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+fn outcome(result: Result<(), String>) -> Result<(), Failed> {
+    result.map_err(Failed::from)
+}
