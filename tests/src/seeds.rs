@@ -53,30 +53,40 @@ pub fn listed(text: &str) -> Vec<Listed<'_>> {
 ///
 /// # Panics
 /// If seeds fail, with how to repeat one; if a number of the environment is none.
-pub fn run_named_or_kept(suite: &str, kept: &str, mut run: impl FnMut(u64, Run) -> u64) {
+pub fn run_named_or_kept(test: &str, kept: &str, mut run: impl FnMut(u64, Run) -> u64) {
     if let Some(seed) = number_from("FERROSM_SEED") {
         let hash = run(seed, Run::Traced);
         let again = run(seed, Run::Judged);
         assert_eq!(hash, again, "the same seed gave another run");
         return;
     }
-    let judge = |seed| {
+    run_all(test, named_or(kept, 0), |seed| {
         run(seed, Run::Judged);
-    };
-    match number_from("FERROSM_SEEDS") {
-        Some(count) => {
-            let first = number_from("FERROSM_FIRST_SEED").unwrap_or(0);
-            run_all(suite, first..first + count, judge);
-        }
-        None => run_all(suite, listed(kept).iter().map(|listed| listed.seed), judge),
+    });
+}
+
+/// The seeds that the environment names, or those of the file `kept` and the first `usual` ones.
+///
+/// # Panics
+/// If a number of the environment is none.
+#[must_use]
+pub fn named_or(kept: &str, usual: u64) -> Vec<u64> {
+    if let Some(seed) = number_from("FERROSM_SEED") {
+        return vec![seed];
     }
+    let Some(count) = number_from("FERROSM_SEEDS") else {
+        let kept = listed(kept).into_iter().map(|listed| listed.seed);
+        return kept.chain(0..usual).collect();
+    };
+    let first = number_from("FERROSM_FIRST_SEED").unwrap_or(0);
+    (first..first + count).collect()
 }
 
 /// Runs all seeds, also after one has failed.
 ///
 /// # Panics
-/// If seeds fail, with how to repeat one in the module `suite` of the test executable `sim`; if there are no seeds.
-pub fn run_all(suite: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl FnMut(u64)) {
+/// If seeds fail, with how to repeat one in `test`, a test of the executable `sim`; if there are no seeds.
+pub fn run_all(test: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl FnMut(u64)) {
     let (mut count, mut failed) = (0, Vec::new());
     for seed in seeds {
         count += 1;
@@ -89,7 +99,7 @@ pub fn run_all(suite: &str, seeds: impl IntoIterator<Item = u64>, mut run: impl 
     assert!(
         failed.is_empty(),
         "{} of {count} seeds failed: {failed:?}\n\
-         repeat one: FERROSM_SEED={} cargo test -p ferrosm-tests --test sim {suite}::named_or_kept_seeds -- --exact --nocapture",
+         repeat one: FERROSM_SEED={} cargo test -p ferrosm-tests --test sim {test} -- --exact --nocapture",
         failed.len(),
         failed[0]
     );

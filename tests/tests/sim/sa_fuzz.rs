@@ -1,8 +1,8 @@
 //! Requests of any bytes: no panic, no growth, an answer or a drop for a reason that is written down here.
 //!
 //! Each seed is a fabric's administrator that gets random bytes, valid requests with something wrong in them, and registrations
-//! by random ports, some of them not who they say. `FERROSM_SA_FUZZ` is the number of seeds (default 12), `FERROSM_SA_FUZZ_FROM`
-//! the first; seeds that once failed are in tests/seeds/sa-fuzz.txt and always run.
+//! by random ports, some of them not who they say. Seeds that once failed are in tests/seeds/sa-fuzz.txt and always run; the
+//! environment may name others ([`ferrosm_tests::seeds`]).
 
 use ferrosm_core::SmConfig;
 use ferrosm_core::sa::answer_bytes;
@@ -11,26 +11,16 @@ use ferrosm_mad::transport::gmp::{Grh, Peer};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_wire::{Ask, LATE, Told, ask, deliver, method, put_field, status};
 use ferrosm_tests::sa_world as world;
+use ferrosm_tests::seeds;
 use ferrosm_tests::simulated::{Dice, Lab};
 
 /// Requests of each kind for one seed.
 const REQUESTS: u64 = 1500;
 const SM_KEY: u64 = 1;
-
-fn seeds() -> Vec<u64> {
-    let number = |name: &str, default: u64| {
-        std::env::var(name).map_or(default, |text| {
-            text.parse()
-                .unwrap_or_else(|_| panic!("{name} is `{text}`, expected a number"))
-        })
-    };
-    let first = number("FERROSM_SA_FUZZ_FROM", 0);
-    let failed = include_str!("../../seeds/sa-fuzz.txt").lines();
-    let failed = failed.filter_map(|l| l.split('#').next()?.trim().parse().ok());
-    failed
-        .chain(first..first + number("FERROSM_SA_FUZZ", 12))
-        .collect()
-}
+/// Seeds that once failed.
+const KEPT: &str = include_str!("../../seeds/sa-fuzz.txt");
+/// Number of other seeds in a normal run.
+const USUAL: u64 = 12;
 
 fn up(spec: &str) -> Lab {
     let mut lab = Lab::with(spec, 2, SmConfig::default());
@@ -220,8 +210,8 @@ fn mutated(dice: &mut Dice) -> Vec<u8> {
 
 #[test]
 fn bytes_and_broken_requests() {
-    for seed in seeds() {
-        println!("seed {seed}");
+    let seeds = seeds::named_or(KEPT, USUAL);
+    seeds::run_all("sa_fuzz::bytes_and_broken_requests", seeds, |seed| {
         let mut dice = Dice::new(seed);
         let mut lab = up("ring:4,2");
         let mut answered = 0u64;
@@ -235,7 +225,7 @@ fn bytes_and_broken_requests() {
             answered += u64::from(send(&mut lab, from, bytes).is_some());
         }
         assert!(answered > REQUESTS / 2, "seed {seed}: {answered} answers");
-    }
+    });
 }
 
 fn port_gid(lab: &Lab, at: PortAt) -> [u8; 16] {
@@ -329,8 +319,8 @@ fn impostor(lab: &Lab, about: PortAt, dice: &mut Dice) -> Peer {
 
 #[test]
 fn registrations_by_anybody() {
-    for seed in seeds() {
-        println!("seed {seed}");
+    let seeds = seeds::named_or(KEPT, USUAL);
+    seeds::run_all("sa_fuzz::registrations_by_anybody", seeds, |seed| {
         let mut dice = Dice::new(seed ^ 0x5A);
         let mut lab = up("ring:4,2");
         let ends = world::end_ports(&lab);
@@ -369,7 +359,7 @@ fn registrations_by_anybody() {
             "{groups}"
         );
         assert!(members <= groups * ports && services <= 6 * ports && subscriptions <= 6 * ports);
-    }
+    });
 }
 
 /// One port takes so much and no more, and others still get theirs.

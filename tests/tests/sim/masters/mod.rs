@@ -45,14 +45,15 @@ use stage::Stage;
 use views::{Views, When};
 use watch::{Watch, assert_ignored, settled};
 
-const SUITE: &str = "masters";
+/// Runs a single seed.
+const REPEAT: &str = "masters::named_or_kept_seeds";
 /// Seeds that once failed.
 const KEPT: &str = include_str!("../../../seeds/masters.txt");
 
 /// The seeds that once failed, or those that the environment names.
 #[test]
 fn named_or_kept_seeds() {
-    seeds::run_named_or_kept(SUITE, KEPT, |seed, how| run(seed, how == Run::Traced).0);
+    seeds::run_named_or_kept(REPEAT, KEPT, |seed, how| run(seed, how == Run::Traced).0);
 }
 
 #[rstest]
@@ -154,7 +155,7 @@ fn masters_die_in_every_phase(#[values(0, 30)] first: u64) {
 /// Runs `count` seeds from `first` on; what happened in them.
 fn range(first: u64, count: u64) -> Tally {
     let mut seen = Tally::default();
-    seeds::run_all(SUITE, first..first + count, |seed| {
+    seeds::run_all(REPEAT, first..first + count, |seed| {
         seen.add_all(&run(seed, false).1)
     });
     seen

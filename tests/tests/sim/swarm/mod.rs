@@ -29,7 +29,8 @@ use draw::{Lanes, fabric_faults, happen, node_faults, scenario, seconds};
 use watch::Watch;
 use wild::Wild;
 
-const SUITE: &str = "swarm";
+/// Runs a single seed.
+const REPEAT: &str = "swarm::named_or_kept_seeds";
 /// Seeds that once failed.
 const KEPT: &str = include_str!("../../../seeds/swarm.txt");
 /// Seeds that fail, with the reason.
@@ -44,7 +45,7 @@ const LANES: u64 = 2_000_000;
 /// The seeds that once failed, or those that the environment names.
 #[test]
 fn named_or_kept_seeds() {
-    seeds::run_named_or_kept(SUITE, KEPT, |seed, how| match how {
+    seeds::run_named_or_kept(REPEAT, KEPT, |seed, how| match how {
         Run::Traced => run(seed, Mode::Tell),
         Run::Judged => judge(seed),
     });
@@ -52,7 +53,7 @@ fn named_or_kept_seeds() {
 
 #[test]
 fn known_failures() {
-    seeds::known_failures(SUITE, KNOWN_FAILING, |seed| {
+    seeds::known_failures("swarm", KNOWN_FAILING, |seed| {
         judge(seed);
     });
 }
@@ -78,7 +79,7 @@ fn all_but_known(first: u64) {
     let known = seeds::listed(KNOWN_FAILING);
     let is_known = |seed: &u64| known.iter().any(|listed| listed.seed == *seed);
     let rest = (first..first + RANGE).filter(|seed| !is_known(seed));
-    seeds::run_all(SUITE, rest, |seed| {
+    seeds::run_all(REPEAT, rest, |seed| {
         judge(seed);
     });
 }
