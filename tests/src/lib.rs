@@ -15,6 +15,7 @@
 //! | [`bringup`] | a cold fabric brought up and judged |
 //! | [`kept_view`] | what a manager wants kept of the subnet, record by record |
 //! | [`loopback`] | addresses of servers, which nobody else takes |
+//! | [`masters`] | two to five of our managers in random scenarios |
 //! | [`members`] | hosts that join multicast groups of our manager in the simulated world |
 //! | [`opensm`] | OpenSM and osmtest |
 //! | [`metrics`] | pages of metrics, read by a parser of others |
@@ -23,6 +24,7 @@
 //! | [`process`] | programs with deadlines |
 //! | [`programs`] | where programs are |
 //! | [`record_changes`] | numbered changes of the SM's records |
+//! | [`recording`] | every MAD and event of a simulated run, as text |
 //! | [`routing`] | `ferrosm route`, and what judges say of its dumps |
 //! | [`routing_dumps`] | readers of those dumps |
 //! | [`routing_judge`] | the verdict on them |
@@ -34,6 +36,7 @@
 //! | [`scratch`] | directories of their own |
 //! | [`seeds`] | which seeds a random test runs, and how failures are told |
 //! | [`simulated`] | our manager in the simulated world |
+//! | [`swarm`] | one of our managers in random scenarios |
 //! | [`tally`] | how often what happened over many seeds |
 //!
 //! A harness fails by panicking with a sentence; a missing peer program is a failure, never a skip. Nothing here
@@ -54,6 +57,7 @@ pub mod judge;
 pub mod kept_view;
 pub mod load;
 pub mod loopback;
+pub mod masters;
 pub mod members;
 pub mod metrics;
 pub mod opensm;
@@ -61,6 +65,7 @@ pub mod pair;
 pub mod process;
 pub mod programs;
 pub mod record_changes;
+pub mod recording;
 pub mod routing;
 pub mod routing_dumps;
 pub mod routing_judge;
@@ -72,4 +77,5 @@ pub mod scratch;
 pub mod script;
 pub mod seeds;
 pub mod simulated;
+pub mod swarm;
 pub mod tally;

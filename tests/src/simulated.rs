@@ -22,6 +22,8 @@ use ferrosm_sim::oracle::{Expect, judge_fabric};
 use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
 use ferrosm_sim::world::{Manager, ManagerId, World};
 
+use crate::recording;
+
 /// The world's calendar begins with its clock.
 fn unix_s(now: Instant) -> u64 {
     now.as_nanos() / 1_000_000_000
@@ -234,6 +236,7 @@ impl Manager for Sm {
                             _ => self.keeps,
                         };
                     }
+                    recording::event(self.now, &event);
                     self.events.push(event);
                 }
                 Output::Gmp { to, bytes, .. } => self.replies.push((to, bytes)),
@@ -290,6 +293,9 @@ impl Lab {
         let fabric = Fabric::new(&spec).unwrap_or_else(|e| panic!("{name}: {e}"));
         let at = at.unwrap_or_else(|| fabric.default_port());
         let mut world = World::new(fabric, seed);
+        if recording::is_on() {
+            world.observe(|event| recording::line(|| event.to_string()));
+        }
         let sm = world
             .add_manager(Some(at), Sm::new(cfg, Restored::default(), Instant::START))
             .unwrap_or_else(|e| panic!("{name}: {e}"));

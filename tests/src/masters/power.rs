@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use crate::simulated::Dice;
 use ferrosm_core::Input;
 use ferrosm_sim::spec::NodeIdx;
-use ferrosm_tests::simulated::Dice;
 
 use crate::masters::stage::Stage;
 

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::simulated::{Dice, Lab};
 use ferrosm_core::{Input, SmConfig};
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, TrapNumber};
 use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid};
@@ -10,7 +11,6 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::faults::{Faults, Garbage};
 use ferrosm_sim::spec::{FabricSpec, LinkSpec, NodeIdx, PortAt};
-use ferrosm_tests::simulated::{Dice, Lab};
 
 /// What a seed stands for.
 pub(crate) struct Scenario {

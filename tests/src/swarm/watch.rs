@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::simulated::{Lab, Sm};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
-use ferrosm_tests::simulated::{Lab, Sm};
 
 /// What must hold at all times.
 #[derive(Default)]

@@ -4,17 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::simulated::{Clock, Dice};
 use ferrosm_core::SmConfig;
 use ferrosm_mad::attr::NodeType;
 use ferrosm_sim::spec::{FabricSpec, PortAt};
-use ferrosm_tests::simulated::{Clock, Dice};
 
 /// Seeds from here on are of the second kind: everything of the first, and hosts lose power and come back.
-pub(crate) const HOSTS: u64 = 1_000_000;
+pub const HOSTS: u64 = 1_000_000;
 /// Seeds from here on are of the third kind: everything of the first, and there is a subnet manager of somebody else.
-pub(crate) const FOREIGN: u64 = 2_000_000;
+pub const FOREIGN: u64 = 2_000_000;
 /// Seeds from here on are of the fourth kind: everything of the first, and masters die in a phase of their work that is chosen.
-pub(crate) const PHASES: u64 = 3_000_000;
+pub const PHASES: u64 = 3_000_000;
 
 /// Whether a standby has what its master keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::simulated::Dice;
 use ferrosm_core::Input;
 use ferrosm_core::election::Then;
 use ferrosm_core::kept::Kind;
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::{LinkSpec, NodeIdx, PortAt};
-use ferrosm_tests::simulated::Dice;
 
 use crate::masters::disk::Store;
 use crate::masters::stage::Stage;

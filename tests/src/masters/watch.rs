@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::members::plain;
 use ferrosm_core::Event;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
 use ferrosm_sim::oracle::Group;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
-use ferrosm_tests::members::plain;
 
 use crate::masters::stage::Stage;
 

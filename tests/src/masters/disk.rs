@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::simulated::{Clock, Lab, Sm};
 use ferrosm_core::kept::{Key, Kind, Restorer, ViewKeeper};
 use ferrosm_core::{Restored, SmConfig};
 use ferrosm_mad::time::Instant;
-use ferrosm_tests::simulated::{Clock, Lab, Sm};
 
 /// What is on a disk.
 pub(crate) type Records = BTreeMap<Key, Box<[u8]>>;

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
+use crate::simulated::{Dice, Sm};
 use ferrosm_mad::attr::{CapMask, PortInfo, PortState, SmControl, SmInfo, SmState, id};
 use ferrosm_mad::ids::{AttrMod, MKey, PortGuid, PortNum, Tid};
 use ferrosm_mad::mad::{Address, MadHeader, MadIn, MadOut, Method};
@@ -16,7 +17,6 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sim::fabric::LocalChange;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::{ForeignSm, ManagerId, World};
-use ferrosm_tests::simulated::{Dice, Sm};
 
 /// The SM_Key that ours have.
 const OUR_KEY: MKey = MKey::new(1);

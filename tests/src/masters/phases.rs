@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
+use crate::simulated::Dice;
 use ferrosm_core::{Input, Phase};
-use ferrosm_tests::simulated::Dice;
 
 use crate::masters::disk::Store;
 use crate::masters::power::Power;
 use crate::masters::stage::Stage;
 
 /// All, in their order.
-pub(crate) const ALL: [Phase; 8] = [
+pub const ALL: [Phase; 8] = [
     Phase::Idle,
     Phase::Discover,
     Phase::ReadTables,

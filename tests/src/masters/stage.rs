@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::simulated::{Dice, Lab, Sm};
+use crate::tally::Tally;
 use ferrosm_core::kept::{Key, Kind};
 use ferrosm_core::sa::View;
 use ferrosm_core::{Event, Input, LidMap, Restored};
@@ -13,8 +15,6 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::ManagerId;
-use ferrosm_tests::simulated::{Dice, Lab, Sm};
-use ferrosm_tests::tally::Tally;
 
 use crate::masters::clients::{Clients, Place};
 use crate::masters::disk::{Records, Store, records_of, restore, unix_s};

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::members::{MEMBER, NEW_GROUP, creator, groups_sl, plain, try_ask};
+use crate::simulated::{Dice, Sm};
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, PortGuid, Qpn};
 use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
@@ -12,8 +14,6 @@ use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::{ManagerId, World};
-use ferrosm_tests::members::{MEMBER, NEW_GROUP, creator, groups_sl, plain, try_ask};
-use ferrosm_tests::simulated::{Dice, Sm};
 
 /// DGID and SGID.
 const PATH: u64 = 0b11 << 2;

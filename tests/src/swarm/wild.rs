@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use crate::simulated::{Dice, Lab, Sm};
 use ferrosm_core::sa::view::saved::Snapshot;
 use ferrosm_core::{Restored, SmConfig};
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, SmState, id};
@@ -14,7 +15,6 @@ use ferrosm_sim::fabric::PortCounter;
 use ferrosm_sim::faults::{Action, AgentChange, Cable, Garbage, Place, WireChange};
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::{ForeignSm, ManagerAction, ManagerId};
-use ferrosm_tests::simulated::{Dice, Lab, Sm};
 
 use crate::swarm::draw::seconds;
 use crate::swarm::watch::Watch;

@@ -1,0 +1,121 @@
+//! `record-runs DIRECTORY` records 50 seeded runs of the simulated world: every MAD in order, with every byte, and every event.
+//! `record-runs --compare DIRECTORY` records them again and compares.
+//!
+//! Written before a change of structure and compared after it, the recordings show what the change did to the manager's behaviour. One
+//! file a run, `SUITE-SEED.txt`. `--without-texts` compares events by their kinds only. Exit status 0: equal, 1: different, or a file
+//! cannot be read or written, 2: wrong usage.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of the tests"
+)]
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use ferrosm_tests::masters::{self, FOREIGN, HOSTS, PHASES};
+use ferrosm_tests::recording::{record, without_texts};
+use ferrosm_tests::swarm::{self, LANES, Mode, WILD};
+
+/// The seeds of both suites, of every kind.
+fn runs() -> Vec<(&'static str, u64)> {
+    let swarm = [0..10, WILD + 10..WILD + 20, LANES..LANES + 10];
+    let masters = [
+        0..8,
+        HOSTS..HOSTS + 4,
+        FOREIGN..FOREIGN + 4,
+        PHASES..PHASES + 4,
+    ];
+    let swarm = swarm.into_iter().flatten().map(|seed| ("swarm", seed));
+    swarm
+        .chain(masters.into_iter().flatten().map(|seed| ("masters", seed)))
+        .collect()
+}
+
+fn recording(suite: &str, seed: u64) -> String {
+    record(|| {
+        let _ = match suite {
+            "swarm" => swarm::run(seed, Mode::Judge),
+            _ => masters::run(seed, false).0,
+        };
+    })
+}
+
+/// Where two recordings differ first, in words.
+fn difference(before: &str, after: &str) -> Option<String> {
+    if before == after {
+        return None;
+    }
+    let lines = before.lines().zip(after.lines());
+    let at = lines.enumerate().find(|(_, (a, b))| a != b);
+    Some(at.map_or_else(
+        || {
+            format!(
+                "{} lines before, {} now",
+                before.lines().count(),
+                after.lines().count()
+            )
+        },
+        |(line, (before, after))| {
+            format!("line {}:\n  before {before}\n  now    {after}", line + 1)
+        },
+    ))
+}
+
+fn main() -> ExitCode {
+    let (flags, paths): (Vec<_>, Vec<_>) = std::env::args()
+        .skip(1)
+        .partition(|word| word.starts_with("--"));
+    let known = |flag: &String| ["--compare", "--without-texts"].contains(&flag.as_str());
+    let (true, [dir]) = (flags.iter().all(known), paths.as_slice()) else {
+        eprintln!("usage: record-runs [--compare [--without-texts]] DIRECTORY");
+        return ExitCode::from(2);
+    };
+    let has = |flag: &str| flags.iter().any(|word| word == flag);
+    match run(Path::new(dir), has("--compare"), has("--without-texts")) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Records or compares all runs; whether they are equal.
+fn run(dir: &Path, compare: bool, kinds_only: bool) -> Result<bool, String> {
+    if !compare {
+        fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+    }
+    let runs = runs();
+    let (mut lines, mut different) = (0, 0);
+    for (suite, seed) in &runs {
+        let path = dir.join(format!("{suite}-{seed}.txt"));
+        let fail = |error| format!("{}: {error}", path.display());
+        let now = recording(suite, *seed);
+        lines += now.lines().count();
+        if !compare {
+            fs::write(&path, now).map_err(fail)?;
+            continue;
+        }
+        let before = fs::read_to_string(&path).map_err(fail)?;
+        let difference = if kinds_only {
+            difference(&without_texts(&before), &without_texts(&now))
+        } else {
+            difference(&before, &now)
+        };
+        if let Some(what) = difference {
+            different += 1;
+            println!("{suite} seed {seed}, {what}");
+        }
+    }
+    let runs = runs.len();
+    if compare {
+        println!("{different} of {runs} runs differ, {lines} lines now");
+    } else {
+        println!("{runs} runs with {lines} lines in {}", dir.display());
+    }
+    Ok(different == 0)
+}
