@@ -6,12 +6,11 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
-use std::time::SystemTime;
 
-use ferrosm_core::kept::{Key, Record};
+use ferrosm_core::kept::Key;
 
 use super::store::{self, Contents, Trouble};
-use super::{LOCK, in_use, is_of_view, lids, registrations, unix_s};
+use super::{LOCK, in_use, is_of_view};
 use crate::failure::Failure;
 
 /// What was seen.
@@ -30,9 +29,7 @@ impl Look {
     pub fn at(dir: &Path) -> Result<Self, Failure> {
         let _lock = lock(dir)?;
         let contents = store::look(dir).map_err(|e| refusal(&dir.join(store::FILE), &e))?;
-        let mut look = Self::of(contents);
-        look.add_old_files(dir, SystemTime::now())?;
-        Ok(look)
+        Ok(Self::of(contents))
     }
 
     /// All records, in the order of their keys.
@@ -65,36 +62,6 @@ impl Look {
             damage: contents.damage,
         }
     }
-
-    /// What earlier versions kept in files of their own, where the store has nothing of the kind: a start takes it in.
-    fn add_old_files(&mut self, dir: &Path, now: SystemTime) -> Result<(), Failure> {
-        let (has_lids, has_registrations) = super::has_what_old_files_say(&self.records);
-        let mut found = false;
-        let add = |record: Record, all: &mut Vec<(Key, Box<[u8]>)>| {
-            all.push((record.key(), record.encode(unix_s(now))));
-        };
-        if let Some((map, _)) = read_old(dir, lids::FILE, has_lids, lids::decode)? {
-            found = true;
-            for (port, (lid, lmc)) in map {
-                add(Record::Lid { port, lid, lmc }, &mut self.records);
-            }
-        }
-        let file = registrations::FILE;
-        if let Some((mut saved, written)) =
-            read_old(dir, file, has_registrations, registrations::decode)?
-        {
-            found = true;
-            saved.age(now.duration_since(written).unwrap_or_default());
-            for record in saved.records() {
-                add(record, &mut self.records);
-            }
-        }
-        if found {
-            self.records.sort_by(|(a, _), (b, _)| a.cmp(b));
-            self.last_batch = (self.last_batch.0 + 1, unix_s(now));
-        }
-        Ok(())
-    }
 }
 
 /// Nobody writes in the directory as long as this lives. Where no lock was ever made, nobody has been there.
@@ -110,23 +77,6 @@ fn lock(dir: &Path) -> Result<Option<File>, Failure> {
         Err(TryLockError::WouldBlock) => Err(in_use(dir)),
         Err(TryLockError::Error(e)) => Err(refusal(&path, &Trouble::Io(e))),
     }
-}
-
-fn read_old<T>(
-    dir: &Path,
-    file: &str,
-    has: bool,
-    decode: fn(&[u8]) -> Result<T, String>,
-) -> Result<Option<T>, Failure> {
-    let path = dir.join(file);
-    let text = match std::fs::read(&path) {
-        Ok(text) if !has => text,
-        Ok(_) => return Ok(None),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(refusal(&path, &Trouble::Io(e))),
-    };
-    let decoded = decode(&text).map_err(|why| refusal(&path, &Trouble::Bad(why)))?;
-    Ok(Some(decoded))
 }
 
 fn refusal(path: &Path, e: &Trouble) -> Failure {

@@ -2,23 +2,20 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | this | the directory: whose it is, what is in it, what was there before there was a store |
+//! | this | the directory: whose it is, what is in it |
 //! | `store` | the file: batches in, all records out |
 //! | [`look`] | the directory seen, and left as it is |
 //! | [`writer`] | the thread that writes, and what is durable |
 //! | [`warm`] | the records as [`crate::replication`] wants them |
 //! | [`text`] | records as lines of JSON, for people and for `ferrosm state import` |
 //! | [`opensm`] | the files in which OpenSM keeps the same |
-//! | `lids`, `registrations` | the files of earlier versions |
 //!
 //! One process at a time: the directory's lock file is held as long as a [`StateDir`] or its [`Writer`] lives. A broken file is set
 //! aside and told, never a reason not to run; of one that is whole but for some records, the others are taken over.
 
 mod attempts;
-mod lids;
 pub mod look;
 pub mod opensm;
-mod registrations;
 mod store;
 pub mod text;
 pub mod warm;
@@ -33,7 +30,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use ferrosm_core::Restored;
-use ferrosm_core::kept::{Batch, Change, Key, Kind, LeftOut, Record, Restorer};
+use ferrosm_core::kept::{Batch, Change, Key, Kind, LeftOut, Restorer};
 use tracing::{info, warn};
 
 use crate::failure::Failure;
@@ -74,7 +71,7 @@ pub fn restore(records: &[(Key, Box<[u8]>)], now: SystemTime) -> (Restored, Vec<
 
 impl StateDir {
     /// Creates the directory where it is missing, takes its lock, and reads what is in it. A broken store is set aside with a
-    /// warning; what earlier versions kept in other files is taken into the store.
+    /// warning.
     ///
     /// # Errors
     /// If it cannot be created, read or written, or another process holds it.
@@ -114,7 +111,6 @@ impl StateDir {
             _lock: lock,
         };
         dir.load()?;
-        dir.take_in_old_files()?;
         Ok(dir)
     }
 
@@ -235,70 +231,6 @@ impl StateDir {
         self.commit_by_hand(&Batch { changes }, still_copy)
     }
 
-    /// What earlier versions kept in files of their own, where the store has nothing of the kind.
-    fn take_in_old_files(&mut self) -> Result<(), Failure> {
-        let now = SystemTime::now();
-        let has = has_what_old_files_say(&self.contents.records);
-        let mut records: Vec<Record> = Vec::new();
-        let mut files = Vec::new();
-        if let Some((map, dropped)) = self.read_old(lids::FILE, has.0, lids::decode)? {
-            for (guid, why) in dropped {
-                warn!(port_guid = %guid, why, "entry of the LID file is left out");
-            }
-            let lids = map.into_iter();
-            records.extend(lids.map(|(port, (lid, lmc))| Record::Lid { port, lid, lmc }));
-            files.push(lids::FILE);
-        }
-        let old = self.read_old(registrations::FILE, has.1, registrations::decode)?;
-        if let Some((mut saved, written)) = old {
-            // A clock that was set back is no reason to lose anything.
-            saved.age(now.duration_since(written).unwrap_or_default());
-            records.extend(saved.records());
-            files.push(registrations::FILE);
-        }
-        if files.is_empty() {
-            return Ok(());
-        }
-        let put = |r: &Record| Change::Put(r.key(), r.encode(unix_s(now)));
-        let changes = records.iter().map(put).collect();
-        self.commit(&Batch { changes })?;
-        for file in files {
-            let path = self.path.join(file);
-            let imported = self.path.join(format!("{file}.imported"));
-            std::fs::rename(&path, &imported)
-                .with_context(|| format!("cannot rename {} to .imported", path.display()))?;
-            info!(file = %path.display(), "taken into the store, and renamed");
-        }
-        Ok(())
-    }
-
-    fn read_old<T>(
-        &self,
-        file: &str,
-        has: bool,
-        decode: fn(&[u8]) -> Result<T, String>,
-    ) -> Result<Option<T>, Failure> {
-        let path = self.path.join(file);
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(Failure::job(format!("cannot read {}: {e}", path.display()))),
-        };
-        if has {
-            warn!(file = %path.display(), "a file of an earlier version is not read: the store has what it would say");
-            return Ok(None);
-        }
-        match decode(&text) {
-            Ok(decoded) => Ok(Some(decoded)),
-            Err(why) => {
-                let aside = self.set_aside(file)?;
-                warn!(file = %path.display(), aside = %aside.display(), why,
-                      "a state file is broken and was set aside; what it would say is taken from the fabric as it is");
-                Ok(None)
-            }
-        }
-    }
-
     fn set_aside_store(&mut self) -> Result<PathBuf, Failure> {
         self.store.close();
         self.set_aside(store::FILE)
@@ -332,15 +264,6 @@ fn in_use(path: &Path) -> Failure {
         format!("another ferrosm uses state directory {}", path.display()),
         "Stop it, or give this one its own with --state-dir.",
     )
-}
-
-/// Whether there are LIDs, and whether there are registrations: what files of earlier versions say of them does not count then.
-fn has_what_old_files_say(records: &[(Key, Box<[u8]>)]) -> (bool, bool) {
-    let has = |kinds: &[Kind]| {
-        let mut all = records.iter().filter_map(|(key, _)| key.kind());
-        all.any(|kind| kinds.contains(&kind))
-    };
-    (has(&[Kind::Lid]), has(&Kind::REGISTRATIONS))
 }
 
 /// Whether a record counts only together with others.

@@ -1,13 +1,11 @@
-//! The state directory: whose it is, what is in it after trouble, what earlier versions left.
+//! The state directory: whose it is, what is in it after trouble.
 
 use super::*;
 use crate::replication::WarmCopy;
 use crate::testing::TempDir;
 use ferrosm_core::LidMap;
+use ferrosm_core::kept::Record;
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
-
-const LIDS: &str = "{\"version\":1,\"ports\":{\"0x7\":{\"lid\":49151,\"lmc\":0},\"0x2c90300a1b2c3\":{\"lid\":4,\"lmc\":2},\
-                    \"0x9\":{\"lid\":0,\"lmc\":0}}}";
 
 fn map() -> LidMap {
     LidMap::from([
@@ -153,28 +151,6 @@ fn a_copy_with_an_impossible_record_is_a_copy_still() {
 }
 
 #[test]
-fn files_of_earlier_versions_are_taken_in_once() {
-    let dir = TempDir::new("state-old");
-    let old = dir.path().join("lids.json");
-    std::fs::write(&old, LIDS).unwrap();
-    std::fs::write(dir.path().join("registrations.json"), "{").unwrap();
-    let mut state = StateDir::open(dir.path()).unwrap();
-    assert_eq!(state.restored().lids, map());
-    drop(state);
-    assert!(!old.exists() && dir.path().join("lids.json.imported").exists());
-    assert!(dir.path().join("registrations.json.broken-1").exists());
-    // Where the store has LIDs, nobody's file changes them.
-    std::fs::write(
-        &old,
-        "{\"version\":1,\"ports\":{\"0x5\":{\"lid\":5,\"lmc\":0}}}",
-    )
-    .unwrap();
-    let mut state = StateDir::open(dir.path()).unwrap();
-    assert_eq!(state.restored().lids, map());
-    assert!(old.exists());
-}
-
-#[test]
 fn a_directory_has_one_owner() {
     let dir = TempDir::new("state-lock");
     let first = StateDir::open(dir.path()).unwrap();
@@ -246,13 +222,6 @@ fn a_look_changes_nothing() {
             "{told}"
         );
     }
-    std::fs::remove_file(&file).unwrap();
-    std::fs::write(dir.path().join("lids.json"), LIDS).unwrap();
-    let (restored, _) = restore(look().unwrap().records(), SystemTime::now());
-    assert_eq!(restored.lids, map(), "as a start would take it in");
-    std::fs::write(dir.path().join("registrations.json"), "{").unwrap();
-    let told = look().unwrap_err();
-    assert!(told.contains("registrations.json: "), "{told}");
 }
 
 /// Who may open it may lock it, and keep a subnet manager from starting.

@@ -223,23 +223,24 @@ fn lids_are_kept_and_a_second_start_changes_nothing() {
     );
 }
 
-/// As it was kept by a version before there was a store.
+/// LIDs of OpenSM's `guid2lid` are shown after their import, as a table and as JSON, and showing changes nothing.
 #[test]
-fn lids_of_an_earlier_version_are_taken_over() {
-    let dir = Scratch::new("old-state");
+fn imported_lids_are_shown() {
+    let dir = Scratch::new("imported-state");
     let state = dir.path("state");
-    std::fs::create_dir(&state).unwrap();
     let show = |json: bool| {
         let args = ["state", "show", "--state-dir", &state, "--json"];
         let (code, out, err) = told(&args[..if json { 5 } else { 4 }]);
         assert_eq!(code, Some(0), "{err}");
         out
     };
+    std::fs::create_dir(&state).unwrap();
     assert!(show(false).starts_with("nothing was kept yet\n"));
-    dir.file(
-        "state/lids.json",
-        "{\"version\":1,\"ports\":{\"0x7\":{\"lid\":16,\"lmc\":2}}}",
-    );
+    let lids = dir.file("guid2lid", "0x0000000000000007 0x0010 0x0013\n");
+    let (code, _, err) = told(&["state", "import", &lids, "--state-dir", &state]);
+    assert_eq!(code, Some(0), "{err}");
+    let store = || std::fs::read(Path::new(&state).join("store.redb")).unwrap();
+    let before = store();
     let shown = show(false);
     assert!(
         shown.contains("1 port with LIDs, 0 groups") && shown.contains("16-19"),
@@ -250,11 +251,7 @@ fn lids_of_an_earlier_version_are_taken_over() {
         (&document["sequence"], &document["lids"][0]["lid"]),
         (&1.into(), &16.into())
     );
-    // To look is not to take in.
-    assert!(Path::new(&dir.path("state/lids.json")).exists());
-    let (code, _, err) = told(&["demo", "ring:3,1", "--once", "--state-dir", &state]);
-    assert_eq!(code, Some(0), "{err}");
-    assert!(!Path::new(&dir.path("state/lids.json")).exists());
+    assert!(store() == before, "the store was changed");
 }
 
 /// What cannot be read is told, and stays where it is: it may be what somebody wants to save.

@@ -25,7 +25,7 @@ use draw::{Lanes, fabric_faults, happen, node_faults, scenario, seconds};
 use watch::Watch;
 use wild::Wild;
 
-/// Seeds from here on are of the second kind: everything of the first, and what [`Wild`] adds.
+/// Seeds from here on are of the second kind: everything of the first, and rarer faults.
 pub const WILD: u64 = 1_000_000;
 /// Seeds from here on are of the third kind: shapes with loops, engines with lanes, and half of them as wild as the second.
 pub const LANES: u64 = 2_000_000;

@@ -4,7 +4,6 @@
 //! others. Records are the specification's own; their bytes are [`crate::kept`]'s. Reports under way are not kept: who waits for one
 //! learns of the restart by being asked to register again.
 
-use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::ids::{Gid, Lid, PortGuid, Sl};
@@ -65,18 +64,6 @@ impl Saved {
             && self.services.is_empty()
             && self.subscriptions.is_empty()
             && self.aliases.is_empty()
-    }
-
-    /// So much time has passed since this was saved: leases that ended are gone.
-    pub fn age(&mut self, by: Duration) {
-        self.services
-            .retain_mut(|service| match &mut service.left_s {
-                None => true,
-                Some(left_s) => {
-                    *left_s = left_s.saturating_sub(by.as_secs());
-                    *left_s > 0
-                }
-            });
     }
 
     /// All of it, to be kept.
