@@ -368,13 +368,13 @@ impl Net {
 
     /// MADs under way.
     #[must_use]
-    pub const fn in_flight(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.queue.in_flight()
     }
 
     /// Things that are to happen to the fabric or to managers later.
     #[must_use]
-    pub const fn scheduled(&self) -> usize {
+    pub fn scheduled(&self) -> usize {
         self.queue.scheduled()
     }
 

@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::time::Instant;
+use slab::Slab;
 
 use crate::fabric::Packet;
 use crate::faults::Action;
@@ -44,51 +45,11 @@ pub(crate) enum ManagerNote {
     Resume,
 }
 
-/// Things at places that do not move and are used again.
-#[derive(Debug)]
-struct Slab<T> {
-    places: Vec<Option<T>>,
-    free: Vec<u32>,
-}
-
-impl<T> Default for Slab<T> {
-    fn default() -> Self {
-        Self {
-            places: Vec::new(),
-            free: Vec::new(),
-        }
-    }
-}
-
-impl<T> Slab<T> {
-    fn put(&mut self, thing: T) -> u32 {
-        if let Some(index) = self.free.pop() {
-            self.places[index as usize] = Some(thing);
-            return index;
-        }
-        self.places.push(Some(thing));
-        u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
-    }
-
-    fn take(&mut self, index: u32) -> Option<T> {
-        let thing = self.places.get_mut(index as usize)?.take();
-        if thing.is_some() {
-            self.free.push(index);
-        }
-        thing
-    }
-
-    const fn len(&self) -> usize {
-        self.places.len() - self.free.len()
-    }
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     heap: BinaryHeap<Reverse<(Instant, u64, Key)>>,
     seq: u64,
-    packets: Vec<Packet>,
-    free: Vec<u32>,
+    packets: Slab<Packet>,
     actions: Slab<Action>,
     notes: usize,
 }
@@ -111,12 +72,7 @@ impl Queue {
     }
 
     pub(super) fn put(&mut self, packet: Packet) -> u32 {
-        if let Some(index) = self.free.pop() {
-            self.packets[index as usize] = packet;
-            return index;
-        }
-        self.packets.push(packet);
-        u32::try_from(self.packets.len() - 1).unwrap_or(u32::MAX)
+        narrow(self.packets.insert(packet))
     }
 
     pub(super) fn peek(&self, index: u32) -> &Packet {
@@ -125,25 +81,29 @@ impl Queue {
 
     /// Its place is free afterwards.
     pub(super) fn take(&mut self, index: u32) -> Packet {
-        self.free.push(index);
-        self.packets[index as usize]
+        self.packets.remove(index as usize)
     }
 
     pub(super) fn push_action(&mut self, at: Instant, action: Action) {
-        let index = self.actions.put(action);
+        let index = narrow(self.actions.insert(action));
         self.push(at, Key::Action(index));
     }
 
     pub(super) fn take_action(&mut self, index: u32) -> Option<Action> {
-        self.actions.take(index)
+        self.actions.try_remove(index as usize)
     }
 
-    pub(super) const fn in_flight(&self) -> usize {
-        self.packets.len() - self.free.len()
+    pub(super) fn in_flight(&self) -> usize {
+        self.packets.len()
     }
 
     /// Actions and manager events to come.
-    pub(super) const fn scheduled(&self) -> usize {
+    pub(super) fn scheduled(&self) -> usize {
         self.actions.len() + self.notes
     }
+}
+
+/// Places are far fewer than 2^32, and half as wide in the heap.
+fn narrow(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
 }

@@ -33,6 +33,7 @@ pub(crate) mod tables;
 use std::collections::{BTreeMap, VecDeque};
 
 use ferrosm_mad::time::Instant;
+use slab::Slab;
 
 use crate::fabric::{Delivery, Fabric, Packet};
 use crate::spec::{NodeIdx, PortAt};
@@ -44,7 +45,7 @@ use queue::{Pushed, Queue};
 use register::{AgentIdx, Host};
 use rmpp::receive::Recvs;
 use send::Sends;
-use store::{Slab, Timers};
+use store::Timers;
 
 /// Agents of one file (`IB_UMAD_MAX_AGENTS`).
 pub const MAX_AGENTS: usize = 32;
@@ -53,7 +54,7 @@ pub const MAX_FILES: usize = 1 << 20;
 
 /// An open umad file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId(pub u32);
+pub struct FileId(pub usize);
 
 /// An open issm file: its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,11 +101,11 @@ impl Agent {
 #[derive(Debug, Clone, Copy)]
 enum Timer {
     /// No answer, or no acknowledgement, of a send.
-    Send(u32),
+    Send(usize),
     /// A reception takes too long.
-    RecvTimeout(u32),
+    RecvTimeout(usize),
     /// A complete reception is forgotten.
-    RecvCleanup(u32),
+    RecvCleanup(usize),
 }
 
 #[derive(Debug)]
@@ -116,12 +117,12 @@ enum Outgoing {
     Packet(Packet),
     /// The packet of a send that waits.
     Send {
-        send: u32,
+        send: usize,
         serial: u64,
     },
     /// The segments of a send, one each time that it is its turn.
     Segments {
-        send: u32,
+        send: usize,
         serial: u64,
     },
 }
@@ -181,7 +182,7 @@ impl Umad {
             // Fails where the file has no such agent, which is most of them.
             let _ = self.unregister(file, id);
         }
-        let Some(closed) = self.files.remove(file.0) else {
+        let Some(closed) = self.files.try_remove(file.0) else {
             return;
         };
         if closed.announced {
@@ -278,7 +279,7 @@ impl Umad {
                 }
             }
             Err(errno) => {
-                self.agents.remove(agent);
+                self.agents.try_remove(agent);
                 return Err(errno);
             }
         }
@@ -299,7 +300,7 @@ impl Umad {
             .ok_or(Errno::EINVAL)?;
         self.cancel_sends(index);
         self.cancel_recvs(index);
-        if let Some(agent) = self.agents.remove(index)
+        if let Some(agent) = self.agents.try_remove(index)
             && let Some(host) = self.hosts.get_mut(&agent.at.node)
         {
             host.free_hi_tid(agent.hi_tid);

@@ -118,7 +118,7 @@ impl Umad {
         index: AgentIdx,
         origin: &Origin,
         mad: &[u8; MAD_LEN],
-    ) -> Option<u32> {
+    ) -> Option<usize> {
         let agent = self.agents.get(index)?;
         let (_, lmc) = fabric.lid(agent.at);
         self.sends.find(index, agent.file, origin, mad, lmc)

@@ -11,7 +11,7 @@ use super::abi::{Errno, FLAG_USER_RMPP, Registration};
 use super::class::{self, MAX_CLASS, MAX_VERSION};
 
 /// Place of an agent.
-pub(super) type AgentIdx = u32;
+pub(super) type AgentIdx = usize;
 
 /// OUIs of one vendor class and version (the kernel's `MAX_MGMT_OUI`).
 const MAX_OUIS: usize = 8;
@@ -214,7 +214,7 @@ mod tests {
             ..request(0x32, 1, 1 << 1)
         };
         for oui in 1..=8 {
-            assert_eq!(port.register(&vendor(oui), u32::from(oui)), Ok(()));
+            assert_eq!(port.register(&vendor(oui), usize::from(oui)), Ok(()));
         }
         assert_eq!(port.register(&vendor(3), 20), Err(Errno::EINVAL));
         assert_eq!(port.register(&vendor(9), 20), Err(Errno::ENOMEM));

@@ -10,6 +10,7 @@ use std::time::Duration;
 use ferrosm_mad::ids::{Lid, PKey, Qpn};
 use ferrosm_mad::mad::{MAD_LEN, Mad, MadHeader, MgmtClass};
 use ferrosm_mad::time::Instant;
+use slab::Slab;
 
 use super::abi::{Errno, HEADER_MAX, UserHeader};
 use super::class::{self, MAD_HEADER, RMPP_HEADER};
@@ -17,7 +18,7 @@ use super::queue::Body;
 use super::receive::Origin;
 use super::register::AgentIdx;
 use super::rmpp::send::Segments;
-use super::store::{Index, Slab, TimerKey};
+use super::store::{Index, TimerKey};
 use super::{Agent, FileId, MAX_AGENTS, Outgoing, Timer, Umad, tables};
 use crate::fabric::{Fabric, Grh, Packet};
 
@@ -102,7 +103,7 @@ pub(super) struct Sends {
 }
 
 impl Sends {
-    fn with_tid(&self, file: FileId, tid: u64, class: u8) -> impl Iterator<Item = (u32, &Send)> {
+    fn with_tid(&self, file: FileId, tid: u64, class: u8) -> impl Iterator<Item = (usize, &Send)> {
         self.index
             .candidates(Index::hash(file.0, tid, class))
             .filter_map(|place| Some((place, self.slab.get(place)?)))
@@ -135,7 +136,7 @@ impl Sends {
         origin: &Origin,
         mad: &[u8; MAD_LEN],
         lmc: u8,
-    ) -> Option<u32> {
+    ) -> Option<usize> {
         let is_response = class::is_response(mad);
         self.with_tid(file, class::tid(mad), mad[1])
             .find(|(_, send)| send.agent == agent && send.matches(origin, is_response, lmc))
@@ -302,7 +303,7 @@ impl Umad {
         }
     }
 
-    pub(super) fn arm(&mut self, place: u32, timeout: Duration) {
+    pub(super) fn arm(&mut self, place: usize, timeout: Duration) {
         let timer = self.timers.set(self.now + timeout, Timer::Send(place));
         if let Some(send) = self.sends.slab.get_mut(place)
             && let Some(old) = send.timer.replace(timer)
@@ -312,7 +313,7 @@ impl Umad {
     }
 
     /// Sends the packet of a waiting send, and waits.
-    fn queue_send(&mut self, fabric: &Fabric, place: u32) {
+    fn queue_send(&mut self, fabric: &Fabric, place: usize) {
         let Some(send) = self.sends.slab.get_mut(place) else {
             return;
         };
@@ -328,7 +329,7 @@ impl Umad {
     }
 
     /// The packet of a waiting send whose turn it is.
-    pub(super) fn take_queued(&mut self, place: u32, serial: u64) -> Option<Packet> {
+    pub(super) fn take_queued(&mut self, place: usize, serial: u64) -> Option<Packet> {
         let send = self.sends.slab.get_mut(place)?;
         if send.serial != serial {
             return None;
@@ -338,7 +339,7 @@ impl Umad {
     }
 
     /// A send is complete, well or badly; the program hears nothing of it.
-    pub(super) fn finish_send(&mut self, place: u32) {
+    pub(super) fn finish_send(&mut self, place: usize) {
         let Some(send) = self.sends.slab.get(place) else {
             return;
         };
@@ -356,18 +357,18 @@ impl Umad {
             open.sends -= 1;
             open.send_bytes -= send.segments.as_deref().map_or(0, Segments::len);
         }
-        self.sends.slab.discard(place);
+        self.sends.slab.remove(place);
     }
 
     pub(super) fn cancel_sends(&mut self, agent: AgentIdx) {
         let of_agent = self.sends.slab.iter().filter(|(_, s)| s.agent == agent);
-        let places: Vec<u32> = of_agent.map(|(place, _)| place).collect();
+        let places: Vec<usize> = of_agent.map(|(place, _)| place).collect();
         for place in places {
             self.finish_send(place);
         }
     }
 
-    pub(super) fn send_timed_out(&mut self, fabric: &Fabric, place: u32) {
+    pub(super) fn send_timed_out(&mut self, fabric: &Fabric, place: usize) {
         let Some(send) = self.sends.slab.get_mut(place) else {
             return;
         };
@@ -404,7 +405,7 @@ impl Umad {
     }
 
     /// Lets a segmented send have its turns, unless it waits for one already.
-    pub(super) fn queue_segments(&mut self, fabric: &Fabric, place: u32) {
+    pub(super) fn queue_segments(&mut self, fabric: &Fabric, place: usize) {
         let Some(send) = self.sends.slab.get_mut(place) else {
             return;
         };

@@ -291,7 +291,7 @@ impl<M: Manager> World<M> {
 
     /// MADs under way.
     #[must_use]
-    pub const fn in_flight(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.net.in_flight()
     }
 

@@ -118,7 +118,7 @@ impl Umad {
     }
 
     /// The next segment of a send whose turn it is; another turn follows if the window allows.
-    pub(super) fn next_segment(&mut self, place: u32, serial: u64) -> Option<Packet> {
+    pub(super) fn next_segment(&mut self, place: usize, serial: u64) -> Option<Packet> {
         let send = self.sends.slab.get_mut(place)?;
         let timeout = send.ack_timeout();
         if send.serial != serial {

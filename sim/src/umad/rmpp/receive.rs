@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use ferrosm_mad::mad::{MAD_LEN, Mad};
 use ferrosm_mad::sa::{RmppHeader, RmppStatus};
+use slab::Slab;
 
 use super::{WINDOW, acknowledgement, refusal};
 use crate::fabric::{Fabric, Packet};
 use crate::umad::queue::{Body, QUEUE_LONG_BYTES};
 use crate::umad::receive::Origin;
 use crate::umad::register::AgentIdx;
-use crate::umad::store::{Slab, TimerKey};
+use crate::umad::store::TimerKey;
 use crate::umad::{Timer, Umad, class};
 
 /// A whole reception may take so long.
@@ -60,7 +61,7 @@ struct Partial {
 #[derive(Debug, Default)]
 pub(in crate::umad) struct Recvs {
     slab: Slab<Recv>,
-    keys: BTreeMap<Key, u32>,
+    keys: BTreeMap<Key, usize>,
 }
 
 fn key(agent: AgentIdx, origin: &Origin, mad: &Mad) -> Key {
@@ -101,7 +102,7 @@ impl Recvs {
         }
     }
 
-    fn of_agent(&self, agent: AgentIdx) -> impl Iterator<Item = u32> + '_ {
+    fn of_agent(&self, agent: AgentIdx) -> impl Iterator<Item = usize> + '_ {
         let first = (agent, 0, 0, 0, 0, 0, 0);
         let last = (agent, u64::MAX, 0xFF, 0xFF, 0xFF, u16::MAX, u32::MAX);
         self.keys.range(first..=last).map(|(_, place)| *place)
@@ -206,7 +207,7 @@ impl Umad {
         origin: &Origin,
         mad: &Mad,
         header: &RmppHeader,
-        place: u32,
+        place: usize,
     ) -> Option<(Origin, Body)> {
         let number = header.segment_number;
         let recv = self.recvs.slab.get_mut(place)?;
@@ -264,7 +265,7 @@ impl Umad {
     fn complete_recv(
         &mut self,
         fabric: &Fabric,
-        place: u32,
+        place: usize,
         offset: usize,
     ) -> Option<(Origin, Body)> {
         let recv = self.recvs.slab.get_mut(place)?;
@@ -279,7 +280,7 @@ impl Umad {
         Some((partial.origin, Body::Long(bytes)))
     }
 
-    fn set_recv_timer(&mut self, place: u32, after: Duration, what: Timer) {
+    fn set_recv_timer(&mut self, place: usize, after: Duration, what: Timer) {
         let timer = self.timers.set(self.now + after, what);
         if let Some(recv) = self.recvs.slab.get_mut(place)
             && let Some(old) = recv.timer.replace(timer)
@@ -310,23 +311,23 @@ impl Umad {
     }
 
     /// Ends an incomplete reception and tells the sender why.
-    fn give_up(&mut self, fabric: &Fabric, place: u32, reason: RmppStatus) {
+    fn give_up(&mut self, fabric: &Fabric, place: usize, reason: RmppStatus) {
         if let Some(partial) = self.forget_recv(place) {
             self.reply(fabric, &partial.origin, refusal(&partial.first, reason));
         }
     }
 
-    pub(in crate::umad) fn recv_timed_out(&mut self, fabric: &Fabric, place: u32) {
+    pub(in crate::umad) fn recv_timed_out(&mut self, fabric: &Fabric, place: usize) {
         self.give_up(fabric, place, RmppStatus::T2L);
     }
 
-    pub(in crate::umad) fn recv_is_old(&mut self, place: u32) {
+    pub(in crate::umad) fn recv_is_old(&mut self, place: usize) {
         self.forget_recv(place);
     }
 
     /// Forgets a reception; what there is of an incomplete one comes back.
-    fn forget_recv(&mut self, place: u32) -> Option<Box<Partial>> {
-        let recv = self.recvs.slab.remove(place)?;
+    fn forget_recv(&mut self, place: usize) -> Option<Box<Partial>> {
+        let recv = self.recvs.slab.try_remove(place)?;
         self.recvs.keys.remove(&recv.key);
         if let Some(timer) = recv.timer {
             self.timers.cancel(timer);
@@ -342,7 +343,7 @@ impl Umad {
     }
 
     pub(in crate::umad) fn cancel_recvs(&mut self, agent: AgentIdx) {
-        let places: Vec<u32> = self.recvs.of_agent(agent).collect();
+        let places: Vec<usize> = self.recvs.of_agent(agent).collect();
         for place in places {
             self.forget_recv(place);
         }
