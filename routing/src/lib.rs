@@ -48,7 +48,8 @@ mod waits;
 pub mod work;
 
 pub use engine::{
-    ENGINE_NAMES, Engine, LastRun, Previous, Request, RouteError, Routing, Trees, engine_by_name,
+    ENGINE_NAMES, Engine, LastRun, Previous, Repair, Request, RouteError, Routing, Trees,
+    engine_by_name,
 };
 pub use hints::Hints;
 pub use kept::Kept;

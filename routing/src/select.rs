@@ -263,10 +263,6 @@ fn repaired(request: &Request<'_>) -> Option<(Routing, Proof, Kept)> {
             return None;
         }
     }
-    // What the engine said of its work holds on; of repairs only the last is told.
-    let said = last.routing.notes.iter();
-    let said = said.filter(|note| !note.starts_with("repaired")).cloned();
-    routing.notes = said.chain(routing.notes).collect();
     Some((routing, proof, Kept::of(ledger, ways)))
 }
 

@@ -51,7 +51,7 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
         } => {
             // Read before anything is touched.
             let (batch, from) = read(files, opensm_dir)?;
-            // What is set aside, or taken in from files of earlier versions, is told as at a start.
+            // What is set aside is logged as at a start.
             let settings = LogSettings {
                 format: LogFormat::Compact,
                 level: "info".to_owned(),

@@ -387,13 +387,7 @@ fn read(database: &Database) -> Result<Contents, Trouble> {
     let tally = said(TALLY)?;
     contents.epoch = number_in(&said(EPOCH)?);
     contents.sequence = number_in(&said(SEQUENCE)?);
-    // Stores of earlier versions do not say it.
-    let led = about.get(LED).map_err(trouble)?.is_some();
-    contents.led = if led {
-        number_in(&said(LED)?)
-    } else {
-        contents.epoch
-    };
+    contents.led = number_in(&said(LED)?);
     contents.written_unix_s = number_in(&said(WRITTEN)?);
     let records = match transaction.open_table(RECORDS) {
         Err(TableError::TableDoesNotExist(_)) => return bad("it has no records"),

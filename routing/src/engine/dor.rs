@@ -69,6 +69,7 @@ impl Engine for Dor {
 
 fn result(tables: Tables, lanes: Lanes, trees: Trees, notes: Vec<String>) -> Routing {
     Routing {
+        repair: None,
         engine: "dor",
         tables,
         lanes,

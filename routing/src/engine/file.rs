@@ -84,6 +84,7 @@ impl Engine for File {
             old.map_or_else(|| Arc::new(table), Arc::clone)
         });
         Ok(Routing {
+            repair: None,
             engine: self.name(),
             tables: tables.collect(),
             lanes,

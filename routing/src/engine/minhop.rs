@@ -54,6 +54,7 @@ impl Engine for MinHop {
             }
             None => Routing {
                 engine: self.name(),
+                repair: None,
                 tables,
                 lanes: Lanes::single(),
                 order: None,

@@ -28,6 +28,7 @@ mod torus_2qos;
 mod updn;
 mod valleys;
 
+use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use ferrosm_mad::ids::PortNum;
@@ -223,6 +224,48 @@ pub struct Routing {
     /// What the engine decided on the way, one sentence each, for logs. Switches are named by their
     /// LIDs.
     pub notes: Vec<String>,
+    /// How much of it the last repair changed; `None` if it was computed as a whole.
+    pub repair: Option<Repair>,
+}
+
+/// What a repair of a routing changed. `Display` is one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repair {
+    /// Cables that were lost.
+    pub lost_cables: usize,
+    /// LIDs that are gone.
+    pub gone_lids: usize,
+    /// LIDs that are new.
+    pub new_lids: usize,
+    /// Entries of forwarding tables that were changed.
+    pub changed_entries: usize,
+    /// LIDs of those entries.
+    pub changed_lids: usize,
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            lost_cables,
+            gone_lids,
+            new_lids,
+            changed_entries,
+            changed_lids,
+        } = self;
+        write!(
+            f,
+            "repaired: {lost_cables} cables lost, {gone_lids} LIDs gone, {new_lids} new; {changed_entries} entries for \
+             {changed_lids} LIDs moved, all others stay as they are"
+        )
+    }
+}
+
+impl Routing {
+    /// [`Self::notes`] and the repair, one sentence each.
+    pub fn all_notes(&self) -> impl Iterator<Item = String> {
+        let repair = self.repair.map(|repair| repair.to_string());
+        self.notes.iter().cloned().chain(repair)
+    }
 }
 
 /// Which multicast trees cannot deadlock together with the unicast routes of a routing.

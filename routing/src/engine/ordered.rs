@@ -61,6 +61,7 @@ pub(crate) fn routing(
     notes: Vec<String>,
 ) -> Routing {
     Routing {
+        repair: None,
         engine,
         tables,
         lanes: Lanes::single(),

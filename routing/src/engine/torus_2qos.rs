@@ -116,6 +116,7 @@ fn along(request: &Request<'_>, graph: &Graph, frame: &Frame) -> Result<Routing,
     };
     let order = hint.map_or(&[][..], |hint| &hint.port_order);
     Ok(Routing {
+        repair: None,
         engine: "torus-2QoS",
         tables: cables::tables(topo, graph, &paths, order, request.previous),
         lanes: rule.lanes(topo, graph, frame, levels),

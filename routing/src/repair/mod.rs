@@ -28,7 +28,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
 use crate::channels::Channels;
-use crate::engine::{LastRun, Request, Routing, Trees};
+use crate::engine::{LastRun, Repair, Request, Routing, Trees};
 use crate::lanes::{Lanes, PathSl};
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
@@ -106,19 +106,19 @@ pub(crate) fn repair_kept(request: &Request<'_>, limits: &Limits) -> Option<(Rou
         ways,
     } = parts.solve(&jobs)?;
     let (tables, entries) = parts.apply(&changes);
-    let lids = jobs.len();
-    let cables = delta.lost.len() / 2;
     let repaired = Routing {
         engine: routing.engine,
         tables,
         trees,
         order: routing.order.clone(),
-        notes: vec![format!(
-            "repaired: {cables} cables lost, {} LIDs gone, {} new; {entries} entries for {lids} LIDs moved, all others \
-             stay as they are",
-            delta.gone.len(),
-            delta.come.len(),
-        )],
+        notes: routing.notes.clone(),
+        repair: Some(Repair {
+            lost_cables: delta.lost.len() / 2,
+            gone_lids: delta.gone.len(),
+            new_lids: delta.come.len(),
+            changed_entries: entries,
+            changed_lids: jobs.len(),
+        }),
         lanes,
     };
     Some((repaired, ways))

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use ferrosm_routing::lanes::{PortMaps, SLS};
 use ferrosm_routing::{
-    ENGINE_NAMES, Kept, Lanes, LastRun, PathSl, Routing, Sl2Vl, SwitchIdx, Tables, Topology,
-    TopologyBuilder, Trees,
+    ENGINE_NAMES, Kept, Lanes, LastRun, PathSl, Repair, Routing, Sl2Vl, SwitchIdx, Tables,
+    Topology, TopologyBuilder, Trees,
 };
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -23,11 +23,8 @@ use super::LanesMark;
 use crate::config::SmConfig;
 use crate::plan::hints::GuidHints;
 
-/// Version of the record. A reader takes its own, and the first one, which says nothing of [`KeptRouting::lanes_written`]. An older
-/// reader does not take this one, and so does not believe tables of lanes that it cannot judge.
-const VERSION: u8 = 2;
-/// The first one.
-const WITHOUT_MARK: u8 = 1;
+/// Version of the record. A reader takes its own only; without a record, routes are computed as on a first start.
+const VERSION: u8 = 3;
 
 /// Settings that a routing is made for: with others it is not what the operator wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +82,41 @@ pub struct Origin {
     pub lanes_written: LanesMark,
 }
 
+/// The fields of [`Repair`], in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct RepairCounts([usize; 5]);
+
+impl RepairCounts {
+    const fn of(repair: Repair) -> Self {
+        Self([
+            repair.lost_cables,
+            repair.gone_lids,
+            repair.new_lids,
+            repair.changed_entries,
+            repair.changed_lids,
+        ])
+    }
+
+    const fn repair(self) -> Repair {
+        let Self(
+            [
+                lost_cables,
+                gone_lids,
+                new_lids,
+                changed_entries,
+                changed_lids,
+            ],
+        ) = self;
+        Repair {
+            lost_cables,
+            gone_lids,
+            new_lids,
+            changed_entries,
+            changed_lids,
+        }
+    }
+}
+
 /// A routing, to be kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptRouting {
@@ -93,6 +125,7 @@ pub struct KeptRouting {
     without_lanes: Vec<u64>,
     busiest: u64,
     notes: Vec<String>,
+    repair: Option<RepairCounts>,
     switches: Vec<Switch>,
     /// Switch and port, twice.
     links: Vec<(u32, u8, u32, u8)>,
@@ -103,9 +136,8 @@ pub struct KeptRouting {
     vls: u8,
     path_sl: Levels,
     maps: Option<Maps>,
-    /// Behind the rest, so that the first version can be read.
-    #[serde(skip)]
-    lanes_written: LanesMark,
+    /// [`LanesMark`]: its number, and the port GUID of who wrote it.
+    lanes_written: (u64, u64),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,6 +219,7 @@ impl KeptRouting {
             without_lanes: origin.without_lanes.iter().map(|g| g.0).collect(),
             busiest: run.busiest,
             notes: routing.notes.clone(),
+            repair: routing.repair.map(RepairCounts::of),
             switches: topo.switches().zip(guids).map(switch).collect(),
             links: links.collect(),
             ends: ends.collect(),
@@ -209,7 +242,7 @@ impl KeptRouting {
                 Sl2Vl::Modulo => None,
                 Sl2Vl::PerPorts(all) => Some(Maps::of(topo, all)),
             },
-            lanes_written: origin.lanes_written,
+            lanes_written: (origin.lanes_written.number, origin.lanes_written.by.0),
         }
     }
 
@@ -228,16 +261,16 @@ impl KeptRouting {
     /// The state that its tables of lanes were left in.
     #[must_use]
     pub const fn lanes_written(&self) -> LanesMark {
-        self.lanes_written
+        let (number, by) = self.lanes_written;
+        let by = PortGuid(by);
+        LanesMark { number, by }
     }
 
     /// The record's value.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         // Nothing in these structs can fail to be written.
-        let rest = postcard::to_extend(self, vec![VERSION]).unwrap_or_default();
-        let mark = (self.lanes_written.number, self.lanes_written.by.0);
-        postcard::to_extend(&mark, rest).unwrap_or_default()
+        postcard::to_extend(self, vec![VERSION]).unwrap_or_default()
     }
 
     /// The routing that a record's value holds.
@@ -245,17 +278,11 @@ impl KeptRouting {
     /// # Errors
     /// It is none, or of a version that is not known here, or does not fit together.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let Some((&version @ (WITHOUT_MARK | VERSION), bytes)) = bytes.split_first() else {
+        let Some((&VERSION, bytes)) = bytes.split_first() else {
             return Err(Unreadable("it is of another version"));
         };
         let torn = |_| Unreadable("it is torn");
-        let (mut this, mut rest): (Self, _) = postcard::take_from_bytes(bytes).map_err(torn)?;
-        if version == VERSION {
-            let ((number, by), end) = postcard::take_from_bytes(rest).map_err(torn)?;
-            let by = PortGuid(by);
-            this.lanes_written = LanesMark { number, by };
-            rest = end;
-        }
+        let (this, rest): (Self, _) = postcard::take_from_bytes(bytes).map_err(torn)?;
         if !rest.is_empty() || !this.fits() {
             return Err(Unreadable("it does not fit together"));
         }
@@ -348,6 +375,7 @@ impl KeptRouting {
                 order: self.order.as_ref().map(|order| places.turned(order)),
                 trees,
                 notes: self.notes.clone(),
+                repair: self.repair.map(RepairCounts::repair),
             },
             topo,
             busiest: self.busiest,
@@ -543,23 +571,13 @@ mod tests {
         }
     }
 
-    /// A record of the first version is one whose lanes were written by nobody who counted.
     #[test]
-    fn the_first_version_is_read() {
+    fn another_version_is_not_read() {
         let (.., kept) = kept("dfsssp");
-        let mut old = postcard::to_extend(&kept, vec![WITHOUT_MARK]).unwrap();
-        let read = KeptRouting::decode(&old).unwrap();
-        assert_eq!(read.lanes_written(), LanesMark::NEVER);
-        let lanes_written = kept.lanes_written;
-        assert_eq!(
-            KeptRouting {
-                lanes_written,
-                ..read
-            },
-            kept
-        );
-        old[0] = VERSION + 1;
-        assert!(KeptRouting::decode(&old).is_err(), "a later one");
+        let mut bytes = kept.encode();
+        assert_eq!(KeptRouting::decode(&bytes), Ok(kept));
+        bytes[0] = VERSION + 1;
+        assert!(KeptRouting::decode(&bytes).is_err());
     }
 
     #[test]

@@ -134,6 +134,7 @@ pub(crate) fn route<C: Cell>(
     let legs = Legs::<C>::shortest(graph)?;
     if let Single::Fits(ways, trees) = single(request, graph, &legs)? {
         return Ok(Ok(Routing {
+            repair: None,
             engine: name,
             tables: ways.tables(request.topo, request.previous),
             lanes: Lanes::single(),
@@ -450,6 +451,7 @@ impl<'a, C: Cell> Plan<'a, C> {
             );
         }
         Routing {
+            repair: None,
             engine: name,
             tables: ways.tables(self.request.topo, self.request.previous),
             lanes: Lanes::modulo(vls, PathSl::BySwitches(rows)),

@@ -161,6 +161,7 @@ fn route_in(
         ));
     }
     Ok(Routing {
+        repair: None,
         engine: "nue",
         tables: tables(request, net, &cells),
         lanes,
@@ -286,6 +287,7 @@ fn one_lane<'a>(
 /// The routing of no switches.
 fn nothing() -> Routing {
     Routing {
+        repair: None,
         engine: "nue",
         tables: Vec::new(),
         lanes: Lanes::single(),

@@ -40,6 +40,7 @@ fn route_in<C: Cell>(request: &Request<'_>, graph: &Graph) -> Result<Routing, St
         Single::Not(ways) => (ways, Trees::Search),
     };
     Ok(Routing {
+        repair: None,
         engine: "sssp",
         tables: ways.tables(request.topo, request.previous),
         lanes: Lanes::single(),
