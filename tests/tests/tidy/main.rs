@@ -1,4 +1,6 @@
-//! House rules that no compiler checks: crate edges, module heads, file sizes, loose ends, `unsafe`.
+//! House rules that no compiler checks: crate edges, import cycles, module heads, file sizes, loose ends, `unsafe`.
+
+mod imports;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ferrosm_tests::programs::workspace;
+use imports::Crate;
 
 /// Lines above which a file holds more than one concept.
 const LONGEST_FILE: usize = 800;
@@ -294,6 +297,17 @@ fn crate_edges_are_as_designed() {
             );
         }
     }
+}
+
+/// Within a crate, files import each other in one direction only.
+#[test]
+fn modules_import_each_other_without_cycles() {
+    let mut found = Vec::new();
+    for name in CRATES {
+        let krate = Crate::read(&workspace(), &workspace().join(name).join("src/lib.rs"));
+        found.extend(krate.cycles());
+    }
+    assert_none(&found);
 }
 
 /// `mad` needs nothing by default; the core crates have no runtime, no C library, no serialisation where none is due.
