@@ -19,6 +19,7 @@
 //! | `manager` | the phases that turn what is into what should be |
 //! | [`sa`] | what hosts ask, and what they are told |
 //! | [`kept`] | what outlives this value, as records |
+//! | [`tables`] | contents of device tables |
 //! | [`io`], [`config`], [`report`] | the surface |
 
 pub mod config;
@@ -32,6 +33,7 @@ pub mod report;
 mod requester;
 pub mod sa;
 pub mod subnet;
+pub mod tables;
 
 pub use config::SmConfig;
 pub use io::{Event, Input, LidMap, LocalPortEvent, Output, Restored};

@@ -20,7 +20,6 @@ use super::past::Past;
 use crate::config::SmConfig;
 use crate::io::{Event, Output};
 use crate::kept::{Kind, Update};
-use crate::plan::multicast;
 use crate::plan::partitions::Partitions;
 use crate::sa::registry::Registry;
 use crate::sa::registry::aliases::AliasGuids;
@@ -31,6 +30,7 @@ use crate::sa::view::Extra;
 use crate::sa::view::saved::Snapshot;
 use crate::sa::{self, Reply, Request, Verdict, View};
 use crate::subnet::PortRef;
+use crate::tables::mft;
 
 /// Changes of multicast forwarding tables between sweeps are published after so long, many at once.
 const TABLES_AFTER: Duration = Duration::from_secs(1);
@@ -132,7 +132,7 @@ impl Administration {
 
     /// The blocks of multicast forwarding tables that they are in.
     pub(super) fn used_blocks(&self) -> BTreeSet<u16> {
-        self.mlids().map(|mlid| multicast::place(mlid).0).collect()
+        self.mlids().map(|mlid| mft::place(mlid).0).collect()
     }
 
     /// Alias GUIDs, to be told to devices.

@@ -12,13 +12,13 @@ use ferrosm_mad::ids::{AttrId, AttrMod, Lid, PortNum, Sl};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
 
 use super::{Stage, SubnetManager};
-use crate::plan::lanes::MapAt;
-use crate::plan::multicast::BlockAt;
 use crate::plan::ports::{self, Address};
 use crate::report::Phase;
 use crate::requester::Device;
 use crate::sa::View;
 use crate::subnet::{NodeIdx, PortRef, Subnet};
+use crate::tables::mft::MftBlockIdx;
+use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// One question or command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,15 +44,15 @@ pub(crate) enum Ask {
     /// Write a block of the forwarding table.
     SetLft(NodeIdx, u16),
     /// A block of the multicast forwarding table.
-    Mft(NodeIdx, BlockAt),
+    Mft(NodeIdx, MftBlockIdx),
     /// Write a block of the multicast forwarding table.
-    SetMft(NodeIdx, BlockAt),
+    SetMft(NodeIdx, MftBlockIdx),
     /// Write an SLtoVLMappingTable of a switch (its port 0), or of a CA or router port.
-    SetSlToVl(PortRef, MapAt),
+    SetSlToVl(PortRef, SlToVlSelector),
     /// Write a block of a port's VLArbitrationTable.
     SetVlArb(PortRef, u8),
     /// An SLtoVLMappingTable of a switch (its port 0), or of a CA or router port.
-    SlToVl(PortRef, MapAt),
+    SlToVl(PortRef, SlToVlSelector),
     /// A block of a port's VLArbitrationTable.
     VlArb(PortRef, u8),
     /// Write a block of an end port's GUIDs.

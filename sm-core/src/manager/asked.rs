@@ -16,11 +16,11 @@ use ferrosm_mad::transport::gmp::Peer;
 use super::ask::Ask;
 use super::{Stage, SubnetManager};
 use crate::io::Event;
-use crate::plan::lanes::MapAt;
 use crate::sa::lanes::{ReadLanes, Table};
 use crate::sa::records::lanes::{self, Unknown};
 use crate::sa::{Reply, Request, View};
 use crate::subnet::PortRef;
+use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// Most questions in one round.
 const ROUND: usize = 16_384;
@@ -140,10 +140,13 @@ impl SubnetManager {
         let n = self.subnet.node_by_guid(node)?;
         let is_switch = self.subnet.get(n)?.is_switch();
         Some(match table {
-            Table::Map(input, output) if is_switch => {
-                Ask::SlToVl(PortRef::new(n, PortNum::ZERO), MapAt::Pair(input, output))
+            Table::Map(input, output) if is_switch => Ask::SlToVl(
+                PortRef::new(n, PortNum::ZERO),
+                SlToVlSelector::Pair(input, output),
+            ),
+            Table::Map(_, port) => {
+                Ask::SlToVl(PortRef::new(n, port), SlToVlSelector::EndPort(port))
             }
-            Table::Map(_, port) => Ask::SlToVl(PortRef::new(n, port), MapAt::EndPort(port)),
             Table::Arbitration(port, block) => Ask::VlArb(PortRef::new(n, port), block),
         })
     }

@@ -15,9 +15,10 @@ use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
 use super::ask::Ask;
-use crate::plan::lanes::{LanePlan, MapAt};
+use crate::plan::lanes::LanePlan;
 use crate::report::ProblemKind;
 use crate::subnet::{LeftLanes, Node, NodeIdx, Port, PortRef};
+use crate::tables::sl_to_vl::SlToVlSelector;
 
 impl SubnetManager {
     /// Before anything is written: which devices another SM may have configured.
@@ -101,7 +102,7 @@ impl SubnetManager {
         }
         for &port in &live {
             let p = PortRef::new(n, port);
-            let at = MapAt::EndPort(port);
+            let at = SlToVlSelector::EndPort(port);
             let map = plan.end_port_map(&self.subnet, p, &self.cfg);
             if let Some(map) = map
                 && node.sl_to_vl.get(&at).is_none_or(|w| *w != map[..8])
@@ -150,7 +151,7 @@ impl SubnetManager {
     }
 
     /// The table that a Set carries, as it should be now.
-    pub(super) fn wanted_map(&self, p: PortRef, at: MapAt) -> Option<[u8; 64]> {
+    pub(super) fn wanted_map(&self, p: PortRef, at: SlToVlSelector) -> Option<[u8; 64]> {
         let plan = self.lanes.as_ref()?;
         let node = self.subnet.get(p.node)?;
         if !node.is_switch() {
@@ -166,7 +167,13 @@ impl SubnetManager {
             .find_map(|(b, table)| (b == block).then_some(table))
     }
 
-    pub(super) fn on_map_set(&mut self, p: PortRef, at: MapAt, status: Status, data: &[u8; 64]) {
+    pub(super) fn on_map_set(
+        &mut self,
+        p: PortRef,
+        at: SlToVlSelector,
+        status: Status,
+        data: &[u8; 64],
+    ) {
         let wanted = self.wanted_map(p, at);
         if status.is_ok() && wanted.is_some_and(|w| w[..8] == data[..8]) {
             if let Some(node) = self.subnet.get_mut(p.node) {
@@ -174,16 +181,17 @@ impl SubnetManager {
                 map.copy_from_slice(&data[..8]);
                 // A table of all inputs takes the place of each one's, and the other way round.
                 let (_, output) = at.ports();
-                let other = |k: &MapAt| {
+                let other = |k: &SlToVlSelector| {
                     k.ports().1 == output
-                        && matches!(k, MapAt::Output(_)) != matches!(at, MapAt::Output(_))
+                        && matches!(k, SlToVlSelector::Output(_))
+                            != matches!(at, SlToVlSelector::Output(_))
                 };
                 node.sl_to_vl.retain(|k, _| !other(k));
                 node.sl_to_vl.insert(at, map);
             }
             return;
         }
-        let short = matches!(at, MapAt::Output(_));
+        let short = matches!(at, SlToVlSelector::Output(_));
         if let Some(node) = self.subnet.get_mut(p.node)
             && short
             && !node.plain_sl_to_vl

@@ -23,11 +23,11 @@ use super::{Stage, SubnetManager};
 use crate::plan::multicast::beside::{Installed, entries_of};
 use crate::plan::multicast::grove::{Followed, Grove, Members};
 use crate::plan::multicast::steps::{self, Steps, Switch, Trees};
-use crate::plan::multicast::{
-    BlockAt, EMPTY, Masks, TOP_NONE, first_of, last_of, place, positions,
-};
 use crate::report::ProblemKind;
 use crate::subnet::{Node, NodeIdx, PortRef};
+use crate::tables::mft::{
+    EMPTY, MftBlockIdx, MftBlocks, PortMasks, TOP_NONE, first_of, last_of, place, positions,
+};
 
 /// Between two computations, so that a storm of joins is a few of them.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -132,12 +132,12 @@ impl SubnetManager {
         let positions = positions(node.info.num_ports);
         if self.multicast.reading.insert((n, block)) {
             for position in 0..positions {
-                self.ask(Ask::Mft(n, BlockAt { block, position }));
+                self.ask(Ask::Mft(n, MftBlockIdx { block, position }));
             }
         }
     }
 
-    pub(super) fn on_mft(&mut self, n: NodeIdx, at: BlockAt, status: Status, data: &[u8; 64]) {
+    pub(super) fn on_mft(&mut self, n: NodeIdx, at: MftBlockIdx, status: Status, data: &[u8; 64]) {
         if !status.is_ok() {
             return;
         }
@@ -173,14 +173,14 @@ impl SubnetManager {
     /// Empties them; whether there is something to wait for. A switch that does not take it is told as any other, and keeps
     /// nobody else from being routed.
     pub(super) fn empty_groups(&mut self) -> bool {
-        let mut blocks: BTreeMap<(NodeIdx, BlockAt), Masks> = BTreeMap::new();
+        let mut blocks: BTreeMap<(NodeIdx, MftBlockIdx), PortMasks> = BTreeMap::new();
         for (mlid, n) in core::mem::take(&mut self.multicast.in_the_way) {
             let Some(node) = self.subnet.get(n) else {
                 continue;
             };
             let (block, i) = place(mlid);
             for position in 0..positions(node.info.num_ports) {
-                let at = BlockAt { block, position };
+                let at = MftBlockIdx { block, position };
                 if let Some(known) = node.mft.known.get(&at).filter(|masks| masks[i] != 0) {
                     blocks.entry((n, at)).or_insert(*known)[i] = 0;
                 }
@@ -430,7 +430,7 @@ impl SubnetManager {
         }
     }
 
-    fn send_block(&mut self, n: NodeIdx, at: BlockAt, masks: [u16; 32]) {
+    fn send_block(&mut self, n: NodeIdx, at: MftBlockIdx, masks: [u16; 32]) {
         if let Some(node) = self.subnet.get_mut(n) {
             node.mft.send(at, masks);
             self.multicast.counts.blocks += 1;
@@ -439,12 +439,18 @@ impl SubnetManager {
     }
 
     /// The data of a block that is on its way.
-    pub(super) fn sent_block(&self, n: NodeIdx, at: BlockAt) -> Option<[u8; 64]> {
+    pub(super) fn sent_block(&self, n: NodeIdx, at: MftBlockIdx) -> Option<[u8; 64]> {
         let masks = *self.subnet.get(n)?.mft.sent.get(&at)?;
         Some(MftBlock { masks }.encode())
     }
 
-    pub(super) fn on_mft_set(&mut self, n: NodeIdx, at: BlockAt, status: Status, data: &[u8; 64]) {
+    pub(super) fn on_mft_set(
+        &mut self,
+        n: NodeIdx,
+        at: MftBlockIdx,
+        status: Status,
+        data: &[u8; 64],
+    ) {
         let Some(node) = self.subnet.get_mut(n) else {
             return;
         };
@@ -460,7 +466,7 @@ impl SubnetManager {
     }
 
     /// A block is not there: it is told, and tried again with the next look at the switch.
-    pub(super) fn block_not_taken(&mut self, n: NodeIdx, at: BlockAt, kind: ProblemKind) {
+    pub(super) fn block_not_taken(&mut self, n: NodeIdx, at: MftBlockIdx, kind: ProblemKind) {
         if let Some(node) = self.subnet.get_mut(n) {
             node.mft.sent.remove(&at);
         }
@@ -509,7 +515,7 @@ impl SubnetManager {
 
     /// The block that a switch is known to have; for tests and reports.
     #[must_use]
-    pub fn installed_multicast(&self, n: NodeIdx) -> Option<&Arc<crate::plan::multicast::Blocks>> {
+    pub fn installed_multicast(&self, n: NodeIdx) -> Option<&Arc<MftBlocks>> {
         Some(&self.subnet.get(n)?.mft.known)
     }
 }

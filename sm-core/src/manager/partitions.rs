@@ -18,8 +18,8 @@ use crate::plan::partitions::partition_of;
 use crate::plan::partitions::table::{place, to_let_pass};
 use crate::report::{KeyRoom, ProblemKind};
 use crate::sa::keys::Keys;
-use crate::subnet::keys::{KeyTable, blocks};
 use crate::subnet::{Node, PortRef};
+use crate::tables::pkeys::{PKeyTable, blocks};
 
 /// Tables that are being written in this sweep.
 pub(super) type KeyWrites = BTreeMap<PortRef, Vec<PKey>>;
@@ -284,12 +284,12 @@ impl SubnetManager {
         }
         let capacity = self.key_capacity(p);
         let differ: Vec<u16> = (0..blocks(capacity))
-            .filter(|b| KeyTable::cut(now, *b) != KeyTable::cut(&table, *b))
+            .filter(|b| PKeyTable::cut(now, *b) != PKeyTable::cut(&table, *b))
             .collect();
         if let Some(port) = self.subnet.port_mut(p) {
             for block in 0..blocks(capacity) {
                 // What was taken for empty is known to be so now, or is about to be written.
-                port.keys.put(block, KeyTable::cut(now, block));
+                port.keys.put(block, PKeyTable::cut(now, block));
             }
             for block in &differ {
                 port.keys.forget_block(*block);
@@ -304,7 +304,7 @@ impl SubnetManager {
     /// The block that a Set carries.
     pub(super) fn wanted_key_block(&self, p: PortRef, block: u16) -> Option<[u8; 64]> {
         let table = self.sweep.key_writes.get(&p)?;
-        let keys = KeyTable::cut(table, block);
+        let keys = PKeyTable::cut(table, block);
         Some(PKeyBlock { keys }.encode())
     }
 

@@ -7,51 +7,19 @@ use core::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{CapMask, SlToVl, VlArb, VlArbEntry};
-use ferrosm_mad::ids::{AttrMod, Lid, PortNum, Sl, Vl};
+use ferrosm_mad::ids::{Lid, PortNum, Sl, Vl};
 use ferrosm_routing::{DATA_VLS_MAX, LastRun, SwitchIdx};
 
 use super::ports::{self, PortKind};
 use crate::config::SmConfig;
 use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
+use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// Share of each lane, in units of 64 bytes: lanes are there against deadlocks, and none is better than another.
 const WEIGHT: u8 = 64;
 
 /// Entries in one block of a VLArbitrationTable.
 const ARBITRATION_ENTRIES: usize = 32;
-
-/// Which table a Set is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MapAt {
-    /// From one port to another.
-    Pair(PortNum, PortNum),
-    /// The one table of this port of a CA or router.
-    EndPort(PortNum),
-    /// From every port to this one: for switches that know the short form (SwitchInfo.OptimizedSLtoVLMappingProgramming).
-    Output(PortNum),
-}
-
-impl MapAt {
-    /// The attribute modifier (IBA 14.2.5.8).
-    #[must_use]
-    pub const fn modifier(self) -> AttrMod {
-        match self {
-            Self::Pair(input, output) => SlToVl::modifier(input, output),
-            Self::EndPort(_) => AttrMod(0),
-            Self::Output(output) => AttrMod(0x2_0000 | output.0 as u32),
-        }
-    }
-
-    /// An input port that the table is for, and the output port.
-    #[must_use]
-    pub const fn ports(self) -> (PortNum, PortNum) {
-        match self {
-            Self::Pair(input, output) => (input, output),
-            Self::EndPort(port) => (port, port),
-            Self::Output(output) => (PortNum::ZERO, output),
-        }
-    }
-}
 
 /// Lanes of the routing in force, by node.
 #[derive(Debug, Clone)]
@@ -129,7 +97,12 @@ impl LanePlan {
     /// The tables that a switch should have: one for each pair of `live` ports, or one for each output where all its
     /// inputs have the same and the switch takes it in one Set.
     #[must_use]
-    pub fn switch_maps(&self, n: NodeIdx, node: &Node, live: &[PortNum]) -> Vec<(MapAt, [u8; 64])> {
+    pub fn switch_maps(
+        &self,
+        n: NodeIdx,
+        node: &Node,
+        live: &[PortNum],
+    ) -> Vec<(SlToVlSelector, [u8; 64])> {
         let Some(s) = self.switch(n).filter(|_| maps_lanes(node, PortNum::ZERO)) else {
             return Vec::new();
         };
@@ -147,9 +120,9 @@ impl LanePlan {
             let map = |input| lanes.map(&self.run.topo, s, input, output);
             let first = map(PortNum::ZERO);
             if short && inputs().all(|i| map(i) == first) {
-                wanted.push((MapAt::Output(output), table(first)));
+                wanted.push((SlToVlSelector::Output(output), table(first)));
             } else {
-                wanted.extend(inputs().map(|i| (MapAt::Pair(i, output), table(map(i)))));
+                wanted.extend(inputs().map(|i| (SlToVlSelector::Pair(i, output), table(map(i)))));
             }
         }
         wanted
@@ -157,7 +130,7 @@ impl LanePlan {
 
     /// One of these tables.
     #[must_use]
-    pub fn switch_map(&self, n: NodeIdx, at: MapAt) -> Option<[u8; 64]> {
+    pub fn switch_map(&self, n: NodeIdx, at: SlToVlSelector) -> Option<[u8; 64]> {
         let (input, output) = at.ports();
         let map = self
             .run
@@ -259,16 +232,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_and_modifiers_are_the_specifications() {
+    fn vl_codes_are_the_specifications() {
         assert_eq!(
             [0, 1, 2, 3, 4, 5, 9].map(vls_of_code),
             [1, 1, 2, 4, 8, 15, 15]
-        );
-        assert_eq!(MapAt::EndPort(PortNum(2)).modifier(), AttrMod(0));
-        assert_eq!(MapAt::Output(PortNum(7)).modifier(), AttrMod(0x2_0007));
-        assert_eq!(
-            MapAt::Pair(PortNum(3), PortNum(7)).modifier(),
-            AttrMod(0x307)
         );
     }
 }

@@ -3,7 +3,7 @@
 //! One value of it exists per subnet manager, owned by [`crate::SubnetManager`]. It records what devices said and
 //! decides nothing: what should be is computed in [`crate::plan`].
 
-pub mod keys;
+mod mft;
 mod node;
 mod paths;
 pub mod plausible;
@@ -12,6 +12,7 @@ use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use petgraph::stable_graph::{EdgeIndex, NodeIndex, StableUnGraph};
 use rustc_hash::FxHashMap;
 
+pub use mft::Mft;
 pub use node::{LeftLanes, Node, Port};
 
 /// A node of the subnet. It names one stay of one node: once that was removed it names nothing, also where its place was

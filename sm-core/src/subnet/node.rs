@@ -12,10 +12,10 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
 
 use super::LinkIdx;
-use super::keys::KeyTable;
-use crate::plan::lanes::MapAt;
-use crate::plan::multicast::Mft;
+use super::mft::Mft;
 use crate::sa::lanes::ReadTables;
+use crate::tables::pkeys::PKeyTable;
+use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// A switch, CA or router.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ pub struct Node {
     /// The multicast forwarding table of a switch.
     pub mft: Mft,
     /// SLtoVLMappingTables that this SM has written.
-    pub sl_to_vl: BTreeMap<MapAt, [u8; 8]>,
+    pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
     /// Tables of lanes that were read because a client asked.
     pub read_lanes: Arc<ReadTables>,
     /// What its tables of lanes may hold that this SM did not write.
@@ -103,7 +103,7 @@ pub struct Port {
     /// How often its link was restarted because the ends disagreed, since they last agreed.
     pub restarts: u8,
     /// Its P_Keys: of an end port its own, of a switch port those that it checks packets by.
-    pub keys: KeyTable,
+    pub keys: PKeyTable,
     /// Its P_Key table fits the end port behind it, so that it may check packets by it.
     pub checks_keys: bool,
     /// Blocks of VLArbitrationTable that this SM has written.
@@ -126,7 +126,7 @@ impl Default for Port {
             unproven: false,
             fdr10: false,
             restarts: 0,
-            keys: KeyTable::default(),
+            keys: PKeyTable::default(),
             checks_keys: false,
             vl_arbitration: Arc::default(),
             quarantine: None,

@@ -3,7 +3,7 @@
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
-use ferrosm_core::plan::lanes::MapAt;
+use ferrosm_core::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_core::{Input, PortRef, Restored, SmConfig};
 use ferrosm_mad::attr::SlToVl;
 use ferrosm_mad::ids::{PortNum, Vl};
@@ -180,7 +180,7 @@ fn maps_are_as_planned(lab: &Lab) {
             .collect();
         for &output in &cabled {
             for &input in cabled.iter().filter(|i| **i != output) {
-                let wanted = lanes.switch_map(n, MapAt::Pair(input, output));
+                let wanted = lanes.switch_map(n, SlToVlSelector::Pair(input, output));
                 let out = PortAt {
                     node: at,
                     port: output.0,

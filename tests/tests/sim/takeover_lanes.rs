@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ferrosm_core::kept::{Kind, Restorer, ViewKeeper};
-use ferrosm_core::plan::lanes::MapAt;
+use ferrosm_core::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_core::{Input, Restored, SmConfig};
 use ferrosm_mad::attr::{VlArb, id};
 use ferrosm_mad::ids::PortNum;
@@ -139,7 +139,8 @@ fn assert_as_planned(lab: &Lab) {
     for ((at, input), has) in &there {
         let guid = fabric.node_guid(at.node);
         let n = core.subnet().node_by_guid(guid).expect("a switch");
-        let pair = u8::try_from(*input).map(|input| MapAt::Pair(PortNum(input), PortNum(at.port)));
+        let pair = u8::try_from(*input)
+            .map(|input| SlToVlSelector::Pair(PortNum(input), PortNum(at.port)));
         if let (true, Ok(pair)) = (fabric.is_switch(at.node), pair) {
             let wanted = plan.switch_map(n, pair);
             if wanted.is_none_or(|wanted| wanted[..8] != has[..8]) {

@@ -9,9 +9,9 @@ use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::transition::groups::{GroupEntries, Replacement, in_the_way};
 use ferrosm_routing::{Lanes, SwitchIdx, Topology};
 
-use super::FIRST;
 use crate::plan::lanes::LanePlan;
 use crate::subnet::{NodeIdx, Subnet};
+use crate::tables::mft::FIRST;
 
 /// What switches are known to have for each MLID.
 #[derive(Debug, Clone, Default)]

@@ -22,8 +22,9 @@ use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::SwitchIdx;
 use ferrosm_routing::multicast::{Forest, PortSet};
 
-use super::{BlockAt, Blocks, EMPTY, Masks, Mft};
+use crate::subnet::Mft;
 use crate::subnet::NodeIdx;
+use crate::tables::mft::{EMPTY, MftBlockIdx, MftBlocks, PortMasks};
 
 /// A switch with a multicast forwarding table.
 #[derive(Debug, Clone, Copy)]
@@ -46,9 +47,9 @@ pub struct Write {
     /// The switch.
     pub node: NodeIdx,
     /// The block.
-    pub at: BlockAt,
+    pub at: MftBlockIdx,
     /// What it is to hold.
-    pub masks: Masks,
+    pub masks: PortMasks,
 }
 
 /// What is to be written.
@@ -92,9 +93,9 @@ impl Steps {
 /// A block that is not as it should be.
 struct Difference {
     switch: usize,
-    at: BlockAt,
-    was: Option<Masks>,
-    is: Masks,
+    at: MftBlockIdx,
+    was: Option<PortMasks>,
+    is: PortMasks,
 }
 
 /// How an MLID's entries change, all switches together.
@@ -136,7 +137,7 @@ pub fn steps(
     let mut steps = Steps::default();
     if trees.moved {
         let stale = |&&(block, place): &&(u16, usize)| {
-            let was = |switch: &Switch<'_>, at: BlockAt| mask_of(&switch.mft.known, at, place);
+            let was = |switch: &Switch<'_>, at: MftBlockIdx| mask_of(&switch.mft.known, at, place);
             !forest.is_some_and(|f| is_tree(switches, f, block, was))
         };
         steps.apart = changes.keys().filter(stale).copied().collect();
@@ -147,7 +148,7 @@ pub fn steps(
             let Some(was) = d.was else { continue };
             let stale = |i: usize| steps.apart.contains(&(d.at.block, i));
             let left = |i: usize| if stale(i) { was[i] & d.is[i] } else { was[i] };
-            let masks: Masks = core::array::from_fn(left);
+            let masks: PortMasks = core::array::from_fn(left);
             if masks != was {
                 steps.first.push(Write {
                     node: switches[d.switch].node,
@@ -160,7 +161,7 @@ pub fn steps(
     }
     for (&(block, place), change) in &changes {
         let reshaped = change.grows && change.shrinks;
-        let both = |switch: &Switch<'_>, at: BlockAt| {
+        let both = |switch: &Switch<'_>, at: MftBlockIdx| {
             mask_of(&switch.mft.known, at, place) | mask_of(&switch.mft.wanted, at, place)
         };
         let mixes = !unknown.contains(&block)
@@ -198,10 +199,11 @@ fn blocks_of(
     switch: &Switch<'_>,
     used: &BTreeSet<u16>,
     only: Option<&BTreeSet<u16>>,
-) -> BTreeSet<BlockAt> {
-    let all = |block: u16| (0..switch.positions).map(move |position| BlockAt { block, position });
+) -> BTreeSet<MftBlockIdx> {
+    let all =
+        |block: u16| (0..switch.positions).map(move |position| MftBlockIdx { block, position });
     if let Some(only) = only {
-        let here = |at: &BlockAt| {
+        let here = |at: &MftBlockIdx| {
             used.contains(&at.block)
                 || switch.mft.known.contains_key(at)
                 || switch.mft.wanted.contains_key(at)
@@ -227,7 +229,7 @@ fn changes(differences: &[Difference]) -> BTreeMap<(u16, usize), Change> {
     changes
 }
 
-fn mask_of(blocks: &Blocks, at: BlockAt, place: usize) -> u16 {
+fn mask_of(blocks: &MftBlocks, at: MftBlockIdx, place: usize) -> u16 {
     blocks.get(&at).map_or(0, |masks| masks[place])
 }
 
@@ -236,12 +238,12 @@ fn is_tree(
     switches: &[Switch<'_>],
     forest: &Forest<'_>,
     block: u16,
-    mask: impl Fn(&Switch<'_>, BlockAt) -> u16,
+    mask: impl Fn(&Switch<'_>, MftBlockIdx) -> u16,
 ) -> bool {
     let entries = switches.iter().filter_map(|switch| {
         let mut ports = PortSet::new();
         for position in 0..switch.positions {
-            let mask = mask(switch, BlockAt { block, position });
+            let mask = mask(switch, MftBlockIdx { block, position });
             for bit in (0..16u8).filter(|b| mask >> b & 1 == 1) {
                 ports.insert(PortNum(position * 16 + bit));
             }

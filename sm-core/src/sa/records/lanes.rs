@@ -11,10 +11,10 @@ use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::tables::{SlToVlRecord, VlArbRecord};
 
 use super::{LID, Matches, Search};
-use crate::plan::lanes::MapAt;
 use crate::sa::lanes::Table;
 use crate::sa::message::{Reply, Request};
 use crate::sa::view::{EndPort, NodeView, PortView, View};
+use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// Components of ports in both records, and of the block.
 const INPUT_PORT: u64 = 1 << 1;
@@ -113,12 +113,13 @@ fn offer_map(
     found: &mut Matches,
     missing: Missing<'_>,
 ) -> bool {
-    let written = |at: MapAt| node.sl_to_vl.get(&at).copied();
+    let written = |at: SlToVlSelector| node.sl_to_vl.get(&at).copied();
     let is_switch = node.switch.is_some();
     let known = if is_switch {
-        written(MapAt::Pair(input, output)).or_else(|| written(MapAt::Output(output)))
+        written(SlToVlSelector::Pair(input, output))
+            .or_else(|| written(SlToVlSelector::Output(output)))
     } else {
-        written(MapAt::EndPort(output))
+        written(SlToVlSelector::EndPort(output))
     };
     let read = || search.view.read_lanes().map(node.guid, input, output);
     let Some(table) = known.or_else(read) else {

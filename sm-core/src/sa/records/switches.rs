@@ -5,9 +5,9 @@ use ferrosm_mad::ids::Lid;
 use ferrosm_mad::sa::tables::{LftRecord, MftRecord, SwitchInfoRecord};
 
 use super::Search;
-use crate::plan::multicast::EMPTY;
 use crate::sa::message::Reply;
 use crate::sa::view::SwitchView;
+use crate::tables::mft::EMPTY;
 
 /// The component of BlockNum.
 const BLOCK_NUM: u64 = 1 << 1;

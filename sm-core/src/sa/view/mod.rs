@@ -30,11 +30,11 @@ use super::keys::Keys;
 use super::lanes::ReadLanes;
 use super::message::base;
 use crate::kept::routing::{KeptRouting, Origin};
-use crate::plan::lanes::MapAt;
-use crate::plan::multicast::Blocks;
 use crate::plan::partitions::Partitions;
 use crate::qos::Policy;
-use crate::subnet::keys::KeyTable;
+use crate::tables::mft::MftBlocks;
+use crate::tables::pkeys::PKeyTable;
+use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// An end port of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,7 +87,7 @@ pub struct NodeView {
     /// What only switches have.
     pub switch: Option<SwitchView>,
     /// SLtoVLMappingTables that are known.
-    pub sl_to_vl: BTreeMap<MapAt, [u8; 8]>,
+    pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
     /// Ports by number: from a switch's port 0, or the unused place before port 1, on. Empty where there is no node.
     ports: Arc<[PortView]>,
 }
@@ -122,7 +122,7 @@ pub struct SwitchView {
     /// The forwarding table that is in it; `None` where that is not known.
     pub lft: Option<Arc<Lft>>,
     /// Blocks of its multicast forwarding table, as far as they are known.
-    pub mft: Arc<Blocks>,
+    pub mft: Arc<MftBlocks>,
 }
 
 impl SwitchView {
@@ -153,7 +153,7 @@ pub struct PortView {
     /// Place of its rate among all rates, slowest first.
     pub rate_rank: u8,
     /// Its P_Key table, as far as it is known.
-    pub keys: KeyTable,
+    pub keys: PKeyTable,
     /// A switch port that checks the P_Keys of packets.
     pub checks_keys: bool,
     /// Blocks of VLArbitrationTable that are known.
@@ -250,7 +250,7 @@ impl View {
     #[must_use]
     pub fn with_multicast_tables<'a>(
         &self,
-        tables: impl Iterator<Item = (NodeGuid, &'a Arc<Blocks>)>,
+        tables: impl Iterator<Item = (NodeGuid, &'a Arc<MftBlocks>)>,
     ) -> Self {
         let mut view = self.clone();
         for (guid, blocks) in tables {

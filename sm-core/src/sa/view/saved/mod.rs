@@ -22,8 +22,8 @@ pub use restore::{Broken, Restorer};
 
 use super::{EndPort, NodeView, View};
 use crate::config::SmConfig;
-use crate::plan::multicast::Blocks;
 use crate::sa::lanes::ReadTables;
+use crate::tables::mft::MftBlocks;
 
 /// Version of the records. A reader takes its own and no other.
 pub const VERSION: u32 = 1;
@@ -160,7 +160,7 @@ impl Of<'_> {
         found.is_some_and(|at| self.view.end_port(at).port == end.port)
     }
 
-    fn mft(&self) -> Option<&Arc<Blocks>> {
+    fn mft(&self) -> Option<&Arc<MftBlocks>> {
         let mft = &self.node.switch.as_ref()?.mft;
         Some(mft).filter(|blocks| !blocks.is_empty())
     }

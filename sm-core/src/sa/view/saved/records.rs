@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::super::levels::{By, Common};
 use super::super::{EndPort, PortView, View};
 use super::Of;
-use crate::plan::lanes::MapAt;
+use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// What belongs to no single node.
 #[derive(Debug, Serialize, Deserialize)]
@@ -292,10 +292,10 @@ pub(super) fn put_lanes(of: &Of<'_>, out: &mut Vec<u8>) -> bool {
     if of.node.sl_to_vl.is_empty() && read.is_none() {
         return false;
     }
-    let map = |(at, map): (&MapAt, &[u8; 8])| match at {
-        MapAt::Pair(input, output) => (0, input.0, output.0, *map),
-        MapAt::EndPort(port) => (1, port.0, 0, *map),
-        MapAt::Output(port) => (2, port.0, 0, *map),
+    let map = |(at, map): (&SlToVlSelector, &[u8; 8])| match at {
+        SlToVlSelector::Pair(input, output) => (0, input.0, output.0, *map),
+        SlToVlSelector::EndPort(port) => (1, port.0, 0, *map),
+        SlToVlSelector::Output(port) => (2, port.0, 0, *map),
     };
     let read_maps = read.into_iter().flat_map(|r| r.maps());
     let arbitration = read.into_iter().flat_map(|r| r.arbitrations());

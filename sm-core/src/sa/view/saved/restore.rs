@@ -15,11 +15,11 @@ use super::super::levels::{By, Common, Kept, Levels, Row};
 use super::super::{EndPort, Ends, NodeView, Place, PortIdx, PortView, SwitchView, View};
 use super::Part;
 use super::records::{self, flag};
-use crate::plan::lanes::MapAt;
-use crate::plan::multicast::{BlockAt, Blocks};
 use crate::sa::keys::Keys;
 use crate::sa::lanes::{ReadLanes, ReadTables, Table};
-use crate::subnet::keys::KeyTable;
+use crate::tables::mft::{MftBlockIdx, MftBlocks};
+use crate::tables::pkeys::PKeyTable;
+use crate::tables::sl_to_vl::SlToVlSelector;
 
 /// Most ports that a node can have, with port 0.
 const PORTS_MAX: usize = 255;
@@ -54,8 +54,8 @@ struct Parts {
     node: Option<Plain>,
     lft: Option<Arc<Lft>>,
     row: Option<Row>,
-    mft: Arc<Blocks>,
-    sl_to_vl: BTreeMap<MapAt, [u8; 8]>,
+    mft: Arc<MftBlocks>,
+    sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
     read: ReadTables,
 }
 
@@ -226,7 +226,7 @@ fn plain(guid: NodeGuid, bytes: &[u8]) -> Option<Plain> {
 /// A port, whose node and peer are still to be found.
 fn port(num: u8, record: &records::Port<'_>) -> Option<PortView> {
     let has = |bit| record.flags & bit != 0;
-    let mut keys = KeyTable::default();
+    let mut keys = PKeyTable::default();
     keys.set_as_woken(has(flag::KEYS_AS_WOKEN));
     for (block, list) in &record.keys {
         let mut entries = [PKey(0); 32];
@@ -310,13 +310,13 @@ impl Plain {
     }
 }
 
-fn groups(bytes: &[u8]) -> Option<Blocks> {
+fn groups(bytes: &[u8]) -> Option<MftBlocks> {
     let record: records::Groups = parse(bytes)?;
-    let mut blocks = Blocks::new();
+    let mut blocks = MftBlocks::new();
     for (block, position, list) in record.blocks {
         let mut masks = [0; 32];
         masks.get_mut(..list.len())?.copy_from_slice(&list);
-        blocks.insert(BlockAt { block, position }, masks);
+        blocks.insert(MftBlockIdx { block, position }, masks);
     }
     Some(blocks)
 }
@@ -326,9 +326,9 @@ fn lanes(bytes: &[u8], parts: &mut Parts) -> Option<()> {
     for (kind, a, b, map) in record.maps {
         let (a, b) = (PortNum(a), PortNum(b));
         let at = match kind {
-            0 => MapAt::Pair(a, b),
-            1 => MapAt::EndPort(a),
-            2 => MapAt::Output(a),
+            0 => SlToVlSelector::Pair(a, b),
+            1 => SlToVlSelector::EndPort(a),
+            2 => SlToVlSelector::Output(a),
             _ => return None,
         };
         parts.sl_to_vl.insert(at, map);

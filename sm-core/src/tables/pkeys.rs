@@ -1,6 +1,6 @@
 //! A port's P_Key table, as far as it is known.
 //!
-//! It holds what was read or written last, block by block, and says which blocks nobody knows.
+//! It holds what was read or written last, block by block, and knows which blocks are unknown.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use ferrosm_mad::attr::PKEY_BLOCK_LEN;
 use ferrosm_mad::ids::PKey;
 
 /// 32 keys.
-pub type Block = [PKey; PKEY_BLOCK_LEN];
+pub type PKeyBlock = [PKey; PKEY_BLOCK_LEN];
 
 /// Blocks of a table of so many entries.
 #[must_use]
@@ -18,31 +18,31 @@ pub fn blocks(entries: u16) -> u16 {
 
 /// The P_Keys of a port.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct KeyTable {
+pub struct PKeyTable {
     /// Known blocks, in ascending order; shared by the subnet and the views made from it.
-    known: Arc<[(u16, Block)]>,
+    known: Arc<[(u16, PKeyBlock)]>,
     /// Nobody has written to it since it woke, so blocks that were not read are empty.
     as_woken: bool,
 }
 
-impl KeyTable {
+impl PKeyTable {
     /// A block; `None` if it is not known.
     #[must_use]
-    pub fn block(&self, block: u16) -> Option<&Block> {
+    pub fn block(&self, block: u16) -> Option<&PKeyBlock> {
         let at = self.known.binary_search_by_key(&block, |(b, _)| *b).ok()?;
         Some(&self.known[at].1)
     }
 
     /// The blocks that are known, by number.
-    pub fn iter(&self) -> impl Iterator<Item = (u16, &Block)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u16, &PKeyBlock)> {
         self.known.iter().map(|(block, keys)| (*block, keys))
     }
 
     /// What a block holds.
-    pub fn put(&mut self, block: u16, keys: Block) {
+    pub fn put(&mut self, block: u16, keys: PKeyBlock) {
         let at = self.known.partition_point(|(b, _)| *b < block);
         let others = self.known.iter().filter(|(b, _)| *b != block).copied();
-        let mut known: Vec<(u16, Block)> = others.collect();
+        let mut known: Vec<(u16, PKeyBlock)> = others.collect();
         known.insert(at, (block, keys));
         self.known = known.into();
     }
@@ -103,7 +103,7 @@ impl KeyTable {
 
     /// A block of a table that should hold these entries.
     #[must_use]
-    pub fn cut(entries: &[PKey], block: u16) -> Block {
+    pub fn cut(entries: &[PKey], block: u16) -> PKeyBlock {
         let first = usize::from(block) * PKEY_BLOCK_LEN;
         let mut keys = [PKey(0); PKEY_BLOCK_LEN];
         for (key, entry) in keys.iter_mut().zip(entries.iter().skip(first)) {
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_said() {
-        let mut table = KeyTable::default();
-        let block = KeyTable::cut(&[PKey::DEFAULT_FULL], 0);
+        let mut table = PKeyTable::default();
+        let block = PKeyTable::cut(&[PKey::DEFAULT_FULL], 0);
         assert_eq!(table.unknown(70).collect::<Vec<_>>(), [0, 1, 2]);
         table.put(0, block);
         assert_eq!(table.entries(70), None);
@@ -137,8 +137,8 @@ mod tests {
     #[test]
     fn blocks_are_cut_from_a_table() {
         let entries: Vec<PKey> = (1..=40).map(PKey).collect();
-        assert_eq!(KeyTable::cut(&entries, 1)[7], PKey(40));
-        assert_eq!(KeyTable::cut(&entries, 1)[8], PKey(0));
-        assert_eq!(KeyTable::cut(&entries, 2), [PKey(0); 32]);
+        assert_eq!(PKeyTable::cut(&entries, 1)[7], PKey(40));
+        assert_eq!(PKeyTable::cut(&entries, 1)[8], PKey(0));
+        assert_eq!(PKeyTable::cut(&entries, 2), [PKey(0); 32]);
     }
 }

@@ -1,0 +1,72 @@
+//! The multicast forwarding table of a switch: what it holds, what it should hold, and what is being written.
+
+use std::sync::Arc;
+
+use ferrosm_mad::ids::Lid;
+use ferrosm_routing::multicast::PortSet;
+
+use crate::tables::mft::{EMPTY, MftBlockIdx, MftBlocks, PortMasks, place};
+
+/// The multicast forwarding table of a switch.
+#[derive(Debug, Clone, Default)]
+pub struct Mft {
+    /// Contents of the blocks that are known.
+    pub known: Arc<MftBlocks>,
+    /// Blocks as they should be. A block that is not listed should be empty.
+    pub wanted: MftBlocks,
+    /// Blocks whose Sets are outstanding.
+    pub sent: MftBlocks,
+    /// The table was read from the switch.
+    pub read: bool,
+}
+
+impl Mft {
+    /// Discards what is known of the table in the switch.
+    pub fn forget(&mut self) {
+        self.known = Arc::default();
+        self.sent.clear();
+        self.read = false;
+    }
+
+    /// Records that a Set of a block was sent. Its contents are unknown until the response.
+    pub fn send(&mut self, at: MftBlockIdx, masks: PortMasks) {
+        if self.known.contains_key(&at) {
+            Arc::make_mut(&mut self.known).remove(&at);
+        }
+        self.sent.insert(at, masks);
+    }
+
+    /// Records the contents of a block.
+    pub fn know(&mut self, at: MftBlockIdx, masks: PortMasks) {
+        Arc::make_mut(&mut self.known).insert(at, masks);
+    }
+
+    /// The desired contents of a block.
+    #[must_use]
+    pub fn wanted(&self, at: MftBlockIdx) -> PortMasks {
+        self.wanted.get(&at).copied().unwrap_or(EMPTY)
+    }
+
+    /// Sets the desired entry of an MLID.
+    pub fn want(&mut self, mlid: Lid, ports: PortSet, positions: u8) {
+        let (block, i) = place(mlid);
+        for position in 0..positions {
+            let at = MftBlockIdx { block, position };
+            let mask = ports.position(position);
+            if mask == 0 && !self.wanted.contains_key(&at) {
+                continue;
+            }
+            let masks = self.wanted.entry(at).or_insert(EMPTY);
+            masks[i] = mask;
+            if *masks == EMPTY {
+                self.wanted.remove(&at);
+            }
+        }
+    }
+
+    /// Whether all of a block is known.
+    #[must_use]
+    pub fn knows(&self, block: u16, positions: u8) -> bool {
+        (0..positions).all(|position| self.known.contains_key(&MftBlockIdx { block, position }))
+    }
+}
