@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use ferrosm_core::kept::{Batch, Kind, Update};
-use ferrosm_core::sa::registry::saved::Saved;
+use ferrosm_core::sa::registry::registration::Registrations;
 use ferrosm_core::{Input, Restored};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
@@ -529,7 +529,7 @@ fn restored(records: &[replication::Record], held: Held) -> Restored {
         Held::InStep => {}
         Held::Behind => restored.complete = false,
         Held::Own => {
-            restored.registrations = Saved::default();
+            restored.registrations = Registrations::default();
             restored.snapshot = None;
             restored.routing = None;
             restored.complete = false;
@@ -543,7 +543,7 @@ mod tests {
     use std::sync::Mutex;
 
     use ferrosm_core::kept::Record;
-    use ferrosm_core::sa::registry::saved::SavedAlias;
+    use ferrosm_core::sa::registry::registration::{RegisteredAlias, Registration};
     use ferrosm_mad::ids::{Lid, Lmc};
     use tokio::sync::watch;
 
@@ -623,11 +623,11 @@ mod tests {
     }
 
     fn alias(port: u64) -> Update {
-        Update::Put(Record::Alias(SavedAlias {
+        Update::Put(Record::Registration(Registration::Alias(RegisteredAlias {
             port: PortGuid(port),
             index: 1,
             alias: PortGuid(0xA),
-        }))
+        })))
     }
 
     fn lid(port: u64) -> Update {

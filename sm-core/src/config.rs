@@ -11,6 +11,7 @@ use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid};
 use crate::plan::hints::GuidHints;
 use crate::plan::partitions::Partitions;
 use crate::qos::Policy;
+use crate::routing_origin::RoutingInputs;
 use crate::sa::view::PrefixRoute;
 
 /// Work units of routing engines that one core of a current server executes in a second, rounded down: benchmark `budget`.
@@ -113,6 +114,18 @@ pub struct SmConfig {
     pub allowed_sms: Option<Arc<BTreeSet<PortGuid>>>,
     /// Not to begin with a subnet that somebody else has configured, until the operator allows it.
     pub refuse_managed_subnet: bool,
+}
+
+impl SmConfig {
+    /// The settings that a routing depends on.
+    #[must_use]
+    pub fn routing_inputs(&self) -> RoutingInputs {
+        RoutingInputs {
+            engines: self.engines.clone(),
+            vls: self.routing_vls,
+            hints: self.hints.digest(),
+        }
+    }
 }
 
 impl Default for SmConfig {

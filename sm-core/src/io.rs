@@ -2,26 +2,19 @@
 
 use core::fmt;
 use core::time::Duration;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::SmState;
-use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid, PortNum, Tid};
+use ferrosm_mad::ids::{PortGuid, Tid};
 use ferrosm_mad::mad::{MadIn, MadOut};
 use ferrosm_mad::transport::gmp::Peer;
 
 use crate::config::SmConfig;
 use crate::election::Then;
-use crate::kept::routing::KeptRouting;
-use crate::kept::{LanesMark, Update};
+use crate::kept::{Restored, Update};
 use crate::plan::routes::{Computed, Job};
 use crate::report::{Phase, SweepReport};
 use crate::sa::View;
-use crate::sa::registry::saved::Saved;
-use crate::sa::view::saved::Snapshot;
-
-/// Who owns which LIDs, over restarts: base LID and LMC by port GUID.
-pub type LidMap = BTreeMap<PortGuid, (Lid, Lmc)>;
 
 /// Something that happened outside.
 #[derive(Debug)]
@@ -204,28 +197,4 @@ impl fmt::Display for Event {
             Self::LinkDown(l) => write!(f, "link down: {l}"),
         }
     }
-}
-
-/// What came from the last run.
-#[derive(Debug, Clone, Default)]
-pub struct Restored {
-    /// Who owns which LIDs.
-    pub lids: LidMap,
-    /// What clients had registered, aged by the time that has passed since.
-    pub registrations: Saved,
-    /// What the subnet was.
-    pub snapshot: Option<Snapshot>,
-    /// The routing that was in force.
-    pub routing: Option<Arc<KeptRouting>>,
-    /// The state of the tables of lanes that was kept before they were written: it is that of `routing`, or nobody knows who has
-    /// which.
-    pub lanes_written: LanesMark,
-    /// M_Keys of ports, as far as they are not that of all, which is under [`crate::kept::Record::ALL_PORTS`].
-    pub m_keys: BTreeMap<PortGuid, MKey>,
-    /// What was at the other ends of cables, as another subnet manager knew it: by the GUID of a port's node (that of a switch's
-    /// port 0, or of the port itself) and its number.
-    pub neighbours: BTreeMap<(PortGuid, PortNum), (PortGuid, PortNum)>,
-    /// Nothing is missing in `registrations` of what clients were told is registered: nobody has to register again. Nor is the
-    /// rest older than the last that its master kept.
-    pub complete: bool,
 }

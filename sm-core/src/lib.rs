@@ -19,6 +19,7 @@
 //! | `manager` | the phases that turn what is into what should be |
 //! | [`sa`] | what hosts ask, and what they are told |
 //! | [`kept`] | what outlives this value, as records |
+//! | [`lid_map`], [`routing_origin`] | values that several of these share |
 //! | [`tables`] | contents of device tables |
 //! | [`io`], [`config`], [`report`] | the surface |
 
@@ -26,17 +27,21 @@ pub mod config;
 pub mod election;
 pub mod io;
 pub mod kept;
+pub mod lid_map;
 mod manager;
 pub mod plan;
 pub mod qos;
 pub mod report;
 mod requester;
+pub mod routing_origin;
 pub mod sa;
 pub mod subnet;
 pub mod tables;
 
 pub use config::SmConfig;
-pub use io::{Event, Input, LidMap, LocalPortEvent, Output, Restored};
+pub use io::{Event, Input, LocalPortEvent, Output};
+pub use kept::Restored;
+pub use lid_map::LidMap;
 pub use manager::{MulticastCounts, Progress, SubnetManager};
 pub use plan::routes::{Computed, Job};
 pub use report::{Phase, Problem, ProblemKind, SweepReport};

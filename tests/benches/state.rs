@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use ferrosm::state::{Kept, StateDir, Writer};
 use ferrosm_core::kept::{Record, Update};
 use ferrosm_core::sa::registry::multicast::Member;
+use ferrosm_core::sa::registry::registration::Registration;
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PortGuid};
 use ferrosm_mad::sa::multicast::JoinState;
 
@@ -37,7 +38,11 @@ fn join(port: u64) -> Vec<Update> {
         proxy: false,
     };
     let port = PortGuid(port + 1);
-    vec![Update::Put(Record::Member { mgid, port, member })]
+    vec![Update::Put(Record::Registration(Registration::Member {
+        mgid,
+        port,
+        member,
+    }))]
 }
 
 fn open(path: &Path) -> StateDir {

@@ -4,7 +4,7 @@
 
 use ferrosm::state::StateDir;
 use ferrosm_core::kept::{Kind, Record, Update};
-use ferrosm_core::sa::registry::saved::SavedAlias;
+use ferrosm_core::sa::registry::registration::{RegisteredAlias, Registration};
 use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid};
 
 use crate::simulated::Dice;
@@ -21,8 +21,8 @@ pub fn changes(n: u64) -> Vec<Update> {
             if dice.one_in(3) {
                 let index = 1 + u16::try_from(dice.below(3)).unwrap_or(0);
                 let alias = PortGuid(n);
-                let alias = SavedAlias { port, index, alias };
-                return Update::Put(Record::Alias(alias));
+                let alias = RegisteredAlias { port, index, alias };
+                return Update::Put(Record::Registration(Registration::Alias(alias)));
             }
             if dice.one_in(4) {
                 return Update::Remove(Record::lid_key(port));

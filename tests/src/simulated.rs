@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::kept::{Batch, Key, LanesMark, Record, Restorer};
+use ferrosm_core::kept::{Batch, Key, Record, Restorer};
 use ferrosm_core::plan::routes::Computed;
+use ferrosm_core::routing_origin::SlToVlEpoch;
 use ferrosm_core::sa::View;
 use ferrosm_core::sa::view::saved::Snapshot;
 use ferrosm_core::{Event, Input, Output, PortRef, Restored, SmConfig, SubnetManager, SweepReport};
@@ -106,9 +107,9 @@ impl Sm {
         let m_keys = m_keys.map(|(&port, &m_key)| Record::MKey { port, m_key });
         let cables = restored.neighbours.iter();
         let cables = cables.map(|(&of, &to)| Record::Neighbour { of, to });
-        let mark = Some(restored.lanes_written).filter(|mark| *mark != LanesMark::NEVER);
+        let mark = Some(restored.lanes_written).filter(|mark| *mark != SlToVlEpoch::NEVER);
         let kept = lids
-            .chain(restored.registrations.records())
+            .chain(restored.registrations.iter().map(Record::Registration))
             .chain(m_keys)
             .chain(cables)
             .chain(mark.map(Record::LanesWritten));

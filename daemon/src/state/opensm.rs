@@ -7,9 +7,11 @@ use core::fmt;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ferrosm_core::kept::{Batch, Change, Kind, Record, Service};
+use ferrosm_core::kept::{Batch, Change, Kind, Record};
 use ferrosm_core::sa::registry::multicast::{Member, Parameters};
-use ferrosm_core::sa::registry::saved::{SavedAlias, SavedSubscription};
+use ferrosm_core::sa::registry::registration::{
+    RegisteredAlias, RegisteredService, RegisteredSubscription, Registration,
+};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PKey, PortGuid, PortNum, Qpn, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
@@ -262,12 +264,12 @@ impl Reader {
             scope: scope_state >> 4,
         };
         self.group = Some(mgid);
-        Ok(vec![Record::Group {
+        Ok(vec![Record::Registration(Registration::Group {
             mgid,
             mlid,
             well_known,
             parameters,
-        }])
+        })])
     }
 
     fn member(&mut self, line: &str) -> Taken {
@@ -276,14 +278,14 @@ impl Reader {
         let port = fields.gid(" port_gid=")?.guid();
         let scope_state: u8 = fields.take(" scope_state=")?;
         let proxy: u8 = fields.take(" proxy_join=")?;
-        Ok(vec![Record::Member {
+        Ok(vec![Record::Registration(Registration::Member {
             mgid,
             port,
             member: Member {
                 join_state: JoinState(scope_state & 0xF),
                 proxy: proxy != 0,
             },
-        }])
+        })])
     }
 
     fn subscription(&mut self, line: &str) -> Taken {
@@ -329,13 +331,15 @@ impl Reader {
             resp_time_value: low & 0x1F,
             producer_type,
         };
-        Ok(vec![Record::Subscription(SavedSubscription {
-            record,
-            lid,
-            sl,
-            path_bits,
-            pkey_index,
-        })])
+        Ok(vec![Record::Registration(Registration::Subscription(
+            RegisteredSubscription {
+                record,
+                lid,
+                sl,
+                path_bits,
+                pkey_index,
+            },
+        ))])
     }
 
     fn service(&mut self, line: &str) -> Taken {
@@ -371,12 +375,14 @@ impl Reader {
             data64: core::array::from_fn(|i| number(&data64, 8 * i, 8)),
         };
         let ends = u64::from(modified) + u64::from(lease_s);
-        Ok(vec![Record::Service(Box::new(Service {
-            record,
-            left_s: (lease_s != ServiceRecord::FOREVER).then_some(ends),
-            // Who registered it is not said: then it is whoever it is at.
-            by: service_gid.guid(),
-        }))])
+        Ok(vec![Record::Registration(Registration::Service(Box::new(
+            RegisteredService {
+                record,
+                left_s: (lease_s != ServiceRecord::FOREVER).then_some(ends),
+                // Who registered it is not said: then it is whoever it is at.
+                by: service_gid.guid(),
+            },
+        )))])
     }
 
     fn aliases(&mut self, line: &str) -> Taken {
@@ -389,7 +395,11 @@ impl Reader {
             let alias = PortGuid(fields.take(&format!(" guid{place}="))?);
             let index = u16::from(block) * BLOCK + place;
             if index > 0 && alias != PortGuid(0) {
-                records.push(Record::Alias(SavedAlias { port, index, alias }));
+                records.push(Record::Registration(Registration::Alias(RegisteredAlias {
+                    port,
+                    index,
+                    alias,
+                })));
             }
         }
         Ok(records)

@@ -6,9 +6,12 @@
 
 use std::io::{self, Write};
 
-use ferrosm_core::kept::{Batch, Change, Key, Kind, LanesMark, Record, Service};
+use ferrosm_core::kept::{Batch, Change, Key, Kind, Record};
+use ferrosm_core::routing_origin::SlToVlEpoch;
 use ferrosm_core::sa::registry::multicast::{Group, Member, Parameters};
-use ferrosm_core::sa::registry::saved::{SavedAlias, SavedSubscription};
+use ferrosm_core::sa::registry::registration::{
+    RegisteredAlias, RegisteredService, RegisteredSubscription, Registration,
+};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
@@ -156,12 +159,12 @@ fn line(key: &Key, value: &[u8]) -> Line {
             lid: lid.0,
             lmc: lmc.0,
         },
-        Record::Group {
+        Record::Registration(Registration::Group {
             mgid,
             mlid,
             well_known,
             parameters,
-        } => {
+        }) => {
             let group = Group {
                 mlid,
                 parameters,
@@ -174,19 +177,19 @@ fn line(key: &Key, value: &[u8]) -> Line {
                 record: group.record(mgid, None).encode().to_vec(),
             }
         }
-        Record::Member { mgid, port, member } => Line::Member {
+        Record::Registration(Registration::Member { mgid, port, member }) => Line::Member {
             mgid: mgid.to_string(),
             port,
             join_state: member.join_state.0,
             proxy: member.proxy,
         },
-        Record::Service(service) => Line::Service {
+        Record::Registration(Registration::Service(service)) => Line::Service {
             about: about_service(&service.record),
             ends_unix_s: service.left_s,
             by: service.by,
             record: service.record.encode().to_vec(),
         },
-        Record::Subscription(s) => Line::Subscription {
+        Record::Registration(Registration::Subscription(s)) => Line::Subscription {
             about: about_subscription(&s.record),
             lid: s.lid.0,
             sl: s.sl.0,
@@ -194,7 +197,7 @@ fn line(key: &Key, value: &[u8]) -> Line {
             pkey_index: s.pkey_index,
             record: s.record.encode().to_vec(),
         },
-        Record::Alias(alias) => Line::Alias {
+        Record::Registration(Registration::Alias(alias)) => Line::Alias {
             port: alias.port,
             index: alias.index,
             alias: alias.alias,
@@ -209,7 +212,7 @@ fn line(key: &Key, value: &[u8]) -> Line {
             to_guid: to.0,
             to_port: to.1.0,
         },
-        Record::LanesWritten(LanesMark { number, by }) => Line::LanesWritten { number, by },
+        Record::LanesWritten(SlToVlEpoch { number, by }) => Line::LanesWritten { number, by },
     }
 }
 
@@ -275,12 +278,12 @@ fn change(line: Line) -> Result<Change, String> {
         } => {
             sized(&record, McMemberRecord::LEN)?;
             let record = McMemberRecord::decode(&record);
-            Record::Group {
+            Record::Registration(Registration::Group {
                 mgid: record.mgid,
                 mlid: record.mlid,
                 well_known,
                 parameters: Parameters::of(&record),
-            }
+            })
         }
         Line::Member {
             mgid,
@@ -290,14 +293,14 @@ fn change(line: Line) -> Result<Change, String> {
         } => {
             let address: std::net::Ipv6Addr =
                 mgid.parse().map_err(|_| format!("{mgid} is no GID"))?;
-            Record::Member {
+            Record::Registration(Registration::Member {
                 mgid: Gid(address.octets()),
                 port,
                 member: Member {
                     join_state: JoinState(join_state),
                     proxy,
                 },
-            }
+            })
         }
         Line::Service {
             ends_unix_s,
@@ -306,11 +309,11 @@ fn change(line: Line) -> Result<Change, String> {
             ..
         } => {
             sized(&record, ServiceRecord::LEN)?;
-            Record::Service(Box::new(Service {
+            Record::Registration(Registration::Service(Box::new(RegisteredService {
                 record: ServiceRecord::decode(&record),
                 left_s: ends_unix_s,
                 by,
-            }))
+            })))
         }
         Line::Subscription {
             lid,
@@ -321,15 +324,17 @@ fn change(line: Line) -> Result<Change, String> {
             ..
         } => {
             sized(&record, InformInfoRecord::LEN)?;
-            Record::Subscription(SavedSubscription {
+            Record::Registration(Registration::Subscription(RegisteredSubscription {
                 record: InformInfoRecord::decode(&record),
                 lid: Lid(lid),
                 sl: Sl(sl),
                 path_bits,
                 pkey_index,
-            })
+            }))
         }
-        Line::Alias { port, index, alias } => Record::Alias(SavedAlias { port, index, alias }),
+        Line::Alias { port, index, alias } => {
+            Record::Registration(Registration::Alias(RegisteredAlias { port, index, alias }))
+        }
         Line::MKey { port, m_key } => Record::MKey {
             port,
             m_key: MKey::new(u64::from_be_bytes(m_key)),
@@ -343,7 +348,7 @@ fn change(line: Line) -> Result<Change, String> {
             of: (guid, PortNum(port)),
             to: (to_guid, PortNum(to_port)),
         },
-        Line::LanesWritten { number, by } => Record::LanesWritten(LanesMark { number, by }),
+        Line::LanesWritten { number, by } => Record::LanesWritten(SlToVlEpoch { number, by }),
         Line::Bytes { key, value } => {
             let key = Key::from_bytes(&key).ok_or("a key of that length cannot be")?;
             return Ok(Change::Put(key, value.into()));
@@ -382,7 +387,7 @@ mod tests {
                 lid: Lid(4),
                 lmc: Lmc(2),
             },
-            Record::Group {
+            Record::Registration(Registration::Group {
                 mgid,
                 mlid: Lid(0xC001),
                 well_known: true,
@@ -398,16 +403,16 @@ mod tests {
                     hop_limit: 64,
                     scope: 2,
                 },
-            },
-            Record::Member {
+            }),
+            Record::Registration(Registration::Member {
                 mgid,
                 port,
                 member: Member {
                     join_state: JoinState(1),
                     proxy: true,
                 },
-            },
-            Record::Service(Box::new(Service {
+            }),
+            Record::Registration(Registration::Service(Box::new(RegisteredService {
                 record: ServiceRecord {
                     service_id: 5,
                     service_name,
@@ -415,8 +420,8 @@ mod tests {
                 },
                 left_s: Some(60),
                 by: port,
-            })),
-            Record::Subscription(SavedSubscription {
+            }))),
+            Record::Registration(Registration::Subscription(RegisteredSubscription {
                 record: InformInfoRecord {
                     trap_number: 64,
                     qpn: Qpn(1),
@@ -426,12 +431,12 @@ mod tests {
                 sl: Sl(3),
                 path_bits: 1,
                 pkey_index: 2,
-            }),
-            Record::Alias(SavedAlias {
+            })),
+            Record::Registration(Registration::Alias(RegisteredAlias {
                 port,
                 index: 3,
                 alias: PortGuid(8),
-            }),
+            })),
             Record::MKey {
                 port,
                 m_key: MKey::new(77),
@@ -440,7 +445,7 @@ mod tests {
                 of: (PortGuid(1), PortNum(2)),
                 to: (PortGuid(3), PortNum(4)),
             },
-            Record::LanesWritten(LanesMark {
+            Record::LanesWritten(SlToVlEpoch {
                 number: 3,
                 by: port,
             }),

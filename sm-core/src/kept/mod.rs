@@ -10,17 +10,20 @@
 //! | `view` | the view's records ([`crate::sa::view::saved`]) as changes of these |
 //! | [`routing`] | the routing in force, its bytes, and back |
 //! | `restore` | all records to what a subnet manager starts with |
+//! | `restored` | what a subnet manager starts with |
 
 mod record;
 mod restore;
+mod restored;
 pub mod routing;
 mod view;
 
 use core::fmt;
 use std::collections::BTreeMap;
 
-pub use record::{Broken, LanesMark, Record, Service, Update, lid_updates};
+pub use record::{Broken, Record, Update, lid_updates};
 pub use restore::{LeftOut, Restorer};
+pub use restored::Restored;
 pub use view::{ViewKeeper, node_and_part};
 
 /// Version of all records together. A reader takes its own and no other.

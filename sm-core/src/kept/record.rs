@@ -16,9 +16,13 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Key, Kind};
-use crate::io::LidMap;
+use crate::lid_map::LidMap;
+use crate::routing_origin::SlToVlEpoch;
 use crate::sa::registry::multicast::{Group, Member, Parameters};
-use crate::sa::registry::saved::{SavedAlias, SavedSubscription};
+use crate::sa::registry::registration::{
+    RegisteredAlias, RegisteredService, RegisteredSubscription, Registration, RegistrationKey,
+    RegistrationUpdate,
+};
 
 /// The last entry of the largest GUIDInfo table.
 const ALIAS_MAX: u16 = 2047;
@@ -35,32 +39,8 @@ pub enum Record {
         /// It has 2^LMC of them.
         lmc: Lmc,
     },
-    /// A multicast group.
-    Group {
-        /// Its GID.
-        mgid: Gid,
-        /// Its LID.
-        mlid: Lid,
-        /// It stays without members.
-        well_known: bool,
-        /// What its packets have in common.
-        parameters: Parameters,
-    },
-    /// A member of a group.
-    Member {
-        /// The group.
-        mgid: Gid,
-        /// The GUID that it joined with.
-        port: PortGuid,
-        /// How.
-        member: Member,
-    },
-    /// A service.
-    Service(Box<Service>),
-    /// A subscription.
-    Subscription(SavedSubscription),
-    /// An alias GUID.
-    Alias(SavedAlias),
+    /// A registration of a client.
+    Registration(Registration),
     /// The M_Key of a port.
     MKey {
         /// The port; [`Self::ALL_PORTS`] for the key of all of which nothing else is kept.
@@ -76,49 +56,7 @@ pub enum Record {
         to: (PortGuid, PortNum),
     },
     /// Tables of lanes were about to be written.
-    LanesWritten(LanesMark),
-}
-
-/// Tells one state of the tables of lanes from others: it is kept before the first of them is written, and again with the routing
-/// that they are for when all are. Where the two differ, a subnet manager died in between, and nobody knows who has which tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct LanesMark {
-    /// So often.
-    pub number: u64,
-    /// The port of the subnet manager that counted: two that do not know of each other never make the same mark.
-    pub by: PortGuid,
-}
-
-impl LanesMark {
-    /// None were ever written.
-    pub const NEVER: Self = Self {
-        number: 0,
-        by: PortGuid(0),
-    };
-
-    /// One that cannot be read: no routing has it.
-    pub(super) const UNREADABLE: Self = Self {
-        number: 0,
-        by: PortGuid(u64::MAX),
-    };
-
-    /// What a subnet manager at this port makes of it before it writes.
-    #[must_use]
-    pub const fn next(self, by: PortGuid) -> Self {
-        let number = self.number.wrapping_add(1);
-        Self { number, by }
-    }
-}
-
-/// A service, and how long it is offered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Service {
-    /// What is offered; its ServiceLease counts for nothing.
-    pub record: ServiceRecord,
-    /// Seconds that are left of the lease; `None` for ever.
-    pub left_s: Option<u64>,
-    /// The port that registered it.
-    pub by: PortGuid,
+    LanesWritten(SlToVlEpoch),
 }
 
 /// One change of what is kept, in terms of what it says.
@@ -235,53 +173,10 @@ impl Record {
         Key::new(Kind::Lid, &[&port.0.to_be_bytes()])
     }
 
-    /// The key of a group.
-    #[must_use]
-    pub fn group_key(mgid: Gid) -> Key {
-        Key::new(Kind::Group, &[&mgid.0])
-    }
-
-    /// The key of a member.
-    #[must_use]
-    pub fn member_key(mgid: Gid, port: PortGuid) -> Key {
-        Key::new(Kind::Member, &[&mgid.0, &port.0.to_be_bytes()])
-    }
-
-    /// The key of a service.
-    #[must_use]
-    pub fn service_key(service_id: u64, gid: Gid, pkey: u16) -> Key {
-        let (id, pkey) = (service_id.to_be_bytes(), pkey.to_be_bytes());
-        Key::new(Kind::Service, &[&id, &gid.0, &pkey])
-    }
-
-    /// The key of a subscription.
-    #[must_use]
-    pub fn subscription_key(subscriber: Gid, number: u16) -> Key {
-        Key::new(Kind::Subscription, &[&subscriber.0, &number.to_be_bytes()])
-    }
-
-    /// The key of an alias GUID.
-    #[must_use]
-    pub fn alias_key(port: PortGuid, index: u16) -> Key {
-        let (port, index) = (port.0.to_be_bytes(), index.to_be_bytes());
-        Key::new(Kind::Alias, &[&port, &index])
-    }
-
     /// The key of a port's M_Key.
     #[must_use]
     pub fn m_key_key(port: PortGuid) -> Key {
         Key::new(Kind::MKey, &[&port.0.to_be_bytes()])
-    }
-
-    /// A group as it is.
-    #[must_use]
-    pub const fn of_group(mgid: Gid, group: &Group) -> Self {
-        Self::Group {
-            mgid,
-            mlid: group.mlid,
-            well_known: group.well_known,
-            parameters: group.parameters,
-        }
     }
 
     /// What tells it from others.
@@ -289,16 +184,7 @@ impl Record {
     pub fn key(&self) -> Key {
         match self {
             Self::Lid { port, .. } => Self::lid_key(*port),
-            Self::Group { mgid, .. } => Self::group_key(*mgid),
-            Self::Member { mgid, port, .. } => Self::member_key(*mgid, *port),
-            Self::Service(service) => {
-                let r = &service.record;
-                Self::service_key(r.service_id, r.service_gid, r.service_pkey.0)
-            }
-            Self::Subscription(s) => {
-                Self::subscription_key(s.record.subscriber_gid, s.record.subscriber_enum)
-            }
-            Self::Alias(alias) => Self::alias_key(alias.port, alias.index),
+            Self::Registration(registration) => registration.key().into(),
             Self::MKey { port, .. } => Self::m_key_key(*port),
             Self::Neighbour { of, .. } => port_key(*of),
             Self::LanesWritten(_) => Key::new(Kind::LanesWritten, &[]),
@@ -313,46 +199,7 @@ impl Record {
                 lid: lid.0,
                 lmc: lmc.0,
             }),
-            Self::Group {
-                mgid,
-                mlid,
-                well_known,
-                parameters,
-            } => {
-                let group = Group {
-                    mlid: *mlid,
-                    parameters: *parameters,
-                    well_known: *well_known,
-                    members: std::collections::BTreeMap::new(),
-                };
-                bytes(&GroupValue {
-                    well_known: *well_known,
-                    record: &group.record(*mgid, None).encode(),
-                })
-            }
-            Self::Member { member, .. } => bytes(&MemberValue {
-                join_state: member.join_state.0,
-                proxy: member.proxy,
-            }),
-            Self::Service(service) => {
-                let record = ServiceRecord {
-                    service_lease_s: 0,
-                    ..service.record
-                };
-                bytes(&ServiceValue {
-                    record: &record.encode(),
-                    ends_unix_s: service.left_s.map(|left_s| unix_s.saturating_add(left_s)),
-                    by: service.by.0,
-                })
-            }
-            Self::Subscription(s) => bytes(&SubscriptionValue {
-                record: &s.record.encode(),
-                lid: s.lid.0,
-                sl: s.sl.0,
-                path_bits: s.path_bits,
-                pkey_index: s.pkey_index,
-            }),
-            Self::Alias(alias) => bytes(&alias.alias.0),
+            Self::Registration(registration) => encode_registration(registration, unix_s),
             Self::MKey { m_key, .. } => bytes(&m_key.expose()),
             Self::Neighbour { to, .. } => bytes(&(to.0.0, to.1.0)),
             Self::LanesWritten(mark) => bytes(&(mark.number, mark.by.0)),
@@ -370,11 +217,11 @@ impl Record {
             .ok_or_else(|| Broken::new(key, "of a kind that is not known here"))?;
         let record = match kind {
             Kind::Lid => lid(key, value),
-            Kind::Group => group(key, value),
-            Kind::Member => member(key, value),
-            Kind::Service => service(value, unix_s),
-            Kind::Subscription => subscription(value),
-            Kind::Alias => alias(key, value),
+            Kind::Group => group(key, value).map(Record::Registration),
+            Kind::Member => member(key, value).map(Record::Registration),
+            Kind::Service => service(value, unix_s).map(Record::Registration),
+            Kind::Subscription => subscription(value).map(Record::Registration),
+            Kind::Alias => alias(key, value).map(Record::Registration),
             Kind::MKey => m_key(key, value),
             Kind::Neighbour => neighbour(key, value),
             Kind::LanesWritten => lanes_written(value),
@@ -386,6 +233,82 @@ impl Record {
         } else {
             Err(Broken::new(key, "is another's"))
         }
+    }
+}
+
+impl From<RegistrationKey> for Key {
+    fn from(key: RegistrationKey) -> Self {
+        match key {
+            RegistrationKey::Group(mgid) => Self::new(Kind::Group, &[&mgid.0]),
+            RegistrationKey::Member(mgid, port) => {
+                Self::new(Kind::Member, &[&mgid.0, &port.0.to_be_bytes()])
+            }
+            RegistrationKey::Service(id, gid, pkey) => {
+                let (id, pkey) = (id.to_be_bytes(), pkey.0.to_be_bytes());
+                Self::new(Kind::Service, &[&id, &gid.0, &pkey])
+            }
+            RegistrationKey::Subscription(subscriber, number) => {
+                Self::new(Kind::Subscription, &[&subscriber.0, &number.to_be_bytes()])
+            }
+            RegistrationKey::Alias(port, index) => {
+                let (port, index) = (port.0.to_be_bytes(), index.to_be_bytes());
+                Self::new(Kind::Alias, &[&port, &index])
+            }
+        }
+    }
+}
+
+impl From<RegistrationUpdate> for Update {
+    fn from(update: RegistrationUpdate) -> Self {
+        match update {
+            RegistrationUpdate::Put(registration) => Self::Put(Record::Registration(registration)),
+            RegistrationUpdate::Remove(key) => Self::Remove(key.into()),
+        }
+    }
+}
+
+fn encode_registration(registration: &Registration, unix_s: u64) -> Box<[u8]> {
+    match registration {
+        Registration::Group {
+            mgid,
+            mlid,
+            well_known,
+            parameters,
+        } => {
+            let group = Group {
+                mlid: *mlid,
+                parameters: *parameters,
+                well_known: *well_known,
+                members: std::collections::BTreeMap::new(),
+            };
+            bytes(&GroupValue {
+                well_known: *well_known,
+                record: &group.record(*mgid, None).encode(),
+            })
+        }
+        Registration::Member { member, .. } => bytes(&MemberValue {
+            join_state: member.join_state.0,
+            proxy: member.proxy,
+        }),
+        Registration::Service(service) => {
+            let record = ServiceRecord {
+                service_lease_s: 0,
+                ..service.record
+            };
+            bytes(&ServiceValue {
+                record: &record.encode(),
+                ends_unix_s: service.left_s.map(|left_s| unix_s.saturating_add(left_s)),
+                by: service.by.0,
+            })
+        }
+        Registration::Subscription(s) => bytes(&SubscriptionValue {
+            record: &s.record.encode(),
+            lid: s.lid.0,
+            sl: s.sl.0,
+            path_bits: s.path_bits,
+            pkey_index: s.pkey_index,
+        }),
+        Registration::Alias(alias) => bytes(&alias.alias.0),
     }
 }
 
@@ -421,12 +344,12 @@ fn lid(key: &Key, value: &[u8]) -> Option<Record> {
     })
 }
 
-fn group(key: &Key, value: &[u8]) -> Option<Record> {
+fn group(key: &Key, value: &[u8]) -> Option<Registration> {
     let GroupValue { well_known, record } = parse(value)?;
     let sized: &[u8; McMemberRecord::LEN] = record.try_into().ok()?;
     let record = McMemberRecord::decode(sized);
     // An MLID that is none is given anew; a group that is none is nobody's.
-    (record.mgid.is_multicast() && key.rest() == record.mgid.0).then(|| Record::Group {
+    (record.mgid.is_multicast() && key.rest() == record.mgid.0).then(|| Registration::Group {
         mgid: record.mgid,
         mlid: record.mlid,
         well_known,
@@ -434,10 +357,10 @@ fn group(key: &Key, value: &[u8]) -> Option<Record> {
     })
 }
 
-fn member(key: &Key, value: &[u8]) -> Option<Record> {
+fn member(key: &Key, value: &[u8]) -> Option<Registration> {
     let MemberValue { join_state, proxy } = parse(value)?;
     let mgid = Gid(*key.rest().first_chunk()?);
-    ((1..16).contains(&join_state) && mgid.is_multicast()).then_some(Record::Member {
+    ((1..16).contains(&join_state) && mgid.is_multicast()).then_some(Registration::Member {
         mgid,
         port: PortGuid(number(key, 16)?),
         member: Member {
@@ -447,7 +370,7 @@ fn member(key: &Key, value: &[u8]) -> Option<Record> {
     })
 }
 
-fn service(value: &[u8], unix_s: u64) -> Option<Record> {
+fn service(value: &[u8], unix_s: u64) -> Option<Registration> {
     let ServiceValue {
         record,
         ends_unix_s,
@@ -456,7 +379,7 @@ fn service(value: &[u8], unix_s: u64) -> Option<Record> {
     let sized: &[u8; ServiceRecord::LEN] = record.try_into().ok()?;
     let record = ServiceRecord::decode(sized);
     (record.service_lease_s == 0).then(|| {
-        Record::Service(Box::new(Service {
+        Registration::Service(Box::new(RegisteredService {
             record,
             left_s: ends_unix_s.map(|ends| ends.saturating_sub(unix_s)),
             by: PortGuid(by),
@@ -464,12 +387,12 @@ fn service(value: &[u8], unix_s: u64) -> Option<Record> {
     })
 }
 
-fn subscription(value: &[u8]) -> Option<Record> {
+fn subscription(value: &[u8]) -> Option<Registration> {
     let value: SubscriptionValue<'_> = parse(value)?;
     let sized: &[u8; InformInfoRecord::LEN] = value.record.try_into().ok()?;
     let fits = value.sl < 16 && value.path_bits < 128;
     fits.then(|| {
-        Record::Subscription(SavedSubscription {
+        Registration::Subscription(RegisteredSubscription {
             record: InformInfoRecord::decode(sized),
             lid: Lid(value.lid),
             sl: Sl(value.sl),
@@ -479,14 +402,16 @@ fn subscription(value: &[u8]) -> Option<Record> {
     })
 }
 
-fn alias(key: &Key, value: &[u8]) -> Option<Record> {
+fn alias(key: &Key, value: &[u8]) -> Option<Registration> {
     let index = u16::from_be_bytes(*key.rest().get(8..)?.first_chunk()?);
     let alias: u64 = parse(value)?;
-    ((1..=ALIAS_MAX).contains(&index) && alias != 0).then_some(Record::Alias(SavedAlias {
-        port: PortGuid(number(key, 0)?),
-        index,
-        alias: PortGuid(alias),
-    }))
+    ((1..=ALIAS_MAX).contains(&index) && alias != 0).then_some(Registration::Alias(
+        RegisteredAlias {
+            port: PortGuid(number(key, 0)?),
+            index,
+            alias: PortGuid(alias),
+        },
+    ))
 }
 
 fn m_key(key: &Key, value: &[u8]) -> Option<Record> {
@@ -507,7 +432,7 @@ fn neighbour(key: &Key, value: &[u8]) -> Option<Record> {
 fn lanes_written(value: &[u8]) -> Option<Record> {
     let (number, by) = parse(value)?;
     let by = PortGuid(by);
-    Some(Record::LanesWritten(LanesMark { number, by }))
+    Some(Record::LanesWritten(SlToVlEpoch { number, by }))
 }
 
 #[cfg(test)]
@@ -527,7 +452,7 @@ mod tests {
                 lid: Lid(4),
                 lmc: Lmc(2),
             },
-            Record::Group {
+            Record::Registration(Registration::Group {
                 mgid,
                 mlid: Lid(0xC001),
                 well_known: true,
@@ -543,16 +468,16 @@ mod tests {
                     hop_limit: 64,
                     scope: 2,
                 },
-            },
-            Record::Member {
+            }),
+            Record::Registration(Registration::Member {
                 mgid,
                 port,
                 member: Member {
                     join_state: JoinState(5),
                     proxy: true,
                 },
-            },
-            Record::Service(Box::new(Service {
+            }),
+            Record::Registration(Registration::Service(Box::new(RegisteredService {
                 record: ServiceRecord {
                     service_id: 5,
                     service_gid: Gid::new(GidPrefix::DEFAULT, port),
@@ -563,8 +488,8 @@ mod tests {
                 },
                 left_s: Some(60),
                 by: PortGuid(9),
-            })),
-            Record::Subscription(SavedSubscription {
+            }))),
+            Record::Registration(Registration::Subscription(RegisteredSubscription {
                 record: InformInfoRecord {
                     subscriber_gid: Gid::new(GidPrefix::DEFAULT, port),
                     subscriber_enum: 3,
@@ -576,12 +501,12 @@ mod tests {
                 sl: Sl(3),
                 path_bits: 1,
                 pkey_index: 2,
-            }),
-            Record::Alias(SavedAlias {
+            })),
+            Record::Registration(Registration::Alias(RegisteredAlias {
                 port,
                 index: 3,
                 alias: PortGuid(8),
-            }),
+            })),
             Record::MKey {
                 port,
                 m_key: MKey::new(77),
@@ -590,7 +515,7 @@ mod tests {
                 of: (PortGuid(1), PortNum(2)),
                 to: (PortGuid(3), PortNum(4)),
             },
-            Record::LanesWritten(LanesMark {
+            Record::LanesWritten(SlToVlEpoch {
                 number: 300,
                 by: port,
             }),
@@ -608,7 +533,11 @@ mod tests {
         }
         let (restored, left_out) = restorer.finish();
         assert_eq!(left_out, []);
-        let registrations: Vec<Record> = restored.registrations.records().collect();
+        let registrations: Vec<Record> = restored
+            .registrations
+            .iter()
+            .map(Record::Registration)
+            .collect();
         assert_eq!(registrations, records()[1..6]);
         assert_eq!(restored.lids.len(), 1);
         assert_eq!(restored.m_keys.len(), 1);
@@ -646,7 +575,7 @@ mod tests {
         }
         // A value under another's key.
         for record in records().into_iter().skip(1).take(1) {
-            let key = Record::group_key(Gid([0xFE; 16]));
+            let key = Key::from(RegistrationKey::Group(Gid([0xFE; 16])));
             assert!(Record::decode(&key, &record.encode(0), 0).is_err());
         }
         // A member alone.
@@ -708,10 +637,14 @@ mod tests {
             let now = ferrosm_mad::time::Instant::START;
             let mut registry = crate::sa::registry::Registry::restored(&restored.registrations, now);
             // What was not as it can be is put right where it is kept.
-            let mut kept = restored.registrations.records().map(|r| (r.key(), r.encode(5))).collect();
-            let changes = registry.take_updates(now).iter().map(|u| u.change(5)).collect();
+            let encoded = |r| {
+                let record = Record::Registration(r);
+                (record.key(), record.encode(5))
+            };
+            let mut kept = restored.registrations.iter().map(encoded).collect();
+            let changes = registry.take_updates(now).into_iter().map(|u| Update::from(u).change(5)).collect();
             crate::kept::Batch { changes }.apply(&mut kept);
-            let all = registry.records(now).map(|r| (r.key(), r.encode(5))).collect();
+            let all = registry.registrations(now).map(encoded).collect();
             prop_assert_eq!(kept, all);
         }
     }

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Gid, Lid, PortGuid};
 
 use super::routing::KeptRouting;
-use super::{Broken, Key, Kind, LanesMark, Record, node_and_part};
-use crate::io::Restored;
+use super::{Broken, Key, Kind, Record, Restored, node_and_part};
+use crate::routing_origin::SlToVlEpoch;
 use crate::sa::registry::multicast::{Group, Member, Parameters};
+use crate::sa::registry::registration::{Registration, RegistrationKey};
 use crate::sa::view::saved::{self, Snapshot};
 
 /// A record that does not count.
@@ -100,19 +101,16 @@ impl Restorer {
 
     fn leave_out(&mut self, key: &Key, why: String) {
         if key.kind() == Some(Kind::LanesWritten) {
-            self.restored.lanes_written = LanesMark::UNREADABLE;
+            self.restored.lanes_written = SlToVlEpoch::UNREADABLE;
         }
         let key = key.clone();
         self.left_out.push(LeftOut { key, why });
     }
 
-    fn take(&mut self, record: Record) {
+    fn take_registration(&mut self, registration: Registration) {
         let saved = &mut self.restored.registrations;
-        match record {
-            Record::Lid { port, lid, lmc } => {
-                self.restored.lids.insert(port, (lid, lmc));
-            }
-            Record::Group {
+        match registration {
+            Registration::Group {
                 mgid,
                 mlid,
                 well_known,
@@ -121,15 +119,24 @@ impl Restorer {
                 let parts = self.groups.entry(mgid).or_default();
                 parts.group = Some((mlid, well_known, parameters));
             }
-            Record::Member { mgid, port, member } => {
+            Registration::Member { mgid, port, member } => {
                 let parts = self.groups.entry(mgid).or_default();
                 parts.members.insert(port, member);
             }
             // Its lease ended while nobody looked.
-            Record::Service(service) if service.left_s == Some(0) => {}
-            Record::Service(service) => saved.services.push(*service),
-            Record::Subscription(subscription) => saved.subscriptions.push(subscription),
-            Record::Alias(alias) => saved.aliases.push(alias),
+            Registration::Service(service) if service.left_s == Some(0) => {}
+            Registration::Service(service) => saved.services.push(*service),
+            Registration::Subscription(subscription) => saved.subscriptions.push(subscription),
+            Registration::Alias(alias) => saved.aliases.push(alias),
+        }
+    }
+
+    fn take(&mut self, record: Record) {
+        match record {
+            Record::Lid { port, lid, lmc } => {
+                self.restored.lids.insert(port, (lid, lmc));
+            }
+            Record::Registration(registration) => self.take_registration(registration),
             Record::MKey { port, m_key } => {
                 self.restored.m_keys.insert(port, m_key);
             }
@@ -156,7 +163,7 @@ impl Restorer {
                 continue;
             }
             for port in members.into_keys() {
-                let key = Record::member_key(mgid, port);
+                let key = RegistrationKey::Member(mgid, port).into();
                 let why = Broken::new(&key, "a member of a group that is not there");
                 self.leave_out(&key, why.to_string());
             }

@@ -7,7 +7,7 @@
 //! [`KeptRouting::of`] and [`KeptRouting::run`] are the two ways between it and a [`LastRun`], [`KeptRouting::encode`] and
 //! [`KeptRouting::decode`] those between it and bytes. All are pure. Nothing that is in the bytes can make anything panic.
 
-use core::fmt::{self, Write};
+use core::fmt;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
@@ -19,68 +19,11 @@ use ferrosm_routing::{
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::LanesMark;
-use crate::config::SmConfig;
-use crate::plan::hints::GuidHints;
+use crate::routing_origin::{RoutingInputs, RoutingOrigin, SlToVlEpoch};
+use crate::sa::View;
 
 /// Version of the record. A reader takes its own only; without a record, routes are computed as on a first start.
 const VERSION: u8 = 3;
-
-/// Settings that a routing is made for: with others it is not what the operator wants.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inputs {
-    /// Engines in the order in which they are tried.
-    pub engines: Vec<String>,
-    /// Data VLs that may be used.
-    pub vls: u8,
-    /// Stands for what the operator says of the structure ([`GuidHints`]); 0 where that is nothing.
-    pub hints: u64,
-}
-
-impl Inputs {
-    /// From settings. Takes as long as the side files are.
-    #[must_use]
-    pub fn of(cfg: &SmConfig) -> Self {
-        Self {
-            engines: cfg.engines.clone(),
-            vls: cfg.routing_vls,
-            hints: digest(&cfg.hints),
-        }
-    }
-}
-
-/// FNV-1a of what is written to it.
-struct Fnv(u64);
-
-impl Write for Fnv {
-    fn write_str(&mut self, s: &str) -> fmt::Result {
-        for b in s.bytes() {
-            self.0 = (self.0 ^ u64::from(b)).wrapping_mul(0x0100_0000_01B3);
-        }
-        Ok(())
-    }
-}
-
-fn digest(hints: &GuidHints) -> u64 {
-    if hints.is_empty() {
-        return 0;
-    }
-    let mut fnv = Fnv(0xCBF2_9CE4_8422_2325);
-    // Nothing here can fail. A version that writes it otherwise routes anew once.
-    let _written = write!(fnv, "{hints:?}");
-    fnv.0.max(1)
-}
-
-/// Where a routing comes from, as far as that is not in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Origin {
-    /// The settings that it was made for.
-    pub inputs: Inputs,
-    /// Nodes that did not take all of its tables of lanes.
-    pub without_lanes: Vec<NodeGuid>,
-    /// The state that its tables of lanes were left in.
-    pub lanes_written: LanesMark,
-}
 
 /// The fields of [`Repair`], in its order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,7 +64,7 @@ impl RepairCounts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptRouting {
     engine: String,
-    inputs: Inputs,
+    inputs: RoutingInputs,
     without_lanes: Vec<u64>,
     busiest: u64,
     notes: Vec<String>,
@@ -136,7 +79,7 @@ pub struct KeptRouting {
     vls: u8,
     path_sl: Levels,
     maps: Option<Maps>,
-    /// [`LanesMark`]: its number, and the port GUID of who wrote it.
+    /// [`SlToVlEpoch`]: its number, and the port GUID of who wrote it.
     lanes_written: (u64, u64),
 }
 
@@ -190,9 +133,17 @@ fn to_u32(i: usize) -> u32 {
 }
 
 impl KeptRouting {
+    /// The routing in force according to a view; `None` where nothing is routed or the view itself was restored. Takes time linear
+    /// in the number of links.
+    #[must_use]
+    pub fn of_view(view: &View) -> Option<Self> {
+        let (run, origin) = view.routing()?;
+        Some(Self::of(run, &view.routed_switches(), origin))
+    }
+
     /// Of a routing, and the GUID of each of its switches.
     #[must_use]
-    pub fn of(run: &LastRun, guids: &[NodeGuid], origin: &Origin) -> Self {
+    pub fn of(run: &LastRun, guids: &[NodeGuid], origin: &RoutingOrigin) -> Self {
         let (topo, routing) = (&run.topo, &run.routing);
         let switch = |(s, guid): (SwitchIdx, &NodeGuid)| Switch {
             guid: guid.0,
@@ -248,7 +199,7 @@ impl KeptRouting {
 
     /// The settings that it was made for.
     #[must_use]
-    pub const fn inputs(&self) -> &Inputs {
+    pub const fn inputs(&self) -> &RoutingInputs {
         &self.inputs
     }
 
@@ -260,10 +211,10 @@ impl KeptRouting {
 
     /// The state that its tables of lanes were left in.
     #[must_use]
-    pub const fn lanes_written(&self) -> LanesMark {
+    pub const fn lanes_written(&self) -> SlToVlEpoch {
         let (number, by) = self.lanes_written;
         let by = PortGuid(by);
-        LanesMark { number, by }
+        SlToVlEpoch { number, by }
     }
 
     /// The record's value.
@@ -492,6 +443,8 @@ mod tests {
     use ferrosm_routing::{Request, engine_by_name, verify};
 
     use super::*;
+    use crate::config::SmConfig;
+    use crate::plan::hints::GuidHints;
 
     /// A torus of 4 by 4 with two hosts on each switch, the switches in an order of their own.
     fn torus(turn: usize) -> (Topology, Vec<NodeGuid>) {
@@ -532,10 +485,10 @@ mod tests {
             busiest: 77,
             kept: Kept::new(),
         };
-        let origin = Origin {
-            inputs: Inputs::of(&SmConfig::default()),
+        let origin = RoutingOrigin {
+            inputs: SmConfig::default().routing_inputs(),
             without_lanes: vec![NodeGuid(5)],
-            lanes_written: LanesMark::NEVER.next(PortGuid(9)),
+            lanes_written: SlToVlEpoch::NEVER.next(PortGuid(9)),
         };
         let kept = KeptRouting::of(&run, &guids, &origin);
         (run, guids, kept)
@@ -613,7 +566,7 @@ mod tests {
         let inputs = |change: &dyn Fn(&mut SmConfig)| {
             let mut cfg = SmConfig::default();
             change(&mut cfg);
-            Inputs::of(&cfg)
+            cfg.routing_inputs()
         };
         let plain = inputs(&|_| {});
         assert_eq!(plain.hints, 0);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::NodeGuid;
 
+use super::routing::KeptRouting;
 use super::{Batch, Change, Key, Kind};
 use crate::sa::View;
 use crate::sa::view::saved::{self, Part, Saver};
@@ -49,7 +50,7 @@ impl ViewKeeper {
         changes.push(Change::Put(Key::new(Kind::ViewHead, &[]), value.into()));
         let known = self.routing.as_ref();
         if !known.is_some_and(|known| view.has_routing_of(known))
-            && let Some(routing) = view.routing()
+            && let Some(routing) = KeptRouting::of_view(view)
         {
             let value = routing.encode().into();
             changes.push(Change::Put(Key::new(Kind::Routing, &[]), value));

@@ -24,7 +24,7 @@ use crate::plan::partitions::Partitions;
 use crate::sa::registry::Registry;
 use crate::sa::registry::aliases::AliasGuids;
 use crate::sa::registry::multicast::{Groups, Parameters};
-use crate::sa::registry::saved::Saved;
+use crate::sa::registry::registration::Registrations;
 use crate::sa::registry::snapshot::RegistrySnapshot;
 use crate::sa::view::Extra;
 use crate::sa::view::saved::Snapshot;
@@ -64,7 +64,7 @@ pub(super) struct Administration {
 
 impl Administration {
     /// With what clients had registered before a restart, and what the subnet was then.
-    pub(super) fn restored(saved: &Saved, past: Option<Snapshot>, now: Instant) -> Self {
+    pub(super) fn restored(saved: &Registrations, past: Option<Snapshot>, now: Instant) -> Self {
         Self {
             registry: Registry::restored(saved, now),
             view_kept: past.is_some(),
@@ -326,6 +326,7 @@ impl SubnetManager {
     fn keep_registrations(&mut self) {
         let updates = self.administration.registry.take_updates(self.now);
         if !updates.is_empty() {
+            let updates = updates.into_iter().map(Update::from).collect();
             self.out.push_back(Output::Keep(updates));
         }
     }

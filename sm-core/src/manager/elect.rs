@@ -438,7 +438,8 @@ mod tests {
     use ferrosm_mad::time::Instant;
 
     use super::*;
-    use crate::io::{Input, Restored};
+    use crate::io::Input;
+    use crate::kept::Restored;
 
     fn peers(sm: &SubnetManager) -> Vec<u64> {
         let settings = SubnetManager::election_settings(&sm.cfg, &sm.learned);

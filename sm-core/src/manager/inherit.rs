@@ -10,10 +10,11 @@ use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::Lid;
 
 use super::SubnetManager;
-use crate::io::{Output, Restored};
-use crate::kept::routing::{Inputs, KeptRouting, Origin};
-use crate::kept::{LanesMark, Record, Update};
+use crate::io::Output;
+use crate::kept::routing::KeptRouting;
+use crate::kept::{Record, Restored, Update};
 use crate::plan::adopt::Inherited;
+use crate::routing_origin::{RoutingOrigin, SlToVlEpoch};
 use crate::sa::View;
 use crate::sa::view::NodeView;
 use crate::subnet::{LeftLanes, Node, NodeIdx, Port};
@@ -41,13 +42,13 @@ enum LeftAs {
 }
 
 /// The last mark that was made of what is kept, whoever made it.
-pub(super) fn last_mark(restored: &Restored) -> LanesMark {
+pub(super) fn last_mark(restored: &Restored) -> SlToVlEpoch {
     restored.lanes_written.max(mark_of_routing(restored))
 }
 
-fn mark_of_routing(restored: &Restored) -> LanesMark {
+fn mark_of_routing(restored: &Restored) -> SlToVlEpoch {
     let routing = restored.routing.as_ref();
-    routing.map_or(LanesMark::NEVER, |routing| routing.lanes_written())
+    routing.map_or(SlToVlEpoch::NEVER, |routing| routing.lanes_written())
 }
 
 impl Inheritance {
@@ -177,12 +178,12 @@ impl SubnetManager {
     }
 
     /// Where the routing in force comes from.
-    pub(super) fn origin(&self) -> Option<Origin> {
+    pub(super) fn origin(&self) -> Option<RoutingOrigin> {
         self.last_run.as_ref()?;
         let nodes = self.subnet.nodes().map(|(_, node)| node);
         let without = nodes
             .filter(|node| node.left_lanes != LeftLanes::AsWoken && node.lanes_checked.is_none());
-        Some(Origin {
+        Some(RoutingOrigin {
             inputs: self.routed_for.as_ref()?.1.clone(),
             without_lanes: without.map(|node| node.info.node_guid).collect(),
             lanes_written: self.lanes_written,
@@ -194,7 +195,7 @@ impl SubnetManager {
         let known = self.routed_for.as_ref();
         // Side files may be long.
         if known.is_none_or(|(generation, _)| *generation != self.generation) {
-            self.routed_for = Some((self.generation, Inputs::of(&self.cfg)));
+            self.routed_for = Some((self.generation, self.cfg.routing_inputs()));
         }
     }
 

@@ -13,7 +13,8 @@ use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
 use super::SubnetManager;
 use super::ask::Ask;
-use crate::io::{Output, Restored};
+use crate::io::Output;
+use crate::kept::Restored;
 use crate::kept::{Record, Update};
 use crate::subnet::PortRef;
 

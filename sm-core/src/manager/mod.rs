@@ -36,14 +36,15 @@ use ferrosm_routing::LastRun;
 
 use crate::config::SmConfig;
 use crate::election::{self, Election};
-use crate::io::{Event, Input, LidMap, Output, Restored};
-use crate::kept::LanesMark;
-use crate::kept::routing::Inputs;
+use crate::io::{Event, Input, Output};
+use crate::kept::Restored;
+use crate::lid_map::LidMap;
 use crate::plan::lanes::LanePlan;
 use crate::plan::lids::{LidPlan, Reign};
 use crate::plan::routes::{Computed, Start, WriteOrder};
 use crate::report::{Phase, Problem, ProblemKind, SweepReport};
 use crate::requester::{Limits, Requester, Unanswered};
+use crate::routing_origin::{RoutingInputs, SlToVlEpoch};
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 use ask::Ask;
 pub use multicast::MulticastCounts;
@@ -221,11 +222,11 @@ pub struct SubnetManager {
     multicast: multicast::Multicast,
     inheritance: inherit::Inheritance,
     /// The state that tables of lanes are in, or are about to be.
-    lanes_written: LanesMark,
+    lanes_written: SlToVlEpoch,
     /// The highest number of a state that this SM has left for a copy: it is not given again.
     lanes_counted: u64,
     /// The settings that the routing in force is made for, and which configuration they are of.
-    routed_for: Option<(u64, Inputs)>,
+    routed_for: Option<(u64, RoutingInputs)>,
     asked: asked::Asked,
     notices: notices::Notices,
 }

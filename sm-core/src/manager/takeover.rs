@@ -18,7 +18,9 @@ use super::inherit::{Inheritance, last_mark};
 use super::past::Past;
 use super::{Stage, SubnetManager, limits};
 use crate::election::{self, Then};
-use crate::io::{Event, Output, Restored};
+use crate::io::{Event, Output};
+use crate::kept::Restored;
+use crate::kept::routing::KeptRouting;
 use crate::plan::ports;
 use crate::report::Phase;
 use crate::requester::Limits;
@@ -192,7 +194,7 @@ impl SubnetManager {
                 view: Arc::clone(view),
                 age: Duration::ZERO,
             }),
-            routing: view.routing().map(Arc::new),
+            routing: KeptRouting::of_view(view).map(Arc::new),
             lanes_written: self.lanes_written,
             complete: true,
             ..Restored::default()

@@ -15,7 +15,7 @@ use ferrosm_routing::{
 };
 
 use crate::config::SmConfig;
-use crate::kept::routing::{Inputs, KeptRouting};
+use crate::kept::routing::KeptRouting;
 use crate::sa::View;
 
 /// What is known of a routing that may be installed.
@@ -78,7 +78,7 @@ impl Inherited {
         request: &Request<'_>,
         installed: &[Option<Arc<Lft>>],
     ) -> Result<Adopted, Not> {
-        if Inputs::of(&self.cfg) != *self.routing.inputs() {
+        if self.cfg.routing_inputs() != *self.routing.inputs() {
             return Err(Not::Other("it was made for other settings"));
         }
         let tables: Option<Tables> = installed.iter().cloned().collect();
@@ -114,7 +114,7 @@ impl Inherited {
     }
 
     fn as_kept(&self, request: &Request<'_>) -> Option<Adopted> {
-        if Inputs::of(&self.cfg) != *self.routing.inputs() {
+        if self.cfg.routing_inputs() != *self.routing.inputs() {
             return None;
         }
         let view = self.view.as_ref()?;

@@ -7,6 +7,7 @@
 mod places;
 mod tables;
 
+use core::fmt::{self, Write};
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
@@ -49,6 +50,30 @@ impl GuidHints {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// A digest of all hints; 0 without any. Takes time linear in the size of the input files.
+    #[must_use]
+    pub fn digest(&self) -> u64 {
+        if self.is_empty() {
+            return 0;
+        }
+        let mut fnv = Fnv(0xCBF2_9CE4_8422_2325);
+        // Nothing here can fail. A version that formats hints differently computes routes once more.
+        let _written = write!(fnv, "{self:?}");
+        fnv.0.max(1)
+    }
+}
+
+/// FNV-1a of the text written to it.
+struct Fnv(u64);
+
+impl Write for Fnv {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        for b in s.bytes() {
+            self.0 = (self.0 ^ u64::from(b)).wrapping_mul(0x0100_0000_01B3);
+        }
+        Ok(())
     }
 }
 

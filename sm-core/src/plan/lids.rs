@@ -10,7 +10,7 @@ use ferrosm_mad::attr::PortState;
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 
 use crate::config::SmConfig;
-use crate::io::LidMap;
+use crate::lid_map::LidMap;
 use crate::subnet::{PortRef, Subnet};
 
 /// The result of [`plan`].

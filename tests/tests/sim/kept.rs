@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use ferrosm_core::SmConfig;
 use ferrosm_core::kept::{Key, Kind, Record};
+use ferrosm_core::sa::registry::registration::Registration;
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::ids::Qpn;
 use ferrosm_mad::mad::Method;
@@ -35,13 +36,17 @@ fn assert_adds_up(lab: &Lab) {
     let of_clients = of_clients.filter(|(key, _)| key.kind() != Some(Kind::LanesWritten));
     let (lids, kept): (BTreeMap<_, _>, _) =
         of_clients.partition(|(_, record)| matches!(record, Record::Lid { .. }));
-    let known = lab.manager().core().registry().records(now);
+    let known = lab.manager().core().registry().registrations(now);
+    let known = known.map(Record::Registration);
     let known: BTreeMap<Key, Record> = known.map(|r| (r.key(), r)).collect();
     let keys = |records: &BTreeMap<Key, Record>| records.keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&kept), keys(&known), "{}", lab.repeat());
     for (key, known) in known {
         match (&kept[&key], known) {
-            (Record::Service(kept), Record::Service(mut known)) => {
+            (
+                Record::Registration(Registration::Service(kept)),
+                Record::Registration(Registration::Service(mut known)),
+            ) => {
                 // Whole seconds of either clock.
                 let ends = known.left_s.map(|left| unix_s + left);
                 let apart = ends.zip(kept.left_s).map(|(a, b)| a.abs_diff(b));

@@ -13,8 +13,7 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 
 use super::multicast::Groups;
-use super::saved::SavedAlias;
-use crate::kept::{Record, Update};
+use super::registration::{RegisteredAlias, Registration, RegistrationKey, RegistrationUpdate};
 use crate::sa::aliases::{Aliases, BLOCK, EMPTY};
 use crate::sa::message::Request;
 use crate::sa::records::guids;
@@ -115,18 +114,18 @@ impl AliasGuids {
     }
 
     /// All of them, in order.
-    pub(super) fn saved(&self) -> Vec<SavedAlias> {
+    pub(super) fn saved(&self) -> Vec<RegisteredAlias> {
         let mut ports: Vec<PortGuid> = self.all.ports().collect();
         ports.sort_unstable();
         ports.into_iter().flat_map(|port| self.of(port)).collect()
     }
 
-    fn of(&self, port: PortGuid) -> impl Iterator<Item = SavedAlias> {
+    fn of(&self, port: PortGuid) -> impl Iterator<Item = RegisteredAlias> {
         let indices = self.all.used_blocks(port).flat_map(|block| {
             let first = u16::from(block) * PER_BLOCK;
             first..first + PER_BLOCK
         });
-        let alias = move |index: u16| SavedAlias {
+        let alias = move |index: u16| RegisteredAlias {
             port,
             index,
             alias: self.all.get(port, usize::from(index)),
@@ -136,19 +135,19 @@ impl AliasGuids {
     }
 
     /// What became of those that changed since this was last asked.
-    pub(super) fn take_updates(&mut self, updates: &mut Vec<Update>) {
+    pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
         for (port, index) in core::mem::take(&mut self.touched) {
             let alias = self.all.get(port, usize::from(index));
             updates.push(if alias == EMPTY {
-                Update::Remove(Record::alias_key(port, index))
+                RegistrationUpdate::Remove(RegistrationKey::Alias(port, index))
             } else {
-                Update::Put(Record::Alias(SavedAlias { port, index, alias }))
+                RegistrationUpdate::Put(Registration::Alias(RegisteredAlias { port, index, alias }))
             });
         }
     }
 
     /// Takes in what was saved.
-    pub(super) fn restore(&mut self, saved: &[SavedAlias]) {
+    pub(super) fn restore(&mut self, saved: &[RegisteredAlias]) {
         for s in saved {
             let possible = (1..=INDEX_MAX).contains(&s.index) && s.alias != EMPTY;
             if possible && self.all.owner(s.alias).is_none() {

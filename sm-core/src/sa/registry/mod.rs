@@ -9,14 +9,16 @@
 //! | [`aliases`] | alias GUIDs |
 //! | [`reports`] | notices under way to subscribers |
 //! | [`snapshot`] | immutable copies for reads on other threads |
-//! | [`saved`] | all of it as records, to be kept over restarts |
+//! | [`registration`] | one registration, and all of them, as values |
+//! | `saved` | the registry to registrations, and back |
 //!
 //! It knows no device. Groups whose members changed are told to the subnet manager, who makes trees of them.
 
 pub mod aliases;
 pub mod multicast;
+pub mod registration;
 pub mod reports;
-pub mod saved;
+mod saved;
 pub mod services;
 pub mod snapshot;
 pub mod subscriptions;
@@ -34,9 +36,9 @@ use ferrosm_mad::time::Instant;
 use super::message::{Reply, Request};
 use super::path::group;
 use super::view::View;
-use crate::kept::Update;
 use aliases::AliasGuids;
 use multicast::{Groups, Lifetime};
+use registration::RegistrationUpdate;
 use reports::{Outgoing, Reports};
 use services::Services;
 use snapshot::SnapshotParts;
@@ -54,7 +56,7 @@ pub struct Registry {
     aliases: AliasGuids,
     reports: Reports,
     /// What restoring it changed.
-    unkept: Vec<Update>,
+    unkept: Vec<RegistrationUpdate>,
     /// Parts of the last snapshot that are still current.
     parts: SnapshotParts,
     /// Number of the last change.

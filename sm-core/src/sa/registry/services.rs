@@ -10,7 +10,7 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::{Record, Template};
 use ferrosm_mad::time::Instant;
 
-use crate::kept::{self, Record as Kept, Update};
+use super::registration::{RegisteredService, Registration, RegistrationKey, RegistrationUpdate};
 use crate::sa::message::{Found, Reply, Request, base};
 use crate::sa::view::{EndPortIdx, View};
 
@@ -46,8 +46,8 @@ struct Service {
 }
 
 impl Service {
-    fn saved(&self, now: Instant) -> kept::Service {
-        kept::Service {
+    fn saved(&self, now: Instant) -> RegisteredService {
+        RegisteredService {
             record: ServiceRecord {
                 service_lease_s: 0,
                 ..self.record
@@ -222,22 +222,24 @@ impl Services {
     }
 
     /// All of them.
-    pub(super) fn saved(&self, now: Instant) -> Vec<kept::Service> {
+    pub(super) fn saved(&self, now: Instant) -> Vec<RegisteredService> {
         self.services.values().map(|s| s.saved(now)).collect()
     }
 
     /// What became of those that changed since this was last asked.
-    pub(super) fn take_updates(&mut self, now: Instant, updates: &mut Vec<Update>) {
+    pub(super) fn take_updates(&mut self, now: Instant, updates: &mut Vec<RegistrationUpdate>) {
         for rid in core::mem::take(&mut self.touched) {
             updates.push(match self.services.get(&rid) {
-                Some(service) => Update::Put(Kept::Service(Box::new(service.saved(now)))),
-                None => Update::Remove(Kept::service_key(rid.0, rid.1, rid.2.0)),
+                Some(service) => {
+                    RegistrationUpdate::Put(Registration::Service(Box::new(service.saved(now))))
+                }
+                None => RegistrationUpdate::Remove(RegistrationKey::Service(rid.0, rid.1, rid.2)),
             });
         }
     }
 
     /// Takes in what was saved.
-    pub(super) fn restore(&mut self, saved: &[kept::Service], now: Instant) {
+    pub(super) fn restore(&mut self, saved: &[RegisteredService], now: Instant) {
         for service in saved.iter().take(SERVICES_MAX) {
             let left_s = service
                 .left_s
@@ -333,7 +335,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kept::Batch;
 
     fn at(s: u64) -> Instant {
         Instant::from_nanos(s * 1_000_000_000)
@@ -421,10 +422,23 @@ mod tests {
                 }
                 let mut updates = Vec::new();
                 services.take_updates(now, &mut updates);
-                let changes = updates.iter().map(|u| u.change(unix_s)).collect();
-                Batch { changes }.apply(&mut kept);
-                let all = services.saved(now).into_iter().map(|s| Kept::Service(Box::new(s)));
-                let all = all.map(|r| (r.key(), r.encode(unix_s))).collect();
+                let ending = |mut service: RegisteredService| {
+                    service.left_s = service.left_s.map(|left_s| unix_s + left_s);
+                    service
+                };
+                for update in updates {
+                    match update {
+                        RegistrationUpdate::Put(Registration::Service(service)) => {
+                            kept.insert(rid(&service.record), ending(*service));
+                        }
+                        RegistrationUpdate::Remove(RegistrationKey::Service(id, gid, pkey)) => {
+                            kept.remove(&(id, gid, pkey));
+                        }
+                        other => prop_assert!(false, "{other:?}"),
+                    }
+                }
+                let all = services.saved(now).into_iter();
+                let all = all.map(|s| (rid(&s.record), ending(s))).collect();
                 prop_assert_eq!(&kept, &all, "what changed is all that changed, and leases end when they end");
                 let len = services.len();
                 prop_assert_eq!((services.by_gid.len(), services.by_name.len()), (len, len));

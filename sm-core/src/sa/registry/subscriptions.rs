@@ -11,8 +11,9 @@ use ferrosm_mad::sa::inform::{GidDetails, InformInfo, InformInfoRecord};
 use ferrosm_mad::sa::{Record, Template};
 use ferrosm_mad::transport::gmp::Peer;
 
-use super::saved::SavedSubscription;
-use crate::kept::{Record as Kept, Update};
+use super::registration::{
+    RegisteredSubscription, Registration, RegistrationKey, RegistrationUpdate,
+};
 use crate::sa::message::{Found, Reply, Request};
 use crate::sa::view::{EndPortIdx, View};
 
@@ -34,8 +35,8 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    fn saved(&self, number: u16) -> SavedSubscription {
-        SavedSubscription {
+    fn saved(&self, number: u16) -> RegisteredSubscription {
+        RegisteredSubscription {
             record: record(self.gid, number, &self.info),
             lid: self.to.lid,
             sl: self.to.sl,
@@ -176,23 +177,23 @@ impl Subscriptions {
     }
 
     /// All of them.
-    pub(super) fn saved(&self) -> Vec<SavedSubscription> {
+    pub(super) fn saved(&self) -> Vec<RegisteredSubscription> {
         let all = self.by_subscriber.iter();
         all.map(|((_, number), s)| s.saved(*number)).collect()
     }
 
     /// What became of those that changed since this was last asked.
-    pub(super) fn take_updates(&mut self, updates: &mut Vec<Update>) {
+    pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
         for (gid, number) in core::mem::take(&mut self.touched) {
             updates.push(match self.by_subscriber.get(&(gid, number)) {
-                Some(s) => Update::Put(Kept::Subscription(s.saved(number))),
-                None => Update::Remove(Kept::subscription_key(gid, number)),
+                Some(s) => RegistrationUpdate::Put(Registration::Subscription(s.saved(number))),
+                None => RegistrationUpdate::Remove(RegistrationKey::Subscription(gid, number)),
             });
         }
     }
 
     /// Takes in what was saved.
-    pub(super) fn restore(&mut self, saved: &[SavedSubscription]) {
+    pub(super) fn restore(&mut self, saved: &[RegisteredSubscription]) {
         for s in saved {
             let r = &s.record;
             let (gid, number) = (r.subscriber_gid, r.subscriber_enum);

@@ -16,7 +16,7 @@ use super::levels::Levels;
 use super::relays::Relay;
 use super::{EndPort, NodeView, Place, PortIdx, PortView, SwitchView, View};
 use crate::config::SmConfig;
-use crate::kept::routing::Origin;
+use crate::routing_origin::RoutingOrigin;
 use crate::sa::aliases::Aliases;
 use crate::sa::keys::Keys;
 use crate::sa::lanes::ReadLanes;
@@ -28,7 +28,7 @@ pub struct Extra {
     /// The routing in force, and the node of each of its switches.
     pub run: Option<(Arc<LastRun>, Vec<NodeIdx>)>,
     /// Where that routing comes from.
-    pub origin: Option<Arc<Origin>>,
+    pub origin: Option<Arc<RoutingOrigin>>,
     /// Subnet managers, this one first.
     pub managers: Vec<SmInfoRecord>,
     /// Alias GUIDs.

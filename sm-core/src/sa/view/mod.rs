@@ -16,7 +16,7 @@ use std::sync::Arc;
 use ferrosm_mad::attr::{MtuCode, NodeType};
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, MKey, NodeGuid, PKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::tables::SmInfoRecord;
-use ferrosm_routing::Lft;
+use ferrosm_routing::{LastRun, Lft};
 
 pub use build::Extra;
 use ends::Ends;
@@ -29,9 +29,9 @@ use super::aliases::Aliases;
 use super::keys::Keys;
 use super::lanes::ReadLanes;
 use super::message::base;
-use crate::kept::routing::{KeptRouting, Origin};
 use crate::plan::partitions::Partitions;
 use crate::qos::Policy;
+use crate::routing_origin::RoutingOrigin;
 use crate::tables::mft::MftBlocks;
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::sl_to_vl::SlToVlSelector;
@@ -223,7 +223,7 @@ pub struct View {
     ends: Arc<Ends>,
     levels: Levels,
     /// Where the routing in force comes from; none of one of the past.
-    origin: Option<Arc<Origin>>,
+    origin: Option<Arc<RoutingOrigin>>,
     aliases: Arc<Aliases>,
     read_lanes: Arc<ReadLanes>,
     /// What the subnet's own index of GUIDs was like.
@@ -287,21 +287,28 @@ impl View {
         }
     }
 
-    /// The routing in force, to be kept; none where nothing is routed, or the view is itself from what was kept. Takes as long as
-    /// to look at every cable once.
+    /// The routing in force and its origin; `None` where nothing is routed, or the view itself was restored.
     #[must_use]
-    pub fn routing(&self) -> Option<KeptRouting> {
-        let Levels::Routed { run, routed } = &self.levels else {
+    pub fn routing(&self) -> Option<(&Arc<LastRun>, &RoutingOrigin)> {
+        let Levels::Routed { run, .. } = &self.levels else {
             return None;
         };
-        let origin = self.origin.as_ref()?;
+        Some((run, self.origin.as_deref()?))
+    }
+
+    /// The GUID of each switch of the routing in force, in its order.
+    #[must_use]
+    pub fn routed_switches(&self) -> Vec<NodeGuid> {
+        let Levels::Routed { run, routed } = &self.levels else {
+            return Vec::new();
+        };
         let mut guids = vec![NodeGuid(0); run.topo.num_switches()];
         for (switch, place) in routed.iter().zip(self.nodes.iter()) {
             if let Some(guid) = switch.and_then(|s| guids.get_mut(s.index())) {
                 *guid = place.node.guid;
             }
         }
-        Some(KeptRouting::of(run, &guids, origin))
+        guids
     }
 
     /// Whether [`Self::routing`] is that of another view, so that it need not be kept again.

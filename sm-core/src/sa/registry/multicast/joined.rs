@@ -80,8 +80,8 @@ mod tests {
     use super::super::{Parameters, join::component};
     use super::*;
     use crate::config::SmConfig;
-    use crate::kept::Batch;
     use crate::sa::message::Request;
+    use crate::sa::registry::registration::RegistrationUpdate;
     use crate::sa::view::{Extra, View};
     use crate::subnet::Subnet;
 
@@ -204,9 +204,13 @@ mod tests {
                 check(&groups, &view);
                 let mut updates = Vec::new();
                 groups.take_updates(&mut updates);
-                let changes = updates.iter().map(|u| u.change(0)).collect();
-                Batch { changes }.apply(&mut kept);
-                let all = groups.records().map(|r| (r.key(), r.encode(0))).collect();
+                for update in updates {
+                    match update {
+                        RegistrationUpdate::Put(is) => kept.insert(is.key(), is),
+                        RegistrationUpdate::Remove(key) => kept.remove(&key),
+                    };
+                }
+                let all = groups.registrations().map(|r| (r.key(), r)).collect();
                 prop_assert_eq!(&kept, &all, "what changed is all that changed");
             }
         }

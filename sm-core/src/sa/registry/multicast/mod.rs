@@ -2,7 +2,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | this | the groups, their members, and what changed |
+//! | this | all groups, and what changed |
+//! | `group` | a group, its parameters and its members |
 //! | [`mlid`] | which MLID a group gets, and who shares one |
 //! | [`join`] | join, create, leave |
 //! | `joined` | which groups each GUID is in |
@@ -10,6 +11,7 @@
 //!
 //! It knows no switch: how packets reach the members is for whoever makes trees from [`Groups::members`].
 
+mod group;
 pub mod join;
 mod joined;
 pub mod mlid;
@@ -17,141 +19,18 @@ pub mod query;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ferrosm_mad::attr::MtuCode;
-use ferrosm_mad::ids::{Gid, GidPrefix, Lid, PKey, PortGuid, Sl};
+use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Sl};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
-use ferrosm_mad::sa::path::{RateCode, Selector};
 
-use crate::kept::{Record, Update};
+use super::registration::{Registration, RegistrationKey, RegistrationUpdate};
 use crate::sa::view::View;
+pub use group::{Group, Member, Parameters};
 use joined::Joined;
 use mlid::{Mlids, Shortage};
 
 /// Most groups: those beyond the MLIDs share them, so only this bounds the memory that clients can take. A client that wants one
 /// more is told that there are no resources.
 const GROUPS_MAX: usize = 1 << 17;
-
-/// What all packets of a group have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parameters {
-    /// Q_Key.
-    pub qkey: u32,
-    /// Largest packet.
-    pub mtu: MtuCode,
-    /// TClass for the GRH.
-    pub tclass: u8,
-    /// Partition; of a group of IP with the bit of full members.
-    pub pkey: PKey,
-    /// Rate that every member can take.
-    pub rate: RateCode,
-    /// Packets live at most 4.096 µs × 2^n.
-    pub packet_life_time: u8,
-    /// Service level.
-    pub sl: Sl,
-    /// FlowLabel for the GRH.
-    pub flow_label: u32,
-    /// HopLimit for the GRH.
-    pub hop_limit: u8,
-    /// 2 link-local, 5 site, 8 organization, 14 global.
-    pub scope: u8,
-}
-
-impl Parameters {
-    /// Whether packets of members look alike: how long they live in switches is nothing that a member says.
-    fn same_packets(&self, other: &Self) -> bool {
-        let packet_life_time = other.packet_life_time;
-        Self {
-            packet_life_time,
-            ..*self
-        } == *other
-    }
-
-    /// Those in a record.
-    #[must_use]
-    pub const fn of(record: &McMemberRecord) -> Self {
-        Self {
-            qkey: record.qkey,
-            mtu: record.mtu,
-            tclass: record.tclass,
-            pkey: record.pkey,
-            rate: record.rate,
-            packet_life_time: record.packet_life_time,
-            sl: record.sl,
-            flow_label: record.flow_label,
-            hop_limit: record.hop_limit,
-            scope: record.scope,
-        }
-    }
-}
-
-/// A member of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Member {
-    /// In which ways.
-    pub join_state: JoinState,
-    /// Somebody else joined for the port.
-    pub proxy: bool,
-}
-
-/// A group.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
-    /// Its LID.
-    pub mlid: Lid,
-    /// What its packets have in common.
-    pub parameters: Parameters,
-    /// It stays without members (rule 10.8).
-    pub well_known: bool,
-    /// Members, by the GUID in the GID that they joined with (an alias counts as itself).
-    pub members: BTreeMap<PortGuid, Member>,
-}
-
-impl Group {
-    /// Whether somebody keeps it alive.
-    #[must_use]
-    pub fn is_alive(&self) -> bool {
-        self.well_known || self.members.values().any(|m| m.join_state.keeps_group())
-    }
-
-    /// All members as records; of a group that stays without members one of nobody besides.
-    #[must_use]
-    pub fn saved(&self, mgid: Gid) -> Vec<McMemberRecord> {
-        let nobody = self.well_known.then(|| self.record(mgid, None));
-        // The prefix is the subnet's, which a restart may change: only the GUID is read again.
-        let members = self.members.iter().map(|(guid, member)| {
-            let gid = Gid::new(GidPrefix::DEFAULT, *guid);
-            self.record(mgid, Some((gid, *member)))
-        });
-        nobody.into_iter().chain(members).collect()
-    }
-
-    /// The record of the group and perhaps a member of it.
-    #[must_use]
-    pub fn record(&self, mgid: Gid, member: Option<(Gid, Member)>) -> McMemberRecord {
-        let p = &self.parameters;
-        McMemberRecord {
-            mgid,
-            port_gid: member.map_or_else(Gid::default, |(gid, _)| gid),
-            qkey: p.qkey,
-            mlid: self.mlid,
-            mtu_selector: Selector::Exact,
-            mtu: p.mtu,
-            tclass: p.tclass,
-            pkey: p.pkey,
-            rate_selector: Selector::Exact,
-            rate: p.rate,
-            packet_life_time_selector: Selector::Exact,
-            packet_life_time: p.packet_life_time,
-            sl: p.sl,
-            flow_label: p.flow_label,
-            hop_limit: p.hop_limit,
-            scope: p.scope,
-            join_state: member.map_or(JoinState(0), |(_, m)| m.join_state),
-            proxy_join: member.is_some_and(|(_, m)| m.proxy),
-            proxy_join_lsb: member.is_some_and(|(_, m)| m.proxy),
-        }
-    }
-}
 
 /// A group came or went: notice 66 or 67.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -329,25 +208,30 @@ impl Groups {
     }
 
     /// All groups and members, to be kept.
-    pub(super) fn records(&self) -> impl Iterator<Item = Record> {
+    pub(super) fn registrations(&self) -> impl Iterator<Item = Registration> {
         self.groups.iter().flat_map(|(&mgid, group)| {
             let members = group.members.iter();
-            let member =
-                move |(&port, &member): (&PortGuid, &Member)| Record::Member { mgid, port, member };
-            core::iter::once(Record::of_group(mgid, group)).chain(members.map(member))
+            let member = move |(&port, &member): (&PortGuid, &Member)| Registration::Member {
+                mgid,
+                port,
+                member,
+            };
+            core::iter::once(Registration::of_group(mgid, group)).chain(members.map(member))
         })
     }
 
     /// What became of the groups and members that changed since this was last asked.
-    pub(super) fn take_updates(&mut self, updates: &mut Vec<Update>) {
+    pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
         for (mgid, port) in core::mem::take(&mut self.touched) {
             let group = self.groups.get(&mgid);
             updates.push(match (port, group) {
-                (None, Some(group)) => Update::Put(Record::of_group(mgid, group)),
-                (None, None) => Update::Remove(Record::group_key(mgid)),
+                (None, Some(group)) => RegistrationUpdate::Put(Registration::of_group(mgid, group)),
+                (None, None) => RegistrationUpdate::Remove(RegistrationKey::Group(mgid)),
                 (Some(port), group) => match group.and_then(|g| g.members.get(&port)) {
-                    Some(&member) => Update::Put(Record::Member { mgid, port, member }),
-                    None => Update::Remove(Record::member_key(mgid, port)),
+                    Some(&member) => {
+                        RegistrationUpdate::Put(Registration::Member { mgid, port, member })
+                    }
+                    None => RegistrationUpdate::Remove(RegistrationKey::Member(mgid, port)),
                 },
             });
         }

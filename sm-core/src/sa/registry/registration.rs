@@ -1,0 +1,190 @@
+//! Single registrations of clients, as they are persisted and replicated, and their keys. The bytes are made elsewhere.
+
+use std::collections::BTreeMap;
+
+use ferrosm_mad::ids::{Gid, Lid, PKey, PortGuid, Sl};
+use ferrosm_mad::sa::inform::InformInfoRecord;
+use ferrosm_mad::sa::multicast::McMemberRecord;
+use ferrosm_mad::sa::service::ServiceRecord;
+
+use super::multicast::{Group, Member, Parameters};
+
+/// A registration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Registration {
+    /// A multicast group.
+    Group {
+        /// Its GID.
+        mgid: Gid,
+        /// Its LID.
+        mlid: Lid,
+        /// It stays without members.
+        well_known: bool,
+        /// What its packets have in common.
+        parameters: Parameters,
+    },
+    /// A member of a group.
+    Member {
+        /// The group.
+        mgid: Gid,
+        /// The GUID that it joined with.
+        port: PortGuid,
+        /// How it joined.
+        member: Member,
+    },
+    /// A service.
+    Service(Box<RegisteredService>),
+    /// A subscription.
+    Subscription(RegisteredSubscription),
+    /// An alias GUID.
+    Alias(RegisteredAlias),
+}
+
+/// Identifies a registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RegistrationKey {
+    /// A group, by MGID.
+    Group(Gid),
+    /// A member of a group, by MGID and the GUID that it joined with.
+    Member(Gid, PortGuid),
+    /// A service, by ServiceID, ServiceGID and P_Key.
+    Service(u64, Gid, PKey),
+    /// A subscription, by subscriber and SubscriberEnum.
+    Subscription(Gid, u16),
+    /// An alias GUID, by port and index in the port's GUIDInfo table.
+    Alias(PortGuid, u16),
+}
+
+/// A change of a registration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RegistrationUpdate {
+    /// A registration is new or changed.
+    Put(Registration),
+    /// A registration was removed.
+    Remove(RegistrationKey),
+}
+
+/// A service and the rest of its lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisteredService {
+    /// The service. Its ServiceLease is not used.
+    pub record: ServiceRecord,
+    /// Seconds left of the lease; `None` for an indefinite one.
+    pub left_s: Option<u64>,
+    /// The port that registered it.
+    pub by: PortGuid,
+}
+
+/// A subscription and the address of its subscriber.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RegisteredSubscription {
+    /// Subscriber and notices.
+    pub record: InformInfoRecord,
+    /// The subscriber's LID.
+    pub lid: Lid,
+    /// SL of reports.
+    pub sl: Sl,
+    /// Low bits of the SM's LID that reports are sent from.
+    pub path_bits: u8,
+    /// Index of the P_Key of reports.
+    pub pkey_index: u16,
+}
+
+/// An alias GUID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RegisteredAlias {
+    /// The port, by its own GUID.
+    pub port: PortGuid,
+    /// Index in the port's GUIDInfo table, 1 to 2047.
+    pub index: u16,
+    /// The alias.
+    pub alias: PortGuid,
+}
+
+impl Registration {
+    /// The registration of a group.
+    #[must_use]
+    pub const fn of_group(mgid: Gid, group: &Group) -> Self {
+        Self::Group {
+            mgid,
+            mlid: group.mlid,
+            well_known: group.well_known,
+            parameters: group.parameters,
+        }
+    }
+
+    /// Its key.
+    #[must_use]
+    pub fn key(&self) -> RegistrationKey {
+        match self {
+            Self::Group { mgid, .. } => RegistrationKey::Group(*mgid),
+            Self::Member { mgid, port, .. } => RegistrationKey::Member(*mgid, *port),
+            Self::Service(service) => {
+                let r = &service.record;
+                RegistrationKey::Service(r.service_id, r.service_gid, r.service_pkey)
+            }
+            Self::Subscription(s) => {
+                RegistrationKey::Subscription(s.record.subscriber_gid, s.record.subscriber_enum)
+            }
+            Self::Alias(alias) => RegistrationKey::Alias(alias.port, alias.index),
+        }
+    }
+}
+
+/// All registrations of a registry.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Registrations {
+    /// One record for each member. A group that stays without members has an additional record whose PortGID is 0.
+    pub members: Vec<McMemberRecord>,
+    /// Services.
+    pub services: Vec<RegisteredService>,
+    /// Subscriptions.
+    pub subscriptions: Vec<RegisteredSubscription>,
+    /// Alias GUIDs.
+    pub aliases: Vec<RegisteredAlias>,
+}
+
+impl Registrations {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+            && self.services.is_empty()
+            && self.subscriptions.is_empty()
+            && self.aliases.is_empty()
+    }
+
+    /// Each registration.
+    pub fn iter(&self) -> impl Iterator<Item = Registration> {
+        let (mut members, mut groups) = (Vec::new(), BTreeMap::new());
+        for record in &self.members {
+            let mgid = record.mgid;
+            let group = groups.entry(mgid).or_insert_with(|| Registration::Group {
+                mgid,
+                mlid: record.mlid,
+                well_known: false,
+                parameters: Parameters::of(record),
+            });
+            if record.port_gid != Gid::default() {
+                members.push(Registration::Member {
+                    mgid,
+                    port: record.port_gid.guid(),
+                    member: Member {
+                        join_state: record.join_state,
+                        proxy: record.proxy_join,
+                    },
+                });
+            } else if let Registration::Group { well_known, .. } = group {
+                *well_known = true;
+            }
+        }
+        let services = self.services.iter().cloned().map(Box::new);
+        let subscriptions = self.subscriptions.iter().copied();
+        groups
+            .into_values()
+            .chain(members)
+            .chain(services.map(Registration::Service))
+            .chain(subscriptions.map(Registration::Subscription))
+            .chain(self.aliases.iter().copied().map(Registration::Alias))
+    }
+}
