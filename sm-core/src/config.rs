@@ -12,7 +12,7 @@ use crate::plan::hints::GuidHints;
 use crate::plan::partitions::Partitions;
 use crate::qos::Policy;
 use crate::routing_origin::RoutingInputs;
-use crate::sa::view::PrefixRoute;
+use crate::sa::settings::{PrefixRoute, SaSettings};
 
 /// Work units of routing engines that one core of a current server executes in a second, rounded down: benchmark `budget`.
 const WORK_UNITS_PER_SECOND: u64 = 80_000_000;
@@ -117,6 +117,19 @@ pub struct SmConfig {
 }
 
 impl SmConfig {
+    /// Settings that answers of subnet administration depend on.
+    #[must_use]
+    pub fn sa_settings(&self) -> SaSettings {
+        SaSettings {
+            prefix: self.subnet_prefix,
+            subnet_timeout: self.subnet_timeout,
+            prefix_routes: Arc::clone(&self.prefix_routes),
+            partition_sls: self.partitions.sls().collect(),
+            qos: self.qos.clone(),
+            sm_key: self.sm_key,
+        }
+    }
+
     /// The settings that a routing depends on.
     #[must_use]
     pub fn routing_inputs(&self) -> RoutingInputs {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ferrosm_core::plan::hints::GuidHints;
 use ferrosm_core::plan::partitions::Partitions;
 use ferrosm_core::qos::Policy;
-use ferrosm_core::sa::view::PrefixRoute;
+use ferrosm_core::sa::settings::PrefixRoute;
 use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::GidPrefix;

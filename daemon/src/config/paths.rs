@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ferrosm_core::plan::partitions::Partition;
 use ferrosm_core::qos::Policy;
-use ferrosm_core::sa::view::PrefixRoute;
+use ferrosm_core::sa::settings::PrefixRoute;
 use serde::{Deserialize, Serialize};
 
 use super::error::ConfigError;

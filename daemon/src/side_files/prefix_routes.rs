@@ -4,7 +4,7 @@
 //! for the first router that there is. The first line that fits is taken. Unlike OpenSM's, words behind these two are an error, not
 //! only remarked.
 
-use ferrosm_core::sa::view::PrefixRoute;
+use ferrosm_core::sa::settings::PrefixRoute;
 use ferrosm_mad::ids::{GidPrefix, PortGuid};
 
 use super::Wrong;

@@ -4,7 +4,7 @@
 //! the subnet up, and withdrawn with the mastership (rules 5.9, 7.2); before the first one there may be one of [`super::past`].
 
 use core::time::Duration;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{Notice, SmInfo, SmState, TrapNumber};
@@ -16,14 +16,13 @@ use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 
 use super::SubnetManager;
+use super::partition_groups::update_partition_groups;
 use super::past::Past;
-use crate::config::SmConfig;
 use crate::io::{Event, Output};
 use crate::kept::{Kind, Update};
 use crate::plan::partitions::Partitions;
 use crate::sa::registry::Registry;
 use crate::sa::registry::aliases::AliasGuids;
-use crate::sa::registry::multicast::{Groups, Parameters};
 use crate::sa::registry::registration::Registrations;
 use crate::sa::registry::snapshot::RegistrySnapshot;
 use crate::sa::view::Extra;
@@ -212,7 +211,7 @@ impl SubnetManager {
             let ended = registry.meet(&view, now);
             self.administration.ended.extend(ended);
         }
-        put_groups(registry.groups_mut(), &self.cfg, &view);
+        update_partition_groups(registry.groups_mut(), &self.cfg, &view);
         registry.groups_mut().remove_strangers(&view);
         let misinformed = registry.groups_mut().take_misinformed();
         registry.tell_lifetimes(&view, now);
@@ -220,7 +219,7 @@ impl SubnetManager {
         // has subscribed, so every port counts as new without cost.
         let before = before.or(past);
         let changes = view.gid_changes(before.as_deref());
-        let gid = |guid| Gid::new(view.prefix, guid);
+        let gid = |guid| Gid::new(view.settings.prefix, guid);
         for gid in changes.gone.into_iter().map(gid) {
             if let Some(before) = &before {
                 // Whoever could see the port is told; the view before still knows who that is.
@@ -267,7 +266,7 @@ impl SubnetManager {
         let last = administration.view.replace(Arc::clone(&view));
         administration.last_sweep_view.get_or_insert(last);
         let groups = administration.registry.groups_mut();
-        put_groups(groups, &self.cfg, &view);
+        update_partition_groups(groups, &self.cfg, &view);
         self.out.push_back(Output::Publish(Some(view)));
     }
 
@@ -470,14 +469,16 @@ impl SubnetManager {
             .chain(others)
             .collect();
         let extra = Extra {
-            run: self.last_run.clone(),
+            run: self.last_run.as_ref().map(|(run, nodes)| {
+                let places = nodes.iter().map(|n| n.index()).collect();
+                (Arc::clone(run), places)
+            }),
             origin: self.origin().map(Arc::new),
             managers,
             aliases: Arc::clone(self.registry().aliases().all()),
             read_lanes: Arc::new(self.read_lanes()),
         };
-        let keys = |p| Some(self.keys_of(p));
-        View::new(&self.subnet, &self.cfg, &keys, extra, before)
+        View::new(self, self.cfg.sa_settings(), extra, before)
     }
 }
 
@@ -489,32 +490,5 @@ fn manager_record(lid: Lid, info: &SmInfo) -> SmInfoRecord {
         act_count: info.act_count,
         priority: info.priority,
         sm_state: info.sm_state,
-    }
-}
-
-/// The groups of the partitions are there, and those that no partition has any more are not kept (rules 9.11, 10.12).
-pub(super) fn put_groups(groups: &mut Groups, cfg: &SmConfig, view: &View) {
-    groups.consolidate_solicited_node(cfg.consolidate_solicited_node);
-    let wanted: BTreeMap<Gid, Parameters> = cfg
-        .partitions
-        .groups()
-        .map(|(number, group)| {
-            let parameters = group.parameters(number, view.groups_sl(), view.packet_life_time);
-            (group.mgid, parameters)
-        })
-        .collect();
-    let kept = groups.iter().filter(|(_, group)| group.well_known);
-    let stale: Vec<Gid> = kept
-        .map(|(mgid, _)| mgid)
-        .filter(|mgid| !wanted.contains_key(mgid))
-        .collect();
-    for mgid in stale {
-        groups.drop_well_known(mgid);
-    }
-    for (mgid, parameters) in wanted {
-        groups.put_well_known(mgid, parameters);
-    }
-    if let Some(sl) = view.groups_sl() {
-        groups.set_sl(sl);
     }
 }

@@ -16,6 +16,8 @@ mod lanes;
 mod m_keys;
 mod multicast;
 mod notices;
+mod observed;
+mod partition_groups;
 mod partitions;
 mod past;
 mod sminfo;

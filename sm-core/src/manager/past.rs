@@ -15,7 +15,7 @@ use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_mad::time::Instant;
 use rustc_hash::FxHashMap;
 
-use super::administration::put_groups;
+use super::partition_groups::update_partition_groups;
 use super::{Stage, SubnetManager};
 use crate::io::{Event, Output};
 use crate::sa::View;
@@ -204,14 +204,14 @@ impl SubnetManager {
             // Who is master next is not settled.
             return Fits::Perhaps;
         }
-        if view.prefix != self.cfg.subnet_prefix {
+        if view.settings.prefix != self.cfg.subnet_prefix {
             return Fits::No("it is of another subnet");
         }
         if info.lid == Lid::NONE {
             // The port woke up, and was not told anything yet: it is the same one as soon as it has its LID again.
             return Fits::Perhaps;
         }
-        if info.gid_prefix != view.prefix {
+        if info.gid_prefix != view.settings.prefix {
             return Fits::No("it is of another subnet");
         }
         let end = view.by_guid(own).map(|at| view.end_port(at));
@@ -257,7 +257,7 @@ impl SubnetManager {
         let own_guid = self.own_sm_info().guid;
         let mut view = view
             .with_local(own_guid)
-            .with_settings(&self.cfg)
+            .with_settings(self.cfg.sa_settings())
             .with_aliases(Arc::clone(self.registry().aliases().all()));
         // Others are as they were; of itself this one knows better.
         let own = self.make_own_record();
@@ -271,7 +271,7 @@ impl SubnetManager {
         past.in_force = true;
         let age = past.snapshot.as_ref().map_or(Duration::ZERO, |s| s.age);
         let age = age + self.now.since(past.began);
-        put_groups(
+        update_partition_groups(
             self.administration.registry_mut().groups_mut(),
             &self.cfg,
             &view,
@@ -331,8 +331,7 @@ impl SubnetManager {
     /// GUID and base LID of an end port, as its device says.
     fn end_port_there(&self, at: PortRef) -> Option<(PortGuid, Lid)> {
         let node = self.subnet.get(at.node)?;
-        let is_end = node.end_ports().any(|num| num == at.port);
-        let port = self.subnet.port(at).filter(|_| is_end)?;
+        let port = self.subnet.port(at).filter(|_| node.is_end_port(at.port))?;
         Some((port.guid, port.info().lid))
     }
 

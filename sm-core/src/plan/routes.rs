@@ -20,7 +20,7 @@ use super::lanes::{LanePlan, operated_vls};
 use super::lids::LidPlan;
 use super::multicast::beside::Installed;
 use crate::config::{SmConfig, work_units};
-use crate::subnet::{NodeIdx, PortRef, Subnet};
+use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 
 /// Everything that routing needs to know; it holds no reference to the subnet.
 #[derive(Debug)]
@@ -122,9 +122,7 @@ pub enum WriteOrder {
 
 /// How fast the link at a port is; 0 where that is not known.
 fn mbps(subnet: &Subnet, at: PortRef) -> u32 {
-    let rate =
-        |port: &crate::subnet::Port| Some(u32::from(port.info().width()?.0) * port.speed()?.mbps());
-    subnet.port(at).and_then(rate).unwrap_or(0)
+    subnet.port(at).and_then(Port::mbps).unwrap_or(0)
 }
 
 /// Whether a graph has no more cables than another one, and no switches that the other one does not have. `nodes` and `others`

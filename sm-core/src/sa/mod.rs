@@ -22,6 +22,7 @@
 //! | [`records`] | records of what devices say |
 //! | [`path`] | paths: PathRecord |
 //! | [`registry`] | what clients have registered |
+//! | [`settings`] | settings that answers depend on |
 //!
 //! Nothing here reads a clock, does I/O or trusts a client: a request of any bytes gets an answer or is dropped and counted.
 
@@ -33,6 +34,7 @@ pub mod message;
 pub mod path;
 pub mod records;
 pub mod registry;
+pub mod settings;
 pub mod view;
 
 use ferrosm_mad::mad::{Method, Status};

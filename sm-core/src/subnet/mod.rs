@@ -134,6 +134,14 @@ impl Subnet {
         }
     }
 
+    /// The node with this small number.
+    #[must_use]
+    pub fn at_place(&self, place: u32) -> Option<NodeIdx> {
+        let place = NodeIndex::new(place as usize);
+        let node = self.graph.node_weight(place)?;
+        Some(Self::idx(place, node))
+    }
+
     /// All links.
     pub fn links(&self) -> impl Iterator<Item = &Link> {
         self.graph.edge_weights()

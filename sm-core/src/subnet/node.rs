@@ -164,6 +164,13 @@ impl Port {
         }
     }
 
+    /// Speed of the link in Mb/s; `None` where PortInfo shows none.
+    #[must_use]
+    pub fn mbps(&self) -> Option<u32> {
+        let (width, speed) = self.info().width().zip(self.speed())?;
+        Some(u32::from(width.0) * speed.mbps())
+    }
+
     /// State of the link layer.
     #[must_use]
     pub const fn state(&self) -> PortState {
@@ -257,8 +264,16 @@ impl Node {
         } else {
             1..self.ports.len()
         };
-        all.filter(|p| self.ports[*p].known && self.ports[*p].quarantine.is_none())
-            .map(|p| PortNum(u8::try_from(p).unwrap_or(u8::MAX)))
+        all.map(|p| PortNum(u8::try_from(p).unwrap_or(u8::MAX)))
+            .filter(|num| self.is_end_port(*num))
+    }
+
+    /// Whether a port is an end port that was reached.
+    #[must_use]
+    pub fn is_end_port(&self, num: PortNum) -> bool {
+        let port = self.ports.get(num.index());
+        self.is_switch() == (num == PortNum::ZERO)
+            && port.is_some_and(|port| port.known && port.quarantine.is_none())
     }
 
     /// Numbers of the ports that cables go to.

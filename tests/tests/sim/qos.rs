@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
 use ferrosm_core::qos::{Level, Policy, PortGroup, Ranges, Rule};
-use ferrosm_core::sa::view::PrefixRoute;
+use ferrosm_core::sa::settings::PrefixRoute;
 use ferrosm_core::sa::{self, Reply, Request, Verdict};
 use ferrosm_core::{Input, SmConfig};
 use ferrosm_mad::attr::MtuCode;

@@ -98,7 +98,7 @@ fn restored(lab: &Lab, records: &Records, view: &View) -> View {
         .restore()
         .unwrap_or_else(|e| panic!("{} {e}", lab.repeat()));
     restored
-        .with_settings(&cfg_of(lab))
+        .with_settings(cfg_of(lab).sa_settings())
         .with_aliases(Arc::clone(view.aliases()))
 }
 
@@ -279,7 +279,7 @@ fn broken_records_make_no_view_that_panics() {
             continue;
         };
         views += 1;
-        let back = back.with_settings(&cfg_of(&lab));
+        let back = back.with_settings(cfg_of(&lab).sa_settings());
         for attr in TABLES {
             for lid in [1, 5, 0xBFFF] {
                 let _ = told(&back, Lid(lid), &message(Method::GetTable, attr, 0, &[]));

@@ -208,11 +208,9 @@ impl Default for Partitions {
 }
 
 impl Partitions {
-    /// The SL of paths in a partition, where neither routing nor QoS policy says another.
-    #[must_use]
-    pub fn sl(&self, number: u16) -> Sl {
-        let at = self.list.binary_search_by_key(&number, |p| p.number);
-        at.ok().map_or(Sl(0), |at| self.list[at].sl)
+    /// The SL of paths in each partition, by number.
+    pub fn sls(&self) -> impl Iterator<Item = (u16, Sl)> {
+        self.list.iter().map(|p| (p.number, p.sl))
     }
 
     /// Partitions that somebody configured. The default partition is always there: all ports are limited members of it if nothing

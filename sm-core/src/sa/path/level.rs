@@ -19,7 +19,7 @@ use crate::sa::view::{EndPortIdx, View};
 impl View {
     /// The level of a path, where there is a policy.
     pub(super) fn level(&self, ends: &Ends, asked: &Asked) -> Option<&Arc<Level>> {
-        let policy = self.qos.as_ref()?;
+        let policy = self.settings.qos.as_ref()?;
         Some(policy.select(&self.facts(ends.from), &self.facts(ends.to), asked))
     }
 

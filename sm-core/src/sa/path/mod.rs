@@ -17,6 +17,7 @@ pub mod group;
 mod level;
 pub mod limits;
 pub mod multi;
+mod progress;
 pub mod query;
 pub mod record;
 pub mod scan;

@@ -12,9 +12,9 @@ use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::path::{MultiPathRecord, PathRecord};
 
 use super::limits::Limits;
+use super::progress::Progress;
 use super::query::{Demand, Ends, Path, paths};
 use super::record::{SCAN_PAIRS_MAX, record};
-use super::scan::Progress;
 use super::walk::walk;
 use crate::qos::Asked;
 use crate::sa::message::{Found, Reply, Request, given};

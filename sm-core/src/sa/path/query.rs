@@ -5,7 +5,6 @@ use ferrosm_mad::ids::{Lid, PKey, PortGuid, Sl};
 use super::limits::{Limits, Values};
 use super::walk::{Way, walk};
 use crate::qos::{Asked, Level};
-use crate::sa::message::base;
 use crate::sa::view::{EndPort, EndPortIdx, View};
 
 /// What a client asks of a path, apart from its ends.
@@ -154,7 +153,7 @@ fn path(
     // neither does, the partition does.
     let (given, any) = match level {
         Some(level) if any => (level.sl, false),
-        None if any => (view.partitions.sl(base(pkey)), true),
+        None if any => (view.settings.partition_sl(pkey), true),
         _ => (given, any),
     };
     let sl = match demand.sl {
@@ -180,7 +179,7 @@ fn values(view: &View, way: Way) -> Values {
         packet_life_time: if way.hops == 0 {
             0
         } else {
-            view.packet_life_time
+            view.settings.subnet_timeout
         },
     }
 }

@@ -5,8 +5,8 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::sa::path::{PathRecord, Selector};
 
 use super::limits::Limits;
+use super::progress::Progress;
 use super::query::{Demand, Ends, Path, paths};
-use super::scan::Progress;
 use crate::qos::Asked;
 use crate::sa::message::{Found, Reply, Request, given};
 use crate::sa::view::{EndPortIdx, View};
@@ -367,7 +367,8 @@ fn router(view: &View, gid: Gid, from: End) -> Result<End, Status> {
         view.node(port.node).node_type == ferrosm_mad::attr::NodeType::Router
             && source.is_none_or(|s| view.share(s, *at))
     };
-    view.prefix_routes
+    view.settings
+        .prefix_routes
         .iter()
         .find(|r| r.prefix.is_none_or(|p| p == gid.prefix()))
         .and_then(|r| match r.router {
@@ -391,8 +392,8 @@ pub(super) fn record(
     raw: bool,
 ) -> PathRecord {
     PathRecord {
-        dgid: routed.unwrap_or_else(|| Gid::new(view.prefix, ends.destination)),
-        sgid: Gid::new(view.prefix, ends.source),
+        dgid: routed.unwrap_or_else(|| Gid::new(view.settings.prefix, ends.destination)),
+        sgid: Gid::new(view.settings.prefix, ends.source),
         dlid: path.dlid,
         slid: path.slid,
         raw_traffic: raw,

@@ -7,18 +7,10 @@ use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 
 use super::multi::MultiScan;
+pub use super::progress::Progress;
 use super::record::{self, PathScan};
 use crate::sa::message::{Reply, Request};
 use crate::sa::view::View;
-
-/// State of a query after a slice.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
-    /// The budget of the slice is spent; call `advance` again.
-    More,
-    /// The query is complete.
-    Done(Reply),
-}
 
 /// A path query in progress.
 #[derive(Debug)]

@@ -48,12 +48,12 @@ pub fn class_port_info(view: &View) -> Reply {
             | ClassPortInfo::LINK_WIDTH_2X
             | ClassPortInfo::LINK_SPEED_HDR
             | ClassPortInfo::LINK_SPEED_NDR
-            | if view.qos.is_some() {
+            | if view.settings.qos.is_some() {
                 ClassPortInfo::QOS
             } else {
                 0
             },
-        resp_time_value: view.resp_time_value,
+        resp_time_value: view.settings.subnet_timeout,
         redirect_qp: Qpn(1),
         redirect_qkey: QP1_QKEY,
         trap_qkey: QP1_QKEY,

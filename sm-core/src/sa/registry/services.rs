@@ -427,14 +427,12 @@ mod tests {
                     service
                 };
                 for update in updates {
-                    match update {
-                        RegistrationUpdate::Put(Registration::Service(service)) => {
-                            kept.insert(rid(&service.record), ending(*service));
-                        }
-                        RegistrationUpdate::Remove(RegistrationKey::Service(id, gid, pkey)) => {
-                            kept.remove(&(id, gid, pkey));
-                        }
-                        other => prop_assert!(false, "{other:?}"),
+                    if let RegistrationUpdate::Put(Registration::Service(service)) = update {
+                        kept.insert(rid(&service.record), ending(*service));
+                    } else if let RegistrationUpdate::Remove(RegistrationKey::Service(id, gid, pkey)) = update {
+                        kept.remove(&(id, gid, pkey));
+                    } else {
+                        prop_assert!(false, "{update:?}");
                     }
                 }
                 let all = services.saved(now).into_iter();

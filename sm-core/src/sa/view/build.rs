@@ -1,32 +1,98 @@
-//! Makes a [`View`] from what the subnet manager knows, and from the view before. Pure; linear in the ports of nodes that were
-//! touched, and a glance at each other node.
+//! Builds a [`View`] from the observed fabric and the previous view. Pure; takes time linear in the ports of nodes that changed and
+//! in the number of all nodes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{MtuCode, NodeType, PortInfo};
-use ferrosm_mad::ids::{NodeGuid, PortNum};
+use ferrosm_mad::attr::{MtuCode, NodeDescription, NodeInfo, NodeType, PortInfo};
+use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
 use ferrosm_mad::sa::path::RateCode;
 use ferrosm_mad::sa::tables::SmInfoRecord;
-use ferrosm_routing::LastRun;
+use ferrosm_routing::{LastRun, Lft};
 
 use super::ends::Ends;
 use super::images;
 use super::levels::Levels;
 use super::relays::Relay;
 use super::{EndPort, NodeView, Place, PortIdx, PortView, SwitchView, View};
-use crate::config::SmConfig;
 use crate::routing_origin::RoutingOrigin;
 use crate::sa::aliases::Aliases;
 use crate::sa::keys::Keys;
 use crate::sa::lanes::ReadLanes;
-use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
+use crate::sa::settings::SaSettings;
+use crate::tables::mft::MftBlocks;
+use crate::tables::pkeys::PKeyTable;
+use crate::tables::sl_to_vl::SlToVlSelector;
 
-/// What is not in the subnet itself.
+/// A node as the subnet manager observed it.
+#[derive(Debug)]
+pub struct ObservedNode<'a, P> {
+    /// A small number that it keeps as long as it is in the subnet.
+    pub place: u32,
+    /// Changes whenever the node may have changed; no other node ever has the same.
+    pub revision: u64,
+    /// NodeInfo.
+    pub info: &'a NodeInfo,
+    /// NodeDescription.
+    pub description: &'a NodeDescription,
+    /// SwitchInfo of a switch.
+    pub switch_info: Option<&'a [u8; 64]>,
+    /// The last known forwarding table of a switch.
+    pub lft: Option<&'a Arc<Lft>>,
+    /// Known blocks of the multicast forwarding table.
+    pub mft: &'a Arc<MftBlocks>,
+    /// Known SLtoVLMappingTables.
+    pub sl_to_vl: &'a BTreeMap<SlToVlSelector, [u8; 8]>,
+    /// Its ports by number, from 0 on.
+    pub ports: P,
+}
+
+/// A port as the subnet manager observed it.
+#[derive(Debug)]
+pub struct ObservedPort<'a> {
+    /// GUID of an end port.
+    pub guid: PortGuid,
+    /// PortInfo.
+    pub raw: &'a [u8; 64],
+    /// Whether PortInfo was ever read.
+    pub known: bool,
+    /// Whether it is an end port of the subnet.
+    pub is_end_port: bool,
+    /// The link runs at FDR10, which PortInfo shows as QDR.
+    pub fdr10: bool,
+    /// Speed of the link in Mb/s; `None` where PortInfo shows none.
+    pub mbps: Option<u32>,
+    /// Known blocks of the P_Key table.
+    pub keys: &'a PKeyTable,
+    /// A switch port that checks the P_Keys of packets.
+    pub checks_keys: bool,
+    /// Known blocks of VLArbitrationTable.
+    pub vl_arbitration: &'a Arc<[(u8, [u8; 64])]>,
+    /// The port at the other end of the link.
+    pub peer: Option<PortIdx>,
+}
+
+/// The fabric as the subnet manager observed it.
+pub trait ObservedFabric {
+    /// All nodes, by place.
+    fn nodes(
+        &self,
+    ) -> impl Iterator<Item = ObservedNode<'_, impl Iterator<Item = ObservedPort<'_>> + Clone>>;
+    /// The end port with this GUID.
+    fn port_by_guid(&self, guid: PortGuid) -> Option<PortIdx>;
+    /// The P_Keys of an end port; `None` where they are not known.
+    fn pkeys(&self, port: PortIdx) -> Option<Keys>;
+    /// The port that the subnet manager uses.
+    fn local(&self) -> Option<PortIdx>;
+    /// Changes whenever a node joins or leaves, a GUID changes or the subnet manager moves to another port.
+    fn guids_revision(&self) -> u64;
+}
+
+/// What a view shows that is not in the fabric itself.
 #[derive(Debug, Clone, Default)]
 pub struct Extra {
-    /// The routing in force, and the node of each of its switches.
-    pub run: Option<(Arc<LastRun>, Vec<NodeIdx>)>,
+    /// The routing in force, and the place of each of its switches.
+    pub run: Option<(Arc<LastRun>, Vec<usize>)>,
     /// Where that routing comes from.
     pub origin: Option<Arc<RoutingOrigin>>,
     /// Subnet managers, this one first.
@@ -38,71 +104,63 @@ pub struct Extra {
 }
 
 /// A view to be made, and the one before.
-struct Maker<'a> {
-    subnet: &'a Subnet,
-    keys: &'a dyn Fn(PortRef) -> Option<Keys>,
+struct Maker<'a, F> {
+    fabric: &'a F,
     before: Option<&'a View>,
 }
 
 impl View {
-    /// The view of a subnet. `keys` gives the P_Keys of an end port, `None` where they are not known.
+    /// The view of a fabric.
     ///
-    /// `before` is the last view of the same [`Subnet`], from which what did not change is taken: of nodes that nobody has
-    /// touched since, nothing is looked at. It must be `None` if `keys` would now say something else of such a node.
+    /// `before` is the last view of the same fabric. What did not change is shared with it: nodes with the same revision are not
+    /// looked at. It must be `None` if [`ObservedFabric::pkeys`] would now give other keys for such a node.
     #[must_use]
     pub fn new(
-        subnet: &Subnet,
-        cfg: &SmConfig,
-        keys: &dyn Fn(PortRef) -> Option<Keys>,
+        fabric: &impl ObservedFabric,
+        settings: SaSettings,
         extra: Extra,
         before: Option<&Self>,
     ) -> Self {
-        let maker = Maker {
-            subnet,
-            keys,
-            before,
-        };
+        let maker = Maker { fabric, before };
         let nodes = maker.nodes();
         let ends = maker.ends(&nodes);
-        let local = subnet.local().and_then(|p| ends.at_port(port_idx(p)));
         Self {
-            prefix: cfg.subnet_prefix,
-            packet_life_time: cfg.subnet_timeout,
-            resp_time_value: cfg.subnet_timeout,
-            local,
+            settings,
+            local: fabric.local().and_then(|port| ends.at_port(port)),
             managers: extra.managers,
-            prefix_routes: Arc::clone(&cfg.prefix_routes),
-            partitions: Arc::clone(&cfg.partitions),
-            qos: cfg.qos.clone(),
             aliases: extra.aliases,
             read_lanes: extra.read_lanes,
-            sm_key: cfg.sm_key,
             levels: Levels::of_run(extra.run, nodes.len()),
             origin: extra.origin,
             nodes: nodes.into(),
             ends,
-            guids: subnet.guids_revision(),
+            guids: fabric.guids_revision(),
         }
     }
 }
 
-impl Maker<'_> {
+/// The ports of an observed node.
+trait Ports<'a>: Iterator<Item = ObservedPort<'a>> + Clone {}
+
+impl<'a, T: Iterator<Item = ObservedPort<'a>> + Clone> Ports<'a> for T {}
+
+impl<F: ObservedFabric> Maker<'_, F> {
     /// What the view before has at a place.
-    fn place_before(&self, place: usize) -> Option<&Place> {
-        self.before?.nodes.get(place)
+    fn place_before(&self, place: u32) -> Option<&Place> {
+        self.before?.nodes.get(place as usize)
     }
 
     fn nodes(&self) -> Vec<Place> {
         let vacant = Place::new(Arc::new(NodeView::vacant()), 0, None);
-        let mut nodes: Vec<Place> = Vec::with_capacity(self.subnet.node_count());
-        for (idx, node) in self.subnet.nodes() {
-            let before = self.place_before(idx.index());
-            nodes.resize(idx.index(), vacant.clone());
+        let mut nodes: Vec<Place> = Vec::new();
+        for node in self.fabric.nodes() {
+            let before = self.place_before(node.place);
+            nodes.resize(node.place as usize, vacant.clone());
             nodes.push(match before {
-                Some(same) if same.revision == node.revision() => same.clone(),
+                Some(same) if same.revision == node.revision => same.clone(),
                 _ => Place::new(
-                    self.node(idx, node, before.map(|p| &p.node)),
-                    node.revision(),
+                    updated_node(&node, before.map(|p| &p.node)),
+                    node.revision,
                     before,
                 ),
             });
@@ -110,77 +168,46 @@ impl Maker<'_> {
         nodes
     }
 
-    /// A node that may have changed, with as much of what was there before as is still so.
-    fn node(&self, idx: NodeIdx, node: &Node, before: Option<&Arc<NodeView>>) -> Arc<NodeView> {
-        // Most nodes that were touched say what they said: that is seen without making anything.
-        let kept = before.filter(|b| self.says_same(idx, node, &b.ports));
-        let ports = kept.map_or_else(|| self.ports(idx, node), |b| Arc::clone(&b.ports));
-        let view = node_view(node, ports);
-        match before {
-            Some(before) if view.same(before) => Arc::clone(before),
-            _ => Arc::new(view),
-        }
-    }
-
-    /// Whether the ports of a node are as they were.
-    fn says_same(&self, idx: NodeIdx, node: &Node, before: &[PortView]) -> bool {
-        let same = |(port, was): (&Port, &PortView)| {
-            port.raw == was.raw
-                && (port.known, port.fdr10, port.checks_keys)
-                    == (was.known, was.fdr10, was.checks_keys)
-                && port.keys == was.keys
-                && port.vl_arbitration == was.vl_arbitration
-                && self.peer(PortRef::new(idx, was.num)) == was.peer
-        };
-        node.ports.len() == before.len() && node.ports.iter().zip(before).all(same)
-    }
-
-    fn peer(&self, at: PortRef) -> PortIdx {
-        self.subnet.peer(at).map_or(PortIdx::NONE, port_idx)
-    }
-
-    fn ports(&self, idx: NodeIdx, node: &Node) -> Arc<[PortView]> {
-        let ports = (0u8..).map(PortNum).zip(&node.ports);
-        let ports = ports.map(|(num, port)| {
-            let peer = self.peer(PortRef::new(idx, num));
-            port_view(node, port, (place(idx), num), peer)
-        });
-        ports.collect()
-    }
-
     /// The end ports: those of the view before, if none of them changed.
     fn ends(&self, nodes: &[Place]) -> Arc<Ends> {
         if let Some(before) = self.before
-            && before.guids == self.subnet.guids_revision()
-            && self.subnet.nodes().all(|(idx, node)| {
-                self.untouched(idx, node) || self.same_ends(idx, node, before, nodes)
-            })
+            && before.guids == self.fabric.guids_revision()
+            && self
+                .fabric
+                .nodes()
+                .all(|node| self.untouched(&node) || self.same_ends(&node, before, nodes))
         {
             return Arc::clone(&before.ends);
         }
         let mut ends = Ends::with_capacity(nodes.len());
-        for (idx, node) in self.subnet.nodes() {
-            ends.put_node(node.info.node_guid, place(idx));
+        for node in self.fabric.nodes() {
+            ends.put_node(node.info.node_guid, node.place);
             let mut add = |end: EndPort| {
-                // A GUID that two ports claim stays with whom the subnet says.
-                let named = self.subnet.port_by_guid(end.guid).map(port_idx) == Some(end.port);
+                // A GUID that two ports claim stays with the port that the fabric indexed.
+                let named = self.fabric.port_by_guid(end.guid) == Some(end.port);
                 ends.push(end, named);
             };
             match self.before {
-                Some(before) if self.untouched(idx, node) => {
-                    let same = before.ends.of_node(place(idx));
+                Some(before) if self.untouched(&node) => {
+                    let same = before.ends.of_node(node.place);
                     same.iter().cloned().for_each(&mut add);
                 }
-                _ => self.ends_of(idx, node).for_each(&mut add),
+                _ => self.ends_of(&node).for_each(&mut add),
             }
         }
         Arc::new(ends)
     }
 
     /// Whether the end ports of a node are those of the view before. Their P_Keys follow from what the node and its ports say.
-    fn same_ends(&self, idx: NodeIdx, node: &Node, before: &View, nodes: &[Place]) -> bool {
-        let ends = before.ends.of_node(place(idx));
-        let places = before.nodes.get(idx.index()).zip(nodes.get(idx.index()));
+    fn same_ends<'n>(
+        &self,
+        node: &ObservedNode<'n, impl Ports<'n>>,
+        before: &View,
+        nodes: &[Place],
+    ) -> bool {
+        let place = node.place as usize;
+        let ends = before.ends.of_node(node.place);
+        let places = before.nodes.get(place).zip(nodes.get(place));
         let Some((was, is)) = places.map(|(was, is)| (&was.node, &is.node)) else {
             return false;
         };
@@ -188,42 +215,85 @@ impl Maker<'_> {
             return false;
         }
         if !Arc::ptr_eq(&was.ports, &is.ports) || was.info != is.info {
-            return self.ends_of(idx, node).eq(ends.iter().cloned());
+            return self.ends_of(node).eq(ends.iter().cloned());
         }
-        let there = node
-            .end_ports()
-            .map(|num| (num, node.ports[num.index()].guid));
+        let there = end_ports(node).map(|(num, port)| (num, port.guid));
         there.eq(ends.iter().map(|e| (e.port.num(), e.guid)))
     }
 
     /// Whether nobody has touched a node since the view before.
-    fn untouched(&self, idx: NodeIdx, node: &Node) -> bool {
-        let before = self.place_before(idx.index());
-        before.is_some_and(|p| p.revision == node.revision())
+    fn untouched<P>(&self, node: &ObservedNode<'_, P>) -> bool {
+        let before = self.place_before(node.place);
+        before.is_some_and(|p| p.revision == node.revision)
     }
 
-    fn ends_of<'a>(&'a self, idx: NodeIdx, node: &'a Node) -> impl Iterator<Item = EndPort> + 'a {
-        node.end_ports().map(move |num| {
-            let port = &node.ports[num.index()];
-            let info = port.info();
+    fn ends_of<'n>(
+        &self,
+        node: &ObservedNode<'n, impl Ports<'n>>,
+    ) -> impl Iterator<Item = EndPort> {
+        let place = node.place;
+        end_ports(node).map(move |(num, port)| {
+            let info = PortInfo::decode(port.raw);
+            let at = PortIdx::new(place, num);
             EndPort {
-                port: PortIdx::new(place(idx), num),
-                node: place(idx),
+                port: at,
+                node: place,
                 guid: port.guid,
                 lid: info.lid,
                 lmc: info.lmc,
-                keys: (self.keys)(PortRef::new(idx, num)),
+                keys: self.fabric.pkeys(at),
             }
         })
     }
 }
 
-fn place(idx: NodeIdx) -> u32 {
-    u32::try_from(idx.index()).unwrap_or(u32::MAX)
+/// A node that may have changed, with as much of what was there before as is still so.
+fn updated_node<'n>(
+    node: &ObservedNode<'n, impl Ports<'n>>,
+    before: Option<&Arc<NodeView>>,
+) -> Arc<NodeView> {
+    // Most nodes that were touched say what they said: that is seen without making anything.
+    let kept = before.filter(|b| says_same(node, &b.ports));
+    let ports = kept.map_or_else(
+        || numbered(node).map(|p| port_view(node, p)).collect(),
+        |b| Arc::clone(&b.ports),
+    );
+    let view = node_view(node, ports);
+    match before {
+        Some(before) if view.same(before) => Arc::clone(before),
+        _ => Arc::new(view),
+    }
 }
 
-fn port_idx(p: PortRef) -> PortIdx {
-    PortIdx::new(place(p.node), p.port)
+/// Whether the ports of a node are as they were.
+fn says_same<'n>(node: &ObservedNode<'n, impl Ports<'n>>, before: &[PortView]) -> bool {
+    let same = |port: ObservedPort<'_>, was: &PortView| {
+        *port.raw == was.raw
+            && (port.known, port.fdr10, port.checks_keys) == (was.known, was.fdr10, was.checks_keys)
+            && *port.keys == was.keys
+            && *port.vl_arbitration == was.vl_arbitration
+            && port.peer.unwrap_or(PortIdx::NONE) == was.peer
+    };
+    let mut ports = node.ports.clone();
+    let mut each = before.iter();
+    each.all(|was| ports.next().is_some_and(|port| same(port, was))) && ports.next().is_none()
+}
+
+fn numbered<'n>(
+    node: &ObservedNode<'n, impl Ports<'n>>,
+) -> impl Iterator<Item = (PortNum, ObservedPort<'n>)> {
+    (0u8..).map(PortNum).zip(node.ports.clone())
+}
+
+fn end_ports<'n>(
+    node: &ObservedNode<'n, impl Ports<'n>>,
+) -> impl Iterator<Item = (PortNum, ObservedPort<'n>)> {
+    let most = match node.info.node_type {
+        NodeType::Switch => 1,
+        _ => usize::MAX,
+    };
+    let ports = numbered(node).take(most);
+    ports.filter(|(_, port)| port.is_end_port)
 }
 
 impl Place {
@@ -252,18 +322,18 @@ impl NodeView {
     }
 }
 
-fn node_view(node: &Node, ports: Arc<[PortView]>) -> NodeView {
+fn node_view<P>(node: &ObservedNode<'_, P>, ports: Arc<[PortView]>) -> NodeView {
     let mut info = [0; 40];
     info.copy_from_slice(&node.info.encode()[..40]);
     let switch = (node.info.node_type == NodeType::Switch).then(|| {
         let mut raw = [0; 20];
-        if let Some(read) = &node.switch_raw {
+        if let Some(read) = node.switch_info {
             raw.copy_from_slice(&read[..20]);
         }
         SwitchView {
             info: raw,
-            lft: node.installed.clone().or_else(|| node.last_known.clone()),
-            mft: Arc::clone(&node.mft.known),
+            lft: node.lft.cloned(),
+            mft: Arc::clone(node.mft),
         }
     });
     NodeView {
@@ -277,20 +347,19 @@ fn node_view(node: &Node, ports: Arc<[PortView]>) -> NodeView {
     }
 }
 
-fn port_view(node: &Node, port: &Port, (at, num): (u32, PortNum), peer: PortIdx) -> PortView {
-    let info = port.info();
-    let own = node.is_switch() && num == PortNum::ZERO;
+fn port_view<P>(node: &ObservedNode<'_, P>, (num, port): (PortNum, ObservedPort<'_>)) -> PortView {
+    let own = node.info.node_type == NodeType::Switch && num == PortNum::ZERO;
     PortView {
-        raw: port.raw,
+        raw: *port.raw,
         known: port.known,
         num,
-        node: at,
-        mtu: mtu(&info, own),
-        rate_rank: rate_rank(port, own),
+        node: node.place,
+        mtu: mtu(&PortInfo::decode(port.raw), own),
+        rate_rank: rate_rank(port.mbps, own),
         keys: port.keys.clone(),
         checks_keys: port.checks_keys,
-        vl_arbitration: port.vl_arbitration.clone(),
-        peer,
+        vl_arbitration: Arc::clone(port.vl_arbitration),
+        peer: port.peer.unwrap_or(PortIdx::NONE),
         fdr10: port.fdr10,
     }
 }
@@ -307,12 +376,7 @@ fn mtu(info: &PortInfo, own: bool) -> MtuCode {
 
 /// Place of the rate of a port among all. A switch's own port says a rate although it has no cable; one that says none limits
 /// nothing that its links do not.
-fn rate_rank(port: &Port, own: bool) -> u8 {
-    let info = port.info();
-    let mbps = info
-        .width()
-        .zip(port.speed())
-        .map(|(width, speed)| u32::from(width.0) * speed.mbps());
+fn rate_rank(mbps: Option<u32>, own: bool) -> u8 {
     match mbps {
         Some(mbps) => rank(RateCode::at_most(mbps)),
         None if own => rank(RateCode::G1600),

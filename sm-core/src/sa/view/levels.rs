@@ -10,8 +10,6 @@ use ferrosm_routing::engine::Trees;
 use ferrosm_routing::lanes::PathSl;
 use ferrosm_routing::{LastRun, SwitchIdx};
 
-use crate::subnet::NodeIdx;
-
 /// Where SLs come from.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Levels {
@@ -68,14 +66,14 @@ pub(super) enum By {
 pub(super) type Row = Option<Arc<[u8]>>;
 
 impl Levels {
-    /// Of a routing and the node of each of its switches, for so many places.
-    pub(super) fn of_run(run: Option<(Arc<LastRun>, Vec<NodeIdx>)>, places: usize) -> Self {
-        let Some((run, nodes)) = run else {
+    /// Of a routing and the place of each of its switches, for so many places.
+    pub(super) fn of_run(run: Option<(Arc<LastRun>, Vec<usize>)>, places: usize) -> Self {
+        let Some((run, switches)) = run else {
             return Self::Unrouted;
         };
         let mut routed = vec![None; places];
-        for (node, switch) in nodes.iter().zip(run.topo.switches()) {
-            if let Some(at) = routed.get_mut(node.index()) {
+        for (place, switch) in switches.into_iter().zip(run.topo.switches()) {
+            if let Some(at) = routed.get_mut(place) {
                 *at = Some(switch);
             }
         }

@@ -1,6 +1,6 @@
 //! The subnet as answers need it: flat, immutable, with indices by LID and GUID.
 //!
-//! Made from a [`crate::Subnet`] after a sweep (`build`), shared by all threads that answer, replaced by the next one. What did
+//! Made from the observed fabric after a sweep (`build`), shared by all threads that answer, replaced by the next one. What did
 //! not change since the view before is shared with it, so that a lost link costs what it changed. It decides nothing.
 
 mod build;
@@ -18,7 +18,7 @@ use ferrosm_mad::ids::{Gid, GidPrefix, Lid, Lmc, MKey, NodeGuid, PKey, PortGuid,
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::{LastRun, Lft};
 
-pub use build::Extra;
+pub use build::{Extra, ObservedFabric, ObservedNode, ObservedPort};
 use ends::Ends;
 pub use ends::GidChanges;
 use levels::Levels;
@@ -29,8 +29,7 @@ use super::aliases::Aliases;
 use super::keys::Keys;
 use super::lanes::ReadLanes;
 use super::message::base;
-use crate::plan::partitions::Partitions;
-use crate::qos::Policy;
+use super::settings::SaSettings;
 use crate::routing_origin::RoutingOrigin;
 use crate::tables::mft::MftBlocks;
 use crate::tables::pkeys::PKeyTable;
@@ -56,7 +55,9 @@ impl PortIdx {
     /// No port.
     const NONE: Self = Self(u32::MAX);
 
-    const fn new(node: u32, num: PortNum) -> Self {
+    /// A port, by the place of its node and its number.
+    #[must_use]
+    pub const fn new(node: u32, num: PortNum) -> Self {
         Self(node << 8 | num.0 as u32)
     }
 
@@ -189,35 +190,15 @@ impl EndPort {
     }
 }
 
-/// A way for packets with other prefixes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PrefixRoute {
-    /// Upper half of GIDs; `None` for all.
-    pub prefix: Option<GidPrefix>,
-    /// GUID of the router port; `None` for any.
-    pub router: Option<PortGuid>,
-}
-
-/// The subnet as answers need it.
-#[derive(Debug, Clone)]
+/// The subnet as answers need it; by default an empty one.
+#[derive(Debug, Clone, Default)]
 pub struct View {
-    /// Upper half of GIDs.
-    pub prefix: GidPrefix,
-    /// SubnetTimeout: packets live so long.
-    pub packet_life_time: u8,
-    /// The administrator answers within 4.096 µs × 2^n.
-    pub resp_time_value: u8,
+    /// Settings that answers depend on.
+    pub settings: SaSettings,
     /// The SM's own port.
     pub local: Option<EndPortIdx>,
     /// Subnet managers, this one first.
     pub managers: Vec<SmInfoRecord>,
-    /// Ways for packets with other prefixes, in order.
-    pub prefix_routes: Arc<[PrefixRoute]>,
-    /// The SLs of partitions.
-    pub partitions: Arc<Partitions>,
-    /// Which paths get which service level and limits; `None`: all the same.
-    pub qos: Option<Arc<Policy>>,
-    sm_key: MKey,
     /// By their place in the subnet, which they keep as long as they are there.
     nodes: Arc<[Place]>,
     ends: Arc<Ends>,
@@ -243,7 +224,7 @@ impl View {
     /// Whether a request with this SM_Key may be answered: without one, or with ours (rule 7.1).
     #[must_use]
     pub fn accepts_key(&self, key: MKey) -> bool {
-        key == MKey::NONE || key == self.sm_key
+        key == MKey::NONE || key == self.settings.sm_key
     }
 
     /// The same with other multicast forwarding tables. What does not change is shared with this view.
@@ -439,13 +420,13 @@ impl View {
     /// Whether a prefix stands for this subnet.
     #[must_use]
     pub fn is_local_prefix(&self, prefix: GidPrefix) -> bool {
-        prefix == self.prefix || prefix == GidPrefix::DEFAULT
+        prefix == self.settings.prefix || prefix == GidPrefix::DEFAULT
     }
 
     /// The GID of an end port.
     #[must_use]
     pub fn gid(&self, at: EndPortIdx) -> Gid {
-        Gid::new(self.prefix, self.end_port(at).guid)
+        Gid::new(self.settings.prefix, self.end_port(at).guid)
     }
 
     /// The end ports of a node.

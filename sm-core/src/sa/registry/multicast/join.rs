@@ -147,7 +147,7 @@ impl Groups {
             tclass: asked.tclass,
             pkey: asked.pkey,
             rate,
-            packet_life_time: new_life_time(request, asked, view.packet_life_time)?,
+            packet_life_time: new_life_time(request, asked, view.settings.subnet_timeout)?,
             sl: asked.sl,
             flow_label: asked.flow_label,
             hop_limit: given(request, component::HOP_LIMIT, asked.hop_limit)
@@ -192,7 +192,7 @@ impl Groups {
         gid.0[0] = 0xFF;
         gid.0[1] = 0x10 | scope & 0xF;
         gid.0[2..4].copy_from_slice(&mgid::ADMINISTRATOR.to_be_bytes());
-        gid.0[4..12].copy_from_slice(&view.prefix.0.to_be_bytes());
+        gid.0[4..12].copy_from_slice(&view.settings.prefix.0.to_be_bytes());
         let (first, mut last) = (gid, gid);
         last.0[12..].fill(0xFF);
         let highest = self.groups.range(first..=last).next_back();

@@ -79,11 +79,9 @@ mod tests {
 
     use super::super::{Parameters, join::component};
     use super::*;
-    use crate::config::SmConfig;
     use crate::sa::message::Request;
     use crate::sa::registry::registration::RegistrationUpdate;
-    use crate::sa::view::{Extra, View};
-    use crate::subnet::Subnet;
+    use crate::sa::view::View;
 
     fn mgid(n: u8) -> Gid {
         let mut gid = Gid([0; 16]);
@@ -165,7 +163,7 @@ mod tests {
             count in 2..12u16,
             steps in prop::collection::vec((0..8u8, 0..10u8, 0..12u64, 1..16u8), 1..200),
         ) {
-            let view = View::new(&Subnet::default(), &SmConfig::default(), &|_| None, Extra::default(), None);
+            let view = View::default();
             let mut groups = Groups::default();
             groups.set_mlid_count(count);
             let mut kept = BTreeMap::new();

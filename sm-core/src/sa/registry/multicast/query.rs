@@ -51,7 +51,7 @@ impl Groups {
                 continue;
             }
             let done = if request.is_trusted() {
-                let gid = |guid| Gid::new(view.prefix, guid);
+                let gid = |guid| Gid::new(view.settings.prefix, guid);
                 let (one, all) = match member {
                     Some(m) => (group.members.get_key_value(&m.guid()), None),
                     None => (None, Some(&group.members)),

@@ -21,8 +21,8 @@ use ferrosm_mad::ids::{GidPrefix, Lid, NodeGuid, PortGuid, PortNum};
 pub use restore::{Broken, Restorer};
 
 use super::{EndPort, NodeView, View};
-use crate::config::SmConfig;
 use crate::sa::lanes::ReadTables;
+use crate::sa::settings::SaSettings;
 use crate::tables::mft::MftBlocks;
 
 /// Version of the records. A reader takes its own and no other.
@@ -253,7 +253,7 @@ impl View {
         let own = self.end_port(self.local?);
         let peer = self.peer(own.port);
         Some(Whose {
-            prefix: self.prefix,
+            prefix: self.settings.prefix,
             port: own.guid,
             lid: own.lid,
             neighbour: peer.map(|p| (self.node(p.node()).guid, self.port(p).num)),
@@ -269,17 +269,11 @@ impl View {
         }
     }
 
-    /// The same with what settings say.
+    /// The same with other settings.
     #[must_use]
-    pub fn with_settings(&self, cfg: &SmConfig) -> Self {
+    pub fn with_settings(&self, settings: SaSettings) -> Self {
         Self {
-            prefix: cfg.subnet_prefix,
-            packet_life_time: cfg.subnet_timeout,
-            resp_time_value: cfg.subnet_timeout,
-            prefix_routes: Arc::clone(&cfg.prefix_routes),
-            partitions: Arc::clone(&cfg.partitions),
-            qos: cfg.qos.clone(),
-            sm_key: cfg.sm_key,
+            settings,
             ..self.clone()
         }
     }

@@ -195,7 +195,7 @@ pub(super) fn put_head(view: &View, out: &mut Vec<u8>) {
         }
     });
     let head = Head {
-        prefix: view.prefix.0,
+        prefix: view.settings.prefix.0,
         local: own.map(|p| (p.node(), p.num().0)),
         nodes: u32::try_from(super::named(view).count()).unwrap_or(u32::MAX),
         managers: managers.iter().map(|m| Bytes(m)).collect(),

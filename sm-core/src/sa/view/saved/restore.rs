@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{MtuCode, NodeType};
-use ferrosm_mad::ids::{GidPrefix, Lid, Lmc, MKey, NodeGuid, PKey, PortGuid, PortNum};
+use ferrosm_mad::ids::{GidPrefix, Lid, Lmc, NodeGuid, PKey, PortGuid, PortNum};
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_routing::Lft;
 use rustc_hash::FxHashMap;
@@ -17,6 +17,7 @@ use super::Part;
 use super::records::{self, flag};
 use crate::sa::keys::Keys;
 use crate::sa::lanes::{ReadLanes, ReadTables, Table};
+use crate::sa::settings::SaSettings;
 use crate::tables::mft::{MftBlockIdx, MftBlocks};
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::sl_to_vl::SlToVlSelector;
@@ -171,15 +172,12 @@ impl Restorer {
             },
         };
         Ok(View {
-            prefix: GidPrefix(head.prefix),
-            packet_life_time: 0,
-            resp_time_value: 0,
+            settings: SaSettings {
+                prefix: GidPrefix(head.prefix),
+                ..SaSettings::default()
+            },
             local,
             managers,
-            prefix_routes: Arc::default(),
-            partitions: Arc::default(),
-            qos: None,
-            sm_key: MKey::NONE,
             nodes: nodes.into(),
             ends: Arc::new(ends),
             levels,

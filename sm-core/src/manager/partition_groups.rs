@@ -1,0 +1,37 @@
+//! Multicast groups that exist because the configuration of a partition defines them.
+
+use std::collections::BTreeMap;
+
+use ferrosm_mad::ids::Gid;
+
+use crate::config::SmConfig;
+use crate::sa::View;
+use crate::sa::registry::multicast::{Groups, Parameters};
+
+/// Creates the groups that partitions define, and withdraws groups that no partition defines any more (rules 9.11, 10.12).
+pub(super) fn update_partition_groups(groups: &mut Groups, cfg: &SmConfig, view: &View) {
+    groups.consolidate_solicited_node(cfg.consolidate_solicited_node);
+    let wanted: BTreeMap<Gid, Parameters> = cfg
+        .partitions
+        .groups()
+        .map(|(number, group)| {
+            let parameters =
+                group.parameters(number, view.groups_sl(), view.settings.subnet_timeout);
+            (group.mgid, parameters)
+        })
+        .collect();
+    let kept = groups.iter().filter(|(_, group)| group.well_known);
+    let stale: Vec<Gid> = kept
+        .map(|(mgid, _)| mgid)
+        .filter(|mgid| !wanted.contains_key(mgid))
+        .collect();
+    for mgid in stale {
+        groups.drop_well_known(mgid);
+    }
+    for (mgid, parameters) in wanted {
+        groups.put_well_known(mgid, parameters);
+    }
+    if let Some(sl) = view.groups_sl() {
+        groups.set_sl(sl);
+    }
+}
