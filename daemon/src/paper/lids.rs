@@ -1,65 +1,59 @@
-//! LIDs of a fabric on paper.
+//! LIDs of a fabric that is routed offline.
 
-use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_core::LidMap;
+use ferrosm_core::plan::lids::{KnownLids, LidDemand, Reign, assign};
+use ferrosm_mad::ids::{Lid, Lmc};
 
 use crate::failure::Failure;
 use crate::output::View;
 
-/// LIDs of the file stay as far as they do not contradict each other; cabled end ports without one get the lowest that
-/// is free. Returns how many LIDs are in use.
+/// Keeps LIDs of the file that do not contradict each other, and gives cabled end ports without one the lowest free LIDs. Returns how
+/// many LIDs are in use.
 pub(super) fn assign_lids(view: &mut View) -> Result<usize, Failure> {
-    let mut taken = vec![false; usize::from(Lid::UNICAST_MAX.0) + 1];
-    taken[0] = true;
-    let mut free = |first: usize, count: usize| {
-        let range = taken
-            .get_mut(first..first + count)
-            .filter(|r| first > 0 && !r.contains(&true));
-        range.map(|r| r.fill(true)).is_some()
-    };
-    let cabled: Vec<Vec<PortNum>> = view
-        .ends()
-        .iter()
-        .map(|ends| ends.iter().map(|e| e.port).collect())
-        .collect();
-    let mut without = Vec::new();
-    let mut used = 0;
-    for (n, node) in view.nodes.iter_mut().enumerate() {
-        let is_switch = node.is_switch();
-        for (e, end) in node.end_ports.iter_mut().enumerate() {
-            if !is_switch && !cabled[n].contains(&end.port) {
-                end.lid = Lid::NONE;
-                continue;
-            }
-            let count = 1usize << end.lmc.0.min(7);
-            if end.lid.is_unicast() && free(usize::from(end.lid.0), count) {
-                used += count;
-            } else {
-                without.push((n, e, count));
+    let mut demands = Vec::new();
+    let mut ports = Vec::new();
+    let ends = view.ends();
+    for (n, node) in view.nodes.iter().enumerate() {
+        for (e, end) in node.end_ports.iter().enumerate() {
+            let is_cabled = node.is_switch() || ends[n].iter().any(|c| c.port == end.port);
+            ports.push((n, e, is_cabled));
+            if is_cabled {
+                demands.push(LidDemand {
+                    guid: end.guid,
+                    lmc: Lmc(end.lmc.0.min(7)),
+                    has: end.lid,
+                    in_use: true,
+                    is_own: false,
+                });
             }
         }
     }
-    let mut next = 1usize;
-    for (n, e, count) in without {
-        let mut at = next.next_multiple_of(count);
-        while at + count <= usize::from(Lid::UNICAST_MAX.0) + 1 && !free(at, count) {
-            at += count;
-        }
-        let lid = u16::try_from(at)
-            .ok()
-            .map(Lid)
-            .filter(|_| at + count <= usize::from(Lid::UNICAST_MAX.0) + 1);
-        let Some(lid) = lid else {
-            return Err(Failure::job(format!(
-                "LIDs are exhausted: {} are in use, and \"{}\" needs {count} more",
-                used,
-                view.nodes[n].name()
-            )));
+    let known = KnownLids {
+        map: &LidMap::new(),
+        reign: &Reign::default(),
+        here: demands.iter().map(|d| d.guid).collect(),
+        highest: Lid::UNICAST_MAX,
+    };
+    let assigned = assign(&demands, &known, false).lids;
+    let counts = demands.iter().map(|d| 1usize << d.lmc.0);
+    let given = counts
+        .clone()
+        .zip(&assigned)
+        .filter(|(_, lid)| lid.is_some());
+    let used = given.map(|(count, _)| count).sum();
+    let mut assigned = counts.zip(assigned);
+    for (n, e, is_cabled) in ports {
+        let lid = match is_cabled.then(|| assigned.next()).flatten() {
+            None => Lid::NONE,
+            Some((_, Some(lid))) => lid,
+            Some((count, None)) => {
+                return Err(Failure::job(format!(
+                    "LIDs are exhausted: {used} are in use, and \"{}\" needs {count} more",
+                    view.nodes[n].name()
+                )));
+            }
         };
         view.nodes[n].end_ports[e].lid = lid;
-        used += count;
-        if count == 1 {
-            next = at + 1;
-        }
     }
     Ok(used)
 }

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ferrosm_core::config::work_units;
-use ferrosm_core::plan::hints::{self, Places};
+use ferrosm_core::plan::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
+use ferrosm_core::plan::hints;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_routing::quality::{self, Effort, Quality};
 use ferrosm_routing::{
-    CancelToken, Kept, LastRun, Proof, Request, Routing, Step, SwitchIdx, Topology,
-    TopologyBuilder, WorkBudget, route_watched,
+    CancelToken, Kept, LastRun, Proof, Request, Routing, Step, SwitchIdx, Topology, WorkBudget,
+    route_watched,
 };
 use serde::Serialize;
 
@@ -25,7 +26,7 @@ use crate::commands::fabric;
 use crate::config::value::Engine;
 use crate::failure::Failure;
 use crate::output::View;
-use crate::output::view::{Lanes, Part};
+use crate::output::view::{At, Lanes, Node, Part};
 use crate::side_files;
 use progress::RoutingProgress;
 
@@ -213,9 +214,13 @@ fn route_view(
     said: &hints::GuidHints,
 ) -> Result<Routed, Failure> {
     let lids = lids::assign_lids(&mut view)?;
-    let (topo, switches) = topology(&view);
-    let topo = Arc::new(topo);
-    let (hints, not_found) = hints::resolve(said, &places(&view, &switches));
+    let FabricGraph {
+        topology,
+        places,
+        nodes: switches,
+    } = graph(&view);
+    let topo = Arc::new(topology);
+    let (hints, not_found) = hints::resolve(said, &places);
     let remarks = cut.remark.into_iter().chain(not_found).collect();
     let request = Request::new(&topo).hinted(&hints);
     let request = args.vls.map_or(request, |vls| request.with_vls(vls));
@@ -346,42 +351,40 @@ fn with_names(view: &View, text: &str) -> String {
     out
 }
 
-/// The graph for engines, and which node each switch of it is.
-fn topology(view: &View) -> (Topology, Vec<usize>) {
-    let mut builder = TopologyBuilder::new();
-    let mut index = vec![None; view.nodes.len()];
-    let mut switches = Vec::new();
+/// The graph for engines.
+fn graph(view: &View) -> FabricGraph<usize> {
+    let mut graph = GraphBuilder::default();
+    let ids = |node: &Node, port: PortNum| {
+        let end = node.end_port(port);
+        GraphNode {
+            guid: node.guid,
+            port_guid: end.guid,
+            lids: (end.lid, end.lmc),
+        }
+    };
     for (n, node) in view.nodes.iter().enumerate().filter(|(_, n)| n.is_switch()) {
-        let port0 = node.end_port(PortNum::ZERO);
-        let switch = builder.switch(node.num_ports, port0.lid);
-        builder.switch_lids(switch, 1 << port0.lmc.0.min(7));
-        index[n] = Some(switch);
-        switches.push(n);
+        graph.add_switch(n, n, node.num_ports, ids(node, PortNum::ZERO));
     }
     for link in &view.links {
-        let ends = [(link.a, link.b), (link.b, link.a)];
-        match (index[link.a.node], index[link.b.node]) {
-            (Some(a), Some(b)) => builder.link((a, link.a.port), (b, link.b.port)),
+        let end = |at: At, switch| LinkEnd {
+            at: (switch, at.port),
+            vls: link.vls,
+            mbps: link.mbps(),
+        };
+        match (graph.switch(link.a.node), graph.switch(link.b.node)) {
+            (Some(a), Some(b)) => graph.add_link(end(link.a, a), end(link.b, b)),
+            (Some(s), None) => {
+                let host = ids(&view.nodes[link.b.node], link.b.port);
+                graph.add_end_port(end(link.a, s), host);
+            }
+            (None, Some(s)) => {
+                let host = ids(&view.nodes[link.a.node], link.a.port);
+                graph.add_end_port(end(link.b, s), host);
+            }
             (None, None) => {}
-            (Some(_), None) | (None, Some(_)) => {
-                for (at, host) in ends {
-                    if let Some(s) = index[at.node] {
-                        let end = view.nodes[host.node].end_port(host.port);
-                        builder.end_port((s, at.port), end.lid, 1 << end.lmc.0.min(7));
-                    }
-                }
-            }
-        }
-        for (at, _) in ends {
-            if let (Some(s), Some(vls)) = (index[at.node], link.vls) {
-                builder.vls((s, at.port), vls);
-            }
-            if let (Some(s), Some(mbps)) = (index[at.node], link.mbps()) {
-                builder.rate((s, at.port), mbps);
-            }
         }
     }
-    (builder.build(), switches)
+    graph.build()
 }
 
 fn slow_cables(view: &View, topo: &Topology, switches: &[usize]) -> Vec<SlowCable> {
@@ -400,34 +403,6 @@ fn slow_cables(view: &View, topo: &Topology, switches: &[usize]) -> Vec<SlowCabl
         })
     });
     found.collect()
-}
-
-/// Where GUIDs are.
-fn places(view: &View, switches: &[usize]) -> Places {
-    let mut places = Places::new();
-    let mut index = vec![None; view.nodes.len()];
-    for (s, n) in (0u32..).map(SwitchIdx).zip(switches) {
-        let node = &view.nodes[*n];
-        let port0 = node.end_port(PortNum::ZERO);
-        places.switch(
-            s,
-            node.num_ports,
-            node.guid,
-            port0.guid,
-            (port0.lid, port0.lmc),
-        );
-        index[*n] = Some(s);
-    }
-    for link in &view.links {
-        for (at, host) in [(link.a, link.b), (link.b, link.a)] {
-            let node = &view.nodes[host.node];
-            if let Some(s) = index[at.node].filter(|_| !node.is_switch()) {
-                let end = node.end_port(host.port);
-                places.end_port(s, node.guid, end.guid, (end.lid, end.lmc));
-            }
-        }
-    }
-    places
 }
 
 /// The most memory that this process has used; `None` where the system does not tell.
@@ -493,8 +468,9 @@ mod tests {
             roots: vec![leaf.unwrap(), ferrosm_mad::ids::NodeGuid(0x99)],
             ..GuidHints::default()
         };
-        let (topo, switches) = topology(&view);
-        let (hints, notes) = hints::resolve(&said, &places(&view, &switches));
+        let graph = graph(&view);
+        let (topo, switches) = (graph.topology, graph.nodes);
+        let (hints, notes) = hints::resolve(&said, &graph.places);
         assert_eq!(
             view.nodes[switches[hints.roots[0].index()]].guid,
             leaf.unwrap()
@@ -571,7 +547,7 @@ mod tests {
         let said = GuidHints::default();
         let mut slow = view("fat-tree:4");
         let cable = slow.links.iter().position(|l| {
-            let switch = |at: crate::output::view::At| slow.nodes[at.node].is_switch();
+            let switch = |at: At| slow.nodes[at.node].is_switch();
             switch(l.a) && switch(l.b)
         });
         let cable = cable.unwrap();

@@ -4,6 +4,7 @@
 
 pub mod adopt;
 pub mod change;
+pub mod graph;
 pub mod hints;
 pub mod lanes;
 pub mod lids;

@@ -10,12 +10,14 @@ use ferrosm_routing::transition::groups::Replacement;
 use ferrosm_routing::transition::{self, Transition};
 use ferrosm_routing::{
     CancelToken, Hints, Kept, LastRun, Lft, Previous, Proof, Request, Routing, SwitchIdx, Topology,
-    TopologyBuilder, WorkBudget,
+    WorkBudget,
 };
+use rustc_hash::FxHashMap;
 
 use super::adopt::{Adopted, Inherited};
 use super::change::LaneChange;
-use super::hints::{self, Places};
+use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
+use super::hints;
 use super::lanes::{LanePlan, operated_vls};
 use super::lids::LidPlan;
 use super::multicast::beside::Installed;
@@ -120,9 +122,13 @@ pub enum WriteOrder {
     },
 }
 
-/// How fast the link at a port is; 0 where that is not known.
-fn mbps(subnet: &Subnet, at: PortRef) -> u32 {
-    subnet.port(at).and_then(Port::mbps).unwrap_or(0)
+/// The end of a link at a port of a switch.
+fn link_end(subnet: &Subnet, p: PortRef, s: SwitchIdx, cfg: &SmConfig) -> LinkEnd {
+    LinkEnd {
+        at: (s, p.port),
+        vls: Some(operated_vls(subnet, p, cfg)),
+        mbps: subnet.port(p).and_then(Port::mbps),
+    }
 }
 
 /// Whether a graph has no more cables than another one, and no switches that the other one does not have. `nodes` and `others`
@@ -144,40 +150,23 @@ impl Job {
         last: Option<&(Arc<LastRun>, Vec<NodeIdx>)>,
         start: Start,
     ) -> Self {
-        let mut builder = TopologyBuilder::new();
-        let mut index: Vec<Option<SwitchIdx>> = Vec::new();
-        let mut nodes = Vec::new();
+        let mut graph = GraphBuilder::default();
         let mut names = Vec::new();
         let mut previous = Previous::none();
-        let mut base: Vec<(Lid, Lmc)> = Vec::new();
-        let mut places = Places::new();
-        for (p, lid, lmc) in lids.lids.iter().filter(|(p, ..)| p.port == PortNum::ZERO) {
-            if base.len() <= p.node.index() {
-                base.resize(p.node.index() + 1, (Lid::NONE, Lmc(0)));
-            }
-            base[p.node.index()] = (*lid, *lmc);
-        }
+        let of_switches = lids.lids.iter().filter(|(p, ..)| p.port == PortNum::ZERO);
+        let base: FxHashMap<NodeIdx, (Lid, Lmc)> = of_switches
+            .map(|(p, lid, lmc)| (p.node, (*lid, *lmc)))
+            .collect();
         for (idx, node) in subnet.nodes() {
-            if index.len() <= idx.index() {
-                index.resize(idx.index() + 1, None);
-            }
             if node.switch_info().is_none_or(|s| s.linear_fdb_cap == 0) {
                 continue;
             }
-            let (lid, lmc) = base
-                .get(idx.index())
-                .copied()
-                .unwrap_or((Lid::NONE, Lmc(0)));
-            let s = builder.switch(node.info.num_ports, lid);
-            places.switch(
-                s,
-                node.info.num_ports,
-                node.info.node_guid,
-                node.info.port_guid,
-                (lid, lmc),
-            );
-            index[idx.index()] = Some(s);
-            nodes.push(idx);
+            let switch = GraphNode {
+                guid: node.info.node_guid,
+                port_guid: node.info.port_guid,
+                lids: base.get(&idx).copied().unwrap_or((Lid::NONE, Lmc(0))),
+            };
+            graph.add_switch(idx, idx.index(), node.info.num_ports, switch);
             names.push(format!(
                 "\"{}\" ({})",
                 node.description, node.info.node_guid
@@ -185,37 +174,35 @@ impl Job {
             previous.lfts.push(node.installed.clone());
             previous.order.push(node.order);
         }
-        let switch = |n: NodeIdx| index.get(n.index()).copied().flatten();
+        let end = |p: PortRef, s| link_end(subnet, p, s, cfg);
         for link in subnet.links() {
-            if let (Some(a), Some(b)) = (switch(link.a.node), switch(link.b.node)) {
-                builder.link((a, link.a.port), (b, link.b.port));
-                let vls = operated_vls(subnet, link.a, cfg).min(operated_vls(subnet, link.b, cfg));
-                builder.vls((a, link.a.port), vls);
-                builder.rate((a, link.a.port), mbps(subnet, link.a));
-                builder.rate((b, link.b.port), mbps(subnet, link.b));
+            let a = graph.switch(link.a.node.index());
+            if let Some((a, b)) = a.zip(graph.switch(link.b.node.index())) {
+                graph.add_link(end(link.a, a), end(link.b, b));
             }
         }
         for (p, lid, lmc) in &lids.lids {
-            let count = 1u16 << lmc.0;
-            if let Some(s) = switch(p.node) {
-                if count > 1 {
-                    builder.switch_lids(s, count);
-                }
-            } else if let Some(peer) = subnet.peer(*p)
-                && let Some(s) = switch(peer.node)
+            if graph.switch(p.node.index()).is_none()
+                && let Some(peer) = subnet.peer(*p)
+                && let Some(s) = graph.switch(peer.node.index())
+                && let Some((node, port)) = subnet.get(p.node).zip(subnet.port(*p))
             {
-                builder.end_port((s, peer.port), *lid, count);
-                if let (Some(node), Some(port)) = (subnet.get(p.node), subnet.port(*p)) {
-                    places.end_port(s, node.info.node_guid, port.guid, (*lid, *lmc));
-                }
-                builder.vls((s, peer.port), operated_vls(subnet, peer, cfg));
-                builder.rate((s, peer.port), mbps(subnet, peer));
+                let port = GraphNode {
+                    guid: node.info.node_guid,
+                    port_guid: port.guid,
+                    lids: (*lid, *lmc),
+                };
+                graph.add_end_port(end(peer, s), port);
             }
         }
+        let FabricGraph {
+            topology,
+            places,
+            nodes,
+        } = graph.build();
         previous.last = last
             .filter(|(_, of)| *of == nodes)
             .map(|(run, _)| Arc::clone(run));
-        let topology = builder.build();
         previous.engine_in_force = last
             .filter(|(run, of)| is_part(&topology, &nodes, &run.topo, of))
             .map(|(run, _)| run.routing.engine);

@@ -4,6 +4,8 @@
 //! free ones. LIDs of ports that are absent now stay theirs, but what the map says of them is not always worth the same: what
 //! this master has seen in force is so, what was kept or copied may be another subnet's, or old.
 
+mod assign;
+
 use std::collections::BTreeSet;
 
 use ferrosm_mad::attr::PortState;
@@ -12,6 +14,7 @@ use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 use crate::config::SmConfig;
 use crate::lid_map::LidMap;
 use crate::subnet::{PortRef, Subnet};
+pub use assign::{AssignedLids, KnownLids, LidDemand, assign};
 
 /// The result of [`plan`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,58 +27,6 @@ pub struct LidPlan {
     pub conflicts: Vec<(PortRef, Lid)>,
     /// The map with everything that was given out.
     pub map: LidMap,
-}
-
-/// Which LIDs are taken.
-struct Space {
-    taken: Vec<bool>,
-    next_free: usize,
-}
-
-impl Space {
-    fn new(highest: Lid) -> Self {
-        Self {
-            taken: vec![false; usize::from(highest.0) + 1],
-            next_free: 1,
-        }
-    }
-
-    /// Whether the range is legal, aligned and free.
-    fn is_free(&self, base: Lid, count: usize) -> bool {
-        let first = usize::from(base.0);
-        first >= 1
-            && first.is_multiple_of(count)
-            && self
-                .taken
-                .get(first..first + count)
-                .is_some_and(|r| !r.contains(&true))
-    }
-
-    fn take(&mut self, base: Lid, count: usize) {
-        let first = usize::from(base.0);
-        self.taken[first..first + count].fill(true);
-    }
-
-    fn free(&mut self, base: Lid, count: usize) {
-        let first = usize::from(base.0);
-        self.taken[first..first + count].fill(false);
-        self.next_free = self.next_free.min(first);
-    }
-
-    fn first_free(&mut self, count: usize) -> Option<Lid> {
-        while self.taken.get(self.next_free) == Some(&true) {
-            self.next_free += 1;
-        }
-        let mut at = self.next_free.next_multiple_of(count);
-        while at + count <= self.taken.len() {
-            let lid = Lid(u16::try_from(at).ok()?);
-            if self.is_free(lid, count) {
-                return Some(lid);
-            }
-            at += count;
-        }
-        None
-    }
 }
 
 /// The highest LID that every switch can forward (rule 1.18).
@@ -167,140 +118,40 @@ pub fn plan(
     reassign: bool,
 ) -> LidPlan {
     let ports = in_order(subnet);
-    let mut space = Space::new(highest_lid(subnet));
-    let mut given: Vec<Option<Lid>> = vec![None; ports.len()];
-    let mut out = LidPlan::default();
-    let guid_of = |p: PortRef| subnet.port(p).map_or(PortGuid(0), |port| port.guid);
-    let count_of = |p: PortRef| 1usize << lmc_of(subnet, p, cfg).0;
-
-    if !reassign {
-        // The map first; then what absent ports hold, so that present LIDs do not take it.
-        let present: BTreeSet<PortGuid> = ports.iter().map(|p| guid_of(*p)).collect();
-        let absent = |sure: bool| {
-            let is_wanted =
-                |guid: &PortGuid| !present.contains(guid) && reign.given.contains(guid) == sure;
-            let all = map.iter().map(|(guid, lids)| (*guid, *lids));
-            all.filter(|(guid, _)| is_wanted(guid)).collect::<Vec<_>>()
-        };
-        for (i, p) in ports.iter().enumerate() {
-            if let Some((lid, _)) = map.get(&guid_of(*p))
-                && space.is_free(*lid, count_of(*p))
-            {
-                space.take(*lid, count_of(*p));
-                given[i] = Some(*lid);
-            }
+    let demand = |p: &PortRef| {
+        let port = subnet.port(*p);
+        LidDemand {
+            guid: port.map_or(PortGuid(0), |port| port.guid),
+            lmc: lmc_of(subnet, *p, cfg),
+            has: port.map_or(Lid::NONE, |port| port.info().lid),
+            in_use: port.is_some_and(|port| port.state() == PortState::Active),
+            is_own: Some(*p) == subnet.local(),
         }
-        // Who was given its LID by this master finds it again, whoever came with it meanwhile from elsewhere.
-        hold(&mut space, &mut out.map, &absent(true));
-        // Apart from that, who carries data under its LID keeps it, whatever a map says of somebody who is not there: the map
-        // may be another subnet's, or older than what another master gave out.
-        for (i, p) in ports.iter().enumerate() {
-            let in_use = subnet
-                .port(*p)
-                .filter(|port| port.state() == PortState::Active);
-            let has = in_use.map_or(Lid::NONE, |port| port.info().lid);
-            if given[i].is_none() && has.is_unicast() && space.is_free(has, count_of(*p)) {
-                space.take(has, count_of(*p));
-                given[i] = Some(has);
-            }
-        }
-        // A map in which nobody is who is here is another subnet's: what it says of absent ports is worth less than any LID that a
-        // port has.
-        let knows = |p: &PortRef| map.contains_key(&guid_of(*p));
-        let others = || ports.iter().filter(|p| Some(**p) != subnet.local());
-        let elsewhere = others().next().is_some() && !others().any(knows);
-        if !elsewhere {
-            hold(&mut space, &mut out.map, &absent(false));
-        }
-        for (i, p) in ports.iter().enumerate() {
-            let has = subnet.port(*p).map_or(Lid::NONE, |port| port.info().lid);
-            if given[i].is_none() && has.is_unicast() {
-                if space.is_free(has, count_of(*p)) {
-                    space.take(has, count_of(*p));
-                    given[i] = Some(has);
-                } else {
-                    out.conflicts.push((*p, has));
-                }
-            }
-        }
-        if elsewhere {
-            hold(&mut space, &mut out.map, &absent(false));
-        }
+    };
+    let demands: Vec<LidDemand> = ports.iter().map(demand).collect();
+    let ends = subnet.end_ports().filter_map(|p| subnet.port(p));
+    let known = KnownLids {
+        map,
+        reign,
+        // A switch that has not told enough is here all the same.
+        here: ends.map(|port| port.guid).collect(),
+        highest: highest_lid(subnet),
+    };
+    let assigned = assign(&demands, &known, reassign);
+    let mut out = LidPlan {
+        map: assigned.map,
+        ..LidPlan::default()
+    };
+    for i in assigned.conflicts {
+        out.conflicts.push((ports[i], demands[i].has));
     }
-    let mut absent = Absent::of(&out.map, reign, subnet);
-    for (i, p) in ports.iter().enumerate() {
-        if given[i].is_none() {
-            let count = count_of(*p);
-            let free = space.first_free(count);
-            let lid = free.or_else(|| absent.give_way(&mut space, &mut out.map, count));
-            if let Some(lid) = lid {
-                space.take(lid, count);
-                given[i] = Some(lid);
-            }
-        }
-        match given[i] {
-            Some(lid) => {
-                let lmc = lmc_of(subnet, *p, cfg);
-                out.map.insert(guid_of(*p), (lid, lmc));
-                out.lids.push((*p, lid, lmc));
-            }
-            None => out.without.push(*p),
+    for ((p, demand), lid) in ports.into_iter().zip(&demands).zip(assigned.lids) {
+        match lid {
+            Some(lid) => out.lids.push((p, lid, demand.lmc)),
+            None => out.without.push(p),
         }
     }
     out
-}
-
-/// Keeps the LIDs of ports that are absent, as far as they are free.
-fn hold(space: &mut Space, kept: &mut LidMap, absent: &[(PortGuid, (Lid, Lmc))]) {
-    for (guid, (lid, lmc)) in absent {
-        if space.is_free(*lid, 1 << lmc.0) {
-            space.take(*lid, 1 << lmc.0);
-            kept.insert(*guid, (*lid, *lmc));
-        }
-    }
-}
-
-/// Ports that are absent and hold LIDs. Where none are left for a port that is here, they give way: those first of which it is not
-/// sure that they are this subnet's.
-struct Absent {
-    /// From the lowest LID, unsure ones before sure ones.
-    by_lid: [Vec<(Lid, Lmc, PortGuid)>; 2],
-}
-
-impl Absent {
-    /// Of those that hold LIDs, before anybody else is in the map.
-    fn of(held: &LidMap, reign: &Reign, subnet: &Subnet) -> Self {
-        // A switch that has not told enough is here all the same.
-        let ends = subnet.end_ports().filter_map(|p| subnet.port(p));
-        let here: BTreeSet<PortGuid> = ends.map(|port| port.guid).collect();
-        let all = |sure: bool| {
-            let held = held.iter().filter(|(guid, _)| !here.contains(*guid));
-            let those = held.filter(|(guid, _)| reign.given.contains(*guid) == sure);
-            let mut those: Vec<_> = those
-                .map(|(guid, (lid, lmc))| (*lid, *lmc, *guid))
-                .collect();
-            those.sort_unstable();
-            those.reverse();
-            those
-        };
-        Self {
-            by_lid: [all(false), all(true)],
-        }
-    }
-
-    /// Frees LIDs until so many are free together.
-    fn give_way(&mut self, space: &mut Space, map: &mut LidMap, count: usize) -> Option<Lid> {
-        for those in &mut self.by_lid {
-            while let Some((lid, lmc, guid)) = those.pop() {
-                map.remove(&guid);
-                space.free(lid, 1 << lmc.0);
-                if let Some(lid) = space.first_free(count) {
-                    return Some(lid);
-                }
-            }
-        }
-        None
-    }
 }
 
 #[cfg(test)]
