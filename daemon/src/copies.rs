@@ -1,7 +1,7 @@
 //! Where the copies of the state meet the election: who leads and who follows is what the subnet manager is, and what is heard of the
 //! others goes to it.
 //!
-//! Owned by the driver. It decides nothing of its own: the election says who is master, [`crate::replication`] how copies are made,
+//! Owned by the driver. It decides nothing of its own: the election says who is master, [`ferrosm_replication`] how copies are made,
 //! and the thread that writes state is asked for the records that a takeover begins with.
 
 use core::time::Duration;
@@ -15,12 +15,12 @@ use ferrosm_core::sa::registry::registration::Registrations;
 use ferrosm_core::{Input, Restored};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
+use ferrosm_replication::tcp::{self, Tcp};
+use ferrosm_replication::{EVENTS, Event, Leaving, Record, Replication, Role, Settings};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{error, info, warn};
 
 use crate::failure::Failure;
-use crate::replication::tcp::{self, Tcp};
-use crate::replication::{self, Event, Leaving, Replication, Role, Settings};
 use crate::state::{self, Follow, Kept, Writer};
 
 /// The driver's loop turns at least so often, so that others see that it does.
@@ -112,7 +112,7 @@ impl Copies {
         writer: Arc<Writer>,
         incomplete: bool,
     ) -> Result<Self, Failure> {
-        let (sender, events) = mpsc::channel(replication::EVENTS);
+        let (sender, events) = mpsc::channel(EVENTS);
         let (hang, patience) = (settings.hang(), settings.patience());
         let replication: Arc<dyn Replication> = match settings {
             Settings::Tcp(settings) => {
@@ -130,7 +130,7 @@ impl Copies {
             }
             #[cfg(feature = "etcd")]
             Settings::Etcd(settings) => {
-                use crate::replication::etcd::{self, Etcd};
+                use ferrosm_replication::etcd::{self, Etcd};
                 let settings = etcd::Settings {
                     guid: guid.0,
                     ..settings
@@ -520,7 +520,7 @@ impl Held {
 }
 
 /// What a takeover begins with. Of records that are not the master's only LIDs are worth anything: they never change.
-fn restored(records: &[replication::Record], held: Held) -> Restored {
+fn restored(records: &[Record], held: Held) -> Restored {
     let (mut restored, left_out) = state::restore(records, SystemTime::now());
     for record in left_out {
         warn!(why = %record, "a record of the master's state is left out");
@@ -548,9 +548,9 @@ mod tests {
     use tokio::sync::watch;
 
     use super::*;
-    use crate::replication::{Settle, Status, WarmCopy as _};
     use crate::state::StateDir;
     use crate::testing::TempDir;
+    use ferrosm_replication::{Settle, Status, WarmCopy as _};
 
     /// Nobody to copy from: what is asked for is answered when the test says so.
     #[derive(Default)]

@@ -16,7 +16,6 @@
 //! | [`port`] | what the driver sends and receives by |
 //! | [`simulator`] | the server of a simulated fabric |
 //! | [`copies`] | where the election and the copies meet |
-//! | [`replication`] | copies of what outlives the program, on the machines that stand by |
 //! | [`side_files`] | what OpenSM's side files say |
 //! | [`state`] | what is kept over restarts |
 //! | [`output`] | renderers: tables, ibnet, json, dot, svg, reports |
@@ -43,7 +42,6 @@ pub mod orders;
 pub mod output;
 pub mod paper;
 pub mod port;
-pub mod replication;
 pub mod side_files;
 pub mod signals;
 pub mod simulator;

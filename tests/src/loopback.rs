@@ -1,7 +1,7 @@
 //! Addresses for servers that are yet to be started, or started again. Each process of the tests has an address of its own in 127.0.0.0/8:
 //! a port that was free a moment ago is still free there, whoever else listens, or connects from, meanwhile.
 //!
-//! The daemon's own tests use this file too, by its path.
+//! The tests of the crate `replication` use this file too, by its path.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 

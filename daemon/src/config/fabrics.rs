@@ -12,7 +12,6 @@ use toml::de::{DeTable, DeValue};
 
 use super::raw::RawConfig;
 use super::{ConfigErrors, Settings, Source};
-use crate::replication;
 
 /// The key of the list of fabrics.
 pub(super) const LIST: &str = "fabric";
@@ -193,12 +192,12 @@ pub(super) fn together(all: &[(Source, Settings)]) -> Result<(), ConfigErrors> {
         let keys = &settings.raw.replication;
         // One name of one subnet prefix is one history: two fabrics would take each other's records for their own.
         let name_there = match &settings.replication {
-            Some(replication::Settings::Etcd(_)) => {
+            Some(ferrosm_replication::Settings::Etcd(_)) => {
                 let name = keys.fabric.replace(['/', ' '], "_");
                 let below = keys.etcd_prefix.trim_end_matches('/');
                 Some(format!("{name:?} below {below}"))
             }
-            Some(replication::Settings::Tcp(_)) => Some(format!("{:?}", keys.fabric)),
+            Some(ferrosm_replication::Settings::Tcp(_)) => Some(format!("{:?}", keys.fabric)),
             None => None,
         };
         let prefix = settings.sm.subnet_prefix;

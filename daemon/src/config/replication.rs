@@ -4,12 +4,12 @@ use core::time::Duration;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use ferrosm_replication::tls::Files;
+use ferrosm_replication::wire::FABRIC_MAX;
+use ferrosm_replication::{LogLimits, Pace, Settings, etcd, tcp};
 use serde::{Deserialize, Serialize};
 
 use super::value::Span;
-use crate::replication::tls::Files;
-use crate::replication::wire::FABRIC_MAX;
-use crate::replication::{LogLimits, Pace, Settings, etcd, tcp};
 
 /// The keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use super::error::ConfigError;
 use super::raw::{RawConfig, Routing};
 use super::value::{Engine, Hex64};
-use crate::replication;
 use crate::side_files::SideFiles;
 
 /// Everything that was decided, by default, file and flags.
@@ -34,7 +33,7 @@ pub struct Settings {
     /// Where MADs are recorded; `None` for nowhere.
     pub capture: Option<PathBuf>,
     /// For replication, but for who this node is; `None` for none.
-    pub replication: Option<replication::Settings>,
+    pub replication: Option<ferrosm_replication::Settings>,
     /// Where monitoring reads; `None` for nowhere.
     pub metrics: Option<SocketAddr>,
     /// For the log.

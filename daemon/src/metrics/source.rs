@@ -5,10 +5,11 @@
 use core::sync::atomic::Ordering;
 use std::sync::Weak;
 
+use ferrosm_replication::{Replication, Standby, Status};
+
 use super::families::{Families, Labels};
 use super::with;
 use crate::administration::Counters;
-use crate::replication::{Replication, Standby, Status};
 
 /// What became of requests, in the order of [`Source::requests`].
 const OUTCOMES: [&str; 6] = [

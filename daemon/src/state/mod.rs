@@ -6,7 +6,7 @@
 //! | `store` | the file: batches in, all records out |
 //! | [`look`] | the directory seen, and left as it is |
 //! | [`writer`] | the thread that writes, and what is durable |
-//! | [`warm`] | the records as [`crate::replication`] wants them |
+//! | [`warm`] | the records as [`ferrosm_replication`] wants them |
 //! | [`text`] | records as lines of JSON, for people and for `ferrosm state import` |
 //! | [`opensm`] | the files in which OpenSM keeps the same |
 //!
@@ -31,10 +31,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use ferrosm_core::Restored;
 use ferrosm_core::kept::{Batch, Change, Key, Kind, LeftOut, Restorer};
+use ferrosm_replication::Position;
 use tracing::{info, warn};
 
 use crate::failure::Failure;
-use crate::replication::Position;
 pub use look::Look;
 use store::{Contents, Store, Trouble};
 pub use warm::Warm;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ferrosm_core::kept::{Batch, Change, Key, VERSION};
+use ferrosm_replication::Position;
 use redb::backends::{FileBackend, InMemoryBackend};
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, ReadableTable};
 use redb::{StorageBackend, StorageError};
@@ -20,7 +21,6 @@ use redb::{Table, TableDefinition, TableError, WriteTransaction};
 use thiserror::Error;
 
 use super::attempts::Attempts;
-use crate::replication::Position;
 
 /// Name of the file.
 pub(super) const FILE: &str = "store.redb";

@@ -1,11 +1,11 @@
 //! The state directory: whose it is, what is in it after trouble.
 
 use super::*;
-use crate::replication::WarmCopy;
 use crate::testing::TempDir;
 use ferrosm_core::LidMap;
 use ferrosm_core::kept::Record;
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
+use ferrosm_replication::WarmCopy;
 
 fn map() -> LidMap {
     LidMap::from([

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use ferrosm_core::kept::{Batch, Change, Kind};
+use ferrosm_replication::{CopyError, Everything, Position, Record, WarmCopy};
 
 use super::writer::{Done, Durable, Order};
-use crate::replication::{CopyError, Everything, Position, Record, WarmCopy};
 
 /// The records of a state directory.
 #[derive(Debug)]

@@ -16,12 +16,12 @@ use std::time::SystemTime;
 
 use ferrosm_core::kept::{Batch, Change, Key, Kind, Update, ViewKeeper};
 use ferrosm_core::sa::View;
+use ferrosm_replication::{Everything, Position};
 use tokio::sync::Notify;
 use tracing::{error, info, warn};
 
 use super::store::Trouble;
 use super::{StateDir, Warm, is_of_view, unix_s};
-use crate::replication::{Everything, Position};
 
 /// Time until the disk is asked again after it refused.
 const RETRY: Duration = Duration::from_secs(1);
@@ -572,10 +572,10 @@ impl Clerk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replication::WarmCopy;
     use crate::testing::TempDir;
     use ferrosm_core::kept::Record;
     use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
+    use ferrosm_replication::WarmCopy;
 
     fn lid(port: u64) -> Update {
         Update::Put(Record::Lid {

@@ -462,7 +462,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_file_is_one_sentence() {
-        let dir = crate::testing::TempDir::new("replication-tls");
+        let dir = tempfile::tempdir().unwrap();
         let dir = dir.path();
         let write = |name: &str, text: &str| std::fs::write(dir.join(name), text).unwrap();
         let (ca, other) = (authority(), authority());
@@ -533,7 +533,7 @@ mod tests {
     /// However long the program runs with them.
     #[test]
     fn certificates_that_expire_are_told_of_each_day() {
-        let dir = crate::testing::TempDir::new("replication-remind");
+        let dir = tempfile::tempdir().unwrap();
         let files = node(dir.path(), &authority(), (2100, 1, 31));
         let path = files.certificate.display().to_string();
         let tls = Tls::read(files.clone());
@@ -573,7 +573,7 @@ mod tests {
     /// A start in the midst of a renewal.
     #[test]
     fn files_that_are_of_no_use_yet_are_read_again() {
-        let dir = crate::testing::TempDir::new("replication-half");
+        let dir = tempfile::tempdir().unwrap();
         let ca = authority();
         let files = node(dir.path(), &ca, (2100, 1, 31));
         let key = std::fs::read(&files.key).unwrap();
@@ -596,7 +596,7 @@ mod tests {
     /// Renewed files are used from the next connection on; wrong ones change nothing.
     #[test]
     fn renewed_files_are_read_again() {
-        let dir = crate::testing::TempDir::new("replication-renewed");
+        let dir = tempfile::tempdir().unwrap();
         let path = |name: &str| dir.path().join(name);
         let write = |name: &str, text: &str, age_s: u64| {
             std::fs::write(path(name), text).unwrap();

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use ferrosm::replication::{CopyError, Everything, Record};
+use ferrosm_replication::{CopyError, Everything, Record};
 
 use super::*;
 

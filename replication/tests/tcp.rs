@@ -16,12 +16,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use ferrosm::replication::tcp::{Settings, Tcp};
-use ferrosm::replication::tls::Files;
-use ferrosm::replication::{
+use ferrosm_core::kept::{Batch, Change, Kind};
+use ferrosm_replication::tcp::{Settings, Tcp};
+use ferrosm_replication::tls::Files;
+use ferrosm_replication::{
     EVENTS, Event, Leaving, LogLimits, Pace, Position, Replication, Role, WarmCopy,
 };
-use ferrosm_core::kept::{Batch, Change, Kind};
 use memory::{GUARD, Memory, put, until};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::sync::mpsc;

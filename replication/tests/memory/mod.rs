@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use ferrosm::replication::{
+use ferrosm_core::kept::{Batch, Change, Key, Kind};
+use ferrosm_replication::{
     CopyError, Event, Everything, Position, Record, Replication, Role, WarmCopy,
 };
-use ferrosm_core::kept::{Batch, Change, Key, Kind};
 use tokio::sync::mpsc;
 
 /// Only a broken test waits so long.

@@ -11,14 +11,14 @@ use ferrosm_core::kept::Batch;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Settings;
-use crate::replication::event::Event;
-use crate::replication::follower::Follower;
-use crate::replication::leader::{Conn, Leader, Now, Outgoing};
-use crate::replication::log::{Log, Position};
-use crate::replication::storing::{Ask, Everything, Stored};
-use crate::replication::tls::Tls;
-use crate::replication::wire::{self, Hello, Leaving, Refusal, Standing};
-use crate::replication::{CopyError, Role, Settle, Standby, Status, WarmCopy};
+use crate::event::Event;
+use crate::follower::Follower;
+use crate::leader::{Conn, Leader, Now, Outgoing};
+use crate::log::{Log, Position};
+use crate::storing::{Ask, Everything, Stored};
+use crate::tls::Tls;
+use crate::wire::{self, Hello, Leaving, Refusal, Standing};
+use crate::{CopyError, Role, Settle, Standby, Status, WarmCopy};
 
 /// Complaints about peers that are remembered, so that each is told once.
 const COMPLAINTS_MAX: usize = 64;

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use ferrosm_core::kept::Batch;
+use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_rustls::rustls::pki_types::UnixTime;
 
@@ -16,17 +17,14 @@ use super::keys::Keys;
 use super::ledger::Ledger;
 use super::link::Members;
 use super::{holding, watching};
-use crate::driver::since_boot;
-use crate::replication::event::Event;
-use crate::replication::follower::Turn;
-use crate::replication::leader::Now;
-use crate::replication::log::Position;
-use crate::replication::storing::{self, Ask, Stored};
-use crate::replication::tls::{DAY, Files};
-use crate::replication::wire::{self, Leaving};
-use crate::replication::{
-    CopyError, Everything, Replication, Role, Settle, Standby, Status, WarmCopy,
-};
+use crate::event::Event;
+use crate::follower::Turn;
+use crate::leader::Now;
+use crate::log::Position;
+use crate::storing::{self, Ask, Stored};
+use crate::tls::{DAY, Files};
+use crate::wire::{self, Leaving};
+use crate::{CopyError, Everything, Replication, Role, Settle, Standby, Status, WarmCopy};
 
 /// Time until etcd is asked again after it failed.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
@@ -190,7 +188,7 @@ impl Etcd {
         let (stop, stopped) = watch::channel(Stop::No);
         let mine = shared.clone();
         let files = mine.settings.files.clone();
-        let thread = crate::threads::start("replication", move || {
+        let thread = crate::thread::spawn("replication", move || {
             runtime.spawn(remind(files));
             runtime.block_on(run(&mine, stopped));
             // A disk or a resolver that hangs keeps nobody.
@@ -210,7 +208,7 @@ impl Etcd {
 
     fn end(&mut self, how: Stop) {
         self.stop.send_replace(how);
-        crate::threads::join(&mut self.thread, "replication");
+        crate::thread::join(&mut self.thread);
         self.shared.with(|core| core.asks = None);
     }
 }
@@ -399,6 +397,11 @@ impl Shared {
             .wait_for(|_| self.with(|core| core.role != role))
             .await;
     }
+}
+
+/// Time since the machine was started, with the time that it was suspended: etcd did not wait for it.
+fn since_boot() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
 }
 
 /// Says once a day that the certificate expires.

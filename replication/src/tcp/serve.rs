@@ -12,12 +12,10 @@ use tokio_rustls::TlsAcceptor;
 
 use super::frames::{Broken, greet, receive, send};
 use super::shared::{Next, Shared};
-use crate::replication::follower::Record;
-use crate::replication::leader::{Conn, Outgoing};
-use crate::replication::log::Position;
-use crate::replication::wire::{
-    Bytes, CHUNK, FRAME_MAX, HELLO_MAX, Hello, Message, Refusal, Standing, decode,
-};
+use crate::follower::Record;
+use crate::leader::{Conn, Outgoing};
+use crate::log::Position;
+use crate::wire::{Bytes, CHUNK, FRAME_MAX, HELLO_MAX, Hello, Message, Refusal, Standing, decode};
 
 /// Connections at the same time; more wait in the system's queue.
 const CONNECTIONS_MAX: usize = 64;
@@ -69,9 +67,7 @@ async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<()
         let mut frame = Vec::new();
         receive(&mut stream, &mut frame, HELLO_MAX).await?;
         let Message::Hello(hello) = decode(&frame)? else {
-            return Err(Broken::Offence(
-                crate::replication::follower::Offence::Order,
-            ));
+            return Err(Broken::Offence(crate::follower::Offence::Order));
         };
         Ok::<_, Broken>((stream, hello))
     })
@@ -119,7 +115,7 @@ fn acceptable(shared: &Shared, hello: &Hello) -> Result<(), Refusal> {
 
 async fn given_up(shared: &Shared, conn: Conn, changed: &mut watch::Receiver<u64>) {
     let served = |_: &u64| {
-        let leader = |l: &crate::replication::leader::Leader| l.serves(conn);
+        let leader = |l: &crate::leader::Leader| l.serves(conn);
         !shared.with(|core, _| core.leader.as_ref().is_some_and(leader))
     };
     // An error says that all is over.
@@ -157,9 +153,7 @@ async fn hear<R: AsyncRead + Unpin>(
             }
         });
         if !fine {
-            return Err(Broken::Offence(
-                crate::replication::follower::Offence::Order,
-            ));
+            return Err(Broken::Offence(crate::follower::Offence::Order));
         }
     }
 }

@@ -7,9 +7,9 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_rustls::rustls;
 
-use crate::replication::follower::Offence;
-use crate::replication::tls;
-use crate::replication::wire::{Message, PREAMBLE, Refusal, WireError, check_preamble, encode};
+use crate::follower::Offence;
+use crate::tls;
+use crate::wire::{Message, PREAMBLE, Refusal, WireError, check_preamble, encode};
 
 /// Bytes that a frame's place begins with.
 const ROOM: usize = 16 << 10;

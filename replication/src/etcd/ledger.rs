@@ -5,9 +5,9 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::replication::event::Event;
-use crate::replication::leader::Now;
-use crate::replication::log::Position;
+use crate::event::Event;
+use crate::leader::Now;
+use crate::log::Position;
 
 /// Operations in one transaction; etcd takes 128.
 const OPS: usize = 100;

@@ -13,9 +13,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::link::Trouble;
-use crate::replication::follower::Record;
-use crate::replication::log::Position;
-use crate::replication::wire::{Bytes, Leaving, PREAMBLE};
+use crate::follower::Record;
+use crate::log::Position;
+use crate::wire::{Bytes, Leaving, PREAMBLE};
 use ferrosm_core::kept::{self, Key};
 
 /// Bytes of one value, about: etcd takes requests of 1.5 MiB.
@@ -249,7 +249,7 @@ impl Assembly {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replication::wire::VERSION;
+    use crate::wire::VERSION;
     use ferrosm_core::kept::Kind;
 
     #[test]

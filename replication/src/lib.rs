@@ -31,6 +31,7 @@ pub mod log;
 mod simulation;
 mod storing;
 pub mod tcp;
+mod thread;
 pub mod tls;
 pub mod wire;
 

@@ -11,13 +11,13 @@ use super::keys::{Assembly, Base, Head, Holder, Records, end, get};
 use super::link::{Member, Trouble};
 use super::node::{GOING, PAUSE, SETTLE, Seen, Shared};
 use super::rpc;
-use crate::replication::Standby;
-use crate::replication::event::Event;
-use crate::replication::follower::{Job, Turn};
-use crate::replication::leader::Now;
-use crate::replication::log::Position;
-use crate::replication::storing::Ask;
-use crate::replication::wire::decode_batch;
+use crate::Standby;
+use crate::event::Event;
+use crate::follower::{Job, Turn};
+use crate::leader::Now;
+use crate::log::Position;
+use crate::storing::Ask;
+use crate::wire::decode_batch;
 
 /// Time between two lines of the log about the same trouble.
 const TOLD_EACH: Duration = Duration::from_secs(10);

@@ -17,9 +17,9 @@ use super::ledger::{Ledger, Numbered, Work};
 use super::link::{Member, Trouble};
 use super::node::{Core, PAUSE, PAUSE_MAX, Shared};
 use super::rpc::{self, Compare, RequestOp, changed_at, created_at};
-use crate::replication::leader::Now;
-use crate::replication::log::Position;
-use crate::replication::wire::Leaving;
+use crate::leader::Now;
+use crate::log::Position;
+use crate::wire::Leaving;
 
 /// Time between two looks at what is late.
 const TICK: Duration = Duration::from_millis(20);

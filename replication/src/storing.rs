@@ -49,7 +49,7 @@ pub(super) fn start(
     told: impl Fn(Stored) + Send + 'static,
 ) -> std::io::Result<Sender<Ask>> {
     let (asks, waiting) = mpsc::channel();
-    crate::threads::start("copy", move || work(copy.as_ref(), &waiting, &told))?;
+    crate::thread::spawn("copy", move || work(copy.as_ref(), &waiting, &told))?;
     Ok(asks)
 }
 

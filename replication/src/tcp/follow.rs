@@ -12,9 +12,9 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::frames::{Broken, greet, receive, send};
 use super::shared::Shared;
-use crate::replication::Role;
-use crate::replication::follower::{Offence, Turn};
-use crate::replication::wire::{CHUNK, FRAME_MAX, HELLO_MAX, Message, Refusal, Standing, decode};
+use crate::Role;
+use crate::follower::{Offence, Turn};
+use crate::wire::{CHUNK, FRAME_MAX, HELLO_MAX, Message, Refusal, Standing, decode};
 
 /// Time for one try.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -138,7 +138,7 @@ impl Tcp {
             // Nobody waits for a name server.
             runtime.shutdown_background();
         };
-        let thread = crate::threads::start("replication", work).map_err(StartError::Thread)?;
+        let thread = crate::thread::spawn("replication", work).map_err(StartError::Thread)?;
         Ok(Self {
             shared,
             stop,
@@ -160,7 +160,7 @@ impl Tcp {
 
     fn end(&mut self, how: Stop) {
         self.stop.send_replace(how);
-        crate::threads::join(&mut self.thread, "replication");
+        crate::thread::join(&mut self.thread);
         // The thread that stores ends when nobody can ask it.
         self.shared.with(|core, _| core.asks = None);
     }

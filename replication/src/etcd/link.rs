@@ -20,8 +20,8 @@ use super::rpc::{
     RangeRequest, RangeResponse, RequestOp, TxnRequest, TxnResponse, WatchCreate, WatchRequest,
     WatchResponse,
 };
-use crate::replication::tls::Files;
-use crate::replication::wire::{VERSION, WireError};
+use crate::tls::Files;
+use crate::wire::{VERSION, WireError};
 use ferrosm_core::kept;
 
 /// Bytes of an answer at most.

@@ -21,10 +21,10 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use cluster::{Cluster, Stall};
-use ferrosm::replication::etcd::{Etcd, Settings};
-use ferrosm::replication::tls::Files;
-use ferrosm::replication::{EVENTS, Event, Leaving, Position, Replication, Role, WarmCopy};
 use ferrosm_core::kept::{Batch, Change, Key, Kind};
+use ferrosm_replication::etcd::{Etcd, Settings};
+use ferrosm_replication::tls::Files;
+use ferrosm_replication::{EVENTS, Event, Leaving, Position, Replication, Role, WarmCopy};
 use memory::{GUARD, Memory, put, until};
 use tokio::sync::mpsc;
 
