@@ -5,7 +5,8 @@
 //! | this | the directory: whose it is, what is in it |
 //! | `store` | the file: batches in, all records out |
 //! | [`look`] | the directory seen, and left as it is |
-//! | [`writer`] | the thread that writes, and what is durable |
+//! | [`writer`] | the thread that writes; `order` is what it is asked for |
+//! | `durable` | what is durable |
 //! | [`warm`] | the records as [`ferrosm_replication`] wants them |
 //! | [`text`] | records as lines of JSON, for people and for `ferrosm state import` |
 //! | [`opensm`] | the files in which OpenSM keeps the same |
@@ -14,8 +15,10 @@
 //! aside and told, never a reason not to run; of one that is whole but for some records, the others are taken over.
 
 mod attempts;
+mod durable;
 pub mod look;
 pub mod opensm;
+mod order;
 mod store;
 pub mod text;
 pub mod warm;
@@ -35,10 +38,11 @@ use ferrosm_replication::Position;
 use tracing::{info, warn};
 
 use crate::failure::Failure;
+pub use durable::{Durable, Follow};
 pub use look::Look;
 use store::{Contents, Store, Trouble};
 pub use warm::Warm;
-pub use writer::{Durable, Follow, Kept, Writer};
+pub use writer::{Kept, Writer};
 
 const LOCK: &str = "lock";
 /// For its owner only.

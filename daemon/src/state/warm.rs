@@ -10,7 +10,8 @@ use std::sync::mpsc::{Sender, channel};
 use ferrosm_core::kept::{Batch, Change, Kind};
 use ferrosm_replication::{CopyError, Everything, Position, Record, WarmCopy};
 
-use super::writer::{Done, Durable, Order};
+use super::durable::Durable;
+use super::order::{Done, Order};
 
 /// The records of a state directory.
 #[derive(Debug)]

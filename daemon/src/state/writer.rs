@@ -1,25 +1,25 @@
-//! The thread that writes what is to be kept, and what is durable of it.
+//! The thread that writes what is to be kept.
 //!
 //! Everything that waits goes into one batch and one transaction, so that the disk is asked once for many. Whoever hands something
-//! over gets a ticket; [`Durable`] says up to which ticket nothing can be lost any more: on this disk, and, where there is a
-//! [`Follow`], with those who follow in step. What the disk refuses is tried again, whole, until it takes it.
+//! over gets a ticket; [`Durable`] says up to which ticket nothing can be lost any more. What the disk refuses is tried again, whole,
+//! until it takes it.
 
 use core::time::Duration;
-use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use ferrosm_core::kept::{Batch, Change, Key, Kind, Update, ViewKeeper};
 use ferrosm_core::sa::View;
 use ferrosm_replication::{Everything, Position};
-use tokio::sync::Notify;
 use tracing::{error, info, warn};
 
+use super::durable::Durable;
+use super::order::Order;
 use super::store::Trouble;
 use super::{StateDir, Warm, is_of_view, unix_s};
 
@@ -27,8 +27,6 @@ use super::{StateDir, Warm, is_of_view, unix_s};
 const RETRY: Duration = Duration::from_secs(1);
 /// Orders that go into one transaction at most, so that none of them waits for a crowd behind it.
 const GROUP: usize = 1 << 14;
-/// Batches that followers may owe; then the oldest are counted as one.
-const OWED_MAX: usize = 1 << 16;
 
 /// Something to be kept.
 #[derive(Debug)]
@@ -37,135 +35,6 @@ pub enum Kept {
     Updates(Vec<Update>),
     /// What the subnet is, in place of what was kept of it; `None` for what must not be believed after a restart.
     View(Option<Arc<View>>),
-}
-
-/// Who has a copy of what is kept.
-pub trait Follow: Send + Sync {
-    /// A batch is on the disk here, under the number that follows that of the batch before. Not called while the records are those
-    /// of another ([`Writer::listen`]). Must not wait.
-    fn committed(&self, number: u64, batch: &Batch);
-
-    /// The last batch that all who are in step have told to have; `u64::MAX` where nobody is in step. Whoever makes it grow calls
-    /// [`Durable::wake`].
-    fn acknowledged(&self) -> u64;
-}
-
-/// What is called when it is done.
-pub(super) type Done<T> = Box<dyn FnOnce(T) + Send>;
-
-/// What the thread is told.
-pub(super) enum Order {
-    Updates(u64, Vec<Update>),
-    View(Option<Arc<View>>),
-    /// Batches of another's history, to be there then.
-    Apply(Position, Batch, Done<io::Result<()>>),
-    Everything(Done<io::Result<Everything>>),
-    Position(Done<Option<Position>>),
-    /// A history of one's own begins.
-    Lead(u64),
-    /// The records are, or are about to be, somebody else's.
-    Resign,
-    Listen(bool),
-    End,
-}
-
-/// Up to where nothing can be lost any more.
-#[derive(Default)]
-pub struct Durable {
-    owed: Mutex<Owed>,
-    changed: Notify,
-    follow: Mutex<Option<Arc<dyn Follow>>>,
-}
-
-/// What is on the disk and perhaps not yet with all who follow.
-#[derive(Debug, Default)]
-struct Owed {
-    /// Tickets and the batches that they are in.
-    batches: VecDeque<(u64, u64)>,
-    reached: u64,
-    on_disk: u64,
-}
-
-impl Owed {
-    fn kept(&mut self, ticket: u64, number: u64) {
-        self.on_disk = ticket;
-        if self.batches.len() >= OWED_MAX {
-            self.batches.pop_back();
-        }
-        self.batches.push_back((ticket, number));
-    }
-
-    fn reached(&mut self, acknowledged: u64) -> u64 {
-        while let Some((ticket, _)) = self.batches.front().filter(|(_, n)| *n <= acknowledged) {
-            self.reached = self.reached.max(*ticket);
-            self.batches.pop_front();
-        }
-        self.reached
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Durable {
-    /// The last ticket of which all, and all before it, is durable.
-    #[must_use]
-    pub fn reached(&self) -> u64 {
-        let follow = locked(&self.follow).clone();
-        let acknowledged = follow.map_or(u64::MAX, |f| f.acknowledged());
-        locked(&self.owed).reached(acknowledged)
-    }
-
-    /// The last ticket of which all, and all before it, is on the disk here.
-    #[must_use]
-    pub fn on_disk(&self) -> u64 {
-        locked(&self.owed).on_disk
-    }
-
-    /// It may have grown.
-    pub fn wake(&self) {
-        self.changed.notify_one();
-    }
-
-    /// Waits until it may have grown. May be cancelled.
-    pub async fn changed(&self) {
-        self.changed.notified().await;
-    }
-
-    /// From the next batch on this one is told, and asked.
-    pub fn follow(&self, follow: Option<Arc<dyn Follow>>) {
-        *locked(&self.follow) = follow;
-        self.wake();
-    }
-
-    fn committed(&self, number: u64, batch: &Batch) {
-        let follow = locked(&self.follow).clone();
-        if let Some(follow) = follow {
-            follow.committed(number, batch);
-        }
-    }
-
-    fn kept(&self, ticket: u64, number: u64) {
-        locked(&self.owed).kept(ticket, number);
-        self.wake();
-    }
-
-    /// A history begins: what came up to this ticket is of another one, or was not listened to, and nobody will be told of it.
-    fn forget_owed(&self, ticket: u64) {
-        let mut owed = locked(&self.owed);
-        owed.batches.clear();
-        owed.reached = owed.reached.max(ticket);
-        owed.on_disk = owed.on_disk.max(ticket);
-        drop(owed);
-        self.wake();
-    }
-}
-
-impl fmt::Debug for Durable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Durable").finish_non_exhaustive()
-    }
 }
 
 /// Writes in the background; dropping it waits for all that was handed over.
@@ -571,6 +440,7 @@ impl Clerk {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Follow;
     use super::*;
     use crate::testing::TempDir;
     use ferrosm_core::kept::Record;

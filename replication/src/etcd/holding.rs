@@ -15,16 +15,14 @@ use tokio::time::sleep;
 use super::keys::{Base, Head, Holder, chunks, end, get, parts, put};
 use super::ledger::{Ledger, Numbered, Work};
 use super::link::{Member, Trouble};
-use super::node::{Core, PAUSE, PAUSE_MAX, Shared};
 use super::rpc::{self, Compare, RequestOp, changed_at, created_at};
+use super::shared::{Core, PAUSE, PAUSE_MAX, STAYS, Shared};
 use crate::leader::Now;
 use crate::log::Position;
 use crate::wire::Leaving;
 
 /// Time between two looks at what is late.
 const TICK: Duration = Duration::from_millis(20);
-/// Time until it is tried again where it will hardly go better: etcd has no room, or it is too much at once, or a disk is damaged.
-pub(super) const STAYS: Duration = Duration::from_secs(3);
 /// Parts in a transaction; etcd takes 1.5 MiB.
 const PARTS: usize = 4;
 

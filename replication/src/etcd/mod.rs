@@ -10,6 +10,7 @@
 //! ledger      what a master owes, and whether it may believe to be the only one; pure
 //! holding     a master: holds the key, renews its leases, writes
 //! watching    a standby: reads what it lacks, watches, and looks whether the leases are renewed
+//! shared      what the driver and the thread have in common
 //! node        what the driver sees
 //! ```
 
@@ -25,6 +26,8 @@ mod link;
 mod node;
 #[cfg(feature = "etcd")]
 mod rpc;
+#[cfg(feature = "etcd")]
+mod shared;
 #[cfg(feature = "etcd")]
 mod watching;
 

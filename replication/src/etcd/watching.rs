@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use tokio::time::sleep;
 
-use super::holding::{STAYS, are_old, is_gone, remove};
+use super::holding::{are_old, is_gone, remove};
 use super::keys::{Assembly, Base, Head, Holder, Records, end, get};
 use super::link::{Member, Trouble};
-use super::node::{GOING, PAUSE, SETTLE, Seen, Shared};
 use super::rpc;
+use super::shared::{GOING, PAUSE, SETTLE, STAYS, Seen, Shared};
 use crate::Standby;
 use crate::event::Event;
 use crate::follower::{Job, Turn};
