@@ -7,9 +7,9 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
@@ -446,6 +446,7 @@ mod tests {
     use ferrosm_core::kept::Record;
     use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
     use ferrosm_replication::WarmCopy;
+    use std::sync::Mutex;
 
     fn lid(port: u64) -> Update {
         Update::Put(Record::Lid {
@@ -492,7 +493,7 @@ mod tests {
 
     impl Follow for Standby {
         fn committed(&self, number: u64, batch: &Batch) {
-            locked(&self.told).push((number, batch.clone()));
+            self.told.lock().unwrap().push((number, batch.clone()));
         }
         fn acknowledged(&self) -> u64 {
             self.has.load(Ordering::Relaxed)
@@ -511,7 +512,7 @@ mod tests {
             .follow(Some(Arc::clone(&standby) as Arc<dyn Follow>));
         assert_eq!(writer.durable().reached(), first);
         let second = writer.save(Kept::Updates(vec![lid(2)])).unwrap();
-        while locked(&standby.told).is_empty() {
+        while standby.told.lock().unwrap().is_empty() {
             std::thread::yield_now();
         }
         assert_eq!(
@@ -525,7 +526,7 @@ mod tests {
         // Nobody is told of what came before a history, so nobody waits for it.
         wait_for(&writer, second);
         let third = writer.save(Kept::Updates(vec![lid(3)])).unwrap();
-        while locked(&standby.told).len() < 2 {
+        while standby.told.lock().unwrap().len() < 2 {
             std::thread::yield_now();
         }
         let all = writer.warm().everything().unwrap();
