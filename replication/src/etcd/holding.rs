@@ -10,12 +10,12 @@ use core::convert::Infallible;
 use core::time::Duration;
 use std::sync::Arc;
 
+use etcd_client::{Compare, CompareOp, DeleteOptions, PutOptions, TxnOp};
 use tokio::time::sleep;
 
 use super::keys::{Base, Head, Holder, chunks, end, get, parts, put};
 use super::ledger::{Ledger, Numbered, Work};
 use super::link::{Member, Trouble};
-use super::rpc::{self, Compare, RequestOp, changed_at, created_at};
 use super::shared::{Core, PAUSE, PAUSE_MAX, STAYS, Shared};
 use crate::leader::Now;
 use crate::log::Position;
@@ -97,7 +97,7 @@ async fn term(shared: &Arc<Shared>, held: &mut Option<Held>) -> Result<Infallibl
             }
         };
         let head = member.get(shared.keys.head()).await?.0;
-        let head = head.and_then(|pair| readable(shared, &pair.value));
+        let head = head.and_then(|pair| readable(shared, pair.value()));
         let store = shared.position().await;
         let now = shared.now();
         let follower = shared.with(|core| {
@@ -222,10 +222,10 @@ async fn still_held(shared: &Shared, member: &Member, created: i64) -> Result<()
     let Some(pair) = pair else {
         return Err(Trouble::Fenced);
     };
-    if pair.create_revision == created {
+    if pair.create_revision() == created {
         return Ok(());
     }
-    Err(match get::<Holder>(&pair.value) {
+    Err(match get::<Holder>(pair.value()) {
         Ok(holder) if holder.guid != shared.settings.guid => Trouble::Taken(holder.guid),
         // Whoever has it, it is gone.
         Ok(_) | Err(_) => Trouble::Fenced,
@@ -241,11 +241,11 @@ async fn acquire(shared: &Shared, member: &Member) -> Result<Held, Trouble> {
         let (Some(pair), _) = member.get(key.clone()).await? else {
             break;
         };
-        let old: Holder = get(&pair.value)?;
+        let old: Holder = get(pair.value())?;
         if old.guid != guid && !is_gone(member, &old).await? {
             return Err(Trouble::Taken(old.guid));
         }
-        remove(shared, member, pair.mod_revision).await?;
+        remove(shared, member, pair.mod_revision()).await?;
     }
     let epoch = shared
         .ledger(|ledger| ledger.epoch)
@@ -265,8 +265,9 @@ async fn acquire(shared: &Shared, member: &Member) -> Result<Held, Trouble> {
         leaving: None,
         alone: true,
     };
-    let mine = rpc::put(key.clone(), put(&holder)?, a.0);
-    let done = member.txn(vec![created_at(key, 0)], vec![mine]).await?;
+    let free = created_at(key.clone(), 0);
+    let mine = put_leased(key, &holder)?;
+    let done = member.txn(free, vec![mine]).await?;
     Ok(Held {
         created: done.ok_or(Trouble::Fenced)?,
         holder,
@@ -296,10 +297,8 @@ pub(super) async fn remove(
     mod_revision: i64,
 ) -> Result<(), Trouble> {
     let key = shared.keys.leader();
-    let same = changed_at(key.clone(), mod_revision);
-    member
-        .txn(vec![same], vec![rpc::delete(key, String::new())])
-        .await?;
+    let same = Compare::mod_revision(key.clone(), CompareOp::Equal, mod_revision);
+    member.txn(same, vec![TxnOp::delete(key, None)]).await?;
     Ok(())
 }
 
@@ -308,18 +307,32 @@ pub(super) async fn leave(shared: &Shared, held: Held, leaving: Leaving) -> Resu
     let member = shared.members.member().await?;
     let key = shared.keys.leader();
     let [lease, other] = held.holder.leases;
-    let leaving = Some(leaving);
-    let word = put(&Holder {
-        leaving,
+    let word = Holder {
+        leaving: Some(leaving),
         alone: shared.with(Core::is_apart),
         ..held.holder
-    })?;
+    };
     let mine = created_at(key.clone(), held.created);
-    member
-        .txn(vec![mine], vec![rpc::put(key, word, lease)])
-        .await?;
+    let word = put_leased(key, &word)?;
+    member.txn(mine, vec![word]).await?;
     member.revoke(lease).await?;
     member.revoke(other).await
+}
+
+/// Compares the revision at which a key was created; 0: the key does not exist.
+fn created_at(key: String, revision: i64) -> Compare {
+    Compare::create_revision(key, CompareOp::Equal, revision)
+}
+
+/// Puts the value of the leader key, for as long as its first lease lasts.
+fn put_leased(key: String, holder: &Holder) -> Result<TxnOp, Trouble> {
+    let options = PutOptions::new().with_lease(holder.leases[0]);
+    Ok(TxnOp::put(key, put(holder)?, Some(options)))
+}
+
+/// Deletes the keys from one to before another.
+fn delete(from: String, to: String) -> TxnOp {
+    TxnOp::delete(from, Some(DeleteOptions::new().with_range(to)))
 }
 
 /// Who writes batches.
@@ -378,8 +391,7 @@ impl Writer<'_> {
             alone: false,
             ..self.held.holder
         };
-        let lease = word.leases[0];
-        let word = rpc::put(shared.keys.leader(), put(&word)?, lease);
+        let word = put_leased(shared.keys.leader(), &word)?;
         let done = self.fenced(member, vec![word]).await;
         shared.ledger(|ledger| ledger.touches(shared.now()));
         done?;
@@ -394,7 +406,7 @@ impl Writer<'_> {
         let mut ops = Vec::new();
         for (seq, body) in some {
             let at = Position { epoch, seq: *seq };
-            let put = |(n, part)| rpc::put(keys.log_part(*seq, n), part, 0);
+            let put = |(n, part)| TxnOp::put(keys.log_part(*seq, n), part, None);
             ops.extend(parts(at, body)?.into_iter().enumerate().map(put));
         }
         let Some((seq, _)) = some.last() else {
@@ -406,11 +418,8 @@ impl Writer<'_> {
             self.fenced(member, core::mem::replace(&mut ops, rest))
                 .await?;
         }
-        ops.push(rpc::put(
-            keys.head(),
-            self.head(Position { epoch, seq: *seq })?,
-            0,
-        ));
+        let head = self.head(Position { epoch, seq: *seq })?;
+        ops.push(TxnOp::put(keys.head(), head, None));
         self.fenced(member, ops).await?;
         let now = self.shared.now();
         self.shared.ledger(|ledger| ledger.wrote(*seq, now));
@@ -439,17 +448,17 @@ impl Writer<'_> {
         let pieces = chunks(&all.records)?;
         let count = u64::try_from(pieces.len()).unwrap_or(u64::MAX);
         for (n, piece) in pieces.into_iter().enumerate() {
-            self.fenced(member, vec![rpc::put(keys.part(at, n), piece, 0)])
+            self.fenced(member, vec![TxnOp::put(keys.part(at, n), piece, None)])
                 .await?;
         }
         let base = Base { at, parts: count };
         let here = keys.snapshot(at);
         let done = vec![
-            rpc::put(keys.base(), put(&base)?, 0),
-            rpc::put(keys.head(), self.head(at)?, 0),
-            rpc::delete(keys.log(), end(&keys.log())),
-            rpc::delete(keys.snapshots(), here.clone()),
-            rpc::delete(end(&here), end(&keys.snapshots())),
+            TxnOp::put(keys.base(), put(&base)?, None),
+            TxnOp::put(keys.head(), self.head(at)?, None),
+            delete(keys.log(), end(&keys.log())),
+            delete(keys.snapshots(), here.clone()),
+            delete(end(&here), end(&keys.snapshots())),
         ];
         self.fenced(member, done).await?;
         Ok(seq)
@@ -461,10 +470,10 @@ impl Writer<'_> {
     }
 
     /// Does this if the key is still this node's.
-    async fn fenced(&self, member: &Member, ops: Vec<RequestOp>) -> Result<(), Trouble> {
+    async fn fenced(&self, member: &Member, ops: Vec<TxnOp>) -> Result<(), Trouble> {
         let key = self.shared.keys.leader();
-        let mine: Compare = created_at(key, self.held.created);
-        if member.txn(vec![mine], ops).await?.is_some() {
+        let mine = created_at(key, self.held.created);
+        if member.txn(mine, ops).await?.is_some() {
             return Ok(());
         }
         still_held(self.shared, member, self.held.created).await?;

@@ -5,21 +5,16 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
-use prost::Message;
+use etcd_client::{
+    Channel, Client, Compare, ConnectOptions, Error as ClientError, GetOptions, GetResponse,
+    KeyValue, KvClient, ResponseHeader, Txn, TxnOp, WatchOptions, WatchResponse, WatchStream,
+};
 use thiserror::Error;
 use tokio::time::timeout;
-use tokio_stream::StreamExt as _;
-use tonic::client::Grpc;
-use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
-use tonic::{Code, Request, Streaming};
-use tonic_prost::ProstCodec;
+use tonic::Code;
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use super::Settings;
-use super::rpc::{
-    Compare, Empty, KeyValue, LeaseGrantRequest, LeaseGrantResponse, LeaseRequest, LeaseResponse,
-    RangeRequest, RangeResponse, RequestOp, TxnRequest, TxnResponse, WatchCreate, WatchRequest,
-    WatchResponse,
-};
 use crate::tls::Files;
 use crate::wire::{VERSION, WireError};
 use ferrosm_core::kept;
@@ -130,7 +125,7 @@ impl Members {
             }
             None => None,
         };
-        let member = self.connect(number, pems)?;
+        let member = self.connect(number, pems).await?;
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         // Another task may have been faster, or is further.
         if now.0 == number {
@@ -139,7 +134,7 @@ impl Members {
         Ok(member)
     }
 
-    fn connect(&self, number: usize, pems: Option<Pems>) -> Result<Member, Trouble> {
+    async fn connect(&self, number: usize, pems: Option<Pems>) -> Result<Member, Trouble> {
         let endpoints = &self.settings.endpoints;
         let place = endpoints
             .get(number % endpoints.len().max(1))
@@ -161,8 +156,13 @@ impl Members {
             }
             endpoint = endpoint.tls_config(tls).map_err(wrong)?;
         }
+        // A member without a leader is to report that, instead of not replying.
+        let options = ConnectOptions::new().with_require_leader(true);
+        let channel = Channel::Tonic(endpoint.connect_lazy());
+        let client = Client::from_channel(channel, Some(options)).await;
+        let client = client.map_err(|e| Trouble::Etcd(place.clone(), e.to_string()))?;
         Ok(Member {
-            channel: endpoint.connect_lazy(),
+            client,
             limit: self.settings.limit,
             number,
             place,
@@ -206,9 +206,9 @@ fn sentence(error: &dyn std::error::Error) -> String {
 }
 
 /// A member of etcd.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Member {
-    channel: Channel,
+    client: Client,
     limit: Duration,
     number: usize,
     place: String,
@@ -223,13 +223,16 @@ impl Member {
         }
     }
 
-    fn failed(&self, status: &tonic::Status) -> Trouble {
+    fn failed(&self, error: &ClientError) -> Trouble {
+        let place = self.place.clone();
+        let ClientError::GRpcStatus(status) = error else {
+            return Trouble::Etcd(place, error.to_string());
+        };
         // Of a failed connection the reason is behind the status.
         let said = match std::error::Error::source(status) {
             Some(source) => sentence(source),
             None => status.message().to_owned(),
         };
-        let place = self.place.clone();
         if matches!(
             status.code(),
             Code::InvalidArgument | Code::ResourceExhausted
@@ -239,74 +242,35 @@ impl Member {
         Trouble::Etcd(place, said)
     }
 
-    fn late<E>(&self) -> impl FnOnce(E) -> Trouble {
-        let place = self.place.clone();
-        |_| Trouble::Late(place)
-    }
-
-    /// A question and its answers.
-    async fn stream<Q, A>(
+    /// The reply to a request, unless it takes too long.
+    async fn reply<T>(
         &self,
-        path: &'static str,
-        questions: impl tokio_stream::Stream<Item = Q> + Send + 'static,
-    ) -> Result<Streaming<A>, Trouble>
-    where
-        Q: Message + Send + 'static,
-        A: Message + Default + Send + 'static,
-    {
-        let mut grpc = Grpc::new(self.channel.clone()).max_decoding_message_size(ANSWER_MAX);
-        let mut request = Request::new(questions);
-        // A member without a leader is to say so, instead of nothing.
-        if let Ok(yes) = "true".parse() {
-            request.metadata_mut().insert("hasleader", yes);
+        request: impl Future<Output = Result<T, ClientError>>,
+    ) -> Result<T, Trouble> {
+        match timeout(self.limit, request).await {
+            Ok(reply) => reply.map_err(|e| self.failed(&e)),
+            Err(_) => Err(Trouble::Late(self.place.clone())),
         }
-        let asked = async {
-            let ready = grpc.ready().await;
-            ready.map_err(|e| Trouble::Etcd(self.place.clone(), sentence(&e)))?;
-            let path = path.parse().map_err(|_| Trouble::Garbled("a path"))?;
-            let answer = grpc.streaming(request, path, ProstCodec::default()).await;
-            answer.map_err(|e| self.failed(&e))
-        };
-        let answer = timeout(self.limit, asked).await.map_err(self.late())??;
-        Ok(answer.into_inner())
     }
 
-    /// A question with one answer.
-    async fn ask<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Trouble>
-    where
-        Q: Message + Send + 'static,
-        A: Message + Default + Send + 'static,
-    {
-        let asked = async {
-            let mut answers = self.stream(path, tokio_stream::once(question)).await?;
-            let answer = answers.message().await.map_err(|e| self.failed(&e))?;
-            answer.ok_or_else(|| Trouble::Late(self.place.clone()))
-        };
-        timeout(self.limit, asked).await.map_err(self.late())?
+    fn kv(&self) -> KvClient {
+        let kv = self.client.kv_client();
+        kv.max_decoding_message_size(ANSWER_MAX)
     }
 
     /// What is under a key, with etcd's revision of this answer.
     pub(super) async fn get(&self, key: String) -> Result<(Option<KeyValue>, i64), Trouble> {
-        let (mut kvs, revision) = self.page(key.into_bytes(), Vec::new(), 0, 1).await?;
-        Ok((kvs.kvs.pop(), revision))
+        let mut reply = self.page(key, GetOptions::new()).await?;
+        let revision = revision(reply.header());
+        Ok((reply.take_kvs().pop(), revision))
     }
 
     async fn page(
         &self,
-        key: Vec<u8>,
-        range_end: Vec<u8>,
-        revision: i64,
-        limit: i64,
-    ) -> Result<(RangeResponse, i64), Trouble> {
-        let question = RangeRequest {
-            key,
-            range_end,
-            limit,
-            revision,
-        };
-        let answer: RangeResponse = self.ask("/etcdserverpb.KV/Range", question).await?;
-        let revision = answer.header.as_ref().map_or(0, |h| h.revision);
-        Ok((answer, revision))
+        key: impl Into<Vec<u8>>,
+        options: GetOptions,
+    ) -> Result<GetResponse, Trouble> {
+        self.reply(self.kv().get(key, Some(options))).await
     }
 
     /// All that is under keys from one to before another, in their order, as of a revision.
@@ -317,16 +281,17 @@ impl Member {
     ) -> Result<Vec<KeyValue>, Trouble> {
         let mut all: Vec<KeyValue> = Vec::new();
         let mut from = from.into_bytes();
+        let options = GetOptions::new().with_range(to).with_revision(revision);
         let mut page = PAGES.0;
         loop {
-            let to = to.clone().into_bytes();
-            let (answer, _) = self.page(from, to, revision, page).await?;
-            let bytes: usize = answer.kvs.iter().map(|pair| pair.value.len()).sum();
+            let options = options.clone().with_limit(page);
+            let mut reply = self.page(from, options).await?;
+            let bytes: usize = reply.kvs().iter().map(|pair| pair.value().len()).sum();
             page = if bytes > PIECE { page / 2 } else { page * 2 }.clamp(1, PAGES.1);
-            all.extend(answer.kvs);
+            all.extend(reply.take_kvs());
             match all.last() {
-                Some(last) if answer.more => {
-                    from = last.key.clone();
+                Some(last) if reply.more() => {
+                    from = last.key().to_owned();
                     from.push(0);
                 }
                 Some(_) | None => return Ok(all),
@@ -337,13 +302,12 @@ impl Member {
     /// Does something if something is so; the revision of it, `None` if it is not so.
     pub(super) async fn txn(
         &self,
-        compare: Vec<Compare>,
-        success: Vec<RequestOp>,
+        compare: Compare,
+        success: Vec<TxnOp>,
     ) -> Result<Option<i64>, Trouble> {
-        let question = TxnRequest { compare, success };
-        let answer: TxnResponse = self.ask("/etcdserverpb.KV/Txn", question).await?;
-        let revision = answer.header.map_or(0, |h| h.revision);
-        Ok(answer.succeeded.then_some(revision))
+        let txn = Txn::new().when([compare]).and_then(success);
+        let reply = self.reply(self.kv().txn(txn)).await?;
+        Ok(reply.succeeded().then_some(revision(reply.header())))
     }
 
     /// What changes from a revision on, under keys from one to before another.
@@ -352,59 +316,65 @@ impl Member {
         (from, to): (String, String),
         revision: i64,
     ) -> Result<Watch, Trouble> {
-        let question = WatchRequest {
-            create: Some(WatchCreate {
-                key: from.into_bytes(),
-                range_end: to.into_bytes(),
-                start_revision: revision,
-            }),
-        };
-        // etcd ends a watch when the questions end.
-        let questions = tokio_stream::once(question).chain(tokio_stream::pending());
-        let answers = self.stream("/etcdserverpb.Watch/Watch", questions).await?;
+        let options = WatchOptions::new()
+            .with_range(to)
+            .with_start_revision(revision);
+        let client = self.client.watch_client();
+        let mut client = client.max_decoding_message_size(ANSWER_MAX);
+        let stream = self.reply(client.watch(from, Some(options))).await?;
         let member = self.clone();
-        Ok(Watch { member, answers })
+        Ok(Watch { member, stream })
     }
 
     /// A lease of so many seconds, or more: its number and what it has.
     pub(super) async fn grant(&self, ttl: i64) -> Result<(i64, i64), Trouble> {
-        let question = LeaseGrantRequest { ttl };
-        let answer: LeaseGrantResponse =
-            self.ask("/etcdserverpb.Lease/LeaseGrant", question).await?;
-        if answer.error.is_empty() {
-            Ok((answer.id, answer.ttl))
+        let mut client = self.client.lease_client();
+        let lease = self.reply(client.grant(ttl, None)).await?;
+        if lease.error().is_empty() {
+            Ok((lease.id(), lease.ttl()))
         } else {
-            Err(Trouble::Etcd(self.place.clone(), answer.error))
+            Err(Trouble::Etcd(self.place.clone(), lease.error().to_owned()))
         }
     }
 
     /// Ends a lease, and what is bound to it.
     pub(super) async fn revoke(&self, id: i64) -> Result<(), Trouble> {
-        let Empty {} = self
-            .ask("/etcdserverpb.Lease/LeaseRevoke", LeaseRequest { id })
-            .await?;
-        Ok(())
+        let mut client = self.client.lease_client();
+        self.reply(client.revoke(id)).await.map(|_| ())
     }
 
     /// Renews a lease; whether there still is one.
     pub(super) async fn renew(&self, id: i64) -> Result<bool, Trouble> {
-        let question = LeaseRequest { id };
-        let answer: LeaseResponse = self
-            .ask("/etcdserverpb.Lease/LeaseKeepAlive", question)
-            .await?;
-        Ok(answer.ttl > 0)
+        let mut client = self.client.lease_client();
+        let renewed = async {
+            match client.keep_alive(id).await {
+                Ok(_) => Ok(true),
+                Err(ClientError::LeaseKeepAliveError(_)) => Ok(false),
+                Err(error) => Err(error),
+            }
+        };
+        self.reply(renewed).await
     }
 
     /// Whether a lease was not renewed for more than so many seconds. etcd tells whole seconds that are left, rounded down: a lease of
     /// which less than all but these is left is an old one. With it the term of etcd's
     /// leader, who begins by renewing all leases.
     pub(super) async fn is_old(&self, id: i64, silence_s: u8) -> Result<(bool, u64), Trouble> {
-        let question = LeaseRequest { id };
-        let answer: LeaseResponse = self
-            .ask("/etcdserverpb.Lease/LeaseTimeToLive", question)
-            .await?;
-        let old = answer.ttl < 0 || answer.ttl < answer.granted_ttl - i64::from(silence_s);
-        Ok((old, answer.header.map_or(0, |header| header.raft_term)))
+        let mut client = self.client.lease_client();
+        let lease = self.reply(client.time_to_live(id, None)).await?;
+        let old = lease.ttl() < 0 || lease.ttl() < lease.granted_ttl() - i64::from(silence_s);
+        Ok((old, lease.header().map_or(0, ResponseHeader::raft_term)))
+    }
+}
+
+/// etcd's revision of a reply.
+fn revision(header: Option<&ResponseHeader>) -> i64 {
+    header.map_or(0, ResponseHeader::revision)
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Member").field(&self.place).finish()
     }
 }
 
@@ -418,21 +388,18 @@ impl fmt::Display for Member {
 #[derive(Debug)]
 pub(super) struct Watch {
     member: Member,
-    answers: Streaming<WatchResponse>,
+    stream: WatchStream,
 }
 
 impl Watch {
     /// What has changed. May be cancelled.
     pub(super) async fn next(&mut self) -> Result<WatchResponse, Trouble> {
-        let answer = self
-            .answers
-            .message()
-            .await
-            .map_err(|e| self.member.failed(&e))?;
-        let answer = answer.ok_or_else(|| Trouble::Late(self.member.to_string()))?;
-        if answer.canceled {
+        let reply = self.stream.message().await;
+        let reply = reply.map_err(|e| self.member.failed(&e))?;
+        let reply = reply.ok_or_else(|| Trouble::Late(self.member.to_string()))?;
+        if reply.canceled() {
             return Err(Trouble::Forgotten);
         }
-        Ok(answer)
+        Ok(reply)
     }
 }

@@ -5,7 +5,7 @@
 //! watch, and have what etcd has. Nothing here decides who is master. Why it is so: `docs/adr/0014-etcd.md`.
 //!
 //! ```text
-//! rpc, link   what is on the wire; one member after another is asked
+//! link        requests to etcd; one member after another is asked
 //! keys        what is under which key
 //! ledger      what a master owes, and whether it may believe to be the only one; pure
 //! holding     a master: holds the key, renews its leases, writes
@@ -24,8 +24,6 @@ mod ledger;
 mod link;
 #[cfg(feature = "etcd")]
 mod node;
-#[cfg(feature = "etcd")]
-mod rpc;
 #[cfg(feature = "etcd")]
 mod shared;
 #[cfg(feature = "etcd")]

@@ -4,12 +4,12 @@ use core::convert::Infallible;
 use core::time::Duration;
 use std::sync::Arc;
 
+use etcd_client::{Event as KeyEvent, KeyValue};
 use tokio::time::sleep;
 
 use super::holding::{are_old, is_gone, remove};
 use super::keys::{Assembly, Base, Head, Holder, Records, end, get};
 use super::link::{Member, Trouble};
-use super::rpc;
 use super::shared::{GOING, PAUSE, SETTLE, STAYS, Seen, Shared};
 use crate::Standby;
 use crate::event::Event;
@@ -52,16 +52,16 @@ async fn missing(
             revision,
         });
     };
-    let head = get::<Head>(&head.value)?.at;
+    let head = get::<Head>(head.value())?.at;
     let whole = (keys.base(), String::new());
     let base = member.range(whole, revision).await?;
-    let base: Base = get(&base.first().ok_or(Trouble::Garbled("base"))?.value)?;
+    let base: Base = get(base.first().ok_or(Trouble::Garbled("base"))?.value())?;
     let since = at.filter(|at| at.seq >= base.at.seq);
     let from = keys.log_from(since.unwrap_or(base.at).seq);
     let mut batches = Vec::new();
     let mut assembly = Assembly::default();
     for pair in member.range((from, end(&keys.log())), revision).await? {
-        if let Some((position, bytes)) = assembly.add(&pair.value)?
+        if let Some((position, bytes)) = assembly.add(pair.value())?
             && position.seq <= head.seq
         {
             batches.push((position, decode_batch(&bytes)?));
@@ -82,7 +82,7 @@ async fn missing(
                 .range((folder.clone(), end(&folder)), revision)
                 .await?
             {
-                all.add(&pair.value)?;
+                all.add(pair.value())?;
                 parts += 1;
             }
             if parts != base.parts {
@@ -145,9 +145,9 @@ async fn settle_with(shared: &Shared, member: &Member, began: Now) -> Result<boo
         let (Some(pair), _) = member.get(shared.keys.leader()).await? else {
             break true;
         };
-        let holder: Holder = get(&pair.value)?;
+        let holder: Holder = get(pair.value())?;
         if holder.guid == shared.settings.guid || is_gone(member, &holder).await? {
-            remove(shared, member, pair.mod_revision).await?;
+            remove(shared, member, pair.mod_revision()).await?;
             if holder.alone {
                 break false;
             }
@@ -258,7 +258,7 @@ impl Watching<'_> {
         let (pair, revision) = member.get(shared.keys.leader()).await?;
         self.leader_at = revision;
         if let Some(pair) = pair {
-            self.leads(get(&pair.value)?).await;
+            self.leads(get(pair.value())?).await;
         }
         let mut changed = shared.changed.subscribe();
         let silence = |l: &Holder| Duration::from_secs(l.silence_s.into());
@@ -289,9 +289,8 @@ impl Watching<'_> {
                 tokio::select! {
                     biased;
                     answer = watch.next() => {
-                        for event in answer?.events {
-                            let Some(pair) = event.kv else { continue };
-                            self.happened(event.kind, &pair).await?;
+                        for pair in answer?.events().iter().filter_map(KeyEvent::kv) {
+                            self.happened(pair).await?;
                         }
                     }
                     // The sender lives as long as this does.
@@ -334,22 +333,23 @@ impl Watching<'_> {
     }
 
     /// Something changed in etcd.
-    async fn happened(&mut self, kind: i32, pair: &rpc::KeyValue) -> Result<(), Trouble> {
+    async fn happened(&mut self, pair: &KeyValue) -> Result<(), Trouble> {
         let keys = &self.shared.keys;
-        let deleted = kind != 0;
-        if pair.key == keys.leader().as_bytes() {
-            if pair.mod_revision <= self.leader_at {
+        // etcd's kv.proto: a deletion resets the version to zero.
+        let deleted = pair.version() == 0;
+        if pair.key() == keys.leader().as_bytes() {
+            if pair.mod_revision() <= self.leader_at {
                 return Ok(());
             }
-            self.leader_at = pair.mod_revision;
+            self.leader_at = pair.mod_revision();
             if deleted {
                 self.left().await;
             } else {
-                self.leads(get(&pair.value)?).await;
+                self.leads(get(pair.value())?).await;
             }
         } else if deleted {
-        } else if pair.key.starts_with(keys.log().as_bytes()) {
-            let Some((at, bytes)) = self.assembly.add(&pair.value)? else {
+        } else if pair.key().starts_with(keys.log().as_bytes()) {
+            let Some((at, bytes)) = self.assembly.add(pair.value())? else {
                 return Ok(());
             };
             match self.last {
@@ -363,9 +363,9 @@ impl Watching<'_> {
                 }
                 Some(_) | None => return Err(Trouble::Forgotten),
             }
-        } else if pair.key == keys.base().as_bytes() {
+        } else if pair.key() == keys.base().as_bytes() {
             // Everything was written; that is of interest to who has not all of it.
-            let base: Base = get(&pair.value)?;
+            let base: Base = get(pair.value())?;
             if self.last != Some(base.at) {
                 return Err(Trouble::Forgotten);
             }
