@@ -122,7 +122,7 @@ impl Copies {
                     ..settings
                 };
                 let started = Tcp::start(settings, Arc::new(writer.warm()), sender);
-                let tcp = started.map_err(|e| failure(&e))?;
+                let tcp = started.map_err(failure)?;
                 if let Some(address) = tcp.address() {
                     info!(listen = %address, "state is replicated");
                 }
@@ -136,15 +136,15 @@ impl Copies {
                     ..settings
                 };
                 let started = Etcd::start(settings, Arc::new(writer.warm()), sender);
-                let etcd = started.map_err(|e| failure(&e))?;
+                let etcd = started.map_err(failure)?;
                 info!(?etcd, "state is replicated");
                 Arc::new(etcd)
             }
             #[cfg(not(feature = "etcd"))]
             Settings::Etcd(_) => {
-                return Err(failure(
-                    &"this ferrosm was built without the feature `etcd`",
-                ));
+                return Err(failure(anyhow::anyhow!(
+                    "this ferrosm was built without the feature `etcd`"
+                )));
             }
         };
         let follow = Arc::new(Following(Arc::clone(&replication)));
@@ -495,9 +495,9 @@ fn read(writer: &Writer, held: Held, done: impl FnOnce(Option<Box<Restored>>) + 
     });
 }
 
-fn failure(why: &dyn core::fmt::Display) -> Failure {
+fn failure(why: impl Into<anyhow::Error>) -> Failure {
     Failure::with_hint(
-        format!("cannot replicate the state: {why}"),
+        format!("cannot replicate the state: {:#}", why.into()),
         "See [replication] in the configuration, and docs/replication.md for certificates.",
     )
 }

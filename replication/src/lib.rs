@@ -27,6 +27,7 @@ pub mod event;
 pub mod follower;
 pub mod leader;
 pub mod log;
+mod node;
 #[cfg(test)]
 mod simulation;
 mod storing;
@@ -37,6 +38,7 @@ pub mod wire;
 
 use core::fmt;
 use core::time::Duration;
+use std::io;
 
 use ferrosm_core::kept::Batch;
 use thiserror::Error;
@@ -52,9 +54,15 @@ pub use wire::Leaving;
 pub const EVENTS: usize = 256;
 
 /// Why a store did not do what it was to do.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct CopyError(pub String);
+#[derive(Debug, Error)]
+pub enum CopyError {
+    /// It was closed.
+    #[error("the store is closed")]
+    Closed,
+    /// It cannot be read or written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
 
 /// The store of a node, as replication sees it. Calls may take as long as a disk does; they come from one thread, but while the
 /// state writer of a master may be at work.

@@ -2,7 +2,7 @@
 //! which they were asked for, and takes batches that wait together in one go.
 
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::Receiver;
 
 use ferrosm_core::kept::Batch;
 use tokio::sync::oneshot;
@@ -40,17 +40,17 @@ pub(super) enum Stored {
     Failed(Turn, CopyError),
 }
 
-/// Starts the thread; it ends when the other end of what is returned is gone.
+/// Starts the thread; it ends when nobody can ask it any longer.
 ///
 /// # Errors
 /// The system has no thread.
 pub(super) fn start(
     copy: Arc<dyn WarmCopy>,
+    waiting: Receiver<Ask>,
     told: impl Fn(Stored) + Send + 'static,
-) -> std::io::Result<Sender<Ask>> {
-    let (asks, waiting) = mpsc::channel();
+) -> std::io::Result<()> {
     crate::thread::spawn("copy", move || work(copy.as_ref(), &waiting, &told))?;
-    Ok(asks)
+    Ok(())
 }
 
 fn work(copy: &dyn WarmCopy, waiting: &Receiver<Ask>, told: &dyn Fn(Stored)) {

@@ -37,11 +37,7 @@ impl Warm {
 }
 
 fn told<T>(answer: Option<io::Result<T>>) -> Result<T, CopyError> {
-    match answer {
-        Some(Ok(value)) => Ok(value),
-        Some(Err(e)) => Err(CopyError(e.to_string())),
-        None => Err(CopyError("the state directory is closed".to_owned())),
-    }
+    Ok(answer.ok_or(CopyError::Closed)??)
 }
 
 impl WarmCopy for Warm {

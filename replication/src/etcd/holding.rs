@@ -56,7 +56,7 @@ async fn terms(shared: &Arc<Shared>, held: &mut Option<Held>) {
     loop {
         let Err(trouble) = term(shared, held).await;
         was |= held.is_some();
-        let now = shared.now();
+        let now = shared.node.now();
         tracing::debug!("replication: {trouble}");
         let deposed = was && matches!(trouble, Trouble::Taken(_));
         shared.ledger(|ledger| {
@@ -82,7 +82,7 @@ async fn terms(shared: &Arc<Shared>, held: &mut Option<Held>) {
 
 /// Holds the key for as long as that goes well.
 async fn term(shared: &Arc<Shared>, held: &mut Option<Held>) -> Result<Infallible, Trouble> {
-    while held.is_none() && !shared.alive() {
+    while held.is_none() && !shared.node.alive() {
         // Who hangs, or whose own port is gone, is to hold nothing.
         sleep(PAUSE).await;
     }
@@ -98,8 +98,8 @@ async fn term(shared: &Arc<Shared>, held: &mut Option<Held>) -> Result<Infallibl
         };
         let head = member.get(shared.keys.head()).await?.0;
         let head = head.and_then(|pair| readable(shared, pair.value()));
-        let store = shared.position().await;
-        let now = shared.now();
+        let store = shared.node.position().await;
+        let now = shared.node.now();
         let follower = shared.with(|core| {
             let ledger = core.ledger.as_mut()?;
             let follower = head.filter(|head| ledger.is_followed_by(core.known, head.at));
@@ -154,13 +154,13 @@ async fn renew(shared: &Shared, held: &Held) -> Result<Infallible, Trouble> {
     loop {
         let fresh = held.fresh.get();
         let older = usize::from(fresh[0] > fresh[1]);
-        sleep((fresh[1 - older] + silence / 4).saturating_sub(shared.now())).await;
-        if !shared.alive() {
+        sleep((fresh[1 - older] + silence / 4).saturating_sub(shared.node.now())).await;
+        if !shared.node.alive() {
             sleep(PAUSE).await;
             continue;
         }
         // It counts from when etcd gets it, which is later.
-        let asked = shared.now();
+        let asked = shared.node.now();
         let member = shared.members.member().await?;
         let within = member.within(silence / 5);
         match renewal(shared, held, &within, held.holder.leases[older]).await {
@@ -175,7 +175,7 @@ async fn renew(shared: &Shared, held: &Held) -> Result<Infallible, Trouble> {
             Err(trouble) if trouble.is_of_member() || matches!(trouble, Trouble::Refused(..)) => {
                 tracing::debug!("replication: a lease is not renewed: {trouble}");
                 shared.members.next(&member);
-                let now = shared.now();
+                let now = shared.node.now();
                 shared.ledger(|ledger| ledger.failed(trouble.to_string(), now));
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);
@@ -198,7 +198,7 @@ async fn renewal(
         ledger.answered();
         let may = ledger.may_renew();
         if may == Some(true) {
-            ledger.touches(shared.now());
+            ledger.touches(shared.node.now());
         }
         may
     });
@@ -208,7 +208,7 @@ async fn renewal(
         Some(Some(true)) | None => {}
     }
     let renewed = member.renew(lease).await;
-    shared.ledger(|ledger| ledger.touches(shared.now()));
+    shared.ledger(|ledger| ledger.touches(shared.node.now()));
     if renewed? {
         Ok(true)
     } else {
@@ -251,7 +251,7 @@ async fn acquire(shared: &Shared, member: &Member) -> Result<Held, Trouble> {
         .ledger(|ledger| ledger.epoch)
         .ok_or(Trouble::Fenced)?;
     let silence_s = shared.settings.silence_s;
-    let asked = shared.now();
+    let asked = shared.node.now();
     let ttl = i64::from(silence_s) + 1;
     let (a, b) = tokio::try_join!(member.grant(ttl), member.grant(ttl))?;
     if a.1 < ttl || b.1 < ttl {
@@ -346,7 +346,7 @@ impl Writer<'_> {
     /// Writes what comes, for ever. What a member does not take is written to the next one: to write something twice changes nothing.
     async fn write(&self) -> Result<Infallible, Trouble> {
         let shared = self.shared;
-        let mut changed = shared.changed.subscribe();
+        let mut changed = shared.node.changes();
         loop {
             changed.mark_unchanged();
             let member = shared.members.member().await?;
@@ -368,13 +368,13 @@ impl Writer<'_> {
                 Ok(()) => {}
                 Err(trouble) if trouble.is_of_member() => {
                     shared.members.next(&member);
-                    let now = shared.now();
+                    let now = shared.node.now();
                     shared.ledger(|ledger| ledger.failed(trouble.to_string(), now));
                     sleep(PAUSE).await;
                 }
                 Err(trouble) if trouble.stays() => {
                     // Another member refuses it too, or the own disk does. The key is kept, and the alarm says why.
-                    let now = shared.now();
+                    let now = shared.node.now();
                     shared.ledger(|ledger| ledger.failed(trouble.to_string(), now));
                     sleep(STAYS).await;
                 }
@@ -386,14 +386,14 @@ impl Writer<'_> {
     /// Says that etcd has all that is acknowledged.
     async fn together(&self, member: &Member) -> Result<(), Trouble> {
         let shared = self.shared;
-        shared.ledger(|ledger| ledger.saying(shared.now()));
+        shared.ledger(|ledger| ledger.saying(shared.node.now()));
         let word = Holder {
             alone: false,
             ..self.held.holder
         };
         let word = put_leased(shared.keys.leader(), &word)?;
         let done = self.fenced(member, vec![word]).await;
-        shared.ledger(|ledger| ledger.touches(shared.now()));
+        shared.ledger(|ledger| ledger.touches(shared.node.now()));
         done?;
         shared.ledger(Ledger::said);
         Ok(())
@@ -421,7 +421,7 @@ impl Writer<'_> {
         let head = self.head(Position { epoch, seq: *seq })?;
         ops.push(TxnOp::put(keys.head(), head, None));
         self.fenced(member, ops).await?;
-        let now = self.shared.now();
+        let now = self.shared.node.now();
         self.shared.ledger(|ledger| ledger.wrote(*seq, now));
         Ok(())
     }
@@ -430,7 +430,7 @@ impl Writer<'_> {
     async fn everything(&self, member: &Member) -> Result<(), Trouble> {
         self.shared.ledger(Ledger::reading);
         let done = self.all_records(member).await;
-        let now = self.shared.now();
+        let now = self.shared.node.now();
         self.shared.ledger(|ledger| match &done {
             Ok(seq) => ledger.wrote_everything(*seq, now),
             Err(_) => ledger.not_everything(),
@@ -440,7 +440,7 @@ impl Writer<'_> {
 
     async fn all_records(&self, member: &Member) -> Result<u64, Trouble> {
         let keys = &self.shared.keys;
-        let all = self.shared.everything().await;
+        let all = self.shared.node.everything().await;
         let all = all.map_err(|e| Trouble::Store(e.to_string()))?;
         let seq = all.at.map_or(0, |at| at.seq);
         let epoch = self.epoch;

@@ -3,8 +3,6 @@
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 
 use ferrosm_core::kept::Batch;
 use tokio::sync::{mpsc, watch};
@@ -12,10 +10,12 @@ use tokio_rustls::rustls::pki_types::UnixTime;
 
 use super::Settings;
 use super::ledger::Ledger;
-use super::shared::{SETTLE, Seen, Shared};
+use super::shared::{SETTLE, Seen, Shared, since_boot};
 use super::{holding, watching};
 use crate::event::Event;
+use crate::node::Node;
 use crate::storing::{self, Stored};
+use crate::thread::{Stop, Worker, stopped};
 use crate::tls::{DAY, Files};
 use crate::wire::{self, Leaving};
 use crate::{Replication, Role, Settle, Status, WarmCopy};
@@ -25,16 +25,8 @@ const GOODBYE: Duration = Duration::from_millis(500);
 
 /// A node that replicates through etcd.
 pub struct Etcd {
+    worker: Worker,
     shared: Arc<Shared>,
-    stop: watch::Sender<Stop>,
-    thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
-    No,
-    Kindly,
-    AtOnce,
 }
 
 impl Etcd {
@@ -47,12 +39,11 @@ impl Etcd {
         copy: Arc<dyn WarmCopy>,
         events: mpsc::Sender<Event>,
     ) -> std::io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let shared = Arc::new(Shared::new(settings, copy.clone(), events));
+        let (asks, waiting) = std::sync::mpsc::channel();
+        let node = Node::new(copy.clone(), asks, events, settings.hang, since_boot);
+        let shared = Arc::new(Shared::new(settings, copy.position(), node));
         let weak = Arc::downgrade(&shared);
-        let asks = storing::start(copy, move |stored| {
+        storing::start(copy, waiting, move |stored| {
             if let Some(shared) = weak.upgrade() {
                 shared.change(|core| match stored {
                     Stored::Durable(_, at) => {
@@ -63,38 +54,14 @@ impl Etcd {
                 });
             }
         })?;
-        shared.with(|core| core.asks = Some(asks));
-        let (stop, stopped) = watch::channel(Stop::No);
         let mine = shared.clone();
-        let files = mine.settings.files.clone();
-        let thread = crate::thread::spawn("replication", move || {
-            runtime.spawn(remind(files));
-            runtime.block_on(run(&mine, stopped));
-            // A disk or a resolver that hangs keeps nobody.
-            runtime.shutdown_background();
-        })?;
-        Ok(Self {
-            shared,
-            stop,
-            thread: Some(thread),
-        })
+        let worker = Worker::start(move |stop| run(mine, stop))?;
+        Ok(Self { worker, shared })
     }
 
     /// Ends at once, as a crash would.
     pub fn abort(mut self) {
-        self.end(Stop::AtOnce);
-    }
-
-    fn end(&mut self, how: Stop) {
-        self.stop.send_replace(how);
-        crate::thread::join(&mut self.thread);
-        self.shared.with(|core| core.asks = None);
-    }
-}
-
-impl Drop for Etcd {
-    fn drop(&mut self) {
-        self.end(Stop::Kindly);
+        self.worker.end(Stop::AtOnce);
     }
 }
 
@@ -110,7 +77,7 @@ impl fmt::Debug for Etcd {
 impl Replication for Etcd {
     fn role(&self, role: Role) {
         self.pulse();
-        let now = self.shared.now();
+        let now = self.shared.node.now();
         self.shared.change(|core| {
             if core.role == role {
                 return;
@@ -122,7 +89,7 @@ impl Replication for Etcd {
                 core.seen = Seen::Nothing;
             }
             if let Role::Master { epoch } = role {
-                self.shared.acknowledged.send_replace(0);
+                self.shared.node.acknowledge(|_| 0);
                 let silence = Duration::from_secs(self.shared.settings.silence_s.into());
                 let limit = self.shared.settings.limit;
                 core.ledger = Some(Ledger::new(epoch, limit, silence, now));
@@ -135,27 +102,25 @@ impl Replication for Etcd {
             Ok(body) => body,
             Err(error) => return tracing::error!("replication: batch {seq}: {error}"),
         };
-        let now = self.shared.now();
+        let now = self.shared.node.now();
         self.shared
             .ledger(|ledger| ledger.committed(seq, body.into(), now));
     }
 
     fn acknowledged(&self) -> u64 {
-        *self.shared.acknowledged.borrow()
+        self.shared.node.acknowledged()
     }
 
     fn watch(&self) -> watch::Receiver<u64> {
-        self.shared.acknowledged.subscribe()
+        self.shared.node.watch()
     }
 
     fn pulse(&self) {
-        let now = u64::try_from(self.shared.now().as_millis()).unwrap_or(u64::MAX);
-        self.shared.pulse.store(now, Ordering::Relaxed);
+        self.shared.node.pulse();
     }
 
     fn disk_waits(&self, waits: Duration) {
-        let waits = u64::try_from(waits.as_millis()).unwrap_or(u64::MAX);
-        self.shared.disk_waits.store(waits, Ordering::Relaxed);
+        self.shared.node.set_disk_waits(waits);
     }
 
     fn settle(&self, then: Settle) {
@@ -166,7 +131,7 @@ impl Replication for Etcd {
         self.shared.with(|core| Status {
             protected: core.ledger.as_ref().is_some_and(Ledger::is_protected),
             committed: core.ledger.as_ref().and_then(Ledger::end),
-            acknowledged: *self.shared.acknowledged.borrow(),
+            acknowledged: self.shared.node.acknowledged(),
             standbys: None,
             leader: core.leader,
         })
@@ -189,14 +154,16 @@ async fn remind(files: Option<Files>) {
 }
 
 /// Everything that goes on in the thread, until it is told to end.
-async fn run(shared: &Arc<Shared>, mut stopped: watch::Receiver<Stop>) {
+async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<Stop>) {
+    let shared = &shared;
+    tokio::spawn(remind(shared.settings.files.clone()));
     loop {
         let role = shared.with(|core| core.role);
         let mut held = None;
         let ended = tokio::select! {
             () = turn(shared, role, &mut held) => None,
             () = shared.another(role) => None,
-            how = stopped.wait_for(|how| *how != Stop::No) => Some(how.map_or(Stop::AtOnce, |how| *how)),
+            how = stopped(&mut stop) => Some(how),
         };
         let now = shared.with(|core| {
             core.leader = None;
@@ -233,9 +200,9 @@ async fn turn(shared: &Arc<Shared>, role: Role, held: &mut Option<holding::Held>
 
 /// The own records may be about to be used: then they are to be all that etcd has.
 async fn idle(shared: &Arc<Shared>) {
-    let known = shared.position().await;
+    let known = shared.node.position().await;
     shared.with(|core| core.known = known);
-    let mut changed = shared.changed.subscribe();
+    let mut changed = shared.node.changes();
     loop {
         changed.mark_unchanged();
         if let Some(then) = shared.with(|core| core.settle.take()) {

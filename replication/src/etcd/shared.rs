@@ -3,23 +3,20 @@
 
 use core::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::time::{ClockId, clock_gettime};
-use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Settings;
 use super::keys::Keys;
 use super::ledger::Ledger;
 use super::link::Members;
-use crate::event::Event;
 use crate::follower::Turn;
 use crate::leader::Now;
 use crate::log::Position;
-use crate::storing::Ask;
+use crate::node::Node;
 use crate::wire::Leaving;
-use crate::{CopyError, Everything, Role, Settle, Standby, WarmCopy};
+use crate::{Role, Settle, Standby};
 
 /// Time until etcd is asked again after it failed.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
@@ -38,15 +35,8 @@ pub(super) struct Shared {
     pub(super) members: Members,
     pub(super) keys: Keys,
     core: Mutex<Core>,
-    pub(super) changed: watch::Sender<u64>,
-    pub(super) acknowledged: watch::Sender<u64>,
-    copy: Arc<dyn WarmCopy>,
-    events: mpsc::Sender<Event>,
     /// By the clock that goes on while the machine is suspended, as etcd's does.
-    began: Duration,
-    pub(super) pulse: AtomicU64,
-    /// Milliseconds that an answer waited for the own disk at the last turn of the driver's loop.
-    pub(super) disk_waits: AtomicU64,
+    pub(super) node: Node,
     /// Turns that there were.
     turns: AtomicU64,
 }
@@ -85,7 +75,6 @@ impl Term {
 
 pub(super) struct Core {
     pub(super) role: Role,
-    pub(super) asks: Option<Sender<Ask>>,
     pub(super) settle: Option<Settle>,
     /// Of a master.
     pub(super) ledger: Option<Ledger>,
@@ -114,19 +103,13 @@ impl Core {
 }
 
 impl Shared {
-    pub(super) fn new(
-        settings: Settings,
-        copy: Arc<dyn WarmCopy>,
-        events: mpsc::Sender<Event>,
-    ) -> Self {
-        let known = copy.position();
+    pub(super) fn new(settings: Settings, known: Option<Position>, node: Node) -> Self {
         Self {
             keys: Keys::new(&settings.prefix, &settings.fabric),
             members: Members::new(settings.clone()),
             settings,
             core: Mutex::new(Core {
                 role: Role::Neither(Leaving::Stopping),
-                asks: None,
                 settle: None,
                 ledger: None,
                 leader: None,
@@ -138,19 +121,9 @@ impl Shared {
                 troubled: None,
                 apart: true,
             }),
-            changed: watch::Sender::new(0),
-            acknowledged: watch::Sender::new(0),
-            copy,
-            events,
-            began: since_boot(),
-            pulse: AtomicU64::new(0),
-            disk_waits: AtomicU64::new(0),
+            node,
             turns: AtomicU64::new(0),
         }
-    }
-
-    pub(super) fn now(&self) -> Now {
-        since_boot().saturating_sub(self.began)
     }
 
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut Core) -> T) -> T {
@@ -159,7 +132,7 @@ impl Shared {
 
     pub(super) fn change<T>(&self, f: impl FnOnce(&mut Core) -> T) -> T {
         let done = self.with(f);
-        self.changed.send_modify(|n| *n = n.wrapping_add(1));
+        self.node.notify();
         done
     }
 
@@ -170,30 +143,17 @@ impl Shared {
             let done = f(ledger);
             Some((done, ledger.events(), ledger.acknowledged()))
         })?;
-        let grew = self.acknowledged.send_if_modified(|now| {
-            let all = acknowledged.unwrap_or(0).max(*now);
-            core::mem::replace(now, all) != all
-        });
-        if grew {
-            self.copy.acknowledged(*self.acknowledged.borrow());
-        }
-        events.into_iter().for_each(|event| self.tell(event));
+        let acknowledged = acknowledged.unwrap_or(0);
+        self.node.acknowledge(|before| before.max(acknowledged));
+        events.into_iter().for_each(|event| self.node.tell(event));
         Some(done)
-    }
-
-    pub(super) fn tell(&self, event: Event) {
-        tracing::debug!("replication: {event:?}");
-        if let Err(error) = self.events.try_send(event) {
-            tracing::error!("replication: an event was not taken: {error}");
-        }
     }
 
     /// Time passes for a master.
     pub(super) fn tick(&self) {
-        let waits = Duration::from_millis(self.disk_waits.load(Ordering::Relaxed));
         self.ledger(|ledger| {
-            ledger.disk_waits(waits);
-            ledger.tick(self.now());
+            ledger.disk_waits(self.node.disk_waits());
+            ledger.tick(self.node.now());
         });
     }
 
@@ -203,15 +163,9 @@ impl Shared {
         Duration::from_secs(u64::from(self.settings.silence_s) + 2) + self.settings.limit
     }
 
-    /// Whether the driver's loop turns.
-    pub(super) fn alive(&self) -> bool {
-        let last = Duration::from_millis(self.pulse.load(Ordering::Relaxed));
-        self.now().saturating_sub(last) <= self.settings.hang
-    }
-
     /// A member did not answer, or took its time: what is seen of leases soon after may be etcd's own doing.
     pub(super) fn was_in_trouble(&self) {
-        let now = self.now();
+        let now = self.node.now();
         self.with(|core| core.troubled = Some(now));
     }
 
@@ -220,32 +174,9 @@ impl Shared {
         Turn::numbered(self.turns.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Where the store is when all that was asked of it is done.
-    pub(super) async fn position(&self) -> Option<Position> {
-        let (reply, answer) = oneshot::channel();
-        self.ask(Ask::Position(reply));
-        answer.await.ok().flatten()
-    }
-
-    pub(super) async fn everything(&self) -> Result<Everything, CopyError> {
-        let (reply, answer) = oneshot::channel();
-        self.ask(Ask::Everything(reply));
-        let gone = |_| Err(CopyError("it is closed".to_owned()));
-        answer.await.unwrap_or_else(gone)
-    }
-
-    pub(super) fn ask(&self, ask: Ask) {
-        self.with(|core| {
-            // Without the thread the program ends, and nobody needs an answer.
-            if let Some(asks) = &core.asks {
-                let _ = asks.send(ask);
-            }
-        });
-    }
-
     /// Waits until the role is another one.
     pub(super) async fn another(&self, role: Role) {
-        let mut changed = self.changed.subscribe();
+        let mut changed = self.node.changes();
         // The sender lives as long as this does.
         let _ = changed
             .wait_for(|_| self.with(|core| core.role != role))
@@ -254,7 +185,7 @@ impl Shared {
 }
 
 /// Time since the machine was started, with the time that it was suspended: etcd did not wait for it.
-fn since_boot() -> Duration {
+pub(super) fn since_boot() -> Duration {
     Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
 }
 

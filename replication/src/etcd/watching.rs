@@ -114,7 +114,7 @@ async fn missing(
 /// The records are about to be used: they are all that etcd has, and nothing more is written in the name of a master that is gone.
 /// Whether they are all that it acknowledged.
 pub(super) async fn settle(shared: &Shared) -> Result<bool, Trouble> {
-    let began = shared.now();
+    let began = shared.node.now();
     let seen = shared.with(|core| core.seen);
     let sure = match seen {
         Seen::Nothing => false,
@@ -155,20 +155,20 @@ async fn settle_with(shared: &Shared, member: &Member, began: Now) -> Result<boo
             continue;
         }
         // Who hands over says it on the fabric first, and may still be writing.
-        if shared.now().saturating_sub(began) >= GOING {
+        if shared.node.now().saturating_sub(began) >= GOING {
             break false;
         }
         sleep(PAUSE / 5).await;
     };
-    let at = shared.position().await;
+    let at = shared.node.position().await;
     let found = missing(shared, member, at).await?;
     let Some(head) = found.head else {
         return Ok(false);
     };
     if !found.jobs.is_empty() {
-        shared.ask(Ask::Jobs(shared.turn(), found.jobs));
+        shared.node.ask(Ask::Jobs(shared.turn(), found.jobs));
     }
-    let now = shared.position().await;
+    let now = shared.node.position().await;
     shared.with(|core| core.known = now);
     Ok(gone && now == Some(head))
 }
@@ -246,13 +246,13 @@ impl Watching<'_> {
     async fn follow(&mut self) -> Result<Infallible, Trouble> {
         let shared = self.shared;
         let member = self.member.clone();
-        let at = shared.position().await;
+        let at = shared.node.position().await;
         shared.with(|core| (core.known, core.stored) = (at, Ok(at)));
         let found = missing(shared, &member, at).await?;
         self.last = found.head.or(at);
         self.since = self.last.map_or(0, |at| at.seq);
         if !found.jobs.is_empty() {
-            shared.ask(Ask::Jobs(self.turn, found.jobs));
+            shared.node.ask(Ask::Jobs(self.turn, found.jobs));
         }
         let mut watch = member.watch(shared.keys.all(), found.revision + 1).await?;
         let (pair, revision) = member.get(shared.keys.leader()).await?;
@@ -260,7 +260,7 @@ impl Watching<'_> {
         if let Some(pair) = pair {
             self.leads(get(pair.value())?).await;
         }
-        let mut changed = shared.changed.subscribe();
+        let mut changed = shared.node.changes();
         let silence = |l: &Holder| Duration::from_secs(l.silence_s.into());
         loop {
             self.step()?;
@@ -273,9 +273,9 @@ impl Watching<'_> {
                     return Ok(false);
                 };
                 sleep(silence(&leader) / 10).await;
-                let asked = shared.now();
+                let asked = shared.node.now();
                 let (gone, term) = are_old(&member.within(silence(&leader) / 2), &leader).await?;
-                if shared.now().saturating_sub(asked) > silence(&leader) / 5 {
+                if shared.node.now().saturating_sub(asked) > silence(&leader) / 5 {
                     shared.was_in_trouble();
                 }
                 let settled = shared.with(|core| core.term.settled(term, asked, shared.leases()));
@@ -359,6 +359,7 @@ impl Watching<'_> {
                     let batch = decode_batch(&bytes)?;
                     self.last = Some(at);
                     self.shared
+                        .node
                         .ask(Ask::Jobs(self.turn, vec![Job::Apply(at, batch)]));
                 }
                 Some(_) | None => return Err(Trouble::Forgotten),
@@ -389,10 +390,10 @@ impl Watching<'_> {
     /// What kept this from being heard by etcd kept the master too, perhaps: it has had no time yet to renew its lease.
     fn tell_of_silence(&self, leader: &Holder, in_step: bool) {
         let troubled = self.shared.with(|core| core.troubled);
-        self.shared.tell(Event::LeaderSilent {
+        self.shared.node.tell(Event::LeaderSilent {
             guid: leader.guid,
             in_step,
-            doubtful: is_doubtful(troubled, self.shared.now(), leader.silence_s),
+            doubtful: is_doubtful(troubled, self.shared.node.now(), leader.silence_s),
         });
     }
 
@@ -416,7 +417,7 @@ impl Watching<'_> {
                 leaving,
                 in_step,
             };
-            self.shared.tell(event);
+            self.shared.node.tell(event);
             return;
         }
         if self.leader != Some(holder) {
@@ -433,7 +434,7 @@ impl Watching<'_> {
 
     /// Waits until the store has done what it was asked for.
     async fn stored(&self) {
-        let _ = self.shared.position().await;
+        let _ = self.shared.node.position().await;
     }
 
     /// Whether all is stored that etcd has, as far as it is known here, and etcd has all that is acknowledged.
@@ -467,7 +468,7 @@ impl Watching<'_> {
             Some(leader.guid)
         });
         if let Some(guid) = guid {
-            self.shared.tell(Event::InStep { guid });
+            self.shared.node.tell(Event::InStep { guid });
         }
         Ok(())
     }
@@ -481,7 +482,7 @@ impl Watching<'_> {
         }) = was
         {
             let why = why.to_owned();
-            self.shared.tell(Event::OutOfStep { guid, why });
+            self.shared.node.tell(Event::OutOfStep { guid, why });
         }
     }
 }

@@ -33,7 +33,7 @@ enum Found {
 
 /// Asks one peer again and again while this node is standby, and follows it when it is master.
 pub(super) async fn seek(shared: Arc<Shared>, peer: String, place: usize) {
-    let mut changed = shared.changed.subscribe();
+    let mut changed = shared.node.changes();
     let seed = shared.settings.guid ^ u64::try_from(place).unwrap_or(0).rotate_left(32);
     let mut pauses = Pauses::new(seed);
     loop {
@@ -104,14 +104,14 @@ async fn follow(shared: &Arc<Shared>, peer: &str, turn: Turn, stream: Box<TlsStr
 async fn attempt(shared: &Arc<Shared>, peer: &str) -> Result<Found, Broken> {
     let configs = shared.tls.current().ok_or(Broken::Unready)?;
     let told = shared.with(|core, _| core.follower.turn());
-    let position = shared.position().await;
+    let position = shared.node.position().await;
     let asked = async {
         let stream = TcpStream::connect(peer).await?;
         stream.set_nodelay(true)?;
         let connector = TlsConnector::from(configs.client);
         let mut stream = connector.connect(name(shared, peer)?, stream).await?;
         greet(&mut stream).await?;
-        let asked = shared.now();
+        let asked = shared.node.now();
         send(&mut stream, &Message::Hello(shared.hello(position))).await?;
         stream.flush().await?;
         let mut frame = Vec::new();
@@ -170,7 +170,7 @@ async fn listen(shared: &Arc<Shared>, turn: Turn, stream: TlsStream<TcpStream>) 
 }
 
 async fn given_up(shared: &Shared, turn: Turn) {
-    let mut changed = shared.changed.subscribe();
+    let mut changed = shared.node.changes();
     let over = |_: &u64| !shared.with(|core, _| core.follower.follows(turn));
     // An error says that all is over.
     let _ = changed.wait_for(over).await;
@@ -187,7 +187,7 @@ async fn hear<R: AsyncRead + Unpin>(
         let message = decode(&frame)?;
         shared.with(|core, now| core.follower.received(turn, message, now))?;
         if shared.with(|core, _| core.follower.follows(turn)) {
-            shared.changed.send_modify(|n| *n = n.wrapping_add(1));
+            shared.node.notify();
         } else {
             return Ok(());
         }
@@ -199,7 +199,7 @@ async fn speak<W: AsyncWrite + Unpin>(
     turn: Turn,
     mut to: W,
 ) -> Result<(), Broken> {
-    let mut changed = shared.changed.subscribe();
+    let mut changed = shared.node.changes();
     let step = shared.settings.pace.heartbeat / 5;
     loop {
         changed.mark_unchanged();

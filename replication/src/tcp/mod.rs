@@ -14,7 +14,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::time::Instant;
 
 use ferrosm_core::kept::Batch;
 use thiserror::Error;
@@ -24,10 +24,12 @@ use tokio_rustls::rustls::pki_types::UnixTime;
 
 use super::event::{Event, Pace};
 use super::log::LogLimits;
+use super::node::Node;
+use super::thread::{Stop, Worker, stopped};
 use super::tls::{Files, Tls};
 use super::wire::FABRIC_MAX;
 use super::{Replication, Role, Settle, Status, WarmCopy, storing};
-use shared::{Shared, Stop};
+use shared::Shared;
 
 /// Time until it is tried again to listen.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -63,26 +65,26 @@ pub struct Settings {
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The address.
-    #[error("cannot listen at {at}: {error}")]
+    #[error("cannot listen at {at}")]
     Listen {
         /// The address.
         at: String,
         /// What the system says.
+        #[source]
         error: std::io::Error,
     },
     /// The name is too long.
     #[error("the name of the fabric has more than {FABRIC_MAX} bytes")]
     Fabric,
     /// A thread or a runtime.
-    #[error("cannot start its thread: {0}")]
-    Thread(std::io::Error),
+    #[error("cannot start its thread")]
+    Thread(#[source] std::io::Error),
 }
 
 /// It.
 pub struct Tcp {
+    worker: Worker,
     shared: Arc<Shared>,
-    stop: watch::Sender<Stop>,
-    thread: Option<JoinHandle<()>>,
     address: Option<SocketAddr>,
 }
 
@@ -118,31 +120,23 @@ impl Tcp {
         };
         let address = listener.as_ref().map(std::net::TcpListener::local_addr);
         let address = address.transpose().map_err(unheard)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(StartError::Thread)?;
-        let shared = Arc::new(Shared::new(settings, tls, copy.clone(), events));
+        let (asks, waiting) = std::sync::mpsc::channel();
+        let began = Instant::now();
+        let clock = move || began.elapsed();
+        let node = Node::new(copy.clone(), asks, events, settings.hang, clock);
+        let shared = Arc::new(Shared::new(settings, tls, node));
         let weak = Arc::downgrade(&shared);
-        let asks = storing::start(copy, move |stored| {
+        let stored = move |stored| {
             if let Some(shared) = weak.upgrade() {
                 shared.stored(stored);
             }
-        })
-        .map_err(StartError::Thread)?;
-        shared.with(|core, _| core.asks = Some(asks));
-        let (stop, stopped) = watch::channel(Stop::No);
-        let mine = shared.clone();
-        let work = move || {
-            runtime.block_on(run(&mine, listener, stopped));
-            // Nobody waits for a name server.
-            runtime.shutdown_background();
         };
-        let thread = crate::thread::spawn("replication", work).map_err(StartError::Thread)?;
+        storing::start(copy, waiting, stored).map_err(StartError::Thread)?;
+        let mine = shared.clone();
+        let worker = Worker::start(move |stop| run(mine, listener, stop));
         Ok(Self {
+            worker: worker.map_err(StartError::Thread)?,
             shared,
-            stop,
-            thread: Some(thread),
             address,
         })
     }
@@ -155,20 +149,7 @@ impl Tcp {
 
     /// Ends at once, without goodbyes: as a crash would.
     pub fn abort(mut self) {
-        self.end(Stop::AtOnce);
-    }
-
-    fn end(&mut self, how: Stop) {
-        self.stop.send_replace(how);
-        crate::thread::join(&mut self.thread);
-        // The thread that stores ends when nobody can ask it.
-        self.shared.with(|core, _| core.asks = None);
-    }
-}
-
-impl Drop for Tcp {
-    fn drop(&mut self) {
-        self.end(Stop::Kindly);
+        self.worker.end(Stop::AtOnce);
     }
 }
 
@@ -190,19 +171,19 @@ impl Replication for Tcp {
     }
 
     fn acknowledged(&self) -> u64 {
-        *self.shared.acknowledged.borrow()
+        self.shared.node.acknowledged()
     }
 
     fn watch(&self) -> watch::Receiver<u64> {
-        self.shared.acknowledged.subscribe()
+        self.shared.node.watch()
     }
 
     fn pulse(&self) {
-        self.shared.pulse();
+        self.shared.node.pulse();
     }
 
     fn disk_waits(&self, waits: Duration) {
-        self.shared.disk_waits(waits);
+        self.shared.node.set_disk_waits(waits);
     }
 
     fn settle(&self, then: Settle) {
@@ -240,9 +221,9 @@ async fn listen(shared: Arc<Shared>, mut listener: Option<std::net::TcpListener>
 
 /// Everything that goes on in the thread, until it is told to end.
 async fn run(
-    shared: &Arc<Shared>,
+    shared: Arc<Shared>,
     listener: Option<std::net::TcpListener>,
-    mut stopped: watch::Receiver<Stop>,
+    mut stop: watch::Receiver<Stop>,
 ) {
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(listen(shared.clone(), listener));
@@ -250,14 +231,9 @@ async fn run(
     for (place, peer) in shared.settings.peers.iter().enumerate() {
         tasks.spawn(follow::seek(shared.clone(), peer.clone(), place));
     }
-    // An error says that whoever could stop this is gone.
-    let how = stopped
-        .wait_for(|how| *how != Stop::No)
-        .await
-        .map_or(Stop::AtOnce, |how| *how);
-    if how == Stop::Kindly {
+    if stopped(&mut stop).await == Stop::Kindly {
         shared.leave();
-        let mut changed = shared.changed.subscribe();
+        let mut changed = shared.node.changes();
         let parted = changed.wait_for(|_| shared.parted());
         let _ = tokio::time::timeout(GOODBYE, parted).await;
     }

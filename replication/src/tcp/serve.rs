@@ -94,7 +94,7 @@ async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<()
     };
     shared.content(peer);
     let (reader, writer) = tokio::io::split(stream);
-    let mut changed = shared.changed.subscribe();
+    let mut changed = shared.node.changes();
     let done = tokio::select! {
         done = hear(shared, conn, BufReader::with_capacity(CHUNK, reader)) => done,
         done = speak(shared, conn, BufWriter::with_capacity(CHUNK, writer)) => done,
@@ -164,7 +164,7 @@ async fn speak<W: AsyncWrite + Unpin>(
     conn: Conn,
     mut to: W,
 ) -> Result<(), Broken> {
-    let mut changed = shared.changed.subscribe();
+    let mut changed = shared.node.changes();
     loop {
         changed.mark_unchanged();
         match shared.next(conn) {
@@ -197,7 +197,7 @@ async fn snapshot<W: AsyncWrite + Unpin>(
     conn: Conn,
     to: &mut W,
 ) -> Result<(), Broken> {
-    let everything = shared.everything().await;
+    let everything = shared.node.everything().await;
     let place = everything.as_ref().ok().and_then(|e| place(shared, e.at));
     let (Ok(everything), Some(at)) = (everything, place) else {
         send(to, &Message::Refused(Refusal::NoRecords)).await?;

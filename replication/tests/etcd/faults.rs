@@ -1,6 +1,6 @@
 //! What goes wrong with one member, with one disk, or with what lies in etcd.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -90,7 +90,7 @@ impl WarmCopy for Damaged {
         if self.mended.load(Ordering::SeqCst) {
             self.store.everything()
         } else {
-            Err(CopyError("the disk is damaged".to_owned()))
+            Err(io::Error::other("the disk is damaged").into())
         }
     }
 

@@ -1,6 +1,7 @@
 //! A store in memory, and a node with it, for tests of replication whichever way it goes.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -41,7 +42,7 @@ impl Memory {
             .failures
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, fewer)
         {
-            Ok(_) => Err(CopyError("the disk is full".to_owned())),
+            Ok(_) => Err(io::Error::other("the disk is full").into()),
             Err(_) => Ok(()),
         }
     }

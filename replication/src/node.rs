@@ -1,0 +1,151 @@
+//! What both ways of replication share between the driver and their thread: the queue of the store, events, acknowledgements, and
+//! whether the driver's loop still turns. It decides nothing.
+
+use core::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::event::Event;
+use crate::leader::Now;
+use crate::log::Position;
+use crate::storing::Ask;
+use crate::{CopyError, Everything, WarmCopy};
+
+/// Time of a node since any moment.
+type Clock = Box<dyn Fn() -> Duration + Send + Sync>;
+
+/// A node, whichever way it replicates.
+pub(crate) struct Node {
+    copy: Arc<dyn WarmCopy>,
+    asks: Sender<Ask>,
+    events: mpsc::Sender<Event>,
+    /// Events that the driver did not take.
+    dropped: AtomicU64,
+    /// Grows when there may be something to do.
+    changed: watch::Sender<u64>,
+    acknowledged: watch::Sender<u64>,
+    clock: Clock,
+    began: Duration,
+    /// A driver that did not turn for so long hangs.
+    hang: Duration,
+    /// Milliseconds from `began` to the last turn of the driver's loop.
+    pulse: AtomicU64,
+    /// Milliseconds that an answer waited for the own disk then.
+    disk_waits: AtomicU64,
+}
+
+impl Node {
+    pub(crate) fn new(
+        copy: Arc<dyn WarmCopy>,
+        asks: Sender<Ask>,
+        events: mpsc::Sender<Event>,
+        hang: Duration,
+        clock: impl Fn() -> Duration + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            began: clock(),
+            copy,
+            asks,
+            events,
+            dropped: AtomicU64::new(0),
+            changed: watch::Sender::new(0),
+            acknowledged: watch::Sender::new(0),
+            clock: Box::new(clock),
+            hang,
+            pulse: AtomicU64::new(0),
+            disk_waits: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        (self.clock)().saturating_sub(self.began)
+    }
+
+    /// Wakes all that [`Self::changes`] has waiting.
+    pub(crate) fn notify(&self) {
+        self.changed.send_modify(|n| *n = n.wrapping_add(1));
+    }
+
+    /// Changes when there may be something to do.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// Sets the number of the last acknowledged batch from the one before.
+    pub(crate) fn acknowledge(&self, next: impl FnOnce(u64) -> u64) {
+        let changed = self.acknowledged.send_if_modified(|seq| {
+            let next = next(*seq);
+            core::mem::replace(seq, next) != next
+        });
+        if changed {
+            self.copy.acknowledged(self.acknowledged());
+        }
+    }
+
+    /// Number of the last acknowledged batch.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        *self.acknowledged.borrow()
+    }
+
+    /// The same, to wait for.
+    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
+        self.acknowledged.subscribe()
+    }
+
+    /// Passes an event to the driver. Events that it does not take are dropped and counted in the log.
+    pub(crate) fn tell(&self, event: Event) {
+        tracing::debug!("replication: {event:?}");
+        if let Err(error) = self.events.try_send(event) {
+            let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
+            if dropped.is_power_of_two() {
+                tracing::error!("replication: {dropped} events were not taken: {error}");
+            }
+        }
+    }
+
+    /// The driver's loop turns.
+    pub(crate) fn pulse(&self) {
+        self.pulse.store(millis(self.now()), Ordering::Relaxed);
+    }
+
+    /// Whether the driver's loop turned lately.
+    pub(crate) fn alive(&self) -> bool {
+        let last = Duration::from_millis(self.pulse.load(Ordering::Relaxed));
+        self.now().saturating_sub(last) <= self.hang
+    }
+
+    pub(crate) fn set_disk_waits(&self, waits: Duration) {
+        self.disk_waits.store(millis(waits), Ordering::Relaxed);
+    }
+
+    /// So long an answer waited for the own disk at the last turn of the driver's loop.
+    pub(crate) fn disk_waits(&self) -> Duration {
+        Duration::from_millis(self.disk_waits.load(Ordering::Relaxed))
+    }
+
+    /// Queues work for the store. Without its thread the program ends, and nobody needs a reply.
+    pub(crate) fn ask(&self, ask: Ask) {
+        let _ = self.asks.send(ask);
+    }
+
+    /// Where the store is when all that was queued before is done.
+    pub(crate) async fn position(&self) -> Option<Position> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Ask::Position(reply));
+        answer.await.ok().flatten()
+    }
+
+    /// All records.
+    pub(crate) async fn everything(&self) -> Result<Everything, CopyError> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Ask::Everything(reply));
+        answer.await.unwrap_or(Err(CopyError::Closed))
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
