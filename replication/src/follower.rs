@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::event::{Event, Pace};
 use super::leader::Now;
 use super::log::Position;
-use super::wire::{Leaving, Message, Refusal, SNAPSHOT_MAX, WireError, decode_batch};
+use super::wire::{Message, Refusal, SNAPSHOT_MAX, WireError, decode_batch};
 
 /// A record: key and value.
 pub type Record = (Key, Box<[u8]>);
@@ -22,7 +22,7 @@ const PINGS_MAX: usize = 64;
 
 /// What the store is to do, in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Job {
+pub(crate) enum Job {
     /// Put a batch on top, and be there then.
     Apply(Position, Batch),
     /// Be this, whatever it was before.
@@ -31,7 +31,7 @@ pub enum Job {
 
 /// What a master may not say.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Offence {
+pub(crate) enum Offence {
     /// Bytes that are nothing.
     #[error(transparent)]
     Wire(#[from] WireError),
@@ -56,7 +56,7 @@ pub enum Offence {
 
 /// A standby.
 #[derive(Debug)]
-pub struct Follower {
+pub(crate) struct Follower {
     pace: Pace,
     leader: Option<Following>,
     events: Vec<Event>,
@@ -70,7 +70,7 @@ pub struct Follower {
 
 /// A connection that is followed, or what was true when one was begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turn(u64);
+pub(crate) struct Turn(u64);
 
 #[cfg(feature = "etcd")]
 impl Turn {
@@ -113,7 +113,7 @@ enum Taking {
 impl Follower {
     /// Of who follows nobody yet.
     #[must_use]
-    pub const fn new(pace: Pace) -> Self {
+    pub(crate) const fn new(pace: Pace) -> Self {
         Self {
             pace,
             leader: None,
@@ -127,13 +127,13 @@ impl Follower {
 
     /// To be asked for before the store is asked where it is.
     #[must_use]
-    pub const fn turn(&self) -> Turn {
+    pub(crate) const fn turn(&self) -> Turn {
         Turn(self.turn)
     }
 
     /// Whether a connection is the one that is followed.
     #[must_use]
-    pub fn follows(&self, turn: Turn) -> bool {
+    pub(crate) fn follows(&self, turn: Turn) -> bool {
         self.leader
             .as_ref()
             .is_some_and(|l| l.connected && l.turn == turn)
@@ -141,13 +141,13 @@ impl Follower {
 
     /// The master that is followed, also if the connection to it is broken just now.
     #[must_use]
-    pub fn leader(&self) -> Option<u64> {
+    pub(crate) fn leader(&self) -> Option<u64> {
         self.leader.as_ref().map(|l| l.guid)
     }
 
     /// Whether all is here that the master acknowledged to anybody, as far as it can be known at this time.
     #[must_use]
-    pub fn in_step(&self, now: Now) -> bool {
+    pub(crate) fn in_step(&self, now: Now) -> bool {
         self.leader
             .as_ref()
             .is_some_and(|l| l.in_step && now.saturating_sub(l.heard) < self.pace.belief())
@@ -155,7 +155,7 @@ impl Follower {
 
     /// A node says that it is master, in answer to a word that left at `asked`, and said where the store was in turn `told`. The
     /// connection that is followed from now on; `None` if it is not to be this one.
-    pub fn connected(&mut self, guid: u64, told: Turn, asked: Now) -> Option<Turn> {
+    pub(crate) fn connected(&mut self, guid: u64, told: Turn, asked: Now) -> Option<Turn> {
         let free = match &self.leader {
             Some(old) => old.guid == guid && !old.connected,
             None => true,
@@ -182,7 +182,7 @@ impl Follower {
     }
 
     /// The connection broke; the master is asked again at once. Silence goes on being counted.
-    pub fn broken(&mut self, turn: Turn) {
+    pub(crate) fn broken(&mut self, turn: Turn) {
         if self.follows(turn)
             && let Some(leader) = &mut self.leader
         {
@@ -194,7 +194,7 @@ impl Follower {
     }
 
     /// After this connection to it broke, the master cannot be reached, or is one no longer.
-    pub fn gone(&mut self, turn: Turn, now: Now) {
+    pub(crate) fn gone(&mut self, turn: Turn, now: Now) {
         if self
             .leader
             .as_ref()
@@ -205,7 +205,7 @@ impl Follower {
     }
 
     /// The store did not take what came. The master is asked again later, for all that is missing then.
-    pub fn failed(&mut self, turn: Turn, why: &str) {
+    pub(crate) fn failed(&mut self, turn: Turn, why: &str) {
         if turn != self.turn() {
             return;
         }
@@ -215,7 +215,7 @@ impl Follower {
     }
 
     /// Nobody is followed any longer, and nothing is to be said of it.
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.leader = None;
         self.turn += 1;
     }
@@ -224,7 +224,12 @@ impl Follower {
     ///
     /// # Errors
     /// [`Offence`]: the connection is of no use any longer. [`Offence::Refused`] also where the master says so.
-    pub fn received(&mut self, turn: Turn, message: Message<'_>, now: Now) -> Result<(), Offence> {
+    pub(crate) fn received(
+        &mut self,
+        turn: Turn,
+        message: Message<'_>,
+        now: Now,
+    ) -> Result<(), Offence> {
         if !self.follows(turn) {
             return Err(Offence::Order);
         }
@@ -312,7 +317,7 @@ impl Follower {
     }
 
     /// All up to here, which came in this turn, is durable.
-    pub fn durable(&mut self, turn: Turn, at: Position) {
+    pub(crate) fn durable(&mut self, turn: Turn, at: Position) {
         if self.follows(turn)
             && let Some(leader) = &mut self.leader
         {
@@ -321,7 +326,7 @@ impl Follower {
     }
 
     /// What is to be sent next.
-    pub fn poll(&mut self, turn: Turn, now: Now) -> Option<Message<'static>> {
+    pub(crate) fn poll(&mut self, turn: Turn, now: Now) -> Option<Message<'static>> {
         if !self.follows(turn) {
             return None;
         }
@@ -342,7 +347,7 @@ impl Follower {
     }
 
     /// Time passes. To be called a few times in each heartbeat, after all that came was received.
-    pub fn tick(&mut self, now: Now) {
+    pub(crate) fn tick(&mut self, now: Now) {
         if now.saturating_sub(self.ticked) > self.pace.lease {
             self.woke = now;
         }
@@ -355,12 +360,12 @@ impl Follower {
     }
 
     /// What happened.
-    pub fn events(&mut self) -> Vec<Event> {
+    pub(crate) fn events(&mut self) -> Vec<Event> {
         core::mem::take(&mut self.events)
     }
 
     /// What the store is to do.
-    pub fn jobs(&mut self) -> Vec<Job> {
+    pub(crate) fn jobs(&mut self) -> Vec<Job> {
         core::mem::take(&mut self.jobs)
     }
 
@@ -404,14 +409,5 @@ impl Follower {
             leader.taking = Taking::Batches(at);
             self.jobs.push(Job::Replace(at, records));
         }
-    }
-}
-
-/// What a master says of itself when it leaves, in the words of a log.
-#[must_use]
-pub const fn leaving_word(leaving: Leaving) -> &'static str {
-    match leaving {
-        Leaving::HandingOver => "it hands over",
-        Leaving::Stopping => "it stops",
     }
 }

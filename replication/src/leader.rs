@@ -14,20 +14,20 @@ use super::log::{Gap, Log, Position};
 use super::wire::{Hello, Message, Refusal};
 
 /// Time since some beginning that stays.
-pub type Now = Duration;
+pub(crate) type Now = Duration;
 
 /// Followers at most; a further one is refused.
-pub const FOLLOWERS_MAX: usize = 16;
+pub(crate) const FOLLOWERS_MAX: usize = 16;
 /// Batches on their way to one follower; more wait in the log.
 const WINDOW: u64 = 1024;
 
 /// Number of a connection; no two have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Conn(pub u64);
+pub(crate) struct Conn(pub u64);
 
 /// What is to be sent to a follower.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outgoing {
+pub(crate) enum Outgoing {
     /// This message.
     Message(Message<'static>),
     /// A batch.
@@ -44,11 +44,11 @@ pub enum Outgoing {
 /// What a follower may not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it acknowledged what was not sent to it")]
-pub struct Offence;
+pub(crate) struct Offence;
 
 /// What a master knows of its followers.
 #[derive(Debug)]
-pub struct Leader {
+pub(crate) struct Leader {
     log: Log,
     pace: Pace,
     started: Now,
@@ -122,7 +122,7 @@ enum Trust {
 impl Leader {
     /// Of who becomes master now.
     #[must_use]
-    pub fn new(log: Log, pace: Pace, now: Now) -> Self {
+    pub(crate) fn new(log: Log, pace: Pace, now: Now) -> Self {
         Self {
             acknowledged: log.end().seq,
             log,
@@ -141,7 +141,7 @@ impl Leader {
     ///
     /// # Errors
     /// [`Gap`] if it is there already: nothing is sent of it.
-    pub fn committed(&mut self, seq: u64, body: Arc<[u8]>, now: Now) -> Result<(), Gap> {
+    pub(crate) fn committed(&mut self, seq: u64, body: Arc<[u8]>, now: Now) -> Result<(), Gap> {
         self.log.push(seq, body)?;
         self.committed.push_back((seq, now));
         self.count();
@@ -150,18 +150,18 @@ impl Leader {
 
     /// All up to here is at every follower that is in step; what is committed, if there is none.
     #[must_use]
-    pub const fn acknowledged(&self) -> u64 {
+    pub(crate) const fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 
     /// Its history.
     #[must_use]
-    pub const fn log(&self) -> &Log {
+    pub(crate) const fn log(&self) -> &Log {
         &self.log
     }
 
     /// GUIDs of followers that are connected, and whether each is in step.
-    pub fn followers(&self) -> impl Iterator<Item = (u64, bool)> {
+    pub(crate) fn followers(&self) -> impl Iterator<Item = (u64, bool)> {
         let connected = self.members.iter().filter(|(_, m)| m.link.is_some());
         connected.map(|(guid, m)| (*guid, m.trust == Trust::In))
     }
@@ -170,7 +170,7 @@ impl Leader {
     ///
     /// # Errors
     /// Why it is not served.
-    pub fn joined(&mut self, conn: Conn, hello: &Hello, now: Now) -> Result<(), Refusal> {
+    pub(crate) fn joined(&mut self, conn: Conn, hello: &Hello, now: Now) -> Result<(), Refusal> {
         if !self.members.contains_key(&hello.guid) && self.members.len() >= FOLLOWERS_MAX {
             return Err(Refusal::Full);
         }
@@ -217,19 +217,19 @@ impl Leader {
 
     /// Whether a ping waits for its answer.
     #[must_use]
-    pub fn waits(&self) -> bool {
+    pub(crate) fn waits(&self) -> bool {
         let mut links = self.members.values().filter_map(|m| m.link.as_ref());
         links.any(|link| link.ping.is_some())
     }
 
     /// Whether a connection is still that of a follower.
     #[must_use]
-    pub fn serves(&self, conn: Conn) -> bool {
+    pub(crate) fn serves(&self, conn: Conn) -> bool {
         self.members.values().any(|m| m.is(conn))
     }
 
     /// A follower asks whether the master is there.
-    pub fn pinged(&mut self, conn: Conn, ping: u64, now: Now) {
+    pub(crate) fn pinged(&mut self, conn: Conn, ping: u64, now: Now) {
         if let Some(link) = self.link(conn) {
             link.ping = Some(ping);
             link.heard = now;
@@ -241,7 +241,7 @@ impl Leader {
     ///
     /// # Errors
     /// [`Offence`] if that cannot be.
-    pub fn acked(&mut self, conn: Conn, at: Position, now: Now) -> Result<(), Offence> {
+    pub(crate) fn acked(&mut self, conn: Conn, at: Position, now: Now) -> Result<(), Offence> {
         let epoch = self.log.end().epoch;
         let Some(member) = self.members.values_mut().find(|m| m.is(conn)) else {
             return Ok(());
@@ -273,14 +273,14 @@ impl Leader {
     }
 
     /// All records are sent, as of batch `seq`. To be said before the last of them leaves.
-    pub fn snapshot_sent(&mut self, conn: Conn, seq: u64) {
+    pub(crate) fn snapshot_sent(&mut self, conn: Conn, seq: u64) {
         if let Some(link) = self.link(conn) {
             link.phase = Phase::Storing(seq);
         }
     }
 
     /// A connection is gone.
-    pub fn lost(&mut self, conn: Conn, now: Now) {
+    pub(crate) fn lost(&mut self, conn: Conn, now: Now) {
         let belief = self.pace.belief();
         if let Some(member) = self.members.values_mut().find(|m| m.is(conn)) {
             member.link = None;
@@ -291,7 +291,7 @@ impl Leader {
 
     /// What is to be sent next. `alive`: whether the program that this is for still turns its loop; pings are not answered for
     /// one that hangs.
-    pub fn poll(&mut self, conn: Conn, alive: bool, now: Now) -> Option<Outgoing> {
+    pub(crate) fn poll(&mut self, conn: Conn, alive: bool, now: Now) -> Option<Outgoing> {
         let last = self.log.end().seq;
         let member = self.members.values_mut().find(|m| m.is(conn))?;
         let link = member.link.as_mut()?;
@@ -330,12 +330,12 @@ impl Leader {
     }
 
     /// An answer has waited so long for the own disk; zero where none waits. To be said before [`Self::tick`].
-    pub const fn disk_waits(&mut self, waits: Duration) {
+    pub(crate) const fn disk_waits(&mut self, waits: Duration) {
         self.disk_waits = waits;
     }
 
     /// Time passes. To be called a few times in each heartbeat.
-    pub fn tick(&mut self, now: Now) {
+    pub(crate) fn tick(&mut self, now: Now) {
         let gap = now.saturating_sub(self.ticked);
         self.ticked = now;
         if gap > self.pace.lease {
@@ -358,7 +358,7 @@ impl Leader {
     }
 
     /// What happened.
-    pub fn events(&mut self) -> Vec<Event> {
+    pub(crate) fn events(&mut self) -> Vec<Event> {
         core::mem::take(&mut self.events)
     }
 

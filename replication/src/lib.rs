@@ -2,7 +2,7 @@
 //!
 //! One interface, [`Replication`], and two ways behind it: [`tcp`] (standbys connect to the master, TLS with certificates on both
 //! sides) and [`etcd`] (everybody connects to a cluster that the site has). It runs beside the driver, on threads of its own; the driver is never waited for and never waits. What follows from messages
-//! and times is decided in values without I/O ([`leader`], [`follower`], [`log`]), and tried in virtual time. Nothing here knows what a
+//! and times is decided in values without I/O (`leader`, `follower`, `log`), and tried in virtual time. Nothing here knows what a
 //! record means, and nothing here decides who is master: the election does.
 //!
 //! # How it is wired
@@ -23,10 +23,10 @@
 //! ```
 
 pub mod etcd;
-pub mod event;
-pub mod follower;
-pub mod leader;
-pub mod log;
+mod event;
+mod follower;
+mod leader;
+mod log;
 mod node;
 #[cfg(test)]
 mod simulation;
@@ -34,7 +34,7 @@ mod storing;
 pub mod tcp;
 mod thread;
 pub mod tls;
-pub mod wire;
+mod wire;
 
 use core::fmt;
 use core::time::Duration;
@@ -48,7 +48,7 @@ pub use event::{Event, Loss, Pace};
 pub use follower::Record;
 pub use log::{LogLimits, Position};
 pub use storing::Everything;
-pub use wire::Leaving;
+pub use wire::{FABRIC_MAX, Leaving};
 
 /// Events that wait for the driver, at most. More means that it hangs: they are dropped then, and counted in the log.
 pub const EVENTS: usize = 256;

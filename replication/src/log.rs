@@ -45,7 +45,7 @@ impl Default for LogLimits {
 /// A batch that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("batch {got} was committed where {wanted} was due")]
-pub struct Gap {
+pub(crate) struct Gap {
     /// What was due.
     pub wanted: u64,
     /// What came.
@@ -54,7 +54,7 @@ pub struct Gap {
 
 /// The end of the history of one master.
 #[derive(Debug, Clone)]
-pub struct Log {
+pub(crate) struct Log {
     epoch: u64,
     base: Option<Position>,
     /// Encoded batches, the last one is number `last`.
@@ -68,7 +68,7 @@ pub struct Log {
 impl Log {
     /// A history that begins now, with records that are those at `base` in an older one; `None` where nobody knows.
     #[must_use]
-    pub const fn new(epoch: u64, base: Option<Position>, limits: LogLimits) -> Self {
+    pub(crate) const fn new(epoch: u64, base: Option<Position>, limits: LogLimits) -> Self {
         let start = match base {
             Some(base) => base.seq,
             None => 0,
@@ -86,7 +86,7 @@ impl Log {
 
     /// Where it is now.
     #[must_use]
-    pub const fn end(&self) -> Position {
+    pub(crate) const fn end(&self) -> Position {
         Position {
             epoch: self.epoch,
             seq: self.last,
@@ -95,7 +95,7 @@ impl Log {
 
     /// Where it began in the history before it.
     #[must_use]
-    pub const fn base(&self) -> Option<Position> {
+    pub(crate) const fn base(&self) -> Option<Position> {
         self.base
     }
 
@@ -104,7 +104,7 @@ impl Log {
     ///
     /// # Errors
     /// [`Gap`] if it is there already; nothing changes then.
-    pub fn push(&mut self, seq: u64, encoded: Arc<[u8]>) -> Result<(), Gap> {
+    pub(crate) fn push(&mut self, seq: u64, encoded: Arc<[u8]>) -> Result<(), Gap> {
         let wanted = self.last.saturating_add(1);
         if seq < wanted {
             return Err(Gap { wanted, got: seq });
@@ -127,7 +127,7 @@ impl Log {
 
     /// `at` in this history; `None` if it is not on it (a tail that nobody else has, or another fabric's past).
     #[must_use]
-    pub fn locate(&self, at: Position) -> Option<u64> {
+    pub(crate) fn locate(&self, at: Position) -> Option<u64> {
         if at.epoch == self.epoch {
             (self.start..=self.last).contains(&at.seq).then_some(at.seq)
         } else {
@@ -137,13 +137,13 @@ impl Log {
 
     /// Whether all that follows batch `seq` is still here.
     #[must_use]
-    pub fn follows(&self, seq: u64) -> bool {
+    pub(crate) fn follows(&self, seq: u64) -> bool {
         seq <= self.last && self.first() <= seq.saturating_add(1)
     }
 
     /// A batch; `None` if it was forgotten or is not there yet.
     #[must_use]
-    pub fn get(&self, seq: u64) -> Option<&Arc<[u8]>> {
+    pub(crate) fn get(&self, seq: u64) -> Option<&Arc<[u8]>> {
         let at = seq.checked_sub(self.first())?;
         self.batches.get(usize::try_from(at).ok()?)
     }

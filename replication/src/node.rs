@@ -64,7 +64,7 @@ impl Node {
         (self.clock)().saturating_sub(self.began)
     }
 
-    /// Wakes all that [`Self::changes`] has waiting.
+    /// Something may be to do.
     pub(crate) fn notify(&self) {
         self.changed.send_modify(|n| *n = n.wrapping_add(1));
     }
@@ -72,6 +72,12 @@ impl Node {
     /// Changes when there may be something to do.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
+    }
+
+    /// Waits until a condition holds, which is evaluated after each change.
+    pub(crate) async fn wait_until(&self, mut holds: impl FnMut() -> bool) {
+        // The sender lives as long as this does.
+        let _ = self.changes().wait_for(|_| holds()).await;
     }
 
     /// Sets the number of the last acknowledged batch from the one before.

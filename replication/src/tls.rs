@@ -39,11 +39,11 @@ pub struct Files {
 /// What is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}: {what}", path.display())]
-pub struct FileError {
+struct FileError {
     /// The file.
-    pub path: PathBuf,
+    path: PathBuf,
     /// A sentence.
-    pub what: String,
+    what: String,
 }
 
 /// Why a certificate is not taken.
@@ -73,20 +73,20 @@ impl Cause {
 /// So long before a certificate expires that is told.
 const SOON: Duration = Duration::from_secs(30 * DAY.as_secs());
 /// So often that is said again.
-pub const DAY: Duration = Duration::from_secs(86_400);
+pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
 /// What connections are made with.
 #[derive(Debug, Clone)]
-pub struct Configs {
+pub(crate) struct Configs {
     /// For those that come.
-    pub server: Arc<ServerConfig>,
+    pub(crate) server: Arc<ServerConfig>,
     /// For those that are made.
-    pub client: Arc<ClientConfig>,
+    pub(crate) client: Arc<ClientConfig>,
 }
 
 /// Certificates that are renewed when their files are.
 #[derive(Debug)]
-pub struct Tls {
+pub(crate) struct Tls {
     files: Files,
     now: Mutex<Now>,
 }
@@ -115,7 +115,7 @@ struct Held {
 
 /// What an operator has to know of certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Remark {
+pub(crate) enum Remark {
     /// They will not be of use for long.
     Soon(String),
     /// They are of no use.
@@ -124,7 +124,7 @@ pub enum Remark {
 
 impl Remark {
     /// Says it.
-    pub fn log(&self) {
+    pub(crate) fn log(&self) {
         match self {
             Self::Soon(what) => tracing::warn!("replication: {what}"),
             Self::Alarm(what) => tracing::error!("replication: {what}"),
@@ -136,7 +136,7 @@ impl Tls {
     /// Reads the files. Where they are of no use that is an alarm, and no reason to do without a subnet manager: they are read again
     /// until they are.
     #[must_use]
-    pub fn read(files: Files) -> Self {
+    pub(crate) fn read(files: Files) -> Self {
         let stamps = files.stamps();
         let remarked = UnixTime::now();
         let (held, fault) = match files.read() {
@@ -157,7 +157,7 @@ impl Tls {
 
     /// What a connection is made with now; `None` as long as the files never were of use. Those that are wrong by now change nothing,
     /// and are told once.
-    pub fn current(&self) -> Option<Configs> {
+    pub(crate) fn current(&self) -> Option<Configs> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         let stamps = self.files.stamps();
         // What was mended need not be younger: it may be who may read it.
@@ -179,7 +179,7 @@ impl Tls {
     }
 
     /// Says once a day what is wrong with the certificates, or will be soon. To be called more often than that.
-    pub fn remind(&self, at: UnixTime) {
+    pub(crate) fn remind(&self, at: UnixTime) {
         self.reminder(at).iter().for_each(Remark::log);
     }
 }
@@ -233,7 +233,7 @@ impl Files {
     /// What is to be said of a client's certificate at this time. Whether servers take it is up to them and their authority: only that
     /// it expires counts.
     #[must_use]
-    pub fn client_remark(&self, at: UnixTime) -> Option<Remark> {
+    pub(crate) fn client_remark(&self, at: UnixTime) -> Option<Remark> {
         let (roots, chain) = (self.roots().ok()?, certificates(&self.certificate).ok()?);
         let provider = Arc::new(ring::default_provider());
         self.expires(&chain, &roots, &provider, at)
@@ -405,7 +405,7 @@ fn unread(path: &Path, what: &str, e: &tokio_rustls::rustls::pki_types::pem::Err
 
 /// What TLS says, in an operator's words.
 #[must_use]
-pub fn sentence(e: &TlsError) -> String {
+pub(crate) fn sentence(e: &TlsError) -> String {
     use CertificateError as C;
     match e {
         TlsError::InvalidCertificate(C::Expired | C::ExpiredContext { .. }) => {

@@ -11,26 +11,26 @@ use super::log::Position;
 
 /// Version of what is said. A peer of another version is refused: who upgrades does it one node after the other, and has a standby
 /// again when two are alike.
-pub const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 1;
 /// What each side begins with.
-pub const PREAMBLE: [u8; 6] = {
+pub(crate) const PREAMBLE: [u8; 6] = {
     let [high, low] = VERSION.to_be_bytes();
     [b'F', b'S', b'M', b'R', high, low]
 };
 /// Bytes of a frame at most; longer batches are not sent: followers get everything instead.
-pub const FRAME_MAX: usize = 64 << 20;
+pub(crate) const FRAME_MAX: usize = 64 << 20;
 /// Bytes of a frame at most before the peer has said who it is.
-pub const HELLO_MAX: usize = 4096;
+pub(crate) const HELLO_MAX: usize = 4096;
 /// Bytes of records in one frame of a snapshot, about: so that answers to pings do not wait behind more.
-pub const CHUNK: usize = 128 << 10;
+pub(crate) const CHUNK: usize = 128 << 10;
 /// Bytes of records in a snapshot at most.
-pub const SNAPSHOT_MAX: usize = 1 << 30;
+pub(crate) const SNAPSHOT_MAX: usize = 1 << 30;
 /// Bytes of the name of a fabric at most.
 pub const FABRIC_MAX: usize = 128;
 
 /// What was understood of a peer's bytes: nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum WireError {
+pub(crate) enum WireError {
     /// It is no ferrosm.
     #[error("the peer does not speak ferrosm's replication")]
     Foreign,
@@ -52,7 +52,7 @@ pub enum WireError {
 
 /// What a node is to the fabric, as it tells others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Standing {
+pub(crate) enum Standing {
     /// In charge.
     Master,
     /// Ready to be.
@@ -63,7 +63,7 @@ pub enum Standing {
 
 /// Who a node is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hello {
+pub(crate) struct Hello {
     /// Which fabric it serves: subnet prefix and configured name.
     pub fabric: String,
     /// GUID of the port that it serves by.
@@ -78,7 +78,7 @@ pub struct Hello {
 
 /// Why somebody is not served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Error)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// It serves another fabric.
     #[error("it serves the fabric \"{0}\"")]
     Fabric(String),
@@ -110,7 +110,7 @@ pub enum Leaving {
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Message<'a> {
+pub(crate) enum Message<'a> {
     /// First message of the side that connected, and the answer.
     Hello(Hello),
     /// Last message to a peer that is not served.
@@ -153,7 +153,7 @@ pub enum Message<'a> {
 /// Bytes as such (serde's own way with slices goes byte by byte).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
-pub struct Bytes<'a>(#[serde(borrow)] pub &'a [u8]);
+pub(crate) struct Bytes<'a>(#[serde(borrow)] pub &'a [u8]);
 
 impl Serialize for Bytes<'_> {
     fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
@@ -174,7 +174,7 @@ enum WireChange<'a> {
 ///
 /// # Errors
 /// [`WireError::TooLong`] for one that no peer would take.
-pub fn encode(message: &Message<'_>) -> Result<Vec<u8>, WireError> {
+pub(crate) fn encode(message: &Message<'_>) -> Result<Vec<u8>, WireError> {
     let bytes = postcard::to_extend(message, vec![0; 4]).map_err(|_| WireError::Garbled)?;
     framed(bytes)
 }
@@ -197,7 +197,7 @@ fn framed(mut bytes: Vec<u8>) -> Result<Vec<u8>, WireError> {
 ///
 /// # Errors
 /// [`WireError::Garbled`].
-pub fn decode(frame: &[u8]) -> Result<Message<'_>, WireError> {
+pub(crate) fn decode(frame: &[u8]) -> Result<Message<'_>, WireError> {
     match postcard::take_from_bytes(frame) {
         Ok((message, [])) => Ok(message),
         Ok(_) | Err(_) => Err(WireError::Garbled),
@@ -208,7 +208,7 @@ pub fn decode(frame: &[u8]) -> Result<Message<'_>, WireError> {
 ///
 /// # Errors
 /// Who it is instead.
-pub fn check_preamble(got: [u8; 6]) -> Result<(), WireError> {
+pub(crate) fn check_preamble(got: [u8; 6]) -> Result<(), WireError> {
     let [m0, m1, m2, m3, high, low] = got;
     if [m0, m1, m2, m3] != *b"FSMR" {
         return Err(WireError::Foreign);
@@ -223,7 +223,7 @@ pub fn check_preamble(got: [u8; 6]) -> Result<(), WireError> {
 ///
 /// # Errors
 /// [`WireError::Garbled`] if it cannot be said, which no batch is.
-pub fn encode_batch(batch: &Batch) -> Result<Vec<u8>, WireError> {
+pub(crate) fn encode_batch(batch: &Batch) -> Result<Vec<u8>, WireError> {
     let changes: Vec<WireChange<'_>> = batch
         .changes
         .iter()
@@ -240,7 +240,7 @@ pub fn encode_batch(batch: &Batch) -> Result<Vec<u8>, WireError> {
 ///
 /// # Errors
 /// [`WireError::Garbled`] for bytes that are no batch, and for kinds and keys that cannot be.
-pub fn decode_batch(bytes: &[u8]) -> Result<Batch, WireError> {
+pub(crate) fn decode_batch(bytes: &[u8]) -> Result<Batch, WireError> {
     let (changes, rest): (Vec<WireChange<'_>>, _) =
         postcard::take_from_bytes(bytes).map_err(|_| WireError::Garbled)?;
     if !rest.is_empty() {

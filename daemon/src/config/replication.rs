@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use ferrosm_replication::tls::Files;
-use ferrosm_replication::wire::FABRIC_MAX;
-use ferrosm_replication::{LogLimits, Pace, Settings, etcd, tcp};
+use ferrosm_replication::{FABRIC_MAX, LogLimits, Pace, Settings, etcd, tcp};
 use serde::{Deserialize, Serialize};
 
 use super::value::Span;

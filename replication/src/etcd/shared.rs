@@ -176,11 +176,8 @@ impl Shared {
 
     /// Waits until the role is another one.
     pub(super) async fn another(&self, role: Role) {
-        let mut changed = self.node.changes();
-        // The sender lives as long as this does.
-        let _ = changed
-            .wait_for(|_| self.with(|core| core.role != role))
-            .await;
+        let is_another = || self.with(|core| core.role != role);
+        self.node.wait_until(is_another).await;
     }
 }
 

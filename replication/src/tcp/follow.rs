@@ -3,6 +3,8 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -33,14 +35,11 @@ enum Found {
 
 /// Asks one peer again and again while this node is standby, and follows it when it is master.
 pub(super) async fn seek(shared: Arc<Shared>, peer: String, place: usize) {
-    let mut changed = shared.node.changes();
     let seed = shared.settings.guid ^ u64::try_from(place).unwrap_or(0).rotate_left(32);
     let mut pauses = Pauses::new(seed);
     loop {
-        let standby = |_: &u64| shared.with(|core, _| core.role == Role::Standby);
-        if changed.wait_for(standby).await.is_err() {
-            return;
-        }
+        let is_standby = || shared.with(|core, _| core.role == Role::Standby);
+        shared.node.wait_until(is_standby).await;
         let free = shared.with(|core, _| core.follower.leader().is_none());
         let found = if free {
             attempt(&shared, &peer).await
@@ -161,19 +160,13 @@ fn name(shared: &Shared, peer: &str) -> Result<ServerName<'static>, Broken> {
 /// Takes what the master sends until that ends.
 async fn listen(shared: &Arc<Shared>, turn: Turn, stream: TlsStream<TcpStream>) -> Broken {
     let (reader, writer): (ReadHalf<_>, WriteHalf<_>) = tokio::io::split(stream);
+    let is_over = || !shared.with(|core, _| core.follower.follows(turn));
     let done = tokio::select! {
         done = hear(shared, turn, BufReader::with_capacity(CHUNK, reader)) => done,
         done = speak(shared, turn, BufWriter::new(writer)) => done,
-        () = given_up(shared, turn) => Ok(()),
+        () = shared.node.wait_until(is_over) => Ok(()),
     };
     done.err().unwrap_or(Broken::Ended)
-}
-
-async fn given_up(shared: &Shared, turn: Turn) {
-    let mut changed = shared.node.changes();
-    let over = |_: &u64| !shared.with(|core, _| core.follower.follows(turn));
-    // An error says that all is over.
-    let _ = changed.wait_for(over).await;
 }
 
 async fn hear<R: AsyncRead + Unpin>(
@@ -218,14 +211,14 @@ async fn speak<W: AsyncWrite + Unpin>(
 #[derive(Debug)]
 struct Pauses {
     next: Duration,
-    state: u64,
+    random: ChaCha8Rng,
 }
 
 impl Pauses {
-    const fn new(seed: u64) -> Self {
+    fn new(seed: u64) -> Self {
         Self {
             next: PAUSES.0,
-            state: seed,
+            random: ChaCha8Rng::seed_from_u64(seed),
         }
     }
 
@@ -235,15 +228,9 @@ impl Pauses {
 
     /// From half of what is due to all of it.
     fn next(&mut self) -> Duration {
-        // splitmix64
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let share = u32::try_from((z >> 33) % 512).unwrap_or(0);
         let due = self.next;
         self.next = due.saturating_mul(2).min(PAUSES.1);
-        due / 2 + due * share / 1024
+        self.random.random_range(due / 2..=due)
     }
 }
 

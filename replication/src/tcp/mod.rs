@@ -233,8 +233,7 @@ async fn run(
     }
     if stopped(&mut stop).await == Stop::Kindly {
         shared.leave();
-        let mut changed = shared.node.changes();
-        let parted = changed.wait_for(|_| shared.parted());
+        let parted = shared.node.wait_until(|| shared.parted());
         let _ = tokio::time::timeout(GOODBYE, parted).await;
     }
     tasks.shutdown().await;

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::frames::{Broken, greet, receive, send};
 use super::shared::{Next, Shared};
-use crate::follower::Record;
-use crate::leader::{Conn, Outgoing};
+use crate::follower::{Offence, Record};
+use crate::leader::{Conn, Leader, Outgoing};
 use crate::log::Position;
 use crate::wire::{Bytes, CHUNK, FRAME_MAX, HELLO_MAX, Hello, Message, Refusal, Standing, decode};
 
@@ -67,7 +67,7 @@ async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<()
         let mut frame = Vec::new();
         receive(&mut stream, &mut frame, HELLO_MAX).await?;
         let Message::Hello(hello) = decode(&frame)? else {
-            return Err(Broken::Offence(crate::follower::Offence::Order));
+            return Err(Offence::Order.into());
         };
         Ok::<_, Broken>((stream, hello))
     })
@@ -94,12 +94,15 @@ async fn serve(shared: &Arc<Shared>, stream: TcpStream, peer: &str) -> Result<()
     };
     shared.content(peer);
     let (reader, writer) = tokio::io::split(stream);
-    let mut changed = shared.node.changes();
+    let is_over = || {
+        let serves = |l: &Leader| l.serves(conn);
+        !shared.with(|core, _| core.leader.as_ref().is_some_and(serves))
+    };
     let done = tokio::select! {
         done = hear(shared, conn, BufReader::with_capacity(CHUNK, reader)) => done,
         done = speak(shared, conn, BufWriter::with_capacity(CHUNK, writer)) => done,
         // A write may hang with the peer; the leader gives it up in time.
-        () = given_up(shared, conn, &mut changed) => Err(Broken::Ended),
+        () = shared.node.wait_until(is_over) => Err(Broken::Ended),
     };
     shared.change(|core, now| core.leader.as_mut().map(|l| l.lost(conn, now)));
     done
@@ -111,15 +114,6 @@ fn acceptable(shared: &Shared, hello: &Hello) -> Result<(), Refusal> {
     } else {
         Err(Refusal::Fabric(shared.settings.fabric.clone()))
     }
-}
-
-async fn given_up(shared: &Shared, conn: Conn, changed: &mut watch::Receiver<u64>) {
-    let served = |_: &u64| {
-        let leader = |l: &crate::leader::Leader| l.serves(conn);
-        !shared.with(|core, _| core.leader.as_ref().is_some_and(leader))
-    };
-    // An error says that all is over.
-    let _ = changed.wait_for(served).await;
 }
 
 /// What the follower says.
@@ -153,7 +147,7 @@ async fn hear<R: AsyncRead + Unpin>(
             }
         });
         if !fine {
-            return Err(Broken::Offence(crate::follower::Offence::Order));
+            return Err(Offence::Order.into());
         }
     }
 }
