@@ -1,8 +1,8 @@
 //! Replication over TCP, with TLS on both sides: every node listens, and a standby connects to its peers until it finds the master.
 //!
 //! A thread of its own with a runtime of its own, so that a busy driver delays nothing; but pings are answered only while the driver's
-//! loop turns ([`Replication::pulse`]). What is decided is decided by [`Leader`](super::leader::Leader) and
-//! [`Follower`](super::follower::Follower), under one lock that is never held over a wait.
+//! loop turns ([`Replication::pulse`]). What is decided is decided by `Leader` and `Follower`,
+//! under one lock that is never held over a wait.
 
 mod follow;
 mod frames;
