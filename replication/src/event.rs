@@ -1,20 +1,20 @@
-//! What replication tells the driver, and how fast it is to be. Plain values.
+//! Events for the driver, and the timing of replication. Plain values.
 
 use core::fmt;
 use core::time::Duration;
 
 use super::wire::Leaving;
 
-/// Times of the replication.
+/// Timing of replication from node to node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     /// Between two pings of a follower.
     pub heartbeat: Duration,
-    /// A master whose last answered ping is so old is silent.
+    /// A master is silent when the last ping that it answered is older.
     pub lease: Duration,
-    /// So long a client's answer waits for a standby at most. More than two leases.
+    /// The longest that a reply to a client waits for a standby. More than two leases.
     pub limit: Duration,
-    /// So long a new master waits for standbys before it says that there are none.
+    /// Time that a new master waits for standbys before it reports that it has none.
     pub grace: Duration,
 }
 
@@ -38,7 +38,7 @@ impl Default for Pace {
     }
 }
 
-/// Why a follower is not waited for any longer.
+/// Why the master no longer waits for a standby.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// Its connection broke.
@@ -47,7 +47,7 @@ pub enum Loss {
     Silent,
     /// It is there, but does not acknowledge in time.
     Late,
-    /// It came again without what it had acknowledged.
+    /// It reconnected without what it had acknowledged.
     Forgot,
 }
 
@@ -62,44 +62,42 @@ impl fmt::Display for Loss {
     }
 }
 
-/// What happened. GUIDs are those of ports that SMs serve by.
+/// An event. GUIDs are those of the SMs' ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Of a master: it is one now, for replication too. Only now its records may be used and changed.
+    /// Of a master: replication as master has started. Only now may its records be used and changed.
     Leading,
-    /// Of a master: a standby has everything, and the master waits for it from now on.
+    /// Of a master: a standby is in sync, and the master waits for its acknowledgements from now on.
     FollowerInStep {
         /// The standby.
         guid: u64,
     },
-    /// Of a master: a standby that was in step is not waited for any longer. A warning.
+    /// Of a master: it no longer waits for a standby that was in sync. A warning.
     FollowerLost {
         /// The standby.
         guid: u64,
         /// Why.
         why: Loss,
     },
-    /// Of a master: nobody has a copy. An alarm; told once, then [`Event::ProtectionRestored`].
+    /// Of a master: no replica is in sync. An alarm, reported once; then [`Event::ProtectionRestored`].
     ProtectionLost(String),
-    /// Of a master: somebody has a copy again.
+    /// Of a master: a replica is in sync again.
     ProtectionRestored,
-    /// Of a master: this process did not run for so long. Standbys may have taken over: look before you write.
+    /// Of a master: this process stalled for so long. A standby may have taken over: verify the role before writing.
     Hung(Duration),
-    /// Of a master: nobody can tell that this one still is the only one. Stop writing, and look who is. Told once, until the lease is good
-    /// again.
+    /// Of a master: another may have taken over. Stop writing, and find the master. Reported once, until the lease is valid again.
     LeaseLost(String),
-    /// Of a master: another has taken what only one can have. It is master, unless it is on an island: begin anew, with nothing of one's
-    /// own.
+    /// Of a master: another took the key in etcd. It is master, unless the subnet is partitioned: start over without the own records.
     Deposed {
-        /// The other one.
+        /// The new master.
         guid: u64,
     },
-    /// Of a standby: it has all that its master has acknowledged to anybody.
+    /// Of a standby: its replica has all that the master acknowledged.
     InStep {
         /// The master.
         guid: u64,
     },
-    /// Of a standby: that is not so any longer.
+    /// Of a standby: its replica is no longer in sync.
     OutOfStep {
         /// The master.
         guid: u64,
@@ -110,25 +108,25 @@ pub enum Event {
     LeaderSilent {
         /// The master.
         guid: u64,
-        /// Whether all is here that it had acknowledged to anybody until now.
+        /// Whether the replica has all that the master had acknowledged.
         in_step: bool,
-        /// Whether who says so (etcd) was in trouble itself a moment ago, and kept the master from saying that it lives.
+        /// Whether etcd had trouble itself shortly before, which may have kept the master from renewing its leases.
         doubtful: bool,
     },
-    /// Of a standby: its master is one no longer, and said so.
+    /// Of a standby: its master announced that it leaves.
     LeaderLeaving {
         /// The master.
         guid: u64,
         /// What it does instead.
         leaving: Leaving,
-        /// Whether all is here that it had acknowledged to anybody until now.
+        /// Whether the replica has all that the master had acknowledged.
         in_step: bool,
     },
-    /// A peer is not what it should be; a mistake of configuration. Told once for each reason.
+    /// A peer was rejected: a configuration error. Reported once for each reason.
     Refused {
         /// Address of the peer.
         peer: String,
-        /// A sentence.
+        /// The reason.
         why: String,
     },
 }

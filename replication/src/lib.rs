@@ -1,24 +1,25 @@
-//! Copies of what outlives a subnet manager on the machines that stand by, so that a takeover loses nothing.
+//! Replicas of the master SM's persisted records at the standbys, so that a takeover loses nothing.
 //!
-//! One interface, [`Replication`], and two ways behind it: [`tcp`] (standbys connect to the master, TLS with certificates on both
-//! sides) and [`etcd`] (everybody connects to a cluster that the site has). It runs beside the driver, on threads of its own; the driver is never waited for and never waits. What follows from messages
-//! and times is decided in values without I/O (`leader`, `follower`, `log`), and tried in virtual time. Nothing here knows what a
-//! record means, and nothing here decides who is master: the election does.
+//! [`Replication`] is the interface. [`tcp`] implements it from node to node: standbys connect to the master over TLS, with certificates on
+//! both sides. [`etcd`] implements it through a cluster of the site. Each runs on threads of its own: no call of the driver blocks.
+//! Values without I/O (`leader`, `follower`, `log`, `etcd::ledger`) decide from messages and times, and are tested in virtual time. Nothing
+//! here interprets a record or decides who is master: the election does.
 //!
-//! # How it is wired
+//! # Use
 //!
 //! ```text
-//! let (events, mut told) = tokio::sync::mpsc::channel(EVENTS);
-//! let replication: Box<dyn Replication> = Box::new(tcp::Tcp::start(settings, Arc::new(store), events)?);
-//! // The election changed what this SM is. As master: use and change records only after `Event::Leading`.
-//! replication.role(Role::Master { epoch });       // epoch: random; the store says it in its position from the next batch on
+//! let (sender, mut events) = tokio::sync::mpsc::channel(EVENTS);
+//! let replication: Box<dyn Replication> = Box::new(tcp::Tcp::start(settings, Arc::new(store), sender)?);
+//! // The election changed the role. A master uses and changes records only after `Event::Leading`.
+//! replication.role(Role::Master { epoch });       // epoch: random; the store reports it in its position from the next batch on
 //! // The thread that writes state, after each commit:
 //! replication.committed(seq, &batch);
-//! // The driver, in each round; answers to clients wait until their batch is acknowledged, at most `pace.limit`:
+//! // The driver, in each round. Replies to clients wait until their batch is acknowledged, at most `pace.limit`:
 //! replication.pulse();
-//! if replication.acknowledged() >= seq { send_answer() }
-//! // The driver's select: `told.recv()` (LeaderSilent: ask the master by SMInfo once, or take over) ; `WarmCopy::acknowledged` wakes who waits.
-//! // A planned end: wait until `acknowledged()` is what was committed last, hand over, then
+//! if replication.acknowledged() >= seq { send_reply() }
+//! // The driver's select: `events.recv()` (LeaderSilent: query the master's SMInfo once, or take over); `WarmCopy::acknowledged` wakes
+//! // the driver when replies can leave.
+//! // A planned handover: wait until `acknowledged()` is the last committed batch, hand over, then
 //! replication.role(Role::Neither(Leaving::HandingOver));
 //! ```
 
@@ -50,10 +51,10 @@ pub use log::{LogLimits, Position};
 pub use storing::Everything;
 pub use wire::{FABRIC_MAX, Leaving};
 
-/// Events that wait for the driver, at most. More means that it hangs: they are dropped then, and counted in the log.
+/// Events queued for the driver, at most. A driver that hangs fills the queue: further events are dropped, and counted in the log.
 pub const EVENTS: usize = 256;
 
-/// Why a store did not do what it was to do.
+/// Why a store operation failed.
 #[derive(Debug, Error)]
 pub enum CopyError {
     /// It was closed.
@@ -64,47 +65,47 @@ pub enum CopyError {
     Io(#[from] io::Error),
 }
 
-/// The store of a node, as replication sees it. Calls may take as long as a disk does; they come from one thread, but while the
-/// state writer of a master may be at work.
+/// The store of a node. Calls may take as long as a disk does. They come from one thread, possibly while the state writer of a master
+/// runs.
 pub trait WarmCopy: Send + Sync + 'static {
-    /// What the records are; `None` where nobody knows.
+    /// The position of the records; `None` if it is unknown.
     fn position(&self) -> Option<Position>;
 
-    /// All records and what they are, of one moment.
+    /// All records and their position, read atomically.
     ///
     /// # Errors
     /// They cannot be read.
     fn everything(&self) -> Result<Everything, CopyError>;
 
-    /// Puts batches on top, in order; the records are those at `at` then. All or nothing, and durable on return.
+    /// Applies batches in order; `at` is the position after them. Atomic, and durable on return.
     ///
     /// # Errors
     /// They cannot be stored; nothing changed.
     fn apply(&self, at: Position, batches: &[Batch]) -> Result<(), CopyError>;
 
-    /// These records are all from now on, and those at `at`. All or nothing, and durable on return.
+    /// Replaces all records; `at` is their position. Atomic, and durable on return.
     ///
     /// # Errors
     /// They cannot be stored; nothing changed.
     fn replace(&self, at: Position, records: Vec<Record>) -> Result<(), CopyError>;
 
-    /// [`Replication::acknowledged`] has grown: who waits for it may look. Must not wait, nor ask anything of the replication.
+    /// [`Replication::acknowledged`] has grown. Must not block, and must not call [`Replication`].
     fn acknowledged(&self, seq: u64) {
         let _ = seq;
     }
 }
 
-/// What a subnet manager is, to replication.
+/// The role of the SM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// In charge, with a history of its own.
+    /// Master, with a history of its own.
     Master {
-        /// Chosen at random, for this once.
+        /// Random, new for each mastership.
         epoch: u64,
     },
-    /// Ready to be: it keeps a copy.
+    /// Standby: it holds a replica.
     Standby,
-    /// Neither. If it was master: why it is not any longer.
+    /// Neither. If it was master: why it no longer is.
     Neither(Leaving),
 }
 
@@ -113,30 +114,30 @@ pub enum Role {
 pub struct Standby {
     /// GUID of its port.
     pub guid: u64,
-    /// Whether it has everything, and is waited for.
+    /// Whether its replica is in sync, so that the master waits for its acknowledgements.
     pub in_step: bool,
 }
 
-/// How it stands, for status pages.
+/// Status of replication, for status pages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Status {
-    /// Of a master: where its history is.
+    /// Of a master: position of its history.
     pub committed: Option<Position>,
-    /// Of a master: what standbys have of it.
+    /// Of a master: last batch that the standbys acknowledged.
     pub acknowledged: u64,
-    /// Of a master: somebody else has all that it acknowledged.
+    /// Of a master: a replica of all that it acknowledged exists.
     pub protected: bool,
-    /// Of a master: its standbys, where they are its own and not etcd's.
+    /// Of a master: its standbys; `None` with etcd.
     pub standbys: Option<Vec<Standby>>,
     /// Of a standby: its master.
     pub leader: Option<Standby>,
 }
 
-/// What is done when a copy is as whole as it can be. It is told whether it has all that a master acknowledged; `None`: what was told last
-/// holds.
+/// Called when a replica is as complete as possible. The argument: whether it has all that the master acknowledged; `None`: as the last
+/// event reported.
 pub type Settle = Box<dyn FnOnce(Option<bool>) + Send>;
 
-/// What replication is started with, but for who this node is.
+/// Settings of replication, but for the identity of this node.
 #[derive(Debug, Clone)]
 pub enum Settings {
     /// From node to node.
@@ -155,7 +156,8 @@ impl Settings {
         }
     }
 
-    /// After so long the loop of this node counts as hung: with etcd not later than its leases are old.
+    /// Time without a turn of the driver's loop after which this node counts as hung: with etcd at most the age at which its leases
+    /// are old.
     #[must_use]
     pub fn hang(&self) -> Duration {
         match self {
@@ -167,13 +169,13 @@ impl Settings {
         }
     }
 
-    /// The longest that a batch waits for others, with a second more: after that it counts as acknowledged by nobody, and that nobody
-    /// has a copy was told.
+    /// The longest that a batch waits for acknowledgements, plus a second: after that it counts as unacknowledged, and the loss of
+    /// protection was reported.
     #[must_use]
     pub fn patience(&self) -> Duration {
         let most = match self {
             Self::Tcp(settings) => settings.pace.limit,
-            // Before a master with etcd is on its own, its leases have to be old, and what others saw of them last.
+            // A master acknowledges without etcd only after its leases are old, and after what standbys saw of them last is.
             Self::Etcd(settings) => {
                 settings.limit * 2 + Duration::from_secs(settings.silence_s.into())
             }
@@ -182,34 +184,34 @@ impl Settings {
     }
 }
 
-/// One way of replication. All calls return at once.
+/// An implementation of replication. No call blocks.
 pub trait Replication: Send + Sync + fmt::Debug {
-    /// What the subnet manager is from now on. A master is one for replication when [`Event::Leading`] comes.
+    /// Sets the role of the SM. Replication as master starts with [`Event::Leading`].
     fn role(&self, role: Role);
 
-    /// A batch is durable in the master's own store, under a number that follows that of the one before; at the beginning, that of the
-    /// store's position. Called in order, by one thread.
+    /// A batch is durable in the master's own store. Its number follows that of the batch before; the first follows the store's
+    /// position. Called in order, by one thread.
     fn committed(&self, seq: u64, batch: &Batch);
 
-    /// Number of the last batch that is where it must be: with all standbys that are in step, or with no one if there are none.
+    /// Number of the last batch that all standbys in sync, or etcd, have acknowledged. Without standbys no acknowledgement is needed.
     fn acknowledged(&self) -> u64;
 
-    /// The same, to wait for.
+    /// Receives [`Self::acknowledged`] whenever it grows.
     fn watch(&self) -> watch::Receiver<u64>;
 
-    /// The driver's loop turns. Where it does not for a while, this node is as good as dead to others.
+    /// Reports a turn of the driver's loop. Without one for a while, other nodes consider this one dead.
     fn pulse(&self);
 
-    /// A master's oldest answer has waited so long for its own disk; zero where none waits. Before it waits too long, standbys are not
-    /// told any more that they have everything.
+    /// Sets how long a master's oldest reply has waited for its own disk; zero if none waits. Before it waits too long, standbys are no
+    /// longer reported as in sync.
     fn disk_waits(&self, waits: Duration);
 
-    /// The records are about to be used in a takeover: `then` is called when they are all that can be had, at once or from another thread
-    /// within a second or so. The role is [`Role::Neither`], and stays so until then.
+    /// Completes the replica for a takeover. `then` is called when it is as complete as possible, at once or from another thread within
+    /// about a second. The role must be [`Role::Neither`] until then.
     fn settle(&self, then: Settle) {
         then(None);
     }
 
-    /// How it stands.
+    /// Status of replication.
     fn status(&self) -> Status;
 }

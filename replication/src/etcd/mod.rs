@@ -1,17 +1,17 @@
-//! Replication through etcd, for sites that have several management hosts which they trust with this already.
+//! Replication through etcd, for sites that run an etcd cluster on their management hosts.
 //!
-//! The master holds a key, and writes batches in transactions that are refused when the key is not its own any more: so a master that
-//! was cut off writes nothing after another took over. A batch is acknowledged when etcd has it, that is, most of its members. Standbys
-//! watch, and have what etcd has. Nothing here decides who is master. Why it is so: `docs/adr/0014-etcd.md`.
+//! The master holds a key and writes batches in transactions that fail once it has lost the key: a master that was cut off writes nothing
+//! after another took over. A batch is acknowledged when etcd has it on most of its members. Standbys watch the keys and store what
+//! changes. Nothing here decides who is master. The reasons are in `docs/adr/0014-etcd.md`.
 //!
 //! ```text
 //! link        requests to etcd; one member after another is asked
-//! keys        what is under which key
-//! ledger      what a master owes, and whether it may believe to be the only one; pure
-//! holding     a master: holds the key, renews its leases, writes
-//! watching    a standby: reads what it lacks, watches, and looks whether the leases are renewed
-//! shared      what the driver and the thread have in common
-//! node        what the driver sees
+//! keys        names of keys, and the bytes of their values; pure
+//! ledger      batches that etcd lacks, and whether a master may assume to be the only one; pure
+//! holding     the master: holds the key, renews its leases, writes
+//! watching    a standby: reads what it lacks, watches, and checks whether the leases are renewed
+//! shared      state of the driver's side and the thread
+//! node        the driver's side, and the thread
 //! ```
 
 #[cfg(feature = "etcd")]
@@ -36,25 +36,25 @@ pub use node::Etcd;
 
 use super::tls::Files;
 
-/// What it is started with.
+/// Settings of replication through etcd.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// etcd's members: `https://host:port`, or `http://` without certificates.
     pub endpoints: Vec<String>,
     /// Certificates, for `https`.
     pub files: Option<Files>,
-    /// Name in the members' certificates, where it is not that in `endpoints`.
+    /// Name in the members' certificates, if it differs from that in `endpoints`.
     pub server_name: Option<String>,
-    /// Where all keys are.
+    /// Prefix of all keys.
     pub prefix: String,
     /// Subnet prefix and configured name.
     pub fabric: String,
     /// GUID of the port that this SM serves by.
     pub guid: u64,
-    /// A master that did not renew a lease for so long is silent, in seconds; at least 1.
+    /// Age of a lease in seconds after which its master is silent; at least 1.
     pub silence_s: u8,
-    /// So long a client's answer waits for etcd at most.
+    /// The longest that a reply to a client waits for etcd.
     pub limit: Duration,
-    /// A driver that did not turn for so long hangs.
+    /// Time without a turn of the driver's loop after which it hangs.
     pub hang: Duration,
 }

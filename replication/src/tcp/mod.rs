@@ -1,8 +1,7 @@
 //! Replication over TCP, with TLS on both sides: every node listens, and a standby connects to its peers until it finds the master.
 //!
-//! A thread of its own with a runtime of its own, so that a busy driver delays nothing; but pings are answered only while the driver's
-//! loop turns ([`Replication::pulse`]). What is decided is decided by `Leader` and `Follower`,
-//! under one lock that is never held over a wait.
+//! It runs on a thread with a runtime of its own, so that a busy driver delays nothing; but pings are answered only while the driver's
+//! loop turns ([`Replication::pulse`]). `Leader` and `Follower` decide, under one lock that is never held across an await.
 
 mod follow;
 mod frames;
@@ -31,12 +30,12 @@ use super::wire::FABRIC_MAX;
 use super::{Replication, Role, Settle, Status, WarmCopy, storing};
 use shared::Shared;
 
-/// Time until it is tried again to listen.
+/// Time between two attempts to listen.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Time that goodbyes have at the end of the program.
+/// Time for goodbyes at the end of the program.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// What it is started with.
+/// Settings of replication from node to node.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Subnet prefix and configured name: nodes of another fabric are refused.
@@ -49,19 +48,19 @@ pub struct Settings {
     pub listen: String,
     /// The other nodes, `host:port`. This node itself may be among them.
     pub peers: Vec<String>,
-    /// Name that every peer's certificate must have; `None`: that under which it is in `peers`.
+    /// Name that every peer's certificate must have; `None`: the name in `peers`.
     pub server_name: Option<String>,
     /// Certificates.
     pub files: Files,
     /// Times.
     pub pace: Pace,
-    /// A driver that did not turn for so long hangs.
+    /// Time without a turn of the driver's loop after which it hangs.
     pub hang: Duration,
-    /// What is remembered for standbys that are away.
+    /// Limits of the log for standbys that reconnect.
     pub log: LogLimits,
 }
 
-/// Why it does not start.
+/// Why replication does not start.
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The address.
@@ -81,7 +80,7 @@ pub enum StartError {
     Thread(#[source] std::io::Error),
 }
 
-/// It.
+/// A node that replicates over TCP.
 pub struct Tcp {
     worker: Worker,
     shared: Arc<Shared>,
@@ -89,10 +88,10 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// Starts listening, and its threads. Its role is [`Role::Neither`] at first. Certificates that are of no use yet may be later.
+    /// Starts its threads and listens. Its role is [`Role::Neither`] at first. Invalid certificates are read again later.
     ///
     /// # Errors
-    /// [`StartError`]: nothing goes on then.
+    /// [`StartError`]; no thread runs then.
     pub fn start(
         settings: Settings,
         copy: Arc<dyn WarmCopy>,
@@ -141,13 +140,13 @@ impl Tcp {
         })
     }
 
-    /// Where it listens: with the port that the system chose, if it was to choose one; `None` where it could not yet.
+    /// The address that it listens on, with the port that the system chose if the setting has port 0; `None` if it cannot listen yet.
     #[must_use]
     pub const fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Ends at once, without goodbyes: as a crash would.
+    /// Ends at once, without goodbyes, as after a crash.
     pub fn abort(mut self) {
         self.worker.end(Stop::AtOnce);
     }
