@@ -14,7 +14,7 @@ use crate::attr::{
 use crate::mad::{Mad, MgmtClass};
 use crate::sa::{RmppHeader, SaHeader};
 use crate::smp::{self, DirectedHeader, DrPath, LidRoutedHeader};
-use crate::wire::Field;
+use crate::wire::{Field, part};
 
 /// One MAD as lines of text, without a line end after the last.
 #[must_use]
@@ -29,7 +29,7 @@ pub fn describe(mad: &Mad) -> String {
 /// Writes every field of a layout.
 macro_rules! fields {
     ($out:expr, $layout:ty, $bytes:expr) => {{
-        let bytes: &[u8] = $bytes;
+        let bytes = $bytes;
         let mut result = Ok(());
         <$layout>::decode(bytes).for_each_field(&mut |field, value| {
             if result.is_ok() {
@@ -83,15 +83,23 @@ fn write_mad(out: &mut String, mad: &Mad) -> fmt::Result {
     }
     out.push('\n');
     if class == MgmtClass::SubnAdm {
-        fields!(out, RmppHeader, &bytes[RmppHeader::OFFSET..])?;
+        fields!(
+            out,
+            RmppHeader,
+            part::<{ RmppHeader::OFFSET }, { RmppHeader::LEN }, _>(bytes)
+        )?;
         // Records can hold keys (PortInfoRecord, ServiceRecord), so they are not shown.
-        return fields!(out, SaHeader, &bytes[SaHeader::OFFSET..]);
+        return fields!(
+            out,
+            SaHeader,
+            part::<{ SaHeader::OFFSET }, { SaHeader::LEN }, _>(bytes)
+        );
     }
     // Many classes keep a key of their own before byte 64.
     write_hex(out, "data", &bytes[smp::DATA_OFFSET..])
 }
 
-fn write_attribute(out: &mut String, mad: &Mad, data: &[u8]) -> fmt::Result {
+fn write_attribute(out: &mut String, mad: &Mad, data: &[u8; smp::DATA_LEN]) -> fmt::Result {
     match mad.attr_id() {
         id::NOTICE => write_notice(out, data),
         id::NODE_DESCRIPTION => writeln!(out, "  text {:?}", NodeDescription::decode(data)),
@@ -114,7 +122,7 @@ fn write_attribute(out: &mut String, mad: &Mad, data: &[u8]) -> fmt::Result {
     }
 }
 
-fn write_notice(out: &mut String, data: &[u8]) -> fmt::Result {
+fn write_notice(out: &mut String, data: &[u8; smp::DATA_LEN]) -> fmt::Result {
     let notice = Notice::decode(data);
     fields!(out, Notice, data)?;
     let details = &notice.data_details;

@@ -5,6 +5,7 @@ use core::str::FromStr;
 
 use crate::ids::{AttrId, AttrMod, Lid, MKey, ParsePathError, PortNum, Tid};
 use crate::mad::{Mad, MadHeader, Method, MgmtClass, Status};
+use crate::wire::{part, part_mut};
 
 /// Hops that a directed route can have.
 pub const MAX_HOPS: usize = 63;
@@ -207,8 +208,8 @@ impl SmpRequest {
             dr_dlid: Lid::PERMISSIVE,
         }
         .encode_onto(b);
-        b[DATA_OFFSET..DATA_OFFSET + DATA_LEN].copy_from_slice(&self.data);
         b[INITIAL_PATH + 1..INITIAL_PATH + 1 + path.len()].copy_from_slice(path.hops());
+        *data_mut(&mut mad) = self.data;
         mad
     }
 
@@ -216,20 +217,21 @@ impl SmpRequest {
     #[must_use]
     pub fn lid_routed(&self, tid: Tid) -> Mad {
         let mut mad = Mad::new(&self.header(MgmtClass::SubnLid, tid));
-        let b = mad.as_bytes_mut();
-        LidRoutedHeader { m_key: self.m_key }.encode_onto(b);
-        b[DATA_OFFSET..DATA_OFFSET + DATA_LEN].copy_from_slice(&self.data);
+        LidRoutedHeader { m_key: self.m_key }.encode_onto(mad.as_bytes_mut());
+        *data_mut(&mut mad) = self.data;
         mad
     }
 }
 
 /// The attribute that an SMP carries.
 #[must_use]
-pub fn data(mad: &Mad) -> &[u8; DATA_LEN] {
-    #[expect(clippy::expect_used, reason = "64 bytes from byte 64 of 256")]
-    mad.as_bytes()[DATA_OFFSET..]
-        .first_chunk()
-        .expect("a MAD has 256 bytes")
+pub const fn data(mad: &Mad) -> &[u8; DATA_LEN] {
+    part::<DATA_OFFSET, DATA_LEN, _>(mad.as_bytes())
+}
+
+/// The attribute that an SMP carries, to be changed.
+pub const fn data_mut(mad: &mut Mad) -> &mut [u8; DATA_LEN] {
+    part_mut::<DATA_OFFSET, DATA_LEN, _>(mad.as_bytes_mut())
 }
 
 /// The key that an SMP carries.
@@ -259,7 +261,7 @@ pub fn response(request: &Mad, status: Status, data: &[u8; DATA_LEN]) -> Mad {
     let b = mad.as_bytes_mut();
     b[3] = Method::GetResp.0;
     b[4..6].copy_from_slice(&(status.0 | if directed { 0x8000 } else { 0 }).to_be_bytes());
-    b[DATA_OFFSET..DATA_OFFSET + DATA_LEN].copy_from_slice(data);
+    *data_mut(&mut mad) = *data;
     mad
 }
 

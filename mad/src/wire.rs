@@ -4,7 +4,9 @@
 //! for records of the subnet administrator the component-mask bit), and yields a plain struct with `decode`,
 //! `encode`, `encode_onto` (keeps reserved and vendor bits) and `FIELDS`. Bit 0 is the most significant bit of
 //! byte 0, as the specification numbers them. Decoding cannot fail: the length is in the type and unknown codes
-//! are kept. Fields that overlap, are out of order, or leave the blob do not compile.
+//! are kept. Fields that overlap, are out of order, or leave the blob do not compile, nor does decoding an array
+//! that is too short. [`part`] is a part of an array under the same rule; bytes whose length is known at run time only
+//! go through `decode_slice`.
 
 /// A value that fits into up to 64 bits.
 pub trait Bits: Copy {
@@ -48,6 +50,30 @@ pub struct Field {
     pub width: usize,
     /// Component-mask bits that select the field in a query; 0 where the layout is not a record.
     pub component_mask: u64,
+}
+
+/// `LEN` bytes of an array from byte `AT` on; an array that is too short does not compile.
+#[inline]
+#[must_use]
+pub const fn part<const AT: usize, const LEN: usize, const N: usize>(buf: &[u8; N]) -> &[u8; LEN] {
+    const { assert!(AT + LEN <= N, "the part is outside of the array") };
+    match buf.split_at(AT).1.first_chunk() {
+        Some(part) => part,
+        None => unreachable!(),
+    }
+}
+
+/// [`part`], to be changed.
+#[inline]
+#[must_use]
+pub const fn part_mut<const AT: usize, const LEN: usize, const N: usize>(
+    buf: &mut [u8; N],
+) -> &mut [u8; LEN] {
+    const { assert!(AT + LEN <= N, "the part is outside of the array") };
+    match buf.split_at_mut(AT).1.first_chunk_mut() {
+        Some(part) => part,
+        None => unreachable!(),
+    }
 }
 
 /// Reads `width` (1 to 64) bits from bit `bit` on.
@@ -189,18 +215,25 @@ macro_rules! wire {
                 component_mask: 0 $($(| (1u64 << $cm))+)?,
             }),*];
 
-            /// Reads the fields from the start of `buf`, which holds at least `LEN` bytes.
+            /// Reads the fields from the start of an array of at least `LEN` bytes.
             #[inline]
             #[must_use]
-            pub fn decode(buf: &[u8]) -> Self {
-                let buf = &buf[..$len];
+            pub fn decode<const N: usize>(buf: &[u8; N]) -> Self {
+                const { assert!(N >= $len, "the array is shorter than the layout") };
                 Self { $($field: $crate::wire::WireField::get(buf, $bit, $width),)* }
             }
 
-            /// Writes the fields at the start of `buf`; reserved and vendor bits stay as they are.
+            /// Reads the fields from the start of `buf`; `None` if it is shorter than `LEN`.
             #[inline]
-            pub fn encode_onto(&self, buf: &mut [u8]) {
-                let buf = &mut buf[..$len];
+            #[must_use]
+            pub fn decode_slice(buf: &[u8]) -> Option<Self> {
+                buf.first_chunk::<$len>().map(Self::decode)
+            }
+
+            /// Writes the fields at the start of an array of at least `LEN` bytes; reserved and vendor bits stay as they are.
+            #[inline]
+            pub fn encode_onto<const N: usize>(&self, buf: &mut [u8; N]) {
+                const { assert!(N >= $len, "the array is shorter than the layout") };
                 $($crate::wire::WireField::put(&self.$field, buf, $bit, $width);)*
             }
 
@@ -219,7 +252,7 @@ macro_rules! wire {
             #[inline]
             #[must_use]
             pub fn encode(&self) -> [u8; $len] {
-                let mut buf = [0; $len];
+                let mut buf = [0u8; $len];
                 self.encode_onto(&mut buf);
                 buf
             }
@@ -227,7 +260,7 @@ macro_rules! wire {
 
         impl Default for $name {
             fn default() -> Self {
-                Self::decode(&[0; $len])
+                Self::decode(&[0u8; $len])
             }
         }
     };

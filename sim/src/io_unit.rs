@@ -6,6 +6,7 @@
 
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::{Method, MgmtClass, Status};
+use ferrosm_mad::wire::part_mut;
 
 use crate::fabric::{Fabric, LocalChange, Packet};
 use crate::spec::{NodeIdx, PortAt};
@@ -149,7 +150,7 @@ impl Fabric {
         let mut data = [0; DATA_LEN];
         let status = self.tell(packet.at.node, attr, modifier, &mut data);
         if status.is_ok() {
-            packet.mad.as_bytes_mut()[DATA_OFFSET..].copy_from_slice(&data);
+            *part_mut::<DATA_OFFSET, DATA_LEN, _>(packet.mad.as_bytes_mut()) = data;
         }
         status
     }

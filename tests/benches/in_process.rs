@@ -20,7 +20,7 @@ use ferrosm_core::sa::{EndPortIdx, Request, Verdict, View};
 use ferrosm_core::{Event, Input, Output, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::AttrId;
-use ferrosm_mad::mad::{MadHeader, MadIn, Method, MgmtClass};
+use ferrosm_mad::mad::{Mad, MadHeader, MadIn, Method, MgmtClass};
 use ferrosm_mad::sa::{self, path::PathRecord};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
@@ -301,29 +301,27 @@ fn question(
     mask: u64,
     data: &[u8],
 ) -> (Peer, Vec<u8>) {
-    let mut bytes = vec![0; 256];
-    let header = MadHeader {
+    let mut mad = Mad::new(&MadHeader {
         base_version: 1,
         mgmt_class: MgmtClass::SubnAdm,
         class_version: sa::CLASS_VERSION,
         method,
         attr_id: attr,
         ..MadHeader::default()
-    };
-    header.encode_onto(&mut bytes);
+    });
     let head = sa::SaHeader {
         component_mask: mask,
         ..sa::SaHeader::default()
     };
-    head.encode_onto(&mut bytes[sa::SaHeader::OFFSET..]);
-    bytes[sa::DATA_OFFSET..sa::DATA_OFFSET + data.len()].copy_from_slice(data);
+    head.put(mad.as_bytes_mut());
+    sa::data_mut(&mut mad)[..data.len()].copy_from_slice(data);
     let lid = view.end_ports()[from].lid;
     (
         Peer {
             lid,
             ..Peer::default()
         },
-        bytes,
+        mad.as_bytes().to_vec(),
     )
 }
 

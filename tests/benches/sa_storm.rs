@@ -166,7 +166,7 @@ impl Storm {
 
     /// An answer; the next question if there is one.
     fn answered(&self, bytes: &[u8]) -> Option<(Peer, Vec<u8>)> {
-        let header = MadHeader::decode(bytes);
+        let header = MadHeader::decode_slice(bytes)?;
         let place = usize::try_from(header.tid.0 & 0xFF_FFFF).unwrap_or(0);
         let asked = self.asked.get(place)?.load(Ordering::Relaxed);
         self.waits.add(self.elapsed_ns().saturating_sub(asked));

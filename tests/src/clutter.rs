@@ -166,7 +166,7 @@ impl Clutter {
         };
         let (status, data) = self.ask(lab, from, (Method::Get, id::PATH), ENDS, &asked.encode());
         if status.is_ok() {
-            Ok(PathRecord::decode(&data))
+            PathRecord::decode_slice(&data).ok_or(status)
         } else {
             Err(status)
         }

@@ -93,6 +93,16 @@ pub fn groups_sl(core: &SubnetManager) -> Sl {
     core.view().and_then(|v| v.groups_sl()).unwrap_or(Sl(0))
 }
 
+/// The header of a message.
+///
+/// # Panics
+/// If it is shorter.
+#[must_use]
+pub fn header(message: &[u8]) -> MadHeader {
+    let header = MadHeader::decode_slice(message);
+    header.unwrap_or_else(|| panic!("a message of {} bytes", message.len()))
+}
+
 /// Asks a manager's subnet administrator from a port, in no virtual time; `None` if it does not answer at once.
 pub fn try_ask(
     world: &mut World<Sm>,
@@ -118,11 +128,10 @@ pub fn try_ask(
         sm.command(Input::Gmp { from, bytes }, now);
     })?;
     let taken = world.with_manager(manager, |sm, _| core::mem::take(&mut sm.replies))?;
-    let mut replies = taken.into_iter();
-    let (_, bytes) = replies.find(|(_, bytes)| MadHeader::decode(bytes).tid == Tid(tid))?;
-    let status = Status(MadHeader::decode(&bytes).status);
+    let mut replies = taken.iter().map(|(_, bytes)| (header(bytes), bytes));
+    let (header, bytes) = replies.find(|(header, _)| header.tid == Tid(tid))?;
     let data = bytes.get(sa::DATA_OFFSET..).unwrap_or_default();
-    Some((status, data.to_vec()))
+    Some((Status(header.status), data.to_vec()))
 }
 
 /// Asks the manager's subnet administrator from a port, in no virtual time.
@@ -293,7 +302,7 @@ impl Members {
         let what = (method, id::MC_MEMBER);
         let (status, data) = ask(lab, at, what, self.tid, mask, &record.encode());
         if status.is_ok() {
-            Ok(McMemberRecord::decode(&data))
+            McMemberRecord::decode_slice(&data).ok_or(status)
         } else {
             Err(status)
         }

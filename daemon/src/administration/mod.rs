@@ -306,7 +306,7 @@ impl Shared {
 mod tests {
     use super::*;
     use ferrosm_mad::ids::AttrId;
-    use ferrosm_mad::mad::{MadHeader, Method, MgmtClass};
+    use ferrosm_mad::mad::{Mad, MadHeader, Method, MgmtClass};
     use ferrosm_mad::transport::TransportError;
     use ferrosm_mad::transport::gmp::GmpReceived;
     use std::sync::mpsc::{Receiver, channel};
@@ -333,21 +333,19 @@ mod tests {
     }
 
     fn request(lid: u16) -> Message {
-        let mut bytes = vec![0; 256];
-        MadHeader {
+        let mad = Mad::new(&MadHeader {
             base_version: 1,
             mgmt_class: MgmtClass::SubnAdm,
             class_version: 2,
             method: Method::Get,
             attr_id: AttrId(0x35),
             ..MadHeader::default()
-        }
-        .encode_onto(&mut bytes);
+        });
         let from = Peer {
             lid: Lid(lid),
             ..Peer::default()
         };
-        (from, bytes)
+        (from, mad.as_bytes().to_vec())
     }
 
     /// Without a view nobody is answered, not even told to come back; each client's requests are counted all the same.

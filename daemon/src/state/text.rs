@@ -259,13 +259,13 @@ pub fn read(text: &str) -> Result<Batch, (usize, String)> {
     }
 }
 
+fn sized<const N: usize>(record: &[u8]) -> Result<&[u8; N], String> {
+    record
+        .try_into()
+        .map_err(|_| format!("a record of {} bytes instead of {N}", record.len()))
+}
+
 fn change(line: Line) -> Result<Change, String> {
-    let sized = |bytes: &[u8], len: usize| {
-        let has = bytes.len();
-        let fits = has == len;
-        fits.then_some(())
-            .ok_or_else(|| format!("a record of {has} bytes instead of {len}"))
-    };
     let record = match line {
         Line::FerrosmState { .. } => return Err("no record".to_owned()),
         Line::Lid { port, lid, lmc } => Record::Lid {
@@ -276,8 +276,7 @@ fn change(line: Line) -> Result<Change, String> {
         Line::Group {
             well_known, record, ..
         } => {
-            sized(&record, McMemberRecord::LEN)?;
-            let record = McMemberRecord::decode(&record);
+            let record = McMemberRecord::decode(sized::<{ McMemberRecord::LEN }>(&record)?);
             Record::Registration(Registration::Group {
                 mgid: record.mgid,
                 mlid: record.mlid,
@@ -308,9 +307,8 @@ fn change(line: Line) -> Result<Change, String> {
             record,
             ..
         } => {
-            sized(&record, ServiceRecord::LEN)?;
             Record::Registration(Registration::Service(Box::new(RegisteredService {
-                record: ServiceRecord::decode(&record),
+                record: ServiceRecord::decode(sized::<{ ServiceRecord::LEN }>(&record)?),
                 left_s: ends_unix_s,
                 by,
             })))
@@ -323,9 +321,8 @@ fn change(line: Line) -> Result<Change, String> {
             record,
             ..
         } => {
-            sized(&record, InformInfoRecord::LEN)?;
             Record::Registration(Registration::Subscription(RegisteredSubscription {
-                record: InformInfoRecord::decode(&record),
+                record: InformInfoRecord::decode(sized::<{ InformInfoRecord::LEN }>(&record)?),
                 lid: Lid(lid),
                 sl: Sl(sl),
                 path_bits,

@@ -65,10 +65,8 @@ impl NodeDescription {
 
     /// As it is on the wire.
     #[must_use]
-    pub fn decode(buf: &[u8]) -> Self {
-        let mut bytes = [0; 64];
-        bytes.copy_from_slice(&buf[..64]);
-        Self { bytes }
+    pub const fn decode(bytes: &[u8; 64]) -> Self {
+        Self { bytes: *bytes }
     }
 
     /// As it is on the wire.

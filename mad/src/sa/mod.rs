@@ -25,7 +25,8 @@ pub use component::{Record, Template};
 pub use rmpp::{RmppHeader, RmppStatus, RmppType};
 
 use crate::ids::MKey;
-use crate::mad::Status;
+use crate::mad::{Mad, Status};
+use crate::wire::{part, part_mut};
 
 crate::wire! {
     /// SA header: bytes 36 to 55 of the MAD, before 200 bytes of data.
@@ -42,6 +43,28 @@ crate::wire! {
 impl SaHeader {
     /// Where it begins in a MAD.
     pub const OFFSET: usize = 36;
+
+    /// The header in a MAD, or in the start of one.
+    #[must_use]
+    pub fn of<const N: usize>(mad: &[u8; N]) -> Self {
+        Self::decode(part::<{ Self::OFFSET }, { Self::LEN }, _>(mad))
+    }
+
+    /// Writes it into a MAD, or into the start of one.
+    pub fn put<const N: usize>(&self, mad: &mut [u8; N]) {
+        self.encode_onto(part_mut::<{ Self::OFFSET }, { Self::LEN }, _>(mad));
+    }
+}
+
+/// The data of an SA MAD.
+#[must_use]
+pub const fn data(mad: &Mad) -> &[u8; DATA_LEN] {
+    part::<DATA_OFFSET, DATA_LEN, _>(mad.as_bytes())
+}
+
+/// The data of an SA MAD, to be changed.
+pub const fn data_mut(mad: &mut Mad) -> &mut [u8; DATA_LEN] {
+    part_mut::<DATA_OFFSET, DATA_LEN, _>(mad.as_bytes_mut())
 }
 
 /// Where the data of an SA MAD begins.

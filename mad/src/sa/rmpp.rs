@@ -2,6 +2,8 @@
 //!
 //! Layout and codes only. Who cuts and joins is a transport: the kernel, or `sim::umad` in a simulated host.
 
+use crate::wire::{part, part_mut};
+
 crate::open_enum! {
     /// Kind of an RMPP packet.
     pub enum RmppType(u8) {
@@ -48,15 +50,15 @@ impl RmppHeader {
     /// The only version.
     pub const VERSION: u8 = 1;
 
-    /// The header in a MAD of at least 36 bytes.
+    /// The header in a MAD, or in the start of one.
     #[must_use]
-    pub fn of(mad: &[u8]) -> Self {
-        Self::decode(&mad[Self::OFFSET..])
+    pub fn of<const N: usize>(mad: &[u8; N]) -> Self {
+        Self::decode(part::<{ Self::OFFSET }, { Self::LEN }, _>(mad))
     }
 
-    /// Writes it into a MAD of at least 36 bytes.
-    pub fn put(&self, mad: &mut [u8]) {
-        self.encode_onto(&mut mad[Self::OFFSET..]);
+    /// Writes it into a MAD, or into the start of one.
+    pub fn put<const N: usize>(&self, mad: &mut [u8; N]) {
+        self.encode_onto(part_mut::<{ Self::OFFSET }, { Self::LEN }, _>(mad));
     }
 }
 

@@ -10,6 +10,7 @@ mod samples;
 
 use ferrosm_mad::attr::perf::{ALL_PORTS, ClassPortInfo, DATA_LEN, DATA_OFFSET, id};
 use ferrosm_mad::mad::{Method, Status};
+use ferrosm_mad::wire::part_mut;
 
 use crate::fabric::{Fabric, Packet};
 use crate::spec::PortAt;
@@ -42,10 +43,7 @@ impl Fabric {
             return Status::BAD_FIELD;
         }
         let (attr, set) = (packet.mad.attr_id(), method == Method::Set);
-        let bytes = packet.mad.as_bytes_mut();
-        let Some(data) = bytes[DATA_OFFSET..].first_chunk_mut::<DATA_LEN>() else {
-            return Status::BAD_FIELD;
-        };
+        let data = part_mut::<DATA_OFFSET, DATA_LEN, _>(packet.mad.as_bytes_mut());
         match (attr, set) {
             (id::CLASS_PORT_INFO, false) => {
                 *data = [0; DATA_LEN];

@@ -5,6 +5,7 @@
 //! field says otherwise.
 
 use ferrosm_mad::ids::{Gid, Lid, Qpn, Sl};
+use ferrosm_mad::wire::part;
 
 /// A Linux error number, as the system call would return it (positive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +67,8 @@ pub const FLAG_USER_RMPP: u32 = 1;
 /// All flags that REGISTER_AGENT2 knows.
 pub const FLAGS_SUPPORTED: u32 = FLAG_USER_RMPP;
 
+/// Length of the header without P_Key index.
+const OLD_HEADER_LEN: usize = 56;
 /// Length of the longer header.
 pub const HEADER_MAX: usize = 64;
 
@@ -84,7 +87,7 @@ impl Layout {
     #[must_use]
     pub const fn header_len(self) -> usize {
         match self {
-            Self::Old => 56,
+            Self::Old => OLD_HEADER_LEN,
             Self::New => HEADER_MAX,
         }
     }
@@ -129,47 +132,50 @@ pub struct UserHeader {
     pub pkey_index: u16,
 }
 
-fn ne_u32(bytes: &[u8], at: usize) -> u32 {
-    let mut b = [0; 4];
-    b.copy_from_slice(&bytes[at..at + 4]);
-    u32::from_ne_bytes(b)
-}
-
-fn be_u32(bytes: &[u8], at: usize) -> u32 {
-    u32::from_be(ne_u32(bytes, at))
-}
-
-fn ne_u16(bytes: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
+/// The 32 bits from byte `AT` on, in host order.
+const fn ne_u32<const AT: usize, const N: usize>(bytes: &[u8; N]) -> u32 {
+    u32::from_ne_bytes(*part::<AT, 4, N>(bytes))
 }
 
 impl UserHeader {
-    /// Reads a header of either layout; `bytes` has at least 56 bytes.
+    /// Splits a message into its header and the MAD; `None` if it is shorter than a header.
     #[must_use]
-    pub fn decode(bytes: &[u8], layout: Layout) -> Self {
-        let mut gid = [0; 16];
-        gid.copy_from_slice(&bytes[36..52]);
+    pub fn split_from(message: &[u8], layout: Layout) -> Option<(Self, &[u8])> {
+        match layout {
+            Layout::Old => {
+                let (head, body) = message.split_first_chunk::<OLD_HEADER_LEN>()?;
+                Some((Self::decode_old(head), body))
+            }
+            Layout::New => {
+                let (head, body) = message.split_first_chunk::<HEADER_MAX>()?;
+                let header = Self {
+                    pkey_index: u16::from_ne_bytes(*part::<56, 2, _>(head)),
+                    ..Self::decode_old(part::<0, OLD_HEADER_LEN, _>(head))
+                };
+                Some((header, body))
+            }
+        }
+    }
+
+    const fn decode_old(bytes: &[u8; OLD_HEADER_LEN]) -> Self {
         Self {
-            id: ne_u32(bytes, 0),
-            status: ne_u32(bytes, 4),
-            timeout_ms: ne_u32(bytes, 8),
-            retries: ne_u32(bytes, 12),
-            length: ne_u32(bytes, 16),
-            qpn: Qpn(be_u32(bytes, 20)),
-            qkey: be_u32(bytes, 24),
-            lid: Lid(u16::from_be(ne_u16(bytes, 28))),
+            id: ne_u32::<0, _>(bytes),
+            status: ne_u32::<4, _>(bytes),
+            timeout_ms: ne_u32::<8, _>(bytes),
+            retries: ne_u32::<12, _>(bytes),
+            length: ne_u32::<16, _>(bytes),
+            qpn: Qpn(u32::from_be(ne_u32::<20, _>(bytes))),
+            qkey: u32::from_be(ne_u32::<24, _>(bytes)),
+            lid: Lid(u16::from_be_bytes(*part::<28, 2, _>(bytes))),
             sl: Sl(bytes[30]),
             path_bits: bytes[31],
             grh_present: bytes[32] != 0,
             gid_index: bytes[33],
             hop_limit: bytes[34],
             traffic_class: bytes[35],
-            gid: Gid(gid),
-            flow_label: be_u32(bytes, 52),
-            pkey_index: match layout {
-                Layout::Old => 0,
-                Layout::New => ne_u16(bytes, 56),
-            },
+            gid: Gid(*part::<36, 16, _>(bytes)),
+            flow_label: u32::from_be(ne_u32::<52, _>(bytes)),
+            pkey_index: 0,
         }
     }
 
@@ -220,14 +226,10 @@ pub struct Registration {
 }
 
 /// Two or four words of 64 or 32 bits, least significant first: on little-endian hosts the same.
-fn method_mask(bytes: &[u8]) -> u128 {
-    let mut words = [0u64; 2];
-    for (word, b) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-        let mut raw = [0; 8];
-        raw.copy_from_slice(b);
-        *word = u64::from_ne_bytes(raw);
-    }
-    u128::from(words[0]) | u128::from(words[1]) << 64
+fn method_mask(bytes: &[u8; 16]) -> u128 {
+    let low = u64::from_ne_bytes(*part::<0, 8, _>(bytes));
+    let high = u64::from_ne_bytes(*part::<8, 8, _>(bytes));
+    u128::from(low) | u128::from(high) << 64
 }
 
 impl Registration {
@@ -239,7 +241,7 @@ impl Registration {
             mgmt_class: arg[21],
             class_version: arg[22],
             flags: 0,
-            methods: method_mask(&arg[4..20]),
+            methods: method_mask(part::<4, 16, _>(arg)),
             oui: [arg[23], arg[24], arg[25]],
             oui_too_long: false,
             rmpp_version: arg[26],
@@ -249,13 +251,13 @@ impl Registration {
     /// `struct ib_user_mad_reg_req2`, 40 bytes.
     #[must_use]
     pub fn decode2(arg: &[u8; 40]) -> Self {
-        let [high, oui @ ..] = ne_u32(arg, 32).to_be_bytes();
+        let [high, oui @ ..] = ne_u32::<32, _>(arg).to_be_bytes();
         Self {
-            qpn: ne_u32(arg, 4),
+            qpn: ne_u32::<4, _>(arg),
             mgmt_class: arg[8],
             class_version: arg[9],
-            flags: ne_u32(arg, 12),
-            methods: method_mask(&arg[16..32]),
+            flags: ne_u32::<12, _>(arg),
+            methods: method_mask(part::<16, 16, _>(arg)),
             oui,
             oui_too_long: high != 0,
             rmpp_version: arg[36],
@@ -289,14 +291,18 @@ mod tests {
             pkey_index: 4,
         };
         let bytes = header.encode();
-        assert_eq!(UserHeader::decode(&bytes, Layout::New), header);
+        assert_eq!(
+            UserHeader::split_from(&bytes, Layout::New),
+            Some((header, &[][..]))
+        );
         assert_eq!(
             bytes[20..32],
             [0, 0, 0, 1, 0x80, 1, 0, 0, 0x12, 0x34, 5, 2],
             "big-endian fields"
         );
         assert_eq!(bytes[4..8], 110u32.to_ne_bytes(), "host order");
-        let old = UserHeader::decode(&bytes, Layout::Old);
+        let (old, rest) = UserHeader::split_from(&bytes, Layout::Old).unwrap();
+        assert_eq!(rest, [4u16.to_ne_bytes().as_slice(), &[0; 6]].concat());
         assert_eq!(old.pkey_index, 0, "the old layout has no P_Key index");
     }
 

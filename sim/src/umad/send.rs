@@ -229,12 +229,10 @@ impl Umad {
 
     fn check_write(&self, fabric: &Fabric, file: FileId, message: &[u8]) -> Result<Checked, Errno> {
         let open = self.files.get(file.0).ok_or(Errno::EBADF)?;
-        let header_len = open.layout.header_len();
-        if message.len() < header_len + RMPP_HEADER {
+        let (header, body) = UserHeader::split_from(message, open.layout).ok_or(Errno::EINVAL)?;
+        if body.len() < RMPP_HEADER {
             return Err(Errno::EINVAL);
         }
-        let (head, body) = message.split_at(header_len);
-        let header = UserHeader::decode(head, open.layout);
         let id = usize::try_from(header.id).map_err(|_| Errno::EINVAL)?;
         if id >= MAX_AGENTS {
             return Err(Errno::EINVAL);

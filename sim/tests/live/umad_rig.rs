@@ -270,11 +270,10 @@ impl Hosts {
     pub(crate) fn read(&mut self, file: FileId) -> Option<(UserHeader, Vec<u8>)> {
         let layout = self.layout(file);
         let message = self.umad.front(file)?;
-        let mut header = [0; 64];
-        header[..layout.header_len()].copy_from_slice(message.header);
-        let read = (UserHeader::decode(&header, layout), message.body.to_vec());
+        let (header, _) = UserHeader::split_from(message.header, layout)?;
+        let body = message.body.to_vec();
         self.umad.pop(file);
-        Some(read)
+        Some((header, body))
     }
 
     pub(crate) fn layout(&self, file: FileId) -> Layout {

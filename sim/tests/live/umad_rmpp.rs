@@ -598,11 +598,12 @@ fn programs_with_their_own_rmpp_see_every_packet() {
     hosts.write(server, &to(1), &answer);
     let (_, first) = hosts.read(client).unwrap();
     assert_eq!(first.len(), 256);
+    let rmpp = |segment: &[u8]| RmppHeader::of::<56>(segment.first_chunk().unwrap());
     let ack = |segment: &[u8]| {
-        let mut ack = segment[..56].to_vec();
-        ack.resize(256, 0);
+        let mut ack = [0; 256];
+        ack[..56].copy_from_slice(&segment[..56]);
         ack[3] ^= 0x80;
-        let h = RmppHeader::of(segment);
+        let h = rmpp(segment);
         RmppHeader {
             rmpp_type: RmppType::Ack,
             first: false,
@@ -615,13 +616,10 @@ fn programs_with_their_own_rmpp_see_every_packet() {
     };
     let mut got = first[56..].to_vec();
     let mut last = first;
-    while !RmppHeader::of(&last).last {
+    while !rmpp(&last).last {
         hosts.write(client, &to(3), &ack(&last));
         let (_, next) = hosts.read(client).unwrap();
-        assert_eq!(
-            RmppHeader::of(&next).segment_number,
-            RmppHeader::of(&last).segment_number + 1
-        );
+        assert_eq!(rmpp(&next).segment_number, rmpp(&last).segment_number + 1);
         got.extend_from_slice(&next[56..]);
         last = next;
     }

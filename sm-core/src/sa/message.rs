@@ -24,22 +24,23 @@ pub struct Request<'a> {
     pub sm_key: MKey,
     /// Which components are given.
     pub component_mask: u64,
-    /// The attribute; at least as long as the data of one MAD.
-    pub data: &'a [u8],
+    /// The attribute, as far as the first MAD holds it.
+    pub data: &'a [u8; DATA_LEN],
+    /// The rest of the attribute, from further RMPP segments.
+    pub tail: &'a [u8],
 }
 
 impl<'a> Request<'a> {
     /// Takes a message apart; `None` if it is no request to subnet administration.
     #[must_use]
     pub fn parse(from: Peer, bytes: &'a [u8]) -> Option<Self> {
-        if bytes.len() < DATA_OFFSET + DATA_LEN {
-            return None;
-        }
-        let header = MadHeader::decode(bytes);
+        let (head, rest) = bytes.split_first_chunk::<DATA_OFFSET>()?;
+        let (data, tail) = rest.split_first_chunk::<DATA_LEN>()?;
+        let header = MadHeader::decode(head);
         if header.mgmt_class != MgmtClass::SubnAdm || header.base_version != 1 {
             return None;
         }
-        let sa = SaHeader::decode(&bytes[SaHeader::OFFSET..]);
+        let sa = SaHeader::of(head);
         Some(Self {
             from,
             method: header.method,
@@ -48,7 +49,8 @@ impl<'a> Request<'a> {
             tid: header.tid,
             sm_key: sa.sm_key,
             component_mask: sa.component_mask,
-            data: &bytes[DATA_OFFSET..],
+            data,
+            tail,
         })
     }
 
@@ -169,9 +171,7 @@ impl Reply {
             self.body.len().max(DATA_LEN)
         };
         let len = DATA_OFFSET + data_len;
-        bytes.clear();
-        bytes.reserve(len);
-        bytes.resize(DATA_OFFSET, 0);
+        let mut head = [0; DATA_OFFSET];
         let header = MadHeader {
             base_version: 1,
             mgmt_class: MgmtClass::SubnAdm,
@@ -183,7 +183,7 @@ impl Reply {
             attr_id: self.attr.unwrap_or(request.attr),
             attr_mod: request.attr_mod,
         };
-        header.encode_onto(bytes);
+        header.encode_onto(&mut head);
         if table {
             // Segment numbers and flags are the transport's; it must only see that this goes by RMPP (wire reference 4.2).
             let rmpp = RmppHeader {
@@ -192,14 +192,17 @@ impl Reply {
                 active: true,
                 ..RmppHeader::default()
             };
-            rmpp.put(bytes);
+            rmpp.put(&mut head);
         }
         let sa = SaHeader {
             sm_key: MKey::NONE,
             attribute_offset: u16::try_from(self.stride / 8).unwrap_or(u16::MAX),
             component_mask: request.component_mask,
         };
-        sa.encode_onto(&mut bytes[SaHeader::OFFSET..]);
+        sa.put(&mut head);
+        bytes.clear();
+        bytes.reserve(len);
+        bytes.extend_from_slice(&head);
         bytes.extend_from_slice(&self.body);
         bytes.resize(len, 0);
     }

@@ -254,7 +254,7 @@ impl Node {
     /// SwitchInfo, if it is a switch and has answered.
     #[must_use]
     pub fn switch_info(&self) -> Option<SwitchInfo> {
-        self.switch_raw.as_ref().map(|raw| SwitchInfo::decode(raw))
+        self.switch_raw.as_ref().map(SwitchInfo::decode)
     }
 
     /// Numbers of the end ports that were reached.

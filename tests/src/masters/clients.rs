@@ -205,7 +205,7 @@ impl Clients {
                     let client = self.all.get_mut(&at).unwrap();
                     client.acked.insert(want);
                     if let Want::Group(n) = want {
-                        let group = McMemberRecord::decode(&self.said);
+                        let group = McMemberRecord::decode_slice(&self.said).unwrap();
                         client.groups.insert(n, group);
                     }
                 }
@@ -369,11 +369,7 @@ impl Clients {
         let said = all.into_iter().map(|told| {
             let data = told.encode();
             let (status, said) = self.look(world, id, at, (id::MC_MEMBER, GROUP), &data)?;
-            let said = if said.len() < McMemberRecord::LEN {
-                McMemberRecord::default()
-            } else {
-                McMemberRecord::decode(&said)
-            };
+            let said = McMemberRecord::decode_slice(&said).unwrap_or_default();
             Some((told, status, said))
         });
         said.flatten().collect()

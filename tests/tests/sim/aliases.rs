@@ -2,14 +2,14 @@
 
 use ferrosm_core::{Input, SmConfig};
 use ferrosm_mad::ids::{AttrId, Gid, GidPrefix, MKey, PortGuid, Tid};
-use ferrosm_mad::mad::{MadHeader, Method, Status};
+use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::tables::{GuidInfoRecord, SlToVlRecord, VlArbRecord};
 use ferrosm_mad::sa::{self, id};
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::Members;
+use ferrosm_tests::members::{Members, header};
 use ferrosm_tests::sa_wire;
 use ferrosm_tests::simulated::Lab;
 
@@ -66,7 +66,7 @@ fn send(lab: &mut Lab, ask: &Ask<'_>, tid: u64) {
 
 fn replies(lab: &Lab, tid: u64) -> Vec<&[u8]> {
     let all = lab.manager().replies.iter();
-    let of_it = all.filter(|(_, bytes)| MadHeader::decode(bytes).tid == Tid(tid));
+    let of_it = all.filter(|(_, bytes)| header(bytes).tid == Tid(tid));
     of_it.map(|(_, bytes)| &bytes[..]).collect()
 }
 
@@ -78,7 +78,7 @@ fn ask(lab: &mut Lab, ask: &Ask<'_>) -> (Status, Vec<u8>) {
     lab.until("an answer", 10, |lab| !replies(lab, TID).is_empty());
     let bytes = replies(lab, TID)[0];
     let data = bytes[sa::DATA_OFFSET..].to_vec();
-    (Status(MadHeader::decode(bytes).status), data)
+    (Status(header(bytes).status), data)
 }
 
 /// GuidInfoRecord Set or Delete by a port for a port.
@@ -104,7 +104,8 @@ fn change(
     };
     let (status, data) = ask(lab, &request);
     if status.is_ok() {
-        Ok(GuidInfoRecord::decode(&data).guids.map(|g| g.0))
+        let record = GuidInfoRecord::decode_slice(&data).ok_or(status)?;
+        Ok(record.guids.map(|g| g.0))
     } else {
         Err(status)
     }
@@ -154,7 +155,7 @@ fn aliases_are_set_written_found_and_deleted() {
     };
     let (status, data) = ask(&mut lab, &query);
     assert!(status.is_ok(), "{status}");
-    let found = PathRecord::decode(&data);
+    let found = PathRecord::decode_slice(&data).unwrap();
     assert_eq!((found.sgid, found.dgid), (path.sgid, path.dgid));
     assert_eq!(found.slid, lab.world.fabric().lid(host).0);
     // All in one block, whoever asks.
@@ -172,7 +173,13 @@ fn aliases_are_set_written_found_and_deleted() {
     };
     let (status, data) = ask(&mut lab, &query);
     assert!(status.is_ok(), "{status}");
-    assert_eq!(GuidInfoRecord::decode(&data).guids.map(|g| g.0), set);
+    assert_eq!(
+        GuidInfoRecord::decode_slice(&data)
+            .unwrap()
+            .guids
+            .map(|g| g.0),
+        set
+    );
     // A device that was restarted has lost them, and is told again.
     lab.world.fabric_mut().reboot(host.node);
     lab.until("the device has lost them", 10, |lab| {
@@ -284,7 +291,10 @@ fn what_a_client_may_not_do_is_refused() {
     };
     let (status, data) = ask(&mut lab, &trusted);
     assert!(status.is_ok(), "{status}");
-    assert_eq!(GuidInfoRecord::decode(&data).guids[0], PortGuid(11));
+    assert_eq!(
+        GuidInfoRecord::decode_slice(&data).unwrap().guids[0],
+        PortGuid(11)
+    );
     lab.until("the device has it", 10, |lab| in_device(lab, host, 8) == 11);
 }
 

@@ -6,14 +6,14 @@ use std::time::Duration;
 use ferrosm_core::{Event, Input, Restored, SmConfig};
 use ferrosm_mad::attr::{SmState, id};
 use ferrosm_mad::ids::{Gid, Qpn};
-use ferrosm_mad::mad::{MadHeader, Method, Status};
+use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa;
 use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_sim::world::ManagerId;
-use ferrosm_tests::members::{BROADCAST, Members, ask, hosts, plain};
+use ferrosm_tests::members::{BROADCAST, Members, ask, header, hosts, plain};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 /// A host far from the master's.
@@ -131,7 +131,7 @@ fn reports(lab: &mut Lab) -> usize {
         .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
     let bytes = taken.into_iter().flatten().map(|(_, bytes)| bytes);
     bytes
-        .filter(|bytes| MadHeader::decode(bytes).method == Method::Report)
+        .filter(|bytes| header(bytes).method == Method::Report)
         .count()
 }
 

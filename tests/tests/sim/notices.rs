@@ -10,12 +10,12 @@ use std::time::Duration;
 use ferrosm_core::SmConfig;
 use ferrosm_mad::attr::TrapNumber;
 use ferrosm_mad::ids::{Gid, GidPrefix, Qpn};
-use ferrosm_mad::mad::{MadHeader, Method, Status};
+use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::{DATA_OFFSET, id};
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::{ask, hosts};
+use ferrosm_tests::members::{ask, header, hosts};
 use ferrosm_tests::simulated::Lab;
 
 /// CapabilityMask.IsDeviceManagementSupported.
@@ -48,7 +48,7 @@ fn heard(lab: &mut Lab, at: PortAt) -> BTreeSet<(u16, Gid)> {
         .world
         .with_manager(lab.sm, |sm, _| core::mem::take(&mut sm.replies));
     let reports = sent.into_iter().flatten().filter(|(to, bytes)| {
-        to.lid == lid && to.qpn == Qpn(1) && MadHeader::decode(bytes).method == Method::Report
+        to.lid == lid && to.qpn == Qpn(1) && header(bytes).method == Method::Report
     });
     reports
         .map(|(_, bytes)| {
@@ -158,7 +158,7 @@ fn a_flood_is_told_a_few_times() {
     let tids: BTreeSet<u64> = sent
         .into_iter()
         .flatten()
-        .map(|(to, bytes)| (to.lid, MadHeader::decode(&bytes)))
+        .map(|(to, bytes)| (to.lid, header(&bytes)))
         .filter(|(to, header)| *to == lid && header.method == Method::Report)
         .map(|(_, header)| header.tid.0)
         .collect();

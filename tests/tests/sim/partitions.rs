@@ -212,7 +212,12 @@ fn a_restarted_host_gets_its_keys_again() {
     );
 }
 
-fn ask<'a>(from: Lid, attr: ferrosm_mad::ids::AttrId, key: u64, data: &'a [u8]) -> Request<'a> {
+fn ask<'a>(
+    from: Lid,
+    attr: ferrosm_mad::ids::AttrId,
+    key: u64,
+    data: &'a [u8; 200],
+) -> Request<'a> {
     Request {
         from: Peer {
             lid: from,
@@ -227,6 +232,7 @@ fn ask<'a>(from: Lid, attr: ferrosm_mad::ids::AttrId, key: u64, data: &'a [u8]) 
         sm_key: MKey::new(key),
         component_mask: 0,
         data,
+        tail: &[],
     }
 }
 
@@ -311,7 +317,7 @@ fn groups_see_what_they_share_and_keys_stay() {
             let lids: BTreeSet<Lid> = reply
                 .body
                 .chunks(reply.stride)
-                .map(|r| NodeRecord::decode(r).lid)
+                .map(|r| NodeRecord::decode_slice(r).unwrap().lid)
                 .collect();
             let fabric = lab.world.fabric();
             let seen = fabric
@@ -409,7 +415,7 @@ fn records_of_keys_and_groups() {
     let records: Vec<PKeyTableRecord> = reply
         .body
         .chunks(reply.stride)
-        .map(PKeyTableRecord::decode)
+        .map(|r| PKeyTableRecord::decode_slice(r).unwrap())
         .collect();
     let fabric = lab.world.fabric();
     for record in &records {

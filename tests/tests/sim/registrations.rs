@@ -8,7 +8,7 @@ use ferrosm_core::election::Then;
 use ferrosm_core::{Input, Phase, Restored, SmConfig};
 use ferrosm_mad::attr::{SmState, id as attr};
 use ferrosm_mad::ids::{Gid, GidPrefix, PKey, PortGuid, Qpn};
-use ferrosm_mad::mad::{MadHeader, Method, Status};
+use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::multicast::{JoinState, mgid};
@@ -16,7 +16,7 @@ use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
 use ferrosm_sim::faults::{Action, Faults};
 use ferrosm_sim::spec::PortAt;
-use ferrosm_tests::members::{Members, ask, hosts, plain};
+use ferrosm_tests::members::{Members, ask, header, hosts, plain};
 use ferrosm_tests::simulated::{Lab, Sm};
 
 fn up(spec: &str) -> Lab {
@@ -151,7 +151,7 @@ fn services_live_as_long_as_their_leases() {
         let (status, data) = ask(&mut lab, at, what, 9, 1, &record.encode());
         status
             .is_ok()
-            .then(|| ServiceRecord::decode(&data).service_lease_s)
+            .then(|| ServiceRecord::decode_slice(&data).unwrap().service_lease_s)
     };
     assert_eq!(lease(30), None, "its lease ended while nobody was there");
     let left_s = lease(300).expect("it is there");
@@ -186,7 +186,7 @@ fn subscribers_hear_of_what_comes_after() {
     let reports = replies
         .into_iter()
         .flatten()
-        .filter(|(to, bytes)| to.lid == lid && MadHeader::decode(bytes).method == Method::Report);
+        .filter(|(to, bytes)| to.lid == lid && header(bytes).method == Method::Report);
     assert!(reports.count() > 0, "one report at least");
 }
 
@@ -214,7 +214,10 @@ fn aliases_stay_those_of_their_ports() {
         &record.encode(),
     );
     assert_eq!(status, Status::OK);
-    assert_eq!(GuidInfoRecord::decode(&data).guids[2], record.guids[2]);
+    assert_eq!(
+        GuidInfoRecord::decode_slice(&data).unwrap().guids[2],
+        record.guids[2]
+    );
     let view = lab.manager().core().view().expect("a view").clone();
     let owner = view.by_guid(record.guids[2]).expect("it has an owner");
     assert_eq!(view.end_port(owner).lid, lid);

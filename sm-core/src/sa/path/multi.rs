@@ -229,15 +229,11 @@ fn gids(request: &Request<'_>, wanted: &MultiPathRecord) -> Result<(Vec<Gid>, Ve
     if sources == 0 || destinations == 0 {
         return Err(Status::REQ_INVALID);
     }
-    let all: Vec<Gid> = request.data[MultiPathRecord::LEN..]
-        .chunks_exact(16)
-        .take(sources + destinations)
-        .map(|chunk| {
-            let mut gid = [0; 16];
-            gid.copy_from_slice(chunk);
-            Gid(gid)
-        })
-        .collect();
+    // The data of the first MAD ends with a whole GID.
+    let (first, _) = request.data[MultiPathRecord::LEN..].as_chunks();
+    let (more, _) = request.tail.as_chunks();
+    let gids = first.iter().chain(more).copied().map(Gid);
+    let all: Vec<Gid> = gids.take(sources + destinations).collect();
     if all.len() < sources + destinations {
         return Err(Status::REQ_INVALID);
     }

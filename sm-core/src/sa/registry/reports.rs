@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ferrosm_mad::attr::Notice;
 use ferrosm_mad::ids::{Gid, Tid};
-use ferrosm_mad::mad::{MadHeader, Method, MgmtClass};
+use ferrosm_mad::mad::{Mad, MadHeader, Method, MgmtClass};
 use ferrosm_mad::sa::inform::ReportedNotice;
-use ferrosm_mad::sa::{CLASS_VERSION, DATA_LEN, DATA_OFFSET, id};
+use ferrosm_mad::sa::{self, CLASS_VERSION, id};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 
@@ -155,8 +155,7 @@ impl Reports {
 
 /// The message of a report (wire reference 5.6).
 fn message(number: u32, notice: &Notice, issuer: Gid) -> Vec<u8> {
-    let mut bytes = vec![0; DATA_OFFSET + DATA_LEN];
-    let header = MadHeader {
+    let mut mad = Mad::new(&MadHeader {
         base_version: 1,
         mgmt_class: MgmtClass::SubnAdm,
         class_version: CLASS_VERSION,
@@ -164,14 +163,13 @@ fn message(number: u32, notice: &Notice, issuer: Gid) -> Vec<u8> {
         tid: Tid(u64::from(number)),
         attr_id: id::NOTICE,
         ..MadHeader::default()
-    };
-    header.encode_onto(&mut bytes);
+    });
     let reported = ReportedNotice {
         notice: notice.encode(),
         issuer_gid: issuer,
     };
-    reported.encode_onto(&mut bytes[DATA_OFFSET..]);
-    bytes
+    reported.encode_onto(sa::data_mut(&mut mad));
+    mad.as_bytes().to_vec()
 }
 
 #[cfg(test)]
@@ -209,9 +207,10 @@ mod tests {
     #[test]
     fn what_is_acknowledged_is_not_repeated() {
         let mut reports = one();
-        let out = reports.poll(at(0)).map(|o| MadHeader::decode(&o.bytes).tid);
+        let out = reports.poll(at(0)).unwrap();
+        let tid = MadHeader::decode_slice(&out.bytes).unwrap().tid;
         // The kernel puts a number of its own into the upper half.
-        let tid = Tid(out.map_or(0, |t| t.0) | 7 << 32);
+        let tid = Tid(tid.0 | 7 << 32);
         reports.acknowledged(tid, |to| to.lid == Lid(6));
         assert!(reports.next_due().is_some(), "somebody else's answer");
         reports.acknowledged(tid, |to| to.lid == Lid(5));

@@ -330,7 +330,7 @@ fn lease_left_s(until: Instant, now: Instant) -> u32 {
 mod tests {
     use ferrosm_mad::ids::{AttrMod, GidPrefix, MKey, Tid};
     use ferrosm_mad::mad::Method;
-    use ferrosm_mad::sa::id;
+    use ferrosm_mad::sa::{DATA_LEN, id};
     use ferrosm_mad::transport::gmp::Peer;
     use proptest::prelude::*;
 
@@ -359,7 +359,8 @@ mod tests {
 
     /// The services that a query looks at are those that have what it is asked by, and no others.
     fn check(services: &Services, mask: u64, asked: &ServiceRecord) {
-        let data = asked.encode();
+        let mut data = [0; DATA_LEN];
+        asked.encode_onto(&mut data);
         let request = Request {
             from: Peer::default(),
             method: Method::GetTable,
@@ -369,6 +370,7 @@ mod tests {
             sm_key: MKey::NONE,
             component_mask: mask,
             data: &data,
+            tail: &[],
         };
         let has = |component, same: bool| mask & component == 0 || same;
         let plain = |r: &&ServiceRecord| {

@@ -71,9 +71,9 @@ mod tests {
     use ferrosm_mad::attr::MtuCode;
     use ferrosm_mad::ids::{AttrMod, GidPrefix, Lid, MKey, PKey, Sl, Tid};
     use ferrosm_mad::mad::Method;
-    use ferrosm_mad::sa::id;
     use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
     use ferrosm_mad::sa::path::RateCode;
+    use ferrosm_mad::sa::{DATA_LEN, id};
     use ferrosm_mad::transport::gmp::Peer;
     use proptest::prelude::*;
 
@@ -106,7 +106,8 @@ mod tests {
 
     /// How many groups a trusted query looks at, and which they are.
     fn looked_at(groups: &Groups, view: &View, mask: u64, asked: &McMemberRecord) -> Vec<Gid> {
-        let data = asked.encode();
+        let mut data = [0; DATA_LEN];
+        asked.encode_onto(&mut data);
         let request = Request {
             from: Peer::default(),
             method: Method::GetTable,
@@ -116,6 +117,7 @@ mod tests {
             sm_key: MKey::new(1),
             component_mask: mask,
             data: &data,
+            tail: &[],
         };
         let found = groups.candidates(view, &request, asked);
         found.map(|(mgid, _)| mgid).collect()
