@@ -2,7 +2,7 @@
 //!
 //! The [`wire!`](crate::wire!) macro takes a table, one line per field (name, type, bit offset, width, and
 //! for records of the subnet administrator the component-mask bit), and yields a plain struct with `decode`,
-//! `encode`, `encode_onto` (keeps reserved and vendor bits) and `FIELDS`. Bit 0 is the most significant bit of
+//! `encode`, `encode_onto` (keeps reserved and vendor bits), `FIELDS` and `COMPONENTS`. Bit 0 is the most significant bit of
 //! byte 0, as the specification numbers them. Decoding cannot fail: the length is in the type and unknown codes
 //! are kept. Fields that overlap, are out of order, or leave the blob do not compile, nor does decoding an array
 //! that is too short. [`part`] is a part of an array under the same rule; bytes whose length is known at run time only
@@ -48,8 +48,102 @@ pub struct Field {
     pub bit: usize,
     /// Number of bits.
     pub width: usize,
-    /// Component-mask bits that select the field in a query; 0 where the layout is not a record.
+    /// Component-mask bits that select the field as a whole in a query; 0 where none do.
     pub component_mask: u64,
+}
+
+/// How component masks select a field of a record (IBA 15.4.4).
+#[derive(Debug, Clone, Copy)]
+pub enum Selection {
+    /// As a whole, by its `component_mask`, or not at all.
+    Whole,
+    /// By one component for each entry of an array.
+    Each {
+        /// Entries.
+        entries: usize,
+        /// Number of the first component.
+        first: u8,
+    },
+    /// By one component for each field of the attribute that it holds.
+    Attribute {
+        /// Fields of the attribute.
+        fields: &'static [Field],
+        /// The component of each field; [`NO_COMPONENT`] where there is none.
+        numbers: &'static [u8],
+    },
+}
+
+/// Stands for the component of a field that no component selects.
+pub const NO_COMPONENT: u8 = u8::MAX;
+
+impl Selection {
+    const fn len(&self) -> usize {
+        match self {
+            Self::Whole => 1,
+            Self::Each { entries, .. } => *entries,
+            Self::Attribute { fields, .. } => fields.len(),
+        }
+    }
+
+    /// The `n`-th part that a component can select.
+    const fn part(&self, whole: &Field, n: usize) -> Field {
+        let (part, number) = match self {
+            Self::Whole => return *whole,
+            Self::Each { entries, first } => {
+                let width = whole.width / *entries;
+                let bit = whole.bit + n * width;
+                (
+                    Field {
+                        bit,
+                        width,
+                        ..*whole
+                    },
+                    *first as usize + n,
+                )
+            }
+            Self::Attribute { fields, numbers } => {
+                assert!(fields.len() == numbers.len(), "one number for each field");
+                let bit = whole.bit + fields[n].bit;
+                (Field { bit, ..fields[n] }, numbers[n] as usize)
+            }
+        };
+        Field {
+            component_mask: if number == NO_COMPONENT as usize {
+                0
+            } else {
+                1 << number
+            },
+            ..part
+        }
+    }
+}
+
+/// Number of all that component masks can select in a layout, for [`components`].
+#[must_use]
+pub const fn component_count(selections: &[Selection]) -> usize {
+    let (mut count, mut i) = (0, 0);
+    while i < selections.len() {
+        count += selections[i].len();
+        i += 1;
+    }
+    count
+}
+
+/// All that component masks can select in a layout, in the order of the layout.
+#[must_use]
+pub const fn components<const N: usize>(fields: &[Field], selections: &[Selection]) -> [Field; N] {
+    let mut all = [fields[0]; N];
+    let (mut count, mut i) = (0, 0);
+    while i < fields.len() {
+        let mut n = 0;
+        while n < selections[i].len() {
+            all[count] = selections[i].part(&fields[i], n);
+            count += 1;
+            n += 1;
+        }
+        i += 1;
+    }
+    all
 }
 
 /// `LEN` bytes of an array from byte `AT` on; an array that is too short does not compile.
@@ -138,6 +232,8 @@ pub const fn layout_is_sound(fields: &[(usize, usize)], len: usize) -> bool {
 
 /// One field of any kind: an integer of up to 64 bits, or an array or byte string at a byte boundary.
 pub trait WireField: Sized {
+    /// Entries side by side.
+    const ENTRIES: usize = 1;
     /// Reads the field.
     fn get(buf: &[u8], bit: usize, width: usize) -> Self;
     /// Writes the field and nothing else.
@@ -157,6 +253,7 @@ impl<T: Bits> WireField for T {
 
 /// A repeating entry: `N` of them side by side, each `width / N` bits.
 impl<T: Bits + Default, const N: usize> WireField for [T; N] {
+    const ENTRIES: usize = N;
     fn get(buf: &[u8], bit: usize, width: usize) -> Self {
         let w = width / N;
         core::array::from_fn(|i| T::from_bits(get_bits(buf, bit + i * w, w)))
@@ -170,6 +267,10 @@ impl<T: Bits + Default, const N: usize> WireField for [T; N] {
 }
 
 /// Declares a layout. See the module's text.
+///
+/// After bit and width a field of a record has the components that select it: `cm 3` one, `cm 0 | 1` each of two, `cm_each 4`
+/// one for each entry of an array from number 4 on, `cm_of NodeInfo [2, 3, _]` one for each field of the attribute that it
+/// holds, `_` for none.
 ///
 /// ```
 /// ferrosm_mad::wire! {
@@ -189,8 +290,35 @@ impl<T: Bits + Default, const N: usize> WireField for [T; N] {
 /// ```
 #[macro_export]
 macro_rules! wire {
+    (@selection $ty:ty) => {
+        $crate::wire::Selection::Whole
+    };
+    (@selection $ty:ty, each $first:literal) => {
+        $crate::wire::Selection::Each {
+            entries: <$ty as $crate::wire::WireField>::ENTRIES,
+            first: $first,
+        }
+    };
+    (@selection $ty:ty, of $attribute:ty [$($number:tt),*]) => {
+        $crate::wire::Selection::Attribute {
+            fields: <$attribute>::FIELDS,
+            numbers: &[$($crate::wire!(@number $number)),*],
+        }
+    };
+    (@number _) => {
+        $crate::wire::NO_COMPONENT
+    };
+    (@number $number:literal) => {
+        $number
+    };
     ($(#[$doc:meta])* $vis:vis struct $name:ident[$len:expr] {
-        $($(#[$fdoc:meta])* $field:ident : $ty:ty = $bit:expr, $width:expr $(, cm $($cm:literal)|+)? ;)*
+        $(
+            $(#[$fdoc:meta])* $field:ident : $ty:ty = $bit:expr, $width:expr
+            $(, cm $($cm:literal)|+)?
+            $(, cm_each $first:literal)?
+            $(, cm_of $attribute:ty [$($number:tt),*])?
+            ;
+        )*
     }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,6 +342,17 @@ macro_rules! wire {
                 width: $width,
                 component_mask: 0 $($(| (1u64 << $cm))+)?,
             }),*];
+
+            /// What component masks can select.
+            pub const COMPONENTS: &'static [$crate::wire::Field] = &{
+                const SELECTIONS: &[$crate::wire::Selection] = &[$($crate::wire!(
+                    @selection $ty
+                    $(, each $first)?
+                    $(, of $attribute [$($number),*])?
+                )),*];
+                const N: usize = $crate::wire::component_count(SELECTIONS);
+                $crate::wire::components::<N>(Self::FIELDS, SELECTIONS)
+            };
 
             /// Reads the fields from the start of an array of at least `LEN` bytes.
             #[inline]

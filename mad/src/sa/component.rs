@@ -20,76 +20,17 @@ pub trait Record {
     const COMPONENTS: &'static [Field];
 }
 
-/// A field that is selected by one component.
-pub(super) const fn component(name: &'static str, bit: usize, width: usize, number: u8) -> Field {
-    Field {
-        name,
-        bit,
-        width,
-        component_mask: 1 << number,
-    }
-}
-
-/// The fields of an attribute inside a record, `shift` bits further, selected by the components of these numbers; 255 for a
-/// field that no component selects.
-pub(super) const fn embedded<const N: usize>(
-    fields: &[Field],
-    shift: usize,
-    numbers: [u8; N],
-) -> [Field; N] {
-    assert!(fields.len() == N, "one number for each field");
-    let mut all = [component("", 0, 1, 0); N];
-    let mut i = 0;
-    while i < N {
-        all[i] = Field {
-            name: fields[i].name,
-            bit: fields[i].bit + shift,
-            width: fields[i].width,
-            component_mask: if numbers[i] == 255 {
-                0
-            } else {
-                1 << numbers[i]
-            },
-        };
-        i += 1;
-    }
-    all
-}
-
-/// `N` fields of one width side by side, selected by as many components.
-pub(super) const fn series<const N: usize>(
-    name: &'static str,
-    bit: usize,
-    width: usize,
-    first: u8,
-) -> [Field; N] {
-    let mut all = [component(name, 0, 1, 0); N];
-    let mut i = 0;
-    let mut number = first;
-    while i < N {
-        all[i] = component(name, bit + i * width, width, number);
-        number += 1;
-        i += 1;
-    }
-    all
-}
-
-/// One table after the other.
-pub(super) const fn joined<const N: usize>(parts: &[&[Field]]) -> [Field; N] {
-    let mut all = [component("", 0, 1, 0); N];
-    let (mut part, mut n) = (0, 0);
-    while part < parts.len() {
-        let mut i = 0;
-        while i < parts[part].len() {
-            all[n] = parts[part][i];
-            n += 1;
-            i += 1;
+/// Makes a layout a record of the attribute with that identifier.
+macro_rules! record {
+    ($name:ident, $attr:expr) => {
+        impl $crate::sa::Record for $name {
+            const ATTR: $crate::ids::AttrId = $attr;
+            const STRIDE: usize = Self::LEN;
+            const COMPONENTS: &'static [$crate::wire::Field] = Self::COMPONENTS;
         }
-        part += 1;
-    }
-    assert!(n == N, "the parts have another number of fields");
-    all
+    };
 }
+pub(super) use record;
 
 /// A query by equality: the bits that count, and what they must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,10 +107,19 @@ impl Template {
 mod tests {
     use super::*;
 
+    const fn component(bit: usize, width: usize, number: u8) -> Field {
+        Field {
+            name: "",
+            bit,
+            width,
+            component_mask: 1 << number,
+        }
+    }
+
     const FIELDS: &[Field] = &[
-        component("a", 0, 4, 0),
-        component("b", 4, 12, 1),
-        component("c", 64, 128, 2),
+        component(0, 4, 0),
+        component(4, 12, 1),
+        component(64, 128, 2),
     ];
 
     #[test]

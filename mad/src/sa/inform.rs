@@ -1,11 +1,9 @@
 //! Subscriptions and reports: InformInfo, InformInfoRecord, and the notice that a report carries (IBA 13.4.8.3, 15.2.5.15,
 //! 13.4.8.2).
 
-use super::component::Record;
+use super::component::record;
 use super::id;
-use super::tables::record;
-use crate::ids::{AttrId, Gid, Lid, Qpn};
-use crate::wire::Field;
+use crate::ids::{Gid, Lid, Qpn};
 
 crate::wire! {
     /// InformInfo: what a subscriber wants to hear of.
@@ -73,7 +71,7 @@ crate::wire! {
         producer_type: u32 = 456, 24, cm 15;
     }
 }
-record!(InformInfoRecord, id::INFORM_INFO_RECORD, Self::FIELDS);
+record!(InformInfoRecord, id::INFORM_INFO_RECORD);
 
 crate::wire! {
     /// The notice in a report: as in an SMP, and who the issuer is.

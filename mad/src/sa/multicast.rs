@@ -1,12 +1,10 @@
 //! MCMemberRecord and multicast GIDs (IBA 15.2.5.19, 4.1.1; RFC 4391).
 
-use super::component::Record;
+use super::component::record;
 use super::id;
 use super::path::{RateCode, Selector};
-use super::tables::record;
 use crate::attr::MtuCode;
-use crate::ids::{AttrId, Gid, Lid, PKey, Sl};
-use crate::wire::Field;
+use crate::ids::{Gid, Lid, PKey, Sl};
 
 /// In which ways a port is a member, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -89,22 +87,11 @@ crate::wire! {
         join_state: JoinState = 388, 4, cm 16;
         /// Somebody else joins for the port.
         proxy_join: bool = 392, 1, cm 17;
-        /// The same bit where OpenSM's headers put it on little-endian hosts.
-        proxy_join_lsb: bool = 399, 1, cm 17;
+        /// The same bit where OpenSM's headers put it on little-endian hosts; queries do not select it.
+        proxy_join_lsb: bool = 399, 1;
     }
 }
-record!(McMemberRecord, id::MC_MEMBER, &MC_MEMBER_COMPONENTS);
-
-/// All fields but the second place of ProxyJoin.
-const MC_MEMBER_COMPONENTS: [Field; McMemberRecord::FIELDS.len() - 1] = {
-    let mut all = [McMemberRecord::FIELDS[0]; McMemberRecord::FIELDS.len() - 1];
-    let mut i = 0;
-    while i < all.len() {
-        all[i] = McMemberRecord::FIELDS[i];
-        i += 1;
-    }
-    all
-};
+record!(McMemberRecord, id::MC_MEMBER);
 
 impl McMemberRecord {
     /// Whether somebody else joins for the port, wherever the client puts the bit.

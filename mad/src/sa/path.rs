@@ -1,11 +1,9 @@
 //! Paths: PathRecord, MultiPathRecord, TraceRecord, and the codes in them (IBA 15.2.5.16, 15.2.5.20, 15.2.5.17).
 
-use super::component::Record;
+use super::component::record;
 use super::id;
-use super::tables::record;
 use crate::attr::MtuCode;
-use crate::ids::{AttrId, Gid, GidPrefix, Lid, NodeGuid, PKey, PortGuid, PortNum, Sl};
-use crate::wire::Field;
+use crate::ids::{Gid, GidPrefix, Lid, NodeGuid, PKey, PortGuid, PortNum, Sl};
 
 crate::open_enum! {
     /// How a value in a request binds. It counts only together with the value's own component.
@@ -172,7 +170,7 @@ crate::wire! {
         preference: u8 = 456, 8, cm 22;
     }
 }
-record!(PathRecord, id::PATH, Self::FIELDS);
+record!(PathRecord, id::PATH);
 
 crate::wire! {
     /// The head of a MultiPathRecord; GIDs follow, sources first.
@@ -243,7 +241,7 @@ crate::wire! {
         exit_port: PortNum = 360, 8, cm 9;
     }
 }
-record!(TraceRecord, id::TRACE, Self::FIELDS);
+record!(TraceRecord, id::TRACE);
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,8 @@
 //! ServiceRecord: what programs offer, and where (IBA 15.2.5.14).
 
-use super::component::{Record, joined, series};
+use super::component::record;
 use super::id;
-use super::tables::record;
-use crate::ids::{AttrId, Gid, PKey};
-use crate::wire::Field;
+use crate::ids::{Gid, PKey};
 
 crate::wire! {
     /// ServiceRecord.
@@ -22,29 +20,16 @@ crate::wire! {
         /// Name, zero padded.
         service_name: [u8; 64] = 384, 512, cm 6;
         /// The service's own data.
-        data8: [u8; 16] = 896, 128;
+        data8: [u8; 16] = 896, 128, cm_each 7;
         /// The service's own data.
-        data16: [u16; 8] = 1024, 128;
+        data16: [u16; 8] = 1024, 128, cm_each 23;
         /// The service's own data.
-        data32: [u32; 4] = 1152, 128;
+        data32: [u32; 4] = 1152, 128, cm_each 31;
         /// The service's own data.
-        data64: [u64; 2] = 1280, 128;
+        data64: [u64; 2] = 1280, 128, cm_each 35;
     }
 }
-record!(ServiceRecord, id::SERVICE, &SERVICE_COMPONENTS);
-
-/// The fields before the service's own data.
-const HEAD: [Field; 6] = {
-    let f = ServiceRecord::FIELDS;
-    [f[0], f[1], f[2], f[3], f[4], f[5]]
-};
-const SERVICE_COMPONENTS: [Field; 36] = joined(&[
-    &HEAD,
-    &series::<16>("data8", 896, 8, 7),
-    &series::<8>("data16", 1024, 16, 23),
-    &series::<4>("data32", 1152, 32, 31),
-    &series::<2>("data64", 1280, 64, 35),
-]);
+record!(ServiceRecord, id::SERVICE);
 
 impl ServiceRecord {
     /// A lease without end.

@@ -3,22 +3,10 @@
 //!
 //! The attribute inside a record is kept as bytes: it is passed on as the device said it.
 
-use super::component::{Record, component, embedded, joined, series};
+use super::component::record;
 use super::id;
 use crate::attr::{NodeInfo, PortInfo, SmState, SwitchInfo};
-use crate::ids::{AttrId, Lid, MKey, PortGuid, PortNum};
-use crate::wire::Field;
-
-macro_rules! record {
-    ($name:ident, $attr:expr, $components:expr) => {
-        impl Record for $name {
-            const ATTR: AttrId = $attr;
-            const STRIDE: usize = Self::LEN;
-            const COMPONENTS: &'static [Field] = $components;
-        }
-    };
-}
-pub(super) use record;
+use crate::ids::{Lid, MKey, PortGuid, PortNum};
 
 crate::wire! {
     /// ClassPortInfo: what the administrator can do (IBA 13.4.8.1).
@@ -103,23 +91,12 @@ crate::wire! {
         /// The port's base LID.
         lid: Lid = 0, 16, cm 0;
         /// NodeInfo without its reserved end.
-        node_info: [u8; 40] = 32, 320;
+        node_info: [u8; 40] = 32, 320, cm_of NodeInfo [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
         /// NodeDescription.
         node_description: [u8; 64] = 352, 512, cm 14;
     }
 }
-record!(NodeRecord, id::NODE, &NODE_COMPONENTS);
-const NODE_COMPONENTS: [Field; 14] = joined(&[
-    &[
-        component("lid", 0, 16, 0),
-        component("node_description", 352, 512, 14),
-    ],
-    &embedded(
-        NodeInfo::FIELDS,
-        32,
-        [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13],
-    ),
-]);
+record!(NodeRecord, id::NODE);
 
 crate::wire! {
     /// PortInfoRecord: one for each port.
@@ -130,26 +107,14 @@ crate::wire! {
         port_num: PortNum = 16, 8, cm 1;
         /// Bit 7: the requester knows extended speeds.
         options: u8 = 24, 8, cm 2;
-        /// PortInfo.
-        port_info: [u8; 64] = 32, 512;
+        /// PortInfo; the second set of extended speeds has no components.
+        port_info: [u8; 64] = 32, 512, cm_of PortInfo [
+            3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33,
+            34, 35, 36, 37, 38, 39, 40, 41, 42, 43, _, 45, 47, 48, 49, 50, _, _, _, 52, 53, 54, 55, 57
+        ];
     }
 }
-record!(PortInfoRecord, id::PORT_INFO, &PORT_INFO_COMPONENTS);
-
-/// Components of PortInfo in the order of its fields; those of the second set of extended speeds have none.
-const PORT_INFO_NUMBERS: [u8; PortInfo::FIELDS.len()] = [
-    3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22, 23, 24, 25, 26, 27, 28,
-    29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 255, 45, 47, 48, 49, 50, 255, 255,
-    255, 52, 53, 54, 55, 57,
-];
-const PORT_INFO_COMPONENTS: [Field; PortInfo::FIELDS.len() + 3] = joined(&[
-    &[
-        component("lid", 0, 16, 0),
-        component("port_num", 16, 8, 1),
-        component("options", 24, 8, 2),
-    ],
-    &embedded(PortInfo::FIELDS, 32, PORT_INFO_NUMBERS),
-]);
+record!(PortInfoRecord, id::PORT_INFO);
 
 impl PortInfoRecord {
     /// Options: the requester knows extended speeds.
@@ -175,7 +140,7 @@ crate::wire! {
         table: [u8; 8] = 64, 64, cm 3;
     }
 }
-record!(SlToVlRecord, id::SL_TO_VL, Self::FIELDS);
+record!(SlToVlRecord, id::SL_TO_VL);
 
 crate::wire! {
     /// SwitchInfoRecord.
@@ -183,20 +148,12 @@ crate::wire! {
         /// LID of the switch.
         lid: Lid = 0, 16, cm 0;
         /// SwitchInfo as far as it goes.
-        switch_info: [u8; 20] = 32, 160;
+        switch_info: [u8; 20] = 32, 160, cm_of SwitchInfo [
+            2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20
+        ];
     }
 }
-record!(SwitchInfoRecord, id::SWITCH_INFO, &SWITCH_INFO_COMPONENTS);
-const SWITCH_INFO_COMPONENTS: [Field; 19] = joined(&[
-    &[component("lid", 0, 16, 0)],
-    &embedded(
-        SwitchInfo::FIELDS,
-        32,
-        [
-            2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20,
-        ],
-    ),
-]);
+record!(SwitchInfoRecord, id::SWITCH_INFO);
 
 crate::wire! {
     /// LinearForwardingTableRecord: one for each block.
@@ -209,7 +166,7 @@ crate::wire! {
         table: [u8; 64] = 64, 512, cm 3;
     }
 }
-record!(LftRecord, id::LFT, Self::FIELDS);
+record!(LftRecord, id::LFT);
 
 crate::wire! {
     /// MulticastForwardingTableRecord: one for each block and position.
@@ -224,7 +181,7 @@ crate::wire! {
         table: [u8; 64] = 64, 512, cm 5;
     }
 }
-record!(MftRecord, id::MFT, Self::FIELDS);
+record!(MftRecord, id::MFT);
 
 crate::wire! {
     /// SMInfoRecord: one for each subnet manager.
@@ -243,7 +200,7 @@ crate::wire! {
         sm_state: SmState = 196, 4, cm 6;
     }
 }
-record!(SmInfoRecord, id::SM_INFO, Self::FIELDS);
+record!(SmInfoRecord, id::SM_INFO);
 
 crate::wire! {
     /// LinkRecord: a cable, once in each direction.
@@ -258,7 +215,7 @@ crate::wire! {
         to_lid: Lid = 32, 16, cm 3;
     }
 }
-record!(LinkRecord, id::LINK, Self::FIELDS);
+record!(LinkRecord, id::LINK);
 
 crate::wire! {
     /// GuidInfoRecord: eight GUIDs of an end port.
@@ -268,14 +225,10 @@ crate::wire! {
         /// The block.
         block_num: u8 = 16, 8, cm 1;
         /// The GUIDs; 0 is an empty entry.
-        guids: [PortGuid; 8] = 64, 512;
+        guids: [PortGuid; 8] = 64, 512, cm_each 4;
     }
 }
-record!(GuidInfoRecord, id::GUID_INFO, &GUID_INFO_COMPONENTS);
-const GUID_INFO_COMPONENTS: [Field; 10] = joined(&[
-    &[component("lid", 0, 16, 0), component("block_num", 16, 8, 1)],
-    &series::<8>("guids", 64, 64, GuidInfoRecord::FIRST_GUID),
-]);
+record!(GuidInfoRecord, id::GUID_INFO);
 
 impl GuidInfoRecord {
     /// The component of the first GUID; the others follow.
@@ -295,7 +248,7 @@ crate::wire! {
         table: [u8; 64] = 64, 512, cm 4;
     }
 }
-record!(PKeyTableRecord, id::PKEY_TABLE, Self::FIELDS);
+record!(PKeyTableRecord, id::PKEY_TABLE);
 
 crate::wire! {
     /// VLArbitrationTableRecord: a block of a port's arbitration tables.
@@ -310,4 +263,4 @@ crate::wire! {
         table: [u8; 64] = 64, 512, cm 4;
     }
 }
-record!(VlArbRecord, id::VL_ARBITRATION, Self::FIELDS);
+record!(VlArbRecord, id::VL_ARBITRATION);
