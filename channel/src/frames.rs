@@ -5,7 +5,7 @@
 //!
 //! A connection that does not begin with [`MAGIC`] is for people: see [`first_byte`].
 
-use std::io::{Error, ErrorKind, IoSlice, IoSliceMut};
+use std::io::{ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -15,6 +15,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags,
 };
 
+use crate::codec::{Decoder, Encoder, Malformed};
 use crate::verbs::{Answer, Call};
 
 /// First bytes of a client that speaks this protocol.
@@ -101,17 +102,6 @@ pub enum Reply {
     Verbs(Answer),
 }
 
-/// A frame that cannot be understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a malformed {0}")]
-pub struct Malformed(pub &'static str);
-
-impl From<Malformed> for Error {
-    fn from(error: Malformed) -> Self {
-        Self::new(ErrorKind::InvalidData, error)
-    }
-}
-
 impl Request {
     /// The bytes of a frame.
     #[must_use]
@@ -149,19 +139,19 @@ impl Request {
             }
             Self::Verbs(call) => call.put(out.number(7)),
         }
-        out.0
+        out.into_bytes()
     }
 
     /// # Errors
     ///
     /// [`Malformed`].
     pub fn decode(frame: &[u8]) -> Result<Self, Malformed> {
-        let mut input = Decoder(frame, "request");
+        let mut input = Decoder::new(frame, "request");
         let request = match input.number()? {
             1 => {
                 let (version, pid, program) = (input.number()?, input.number()?, input.text()?);
                 let mut nodes = Vec::new();
-                while !input.0.is_empty() {
+                while !input.is_empty() {
                     nodes.push(input.text()?);
                 }
                 Self::Hello {
@@ -226,21 +216,21 @@ impl Reply {
             }
             Self::Verbs(answer) => answer.put(out.number(8)),
         }
-        out.0
+        out.into_bytes()
     }
 
     /// # Errors
     ///
     /// [`Malformed`].
     pub fn decode(frame: &[u8]) -> Result<Self, Malformed> {
-        let mut input = Decoder(frame, "reply");
+        let mut input = Decoder::new(frame, "reply");
         let reply = match input.number()? {
             1 => Self::Done,
             2 => Self::Refused(input.text()?),
             3 => Self::Errno(input.number()?.cast_signed()),
             4 => {
                 let mut files = Vec::new();
-                while !input.0.is_empty() {
+                while !input.is_empty() {
                     files.push((input.text()?, input.bytes()?.to_vec()));
                 }
                 Self::Files(files)
@@ -256,90 +246,6 @@ impl Reply {
         };
         input.end()?;
         Ok(reply)
-    }
-}
-
-#[derive(Default)]
-pub(crate) struct Encoder(Vec<u8>);
-
-impl Encoder {
-    pub(crate) fn number(&mut self, number: u32) -> &mut Self {
-        self.0.extend_from_slice(&number.to_le_bytes());
-        self
-    }
-
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        // Longer than a frame may be is refused when it is sent.
-        self.number(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
-        self.raw(bytes)
-    }
-
-    /// Without a length before them.
-    pub(crate) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
-        self.0.extend_from_slice(bytes);
-        self
-    }
-
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        self.0
-    }
-}
-
-pub(crate) struct Decoder<'f>(&'f [u8], &'static str);
-
-impl<'f> Decoder<'f> {
-    /// `what` the bytes should be, for the error.
-    pub(crate) const fn new(bytes: &'f [u8], what: &'static str) -> Self {
-        Self(bytes, what)
-    }
-
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// All that is left.
-    pub(crate) const fn rest(self) -> &'f [u8] {
-        self.0
-    }
-
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        let (array, left) = self.0.split_first_chunk().ok_or(Malformed(self.1))?;
-        self.0 = left;
-        Ok(*array)
-    }
-
-    pub(crate) fn half(&mut self) -> Result<u16, Malformed> {
-        u16::try_from(self.number()?).map_err(|_| Malformed(self.1))
-    }
-
-    fn take(&mut self, len: usize) -> Result<&'f [u8], Malformed> {
-        let (taken, left) = self.0.split_at_checked(len).ok_or(Malformed(self.1))?;
-        self.0 = left;
-        Ok(taken)
-    }
-
-    pub(crate) fn number(&mut self) -> Result<u32, Malformed> {
-        let (number, left) = self.0.split_first_chunk().ok_or(Malformed(self.1))?;
-        self.0 = left;
-        Ok(u32::from_le_bytes(*number))
-    }
-
-    pub(crate) fn bytes(&mut self) -> Result<&'f [u8], Malformed> {
-        let len = self.number()? as usize;
-        self.take(len)
-    }
-
-    pub(crate) fn text(&mut self) -> Result<String, Malformed> {
-        let bytes = self.bytes()?;
-        String::from_utf8(bytes.to_vec()).map_err(|_| Malformed(self.1))
-    }
-
-    fn end(&self) -> Result<(), Malformed> {
-        if self.0.is_empty() {
-            Ok(())
-        } else {
-            Err(Malformed(self.1))
-        }
     }
 }
 

@@ -6,13 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicU32;
 
 use crate::memory::{CONTROL_BYTES, Mapping};
-use crate::ring::Ring;
-
-/// Bytes of one ring. There are two in each opened file, one each way. A power of two.
-pub const RING_BYTES: usize = 256 * 1024;
-
-/// Longest message, bytes: far more than any SA table, so that a corrupt length cannot make a side allocate without end.
-pub const MAX_MESSAGE: usize = 64 << 20;
+use crate::ring::{RING_BYTES, Ring};
 
 /// Bytes of the memfd of one opened file.
 pub(crate) const FILE_BYTES: usize = CONTROL_BYTES + 2 * RING_BYTES;

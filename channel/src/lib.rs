@@ -37,6 +37,7 @@
 //! System calls are made by rustix without libc, because the preloaded library replaces libc's symbols.
 
 mod client;
+mod codec;
 pub mod frames;
 mod hub;
 mod layout;
@@ -47,8 +48,10 @@ mod spin;
 pub mod verbs;
 
 pub use client::{ClientEnd, Receive, Take};
+pub use codec::Malformed;
 pub use hub::Hub;
-pub use layout::{ClientFds, MAX_MESSAGE, RING_BYTES};
+pub use layout::ClientFds;
+pub use ring::{MAX_MESSAGE, RING_BYTES};
 pub use server::ServerEnd;
 pub use spin::Spin;
 

@@ -7,7 +7,12 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::Corrupt;
-use crate::layout::{MAX_MESSAGE, RING_BYTES};
+
+/// Bytes of one ring. There are two in each opened file, one each way. A power of two.
+pub const RING_BYTES: usize = 256 * 1024;
+
+/// Longest message, bytes: far more than any SA table, so that a corrupt length cannot make a side allocate without end.
+pub const MAX_MESSAGE: usize = 64 << 20;
 
 /// A message longer than this may be split; each frame but its last has at least this many bytes. The bound keeps a
 /// peer from making us work through millions of tiny frames.

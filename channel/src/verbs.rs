@@ -3,7 +3,7 @@
 //!
 //! Values only, and their bytes; who means what by them is the business of both ends.
 
-use crate::frames::{Decoder, Encoder, Malformed};
+use crate::codec::{Decoder, Encoder, Malformed};
 
 /// Most bytes of a datagram.
 pub const MAX_DATAGRAM: usize = 256;

@@ -1,0 +1,100 @@
+//! Numbers, texts and bytes of a message, one after the other: written by [`Encoder`], read by [`Decoder`].
+
+use std::io::{Error, ErrorKind};
+
+/// A message that cannot be understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a malformed {0}")]
+pub struct Malformed(pub &'static str);
+
+impl From<Malformed> for Error {
+    fn from(error: Malformed) -> Self {
+        Self::new(ErrorKind::InvalidData, error)
+    }
+}
+
+/// Writes a message.
+#[derive(Default)]
+pub(crate) struct Encoder(Vec<u8>);
+
+impl Encoder {
+    pub(crate) fn number(&mut self, number: u32) -> &mut Self {
+        self.0.extend_from_slice(&number.to_le_bytes());
+        self
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        // Longer than a frame may be is refused when it is sent.
+        self.number(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        self.raw(bytes)
+    }
+
+    /// Without a length before them.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// Reads a message: what is left of it, and what it should be.
+pub(crate) struct Decoder<'f>(&'f [u8], &'static str);
+
+impl<'f> Decoder<'f> {
+    /// `what` the bytes should be, for the error.
+    pub(crate) const fn new(bytes: &'f [u8], what: &'static str) -> Self {
+        Self(bytes, what)
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All that is left.
+    pub(crate) const fn rest(self) -> &'f [u8] {
+        self.0
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (array, left) = self.0.split_first_chunk().ok_or(Malformed(self.1))?;
+        self.0 = left;
+        Ok(*array)
+    }
+
+    pub(crate) fn half(&mut self) -> Result<u16, Malformed> {
+        u16::try_from(self.number()?).map_err(|_| Malformed(self.1))
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'f [u8], Malformed> {
+        let (taken, left) = self.0.split_at_checked(len).ok_or(Malformed(self.1))?;
+        self.0 = left;
+        Ok(taken)
+    }
+
+    pub(crate) fn number(&mut self) -> Result<u32, Malformed> {
+        let (number, left) = self.0.split_first_chunk().ok_or(Malformed(self.1))?;
+        self.0 = left;
+        Ok(u32::from_le_bytes(*number))
+    }
+
+    pub(crate) fn bytes(&mut self) -> Result<&'f [u8], Malformed> {
+        let len = self.number()? as usize;
+        self.take(len)
+    }
+
+    pub(crate) fn text(&mut self) -> Result<String, Malformed> {
+        let bytes = self.bytes()?;
+        String::from_utf8(bytes.to_vec()).map_err(|_| Malformed(self.1))
+    }
+
+    pub(crate) fn end(&self) -> Result<(), Malformed> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(Malformed(self.1))
+        }
+    }
+}
