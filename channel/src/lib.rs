@@ -73,7 +73,7 @@ pub enum ChannelError {
     #[error("a message of {0} bytes is too long")]
     TooLong(usize),
     /// The kernel refused.
-    #[error("system call: {0}")]
+    #[error("a system call failed")]
     System(#[from] rustix::io::Errno),
     /// What came with the answer to an open is not what was agreed.
     #[error("the server passed something else than was agreed: {0}")]

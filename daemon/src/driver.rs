@@ -521,7 +521,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             return Err(error);
         }
         self.trouble.failed_sends += 1;
-        self.trouble.last_error = error.to_string();
+        self.trouble.last_error = format!("{error}: {}", error.source);
         Ok(())
     }
 

@@ -90,7 +90,7 @@ fn take(receiver: &mut dyn GmpReceiver, batch: &mut Vec<Message>) -> Result<(), 
             Ok(GmpReceived::Nothing) => break,
             Err(e) => {
                 // The driver meets the same device by its own descriptor, and ends the program.
-                error!(error = %e, "subnet administration stops");
+                error!(action = e.action, error = %e.source, "subnet administration stops");
                 return Err(e);
             }
         }

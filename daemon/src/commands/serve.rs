@@ -192,7 +192,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         shell.bar.clear();
         end.map_err(|e| {
             Failure::with_hint(
-                format!("the port failed: {e}"),
+                format!("the port failed: {e}: {}", e.source),
                 "Was the device removed or its driver restarted?",
             )
         })?

@@ -94,7 +94,7 @@ fn live(args: &TopologyArgs) -> Result<View, Failure> {
             orders,
         );
         let end = driver.run().await;
-        end.map_err(|e| Failure::job(format!("the port failed: {e}")))?
+        end.map_err(|e| Failure::job(format!("the port failed: {e}: {}", e.source)))?
     })
 }
 

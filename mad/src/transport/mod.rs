@@ -56,8 +56,12 @@ pub struct TransportError {
 
 impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.action, self.source)
+        f.write_str(self.action)
     }
 }
 
-impl core::error::Error for TransportError {}
+impl core::error::Error for TransportError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
