@@ -29,6 +29,9 @@ pub(super) const MAX_SEND_BYTES: usize = 256 << 20;
 /// A local request whose answer does not come at once is forgotten without a word.
 const LOCAL_WAIT: Duration = Duration::from_secs(10);
 
+/// Longest wait for the ACK of a segment.
+const ACK_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// A send that waits for something.
 #[derive(Debug)]
 pub(super) struct Send {
@@ -55,6 +58,15 @@ pub(super) struct Send {
 impl Send {
     fn tid(&self) -> u64 {
         class::tid(self.packet.mad.as_bytes())
+    }
+
+    /// How long to wait for an ACK.
+    pub(super) fn ack_timeout(&self) -> Duration {
+        if self.timeout.is_zero() {
+            ACK_TIMEOUT
+        } else {
+            self.timeout.min(ACK_TIMEOUT)
+        }
     }
 
     fn is_response(&self) -> bool {

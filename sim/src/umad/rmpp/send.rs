@@ -2,16 +2,11 @@
 //!
 //! It knows no time and no addresses; the send around it has both.
 
-use std::time::Duration;
-
 use ferrosm_mad::mad::{MAD_LEN, Mad};
 use ferrosm_mad::sa::{RmppHeader, RmppType};
 
 use crate::umad::class::RMPP_HEADER;
-use crate::umad::send::Send;
 
-/// Longest wait for an ACK.
-const ACK_TIMEOUT: Duration = Duration::from_secs(2);
 /// What PayloadLength counts of a whole segment: all but the common and the RMPP header.
 const PAYLOAD: u32 = 220;
 const _: () = assert!(MAD_LEN - RMPP_HEADER == 220);
@@ -142,17 +137,6 @@ impl Segments {
             Acknowledged::All
         } else {
             Acknowledged::Some { progress }
-        }
-    }
-}
-
-impl Send {
-    /// How long to wait for an ACK.
-    pub(in crate::umad) fn ack_timeout(&self) -> Duration {
-        if self.timeout.is_zero() {
-            ACK_TIMEOUT
-        } else {
-            self.timeout.min(ACK_TIMEOUT)
         }
     }
 }
