@@ -4,7 +4,7 @@ use ferrosm_mad::attr::{LinkSpeed, NodeType};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::build::{HOST_PORTS, Plan, PlanPort, shuffle};
+use super::plan::{HOST_PORTS, Plan, PlanPort, shuffle};
 use super::{SpecProblem, hardware, number};
 use crate::spec::DisjointSets;
 
@@ -373,20 +373,4 @@ fn islands(plan: &mut Plan, count: usize) -> Result<(), SpecProblem> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::generate::build::below;
-
-    #[test]
-    fn drawn_numbers_stay_below_their_bound_and_reach_it() {
-        let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let mut seen = [false; 5];
-        for _ in 0..200 {
-            seen[below(&mut rng, 5)] = true;
-        }
-        assert_eq!(seen, [true; 5]);
-    }
 }

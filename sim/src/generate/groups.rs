@@ -1,7 +1,7 @@
 //! Groups of switches with global cables between them, and the graphs of diameter two.
 
-use super::build::Plan;
 use super::field::{Field, prime_base};
+use super::plan::Plan;
 use super::shapes::{MANY, PORTS, USUAL_PORTS, fits};
 use super::{SpecProblem, number};
 

@@ -53,6 +53,7 @@ mod groups;
 pub mod hardware;
 #[cfg(test)]
 mod literature;
+mod plan;
 mod shapes;
 #[cfg(test)]
 pub(crate) mod sound;
@@ -64,8 +65,8 @@ use ferrosm_mad::attr::{LinkSpeed, NodeType};
 use ferrosm_mad::ids::Lid;
 
 use crate::spec::FabricSpec;
-use build::Plan;
 use extras::Options;
+use plan::Plan;
 
 /// A text that is no fabric.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -151,11 +152,34 @@ fn parse(text: &str) -> Result<FabricSpec, SpecProblem> {
     let shape = parts.next().unwrap_or_default().trim();
     let (name, numbers) = shape.split_once(':').unwrap_or((shape, ""));
     let options = Options::parse(parts)?;
-    let mut plan = shapes::plan(name.trim(), numbers.trim())?;
+    let mut plan = draw(name.trim(), numbers.trim())?;
     extras::apply(&mut plan, &options)?;
     check(&plan)?;
     let fastest = options.speed.unwrap_or_else(|| default_speed(&plan));
     Ok(build::build(&plan, &options, fastest))
+}
+
+/// The plan of a shape with its numbers.
+fn draw(name: &str, text: &str) -> Result<Plan, SpecProblem> {
+    let numbers = &shapes::split(text)[..];
+    match name {
+        "fat-tree" => shapes::fat_tree(numbers),
+        "fat-tree2" => shapes::fat_tree2(numbers),
+        "torus" => shapes::grid(numbers, true),
+        "mesh" => shapes::grid(numbers, false),
+        "hyperx" => shapes::hyperx(numbers),
+        "dragonfly" => groups::dragonfly(numbers),
+        "dragonfly+" | "dragonfly-plus" => groups::dragonfly_plus(numbers),
+        "slim-fly" => groups::slim_fly(numbers),
+        "xgft" => trees::xgft(text),
+        "pgft" => trees::pgft(text),
+        "rail-pods" => trees::rail_pods(text),
+        "random" => shapes::random(numbers),
+        "ring" => shapes::ring(numbers),
+        "star" | "single-switch" => shapes::star(numbers),
+        "back-to-back" => shapes::back_to_back(numbers),
+        other => Err(SpecProblem::UnknownShape(other.to_owned())),
+    }
 }
 
 /// What is sold with that many ports.

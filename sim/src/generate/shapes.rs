@@ -4,8 +4,8 @@ use ferrosm_mad::attr::NodeType;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::build::{Plan, below, shuffle};
-use super::{SpecProblem, groups, number, trees};
+use super::plan::{Plan, below, shuffle};
+use super::{SpecProblem, number};
 
 /// Switches with fewer cables have this many ports all the same.
 pub(super) const USUAL_PORTS: usize = 36;
@@ -16,29 +16,6 @@ const DIMENSIONS: [&str; 16] = [
 /// More switches than this would have no LIDs anyway.
 pub(super) const MANY: u64 = 49_151;
 pub(super) const PORTS: u64 = 254;
-
-/// The plan of a shape with its numbers.
-pub(super) fn plan(name: &str, text: &str) -> Result<Plan, SpecProblem> {
-    let numbers = &split(text)[..];
-    match name {
-        "fat-tree" => fat_tree(numbers),
-        "fat-tree2" => fat_tree2(numbers),
-        "torus" => grid(numbers, true),
-        "mesh" => grid(numbers, false),
-        "hyperx" => hyperx(numbers),
-        "dragonfly" => groups::dragonfly(numbers),
-        "dragonfly+" | "dragonfly-plus" => groups::dragonfly_plus(numbers),
-        "slim-fly" => groups::slim_fly(numbers),
-        "xgft" => trees::xgft(text),
-        "pgft" => trees::pgft(text),
-        "rail-pods" => trees::rail_pods(text),
-        "random" => random(numbers),
-        "ring" => ring(numbers),
-        "star" | "single-switch" => star(numbers),
-        "back-to-back" => back_to_back(numbers),
-        other => Err(SpecProblem::UnknownShape(other.to_owned())),
-    }
-}
 
 /// Numbers behind commas; none for an empty text.
 pub(super) fn split(text: &str) -> Vec<&str> {
@@ -68,7 +45,7 @@ pub(super) fn at_most_lids(lids: usize) -> Result<(), SpecProblem> {
     }
 }
 
-fn fat_tree(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+pub(super) fn fat_tree(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[k] = numbers else {
         return Err(SpecProblem::Form("fat-tree:K"));
     };
@@ -109,7 +86,7 @@ fn fat_tree(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     Ok(plan)
 }
 
-fn fat_tree2(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+pub(super) fn fat_tree2(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[radix, leaves, hosts] = numbers else {
         return Err(SpecProblem::Form("fat-tree2:RADIX,LEAVES,HOSTS"));
     };
@@ -134,7 +111,7 @@ fn fat_tree2(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     Ok(plan)
 }
 
-fn grid(numbers: &[&str], wraps: bool) -> Result<Plan, SpecProblem> {
+pub(super) fn grid(numbers: &[&str], wraps: bool) -> Result<Plan, SpecProblem> {
     let form = if wraps {
         "torus:X,Y[,Z][,H]"
     } else {
@@ -151,7 +128,7 @@ fn grid(numbers: &[&str], wraps: bool) -> Result<Plan, SpecProblem> {
     grid_of(sides, hosts, wraps)
 }
 
-fn ring(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+pub(super) fn ring(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     if !(1..=2).contains(&numbers.len()) {
         return Err(SpecProblem::Form("ring:N[,H]"));
     }
@@ -210,7 +187,7 @@ fn grid_of(sides: [usize; 3], hosts: usize, wraps: bool) -> Result<Plan, SpecPro
 
 /// Ahn and others, "HyperX: topology, routing, and packaging of efficient large-scale networks",
 /// 2009: in every dimension, a switch is cabled to all that differ from it in that dimension alone.
-fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+pub(super) fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let bad = || SpecProblem::Form("hyperx:A,B[,H] or hyperx:AxBxC...[,H]");
     let (texts, hosts): (Vec<&str>, _) = match numbers {
         [sides, rest @ ..] if sides.contains('x') && rest.len() < 2 => {
@@ -264,7 +241,7 @@ fn hyperx(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     Ok(plan)
 }
 
-fn random(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+pub(super) fn random(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[n, r, h, seed] = numbers else {
         return Err(SpecProblem::Form("random:N,R,H,SEED"));
     };
@@ -320,7 +297,7 @@ fn random(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     Ok(plan)
 }
 
-fn star(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+pub(super) fn star(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     let &[h] = numbers else {
         return Err(SpecProblem::Form("star:H"));
     };
@@ -333,7 +310,7 @@ fn star(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     Ok(plan)
 }
 
-fn back_to_back(numbers: &[&str]) -> Result<Plan, SpecProblem> {
+pub(super) fn back_to_back(numbers: &[&str]) -> Result<Plan, SpecProblem> {
     if !numbers.is_empty() {
         return Err(SpecProblem::Form("back-to-back without numbers"));
     }

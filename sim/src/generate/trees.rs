@@ -2,7 +2,7 @@
 
 use ferrosm_mad::attr::NodeType;
 
-use super::build::{HOST_PORTS, Plan};
+use super::plan::{HOST_PORTS, Plan};
 use super::shapes::{MANY, PORTS, USUAL_PORTS, at_most_lids, split};
 use super::{SpecProblem, number};
 
