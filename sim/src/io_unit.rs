@@ -4,15 +4,13 @@
 //! the GUID of the controller, the service ID and the identifier are one number, here the node's GUID. It is software of the
 //! host: what keeps the node's agents busy does not concern it. It only tells; no connection to it can be made.
 
+use ferrosm_mad::attr::CapMask;
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::{Method, MgmtClass, Status};
 use ferrosm_mad::wire::part_mut;
 
 use crate::fabric::{Fabric, LocalChange, Packet};
 use crate::spec::{NodeIdx, PortAt};
-
-/// CapabilityMask.IsDeviceManagementSupported.
-pub(crate) const DEVICE_MANAGEMENT: u32 = 1 << 19;
 
 const CLASS: MgmtClass = MgmtClass(0x06);
 /// Where the data of the class begins, and how long they are.
@@ -119,9 +117,9 @@ impl Fabric {
             let at = PortAt::new(node, port);
             let mask = self.port_info(at).map_or(0, |info| info.capability_mask.0);
             let mask = if is_target {
-                mask | DEVICE_MANAGEMENT
+                mask | CapMask::DEVICE_MANAGEMENT
             } else {
-                mask & !DEVICE_MANAGEMENT
+                mask & !CapMask::DEVICE_MANAGEMENT
             };
             self.local_change(at, LocalChange::CapabilityMask(mask))?;
         }

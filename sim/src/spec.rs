@@ -2,11 +2,10 @@
 //!
 //! Nothing here has state; it is data that can be printed, compared and drawn from a seed.
 
-use ferrosm_mad::attr::{LinkSpeed, LinkWidth, NodeType};
+use ferrosm_mad::attr::{CapMask, LinkSpeed, LinkWidth, NodeType};
 use ferrosm_mad::ids::{Lid, Lmc, NodeGuid, PortGuid, SystemImageGuid};
 
 use crate::generate::hardware::{self, Caps};
-use crate::io_unit::DEVICE_MANAGEMENT;
 
 /// Index of a node in [`FabricSpec::nodes`].
 pub type NodeIdx = usize;
@@ -115,7 +114,11 @@ impl NodeSpec {
             .caps
             .unwrap_or_else(|| hardware::caps(self.kind, self.vendor_id, self.device_id));
         let o = &self.options;
-        let more = if o.srp_target { DEVICE_MANAGEMENT } else { 0 } | o.more_capabilities;
+        let more = if o.srp_target {
+            CapMask::DEVICE_MANAGEMENT
+        } else {
+            0
+        } | o.more_capabilities;
         Caps {
             capability_mask: (caps.capability_mask | more) & !o.fewer_capabilities,
             capability_mask2: (caps.capability_mask2 | o.more_capabilities2)

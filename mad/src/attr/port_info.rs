@@ -83,6 +83,8 @@ impl CapMask {
     pub const EXTENDED_SPEEDS: u32 = 1 << 14;
     /// CapabilityMask2 exists.
     pub const CAP_MASK2: u32 = 1 << 15;
+    /// A device management agent answers.
+    pub const DEVICE_MANAGEMENT: u32 = 1 << 19;
     /// Trap 144 announces changes of this mask.
     pub const CAP_MASK_NOTICE: u32 = 1 << 22;
     /// ClientReregister is supported.

@@ -4,8 +4,14 @@ use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::{Gid, Lid, PKey, Qpn, Sl};
 use ferrosm_mad::mad::{Mad, MadIn, MadOut, Method, MgmtClass, Status};
 
-use super::port_counters::{DATAGRAM_WORDS, GRH_WORDS, MAD_WORDS};
 use crate::spec::PortAt;
+
+/// Words of a MAD's packet: LRH 8, BTH 12, DETH 8, MAD 256 and ICRC 4 octets.
+pub(super) const MAD_WORDS: u64 = (8 + 12 + 8 + 256 + 4) / 4;
+/// A datagram's headers and its checksum: what is in it and its padding come on top.
+const DATAGRAM_WORDS: u64 = (8 + 12 + 8 + 4) / 4;
+/// Words of a GRH.
+const GRH_WORDS: u64 = 10;
 
 /// The global route header of a packet (IBA 8.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -10,7 +10,8 @@
 //! PortCountersExtended, whose 64-bit fields wrap; so the two never disturb each other. Nothing
 //! here happens by itself: errors of the wire, waiting and FEC corrections are injected.
 
-use super::{Fabric, Packet};
+use super::Fabric;
+use super::packet::{MAD_WORDS, Packet};
 use crate::spec::PortAt;
 
 macro_rules! counters {
@@ -151,13 +152,6 @@ const RARE: usize = PortCounter::ALL.len() - FIRST_RARE;
 pub(crate) const EXTENDED: usize = PortCounter::Qp1Dropped as usize + 1;
 /// The OpCode of every MAD's packet: unreliable datagram, Send Only.
 const UD_SEND_ONLY: u8 = 0x64;
-
-/// Words of a MAD's packet: LRH 8, BTH 12, DETH 8, MAD 256 and ICRC 4 octets.
-pub(crate) const MAD_WORDS: u64 = (8 + 12 + 8 + 256 + 4) / 4;
-/// A datagram's headers and its checksum: what is in it and its padding come on top.
-pub(crate) const DATAGRAM_WORDS: u64 = (8 + 12 + 8 + 4) / 4;
-/// Words of a GRH.
-pub(crate) const GRH_WORDS: u64 = 10;
 
 /// Which difference a read or write takes into account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
