@@ -24,6 +24,7 @@ pub mod phases;
 mod power;
 mod stage;
 mod tenure;
+mod tenure_looks;
 mod views;
 mod watch;
 

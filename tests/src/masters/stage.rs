@@ -1,6 +1,7 @@
 //! The managers on a fabric, and how the standbys' copies follow the master: as the daemon does it, without connections.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::masters::clients::{Clients, Place};
 use crate::masters::disk::{Records, Store, records_of, restore, unix_s};
 use crate::masters::draw::{Copying, Plan, Scenario};
 use crate::masters::foreign::Foreign;
-use crate::masters::islands::Pieces;
+use crate::masters::islands::{Islands, Pieces};
 use crate::masters::tenure::{Begun, Tenures};
 
 /// How long the world runs before anybody outside looks.
@@ -448,6 +449,20 @@ impl Stage {
         }
     }
 
+    /// The pieces of the fabric that have managers, and those managers.
+    pub(crate) fn islands(&self) -> Rc<Islands> {
+        let alive = self.alive().into_iter();
+        let alive = alive.map(|i| (i, self.slots[i].plan.at.node));
+        self.pieces
+            .islands(self.lab.world.fabric(), alive.collect())
+    }
+
+    /// A cable is cut or mended, or a node gets or loses power.
+    pub(crate) fn act(&mut self, action: Action) {
+        self.lab.world.act(action).unwrap();
+        self.pieces.changes += 1;
+    }
+
     /// A host has no power any more, nor what it knew.
     pub(crate) fn power_off(&mut self, node: NodeIdx) {
         self.act(Action::PowerOff(node));
@@ -534,14 +549,6 @@ impl Stage {
         true
     }
 
-    /// What each host may rely on is looked at. To be done before and after cables are cut or mended.
-    pub(crate) fn look_at_tenures(&mut self) {
-        self.hear();
-        let mut tenures = core::mem::take(&mut self.tenures);
-        tenures.look(self);
-        self.tenures = tenures;
-    }
-
     fn tick(&mut self) {
         self.ticks += 1;
         if let Some(foreign) = &mut self.foreign {
@@ -580,7 +587,7 @@ impl Stage {
     }
 
     /// What the managers told.
-    fn hear(&mut self) {
+    pub(crate) fn hear(&mut self) {
         for i in self.alive() {
             let Some(sm) = self.slots[i].id.and_then(|id| self.lab.world.manager(id)) else {
                 continue;
