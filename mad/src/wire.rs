@@ -62,19 +62,16 @@ pub enum Selection {
         /// Entries.
         entries: usize,
         /// Number of the first component.
-        first: u8,
+        first: usize,
     },
     /// By one component for each field of the attribute that it holds.
     Attribute {
         /// Fields of the attribute.
         fields: &'static [Field],
-        /// The component of each field; [`NO_COMPONENT`] where there is none.
-        numbers: &'static [u8],
+        /// Component-mask bits of each field.
+        masks: &'static [u64],
     },
 }
-
-/// Stands for the component of a field that no component selects.
-pub const NO_COMPONENT: u8 = u8::MAX;
 
 impl Selection {
     const fn len(&self) -> usize {
@@ -85,40 +82,28 @@ impl Selection {
         }
     }
 
-    /// The `n`-th part that a component can select.
+    /// The `n`-th part that component masks can select.
     const fn part(&self, whole: &Field, n: usize) -> Field {
-        let (part, number) = match self {
-            Self::Whole => return *whole,
+        let mut part = *whole;
+        match self {
+            Self::Whole => {}
             Self::Each { entries, first } => {
-                let width = whole.width / *entries;
-                let bit = whole.bit + n * width;
-                (
-                    Field {
-                        bit,
-                        width,
-                        ..*whole
-                    },
-                    *first as usize + n,
-                )
+                part.width /= *entries;
+                part.bit += n * part.width;
+                part.component_mask = 1 << (*first + n);
             }
-            Self::Attribute { fields, numbers } => {
-                assert!(fields.len() == numbers.len(), "one number for each field");
-                let bit = whole.bit + fields[n].bit;
-                (Field { bit, ..fields[n] }, numbers[n] as usize)
+            Self::Attribute { fields, masks } => {
+                assert!(fields.len() == masks.len(), "one component for each field");
+                part = fields[n];
+                part.bit += whole.bit;
+                part.component_mask = masks[n];
             }
-        };
-        Field {
-            component_mask: if number == NO_COMPONENT as usize {
-                0
-            } else {
-                1 << number
-            },
-            ..part
         }
+        part
     }
 }
 
-/// Number of all that component masks can select in a layout, for [`components`].
+/// Number of parts of a layout that component masks can select, for [`components`].
 #[must_use]
 pub const fn component_count(selections: &[Selection]) -> usize {
     let (mut count, mut i) = (0, 0);
@@ -129,7 +114,7 @@ pub const fn component_count(selections: &[Selection]) -> usize {
     count
 }
 
-/// All that component masks can select in a layout, in the order of the layout.
+/// The parts of a layout that component masks can select, in the order of the layout.
 #[must_use]
 pub const fn components<const N: usize>(fields: &[Field], selections: &[Selection]) -> [Field; N] {
     let mut all = [fields[0]; N];
@@ -302,14 +287,14 @@ macro_rules! wire {
     (@selection $ty:ty, of $attribute:ty [$($number:tt),*]) => {
         $crate::wire::Selection::Attribute {
             fields: <$attribute>::FIELDS,
-            numbers: &[$($crate::wire!(@number $number)),*],
+            masks: &[$($crate::wire!(@mask $number)),*],
         }
     };
-    (@number _) => {
-        $crate::wire::NO_COMPONENT
+    (@mask _) => {
+        0
     };
-    (@number $number:literal) => {
-        $number
+    (@mask $number:literal) => {
+        1 << $number
     };
     ($(#[$doc:meta])* $vis:vis struct $name:ident[$len:expr] {
         $(
@@ -343,7 +328,7 @@ macro_rules! wire {
                 component_mask: 0 $($(| (1u64 << $cm))+)?,
             }),*];
 
-            /// What component masks can select.
+            /// The parts that component masks can select.
             pub const COMPONENTS: &'static [$crate::wire::Field] = &{
                 const SELECTIONS: &[$crate::wire::Selection] = &[$($crate::wire!(
                     @selection $ty
