@@ -1,6 +1,6 @@
 //! Hosts that flood subnet administration do not hold up an innocent host, nor the subnet manager itself.
 //!
-//! Figures are those of `tests/bench/sa-hostile`; limits here are far above them, and far below what the floods cost when they were
+//! Figures are those of `tests/benches/compare/sa-hostile`; limits here are far above them, and far below what the floods cost when they were
 //! answered by the subnet manager's own loop.
 
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! Measures engines on fabrics of known shape: time, balance, stability after one lost cable.
-//! `cargo run --release -p ferrosm-routing --example measure [engine=A,B] [lost=20] [repair=1] [NAME-PART | FILE.net]...`, where a file is a
+//! `cargo bench -p ferrosm-tests --bench routes -- [engine=A,B] [lost=20] [repair=1] [NAME-PART | FILE.net]...`, where a file is a
 //! fabric as ibnetdiscover prints it.
 #![allow(
     clippy::disallowed_methods,
@@ -8,7 +8,7 @@
     reason = "a tool that reads the clock, prints, and may stop at a bad file"
 )]
 
-#[path = "../tests/routes/common.rs"]
+#[path = "../../routing/tests/routes/common.rs"]
 #[allow(dead_code, reason = "it uses some of the fabrics")]
 mod common;
 
@@ -41,8 +41,8 @@ fn main() {
         ("random-60", random(60, 120, 200, 7)),
         ("random-200", random(200, 300, 800, 8)),
     ];
-    let (options, names): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|a| a.contains('='));
+    let given = std::env::args().skip(1).filter(|a| !a.starts_with('-'));
+    let (options, names): (Vec<String>, Vec<String>) = given.partition(|a| a.contains('='));
     let (asked, options): (Vec<String>, Vec<String>) =
         options.into_iter().partition(|a| a.starts_with("engine="));
     // Every so many-th cable is lost beforehand; and whether engines are asked after one more.

@@ -5,7 +5,7 @@
     reason = "criterion's macros write undocumented functions"
 )]
 
-#[path = "../tests/routes/common.rs"]
+#[path = "../../routing/tests/routes/common.rs"]
 #[allow(dead_code, reason = "it uses some of the fabrics")]
 mod common;
 

@@ -1,6 +1,6 @@
 //! How many messages a second pass between two processes, and how long one takes there and back.
 //!
-//! `cargo run --release -p ferrosm-channel --example round_trips`
+//! `cargo bench -p ferrosm-tests --bench channel_round_trips`
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -18,7 +18,7 @@ use ferrosm_channel::{ClientEnd, ClientFds, Hub, Receive, ServerEnd, Spin, Take,
 const MESSAGE: [u8; 320] = [7; 320];
 
 fn main() {
-    if let Some(socket) = std::env::args().nth(1) {
+    if let Some(socket) = std::env::args().skip(1).find(|a| !a.starts_with('-')) {
         client(&UnixStream::connect(socket).unwrap());
         return;
     }

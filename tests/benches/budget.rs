@@ -1,7 +1,7 @@
 //! Work units that engines count in a second, and what they need without a limit: the figures behind
 //! `WORK_UNITS_PER_SECOND` of the subnet manager, and which fabrics a budget of two seconds is enough for.
 
-#[path = "../tests/routes/common.rs"]
+#[path = "../../routing/tests/routes/common.rs"]
 #[allow(dead_code, reason = "it uses some of the fabrics")]
 mod common;
 

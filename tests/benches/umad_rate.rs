@@ -1,12 +1,12 @@
 //! How many requests a second go through a host's MAD layer and a fabric and back, in process.
 //!
-//! `cargo run --release -p ferrosm-sim --example umad_rate`: Get(NodeInfo) by directed route from a
+//! `cargo bench -p ferrosm-tests --bench umad_rate`: Get(NodeInfo) by directed route from a
 //! program at one host, read back as `read` would; then SA tables of 10 MB through kernel RMPP.
 
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "an example that measures and prints; the simulator itself reads no clock"
+    reason = "a benchmark that measures and prints; the simulator itself reads no clock"
 )]
 
 use std::time::Instant as Clock;

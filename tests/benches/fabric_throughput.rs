@@ -1,11 +1,11 @@
 //! How many MADs a second a [`Fabric`] answers on one core: reads, table writes and their answers.
 //!
-//! `cargo run --release -p ferrosm-sim --example throughput -- fat-tree:24`
+//! `cargo bench -p ferrosm-tests --bench fabric_throughput -- fat-tree:24`
 
 #![allow(
     clippy::print_stdout,
     clippy::disallowed_methods,
-    reason = "an example that measures and prints; the simulator itself reads no clock"
+    reason = "a benchmark that measures and prints; the simulator itself reads no clock"
 )]
 
 use std::time::{Duration, Instant as Clock};
@@ -27,7 +27,8 @@ type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
     let text = std::env::args()
-        .nth(1)
+        .skip(1)
+        .find(|a| !a.starts_with('-'))
         .unwrap_or_else(|| "fat-tree:24".to_owned());
     let started = Clock::now();
     let mut fabric = Fabric::new(&generate::from_spec(&text)?)?;
