@@ -11,6 +11,7 @@
 //! | [`tables`] | forwarding tables and their differences |
 //! | [`lanes`] | SLs of paths, VLs of SLs |
 //! | [`hints`] | what the operator says of the structure |
+//! | `channels` | channel numbers and channel dependency graphs, for all but the proof |
 //! | [`engine`] | the engines: one file each |
 //! | [`mod@verify`] | the proof |
 //! | [`quality`] | figures of how good routes are |
@@ -44,7 +45,6 @@ pub mod tables;
 pub mod topology;
 pub mod transition;
 pub mod verify;
-mod waits;
 pub mod work;
 
 pub use engine::{

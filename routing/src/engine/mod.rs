@@ -19,6 +19,7 @@ mod lash;
 mod layers;
 mod legs;
 mod minhop;
+mod neighbors;
 mod nue;
 mod order;
 mod ordered;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 
 use super::PortSet;
-use crate::channels::Channels;
+use crate::channels::{
+    PortChannels, RoutedDependencies, VirtualChannels, dependencies_of_tables, dependencies_of_tree,
+};
 use crate::engine::{Routing, Trees};
 use crate::tables::Lft;
 use crate::topology::{SwitchIdx, Topology};
-use crate::waits::{LanesOf, Waits, of_tables, of_tree};
 
 /// Roots that are tried for a spanning tree that goes together with the routes.
 const ROOTS_MAX: usize = 12;
@@ -18,7 +19,7 @@ const ROOTS_MAX: usize = 12;
 #[derive(Debug)]
 pub struct Forest<'a> {
     pub(super) topo: &'a Topology,
-    pub(super) channels: Arc<Channels>,
+    pub(super) channels: Arc<PortChannels>,
     pub(super) kind: Arc<Kind>,
     /// The SL that groups get.
     pub sl: u8,
@@ -45,7 +46,7 @@ impl<'a> Forest<'a> {
     /// # Errors
     /// None is found.
     pub fn new(topo: &'a Topology, routing: &Routing) -> Result<Self, NoForest> {
-        let channels = Channels::new(topo);
+        let channels = PortChannels::new(topo);
         let (kind, sl) = match &routing.trees {
             Trees::Ordered(order) => (Kind::Order(order.clone()), 0),
             Trees::Within { up, sl } => (Kind::Tree(up.clone()), *sl),
@@ -67,15 +68,15 @@ impl<'a> Forest<'a> {
 /// have now, if that can be: their members were told it.
 pub(super) fn search(
     topo: &Topology,
-    channels: &Channels,
+    ports: &PortChannels,
     routing: &Routing,
     now: Option<u8>,
 ) -> Option<(Vec<Option<PortNum>>, u8)> {
-    let lanes = LanesOf::new(&routing.lanes);
+    let channels = VirtualChannels::new(ports, &routing.lanes);
     let rows: Vec<&Lft> = routing.tables.iter().map(AsRef::as_ref).collect();
-    let edges = of_tables(topo, channels, &rows, &lanes, topo.destinations());
-    let mut waits = Waits::new(channels, edges)?;
-    let sls = u8::try_from(lanes.vls().min(16)).unwrap_or(1);
+    let dependencies = dependencies_of_tables(topo, channels, &rows, topo.destinations());
+    let mut graph = RoutedDependencies::new(channels, dependencies)?;
+    let sls = u8::try_from(channels.packets.count().min(16)).unwrap_or(1);
     let now = now.filter(|sl| *sl < sls);
     let others: Vec<u8> = (0..sls).filter(|sl| now != Some(*sl)).collect();
     let roots = middle_first(topo);
@@ -89,15 +90,15 @@ pub(super) fn search(
             let mut sets = vec![PortSet::new(); up.len()];
             for (v, port) in up.iter().enumerate() {
                 if let Some((port, (peer, far))) =
-                    port.and_then(|p| Some((p, channels.peer(v, p.raw())?)))
+                    port.and_then(|p| Some((p, ports.peer(v, p.raw())?)))
                 {
                     sets[v].insert(port);
                     sets[peer].insert(PortNum(far));
                 }
             }
             for &sl in &sls {
-                let edges = of_tree(topo, channels, &lanes, sl, 0..up.len(), |v| sets[v]);
-                if waits.add(&edges) {
+                let tree = dependencies_of_tree(topo, channels, sl, 0..up.len(), |v| sets[v]);
+                if graph.admit(&tree) {
                     return Some((up, sl));
                 }
             }

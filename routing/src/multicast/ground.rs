@@ -9,14 +9,14 @@ use ferrosm_mad::ids::PortNum;
 
 use super::forest::{Kind, search};
 use super::{Forest, PortSet};
-use crate::channels::Channels;
+use crate::channels::PortChannels;
 use crate::engine::{Routing, Trees};
 use crate::topology::{SwitchIdx, Topology};
 
 /// What a [`Forest`] goes by.
 #[derive(Debug, Clone)]
 pub struct Ground {
-    channels: Arc<Channels>,
+    channels: Arc<PortChannels>,
     kind: Arc<Kind>,
     sl: u8,
 }
@@ -81,7 +81,7 @@ impl Forest<'_> {
 /// is something to do.
 pub fn settle(topo: &Topology, routing: &mut Routing, now: Option<u8>) {
     if routing.trees == Trees::Search
-        && let Some((up, sl)) = search(topo, &Channels::new(topo), routing, now)
+        && let Some((up, sl)) = search(topo, &PortChannels::new(topo), routing, now)
     {
         routing.trees = Trees::Within { up, sl };
     }

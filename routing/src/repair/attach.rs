@@ -12,13 +12,13 @@ use ferrosm_mad::ids::PortNum;
 use super::column::{Column, Place};
 use super::guard::{Guard, Stage};
 use super::loads::Loads;
-use crate::channels::Channels;
+use crate::channels::PortChannels;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
 /// What attaching works with.
 pub(super) struct Attach<'a> {
     pub(super) topo: &'a Topology,
-    pub(super) channels: &'a Channels,
+    pub(super) channels: &'a PortChannels,
     pub(super) column: Column<'a>,
     pub(super) guard: Guard<'a>,
     pub(super) loads: Loads,

@@ -2,7 +2,7 @@
 //!
 //! Only what is asked for is looked at: the repair of one cable touches hundreds of LIDs, each at a few switches.
 
-use crate::channels::Channels;
+use crate::channels::PortChannels;
 use crate::tables::Lft;
 use crate::topology::Destination;
 
@@ -21,7 +21,7 @@ pub(super) enum Place {
 
 /// The state of one LID; used again for the next one.
 pub(super) struct Column<'a> {
-    channels: &'a Channels,
+    channels: &'a PortChannels,
     tables: &'a [&'a Lft],
     /// Each switch's place in the order of switches, if the routing keeps to one.
     order: Option<&'a [u32]>,
@@ -44,7 +44,7 @@ pub(super) struct Column<'a> {
 
 impl<'a> Column<'a> {
     pub(super) fn new(
-        channels: &'a Channels,
+        channels: &'a PortChannels,
         tables: &'a [&'a Lft],
         order: Option<&'a [u32]>,
     ) -> Self {

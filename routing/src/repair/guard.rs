@@ -3,9 +3,8 @@
 use ferrosm_mad::ids::PortNum;
 
 use super::column::Column;
-use crate::channels::Channels;
+use crate::channels::{Dependency, RoutedDependencies};
 use crate::topology::{Destination, SwitchIdx, Topology};
-use crate::waits::{Edge, LanesOf, Waits, node_of};
 
 /// Decides whether a switch may take a next hop.
 pub(super) enum Guard<'a> {
@@ -13,10 +12,8 @@ pub(super) enum Guard<'a> {
     Order,
     /// The dependency graph has no circle: it still has none.
     Graph {
-        waits: Box<Waits<'a>>,
-        lanes: LanesOf<'a>,
+        graph: Box<RoutedDependencies<'a>>,
         topo: &'a Topology,
-        channels: &'a Channels,
     },
 }
 
@@ -50,9 +47,9 @@ impl Guard<'_> {
     ) -> bool {
         match self {
             Self::Order => by_order(column, v, way.1, stage),
-            Self::Graph { waits, .. } => self
-                .edges(column, d, v, way)
-                .is_some_and(|edges| waits.agrees(&edges)),
+            Self::Graph { graph, .. } => self
+                .dependencies(column, d, v, way)
+                .is_some_and(|wanted| graph.agrees_with(&wanted)),
         }
     }
 
@@ -65,52 +62,53 @@ impl Guard<'_> {
         way: (u8, usize),
         stage: Stage,
     ) -> bool {
-        let edges = self.edges(column, d, v, way);
+        let wanted = self.dependencies(column, d, v, way);
         match self {
             Self::Order => by_order(column, v, way.1, stage),
-            Self::Graph { waits, .. } => edges.is_some_and(|edges| waits.add(&edges)),
+            Self::Graph { graph, .. } => wanted.is_some_and(|wanted| graph.admit(&wanted)),
         }
     }
 
     /// The dependencies of packets from a switch and its end ports; `None` if they are dropped for want of a lane.
-    fn edges(
+    fn dependencies(
         &self,
         column: &Column<'_>,
         d: &Destination,
         v: usize,
         (port, next): (u8, usize),
-    ) -> Option<Vec<Edge>> {
-        let mut edges: Vec<Edge> = Vec::new();
-        let Self::Graph {
-            lanes,
-            topo,
-            channels,
-            ..
-        } = self
-        else {
-            return Some(edges);
+    ) -> Option<Vec<Dependency>> {
+        let mut found: Vec<Dependency> = Vec::new();
+        let Self::Graph { graph, topo } = self else {
+            return Some(found);
         };
+        let (channels, packets) = (graph.channels, graph.channels.packets);
+        let links = channels.ports;
         let ends = topo.end_ports(SwitchIdx::at(v));
         if d.port == PortNum::ZERO && ends.is_empty() {
-            return Some(edges);
+            return Some(found);
         }
-        let sl = lanes.sl(v, d);
+        let sl = packets.sl(v, d);
         // By which port a packet came in does not matter where its lane does not depend on it.
         let inputs = ends.iter().map(|e| e.port.raw());
-        let inputs = inputs.take(if lanes.by_ports() { usize::MAX } else { 0 });
+        let inputs = inputs.take(if packets.depend_on_ports() {
+            usize::MAX
+        } else {
+            0
+        });
         for input in std::iter::once(0).chain(inputs) {
             let (mut at, mut input, mut way) = (v, input, Some((next, port)));
-            let mut before: Option<usize> = None;
+            let mut before: Option<u32> = None;
             while let Some((to, out)) = way {
-                let vl = lanes.vl(at, input, out, sl)?;
-                edges.extend(before.map(|node| (node, out, vl)));
-                before = Some(node_of(channels.at(at, out), vl, lanes.vls()));
-                input = channels.peer(at, out).map_or(0, |(_, p)| p);
+                let vl = packets.vl(at, input, out, sl)?;
+                let channel = channels.at(links.at(at, out), vl);
+                found.extend(before.map(|before| (before, channel)));
+                before = Some(channel);
+                input = links.peer(at, out).map_or(0, |(_, p)| p);
                 at = to;
                 way = column.hop(at);
             }
         }
-        Some(edges)
+        Some(found)
     }
 }
 

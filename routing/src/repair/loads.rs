@@ -6,7 +6,7 @@
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
-use crate::channels::Channels;
+use crate::channels::PortChannels;
 use crate::tables::Lft;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
@@ -28,8 +28,8 @@ impl Loads {
     /// Counts the routes of tables that were made when the lost channels were there.
     pub(super) fn before(
         topo: &Topology,
-        before: &Channels,
-        now: &Channels,
+        before: &PortChannels,
+        now: &PortChannels,
         tables: &[&Lft],
         by_lid: &[usize],
         lost: &[(usize, u8)],
@@ -125,8 +125,8 @@ impl Loads {
 
 /// The channels of a path by the tables before; whether all of them are still there.
 fn follow(
-    before: &Channels,
-    now: &Channels,
+    before: &PortChannels,
+    now: &PortChannels,
     tables: &[&Lft],
     d: &Destination,
     from: usize,

@@ -7,7 +7,7 @@
 //!
 //! Ways stay free of credit loops on the lanes that they have: where the routing promises trees in an order
 //! ([`Trees::Ordered`], one lane) every route climbs first and descends then, or such trees would not be safe, and new
-//! ways do so too. Otherwise the dependency graph of the tables is built (`waits`) and checked with every way that is
+//! ways do so too. Otherwise the dependency graph of the tables is built (`channels`) and checked with every way that is
 //! added. SLs of paths never change.
 //!
 //! It never decides that its result is good enough: [`crate::verify()`] does. Where it cannot keep these promises, or
@@ -27,12 +27,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
-use crate::channels::Channels;
+use crate::channels::{
+    Lookup, PortChannels, RoutedDependencies, TopologicalOrder, VirtualChannels,
+    dependencies_of_tables,
+};
 use crate::engine::{LastRun, Repair, Request, Routing, Trees};
 use crate::lanes::{Lanes, PathSl};
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
-use crate::waits::{self, LanesOf, Lookup, Numbers, Waits};
 
 use attach::{Attach, Tail};
 use column::{Column, Place};
@@ -94,7 +96,7 @@ pub(crate) fn repair_kept(request: &Request<'_>, limits: &Limits) -> Option<(Rou
         last,
         topo,
         lanes: &lanes,
-        channels: Channels::new(topo),
+        channels: PortChannels::new(topo),
         tables: routing.tables.iter().map(Arc::as_ref).collect(),
         limits,
         delta: &delta,
@@ -126,7 +128,7 @@ pub(crate) fn repair_kept(request: &Request<'_>, limits: &Limits) -> Option<(Rou
 
 /// What keeps new ways free of credit loops, as far as it can be kept from one repair to the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ways(Option<Numbers>);
+pub(crate) struct Ways(Option<TopologicalOrder>);
 
 impl Ways {
     /// From the routing alone.
@@ -140,47 +142,48 @@ impl Ways {
         if matches!(trees, Trees::Ordered(_)) && lanes.is_single() {
             return Self(None);
         }
-        let channels = Channels::new(topo);
+        let channels = PortChannels::new(topo);
         let rows: Vec<&Lft> = tables.iter().map(Arc::as_ref).collect();
         let trees = trees::promised(topo, trees);
-        let waits = whole(topo, &channels, &rows, lanes, &trees);
-        Self(waits.map(Waits::into_numbers))
+        let channels = VirtualChannels::new(&channels, lanes);
+        let graph = whole(topo, channels, &rows, &trees);
+        Self(graph.map(RoutedDependencies::into_order))
     }
 
     /// Bytes that it takes.
     pub(crate) fn memory(&self) -> usize {
-        self.0.as_ref().map_or(0, Numbers::memory)
+        self.0.as_ref().map_or(0, TopologicalOrder::memory)
     }
 }
 
 /// The dependency graph of tables and of the spanning tree that trees keep to. `None` if it has a circle.
 fn whole<'a>(
     topo: &Topology,
-    channels: &'a Channels,
+    channels: VirtualChannels<'a>,
     rows: &[&Lft],
-    lanes: &Lanes,
     trees: &Trees,
-) -> Option<Waits<'a>> {
-    let lanes = LanesOf::new(lanes);
-    let edges = waits::of_tables(topo, channels, rows, &lanes, topo.destinations());
-    with_tree(topo, channels, &lanes, trees, Waits::new(channels, edges)?)
+) -> Option<RoutedDependencies<'a>> {
+    let dependencies = dependencies_of_tables(topo, channels, rows, topo.destinations());
+    with_tree(
+        topo,
+        trees,
+        RoutedDependencies::new(channels, dependencies)?,
+    )
 }
 
 /// The graph with the dependencies of a spanning tree.
 fn with_tree<'a>(
     topo: &Topology,
-    channels: &Channels,
-    lanes: &LanesOf<'_>,
     trees: &Trees,
-    mut waits: Waits<'a>,
-) -> Option<Waits<'a>> {
+    mut graph: RoutedDependencies<'a>,
+) -> Option<RoutedDependencies<'a>> {
     if let Trees::Within { up, sl } = trees {
-        let edges = trees::spanning_edges(topo, channels, lanes, up, *sl);
-        if !waits.add(&edges) {
+        let tree = trees::spanning_dependencies(topo, graph.channels, up, *sl);
+        if !graph.admit(&tree) {
             return None;
         }
     }
-    Some(waits)
+    Some(graph)
 }
 
 /// What a repair comes to.
@@ -204,7 +207,7 @@ struct Parts<'a> {
     last: &'a LastRun,
     topo: &'a Topology,
     lanes: &'a Lanes,
-    channels: Channels,
+    channels: PortChannels,
     tables: Vec<&'a Lft>,
     limits: &'a Limits,
     delta: &'a Delta,
@@ -326,39 +329,41 @@ impl Parts<'_> {
     /// where not, or where too much would have to be looked up.
     fn in_graph(&self, jobs: &[Job], rows: &[&Lft], ways: Option<&Ways>) -> Option<Solved> {
         let trees = &trees::promised(&self.last.topo, &self.last.routing.trees);
-        let lanes = LanesOf::new(self.lanes);
-        if let Some(numbers) = ways.and_then(|ways| ways.0.as_ref()) {
-            let short = AtomicBool::new(false);
-            let lookup = Lookup::new(self.topo, rows, lanes, &short);
+        let channels = VirtualChannels::new(&self.channels, self.lanes);
+        if let Some(order) = ways.and_then(|ways| ways.0.as_ref()) {
+            let exhausted = AtomicBool::new(false);
+            let lookup = Lookup::new(self.topo, rows, channels.packets, &exhausted);
             let exact = lookup.is_exact();
-            let solved = Waits::going_on(&self.channels, numbers, lookup)
-                .and_then(|waits| with_tree(self.topo, &self.channels, &lanes, trees, waits))
-                .and_then(|waits| self.guarded(jobs, waits, trees));
-            if solved.is_some() || (exact && !short.load(Ordering::Relaxed)) {
+            let solved = RoutedDependencies::resume(channels, order, lookup)
+                .and_then(|graph| with_tree(self.topo, trees, graph))
+                .and_then(|graph| self.guarded(jobs, graph, trees));
+            if solved.is_some() || (exact && !exhausted.load(Ordering::Relaxed)) {
                 return solved;
             }
         }
-        let waits = whole(self.topo, &self.channels, rows, self.lanes, trees)?;
-        self.guarded(jobs, waits, trees)
+        let graph = whole(self.topo, channels, rows, trees)?;
+        self.guarded(jobs, graph, trees)
     }
 
-    fn guarded(&self, jobs: &[Job], waits: Waits<'_>, promise: &Trees) -> Option<Solved> {
-        let lanes = LanesOf::new(self.lanes);
+    fn guarded(
+        &self,
+        jobs: &[Job],
+        graph: RoutedDependencies<'_>,
+        promise: &Trees,
+    ) -> Option<Solved> {
         let guard = Guard::Graph {
-            waits: Box::new(waits),
-            lanes,
+            graph: Box::new(graph),
             topo: self.topo,
-            channels: &self.channels,
         };
         let (changes, guard) = self.attach(jobs, guard, None)?;
-        let Guard::Graph { mut waits, .. } = guard else {
+        let Guard::Graph { mut graph, .. } = guard else {
             return None;
         };
-        let trees = trees::after_loss(self.topo, &self.channels, promise, &mut waits, &lanes);
+        let trees = trees::after_loss(self.topo, promise, &mut graph);
         Some(Solved {
             changes,
             trees,
-            ways: Ways(Some(waits.into_numbers())),
+            ways: Ways(Some(graph.into_order())),
         })
     }
 
@@ -377,7 +382,7 @@ impl Parts<'_> {
         }
         let loads = Loads::before(
             self.topo,
-            &Channels::new(&self.last.topo),
+            &PortChannels::new(&self.last.topo),
             &self.channels,
             &self.tables,
             &by_lid,
@@ -398,7 +403,7 @@ impl Parts<'_> {
             heads: Vec::new(),
             tried: vec![(0, Stage::Any, 0); n],
         };
-        let old = Channels::new(&self.last.topo);
+        let old = PortChannels::new(&self.last.topo);
         let (mut changes, mut seen, mut moved) = (Vec::new(), vec![Lid::NONE; n], 0);
         let mut tails: Vec<Tail> = Vec::new();
         for job in jobs {

@@ -2,11 +2,12 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use crate::channels::Channels;
+use crate::channels::{
+    Dependency, PortChannels, RoutedDependencies, VirtualChannels, dependencies_of_tree,
+};
 use crate::engine::Trees;
 use crate::multicast::PortSet;
 use crate::topology::{SwitchIdx, Topology};
-use crate::waits::{Edge, LanesOf, Waits, of_tree};
 
 /// Cables that are tried in place of one of the spanning tree.
 const REPLACEMENTS_MAX: usize = 256;
@@ -80,7 +81,7 @@ pub(super) fn promised(topo: &Topology, trees: &Trees) -> Trees {
 }
 
 /// Ports of the spanning tree at each switch.
-pub(super) fn spanning(channels: &Channels, up: &[Option<PortNum>]) -> Vec<PortSet> {
+pub(super) fn spanning(channels: &PortChannels, up: &[Option<PortNum>]) -> Vec<PortSet> {
     let mut sets = vec![PortSet::new(); channels.switches()];
     for (v, port) in up.iter().enumerate() {
         if let Some(port) = port
@@ -94,27 +95,23 @@ pub(super) fn spanning(channels: &Channels, up: &[Option<PortNum>]) -> Vec<PortS
 }
 
 /// All dependencies of packets on a spanning tree.
-pub(super) fn spanning_edges(
+pub(super) fn spanning_dependencies(
     topo: &Topology,
-    channels: &Channels,
-    lanes: &LanesOf<'_>,
+    channels: VirtualChannels<'_>,
     up: &[Option<PortNum>],
     sl: u8,
-) -> Vec<Edge> {
-    let sets = spanning(channels, up);
-    of_tree(topo, channels, lanes, sl, 0..channels.switches(), |v| {
-        sets[v]
-    })
+) -> Vec<Dependency> {
+    let sets = spanning(channels.ports, up);
+    dependencies_of_tree(topo, channels, sl, 0..sets.len(), |v| sets[v])
 }
 
 /// The promise after the loss of cables; `lost` are both their ends.
 pub(super) fn after_loss(
     topo: &Topology,
-    channels: &Channels,
     trees: &Trees,
-    waits: &mut Waits<'_>,
-    lanes: &LanesOf<'_>,
+    graph: &mut RoutedDependencies<'_>,
 ) -> Trees {
+    let channels = graph.channels.ports;
     let Trees::Within { up, sl } = trees else {
         return trees.clone();
     };
@@ -139,7 +136,7 @@ pub(super) fn after_loss(
             tries += 1;
             let mut turned = up.clone();
             hang(channels, &mut turned, a, port);
-            if waits.add(&spanning_edges(topo, channels, lanes, &turned, *sl)) {
+            if graph.admit(&spanning_dependencies(topo, graph.channels, &turned, *sl)) {
                 up = turned;
                 found = true;
                 break;
@@ -154,7 +151,7 @@ pub(super) fn after_loss(
 }
 
 /// Marks a switch and all that hang on it.
-fn below(channels: &Channels, up: &[Option<PortNum>], v: usize, inside: &mut [bool]) {
+fn below(channels: &PortChannels, up: &[Option<PortNum>], v: usize, inside: &mut [bool]) {
     let mut stack = vec![v];
     while let Some(v) = stack.pop() {
         inside[v] = true;
@@ -168,7 +165,7 @@ fn below(channels: &Channels, up: &[Option<PortNum>], v: usize, inside: &mut [bo
 }
 
 /// Hangs the part of a tree that `a` is in on the cable at `port`: what was above `a` is below it now.
-fn hang(channels: &Channels, up: &mut [Option<PortNum>], a: usize, port: PortNum) {
+fn hang(channels: &PortChannels, up: &mut [Option<PortNum>], a: usize, port: PortNum) {
     let (mut v, mut next) = (a, Some(port));
     while let Some(port) = next {
         let was = up[v].replace(port);

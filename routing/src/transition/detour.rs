@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::channels::Channels;
+use crate::channels::PortChannels;
 use crate::tables::Lft;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
 /// Both tables in one fabric.
 pub(super) struct Both<'a> {
     pub(super) topo: &'a Topology,
-    pub(super) channels: &'a Channels,
+    pub(super) ports: &'a PortChannels,
     pub(super) old: &'a [&'a Lft],
     pub(super) new: &'a [&'a Lft],
 }
@@ -28,7 +28,7 @@ impl Both<'_> {
             .into_iter()
             .flatten()
             .filter(move |_| here)
-            .filter_map(move |port| Some((port, self.channels.peer(v, port)?.0)))
+            .filter_map(move |port| Some((port, self.ports.peer(v, port)?.0)))
     }
 
     /// What packets for a LID may wait for at the switches that change, and around them; false if they may go round. Their
@@ -42,16 +42,16 @@ impl Both<'_> {
     ) -> bool {
         for &c in changed {
             for (port, next) in self.ways(c, d) {
-                let first = self.channels.at(c, port);
+                let first = self.ports.at(c, port);
                 let then = self.ways(next, d);
-                waits.extend(then.map(|(out, _)| (first, self.channels.at(next, out), vl)));
+                waits.extend(then.map(|(out, _)| (first, self.ports.at(next, out), vl)));
             }
             for link in self.topo.links(SwitchIdx::at(c)) {
                 let u = link.peer.index();
                 if self.ways(u, d).any(|(p, _)| p == link.peer_port.raw()) {
-                    let first = self.channels.at(u, link.peer_port.raw());
+                    let first = self.ports.at(u, link.peer_port.raw());
                     let then = self.ways(c, d);
-                    waits.extend(then.map(|(out, _)| (first, self.channels.at(c, out), vl)));
+                    waits.extend(then.map(|(out, _)| (first, self.ports.at(c, out), vl)));
                 }
             }
         }

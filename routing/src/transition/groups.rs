@@ -11,13 +11,15 @@ use super::{
     BLOCK_LIDS, Both, ENTRIES_PER_CHANGE, Phase, Transition, Wait, Work, changed_entries,
     in_any_mixture,
 };
-use crate::channels::Channels;
+use crate::channels::{
+    Dependency, DependencySet, PortChannels, RoutedDependencies, VirtualChannels,
+    dependencies_of_tables, dependencies_of_tree,
+};
 use crate::kept::Kept;
 use crate::lanes::Lanes;
 use crate::multicast::PortSet;
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
-use crate::waits::{Edge, Edges, LanesOf, Waits, of_tables, of_tree};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,30 +59,30 @@ pub fn in_the_way(of: Replacement<'_>, groups: &[GroupEntries]) -> Vec<Vec<Switc
     if entries.is_empty() {
         return none;
     }
-    let channels = Channels::new(of.topo);
-    let lanes = LanesOf::new(of.lanes);
+    let ports = PortChannels::new(of.topo);
+    let channels = VirtualChannels::new(&ports, of.lanes);
     let trees: Vec<Vec<PortSet>> = groups.iter().map(|g| by_switch(of.topo, g)).collect();
-    let edges_at = |group: usize, v: usize| {
+    let wanted_at = |group: usize, v: usize| {
         let ports = |v: usize| trees[group].get(v).copied().unwrap_or_default();
-        of_tree(of.topo, &channels, &lanes, groups[group].sl, v..=v, ports)
+        dependencies_of_tree(of.topo, channels, groups[group].sl, v..=v, ports)
     };
-    let edges_of = |group: usize| -> Vec<Edge> {
+    let wanted_by = |group: usize| -> Vec<Dependency> {
         let switches = groups[group].ports.iter().map(|(s, _)| s.index());
-        switches.flat_map(|v| edges_at(group, v)).collect()
+        switches.flat_map(|v| wanted_at(group, v)).collect()
     };
-    let all: Vec<Edge> = (0..groups.len()).flat_map(edges_of).collect();
-    if all.is_empty() || go_together(&of, &channels, &entries, &all) {
+    let all: Vec<Dependency> = (0..groups.len()).flat_map(wanted_by).collect();
+    if all.is_empty() || go_together(&of, channels, &entries, &all) {
         return none;
     }
     let mut moments = Vec::new();
-    for edges in moments_of(&of, &channels, lanes, &entries) {
-        let Some(mut waits) = Waits::new(&channels, edges) else {
+    for found in moments_of(&of, channels, &entries) {
+        let Some(mut moment) = RoutedDependencies::new(channels, found) else {
             // Nothing is known of such a moment: nothing may stand beside it.
             return groups.iter().map(|g| named(&g.ports)).collect();
         };
         // Who has room for all has room for any of them.
-        if !waits.add(&all) {
-            moments.push(waits);
+        if !moment.admit(&all) {
+            moments.push(moment);
         }
     }
     let mut go = none;
@@ -88,11 +90,11 @@ pub fn in_the_way(of: Replacement<'_>, groups: &[GroupEntries]) -> Vec<Vec<Switc
         return go;
     }
     for (group, go) in go.iter_mut().enumerate() {
-        if fits(&edges_of(group), &mut moments) {
+        if fits(&wanted_by(group), &mut moments) {
             continue;
         }
         for (s, _) in &groups[group].ports {
-            if !fits(&edges_at(group, s.index()), &mut moments) {
+            if !fits(&wanted_at(group, s.index()), &mut moments) {
                 go.push(*s);
             }
         }
@@ -100,12 +102,14 @@ pub fn in_the_way(of: Replacement<'_>, groups: &[GroupEntries]) -> Vec<Vec<Switc
     go
 }
 
-/// Adds the edges to all moments, or to none.
-fn fits(edges: &[Edge], moments: &mut [Waits<'_>]) -> bool {
-    let Some(full) = moments.iter_mut().position(|m| !m.add(edges)) else {
+/// Adds the dependencies to all moments, or to none.
+fn fits(wanted: &[Dependency], moments: &mut [RoutedDependencies<'_>]) -> bool {
+    let Some(full) = moments.iter_mut().position(|m| !m.admit(wanted)) else {
         return true;
     };
-    moments[..full].iter_mut().for_each(Waits::take_back);
+    for moment in &mut moments[..full] {
+        moment.remove_last();
+    }
     false
 }
 
@@ -128,9 +132,9 @@ fn by_switch(topo: &Topology, group: &GroupEntries) -> Vec<PortSet> {
 /// Whether it is clear from little that old entries, new ones and the groups are no circle together, in whatever order.
 fn go_together(
     of: &Replacement<'_>,
-    channels: &Channels,
+    channels: VirtualChannels<'_>,
     entries: &[(Lid, usize)],
-    groups: &[Edge],
+    groups: &[Dependency],
 ) -> bool {
     let few =
         BLOCK_LIDS + of.topo.num_switches() * of.topo.destinations().len() / ENTRIES_PER_CHANGE;
@@ -141,23 +145,22 @@ fn go_together(
     let Some(ledger) = ledger.filter(|_| entries.len() <= few) else {
         return false;
     };
-    let vls = usize::from(of.lanes.vls.max(1));
-    let mut waits: Vec<Wait> = Vec::new();
-    for &(node, port, then) in groups {
-        let (channel, vl) = (node / vls, node % vls);
-        let Some((next, _)) = channels.far(channel).filter(|_| vl == usize::from(then)) else {
-            return false;
-        };
-        waits.push((channel, channels.at(next, port), then));
+    if groups
+        .iter()
+        .any(|&(x, y)| channels.vl(x) != channels.vl(y))
+    {
+        return false;
     }
+    let wait = |&(x, y): &Dependency| (channels.channel(x), channels.channel(y), channels.vl(x));
+    let mut waits: Vec<Wait> = groups.iter().map(wait).collect();
     let (old, new) = rows(of);
     let both = Both {
         topo: of.topo,
-        channels,
+        ports: channels.ports,
         old: &old,
         new: &new,
     };
-    let (mixed, round) = in_any_mixture(&both, &LanesOf::new(of.lanes), entries);
+    let (mixed, round) = in_any_mixture(&both, channels, entries);
     if !round.is_empty() {
         return false;
     }
@@ -177,10 +180,9 @@ fn rows<'a>(of: &Replacement<'a>) -> (Vec<&'a Lft>, Vec<&'a Lft>) {
 /// What packets may wait for at each moment of the replacement, groups apart.
 fn moments_of(
     of: &Replacement<'_>,
-    channels: &Channels,
-    lanes: LanesOf<'_>,
+    channels: VirtualChannels<'_>,
     entries: &[(Lid, usize)],
-) -> Vec<Edges> {
+) -> Vec<DependencySet> {
     let (mut old, new) = rows(of);
     if let Transition::Drain { first, .. } = of.transition {
         // Until then routes are only dropped.
@@ -189,22 +191,21 @@ fn moments_of(
     let changes = |d: &Destination| entries.binary_search_by_key(&d.lid, |e| e.0).is_ok();
     let (changed, same): (Vec<Destination>, Vec<Destination>) =
         of.topo.destinations().iter().copied().partition(changes);
-    let fixed = of_tables(of.topo, channels, &new, &lanes, &same);
+    let fixed = dependencies_of_tables(of.topo, channels, &new, &same);
     let work = Work {
         topo: of.topo,
         channels,
-        lanes,
         old,
         new,
         changed,
     };
-    let with_fixed = |mut edges: Edges| {
-        edges.add(&fixed);
-        edges
+    let with_fixed = |mut found: DependencySet| {
+        found.union_with(&fixed);
+        found
     };
     let Transition::Stages(stages) = of.transition else {
-        let (edges, _) = work.mixed(&work.changed, |_, _| Phase::Now);
-        return vec![with_fixed(edges)];
+        let (found, _) = work.mixed(&work.changed, |_, _| Phase::Now);
+        return vec![with_fixed(found)];
     };
     let mut stage_of: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     for (i, stage) in stages.iter().enumerate() {
@@ -215,14 +216,14 @@ fn moments_of(
         );
     }
     let moment = |now: usize| {
-        let (edges, _) = work.mixed(&work.changed, |v, block| {
+        let (found, _) = work.mixed(&work.changed, |v, block| {
             match stage_of.get(&(v, block)).map(|stage| stage.cmp(&now)) {
                 Some(core::cmp::Ordering::Less) => Phase::Done,
                 Some(core::cmp::Ordering::Greater) => Phase::Later,
                 Some(core::cmp::Ordering::Equal) | None => Phase::Now,
             }
         });
-        with_fixed(edges)
+        with_fixed(found)
     };
     (0..stages.len()).map(moment).collect()
 }

@@ -24,13 +24,14 @@ use ferrosm_mad::ids::{Lid, PortNum};
 
 use rayon::prelude::*;
 
-use crate::channels::Channels;
+use crate::channels::{
+    DependencySet, PortChannels, VirtualChannels, dependencies_of_lids, dependencies_of_tables,
+};
 use crate::kept::Kept;
 use crate::lanes::Lanes;
 use crate::tables::{BLOCK_LIDS, Lft, Tables, changed_blocks};
 use crate::topology::{Destination, SwitchIdx, Topology};
 use crate::verify::Ledger;
-use crate::waits::{Edges, LanesOf, of_lids, of_tables};
 
 use detour::{Both, Wait};
 
@@ -114,21 +115,21 @@ pub fn plan_with(
         .enumerate()
         .map(|(v, lft)| old.get(v).and_then(Option::as_deref).unwrap_or(lft))
         .collect();
-    let channels = Channels::new(topo);
+    let ports = PortChannels::new(topo);
+    let channels = VirtualChannels::new(&ports, lanes);
     let rows: Vec<&Lft> = new.iter().map(Arc::as_ref).collect();
     let ledger = kept.ledger().filter(|l| l.is_of(topo, new, lanes));
-    let lanes = LanesOf::new(lanes);
     if let Some(ledger) = ledger
         && entries.len()
             <= BLOCK_LIDS + topo.num_switches() * topo.destinations().len() / ENTRIES_PER_CHANGE
     {
         let both = Both {
             topo,
-            channels: &channels,
+            ports: &ports,
             old: &old,
             new: &rows,
         };
-        if let Some(quick) = quickly(&both, lanes, &entries, ledger) {
+        if let Some(quick) = quickly(&both, channels, &entries, ledger) {
             return quick;
         }
     }
@@ -136,32 +137,32 @@ pub fn plan_with(
     let (changed, same): (Vec<Destination>, Vec<Destination>) =
         topo.destinations().iter().copied().partition(changes);
     let new = rows;
-    let mut fixed = of_tables(topo, &channels, &new, &lanes, &same);
+    let mut fixed = dependencies_of_tables(topo, channels, &new, &same);
     let work = Work {
         topo,
-        channels: &channels,
-        lanes,
+        channels,
         old,
         new,
         changed,
     };
     let (both, round) = work.mixed(&work.changed, |_, _| Phase::Now);
     let mut all = fixed.clone();
-    all.add(&both);
-    let circle = all.circle(&channels);
+    all.union_with(&both);
+    let circle = all.find_cycle(&channels);
     let conflict = match (round.first(), circle) {
         (None, None) => return Transition::AnyOrder,
         (Some(d), _) => Conflict::Loop(d.lid),
         (None, Some(circle)) => {
-            Conflict::Circle(circle.into_iter().map(|c| channels.name(c)).collect())
+            let name = |c| ports.name(channels.channel(c));
+            Conflict::Circle(circle.into_iter().map(name).collect())
         }
     };
     // Where only loops threaten, only their LIDs need an order.
     let others: Vec<Destination> = work.without(&round);
     let (free, _) = work.mixed(&others, |_, _| Phase::Now);
     let mut rest = fixed.clone();
-    rest.add(&free);
-    let delicate = if rest.circle(&channels).is_none() {
+    rest.union_with(&free);
+    let delicate = if rest.find_cycle(&channels).is_none() {
         fixed = rest;
         round
     } else {
@@ -173,8 +174,8 @@ pub fn plan_with(
     // After the pause the new ways of those that were drained come while the others are half old, half new. If that could
     // close a circle, all that changes is drained.
     let (after, _) = work.mixed(&delicate, |_, _| Phase::Done);
-    fixed.add(&after);
-    let drained = if fixed.circle(&channels).is_none() {
+    fixed.union_with(&after);
+    let drained = if fixed.find_cycle(&channels).is_none() {
         &delicate
     } else {
         &work.changed
@@ -201,11 +202,11 @@ fn changed_entries(topo: &Topology, old: &[Option<Arc<Lft>>], new: &Tables) -> V
 /// The plan where only loops threaten, or nothing, and that is clear from what changes; else a longer look is needed.
 fn quickly(
     both: &Both<'_>,
-    lanes: LanesOf<'_>,
+    channels: VirtualChannels<'_>,
     entries: &[(Lid, usize)],
     ledger: &Ledger,
 ) -> Option<Transition> {
-    let (waits, round) = in_any_mixture(both, &lanes, entries);
+    let (waits, round) = in_any_mixture(both, channels, entries);
     if !ledger.has_room_for(&waits) {
         return None;
     }
@@ -214,16 +215,15 @@ fn quickly(
     }
     let work = Work {
         topo: both.topo,
-        channels: both.channels,
-        lanes,
+        channels,
         old: both.old.to_vec(),
         new: both.new.to_vec(),
         changed: round,
     };
     // Beside all that was proven and all that the others may do, whenever they do it.
-    let is_free = |edges: &Edges| {
+    let is_free = |found: &DependencySet| {
         let mut all = waits.clone();
-        push_edges(both.channels, edges, &mut all);
+        push_waits(channels, found, &mut all);
         ledger.has_room_for(&all)
     };
     let stages = work.nearest_first(&work.changed)?;
@@ -231,14 +231,10 @@ fn quickly(
         .then(|| Transition::Stages(named(stages)))
 }
 
-/// A graph's edges as a list.
-fn push_edges(channels: &Channels, edges: &Edges, waits: &mut Vec<Wait>) {
-    let vls = edges.vls;
-    for node in 0..edges.nodes() {
-        let vl = u8::try_from(node % vls).unwrap_or(u8::MAX);
-        let after = edges.after(channels, node);
-        waits.extend(after.map(|next| (node / vls, next / vls, vl)));
-    }
+/// Dependencies as a list.
+fn push_waits(channels: VirtualChannels<'_>, found: &DependencySet, waits: &mut Vec<Wait>) {
+    let wait = |(x, y)| (channels.channel(x), channels.channel(y), channels.vl(x));
+    waits.extend(found.iter(&channels).map(wait));
     waits.sort_unstable();
     waits.dedup();
 }
@@ -247,7 +243,7 @@ fn push_edges(channels: &Channels, edges: &Edges, waits: &mut Vec<Wait>) {
 /// may go round: those are given too.
 fn in_any_mixture(
     both: &Both<'_>,
-    lanes: &LanesOf<'_>,
+    channels: VirtualChannels<'_>,
     entries: &[(Lid, usize)],
 ) -> (Vec<Wait>, Vec<Destination>) {
     let all = both.topo.destinations();
@@ -259,7 +255,11 @@ fn in_any_mixture(
             continue;
         };
         // Not everybody sends to a switch's own LID: what was proven need not have all of an old way.
-        match lanes.of_lid(&d).filter(|_| d.port != PortNum::ZERO) {
+        match channels
+            .packets
+            .of_lid(&d)
+            .filter(|_| d.port != PortNum::ZERO)
+        {
             Some(vl) => plain.push((d, vl, part)),
             None => others.push(d),
         }
@@ -293,13 +293,13 @@ fn in_any_mixture(
             let lid = Lid(u16::try_from(lid).unwrap_or(u16::MAX));
             [both.old[v].get(lid).raw(), both.new[v].get(lid).raw()]
         };
-        let (mut edges, more) = of_lids(both.topo, both.channels, lanes, &others, next);
+        let (mut found, more) = dependencies_of_lids(both.topo, channels, &others, next);
         if !more.is_empty() {
             others.retain(|d| more.binary_search_by_key(&d.lid, |m| m.lid).is_err());
-            (edges, _) = of_lids(both.topo, both.channels, lanes, &others, next);
+            (found, _) = dependencies_of_lids(both.topo, channels, &others, next);
             round.extend(more);
         }
-        push_edges(both.channels, &edges, &mut waits);
+        push_waits(channels, &found, &mut waits);
     }
     waits.sort_unstable();
     waits.dedup();
@@ -324,8 +324,7 @@ enum Phase {
 
 struct Work<'a> {
     topo: &'a Topology,
-    channels: &'a Channels,
-    lanes: LanesOf<'a>,
+    channels: VirtualChannels<'a>,
     old: Vec<&'a Lft>,
     new: Vec<&'a Lft>,
     changed: Vec<Destination>,
@@ -347,8 +346,8 @@ impl Work<'_> {
         &self,
         lids: &[Destination],
         phase: impl Fn(usize, usize) -> Phase + Sync,
-    ) -> (Edges, Vec<Destination>) {
-        of_lids(self.topo, self.channels, &self.lanes, lids, |v, lid| {
+    ) -> (DependencySet, Vec<Destination>) {
+        dependencies_of_lids(self.topo, self.channels, lids, |v, lid| {
             let lid = Lid(u16::try_from(lid).unwrap_or(u16::MAX));
             let (was, is) = (self.old[v].get(lid).raw(), self.new[v].get(lid).raw());
             match phase(v, block_of(lid)) {
@@ -360,7 +359,11 @@ impl Work<'_> {
     }
 
     /// An order of the blocks of these LIDs in which nothing happens, if one is found.
-    fn stages(&self, lids: &[Destination], fixed: &Edges) -> Option<Vec<Vec<(SwitchIdx, u16)>>> {
+    fn stages(
+        &self,
+        lids: &[Destination],
+        fixed: &DependencySet,
+    ) -> Option<Vec<Vec<(SwitchIdx, u16)>>> {
         let near = self.nearest_first(lids);
         let by_block = || {
             let mut groups: BTreeMap<usize, BTreeSet<(usize, usize)>> = BTreeMap::new();
@@ -369,10 +372,10 @@ impl Work<'_> {
             }
             groups.into_values().collect::<Vec<_>>()
         };
-        let is_free = |edges: &Edges| {
+        let is_free = |found: &DependencySet| {
             let mut all = fixed.clone();
-            all.add(edges);
-            all.circle(self.channels).is_none()
+            all.union_with(found);
+            all.find_cycle(&self.channels).is_none()
         };
         near.filter(|stages| self.is_safe(lids, stages, &is_free))
             .or_else(|| Some(by_block()).filter(|stages| self.is_safe(lids, stages, &is_free)))
@@ -410,7 +413,7 @@ impl Work<'_> {
                 let mut at = v;
                 for _ in 0..n {
                     let port = self.new[at].get(d.lid).raw();
-                    let next = self.channels.peer(at, port);
+                    let next = self.channels.ports.peer(at, port);
                     let Some((next, _)) = next.filter(|_| at != d.switch.index()) else {
                         break;
                     };
@@ -442,7 +445,7 @@ impl Work<'_> {
         &self,
         lids: &[Destination],
         stages: &[BTreeSet<(usize, usize)>],
-        is_free: &dyn Fn(&Edges) -> bool,
+        is_free: &dyn Fn(&DependencySet) -> bool,
     ) -> bool {
         let stage_of: BTreeMap<(usize, usize), usize> = stages
             .iter()
@@ -451,14 +454,14 @@ impl Work<'_> {
             .collect();
         stages.len() <= STAGES_MAX
             && (0..stages.len()).all(|now| {
-                let (edges, round) = self.mixed(lids, |v, block| {
+                let (found, round) = self.mixed(lids, |v, block| {
                     match stage_of.get(&(v, block)).map(|stage| stage.cmp(&now)) {
                         Some(std::cmp::Ordering::Less) => Phase::Done,
                         Some(std::cmp::Ordering::Equal) => Phase::Now,
                         Some(std::cmp::Ordering::Greater) | None => Phase::Later,
                     }
                 });
-                round.is_empty() && is_free(&edges)
+                round.is_empty() && is_free(&found)
             })
     }
 

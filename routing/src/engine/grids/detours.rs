@@ -5,8 +5,9 @@
 //! lanes after the first.
 
 use super::super::graph::Graph;
-use super::super::layers::{Lane, Wires};
+use super::super::neighbors::index_channels;
 use super::paths::Paths;
+use crate::channels::{ChannelIndex, DependencySet, VirtualLayer, narrow};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Most pairs that take detours: with more, dimension order is the wrong way to route.
@@ -42,10 +43,11 @@ pub(crate) fn lanes(
     if paths.detours.len() > PAIRS_MAX {
         return Err(NoLanes::Pairs(paths.detours.len()));
     }
-    let wires = Wires::new(graph);
+    let as_they_are: Vec<usize> = (0..graph.len()).collect();
+    let index = index_channels(graph, &as_they_are);
     // Index 0 is lane 0, whether it may be used or not.
-    let mut open: Vec<Option<Lane>> = vec![if share {
-        Lane::of(&wires, straight(graph, &wires, paths))
+    let mut open: Vec<Option<VirtualLayer>> = vec![if share {
+        VirtualLayer::from_dependencies(&index, straight(graph, &index, paths))
     } else {
         None
     }];
@@ -64,20 +66,19 @@ pub(crate) fn lanes(
         let (a, b) = (graph.by_lid[low], graph.by_lid[high]);
         wanted.clear();
         for (from, to) in [(a, b), (b, a)] {
-            let narrow = |c: usize| u32::try_from(c).unwrap_or(u32::MAX);
             let channels: Vec<u32> = paths.channels(graph, from, to).map(narrow).collect();
             wanted.extend(channels.windows(2).map(|w| (w[0], w[1])));
         }
-        let mut admits = |lane: &mut Option<Lane>| {
+        let mut admits = |lane: &mut Option<VirtualLayer>| {
             lane.as_mut()
-                .is_some_and(|lane| lane.admit_within(&wires, &wanted, budget) == Ok(true))
+                .is_some_and(|lane| lane.admit_within(&index, &wanted, budget) == Ok(true))
         };
         let free = open.iter_mut().position(&mut admits);
         budget.check().map_err(|BudgetExceeded| NoLanes::Budget)?;
         let lane = match free {
             Some(lane) => lane,
             None if open.len() <= further => {
-                let mut fresh = Some(Lane::new(&wires));
+                let mut fresh = Some(VirtualLayer::new(&index));
                 if !admits(&mut fresh) {
                     return Err(NoLanes::More(further + 1));
                 }
@@ -92,8 +93,8 @@ pub(crate) fn lanes(
 }
 
 /// Dependencies of all packets in dimension order.
-fn straight(graph: &Graph, wires: &Wires, paths: &Paths) -> Vec<u64> {
-    let mut bits = vec![0u64; wires.words_after()];
+fn straight(graph: &Graph, index: &ChannelIndex, paths: &Paths) -> DependencySet {
+    let mut found = DependencySet::empty(index);
     let mut bent = vec![false; graph.len()];
     let mut rest = paths.detours.as_slice();
     for dest in 0..graph.len() {
@@ -104,12 +105,10 @@ fn straight(graph: &Graph, wires: &Wires, paths: &Paths) -> Vec<u64> {
         for s in (0..graph.len()).filter(|&s| s != dest && !bent[s]) {
             let mut two = paths.channels(graph, s, dest);
             if let (Some(x), Some(y)) = (two.next(), two.next()) {
-                let narrow = |c: usize| u32::try_from(c).unwrap_or(u32::MAX);
-                let (word, bit) = wires.bit_after(narrow(x), narrow(y));
-                bits[word] |= bit;
+                found.insert(index, (narrow(x), narrow(y)));
             }
         }
         failed.iter().for_each(|&(s, _)| bent[s] = false);
     }
-    bits
+    found
 }

@@ -5,8 +5,6 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | `wires` | numbers for channels and dependencies |
-//! | `lane` | one lane: dependencies without a circle, growing |
 //! | `orders` | orders of the switches that paths may keep to |
 //! | `paths` | which dependencies a path has |
 //! | `split` | pairs of switches to lanes |
@@ -15,7 +13,6 @@
 //! | `rest` | one lane where end ports alone need no more |
 //! | `plan` | several ways to route, and which is taken |
 
-mod lane;
 mod orders;
 mod paths;
 mod plan;
@@ -23,9 +20,6 @@ mod polish;
 mod rest;
 mod split;
 mod tree;
-mod wires;
 
-pub(crate) use lane::Lane;
 pub(crate) use orders::{Orders, Rest};
 pub(crate) use plan::{Aim, Single, route, single};
-pub(crate) use wires::Wires;

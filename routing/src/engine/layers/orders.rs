@@ -5,8 +5,8 @@
 
 use super::super::graph::Graph;
 use super::super::legs::{Cell, Legs};
-use super::lane::Dependency;
-use super::wires::Wires;
+use super::super::neighbors::NeighborChannels;
+use crate::channels::Dependency;
 
 /// How many orders.
 const ORDERS: usize = 4;
@@ -27,7 +27,7 @@ impl Orders {
     /// Every order.
     pub(crate) const ALL: u8 = (1 << ORDERS) - 1;
 
-    pub(crate) fn new<C: Cell>(graph: &Graph, legs: &Legs<C>, wires: &Wires) -> Self {
+    pub(crate) fn new<C: Cell>(graph: &Graph, legs: &Legs<C>, channels: &NeighborChannels) -> Self {
         let n = graph.len();
         let reach = |v: usize| legs.row(v).iter().map(|c| c.hops()).sum::<usize>();
         let mut roots: Vec<usize> = Vec::new();
@@ -40,11 +40,11 @@ impl Orders {
             };
             roots.extend((0..n).max_by_key(|&v| apart(v)));
         }
-        let mut up = vec![0; wires.len()];
+        let mut up = vec![0; channels.index.len()];
         for (k, &root) in roots.iter().enumerate() {
             let place = |v: u32| (legs.cell(root, v as usize), graph.lid_rank[v as usize]);
             for (x, up) in up.iter_mut().enumerate() {
-                *up |= u8::from(place(wires.head[x]) < place(wires.tail[x])) << k;
+                *up |= u8::from(place(channels.index.head[x]) < place(channels.index.tail[x])) << k;
             }
         }
         let orders = Self::ALL >> (ORDERS - roots.len().min(ORDERS));
@@ -52,14 +52,18 @@ impl Orders {
     }
 
     /// One order alone: the switches from the top. The others are kept by every path.
-    pub(crate) fn single(graph: &Graph, wires: &Wires, order: &[usize]) -> Self {
+    pub(crate) fn single(graph: &Graph, channels: &NeighborChannels, order: &[usize]) -> Self {
         let mut place = vec![0; graph.len()];
         for (i, &v) in order.iter().enumerate() {
             place[v] = i;
         }
-        let climbs = |x: usize| place[wires.head[x] as usize] < place[wires.tail[x] as usize];
+        let climbs = |x: usize| {
+            place[channels.index.head[x] as usize] < place[channels.index.tail[x] as usize]
+        };
         Self {
-            up: (0..wires.len()).map(|x| u8::from(climbs(x))).collect(),
+            up: (0..channels.index.len())
+                .map(|x| u8::from(climbs(x)))
+                .collect(),
             orders: 1,
         }
     }

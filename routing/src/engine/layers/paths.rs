@@ -7,15 +7,15 @@ use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
 use super::super::graph::Graph;
+use super::super::neighbors::NeighborChannels;
 use super::super::sssp::Ways;
-use super::lane::Dependency;
-use super::wires::Wires;
+use crate::channels::{Dependency, DependencySet};
 use crate::topology::{Destination, Topology};
 
 /// Paths of all packets, by their ends.
 #[derive(Debug)]
 pub(crate) struct Paths<'a> {
-    pub(crate) wires: &'a Wires,
+    pub(crate) channels: &'a NeighborChannels,
     pub(crate) graph: &'a Graph,
     ways: &'a Ways,
     /// Number of each switch's first column in `columns`, and the total.
@@ -25,7 +25,12 @@ pub(crate) struct Paths<'a> {
 }
 
 impl<'a> Paths<'a> {
-    pub(crate) fn new(topo: &Topology, graph: &'a Graph, wires: &'a Wires, ways: &'a Ways) -> Self {
+    pub(crate) fn new(
+        topo: &Topology,
+        graph: &'a Graph,
+        channels: &'a NeighborChannels,
+        ways: &'a Ways,
+    ) -> Self {
         let lids: Vec<Destination> = ways.destinations(topo).copied().collect();
         let of_switch = |dest: usize| {
             let mut all: Vec<usize> = ways.columns_on(dest).collect();
@@ -35,7 +40,7 @@ impl<'a> Paths<'a> {
                 let same = |&(other, _): &(usize, bool)| {
                     let both = ways.column(other).iter().zip(ways.column(column));
                     both.enumerate().all(|(v, (&p, &q))| {
-                        p == q || v == dest || wires.behind(v, p) == wires.behind(v, q)
+                        p == q || v == dest || channels.behind(v, p) == channels.behind(v, q)
                     })
                 };
                 if !different.iter().any(same) {
@@ -52,7 +57,7 @@ impl<'a> Paths<'a> {
             first.push(columns.len());
         }
         Self {
-            wires,
+            channels,
             graph,
             ways,
             first,
@@ -80,20 +85,21 @@ impl<'a> Paths<'a> {
 
     fn walk(&self, from: usize, dest: usize, column: usize, found: &mut Vec<Dependency>) {
         let ports = self.ways.column(column);
-        let mut x = self.wires.behind(from, ports[from]);
-        let mut v = self.wires.head[x as usize] as usize;
+        let mut x = self.channels.behind(from, ports[from]);
+        let mut v = self.channels.head(x);
         while v != dest {
-            let y = self.wires.behind(v, ports[v]);
+            let y = self.channels.behind(v, ports[v]);
             found.push((x, y));
             x = y;
-            v = self.wires.head[y as usize] as usize;
+            v = self.channels.head(y);
         }
     }
 
-    /// All dependencies, by bits as in [`Wires::bit_after`].
-    pub(crate) fn all(&self) -> Vec<u64> {
-        let none = || vec![0u64; self.wires.words_after()];
-        let add = |mut bits: Vec<u64>, dest: usize| {
+    /// All dependencies.
+    pub(crate) fn all(&self) -> DependencySet {
+        let index = &self.channels.index;
+        let none = || DependencySet::empty(index);
+        let add = |mut all: DependencySet, dest: usize| {
             let mut found = Vec::new();
             for &(column, management) in self.columns_on(dest) {
                 if management {
@@ -103,26 +109,24 @@ impl<'a> Paths<'a> {
                     continue;
                 }
                 let ports = self.ways.column(column).iter().enumerate();
-                let channels: Vec<u32> = ports.map(|(v, &p)| self.wires.behind(v, p)).collect();
-                for (v, &x) in channels.iter().enumerate() {
+                let leaving: Vec<u32> = ports.map(|(v, &p)| self.channels.behind(v, p)).collect();
+                for (v, &x) in leaving.iter().enumerate() {
                     if v == dest {
                         continue;
                     }
-                    let next = self.wires.head[x as usize] as usize;
+                    let next = self.channels.head(x);
                     if next != dest {
-                        let (word, bit) = self.wires.bit_after(x, channels[next]);
-                        bits[word] |= bit;
+                        all.insert(index, (x, leaving[next]));
                     }
                 }
             }
-            for (x, y) in found {
-                let (word, bit) = self.wires.bit_after(x, y);
-                bits[word] |= bit;
+            for dependency in found {
+                all.insert(index, dependency);
             }
-            bits
+            all
         };
-        let either = |mut a: Vec<u64>, b: Vec<u64>| {
-            a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
+        let either = |mut a: DependencySet, b: DependencySet| {
+            a.union_with(&b);
             a
         };
         (0..self.graph.len())

@@ -9,17 +9,17 @@ use std::sync::Arc;
 
 use super::super::graph::Graph;
 use super::super::legs::{Cell, Legs, Stop};
+use super::super::neighbors::NeighborChannels;
 use super::super::order::{Closeness, Strategy, by_levels};
 use super::super::sssp::{Spread, Taste, Ways, weigh};
 use super::super::{Previous, Request, RouteError, Routing, Trees};
-use super::lane::Lane;
 use super::orders::Orders;
 use super::paths::Paths;
 use super::polish::{Bounds, Polish};
 use super::rest::one_lane;
 use super::split::{Directions, Pair, Split, pairs, renew, split};
 use super::tree;
-use super::wires::Wires;
+use crate::channels::VirtualLayer;
 use crate::lanes::{Lanes, PathSl};
 use crate::structure::tree::tree_in;
 use crate::work::BudgetExceeded;
@@ -171,7 +171,7 @@ pub(crate) fn route<C: Cell>(
 struct Plan<'a, C> {
     request: &'a Request<'a>,
     graph: &'a Graph,
-    wires: Wires,
+    channels: NeighborChannels,
     legs: &'a Legs<C>,
 }
 
@@ -180,7 +180,7 @@ impl<'a, C: Cell> Plan<'a, C> {
         Self {
             request,
             graph,
-            wires: Wires::new(graph),
+            channels: NeighborChannels::new(graph),
             legs,
         }
     }
@@ -191,14 +191,14 @@ impl<'a, C: Cell> Plan<'a, C> {
         kind: Kind,
         spread: Spread,
     ) -> Result<Option<(Ways, bool, Option<Orders>)>, Stop> {
-        let (graph, wires) = (self.graph, &self.wires);
+        let (graph, channels) = (self.graph, &self.channels);
         let orders = match kind {
-            Kind::Orders => Some(Orders::new(graph, self.legs, wires)),
+            Kind::Orders => Some(Orders::new(graph, self.legs, channels)),
             Kind::Tree => {
                 let Ok(tree) = tree_in(self.request.topo, graph, self.request.hints) else {
                     return Ok(None);
                 };
-                Some(Orders::single(graph, wires, &by_levels(graph, &tree)))
+                Some(Orders::single(graph, channels, &by_levels(graph, &tree)))
             }
             Kind::Light | Kind::FewTurns | Kind::FirstPort => None,
         };
@@ -208,13 +208,13 @@ impl<'a, C: Cell> Plan<'a, C> {
             (Kind::Orders | Kind::Tree, Some(orders)) => Taste::Orders(orders),
             (Kind::Light | Kind::Orders | Kind::Tree, _) => Taste::Light,
         };
-        let (ways, fresh) = weigh(self.request, graph, self.legs, wires, spread, taste)?;
+        let (ways, fresh) = weigh(self.request, graph, self.legs, channels, spread, taste)?;
         Ok(Some((ways, fresh, orders)))
     }
 
     /// Puts everything on one lane, and balances new ways on it; gives the trees that go with them.
     fn on_one_lane(&self, ways: &mut Ways, fresh: bool) -> Result<Option<Trees>, Stop> {
-        let (graph, wires, topo) = (self.graph, &self.wires, self.request.topo);
+        let (graph, channels, topo) = (self.graph, &self.channels, self.request.topo);
         let budget = self.request.budget;
         // All paths are followed once.
         budget.spend_len(graph.len() * topo.destinations().len())?;
@@ -222,12 +222,15 @@ impl<'a, C: Cell> Plan<'a, C> {
             // Ways that were grown beside others are not the shortest: as long as packets arrive by them, they stay.
             ways.keep_whole_columns(topo, self.request.previous);
         }
-        let whole = Lane::of(wires, Paths::new(topo, graph, wires, ways).all());
+        let whole = VirtualLayer::from_dependencies(
+            &channels.index,
+            Paths::new(topo, graph, channels, ways).all(),
+        );
         let (mut lane, up) = if let Some(mut lane) = whole {
-            let up = tree::grow(graph, wires, &mut lane, &self.order(), budget)?;
+            let up = tree::grow(graph, &channels.index, &mut lane, &self.order(), budget)?;
             (lane, up)
         } else {
-            let Some((lane, up)) = one_lane(self.request, graph, wires, ways, &self.order())?
+            let Some((lane, up)) = one_lane(self.request, graph, channels, ways, &self.order())?
             else {
                 return Ok(None);
             };
@@ -239,7 +242,7 @@ impl<'a, C: Cell> Plan<'a, C> {
                 lane_of: &[],
                 tree: true,
             };
-            Polish::new(self.request, graph, self.legs, wires, ways)?.work(
+            Polish::new(self.request, graph, self.legs, channels, ways)?.work(
                 ways,
                 &mut bounds,
                 |_, _| Ok(()),
@@ -308,10 +311,10 @@ impl<'a, C: Cell> Plan<'a, C> {
             return Ok(Tried::Unfit);
         };
         if kind == Kind::Light {
-            let polish = Polish::new(self.request, self.graph, self.legs, &self.wires, &ways)?;
+            let polish = Polish::new(self.request, self.graph, self.legs, &self.channels, &ways)?;
             *light = polish.max_load();
         }
-        let paths = Paths::new(self.request.topo, self.graph, &self.wires, &ways);
+        let paths = Paths::new(self.request.topo, self.graph, &self.channels, &ways);
         let all = pairs(&paths, self.legs, directions);
         let Some(mut split) = self.shared_out(&paths, &all, directions, orders.as_ref(), fresh)?
         else {
@@ -321,7 +324,7 @@ impl<'a, C: Cell> Plan<'a, C> {
             return Ok(Tried::Lanes(split.lanes.len()));
         }
         let up = self.tree_within(&mut split, !fresh)?;
-        let mut polish = Polish::new(self.request, self.graph, self.legs, &self.wires, &ways)?;
+        let mut polish = Polish::new(self.request, self.graph, self.legs, &self.channels, &ways)?;
         if fresh {
             let mut bounds = Bounds {
                 lanes: &mut split.lanes,
@@ -329,7 +332,7 @@ impl<'a, C: Cell> Plan<'a, C> {
                 tree: up.is_some(),
             };
             polish.work(&mut ways, &mut bounds, |ways, bounds| {
-                let paths = Paths::new(self.request.topo, self.graph, &self.wires, ways);
+                let paths = Paths::new(self.request.topo, self.graph, &self.channels, ways);
                 renew(bounds, &paths, &all, directions, self.request.budget)
             });
         }
@@ -413,7 +416,13 @@ impl<'a, C: Cell> Plan<'a, C> {
         for lane in kept.then_some(0).into_iter().chain(last_first) {
             let mut with_tree = split.lanes[lane].clone();
             let budget = self.request.budget;
-            if let Some(up) = tree::grow(self.graph, &self.wires, &mut with_tree, &order, budget)? {
+            if let Some(up) = tree::grow(
+                self.graph,
+                &self.channels.index,
+                &mut with_tree,
+                &order,
+                budget,
+            )? {
                 split.lanes[lane] = with_tree;
                 split.make_first(lane);
                 return Ok(Some(up));
@@ -432,7 +441,7 @@ impl<'a, C: Cell> Plan<'a, C> {
             kept,
             ..
         } = found;
-        let paths = Paths::new(self.request.topo, self.graph, &self.wires, &ways);
+        let paths = Paths::new(self.request.topo, self.graph, &self.channels, &ways);
         let trees = up.map_or(Trees::Search, |up| Trees::Within { up, sl: 0 });
         if !kept {
             split.balance(

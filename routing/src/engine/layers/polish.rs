@@ -7,9 +7,9 @@
 use super::super::Request;
 use super::super::graph::Graph;
 use super::super::legs::{Cell, Legs};
+use super::super::neighbors::NeighborChannels;
 use super::super::sssp::Ways;
-use super::lane::{Dependency, Lane};
-use super::wires::Wires;
+use crate::channels::{Dependency, VirtualLayer};
 use crate::topology::Destination;
 use crate::work::{BudgetExceeded, WorkBudget};
 use ferrosm_mad::ids::PortNum;
@@ -32,7 +32,7 @@ const COLUMN_UNITS: usize = 2;
 /// Lanes that must stay free of circles, and which pair of switches is on which.
 #[derive(Debug)]
 pub(crate) struct Bounds<'s> {
-    pub(crate) lanes: &'s mut [Lane],
+    pub(crate) lanes: &'s mut [VirtualLayer],
     /// By switch and switch; nothing if there is one lane only.
     pub(crate) lane_of: &'s [u8],
     /// Whether the first lane keeps dependencies that no route has: those of a multicast tree.
@@ -44,7 +44,7 @@ pub(crate) struct Bounds<'s> {
 pub(crate) struct Polish<'a, C> {
     graph: &'a Graph,
     legs: &'a Legs<C>,
-    wires: &'a Wires,
+    channels: &'a NeighborChannels,
     budget: &'a WorkBudget,
     lids: Vec<Destination>,
     /// Routes over each cable, by switch and port.
@@ -90,7 +90,7 @@ impl<'a, C: Cell> Polish<'a, C> {
         request: &Request<'a>,
         graph: &'a Graph,
         legs: &'a Legs<C>,
-        wires: &'a Wires,
+        channels: &'a NeighborChannels,
         ways: &Ways,
     ) -> Result<Self, BudgetExceeded> {
         let (topo, n) = (request.topo, graph.len());
@@ -102,7 +102,7 @@ impl<'a, C: Cell> Polish<'a, C> {
         let mut made = Self {
             graph,
             legs,
-            wires,
+            channels,
             budget: request.budget,
             lids: ways.destinations(topo).copied().collect(),
             load: vec![0; n * 256],
@@ -220,7 +220,7 @@ impl<'a, C: Cell> Polish<'a, C> {
         for i in (0..tree.order.len()).rev() {
             let v = tree.order[i];
             let at = v as usize;
-            let next = self.wires.head[self.wires.behind(at, ports[at]) as usize];
+            let next = self.channels.index.head[self.channels.behind(at, ports[at]) as usize];
             tree.next[at] = next;
             tree.flow[next as usize] += tree.flow[at];
             tree.hang(v, next);
@@ -318,13 +318,13 @@ impl<'a, C: Cell> Polish<'a, C> {
 
     /// Whether all lanes in which packets go through the switch take its new way.
     fn fits(&self, ports: &[u8], v: usize, choice: &Choice, bounds: &mut Bounds<'_>) -> bool {
-        let (tree, wires) = (&self.tree, self.wires);
+        let (tree, channels) = (&self.tree, self.channels);
         let n = self.graph.len();
-        let to = wires.behind(v, choice.port);
+        let to = channels.behind(v, choice.port);
         let mut beyond: Vec<Dependency> = Vec::new();
         let (mut x, mut at) = (to, choice.peer);
         while at != tree.dest {
-            let y = wires.behind(at, ports[at]);
+            let y = channels.behind(at, ports[at]);
             beyond.push((x, y));
             (x, at) = (y, tree.next[at] as usize);
         }
@@ -341,7 +341,7 @@ impl<'a, C: Cell> Polish<'a, C> {
             } else {
                 tree.subtree(c).fold(0, |all, s| all | lane_of(s as usize))
             };
-            behind.push((wires.behind(c, ports[c]), lanes));
+            behind.push((channels.behind(c, ports[c]), lanes));
         }
         let all = behind
             .iter()
@@ -354,7 +354,7 @@ impl<'a, C: Cell> Polish<'a, C> {
             wanted.clone_from(&beyond);
             let of_lane = behind.iter().filter(|(_, lanes)| lanes >> l & 1 == 1);
             wanted.extend(of_lane.map(|&(from, _)| (from, to)));
-            bounds.lanes[l].admit(wires, &wanted)
+            bounds.lanes[l].admit(&channels.index, &wanted)
         })
     }
 

@@ -7,10 +7,10 @@
 use ferrosm_mad::ids::PortNum;
 
 use super::super::graph::{Graph, Slot};
+use super::super::neighbors::NeighborChannels;
 use super::super::sssp::Ways;
-use super::lane::{Dependency, Lane};
 use super::tree;
-use super::wires::Wires;
+use crate::channels::{Dependency, DependencySet, VirtualLayer};
 use crate::engine::Request;
 use crate::topology::Destination;
 use crate::work::BudgetExceeded;
@@ -26,32 +26,32 @@ type Up = Vec<Option<PortNum>>;
 pub(crate) fn one_lane(
     request: &Request<'_>,
     graph: &Graph,
-    wires: &Wires,
+    channels: &NeighborChannels,
     ways: &mut Ways,
     order: &[usize],
-) -> Result<Option<(Lane, Up)>, BudgetExceeded> {
+) -> Result<Option<(VirtualLayer, Up)>, BudgetExceeded> {
     let (topo, budget) = (request.topo, request.budget);
     let n = graph.len();
     let lids: Vec<Destination> = ways.destinations(topo).copied().collect();
-    let mut after = vec![0u64; wires.words_after()];
+    let index = &channels.index;
+    let mut all = DependencySet::empty(index);
     let mut used = vec![false; n];
     for (column, d) in lids.iter().enumerate() {
         let (ports, dest) = (ways.column(column), d.switch.index());
         budget.spend_len(n)?;
-        mark_used(graph, wires, ports, d, &mut used);
+        mark_used(graph, channels, ports, d, &mut used);
         for v in (0..n).filter(|&v| used[v] && v != dest) {
-            let x = wires.behind(v, ports[v]);
-            let next = wires.head[x as usize] as usize;
+            let x = channels.behind(v, ports[v]);
+            let next = channels.head(x);
             if next != dest {
-                let (word, bit) = wires.bit_after(x, wires.behind(next, ports[next]));
-                after[word] |= bit;
+                all.insert(index, (x, channels.behind(next, ports[next])));
             }
         }
     }
-    let Some(mut lane) = Lane::of(wires, after) else {
+    let Some(mut lane) = VirtualLayer::from_dependencies(index, all) else {
         return Ok(None);
     };
-    let Some(up) = tree::grow(graph, wires, &mut lane, order, budget)? else {
+    let Some(up) = tree::grow(graph, index, &mut lane, order, budget)? else {
         return Ok(None);
     };
     // Ways to end ports cannot go along the tree: they come first.
@@ -59,8 +59,8 @@ pub(crate) fn one_lane(
     let mut wanted: Vec<Dependency> = Vec::new();
     for (column, lid) in lids.iter().enumerate() {
         budget.spend_len(n)?;
-        turns(graph, wires, ways.column(column), lid, &mut wanted);
-        if !wanted.iter().all(|&turn| lane.has(wires, turn)) {
+        turns(graph, channels, ways.column(column), lid, &mut wanted);
+        if !wanted.iter().all(|&turn| lane.contains(index, turn)) {
             let d = lids[column];
             let rank = graph.lid_rank[d.switch.index()];
             late.push((d.port == PortNum::ZERO, rank, column));
@@ -69,24 +69,43 @@ pub(crate) fn one_lane(
     late.sort_unstable();
     for (own, _, column) in late {
         let d = lids[column];
-        turns(graph, wires, ways.column(column), &d, &mut wanted);
+        turns(graph, channels, ways.column(column), &d, &mut wanted);
         budget.spend_len(n)?;
-        if lane.admit_within(wires, &wanted, budget)? {
+        if lane.admit_within(index, &wanted, budget)? {
             continue;
         }
-        mark_used(graph, wires, ways.column(column), &d, &mut used);
-        if !regrow(graph, wires, &mut lane, ways.column_mut(column), &d, &used) {
+        mark_used(graph, channels, ways.column(column), &d, &mut used);
+        if !regrow(
+            graph,
+            channels,
+            &mut lane,
+            ways.column_mut(column),
+            &d,
+            &used,
+        ) {
             if !own {
                 return Ok(None);
             }
-            along(graph, wires, &up, ways.column_mut(column), d.switch.index());
+            along(
+                graph,
+                channels,
+                &up,
+                ways.column_mut(column),
+                d.switch.index(),
+            );
         }
     }
     Ok(Some((lane, up)))
 }
 
 /// The turns of all packets to a LID that are real: to a switch itself nobody sends but who has end ports.
-fn turns(graph: &Graph, wires: &Wires, ports: &[u8], d: &Destination, found: &mut Vec<Dependency>) {
+fn turns(
+    graph: &Graph,
+    channels: &NeighborChannels,
+    ports: &[u8],
+    d: &Destination,
+    found: &mut Vec<Dependency>,
+) {
     found.clear();
     let (n, dest) = (graph.len(), d.switch.index());
     let mut seen = vec![false; n];
@@ -95,17 +114,23 @@ fn turns(graph: &Graph, wires: &Wires, ports: &[u8], d: &Destination, found: &mu
         let mut at = from;
         while !seen[at] {
             seen[at] = true;
-            let x = wires.behind(at, ports[at]);
-            at = wires.head[x as usize] as usize;
+            let x = channels.behind(at, ports[at]);
+            at = channels.head(x);
             if at != dest {
-                found.push((x, wires.behind(at, ports[at])));
+                found.push((x, channels.behind(at, ports[at])));
             }
         }
     }
 }
 
 /// The switches that packets between end ports pass on their way to a LID, the last one included.
-fn mark_used(graph: &Graph, wires: &Wires, ports: &[u8], d: &Destination, used: &mut [bool]) {
+fn mark_used(
+    graph: &Graph,
+    channels: &NeighborChannels,
+    ports: &[u8],
+    d: &Destination,
+    used: &mut [bool],
+) {
     used.fill(false);
     used[d.switch.index()] = true;
     if d.port == PortNum::ZERO {
@@ -115,7 +140,7 @@ fn mark_used(graph: &Graph, wires: &Wires, ports: &[u8], d: &Destination, used: 
         let mut at = from;
         while !used[at] {
             used[at] = true;
-            at = wires.head[wires.behind(at, ports[at]) as usize] as usize;
+            at = channels.head(channels.behind(at, ports[at]));
         }
     }
 }
@@ -124,8 +149,8 @@ fn mark_used(graph: &Graph, wires: &Wires, ports: &[u8], d: &Destination, used: 
 /// some have none.
 fn regrow(
     graph: &Graph,
-    wires: &Wires,
-    lane: &mut Lane,
+    channels: &NeighborChannels,
+    lane: &mut VirtualLayer,
     ports: &mut [u8],
     d: &Destination,
     used: &[bool],
@@ -136,7 +161,7 @@ fn regrow(
     for from in (0..n).filter(|&v| used[v]) {
         let (mut at, mut count) = (from, 0);
         while at != dest {
-            at = wires.head[wires.behind(at, ports[at]) as usize] as usize;
+            at = channels.head(channels.behind(at, ports[at]));
             count += 1;
         }
         hops[from] = count;
@@ -155,9 +180,12 @@ fn regrow(
                 let Some(&port) = graph.ports(**slot).first() else {
                     return false;
                 };
-                let x = wires.behind(v, port);
+                let x = channels.behind(v, port);
                 slot.peer == dest
-                    || lane.admit(wires, &[(x, wires.behind(slot.peer, ports[slot.peer]))])
+                    || lane.admit(
+                        &channels.index,
+                        &[(x, channels.behind(slot.peer, ports[slot.peer]))],
+                    )
             });
             let Some(slot) = found else { return true };
             let all = graph.ports(*slot);
@@ -174,11 +202,17 @@ fn regrow(
 }
 
 /// Sends everything to a switch along the spanning tree.
-fn along(graph: &Graph, wires: &Wires, up: &[Option<PortNum>], ports: &mut [u8], dest: usize) {
+fn along(
+    graph: &Graph,
+    channels: &NeighborChannels,
+    up: &[Option<PortNum>],
+    ports: &mut [u8],
+    dest: usize,
+) {
     let parent = |v: usize| {
         up[v].map(|port| {
-            let channel = wires.behind(v, port.raw());
-            (port, channel, wires.head[channel as usize] as usize)
+            let channel = channels.behind(v, port.raw());
+            (port, channel, channels.head(channel))
         })
     };
     // Everybody climbs, but who is above the switch descends towards it.
@@ -189,8 +223,8 @@ fn along(graph: &Graph, wires: &Wires, up: &[Option<PortNum>], ports: &mut [u8],
     }
     let mut at = dest;
     while let Some((_, channel, above)) = parent(at) {
-        let back = wires.back[channel as usize];
-        let slot = graph.slots(above)[(back - wires.first[above]) as usize];
+        let back = channels.index.back[channel as usize];
+        let slot = graph.slots(above)[(back - channels.index.first[above]) as usize];
         if let Some(&port) = graph.ports(slot).first() {
             ports[above] = port;
         }

@@ -9,10 +9,10 @@
 use std::sync::Arc;
 
 use super::super::legs::{Cell, Legs};
-use super::lane::{Dependency, Lane};
 use super::orders::Orders;
 use super::paths::Paths;
 use super::polish::Bounds;
+use crate::channels::{Dependency, DependencySet, VirtualLayer};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Whether both directions of a pair are on one lane.
@@ -28,7 +28,7 @@ pub(crate) enum Directions {
 #[derive(Debug)]
 pub(crate) struct Split {
     /// The lanes.
-    pub(crate) lanes: Vec<Lane>,
+    pub(crate) lanes: Vec<VirtualLayer>,
     /// By switch and switch.
     pub(crate) lane_of: Vec<u8>,
     directions: Directions,
@@ -93,7 +93,7 @@ pub(crate) fn split(
         dependencies(paths, pair, directions, &mut wanted);
         let mut fits = None;
         for (number, lane) in split.lanes.iter_mut().enumerate() {
-            if lane.admit_within(paths.wires, &wanted, budget)? {
+            if lane.admit_within(&paths.channels.index, &wanted, budget)? {
                 fits = Some(number);
                 break;
             }
@@ -103,8 +103,8 @@ pub(crate) fn split(
             None if split.lanes.len() == LANES_MAX => return Ok(None),
             None => {
                 // Shortest paths between two switches never turn back on themselves: this cannot fail.
-                let mut fresh = Lane::new(paths.wires);
-                fresh.admit(paths.wires, &wanted);
+                let mut fresh = VirtualLayer::new(&paths.channels.index);
+                fresh.admit(&paths.channels.index, &wanted);
                 split.lanes.push(fresh);
                 split.lanes.len() - 1
             }
@@ -123,20 +123,20 @@ pub(crate) fn renew(
     budget: &WorkBudget,
 ) -> Result<(), BudgetExceeded> {
     let n = paths.graph.len();
-    let mut after = vec![vec![0u64; paths.wires.words_after()]; bounds.lanes.len()];
+    let index = &paths.channels.index;
+    let mut fresh = vec![DependencySet::empty(index); bounds.lanes.len()];
     let mut wanted = Vec::new();
     for &(a, b) in pairs {
         dependencies(paths, (a, b), directions, &mut wanted);
         budget.spend_len(wanted.len() + 1)?;
-        let after = &mut after[usize::from(bounds.lane_of[a as usize * n + b as usize])];
-        for &(x, y) in &wanted {
-            let (word, bit) = paths.wires.bit_after(x, y);
-            after[word] |= bit;
+        let fresh = &mut fresh[usize::from(bounds.lane_of[a as usize * n + b as usize])];
+        for &dependency in &wanted {
+            fresh.insert(index, dependency);
         }
     }
     let fixed = usize::from(bounds.tree);
-    for (lane, after) in bounds.lanes.iter_mut().zip(after).skip(fixed) {
-        if let Some(fresh) = Lane::of(paths.wires, after) {
+    for (lane, fresh) in bounds.lanes.iter_mut().zip(fresh).skip(fixed) {
+        if let Some(fresh) = VirtualLayer::from_dependencies(index, fresh) {
             *lane = fresh;
         }
     }
@@ -179,17 +179,16 @@ impl Split {
             |(a, b): Pair| usize::from(old[a as usize].get(b as usize).copied().unwrap_or(0));
         let most = pairs.iter().map(|&p| lane_of(p)).max().unwrap_or(0);
         self.lanes = (0..=most.min(LANES_MAX - 1))
-            .map(|_| Lane::new(paths.wires))
+            .map(|_| VirtualLayer::new(&paths.channels.index))
             .collect();
         let mut wanted = Vec::new();
         let mut rest = pairs.to_vec();
         rest.retain(|&pair| {
             dependencies(paths, pair, self.directions, &mut wanted);
             let lane = lane_of(pair);
-            let fits = self
-                .lanes
-                .get_mut(lane)
-                .is_some_and(|l| l.admit_within(paths.wires, &wanted, budget) == Ok(true));
+            let fits = self.lanes.get_mut(lane).is_some_and(|l| {
+                l.admit_within(&paths.channels.index, &wanted, budget) == Ok(true)
+            });
             if fits {
                 self.put(n, pair, lane);
             }
@@ -221,7 +220,7 @@ impl Split {
             let Some((1.., std::cmp::Reverse(order))) = counts.max() else {
                 break;
             };
-            let mut lane = Lane::new(paths.wires);
+            let mut lane = VirtualLayer::new(&paths.channels.index);
             let number = self.lanes.len();
             for others in [false, true] {
                 rest.retain(|&(pair, kept)| {
@@ -229,7 +228,8 @@ impl Split {
                         return true;
                     }
                     dependencies(paths, pair, self.directions, &mut wanted);
-                    let fits = lane.admit_within(paths.wires, &wanted, budget) == Ok(true);
+                    let fits =
+                        lane.admit_within(&paths.channels.index, &wanted, budget) == Ok(true);
                     if fits {
                         self.put(n, pair, number);
                     }
@@ -279,9 +279,9 @@ impl Split {
             let mut by_load: Vec<usize> = (0..load.len()).collect();
             by_load.sort_by_key(|&l| (load[l], l));
             let room = by_load.into_iter().take_while(|&l| load[l] + count <= fair);
-            let found = room
-                .into_iter()
-                .find(|&l| self.lanes[l].admit_within(paths.wires, &wanted, budget) == Ok(true));
+            let found = room.into_iter().find(|&l| {
+                self.lanes[l].admit_within(&paths.channels.index, &wanted, budget) == Ok(true)
+            });
             if let Some(to) = found {
                 load[from] -= count;
                 load[to] += count;

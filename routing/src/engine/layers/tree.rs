@@ -6,8 +6,7 @@
 use ferrosm_mad::ids::PortNum;
 
 use super::super::graph::Graph;
-use super::lane::{Dependency, Lane};
-use super::wires::Wires;
+use crate::channels::{ChannelIndex, Dependency, VirtualLayer, narrow};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// For each switch the port towards the root, `None` for the root; nothing if no tree was found that fits. The tree's
@@ -15,8 +14,8 @@ use crate::work::{BudgetExceeded, WorkBudget};
 /// each at the first possible switch in that order.
 pub(crate) fn grow(
     graph: &Graph,
-    wires: &Wires,
-    lane: &mut Lane,
+    index: &ChannelIndex,
+    lane: &mut VirtualLayer,
     order: &[usize],
     budget: &WorkBudget,
 ) -> Result<Option<Vec<Option<PortNum>>>, BudgetExceeded> {
@@ -44,23 +43,23 @@ pub(crate) fn grow(
             let found = parents.into_iter().find(|&k| {
                 let parent = graph.slots(v)[k].peer;
                 let (to, from) = (
-                    wires.first[v] + narrow(k),
-                    wires.back[graph.first_slot(v) + k],
+                    index.first[v] + narrow(k),
+                    index.back[graph.first_slot(v) + k],
                 );
                 wanted.clear();
                 for &next in &leaving[parent] {
                     wanted.push((to, next));
-                    wanted.push((wires.back[next as usize], from));
+                    wanted.push((index.back[next as usize], from));
                 }
-                lane.admit_within(wires, &wanted, budget) == Ok(true)
+                lane.admit_within(index, &wanted, budget) == Ok(true)
             });
             let Some(k) = found else { return true };
             let slot = graph.slots(v)[k];
             up[v] = graph.ports(slot).first().map(|&p| PortNum(p));
             inside[v] = true;
-            let to = wires.first[v] + narrow(k);
+            let to = index.first[v] + narrow(k);
             leaving[v].push(to);
-            leaving[slot.peer].push(wires.back[to as usize]);
+            leaving[slot.peer].push(index.back[to as usize]);
             false
         });
         budget.check()?;
@@ -69,8 +68,4 @@ pub(crate) fn grow(
         }
     }
     Ok(Some(up))
-}
-
-fn narrow(i: usize) -> u32 {
-    u32::try_from(i).unwrap_or(u32::MAX)
 }

@@ -6,8 +6,8 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::cdg::Cdg;
-use super::net::{Net, small};
+use super::net::Net;
+use crate::channels::{VirtualLayer, narrow};
 
 /// The order of the switches (by place) and, for each switch, the channel to the one above in the escape tree.
 #[derive(Debug)]
@@ -26,9 +26,10 @@ impl Base {
         let (mut up, mut depth) = (vec![None; net.n], vec![0u32; net.n]);
         for &v in order {
             let above = net
-                .out(v)
-                .filter(|&c| place[net.head[c as usize] as usize] < place[v]);
-            let peer = |c: u32| net.head[c as usize] as usize;
+                .channels
+                .leaving(v)
+                .filter(|&c| place[net.channels.head[c as usize] as usize] < place[v]);
+            let peer = |c: u32| net.channels.head[c as usize] as usize;
             up[v] = above.min_by_key(|&c| (depth[peer(c)], place[peer(c)]));
             depth[v] = up[v].map_or(0, |c| depth[peer(c)] + 1);
         }
@@ -37,37 +38,39 @@ impl Base {
 
     /// A dependency graph in which nothing is used. First in its order are the channels that lead up, the lowest
     /// switches' first, then those that lead down, the highest switches' first.
-    pub(super) fn cdg_without_tree<'a>(&self, net: &'a Net, budget: u64) -> Cdg<'a> {
-        let mut at: Vec<u32> = (0..small(net.channels())).collect();
-        at.sort_by_key(|&c| {
-            let tail = self.place[net.tail[c as usize] as usize];
-            let climbs = self.place[net.head[c as usize] as usize] < tail;
+    pub(super) fn cdg_without_tree(&self, net: &Net, visits_max: usize) -> VirtualLayer {
+        let mut order: Vec<u32> = (0..narrow(net.channels.len())).collect();
+        order.sort_by_key(|&c| {
+            let tail = self.place[net.channels.tail[c as usize] as usize];
+            let climbs = self.place[net.channels.head[c as usize] as usize] < tail;
             if climbs {
                 (0, net.n - tail, c)
             } else {
                 (1, tail, c)
             }
         });
-        Cdg::new(net, at, budget)
+        VirtualLayer::with_order(&net.channels, &order, visits_max)
     }
 
     /// The same, and the escape tree is used.
-    pub(super) fn cdg<'a>(&self, net: &'a Net, budget: u64) -> Cdg<'a> {
-        let mut cdg = self.cdg_without_tree(net, budget);
+    pub(super) fn cdg(&self, net: &Net, visits_max: usize) -> VirtualLayer {
+        let mut cdg = self.cdg_without_tree(net, visits_max);
         for v in 0..net.n {
             let own = self.up[v];
-            let children = net
-                .out(v)
-                .filter(|&c| self.up[net.head[c as usize] as usize] == Some(net.back[c as usize]));
+            let children = net.channels.leaving(v).filter(|&c| {
+                self.up[net.channels.head[c as usize] as usize]
+                    == Some(net.channels.back[c as usize])
+            });
             let children: Vec<u32> = children.collect();
             for &child in &children {
-                let into = net.back[child as usize] as usize;
+                let into = net.channels.back[child as usize];
                 if let Some(own) = own {
-                    cdg.mark(into, own as usize);
-                    cdg.mark(net.back[own as usize] as usize, child as usize);
+                    cdg.insert(&net.channels, (into, own));
+                    let down = net.channels.back[own as usize];
+                    cdg.insert(&net.channels, (down, child));
                 }
                 for &other in children.iter().filter(|&&other| other != child) {
-                    cdg.mark(into, other as usize);
+                    cdg.insert(&net.channels, (into, other));
                 }
             }
         }
@@ -88,7 +91,7 @@ impl Base {
     pub(super) fn places(&self, net: &Net) -> Vec<u32> {
         let mut places = vec![0; net.n];
         for (v, &place) in self.place.iter().enumerate() {
-            places[net.switch[v].index()] = small(place);
+            places[net.switch[v].index()] = narrow(place);
         }
         places
     }

@@ -8,7 +8,6 @@
 //! |---|---|
 //! | `net` | switches and channels, numbered by LID |
 //! | `base` | the order to start from, the escape tree |
-//! | `cdg` | the dependency graph of a lane |
 //! | `search` | the paths to one switch, on one lane |
 //! | `pairs` | with more lanes: shorter paths, a lane for each pair of switches |
 //! | `spread` | the paths to each LID, for balance |
@@ -16,7 +15,6 @@
 //! | `shifts` | flows of one shift on different cables, where the fabric is not large |
 
 mod base;
-mod cdg;
 mod net;
 mod pairs;
 mod polish;
@@ -38,8 +36,8 @@ use crate::tables::{Lft, Tables};
 use crate::topology::SwitchIdx;
 use crate::work::{BudgetExceeded, WorkBudget};
 
+use crate::channels::VirtualLayer;
 use base::Base;
-use cdg::Cdg;
 use net::{NO_SLOT, Net};
 use pairs::{Pairs, flows};
 use polish::is_fine;
@@ -47,10 +45,10 @@ use search::{Effort, Search};
 use spread::{Within, by_depth, depths};
 
 /// Channels that all searches for circles in one lane may visit: bounds the time on very large fabrics that are no trees.
-const SEARCH_BUDGET: u64 = 20_000_000;
+const SEARCH_BUDGET: usize = 20_000_000;
 
 /// The same for each further lane: more gives no better balance on large fabrics.
-const LANE_BUDGET: u64 = 3_000_000;
+const LANE_BUDGET: usize = 3_000_000;
 
 /// With more lanes at hand, a routing whose busiest cable has more than so many hundredths of the mean is worked on.
 const BALANCED: u64 = 125;
@@ -175,9 +173,9 @@ fn route_in(
 }
 
 /// A routing on one lane.
-struct OneLane<'a> {
+struct OneLane {
     base: Base,
-    cdg: Cdg<'a>,
+    cdg: VirtualLayer,
     /// A row per destination, a cell per switch.
     trees: Vec<u8>,
     /// Hops of all routes between end ports.
@@ -205,24 +203,24 @@ impl Turn {
 
 /// The shortest paths on one lane that a few attempts give. Where the first gives the shortest that there are, as on
 /// trees, or where the fabric is very large, it is the only one.
-fn best_lane<'a>(
-    net: &'a Net,
+fn best_lane(
+    net: &Net,
     orders: &[Vec<usize>],
     least: u64,
     budget: &WorkBudget,
-) -> Result<Option<OneLane<'a>>, BudgetExceeded> {
+) -> Result<Option<OneLane>, BudgetExceeded> {
     let Some(order) = orders.first() else {
         return Ok(None);
     };
     let first = one_lane(net, order, Turn::FarFirst, budget)?;
-    if first.hops == least || net.n * net.channels() > ATTEMPTS_BELOW {
+    if first.hops == least || net.n * net.channels.len() > ATTEMPTS_BELOW {
         return Ok(Some(first));
     }
     let attempts = orders
         .iter()
         .flat_map(|order| Turn::ALL.map(|turn| (order, turn)));
     let attempts: Vec<(&Vec<usize>, Turn)> = attempts.skip(1).collect();
-    let others: Vec<OneLane<'_>> = attempts
+    let others: Vec<OneLane> = attempts
         .into_par_iter()
         .map(|(order, turn)| one_lane(net, order, turn, budget))
         .collect::<Result<_, _>>()?;
@@ -232,12 +230,12 @@ fn best_lane<'a>(
 
 /// Paths to all switches that have LIDs, on one lane. Those where no end port hangs come last, and may not change the order of
 /// channels any more.
-fn one_lane<'a>(
-    net: &'a Net,
+fn one_lane(
+    net: &Net,
     order: &[usize],
     turn: Turn,
     budget: &WorkBudget,
-) -> Result<OneLane<'a>, BudgetExceeded> {
+) -> Result<OneLane, BudgetExceeded> {
     let base = Base::new(net, order);
     let mut cdg = base.cdg(net, SEARCH_BUDGET);
     let mut search = Search::new(net);
@@ -257,10 +255,10 @@ fn one_lane<'a>(
             Turn::FarFirst | Turn::ByLid | Turn::NearFirst if lids > 0 => Effort::Turn,
             Turn::FarFirst | Turn::ByLid | Turn::NearFirst | Turn::AsItIs => Effort::Agree,
         };
-        let searches = cdg.budget;
+        let visited = cdg.visited();
         let tree = search.tree(&mut cdg, dest, effort);
-        budget.spend(SEARCH_UNITS * (searches - cdg.budget))?;
-        budget.spend_len(TREE_UNITS * net.channels())?;
+        budget.spend(SEARCH_UNITS * (cdg.visited() - visited) as u64)?;
+        budget.spend_len(TREE_UNITS * net.channels.len())?;
         depths(net, &tree, dest, &mut depth);
         by_depth(&depth, &mut near);
         hops += weigh(net, dest, &depth);
@@ -357,8 +355,8 @@ fn nearest(net: &Net, dest: usize) -> Vec<u32> {
     let mut next = 0;
     while let Some(&v) = found.get(next) {
         next += 1;
-        for c in net.out(v) {
-            let u = net.head[c as usize] as usize;
+        for c in net.channels.leaving(v) {
+            let u = net.channels.head[c as usize] as usize;
             if hops[u] == u32::MAX {
                 hops[u] = hops[v] + 1;
                 found.push(u);

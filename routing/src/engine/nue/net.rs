@@ -5,7 +5,9 @@
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
+use crate::channels::{ChannelIndex, narrow};
 use crate::engine::graph::Graph;
+use crate::engine::neighbors::index_channels;
 use crate::topology::{SwitchIdx, Topology};
 
 /// No slot: the switch itself, or not routed.
@@ -16,14 +18,7 @@ pub(super) const NO_SLOT: u8 = u8::MAX;
 pub(super) struct Net {
     /// How many switches there are.
     pub(super) n: usize,
-    /// First channel that leaves each switch, and the total.
-    pub(super) base: Vec<u32>,
-    /// The switch that a channel leads to.
-    pub(super) head: Vec<u32>,
-    /// The switch that a channel leaves.
-    pub(super) tail: Vec<u32>,
-    /// The same cables the other way.
-    pub(super) back: Vec<u32>,
+    pub(super) channels: ChannelIndex,
     /// Ports of each channel, ascending.
     ports: Vec<u8>,
     port_base: Vec<u32>,
@@ -43,10 +38,7 @@ impl Net {
         let n = graph.len();
         let mut net = Self {
             n,
-            base: vec![0],
-            head: Vec::with_capacity(graph.num_slots()),
-            tail: Vec::with_capacity(graph.num_slots()),
-            back: Vec::new(),
+            channels: index_channels(graph, &graph.by_lid),
             ports: Vec::new(),
             port_base: vec![0],
             of_port: Vec::new(),
@@ -55,16 +47,13 @@ impl Net {
             lids: Vec::new(),
             lid_base: vec![0],
         };
-        for (rank, &s) in graph.by_lid.iter().enumerate() {
+        for &s in &graph.by_lid {
             for &slot in graph.slots(s) {
-                net.head.push(small(graph.lid_rank[slot.peer]));
-                net.tail.push(small(rank));
+                let channel = narrow(net.port_base.len() - 1);
                 net.ports.extend_from_slice(graph.ports(slot));
-                net.of_port
-                    .resize(net.ports.len(), small(net.head.len() - 1));
-                net.port_base.push(small(net.ports.len()));
+                net.of_port.resize(net.ports.len(), channel);
+                net.port_base.push(narrow(net.ports.len()));
             }
-            net.base.push(small(net.head.len()));
             net.hosts.push(graph.hosts[s]);
             let at = SwitchIdx::at(s);
             net.switch.push(at);
@@ -72,37 +61,20 @@ impl Net {
             net.lids.extend(own.map(|d| (d.lid, d.port)));
             net.lid_base.push(net.lids.len());
         }
-        net.back = (0..net.head.len())
-            .map(|c| {
-                let (from, to) = (net.tail[c], net.head[c] as usize);
-                let back = net.out(to).find(|&b| net.head[b as usize] == from);
-                back.unwrap_or(0)
-            })
-            .collect();
         net
-    }
-
-    /// How many channels there are.
-    pub(super) fn channels(&self) -> usize {
-        self.head.len()
-    }
-
-    /// Channels that leave a switch.
-    #[inline(always)]
-    pub(super) fn out(&self, v: usize) -> std::ops::Range<u32> {
-        self.base[v]..self.base[v + 1]
     }
 
     /// The channel that leaves a switch by a slot.
     #[inline(always)]
     pub(super) fn channel(&self, v: usize, slot: u8) -> usize {
-        self.base[v] as usize + usize::from(slot)
+        self.channels.first[v] as usize + usize::from(slot)
     }
 
     /// Place of a channel among those that leave the same switch. A switch has at most 254 ports.
     #[inline(always)]
     pub(super) fn slot(&self, channel: usize) -> u8 {
-        u8::try_from(channel - self.base[self.tail[channel] as usize] as usize).unwrap_or(NO_SLOT)
+        u8::try_from(channel - self.channels.first[self.channels.tail[channel] as usize] as usize)
+            .unwrap_or(NO_SLOT)
     }
 
     /// Ports of a channel.
@@ -129,7 +101,7 @@ impl Net {
     /// Place of a switch's first port in the row of ports.
     #[inline(always)]
     pub(super) fn first_port(&self, v: usize) -> usize {
-        self.port_base[self.base[v] as usize] as usize
+        self.port_base[self.channels.first[v] as usize] as usize
     }
 
     /// The port at a place in the row of ports.
@@ -137,19 +109,9 @@ impl Net {
         PortNum(self.ports[place])
     }
 
-    /// Most neighbours of any switch.
-    pub(super) fn most_slots(&self) -> usize {
-        (0..self.n).map(|v| self.out(v).len()).max().unwrap_or(0)
-    }
-
     /// LIDs of end ports on a switch.
     pub(super) fn host_lids(&self, v: usize) -> usize {
         let own = &self.lids[self.lid_base[v]..self.lid_base[v + 1]];
         own.iter().filter(|(_, p)| *p != PortNum::ZERO).count()
     }
-}
-
-/// Numbers of switches, channels and hops fit 32 bits on any subnet: LIDs have 16.
-pub(super) fn small(x: usize) -> u32 {
-    u32::try_from(x).unwrap_or(u32::MAX)
 }

@@ -6,9 +6,9 @@
 //! not to a direction, since answers use the SL of their request: the path back must fit it as well.
 //! (The paper gives each lane to a set of destinations; answers could then deadlock.)
 
-use super::cdg::{Added, Cdg};
-use super::net::{NO_SLOT, Net, small};
+use super::net::{NO_SLOT, Net};
 use super::spread::{by_depth, depths};
+use crate::channels::{Dependency, VirtualLayer, narrow};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// How often all switches of a destination are looked at.
@@ -29,11 +29,11 @@ const PARTS: u64 = 5040;
 pub(super) struct Pairs<'a> {
     net: &'a Net,
     /// Dependencies of each lane.
-    pub(super) cdgs: Vec<Cdg<'a>>,
+    pub(super) cdgs: Vec<VirtualLayer>,
     /// A row and a cell per switch, the same both ways.
     pub(super) lane: Vec<u8>,
-    log: Vec<(usize, Added)>,
-    fresh: Vec<Added>,
+    log: Vec<(usize, Dependency)>,
+    fresh: Vec<Dependency>,
     /// Routes on each channel, divided by its cables.
     load: Vec<u64>,
     tries_left: usize,
@@ -44,14 +44,14 @@ pub(super) struct Pairs<'a> {
 
 impl<'a> Pairs<'a> {
     /// All pairs are on the first lane.
-    pub(super) fn new(net: &'a Net, cdgs: Vec<Cdg<'a>>, budget: &'a WorkBudget) -> Self {
+    pub(super) fn new(net: &'a Net, cdgs: Vec<VirtualLayer>, budget: &'a WorkBudget) -> Self {
         Self {
             net,
             cdgs,
             lane: vec![0; net.n * net.n],
             log: Vec::new(),
             fresh: Vec::new(),
-            load: vec![0; net.channels()],
+            load: vec![0; net.channels.len()],
             tries_left: TRIES_MAX,
             budget,
             units: 0,
@@ -66,7 +66,7 @@ impl<'a> Pairs<'a> {
         nearest: &[u32],
     ) -> Result<(), BudgetExceeded> {
         let net = self.net;
-        let mut order: Vec<u32> = (0..small(net.n)).filter(|&v| v as usize != dest).collect();
+        let mut order: Vec<u32> = (0..narrow(net.n)).filter(|&v| v as usize != dest).collect();
         order.sort_by_key(|&v| (nearest[v as usize], v));
         let mut hops = Vec::new();
         depths(net, &trees[dest * net.n..][..net.n], dest, &mut hops);
@@ -80,8 +80,14 @@ impl<'a> Pairs<'a> {
                     continue;
                 }
                 let mut options: Vec<(u32, u32)> = net
-                    .out(u)
-                    .map(|c| (hops[net.head[c as usize] as usize].saturating_add(1), c))
+                    .channels
+                    .leaving(u)
+                    .map(|c| {
+                        (
+                            hops[net.channels.head[c as usize] as usize].saturating_add(1),
+                            c,
+                        )
+                    })
                     .filter(|&(far, _)| far < hops[u])
                     .collect();
                 options.sort_unstable();
@@ -148,8 +154,11 @@ impl<'a> Pairs<'a> {
             let tree = &trees[dest * net.n..][..net.n];
             let routes = flow[u] * lids;
             let mut options: Vec<(i128, u32)> = net
-                .out(u)
-                .filter(|&c| hops[net.head[c as usize] as usize].saturating_add(1) == hops[u])
+                .channels
+                .leaving(u)
+                .filter(|&c| {
+                    hops[net.channels.head[c as usize] as usize].saturating_add(1) == hops[u]
+                })
                 .map(|c| (-self.gain(tree, u, c as usize, routes), c))
                 .filter(|&(loss, _)| loss < 0)
                 .collect();
@@ -194,7 +203,10 @@ impl<'a> Pairs<'a> {
                 i128::from(self.part(new, routes)),
             );
             gain += less * (2 * a - less) - more * (2 * b + more);
-            let (v, w) = (net.head[old] as usize, net.head[new] as usize);
+            let (v, w) = (
+                net.channels.head[old] as usize,
+                net.channels.head[new] as usize,
+            );
             if v == w || tree[v] == NO_SLOT || tree[w] == NO_SLOT {
                 break;
             }
@@ -216,7 +228,7 @@ impl<'a> Pairs<'a> {
             let Some(lane) = self.lane_for(trees, x, dest) else {
                 trees[row + u] = before;
                 for (lane, added) in self.log.drain(..) {
-                    self.cdgs[lane].unmark(added);
+                    self.cdgs[lane].remove(&self.net.channels, added);
                 }
                 return false;
             };
@@ -243,18 +255,20 @@ impl<'a> Pairs<'a> {
         std::iter::once(own).chain(others).find(|&lane| {
             self.tries_left = self.tries_left.saturating_sub(1);
             let cdg = &mut self.cdgs[lane];
-            let searches = cdg.budget;
+            let visited = cdg.visited();
             self.fresh.clear();
             let fits = [&there, &back].iter().all(|path| {
                 path.windows(2)
-                    .all(|w| cdg.admit(w[0] as usize, w[1] as usize, &mut self.fresh))
+                    .all(|w| cdg.admit_one(&net.channels, (w[0], w[1]), &mut self.fresh))
             });
-            self.units += TRY_UNITS + SEARCH_UNITS * (searches - cdg.budget);
+            self.units += TRY_UNITS + SEARCH_UNITS * (cdg.visited() - visited) as u64;
             if fits {
                 self.log
                     .extend(self.fresh.drain(..).map(|added| (lane, added)));
             } else {
-                self.fresh.drain(..).for_each(|added| cdg.unmark(added));
+                for added in self.fresh.drain(..) {
+                    cdg.remove(&net.channels, added);
+                }
             }
             fits
         })
@@ -265,7 +279,7 @@ impl<'a> Pairs<'a> {
 pub(super) fn flows(net: &Net, tree: &[u8], near: &[u32]) -> Vec<u64> {
     let mut flow: Vec<u64> = net.hosts.iter().map(|&h| u64::from(h)).collect();
     for v in near.iter().skip(1).rev().map(|&v| v as usize) {
-        flow[net.head[net.channel(v, tree[v])] as usize] += flow[v];
+        flow[net.channels.head[net.channel(v, tree[v])] as usize] += flow[v];
     }
     flow
 }
@@ -276,23 +290,23 @@ fn path(net: &Net, tree: &[u8], from: usize) -> Vec<u32> {
     let mut path = Vec::new();
     while tree[at] != NO_SLOT && path.len() <= net.n {
         let c = net.channel(at, tree[at]);
-        path.push(small(c));
-        at = net.head[c] as usize;
+        path.push(narrow(c));
+        at = net.channels.head[c] as usize;
     }
     path
 }
 
 /// A switch and all whose packets pass it on a tree.
 fn senders(net: &Net, tree: &[u8], u: usize) -> Vec<u32> {
-    let mut found = vec![small(u)];
+    let mut found = vec![narrow(u)];
     let mut next = 0;
     while let Some(&w) = found.get(next) {
         next += 1;
-        for c in net.out(w as usize) {
-            let into = net.back[c as usize] as usize;
-            let v = net.tail[into] as usize;
+        for c in net.channels.leaving(w as usize) {
+            let into = net.channels.back[c as usize] as usize;
+            let v = net.channels.tail[into] as usize;
             if tree[v] != NO_SLOT && net.channel(v, tree[v]) == into {
-                found.push(small(v));
+                found.push(narrow(v));
             }
         }
     }

@@ -6,9 +6,9 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::cdg::Cdg;
-use super::net::{NO_SLOT, small};
+use super::net::NO_SLOT;
 use super::spread::{Within, by_depth, depths};
+use crate::channels::{VirtualLayer, narrow};
 use crate::work::BudgetExceeded;
 
 /// Work units of a switch when the tree of a LID is made.
@@ -134,7 +134,7 @@ impl Within<'_> {
                 let mut flow: Vec<u64> = net.hosts.iter().map(|&h| u64::from(h)).collect();
                 for &v in near.iter().skip(1).rev() {
                     let v = v as usize;
-                    let w = net.head[net.channel_of(self.cable(row, v))] as usize;
+                    let w = net.channels.head[net.channel_of(self.cable(row, v))] as usize;
                     flow[w] += flow[v];
                 }
                 let units = work(&mut Tree {
@@ -168,8 +168,8 @@ impl Within<'_> {
             }
             let own = self.cable(tree.row, u);
             let mut best: Option<(i128, usize)> = None;
-            for c in net.out(u) {
-                if !tree.is_nearer(net.head[c as usize] as usize, u) {
+            for c in net.channels.leaving(u) {
+                if !tree.is_nearer(net.channels.head[c as usize] as usize, u) {
                     continue;
                 }
                 for cable in net.port_range(c as usize).filter(|&p| p != own) {
@@ -217,7 +217,7 @@ impl Within<'_> {
 
     #[inline(always)]
     pub(super) fn head(&self, cable: usize) -> usize {
-        self.net.head[self.net.channel_of(cable)] as usize
+        self.net.channels.head[self.net.channel_of(cable)] as usize
     }
 
     /// Whether all who send through `u` may go on over `channel`.
@@ -231,7 +231,7 @@ impl Within<'_> {
             next += 1;
             let lane = self.lane_of(x, tree.dest);
             let cdg = &self.cdgs[lane];
-            if via != u32::MAX && cdg.place(via as usize) >= cdg.place(channel) {
+            if via != u32::MAX && cdg.position(via as usize) >= cdg.position(channel) {
                 return false;
             }
             if checked >> lane & 1 == 0 {
@@ -240,11 +240,11 @@ impl Within<'_> {
                     return false;
                 }
             }
-            for c in net.out(x) {
-                let into = net.back[c as usize] as usize;
-                let y = net.tail[into] as usize;
+            for c in net.channels.leaving(x) {
+                let into = net.channels.back[c as usize] as usize;
+                let y = net.channels.tail[into] as usize;
                 if tree.row[y] != NO_SLOT && net.channel_of(self.cable(tree.row, y)) == into {
-                    from.push((y, if x == u { small(into) } else { via }));
+                    from.push((y, if x == u { narrow(into) } else { via }));
                 }
             }
         }
@@ -258,9 +258,9 @@ impl Within<'_> {
         let mut next = 0;
         while let Some(&x) = found.get(next) {
             next += 1;
-            for c in net.out(x) {
-                let into = net.back[c as usize] as usize;
-                let y = net.tail[into] as usize;
+            for c in net.channels.leaving(x) {
+                let into = net.channels.back[c as usize] as usize;
+                let y = net.channels.tail[into] as usize;
                 if tree.leads(y) && net.channel_of(self.cable(tree.row, y)) == into {
                     found.push(y);
                 }
@@ -270,16 +270,16 @@ impl Within<'_> {
     }
 
     /// Whether the path that goes on over `channel` agrees with the order of a lane.
-    fn grows(&self, cdg: &Cdg<'_>, tree: &Tree<'_>, channel: usize) -> bool {
+    fn grows(&self, cdg: &VirtualLayer, tree: &Tree<'_>, channel: usize) -> bool {
         let net = self.net;
         let mut at = channel;
         loop {
-            let v = net.head[at] as usize;
+            let v = net.channels.head[at] as usize;
             if v == tree.dest {
                 return true;
             }
             let next = net.channel_of(self.cable(tree.row, v));
-            if cdg.place(at) >= cdg.place(next) {
+            if cdg.position(at) >= cdg.position(next) {
                 return false;
             }
             at = next;

@@ -10,8 +10,8 @@
 //! lead packets to it. The last channel, in the order, with which a way to the destination begins always does. So no
 //! destination has to fall back to the escape tree as a whole, as in the paper.
 
-use super::cdg::{Added, Cdg, Dep};
-use super::net::{NO_SLOT, Net, small};
+use super::net::{NO_SLOT, Net};
+use crate::channels::{Dependency, DependencyStatus, VirtualLayer, narrow};
 
 const NONE: u32 = u32::MAX;
 const FAR: u32 = u32::MAX;
@@ -38,7 +38,7 @@ pub(super) struct Search<'a> {
     /// Sum of the loads of the path.
     weight: Vec<u64>,
     levels: Vec<Vec<u32>>,
-    log: Vec<Added>,
+    log: Vec<Dependency>,
     /// The channel before each one on a path of repair.
     from: Vec<u32>,
 }
@@ -47,19 +47,19 @@ impl<'a> Search<'a> {
     pub(super) fn new(net: &'a Net) -> Self {
         Self {
             net,
-            load: vec![0; net.channels()],
+            load: vec![0; net.channels.len()],
             hops: vec![FAR; net.n],
             next: vec![NONE; net.n],
             weight: vec![0; net.n],
             levels: Vec::new(),
             log: Vec::new(),
-            from: vec![NONE; net.channels()],
+            from: vec![NONE; net.channels.len()],
         }
     }
 
     /// The slot that each switch takes to `dest`, [`NO_SLOT`] at `dest`. The graph must be connected. Their
     /// dependencies are used from now on.
-    pub(super) fn tree(&mut self, cdg: &mut Cdg<'_>, dest: usize, effort: Effort) -> Vec<u8> {
+    pub(super) fn tree(&mut self, cdg: &mut VirtualLayer, dest: usize, effort: Effort) -> Vec<u8> {
         let net = self.net;
         self.hops.fill(FAR);
         self.next.fill(NONE);
@@ -102,42 +102,47 @@ impl<'a> Search<'a> {
         while self.levels.len() <= at {
             self.levels.push(Vec::new());
         }
-        self.levels[at].push(small(v));
+        self.levels[at].push(narrow(v));
     }
 
     /// Lets the neighbours of the switches at `level` hops choose one of them.
-    fn grow(&mut self, cdg: &mut Cdg<'_>, dest: usize, level: usize, effort: Effort) {
+    fn grow(&mut self, cdg: &mut VirtualLayer, dest: usize, level: usize, effort: Effort) {
         let net = self.net;
         let mut waiting: Vec<u32> = Vec::new();
         for &v in &self.levels[level] {
-            let peers = net.out(v as usize).map(|c| net.head[c as usize]);
+            let peers = net
+                .channels
+                .leaving(v as usize)
+                .map(|c| net.channels.head[c as usize]);
             waiting.extend(peers.filter(|&u| self.hops[u as usize] == FAR));
         }
         waiting.sort_unstable();
         waiting.dedup();
-        let mut options: Vec<(Dep, u64, u32)> = Vec::new();
+        let mut options: Vec<(DependencyStatus, u64, u32)> = Vec::new();
         for u in waiting {
             let u = u as usize;
             options.clear();
-            for c in net.out(u) {
-                let v = net.head[c as usize] as usize;
+            for c in net.channels.leaving(u) {
+                let v = net.channels.head[c as usize] as usize;
                 if self.hops[v] as usize != level {
                     continue;
                 }
                 let dep = if v == dest {
-                    Dep::Free
+                    DependencyStatus::Free
                 } else {
-                    cdg.look(c as usize, self.next[v] as usize)
+                    cdg.status(&net.channels, (c, self.next[v]))
                 };
-                if dep == Dep::Free || (dep == Dep::Against && effort == Effort::Turn) {
+                if dep == DependencyStatus::Free
+                    || (dep == DependencyStatus::Against && effort == Effort::Turn)
+                {
                     options.push((dep, self.weight[v] + self.load[c as usize], c));
                 }
             }
             options.sort_unstable();
             for &(_, weight, c) in &options {
-                let v = net.head[c as usize] as usize;
-                if v == dest || cdg.admit(c as usize, self.next[v] as usize, &mut self.log) {
-                    self.hops[u] = small(level + 1);
+                let v = net.channels.head[c as usize] as usize;
+                if v == dest || cdg.admit_one(&net.channels, (c, self.next[v]), &mut self.log) {
+                    self.hops[u] = narrow(level + 1);
                     self.next[u] = c;
                     self.weight[u] = weight;
                     self.settled(u);
@@ -149,10 +154,10 @@ impl<'a> Search<'a> {
 
     /// Finds a path for a switch that no neighbour could take, with the fewest hops. Gives the hops of the nearest switch
     /// that is routed now and was not before.
-    fn repair(&mut self, cdg: &Cdg<'_>, dest: usize, lost: usize) -> Option<usize> {
+    fn repair(&mut self, cdg: &VirtualLayer, dest: usize, lost: usize) -> Option<usize> {
         let net = self.net;
         self.from.fill(NONE);
-        let mut found: Vec<u32> = net.out(lost).collect();
+        let mut found: Vec<u32> = net.channels.leaving(lost).collect();
         found.iter().for_each(|&c| self.from[c as usize] = c);
         let mut best: Option<(u32, u32)> = None;
         let (mut start, mut steps) = (0, 0);
@@ -161,10 +166,10 @@ impl<'a> Search<'a> {
             steps += 1;
             for i in start..end {
                 let c = found[i];
-                let v = net.head[c as usize] as usize;
-                let place = cdg.place(c as usize);
+                let v = net.channels.head[c as usize] as usize;
+                let place = cdg.position(c as usize);
                 let routed = self.hops[v] != FAR;
-                if routed && (v == dest || place < cdg.place(self.next[v] as usize)) {
+                if routed && (v == dest || place < cdg.position(self.next[v] as usize)) {
                     let total = steps + self.hops[v];
                     best = Some(best.map_or((total, c), |b| b.min((total, c))));
                     continue;
@@ -174,9 +179,12 @@ impl<'a> Search<'a> {
                 } else {
                     place
                 };
-                for d in net.out(v) {
+                for d in net.channels.leaving(v) {
                     let i = d as usize;
-                    if self.from[i] == NONE && cdg.place(i) > floor && d != net.back[c as usize] {
+                    if self.from[i] == NONE
+                        && cdg.position(i) > floor
+                        && d != net.channels.back[c as usize]
+                    {
                         self.from[i] = c;
                         found.push(d);
                     }
@@ -190,9 +198,9 @@ impl<'a> Search<'a> {
         let (_, last) = best?;
         let mut nearest = usize::MAX;
         let mut c = last;
-        let mut hops = self.hops[net.head[c as usize] as usize];
+        let mut hops = self.hops[net.channels.head[c as usize] as usize];
         loop {
-            let v = net.tail[c as usize] as usize;
+            let v = net.channels.tail[c as usize] as usize;
             hops += 1;
             let fresh = self.hops[v] == FAR;
             self.next[v] = c;
@@ -211,30 +219,36 @@ impl<'a> Search<'a> {
     }
 
     /// The greatest place of a channel that leads packets to `v`.
-    fn last_in(&self, cdg: &Cdg<'_>, v: usize) -> u32 {
+    fn last_in(&self, cdg: &VirtualLayer, v: usize) -> u32 {
         let net = self.net;
-        let into = net.out(v).map(|c| net.back[c as usize]);
-        let used = into.filter(|&b| self.next[net.tail[b as usize] as usize] == b);
-        used.map(|b| cdg.place(b as usize)).max().unwrap_or(0)
+        let into = net
+            .channels
+            .leaving(v)
+            .map(|c| net.channels.back[c as usize]);
+        let used = into.filter(|&b| self.next[net.channels.tail[b as usize] as usize] == b);
+        used.map(|b| cdg.position(b as usize)).max().unwrap_or(0)
     }
 
     /// Uses the dependencies of the paths, and takes back what was tried and left.
-    fn commit(&mut self, cdg: &mut Cdg<'_>, dest: usize) {
+    fn commit(&mut self, cdg: &mut VirtualLayer, dest: usize) {
         let net = self.net;
         for &(a, b) in &self.log {
-            let (v, w) = (net.tail[a as usize] as usize, net.tail[b as usize] as usize);
+            let (v, w) = (
+                net.channels.tail[a as usize] as usize,
+                net.channels.tail[b as usize] as usize,
+            );
             if self.next[v] != a || self.next[w] != b {
-                cdg.unmark((a, b));
+                cdg.remove(&net.channels, (a, b));
             }
         }
         for v in 0..net.n {
             if self.next[v] == NONE {
                 continue;
             }
-            let c = self.next[v] as usize;
-            let w = net.head[c] as usize;
+            let c = self.next[v];
+            let w = net.channels.head[c as usize] as usize;
             if w != dest && self.next[w] != NONE {
-                cdg.mark(c, self.next[w] as usize);
+                cdg.insert(&net.channels, (c, self.next[w]));
             }
         }
     }

@@ -167,9 +167,10 @@ impl Shifts<'_, '_> {
                 continue;
             }
             let own = within.cable(tree.row, u);
-            let nearer = |c: &u32| tree.is_nearer(net.head[*c as usize] as usize, u);
+            let nearer = |c: &u32| tree.is_nearer(net.channels.head[*c as usize] as usize, u);
             let options: Vec<usize> = net
-                .out(u)
+                .channels
+                .leaving(u)
                 .filter(nearer)
                 .flat_map(|c| net.port_range(c as usize))
                 .filter(|&p| p != own)

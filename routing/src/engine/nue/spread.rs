@@ -6,8 +6,8 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::cdg::Cdg;
-use super::net::{NO_SLOT, Net, small};
+use super::net::{NO_SLOT, Net};
+use crate::channels::{VirtualLayer, narrow};
 use crate::work::{BudgetExceeded, WorkBudget};
 
 /// Work units of a switch when one LID is routed.
@@ -26,7 +26,7 @@ pub(super) fn depths(net: &Net, tree: &[u8], dest: usize, hops: &mut Vec<u32>) {
         let mut at = v;
         while hops[at] == u32::MAX && tree[at] != NO_SLOT && path.len() <= net.n {
             path.push(at);
-            at = net.head[net.channel(at, tree[at])] as usize;
+            at = net.channels.head[net.channel(at, tree[at])] as usize;
         }
         let mut far = hops[at];
         while let Some(u) = path.pop() {
@@ -53,7 +53,7 @@ pub(super) fn by_depth(hops: &[u32], order: &mut Vec<u32>) {
     order.clear();
     order.resize(start[most + 1], 0);
     for (v, &h) in hops.iter().enumerate().filter(|(_, h)| **h != u32::MAX) {
-        order[start[h as usize]] = small(v);
+        order[start[h as usize]] = narrow(v);
         start[h as usize] += 1;
     }
 }
@@ -64,7 +64,7 @@ pub(super) struct Within<'a> {
     /// The graph.
     pub(super) net: &'a Net,
     /// Dependencies of each lane, in their final order.
-    pub(super) cdgs: &'a [Cdg<'a>],
+    pub(super) cdgs: &'a [VirtualLayer],
     /// The lane of each pair of switches; nothing if there is only one.
     pub(super) lane: &'a [u8],
     /// Paths that are allowed: a row per destination switch, a cell per switch.
@@ -89,10 +89,10 @@ impl Within<'_> {
     pub(super) fn spread(&self, dests: &[usize]) -> Result<Vec<u8>, BudgetExceeded> {
         let net = self.net;
         let mut slots = vec![NO_SLOT; net.lids.len() * net.n];
-        let share: Vec<u64> = (0..net.channels())
+        let share: Vec<u64> = (0..net.channels.len())
             .map(|c| PARTS / (net.ports(c).len() as u64).max(1))
             .collect();
-        let mut weight = vec![0u64; net.channels()];
+        let mut weight = vec![0u64; net.channels.len()];
         let (mut hops, mut near) = (Vec::new(), Vec::new());
         let mut options = Options::default();
         let (mut cost, mut flow) = (vec![0u64; net.n], vec![0u64; net.n]);
@@ -104,7 +104,7 @@ impl Within<'_> {
             options.find(self, dest, &hops, &near);
             let lids = net.lid_base[dest + 1] - net.lid_base[dest];
             let units = options.channels.len() + COLUMN_UNITS * net.n;
-            self.budget.spend_len(net.channels() + lids * units)?;
+            self.budget.spend_len(net.channels.len() + lids * units)?;
             for lid in net.lid_base[dest]..net.lid_base[dest + 1] {
                 let row = &mut slots[lid * net.n..][..net.n];
                 row.copy_from_slice(tree);
@@ -115,7 +115,8 @@ impl Within<'_> {
                 lanes[dest] = u16::MAX;
                 for &v in near.iter().skip(1) {
                     let v = v as usize;
-                    let total = |c: u32| cost[net.head[c as usize] as usize] + weight[c as usize];
+                    let total =
+                        |c: u32| cost[net.channels.head[c as usize] as usize] + weight[c as usize];
                     let may = options.of(v);
                     let best = if self.cdgs.len() == 1 {
                         may.iter().copied().min_by_key(|&c| total(c))
@@ -144,7 +145,7 @@ impl Within<'_> {
                     let v = v as usize;
                     let c = net.channel(v, row[v]);
                     weight[c] += flow[v] * share[c];
-                    flow[net.head[c] as usize] += flow[v];
+                    flow[net.channels.head[c] as usize] += flow[v];
                 }
             }
         }
@@ -154,17 +155,17 @@ impl Within<'_> {
     /// Whether the path of `v` over `c` agrees with the order of its lane. `lanes` are those with which the paths of nearer
     /// switches agree, one bit each.
     fn fits(&self, dest: usize, v: usize, c: u32, row: &[u8], lanes: &[u16]) -> bool {
-        let w = self.net.head[c as usize] as usize;
+        let w = self.net.channels.head[c as usize] as usize;
         let lane = self.lane_of(v, dest);
         let cdg = &self.cdgs[lane];
         w == dest
             || (lanes[w] >> lane & 1 == 1
-                && cdg.place(c as usize) < cdg.place(self.net.channel(w, row[w])))
+                && cdg.position(c as usize) < cdg.position(self.net.channel(w, row[w])))
     }
 
     /// The lanes with which the path over `c` agrees.
     fn lanes_along(&self, dest: usize, c: u32, row: &[u8], lanes: &[u16]) -> u16 {
-        let w = self.net.head[c as usize] as usize;
+        let w = self.net.channels.head[c as usize] as usize;
         if w == dest {
             return u16::MAX;
         }
@@ -173,7 +174,7 @@ impl Within<'_> {
             .cdgs
             .iter()
             .enumerate()
-            .filter(|(_, cdg)| cdg.place(c as usize) < cdg.place(next));
+            .filter(|(_, cdg)| cdg.position(c as usize) < cdg.position(next));
         agree.fold(0, |mask, (lane, _)| mask | 1 << lane) & lanes[w]
     }
 }
@@ -195,7 +196,7 @@ impl Options {
         let net = within.net;
         let tree = &within.trees[dest * net.n..][..net.n];
         let single = within.cdgs.len() == 1;
-        let place = |c: usize| within.cdgs.first().map_or(0, |cdg| cdg.place(c));
+        let place = |c: usize| within.cdgs.first().map_or(0, |cdg| cdg.position(c));
         self.channels.clear();
         self.first.clear();
         self.first.resize(net.n, u32::MAX);
@@ -205,15 +206,15 @@ impl Options {
         self.range.resize(net.n, (0, 0));
         for (v, &slot) in tree.iter().enumerate().filter(|(_, s)| **s != NO_SLOT) {
             let c = net.channel(v, slot);
-            let w = net.head[c] as usize;
+            let w = net.channels.head[c] as usize;
             self.floor[w] = self.floor[w].max(place(c) + 1);
         }
         for v in near.iter().map(|&v| v as usize).filter(|&v| v != dest) {
-            let from = small(self.channels.len());
+            let from = narrow(self.channels.len());
             let own = net.channel(v, tree[v]);
-            for c in net.out(v) {
+            for c in net.channels.leaving(v) {
                 let i = c as usize;
-                let w = net.head[i] as usize;
+                let w = net.channels.head[i] as usize;
                 let nearer = hops[w].saturating_add(1) == hops[v];
                 let at = place(i);
                 let agrees = !single || (at >= self.floor[v] && at < self.first[w]);
@@ -222,7 +223,7 @@ impl Options {
                     self.first[v] = self.first[v].min(at);
                 }
             }
-            self.range[v] = (from, small(self.channels.len()));
+            self.range[v] = (from, narrow(self.channels.len()));
         }
     }
 
@@ -264,7 +265,7 @@ pub(super) fn cables(
                 if counts {
                     load[lightest] += flow[v];
                 }
-                flow[net.head[c] as usize] += flow[v];
+                flow[net.channels.head[c] as usize] += flow[v];
             }
         }
     }

@@ -8,10 +8,12 @@
 use rayon::prelude::*;
 
 use super::super::graph::Graph;
-use super::super::layers::{Orders, Rest, Wires};
+use super::super::layers::{Orders, Rest};
 use super::super::legs::{Cell, Legs};
+use super::super::neighbors::NeighborChannels;
 use super::super::{Previous, Request};
 use super::ways::Ways;
+use crate::channels::DependencySet;
 use crate::topology::{Destination, Topology};
 use crate::work::BudgetExceeded;
 use ferrosm_mad::ids::{Lid, PortNum};
@@ -48,13 +50,13 @@ pub(crate) fn weigh<C: Cell>(
     request: &Request<'_>,
     graph: &Graph,
     legs: &Legs<C>,
-    wires: &Wires,
+    channels: &NeighborChannels,
     spread: Spread,
     taste: Taste<'_>,
 ) -> Result<(Ways, bool), BudgetExceeded> {
     let topo = request.topo;
-    let cables = Cables::new(request, wires);
-    let scale = || Scale::new(topo, graph, legs, wires, &cables, spread, taste);
+    let cables = Cables::new(request, channels);
+    let scale = || Scale::new(topo, graph, legs, channels, &cables, spread, taste);
     let fresh = || scale().weigh_all(request, None);
     let previous = request.previous;
     if previous.lfts.iter().all(Option::is_none) {
@@ -87,7 +89,7 @@ struct Cables {
 impl Cables {
     const NONE: u32 = u32::MAX;
 
-    fn new(request: &Request<'_>, wires: &Wires) -> Self {
+    fn new(request: &Request<'_>, channels: &NeighborChannels) -> Self {
         let (topo, hints) = (request.topo, request.hints);
         let mut cables = Self {
             first: vec![0],
@@ -115,7 +117,7 @@ impl Cables {
                 cables.port.push(link.port.raw());
                 cables
                     .channel
-                    .push(wires.behind(s.index(), link.port.raw()));
+                    .push(channels.behind(s.index(), link.port.raw()));
                 let ignored = hints.not_counted.contains(&(s, link.port));
                 cables.counts.push(u64::from(!ignored));
             }
@@ -228,7 +230,7 @@ struct Scale<'a, C> {
     topo: &'a Topology,
     graph: &'a Graph,
     legs: &'a Legs<C>,
-    wires: &'a Wires,
+    channels: &'a NeighborChannels,
     cables: &'a Cables,
     spread: Spread,
     taste: Taste<'a>,
@@ -246,8 +248,8 @@ struct Scale<'a, C> {
     news: Vec<u64>,
     /// The same: orders kept to.
     rest: Vec<Rest>,
-    /// Dependencies of all ways so far, by bits as in [`Wires::bit_after`].
-    turns: Vec<u64>,
+    /// Dependencies of all ways so far, if the taste asks for them.
+    turns: Option<DependencySet>,
 }
 
 impl<'a, C: Cell> Scale<'a, C> {
@@ -255,7 +257,7 @@ impl<'a, C: Cell> Scale<'a, C> {
         topo: &'a Topology,
         graph: &'a Graph,
         legs: &'a Legs<C>,
-        wires: &'a Wires,
+        channels: &'a NeighborChannels,
         cables: &'a Cables,
         spread: Spread,
         taste: Taste<'a>,
@@ -267,7 +269,7 @@ impl<'a, C: Cell> Scale<'a, C> {
             topo,
             graph,
             legs,
-            wires,
+            channels,
             cables,
             spread,
             taste,
@@ -280,8 +282,8 @@ impl<'a, C: Cell> Scale<'a, C> {
             news: vec![0; n],
             rest: vec![(Orders::ALL, 0); n],
             turns: match taste {
-                Taste::FewTurns => vec![0; wires.words_after()],
-                Taste::Light | Taste::FirstPort | Taste::Orders(_) => Vec::new(),
+                Taste::FewTurns => Some(DependencySet::empty(&channels.index)),
+                Taste::Light | Taste::FirstPort | Taste::Orders(_) => None,
             },
         }
     }
@@ -524,10 +526,9 @@ impl<'a, C: Cell> Scale<'a, C> {
             return 0;
         }
         let (x, y) = (cable as usize, self.cable[peer] as usize);
-        let (word, bit) = self
-            .wires
-            .bit_after(self.cables.channel[x], self.cables.channel[y]);
-        self.news[peer] + u64::from(self.turns[word] & bit == 0)
+        let turn = (self.cables.channel[x], self.cables.channel[y]);
+        let had = |turns: &DependencySet| turns.contains(&self.channels.index, turn);
+        self.news[peer] + u64::from(!self.turns.as_ref().is_some_and(had))
     }
 
     /// Notes what the taste has to know of the cable that was taken.
@@ -545,17 +546,16 @@ impl<'a, C: Cell> Scale<'a, C> {
 
     /// The dependencies of the LID at hand are there from now on.
     fn remember(&mut self, nearer: &Nearer, dest: usize) {
-        if !matches!(self.taste, Taste::FewTurns) {
+        let Some(turns) = &mut self.turns else {
             return;
-        }
+        };
         for &v in &nearer.order {
             let x = self.cable[v as usize] as usize;
             let peer = self.cables.peer[x] as usize;
             if peer != dest {
                 let y = self.cable[peer] as usize;
                 let channel = &self.cables.channel;
-                let (word, bit) = self.wires.bit_after(channel[x], channel[y]);
-                self.turns[word] |= bit;
+                turns.insert(&self.channels.index, (channel[x], channel[y]));
             }
         }
     }

@@ -2,26 +2,26 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::{Edge, LanesOf, node_of};
-use crate::channels::Channels;
+use super::dependencies::Dependency;
+use super::vls::VirtualChannels;
 use crate::multicast::PortSet;
 use crate::topology::{SwitchIdx, Topology};
 
 /// Every packet may come in by any port of the tree and leaves by all others. `ports` are the ports of a switch that are
 /// in the tree, for each of `switches`; those that lead to end ports do not matter.
-pub(crate) fn of_tree(
+pub(crate) fn dependencies_of_tree(
     topo: &Topology,
-    channels: &Channels,
-    lanes: &LanesOf<'_>,
+    channels: VirtualChannels<'_>,
     sl: u8,
     switches: impl Iterator<Item = usize>,
     ports: impl Fn(usize) -> PortSet,
-) -> Vec<Edge> {
-    let mut edges = Vec::new();
+) -> Vec<Dependency> {
+    let links = channels.ports;
+    let mut found = Vec::new();
     for v in switches {
         let cables: Vec<(u8, usize, u8)> = ports(v)
             .iter()
-            .filter_map(|p| channels.peer(v, p.raw()).map(|(u, q)| (p.raw(), u, q)))
+            .filter_map(|p| links.peer(v, p.raw()).map(|(u, q)| (p.raw(), u, q)))
             .collect();
         for &(input, u, back) in &cables {
             // VLs on which packets come: at the switch before, by whichever port they came there.
@@ -29,18 +29,22 @@ pub(crate) fn of_tree(
             let ends = topo.end_ports(SwitchIdx::at(u)).iter().map(|e| e.port);
             for from in ports(u).iter().chain(ends).chain([PortNum::ZERO]) {
                 if from.raw() != back {
-                    vls |= lanes.vl(u, from.raw(), back, sl).map_or(0, |vl| 1 << vl);
+                    vls |= channels
+                        .packets
+                        .vl(u, from.raw(), back, sl)
+                        .map_or(0, |vl| 1 << vl);
                 }
             }
-            let channel = channels.at(u, back);
+            let channel = links.at(u, back);
             for &(out, ..) in cables.iter().filter(|c| c.0 != input) {
-                let Some(then) = lanes.vl(v, input, out, sl) else {
+                let Some(then) = channels.packets.vl(v, input, out, sl) else {
                     continue;
                 };
                 let vls = (0u8..16).filter(|vl| vls >> vl & 1 == 1);
-                edges.extend(vls.map(|vl| (node_of(channel, vl, lanes.vls()), out, then)));
+                let next = channels.at(links.at(v, out), then);
+                found.extend(vls.map(|vl| (channels.at(channel, vl), next)));
             }
         }
     }
-    edges
+    found
 }

@@ -1,110 +1,52 @@
-//! The dependencies that tables make, lane by lane: one set of tables, or two that are in force at the same time.
+//! The dependencies of forwarding tables: of one set of tables, or of two that are in force at the same time.
 
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
-use super::Edges;
-use crate::channels::Channels;
-use crate::lanes::{Lanes, PathSl, SLS, Sl2Vl};
+use super::dependencies::{DependencySet, set_bits};
+use super::ports::PortChannels;
+use super::vls::{PacketVls, VirtualChannels};
+use crate::lanes::SLS;
 use crate::tables::{BLOCK_LIDS, Lft};
-use crate::topology::{Destination, SwitchIdx, Topology};
-
-/// The node of a channel on a VL.
-pub(crate) const fn node_of(channel: usize, vl: u8, vls: usize) -> usize {
-    channel * vls + vl as usize
-}
-
-/// Lanes as the dependency graph needs them.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LanesOf<'a> {
-    lanes: &'a Lanes,
-}
-
-impl<'a> LanesOf<'a> {
-    pub(crate) const fn new(lanes: &'a Lanes) -> Self {
-        Self { lanes }
-    }
-
-    /// VLs in use, at least 1.
-    pub(crate) fn vls(&self) -> usize {
-        usize::from(self.lanes.vls.max(1))
-    }
-
-    /// Whether the VL of a packet depends on the ports that it takes.
-    pub(crate) fn by_ports(&self) -> bool {
-        matches!(self.lanes.sl2vl, Sl2Vl::PerPorts(_)) && !self.lanes.is_single()
-    }
-
-    /// The SL of packets from a switch or its end ports to a LID.
-    pub(crate) fn sl(&self, from: usize, to: &Destination) -> u8 {
-        self.lanes.sl(SwitchIdx::at(from), to)
-    }
-
-    /// The VL of a packet; `None` where it is dropped for want of one.
-    #[inline]
-    pub(crate) fn vl(&self, at: usize, input: u8, output: u8, sl: u8) -> Option<u8> {
-        if self.lanes.is_single() {
-            return Some(0);
-        }
-        let vl = self
-            .lanes
-            .vl(SwitchIdx::at(at), PortNum(input), PortNum(output), sl);
-        (usize::from(vl) < self.vls()).then_some(vl)
-    }
-
-    /// The VL that all packets for a LID travel on, if that depends on nothing else.
-    pub(crate) fn of_lid(&self, to: &Destination) -> Option<u8> {
-        if self.lanes.is_single() {
-            return Some(0);
-        }
-        match (&self.lanes.sl2vl, &self.lanes.path_sl) {
-            (Sl2Vl::Modulo, PathSl::Uniform(_) | PathSl::ByLid(_)) => {
-                Some(self.sl(0, to) % self.lanes.vls.max(1))
-            }
-            (Sl2Vl::Modulo, PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_))
-            | (Sl2Vl::PerPorts(_), _) => None,
-        }
-    }
-}
+use crate::topology::{Destination, Topology};
 
 /// The dependencies of all packets to these LIDs that follow these tables (by switch).
-pub(crate) fn of_tables(
+pub(crate) fn dependencies_of_tables(
     topo: &Topology,
-    channels: &Channels,
+    channels: VirtualChannels<'_>,
     tables: &[&Lft],
-    lanes: &LanesOf<'_>,
     lids: &[Destination],
-) -> Edges {
+) -> DependencySet {
     let rows: Vec<&[u8]> = tables.iter().map(|t| t.entries()).collect();
     let mut plain: Vec<(usize, u8)> = Vec::new();
     let mut others: Vec<Destination> = Vec::new();
     for d in lids {
-        match lanes.of_lid(d) {
+        match channels.packets.of_lid(d) {
             // Every switch may send to an end port, so whatever the tables say is said of some packet.
             Some(vl) if d.port != PortNum::ZERO => plain.push((usize::from(d.lid.raw()), vl)),
             Some(_) | None => others.push(*d),
         }
     }
-    let mut edges = Edges::none(channels, lanes.vls());
+    let mut found = DependencySet::empty(&channels);
     if !plain.is_empty() {
-        let made: Vec<Vec<u64>> = (0..channels.switches())
+        let made: Vec<Vec<u64>> = (0..channels.ports.switches())
             .into_par_iter()
-            .map(|u| by_row(channels, &rows, &plain, u, &edges))
+            .map(|u| by_row(channels, &rows, &plain, u, found.words))
             .collect();
         let mut at = 0;
         for masks in made {
-            edges.masks[at..at + masks.len()].copy_from_slice(&masks);
+            found.rows[at..at + masks.len()].copy_from_slice(&masks);
             at += masks.len();
         }
     }
     if !others.is_empty() {
-        let walked = of_lids(topo, channels, lanes, &others, |v, lid| {
+        let walked = dependencies_of_lids(topo, channels, &others, |v, lid| {
             let port = rows[v].get(lid).copied().unwrap_or(NONE);
             [port, port]
         });
-        edges.add(&walked.0);
+        found.union_with(&walked.0);
     }
-    edges
+    found
 }
 
 /// What stands for no port.
@@ -112,17 +54,17 @@ const NONE: u8 = PortNum::DROP.raw();
 
 /// Dependencies from the channels that leave one switch, for LIDs of one VL each. The words of that switch's nodes.
 fn by_row(
-    channels: &Channels,
+    channels: VirtualChannels<'_>,
     rows: &[&[u8]],
     plain: &[(usize, u8)],
     u: usize,
-    shape: &Edges,
+    words: usize,
 ) -> Vec<u64> {
-    let (vls, words) = (shape.vls, shape.words);
-    let mut masks = vec![0u64; channels.ports(u) * vls * words];
+    let (ports, vls) = (channels.ports, channels.packets.count());
+    let mut masks = vec![0u64; ports.ports(u) * vls * words];
     let mut next: [&[u8]; 256] = [&[]; 256];
     for (port, row) in (0..=u8::MAX).zip(&mut next) {
-        if let Some((v, _)) = channels.peer(u, port) {
+        if let Some((v, _)) = ports.peer(u, port) {
             *row = rows[v];
         }
     }
@@ -138,14 +80,14 @@ fn by_row(
             }
         }
     }
-    for port in 1..channels.ports(u) {
-        let Some((v, _)) = u8::try_from(port).ok().and_then(|p| channels.peer(u, p)) else {
+    for port in 1..ports.ports(u) {
+        let Some((v, _)) = u8::try_from(port).ok().and_then(|p| ports.peer(u, p)) else {
             continue;
         };
         let mut real = vec![0u64; words];
-        for bit in 0..channels.ports(v) * vls {
+        for bit in 0..ports.ports(v) * vls {
             let out = u8::try_from(bit / vls).unwrap_or(NONE);
-            real[bit / 64] |= u64::from(channels.peer(v, out).is_some()) << (bit % 64);
+            real[bit / 64] |= u64::from(ports.peer(v, out).is_some()) << (bit % 64);
         }
         for vl in 0..vls {
             let node = &mut masks[(port * vls + vl) * words..][..words];
@@ -157,13 +99,12 @@ fn by_row(
 
 /// The dependencies of packets to these LIDs where each switch has up to two next hops (twice the same port: one), and
 /// the LIDs for which they may go round in a circle.
-pub(crate) fn of_lids(
+pub(crate) fn dependencies_of_lids(
     topo: &Topology,
-    channels: &Channels,
-    lanes: &LanesOf<'_>,
+    channels: VirtualChannels<'_>,
     lids: &[Destination],
     next: impl Fn(usize, usize) -> [u8; 2] + Sync,
-) -> (Edges, Vec<Destination>) {
+) -> (DependencySet, Vec<Destination>) {
     let blocks: Vec<&[Destination]> = lids.chunk_by(|a, b| block_of(a) == block_of(b)).collect();
     // One record per worker, not per block: records are large.
     let share = blocks.len().div_ceil(rayon::current_num_threads()).max(1);
@@ -171,21 +112,21 @@ pub(crate) fn of_lids(
         .switches()
         .map(|s| topo.end_ports(s).iter().map(|e| e.port.raw()).collect())
         .collect();
-    let none = || (Edges::none(channels, lanes.vls()), Vec::new());
+    let none = || (DependencySet::empty(&channels), Vec::new());
     blocks
         .par_chunks(share)
         .map(|blocks| {
-            let mut walk = Walk::new(channels, lanes, &ends);
-            let (mut edges, mut round) = none();
+            let mut walk = Walk::new(channels, &ends);
+            let (mut found, mut round) = none();
             for d in blocks.iter().copied().flatten() {
-                if !walk.lid(d, &next, &mut edges) {
+                if !walk.lid(d, &next, &mut found) {
                     round.push(*d);
                 }
             }
-            (edges, round)
+            (found, round)
         })
         .reduce_with(|mut a, b| {
-            a.0.add(&b.0);
+            a.0.union_with(&b.0);
             a.1.extend(b.1);
             a.1.sort_unstable_by_key(|d| d.lid);
             a
@@ -202,8 +143,9 @@ type Kinds = [u64; SLS * 16 / 64];
 
 /// Follows one LID after the other from everywhere at once, farthest switches first.
 struct Walk<'a> {
-    channels: &'a Channels,
-    lanes: &'a LanesOf<'a>,
+    channels: VirtualChannels<'a>,
+    links: &'a PortChannels,
+    packets: PacketVls<'a>,
     ends: &'a [Vec<u8>],
     ports: Vec<[u8; 2]>,
     /// What leaves each switch by each of its two ports.
@@ -214,11 +156,12 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(channels: &'a Channels, lanes: &'a LanesOf<'a>, ends: &'a [Vec<u8>]) -> Self {
-        let n = channels.switches();
+    fn new(channels: VirtualChannels<'a>, ends: &'a [Vec<u8>]) -> Self {
+        let n = channels.ports.switches();
         Self {
             channels,
-            lanes,
+            links: channels.ports,
+            packets: channels.packets,
             ends,
             ports: vec![[NONE; 2]; n],
             kinds: vec![[[0; 4]; 2]; n],
@@ -240,11 +183,11 @@ impl<'a> Walk<'a> {
         &mut self,
         d: &Destination,
         next: &impl Fn(usize, usize) -> [u8; 2],
-        edges: &mut Edges,
+        found: &mut DependencySet,
     ) -> bool {
-        let n = self.channels.switches();
+        let n = self.links.switches();
         let lid = usize::from(d.lid.raw());
-        let wide = self.lanes.of_lid(d).is_none();
+        let wide = self.packets.of_lid(d).is_none();
         self.waiting.fill(0);
         for v in 0..n {
             let mut ports = next(v, lid);
@@ -252,7 +195,7 @@ impl<'a> Walk<'a> {
                 ports = [NONE; 2];
             }
             // A port that does not lead to a switch leads nowhere.
-            self.ports[v] = ports.map(|p| self.channels.peer(v, p).map_or(NONE, |_| p));
+            self.ports[v] = ports.map(|p| self.links.peer(v, p).map_or(NONE, |_| p));
             if self.ports[v][0] == NONE {
                 self.ports[v].swap(0, 1);
             }
@@ -260,9 +203,13 @@ impl<'a> Walk<'a> {
         }
         for v in 0..n {
             let real = d.port != PortNum::ZERO || !self.ends[v].is_empty();
-            let sl = if real && wide { self.lanes.sl(v, d) } else { 0 };
+            let sl = if real && wide {
+                self.packets.sl(v, d)
+            } else {
+                0
+            };
             for (way, port) in self.ways(v) {
-                if let Some((peer, _)) = self.channels.peer(v, port) {
+                if let Some((peer, _)) = self.links.peer(v, port) {
                     self.waiting[peer] += 1;
                 }
                 if real {
@@ -276,10 +223,10 @@ impl<'a> Walk<'a> {
         while let Some(u) = self.ready.pop() {
             done += 1;
             for (way, port) in self.ways(u) {
-                let Some((v, input)) = self.channels.peer(u, port) else {
+                let Some((v, input)) = self.links.peer(u, port) else {
                     continue;
                 };
-                self.pass((u, way, port), (v, input), edges);
+                self.pass((u, way, port), (v, input), found);
                 self.waiting[v] -= 1;
                 if self.waiting[v] == 0 {
                     self.ready.push(v);
@@ -291,13 +238,13 @@ impl<'a> Walk<'a> {
 
     /// Packets of the switch itself and of its end ports.
     fn start(&mut self, v: usize, way: usize, port: u8, sl: u8, d: &Destination) {
-        if let Some(vl) = self.lanes.of_lid(d) {
+        if let Some(vl) = self.packets.of_lid(d) {
             // One kind says it all: what it is called does not matter, as long as it keeps its VL.
             put(&mut self.kinds[v][way], vl, vl);
             return;
         }
         for &input in std::iter::once(&0).chain(&self.ends[v]) {
-            if let Some(vl) = self.lanes.vl(v, input, port, sl) {
+            if let Some(vl) = self.packets.vl(v, input, port, sl) {
                 put(&mut self.kinds[v][way], sl, vl);
             }
         }
@@ -308,21 +255,18 @@ impl<'a> Walk<'a> {
         &mut self,
         (u, way, port): (usize, usize, u8),
         (v, input): (usize, u8),
-        edges: &mut Edges,
+        found: &mut DependencySet,
     ) {
         let kinds = self.kinds[u][way];
-        let channel = self.channels.at(u, port);
+        let channel = self.links.at(u, port);
         for (way, out) in self.ways(v) {
             for (word, &bits) in kinds.iter().enumerate() {
-                for bit in super::Ones(bits) {
-                    let kind = u8::try_from(word * 64 + bit).unwrap_or(u8::MAX);
+                for bit in set_bits(&[bits]) {
+                    let kind = u8::try_from(word * 64 + bit as usize).unwrap_or(u8::MAX);
                     let (sl, vl) = (kind / 16, kind % 16);
-                    if let Some(then) = self.lanes.vl(v, input, out, sl) {
-                        edges.put(
-                            node_of(channel, vl, edges.vls),
-                            usize::from(out),
-                            usize::from(then),
-                        );
+                    if let Some(then) = self.packets.vl(v, input, out, sl) {
+                        let next = self.channels.at(self.links.at(v, out), then);
+                        found.insert(&self.channels, (self.channels.at(channel, vl), next));
                         put(&mut self.kinds[v][way], sl, then);
                     }
                 }

@@ -1,0 +1,162 @@
+//! Sets of dependencies between channels, as bits.
+
+use super::index::{ChannelNumbering, narrow};
+
+/// Packets arrive over the first channel and leave over the second.
+pub(crate) type Dependency = (u32, u32);
+
+/// Dependencies by their first channel: a row of bits, one for each channel that leaves the next switch.
+#[derive(Debug, Clone)]
+pub(crate) struct DependencySet {
+    /// Words of a row.
+    pub(super) words: usize,
+    pub(super) rows: Vec<u64>,
+}
+
+impl DependencySet {
+    pub(crate) fn empty(channels: &impl ChannelNumbering) -> Self {
+        let words = channels.max_degree().div_ceil(64).max(1);
+        Self {
+            words,
+            rows: vec![0; channels.len() * words],
+        }
+    }
+
+    /// Number of channels.
+    pub(super) fn channels(&self) -> usize {
+        self.rows.len() / self.words
+    }
+
+    #[inline(always)]
+    fn locate(&self, channels: &impl ChannelNumbering, (x, y): Dependency) -> (usize, u64) {
+        let bit = y - channels.first_after(x);
+        (x as usize * self.words + bit as usize / 64, 1 << (bit % 64))
+    }
+
+    #[inline(always)]
+    pub(crate) fn contains(&self, channels: &impl ChannelNumbering, wanted: Dependency) -> bool {
+        let (word, bit) = self.locate(channels, wanted);
+        self.rows[word] & bit != 0
+    }
+
+    /// Adds a dependency; `true` if it is new.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, channels: &impl ChannelNumbering, new: Dependency) -> bool {
+        let (word, bit) = self.locate(channels, new);
+        let is_new = self.rows[word] & bit == 0;
+        self.rows[word] |= bit;
+        is_new
+    }
+
+    pub(super) fn remove(&mut self, channels: &impl ChannelNumbering, old: Dependency) {
+        let (word, bit) = self.locate(channels, old);
+        self.rows[word] &= !bit;
+    }
+
+    /// Adds all dependencies of another set of the same channels.
+    pub(crate) fn union_with(&mut self, other: &Self) {
+        for (a, b) in self.rows.iter_mut().zip(&other.rows) {
+            *a |= b;
+        }
+    }
+
+    /// The channels by which packets that arrive over `x` leave, ascending.
+    #[inline(always)]
+    pub(crate) fn after<C: ChannelNumbering>(
+        &self,
+        channels: &C,
+        x: u32,
+    ) -> impl Iterator<Item = u32> + use<'_, C> {
+        let first = channels.first_after(x);
+        let row = &self.rows[x as usize * self.words..][..self.words];
+        set_bits(row).map(move |bit| first + bit)
+    }
+
+    /// All dependencies.
+    pub(crate) fn iter(
+        &self,
+        channels: &impl ChannelNumbering,
+    ) -> impl Iterator<Item = Dependency> {
+        (0..narrow(self.channels())).flat_map(|x| self.after(channels, x).map(move |y| (x, y)))
+    }
+
+    /// The channels, each before all that come after it; some are missing if there is a cycle.
+    pub(super) fn topological_order(&self, channels: &impl ChannelNumbering) -> Vec<u32> {
+        let n = self.channels();
+        let mut before = vec![0u32; n];
+        for (_, y) in self.iter(channels) {
+            before[y as usize] += 1;
+        }
+        let mut order: Vec<u32> = (0..narrow(n))
+            .filter(|&c| before[c as usize] == 0)
+            .collect();
+        let mut done = 0;
+        while let Some(&x) = order.get(done) {
+            done += 1;
+            for y in self.after(channels, x) {
+                before[y as usize] -= 1;
+                if before[y as usize] == 0 {
+                    order.push(y);
+                }
+            }
+        }
+        order
+    }
+
+    /// The channels of a short cycle, each before the one that comes after it; `None` if there is no cycle.
+    pub(crate) fn find_cycle(&self, channels: &impl ChannelNumbering) -> Option<Vec<u32>> {
+        let n = self.channels();
+        let order = self.topological_order(channels);
+        if order.len() == n {
+            return None;
+        }
+        let mut left = vec![true; n];
+        order.iter().for_each(|&c| left[c as usize] = false);
+        // Every channel that is left has one before it that is left, so going back ends in a cycle.
+        let mut before = vec![u32::MAX; n];
+        for x in (0..narrow(n)).filter(|&x| left[x as usize]) {
+            self.after(channels, x).for_each(|y| before[y as usize] = x);
+        }
+        let mut start = (0..narrow(n)).find(|&x| left[x as usize])?;
+        for _ in 0..n {
+            start = before[start as usize];
+        }
+        // Breadth first from there back to it: no shorter cycle contains this channel.
+        let mut from = vec![u32::MAX; n];
+        let mut queue = vec![start];
+        let mut at = 0;
+        while let Some(&x) = queue.get(at) {
+            at += 1;
+            for y in self.after(channels, x).filter(|&y| left[y as usize]) {
+                if y == start {
+                    let mut cycle = vec![x];
+                    while let Some(&last) = cycle.last().filter(|&&last| last != start) {
+                        cycle.push(from[last as usize]);
+                    }
+                    cycle.reverse();
+                    return Some(cycle);
+                }
+                if from[y as usize] == u32::MAX {
+                    from[y as usize] = x;
+                    queue.push(y);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Numbers of the set bits, ascending.
+#[inline(always)]
+pub(super) fn set_bits(words: &[u64]) -> impl Iterator<Item = u32> + use<'_> {
+    (0u32..).step_by(64).zip(words).flat_map(|(base, &word)| {
+        let mut left = word;
+        std::iter::from_fn(move || {
+            (left != 0).then(|| {
+                let bit = left.trailing_zeros();
+                left &= left - 1;
+                base + bit
+            })
+        })
+    })
+}

@@ -1,0 +1,281 @@
+//! A channel dependency graph that grows and stays acyclic.
+//!
+//! The channels have positions in an order in which every dependency points forward. A new dependency that points forward
+//! costs nothing. Any other moves only the channels between its two ends (Pearce and Kelly, "A Dynamic Topological Sort
+//! Algorithm for Directed Acyclic Graphs", JEA 11, 2006), or is found to close a cycle.
+
+use super::dependencies::{Dependency, DependencySet};
+use super::index::{ChannelNumbering, narrow};
+
+/// Dependencies, searched from both of their ends.
+#[derive(Debug, Clone)]
+pub(super) struct Dependencies {
+    after: DependencySet,
+    /// The same dependencies between the opposite channels: if `y` comes after `x`, then the opposite of `x` comes after the
+    /// opposite of `y`.
+    opposite: DependencySet,
+}
+
+impl Dependencies {
+    #[inline(always)]
+    pub(super) fn insert(&mut self, channels: &impl ChannelNumbering, new: Dependency) -> bool {
+        let is_new = self.after.insert(channels, new);
+        if is_new {
+            self.opposite.insert(channels, opposite(channels, new));
+        }
+        is_new
+    }
+
+    fn remove(&mut self, channels: &impl ChannelNumbering, old: Dependency) {
+        self.after.remove(channels, old);
+        self.opposite.remove(channels, opposite(channels, old));
+    }
+}
+
+#[inline(always)]
+fn opposite(channels: &impl ChannelNumbering, (x, y): Dependency) -> Dependency {
+    (channels.back(y), channels.back(x))
+}
+
+/// Whether a search follows dependencies from their first channel to their second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Forward,
+    Backward,
+}
+
+/// Limits of searches, and the source of dependencies that are read on demand.
+pub(super) trait SearchControl<C> {
+    /// Called before the dependencies of a channel are followed, with the number of channels that the search has found so
+    /// far. `false` abandons the search.
+    fn visit(
+        &mut self,
+        channels: &C,
+        dependencies: &mut Dependencies,
+        channel: u32,
+        direction: Direction,
+        found: usize,
+    ) -> bool;
+}
+
+/// Why a dependency cannot be added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rejection {
+    /// It closes a cycle.
+    Cycle,
+    /// The search was abandoned.
+    Abandoned,
+}
+
+/// Dependencies without a cycle.
+#[derive(Debug, Clone)]
+pub(super) struct ChannelDependencyGraph {
+    dependencies: Dependencies,
+    /// Each channel's position in the order.
+    position: Vec<u32>,
+    /// The last search that found each channel.
+    seen: Vec<u32>,
+    search: u32,
+    /// Scratch of searches: channels to visit, channels found.
+    stack: Vec<u32>,
+    later: Vec<u32>,
+    earlier: Vec<u32>,
+    /// Dependencies that the last [`Self::insert_all`] added.
+    added: Vec<Dependency>,
+}
+
+impl ChannelDependencyGraph {
+    /// No dependency, and the channels at these positions.
+    pub(super) fn new(channels: &impl ChannelNumbering, position: Vec<u32>) -> Self {
+        let empty = DependencySet::empty(channels);
+        Self {
+            dependencies: Dependencies {
+                after: empty.clone(),
+                opposite: empty,
+            },
+            seen: vec![0; position.len()],
+            position,
+            search: 0,
+            stack: Vec::new(),
+            later: Vec::new(),
+            earlier: Vec::new(),
+            added: Vec::new(),
+        }
+    }
+
+    /// The graph of these dependencies; `None` if they form a cycle.
+    pub(super) fn from_dependencies(
+        channels: &impl ChannelNumbering,
+        after: DependencySet,
+    ) -> Option<Self> {
+        let order = after.topological_order(channels);
+        if order.len() < channels.len() {
+            return None;
+        }
+        let mut graph = Self::new(channels, positions(&order));
+        for dependency in after.iter(channels) {
+            let opposite = opposite(channels, dependency);
+            graph.dependencies.opposite.insert(channels, opposite);
+        }
+        graph.dependencies.after = after;
+        Some(graph)
+    }
+
+    #[inline(always)]
+    pub(super) fn contains(&self, channels: &impl ChannelNumbering, wanted: Dependency) -> bool {
+        self.dependencies.after.contains(channels, wanted)
+    }
+
+    /// Adds a dependency that points forward; `true` if it is new.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, channels: &impl ChannelNumbering, new: Dependency) -> bool {
+        self.dependencies.insert(channels, new)
+    }
+
+    /// Removes a dependency. The order stays as it is: fewer dependencies never contradict it.
+    pub(super) fn remove(&mut self, channels: &impl ChannelNumbering, old: Dependency) {
+        self.dependencies.remove(channels, old);
+    }
+
+    /// Position of a channel in the order.
+    #[inline(always)]
+    pub(super) fn position(&self, channel: usize) -> u32 {
+        self.position[channel]
+    }
+
+    /// Whether a dependency points forward.
+    #[inline(always)]
+    pub(super) fn agrees(&self, (x, y): Dependency) -> bool {
+        self.position(x as usize) < self.position(y as usize)
+    }
+
+    pub(super) fn into_positions(self) -> Vec<u32> {
+        self.position
+    }
+
+    /// Adds dependencies one after the other, up to the first that is rejected. [`Self::remove_last`] removes them again.
+    ///
+    /// # Errors
+    /// The dependency that was rejected.
+    pub(super) fn insert_all<C: ChannelNumbering>(
+        &mut self,
+        channels: &C,
+        wanted: &[Dependency],
+        control: &mut impl SearchControl<C>,
+    ) -> Result<(), Dependency> {
+        self.added.clear();
+        for &new in wanted {
+            let is_known = self.contains(channels, new);
+            if is_known && self.agrees(new) {
+                continue;
+            }
+            self.reorder(channels, new, control).map_err(|_| new)?;
+            if self.insert(channels, new) {
+                self.added.push(new);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the dependencies that the last [`Self::insert_all`] added.
+    pub(super) fn remove_last(&mut self, channels: &impl ChannelNumbering) {
+        while let Some(added) = self.added.pop() {
+            self.remove(channels, added);
+        }
+    }
+
+    /// The dependencies that [`Self::remove_last`] would remove.
+    pub(super) fn last_added(&self) -> &[Dependency] {
+        &self.added
+    }
+
+    /// Changes the order so that `x` comes before `y`.
+    pub(super) fn reorder<C: ChannelNumbering>(
+        &mut self,
+        channels: &C,
+        (x, y): Dependency,
+        control: &mut impl SearchControl<C>,
+    ) -> Result<(), Rejection> {
+        if self.agrees((x, y)) {
+            return Ok(());
+        }
+        if x == y {
+            return Err(Rejection::Cycle);
+        }
+        self.search::<true, C>(channels, y, x, control)?;
+        self.search::<false, C>(channels, x, y, control)?;
+        // The earlier channels, then the later ones, each in the order that they had, at the positions of both.
+        let position = &self.position;
+        self.earlier.sort_unstable_by_key(|&c| position[c as usize]);
+        self.later.sort_unstable_by_key(|&c| position[c as usize]);
+        let both = || self.earlier.iter().chain(&self.later);
+        let mut free: Vec<u32> = both().map(|&c| position[c as usize]).collect();
+        free.sort_unstable();
+        for (&c, position) in self.earlier.iter().chain(&self.later).zip(free) {
+            self.position[c as usize] = position;
+        }
+        Ok(())
+    }
+
+    /// Finds the channels that come after `start`, up to `goal`: [`Self::later`]; or those that come before it, down to
+    /// `goal`: [`Self::earlier`].
+    fn search<const FORWARD: bool, C: ChannelNumbering>(
+        &mut self,
+        channels: &C,
+        start: u32,
+        goal: u32,
+        control: &mut impl SearchControl<C>,
+    ) -> Result<(), Rejection> {
+        let limit = self.position(goal as usize);
+        let (direction, found) = if FORWARD {
+            (Direction::Forward, &mut self.later)
+        } else {
+            (Direction::Backward, &mut self.earlier)
+        };
+        self.search += 1;
+        found.clear();
+        found.push(start);
+        self.stack.clear();
+        self.stack.push(start);
+        self.seen[start as usize] = self.search;
+        while let Some(c) = self.stack.pop() {
+            if !control.visit(channels, &mut self.dependencies, c, direction, found.len()) {
+                return Err(Rejection::Abandoned);
+            }
+            let here = self.position[c as usize];
+            let (set, row) = if FORWARD {
+                (&self.dependencies.after, c)
+            } else {
+                (&self.dependencies.opposite, channels.back(c))
+            };
+            for next in set.after(channels, row) {
+                let next = if FORWARD { next } else { channels.back(next) };
+                if FORWARD && next == goal {
+                    return Err(Rejection::Cycle);
+                }
+                // Dependencies that are read on demand may be more than there are: those against the order are none.
+                let there = self.position[next as usize];
+                let is_between = if FORWARD {
+                    here < there && there < limit
+                } else {
+                    limit < there && there < here
+                };
+                if is_between && self.seen[next as usize] != self.search {
+                    self.seen[next as usize] = self.search;
+                    found.push(next);
+                    self.stack.push(next);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Position of each channel in an order.
+pub(super) fn positions(order: &[u32]) -> Vec<u32> {
+    let mut position = vec![0; order.len()];
+    for (at, &c) in order.iter().enumerate() {
+        position[c as usize] = narrow(at);
+    }
+    position
+}

@@ -1,0 +1,303 @@
+//! One virtual layer: an acyclic channel dependency graph, and the dependencies that it rejected.
+//!
+//! Engines only add dependencies to a layer, or take back what they added last. A dependency that closes a cycle with what is
+//! in the layer closes one later too, so it is not searched again.
+
+use super::dependencies::{Dependency, DependencySet};
+use super::graph::{
+    ChannelDependencyGraph, Dependencies, Direction, Rejection, SearchControl, positions,
+};
+use super::index::{ChannelIndex, narrow};
+use crate::work::{BudgetExceeded, WorkBudget};
+
+/// Work units of a channel that a search visits: its dependencies are followed.
+const VISIT_UNITS: usize = 4;
+
+/// Channels that one limited search may find.
+const FOUND_MAX: usize = 20_000;
+
+/// What is known of a dependency without a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum DependencyStatus {
+    /// It is in the layer, or agrees with the order.
+    Free,
+    /// It is against the order: only a search can tell.
+    Against,
+    /// It would close a cycle.
+    Rejected,
+}
+
+/// The acyclic channel dependency graph of a layer.
+#[derive(Debug, Clone)]
+pub(crate) struct VirtualLayer {
+    graph: ChannelDependencyGraph,
+    /// Dependencies that close a cycle, as far as known.
+    rejected: DependencySet,
+    effort: SearchEffort,
+}
+
+/// Channels that searches have visited, and may visit.
+#[derive(Debug, Clone, Copy)]
+struct SearchEffort {
+    visited: usize,
+    visits_max: usize,
+    found_max: usize,
+}
+
+impl SearchEffort {
+    const UNLIMITED: Self = Self {
+        visited: 0,
+        visits_max: usize::MAX,
+        found_max: usize::MAX,
+    };
+}
+
+impl SearchControl<ChannelIndex> for SearchEffort {
+    #[inline(always)]
+    fn visit(
+        &mut self,
+        _: &ChannelIndex,
+        _: &mut Dependencies,
+        _: u32,
+        _: Direction,
+        found: usize,
+    ) -> bool {
+        let may = found <= self.found_max && self.visited < self.visits_max;
+        self.visited += usize::from(may);
+        may
+    }
+}
+
+impl VirtualLayer {
+    /// No dependency.
+    pub(crate) fn new(channels: &ChannelIndex) -> Self {
+        let position = (0..narrow(channels.len())).collect();
+        Self::with_graph(
+            channels,
+            ChannelDependencyGraph::new(channels, position),
+            SearchEffort::UNLIMITED,
+        )
+    }
+
+    /// No dependency, the channels in this order, and searches that may visit so many channels in all.
+    pub(crate) fn with_order(channels: &ChannelIndex, order: &[u32], visits_max: usize) -> Self {
+        let effort = SearchEffort {
+            visited: 0,
+            visits_max,
+            found_max: FOUND_MAX,
+        };
+        let graph = ChannelDependencyGraph::new(channels, positions(order));
+        Self::with_graph(channels, graph, effort)
+    }
+
+    /// These dependencies; `None` if they form a cycle.
+    pub(crate) fn from_dependencies(
+        channels: &ChannelIndex,
+        dependencies: DependencySet,
+    ) -> Option<Self> {
+        let graph = ChannelDependencyGraph::from_dependencies(channels, dependencies)?;
+        Some(Self::with_graph(channels, graph, SearchEffort::UNLIMITED))
+    }
+
+    fn with_graph(
+        channels: &ChannelIndex,
+        graph: ChannelDependencyGraph,
+        effort: SearchEffort,
+    ) -> Self {
+        Self {
+            graph,
+            rejected: DependencySet::empty(channels),
+            effort,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn contains(&self, channels: &ChannelIndex, wanted: Dependency) -> bool {
+        self.graph.contains(channels, wanted)
+    }
+
+    /// Position of a channel in the order: it grows along every path.
+    #[inline(always)]
+    pub(crate) fn position(&self, channel: usize) -> u32 {
+        self.graph.position(channel)
+    }
+
+    /// Channels that all searches so far have visited.
+    pub(crate) const fn visited(&self) -> usize {
+        self.effort.visited
+    }
+
+    /// What is known of a dependency.
+    #[inline(always)]
+    pub(crate) fn status(&self, channels: &ChannelIndex, wanted: Dependency) -> DependencyStatus {
+        if self.graph.agrees(wanted) {
+            DependencyStatus::Free
+        } else if self.rejected.contains(channels, wanted) {
+            DependencyStatus::Rejected
+        } else {
+            DependencyStatus::Against
+        }
+    }
+
+    /// Adds all dependencies, or none if that would close a cycle.
+    pub(crate) fn admit(&mut self, channels: &ChannelIndex, wanted: &[Dependency]) -> bool {
+        let is_rejected = |&wanted: &Dependency| self.rejected.contains(channels, wanted);
+        if wanted.iter().any(is_rejected) {
+            return false;
+        }
+        match self.graph.insert_all(channels, wanted, &mut self.effort) {
+            Ok(()) => true,
+            Err(failed) => {
+                let is_alone = self.graph.last_added().is_empty();
+                self.graph.remove_last(channels);
+                if is_alone
+                    || self
+                        .graph
+                        .reorder(channels, failed, &mut self.effort)
+                        .is_err()
+                {
+                    self.rejected.insert(channels, failed);
+                }
+                false
+            }
+        }
+    }
+
+    /// As [`Self::admit`], within a work budget.
+    pub(crate) fn admit_within(
+        &mut self,
+        channels: &ChannelIndex,
+        wanted: &[Dependency],
+        budget: &WorkBudget,
+    ) -> Result<bool, BudgetExceeded> {
+        let before = self.visited();
+        let fits = self.admit(channels, wanted);
+        budget.spend_len(wanted.len() + VISIT_UNITS * (self.visited() - before))?;
+        Ok(fits)
+    }
+
+    /// Adds one dependency unless it would close a cycle, or the search is too long. `log` gets it if it is new.
+    pub(crate) fn admit_one(
+        &mut self,
+        channels: &ChannelIndex,
+        wanted: Dependency,
+        log: &mut Vec<Dependency>,
+    ) -> bool {
+        match self.status(channels, wanted) {
+            DependencyStatus::Free => {}
+            DependencyStatus::Against => {
+                match self.graph.reorder(channels, wanted, &mut self.effort) {
+                    Ok(()) => {}
+                    Err(Rejection::Cycle) => {
+                        self.rejected.insert(channels, wanted);
+                        return false;
+                    }
+                    Err(Rejection::Abandoned) => return false,
+                }
+            }
+            DependencyStatus::Rejected => return false,
+        }
+        if self.insert(channels, wanted) {
+            log.push(wanted);
+        }
+        true
+    }
+
+    /// Adds a dependency that agrees with the order; `true` if it is new.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, channels: &ChannelIndex, new: Dependency) -> bool {
+        self.graph.insert(channels, new)
+    }
+
+    /// Removes a dependency. Rejected ones stay rejected: that is safe, and seldom a loss.
+    pub(crate) fn remove(&mut self, channels: &ChannelIndex, old: Dependency) {
+        self.graph.remove(channels, old);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use petgraph::algo::toposort;
+    use petgraph::graphmap::DiGraphMap;
+
+    use super::*;
+
+    /// Every switch linked to every other.
+    fn mesh(switches: u32) -> ChannelIndex {
+        let peers = |v: u32| (0..switches).filter(move |&u| u != v);
+        let first: Vec<u32> = (0..=switches).map(|v| v * (switches - 1)).collect();
+        let channel = |v: u32, u: u32| first[v as usize] + u - u32::from(u > v);
+        ChannelIndex {
+            head: (0..switches).flat_map(peers).collect(),
+            tail: (0..switches)
+                .flat_map(|v| peers(v).map(move |_| v))
+                .collect(),
+            back: (0..switches)
+                .flat_map(|v| peers(v).map(move |u| channel(u, v)))
+                .collect(),
+            first: first.clone(),
+        }
+    }
+
+    /// 3,000 random requests of one to three dependencies: taken exactly if the whole stays without a cycle, says a
+    /// topological sort of everything taken so far; and the order agrees with all of it.
+    #[test]
+    fn requests_are_taken_exactly_if_no_cycle_closes() {
+        let index = mesh(6);
+        let mut layer = VirtualLayer::new(&index);
+        let mut taken = DiGraphMap::<u32, ()>::new();
+        let mut dice = 5u64;
+        let mut below = |n: u32| {
+            dice = dice
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            u32::try_from(dice >> 33).unwrap_or(0) % n
+        };
+        let channels = u32::try_from(index.len()).unwrap();
+        let (mut yes, mut no) = (0, 0);
+        for _ in 0..3000 {
+            let wanted: Vec<Dependency> = (0..=below(3))
+                .map(|_| {
+                    let x = below(channels);
+                    (x, index.first[index.head[x as usize] as usize] + below(5))
+                })
+                .collect();
+            let mut with = taken.clone();
+            for &(x, y) in &wanted {
+                with.add_edge(x, y, ());
+            }
+            let good = toposort(&with, None).is_ok();
+            assert_eq!(layer.admit(&index, &wanted), good);
+            if good {
+                taken = with;
+                yes += 1;
+            } else {
+                no += 1;
+            }
+            for (x, y, ()) in taken.all_edges() {
+                assert!(layer.contains(&index, (x, y)));
+                assert!(layer.position(x as usize) < layer.position(y as usize));
+            }
+        }
+        assert!(yes > 50 && no > 50, "{yes} {no}");
+        let mut all = DependencySet::empty(&index);
+        for (x, y, ()) in taken.all_edges() {
+            all.insert(&index, (x, y));
+        }
+        assert!(VirtualLayer::from_dependencies(&index, all.clone()).is_some());
+        let channel = |from: u32, to: u32| {
+            let mut leaving = index.leaving(from as usize);
+            leaving
+                .find(|&c| index.head[c as usize] == to)
+                .expect("a mesh")
+        };
+        for (x, y) in [
+            (channel(0, 1), channel(1, 2)),
+            (channel(1, 2), channel(2, 0)),
+            (channel(2, 0), channel(0, 1)),
+        ] {
+            all.insert(&index, (x, y));
+        }
+        assert!(VirtualLayer::from_dependencies(&index, all).is_none());
+    }
+}

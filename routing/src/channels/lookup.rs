@@ -1,0 +1,148 @@
+//! The dependencies of single channels, read from forwarding tables on demand.
+//!
+//! Where the VL of a packet depends on the ports that it takes, all VLs are taken that a packet may have: more dependencies
+//! than there are, never fewer.
+
+use std::sync::atomic::AtomicBool;
+
+use ferrosm_mad::ids::PortNum;
+
+use super::graph::Dependencies;
+use super::vls::{PacketVls, VirtualChannels};
+use crate::lanes::SLS;
+use crate::tables::Lft;
+use crate::topology::Topology;
+
+/// Forwarding tables in which dependencies are looked up.
+#[derive(Debug)]
+pub(crate) struct Lookup<'a> {
+    tables: &'a [&'a Lft],
+    /// LIDs with the VL of their packets, if that depends on nothing else.
+    lids: Vec<(usize, Option<u8>)>,
+    /// Set when a search needed more lookups than it may have.
+    pub(super) exhausted: &'a AtomicBool,
+}
+
+impl<'a> Lookup<'a> {
+    pub(crate) fn new(
+        topo: &Topology,
+        tables: &'a [&'a Lft],
+        vls: PacketVls<'_>,
+        exhausted: &'a AtomicBool,
+    ) -> Self {
+        let lids = topo.destinations().iter();
+        Self {
+            tables,
+            lids: lids
+                .map(|d| (usize::from(d.lid.raw()), vls.of_lid(d)))
+                .collect(),
+            exhausted,
+        }
+    }
+
+    /// Whether the VL of each packet depends on its LID alone: then lookups find hardly more than there is.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.lids.iter().all(|(_, vl)| vl.is_some())
+    }
+
+    /// Adds the dependencies of packets that leave by a channel, on all VLs.
+    pub(super) fn add_from(
+        &self,
+        channels: &VirtualChannels<'_>,
+        channel: usize,
+        found: &mut Dependencies,
+    ) {
+        let ports = channels.ports;
+        let (u, port) = ports.locate(channel);
+        let Some((v, input)) = ports.far(channel) else {
+            return;
+        };
+        let (own, then) = (self.tables[u].entries(), self.tables[v].entries());
+        let mut any_vl = [false; 256];
+        for &(lid, vl) in &self.lids {
+            if own.get(lid) != Some(&port) {
+                continue;
+            }
+            let Some(&out) = then.get(lid) else { continue };
+            match vl {
+                Some(vl) if ports.peer(v, out).is_some() => {
+                    let next = channels.at(ports.at(v, out), vl);
+                    found.insert(channels, (channels.at(channel, vl), next));
+                }
+                Some(_) => {}
+                None => any_vl[usize::from(out)] = true,
+            }
+        }
+        for (out, _) in (0..=PortNum::DROP.raw()).zip(any_vl).filter(|w| w.1) {
+            if ports.peer(v, out).is_some() {
+                self.add_on_all_vls(channels, (channel, v, input), out, found);
+            }
+        }
+    }
+
+    /// Adds the dependencies of packets that leave by another channel and wait for this one, on all VLs.
+    pub(super) fn add_to(
+        &self,
+        channels: &VirtualChannels<'_>,
+        channel: usize,
+        found: &mut Dependencies,
+    ) {
+        let ports = channels.ports;
+        let (v, out) = ports.locate(channel);
+        if ports.far(channel).is_none() {
+            return;
+        }
+        let last = u8::try_from(ports.ports(v) - 1).unwrap_or(PortNum::DROP.raw());
+        // Channels that lead to the switch: number, port there, port by which they leave, table before.
+        let mut into: Vec<(usize, u8, u8, &[u8], bool)> = (1..=last)
+            .filter_map(|input| {
+                let (u, port) = ports.peer(v, input)?;
+                let entries = self.tables[u].entries();
+                Some((ports.at(u, port), input, port, entries, false))
+            })
+            .collect();
+        let own = self.tables[v].entries();
+        for &(lid, vl) in &self.lids {
+            if own.get(lid) != Some(&out) {
+                continue;
+            }
+            for (first, _, port, entries, any_vl) in &mut into {
+                if entries.get(lid) == Some(port) {
+                    match vl {
+                        Some(vl) => {
+                            let next = channels.at(channel, vl);
+                            found.insert(channels, (channels.at(*first, vl), next));
+                        }
+                        None => *any_vl = true,
+                    }
+                }
+            }
+        }
+        for (first, input, ..) in into.into_iter().filter(|i| i.4) {
+            self.add_on_all_vls(channels, (first, v, input), out, found);
+        }
+    }
+
+    /// Adds the dependencies from a channel, which enters `v` by `input`, on all VLs that packets may have.
+    fn add_on_all_vls(
+        &self,
+        channels: &VirtualChannels<'_>,
+        (channel, v, input): (usize, usize, u8),
+        out: u8,
+        found: &mut Dependencies,
+    ) {
+        let next = channels.ports.at(v, out);
+        for vl in (0u8..).take(channels.packets.count()) {
+            let from = channels.at(channel, vl);
+            if !channels.packets.depend_on_ports() {
+                found.insert(channels, (from, channels.at(next, vl)));
+                continue;
+            }
+            for sl in (0u8..).take(SLS) {
+                if let Some(then) = channels.packets.vl(v, input, out, sl) {
+                    found.insert(channels, (from, channels.at(next, then)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Channels of a fabric, and the dependencies between them: what engines, repair, transition and multicast use to keep
+//! routes free of credit loops.
+//!
+//! A channel is one direction of a link between switches. A packet that holds a buffer of one channel and waits for a buffer
+//! of the next makes a dependency; packets deadlock only if dependencies form a cycle (Dally and Seitz, "Deadlock-Free
+//! Message Routing in Multiprocessor Interconnection Networks", IEEE ToC 1987). The proof in [`crate::verify()`] shares no
+//! code with this module.
+//!
+//! | module | content |
+//! |---|---|
+//! | `index` | numbers of channels |
+//! | `ports` | channels numbered by port, for code that reads forwarding tables |
+//! | `vls` | channels on VLs, and the VLs of packets |
+//! | `dependencies` | sets of dependencies, topological order, cycles |
+//! | `graph` | an acyclic channel dependency graph that grows |
+//! | `layer` | the graph of one virtual layer, with the dependencies that it rejected |
+//! | `tables` | the dependencies of forwarding tables |
+//! | `tree` | the dependencies of a multicast tree |
+//! | `lookup` | the dependencies of single channels, read from forwarding tables on demand |
+//! | `routed` | the graph of forwarding tables while routes are added |
+
+mod dependencies;
+mod graph;
+mod index;
+mod layer;
+mod lookup;
+mod ports;
+mod routed;
+mod tables;
+mod tree;
+mod vls;
+
+pub(crate) use dependencies::{Dependency, DependencySet};
+pub(crate) use index::{ChannelIndex, narrow};
+pub(crate) use layer::{DependencyStatus, VirtualLayer};
+pub(crate) use lookup::Lookup;
+pub(crate) use ports::PortChannels;
+pub(crate) use routed::{RoutedDependencies, TopologicalOrder};
+pub(crate) use tables::{dependencies_of_lids, dependencies_of_tables};
+pub(crate) use tree::dependencies_of_tree;
+pub(crate) use vls::VirtualChannels;

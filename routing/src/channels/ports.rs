@@ -1,0 +1,95 @@
+//! Channels numbered by port, for code that reads forwarding tables: repair, transition and multicast.
+//!
+//! Every port of a switch has a number, port 0 and end ports included. A channel has the number of the port that it leaves by.
+
+use ferrosm_mad::ids::PortNum;
+
+use super::index::{ChannelIndex, NONE, narrow};
+use crate::topology::{SwitchIdx, Topology};
+
+/// The peer of each port of each switch.
+#[derive(Debug)]
+pub(crate) struct PortChannels {
+    pub(super) index: ChannelIndex,
+    peer_port: Vec<u8>,
+}
+
+impl PortChannels {
+    pub(crate) fn new(topo: &Topology) -> Self {
+        let mut first = vec![0];
+        let mut tail = Vec::new();
+        for s in topo.switches() {
+            tail.resize(tail.len() + usize::from(topo.num_ports(s)) + 1, s.0);
+            first.push(narrow(tail.len()));
+        }
+        let (mut head, mut back) = (vec![NONE; tail.len()], vec![NONE; tail.len()]);
+        let mut peer_port = vec![0; tail.len()];
+        for s in topo.switches() {
+            for link in topo.links(s) {
+                let c = first[s.index()] as usize + link.port.index();
+                head[c] = link.peer.0;
+                back[c] = first[link.peer.index()] + u32::from(link.peer_port.raw());
+                peer_port[c] = link.peer_port.raw();
+            }
+        }
+        let index = ChannelIndex {
+            first,
+            head,
+            tail,
+            back,
+        };
+        Self { index, peer_port }
+    }
+
+    /// Number of ports of all switches, port 0 included.
+    pub(crate) fn len(&self) -> usize {
+        self.peer_port.len()
+    }
+
+    /// Number of switches.
+    pub(crate) fn switches(&self) -> usize {
+        self.index.switches()
+    }
+
+    /// Number of ports of one switch, port 0 included.
+    pub(crate) fn ports(&self, v: usize) -> usize {
+        self.index.leaving(v).len()
+    }
+
+    /// The channel that leaves a switch by one of its ports.
+    pub(crate) fn at(&self, v: usize, port: u8) -> usize {
+        self.index.first[v] as usize + usize::from(port)
+    }
+
+    /// The switch at the other end of a port, and the port there; `None` for port 0, end ports, unconnected ports and port
+    /// numbers that the switch does not have.
+    #[inline]
+    pub(crate) fn peer(&self, v: usize, port: u8) -> Option<(usize, u8)> {
+        let c = self.at(v, port);
+        if c < self.index.first[v + 1] as usize {
+            self.far(c)
+        } else {
+            None
+        }
+    }
+
+    /// The switch that a channel leads to, and the port there.
+    #[inline]
+    pub(crate) fn far(&self, channel: usize) -> Option<(usize, u8)> {
+        let head = self.index.head[channel];
+        (head != NONE).then(|| (head as usize, self.peer_port[channel]))
+    }
+
+    /// Switch and port of a channel.
+    pub(crate) fn locate(&self, channel: usize) -> (usize, u8) {
+        let v = self.index.tail[channel] as usize;
+        let port = channel - self.index.first[v] as usize;
+        (v, u8::try_from(port).unwrap_or(u8::MAX))
+    }
+
+    /// Switch and port of a channel, by the types of the public interface.
+    pub(crate) fn name(&self, channel: usize) -> (SwitchIdx, PortNum) {
+        let (v, port) = self.locate(channel);
+        (SwitchIdx::at(v), PortNum(port))
+    }
+}

@@ -1,0 +1,115 @@
+//! Channels on VLs, and the VLs of packets.
+
+use ferrosm_mad::ids::PortNum;
+
+use super::index::{ChannelNumbering, NONE, narrow};
+use super::ports::PortChannels;
+use crate::lanes::{Lanes, PathSl, Sl2Vl};
+use crate::topology::{Destination, SwitchIdx};
+
+/// The channels of all ports on each VL. The virtual channel of a channel on a VL has the number `channel * vls + vl`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct VirtualChannels<'a> {
+    pub(crate) ports: &'a PortChannels,
+    pub(crate) packets: PacketVls<'a>,
+    vls: u32,
+}
+
+impl<'a> VirtualChannels<'a> {
+    pub(crate) fn new(ports: &'a PortChannels, lanes: &'a Lanes) -> Self {
+        let packets = PacketVls { lanes };
+        Self {
+            ports,
+            packets,
+            vls: narrow(packets.count()),
+        }
+    }
+
+    /// A channel on a VL.
+    pub(crate) fn at(&self, channel: usize, vl: u8) -> u32 {
+        narrow(channel) * self.vls + u32::from(vl)
+    }
+
+    /// The channel of a virtual channel.
+    pub(crate) const fn channel(&self, channel: u32) -> usize {
+        (channel / self.vls) as usize
+    }
+
+    /// The VL of a virtual channel.
+    pub(crate) fn vl(&self, channel: u32) -> u8 {
+        u8::try_from(channel % self.vls).unwrap_or(u8::MAX)
+    }
+}
+
+impl ChannelNumbering for VirtualChannels<'_> {
+    fn len(&self) -> usize {
+        self.ports.len() * self.vls as usize
+    }
+
+    fn max_degree(&self) -> usize {
+        self.ports.index.max_degree() * self.vls as usize
+    }
+
+    #[inline(always)]
+    fn first_after(&self, channel: u32) -> u32 {
+        let index = &self.ports.index;
+        match index.head[self.channel(channel)] {
+            NONE => 0,
+            head => index.first[head as usize] * self.vls,
+        }
+    }
+
+    #[inline(always)]
+    fn back(&self, channel: u32) -> u32 {
+        self.ports.index.back[self.channel(channel)] * self.vls + channel % self.vls
+    }
+}
+
+/// The VLs of packets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PacketVls<'a> {
+    lanes: &'a Lanes,
+}
+
+impl PacketVls<'_> {
+    /// VLs in use, at least 1.
+    pub(crate) fn count(&self) -> usize {
+        usize::from(self.lanes.vls.max(1))
+    }
+
+    /// Whether the VL of a packet depends on the ports that it takes.
+    pub(crate) fn depend_on_ports(&self) -> bool {
+        matches!(self.lanes.sl2vl, Sl2Vl::PerPorts(_)) && !self.lanes.is_single()
+    }
+
+    /// The SL of packets from a switch or its end ports to a LID.
+    pub(crate) fn sl(&self, from: usize, to: &Destination) -> u8 {
+        self.lanes.sl(SwitchIdx::at(from), to)
+    }
+
+    /// The VL of a packet; `None` where it is dropped because the SL has no VL.
+    #[inline]
+    pub(crate) fn vl(&self, at: usize, input: u8, output: u8, sl: u8) -> Option<u8> {
+        if self.lanes.is_single() {
+            return Some(0);
+        }
+        let vl = self
+            .lanes
+            .vl(SwitchIdx::at(at), PortNum(input), PortNum(output), sl);
+        (usize::from(vl) < self.count()).then_some(vl)
+    }
+
+    /// The VL of all packets to a LID, if it depends on nothing else.
+    pub(crate) fn of_lid(&self, to: &Destination) -> Option<u8> {
+        if self.lanes.is_single() {
+            return Some(0);
+        }
+        match (&self.lanes.sl2vl, &self.lanes.path_sl) {
+            (Sl2Vl::Modulo, PathSl::Uniform(_) | PathSl::ByLid(_)) => {
+                Some(self.sl(0, to) % self.lanes.vls.max(1))
+            }
+            (Sl2Vl::Modulo, PathSl::BySwitches(_) | PathSl::BySwitchAndLid(_))
+            | (Sl2Vl::PerPorts(_), _) => None,
+        }
+    }
+}
