@@ -46,6 +46,13 @@ pub(super) enum Direction {
 
 /// Limits of searches, and the source of dependencies that are read on demand.
 pub(super) trait SearchControl<C> {
+    /// Whether channels are visited in the order in which they are found, and a cycle is noticed when the search comes to its
+    /// last channel. Otherwise the search is depth first and stops as soon as it finds that channel.
+    const BREADTH_FIRST: bool;
+
+    /// Called for each channel that a search finds after its start.
+    fn count_found(&mut self, _direction: Direction) {}
+
     /// Called before the dependencies of a channel are followed, with the number of channels that the search has found so
     /// far. `false` abandons the search.
     fn visit(
@@ -153,10 +160,10 @@ impl ChannelDependencyGraph {
         self.position
     }
 
-    /// Adds dependencies one after the other, up to the first that is rejected. [`Self::remove_last`] removes them again.
+    /// Adds dependencies one after the other.
     ///
     /// # Errors
-    /// The dependency that was rejected.
+    /// The first dependency that is rejected. The graph is only sound again after [`Self::remove_last`].
     pub(super) fn insert_all<C: ChannelNumbering>(
         &mut self,
         channels: &C,
@@ -165,14 +172,10 @@ impl ChannelDependencyGraph {
     ) -> Result<(), Dependency> {
         self.added.clear();
         for &new in wanted {
-            let is_known = self.contains(channels, new);
-            if is_known && self.agrees(new) {
-                continue;
-            }
-            self.reorder(channels, new, control).map_err(|_| new)?;
             if self.insert(channels, new) {
                 self.added.push(new);
             }
+            self.reorder(channels, new, control).map_err(|_| new)?;
         }
         Ok(())
     }
@@ -202,8 +205,8 @@ impl ChannelDependencyGraph {
         if x == y {
             return Err(Rejection::Cycle);
         }
-        self.search::<true, C>(channels, y, x, control)?;
-        self.search::<false, C>(channels, x, y, control)?;
+        self.search::<true, C, _>(channels, y, x, control)?;
+        self.search::<false, C, _>(channels, x, y, control)?;
         // The earlier channels, then the later ones, each in the order that they had, at the positions of both.
         let position = &self.position;
         self.earlier.sort_unstable_by_key(|&c| position[c as usize]);
@@ -219,12 +222,12 @@ impl ChannelDependencyGraph {
 
     /// Finds the channels that come after `start`, up to `goal`: [`Self::later`]; or those that come before it, down to
     /// `goal`: [`Self::earlier`].
-    fn search<const FORWARD: bool, C: ChannelNumbering>(
+    fn search<const FORWARD: bool, C: ChannelNumbering, S: SearchControl<C>>(
         &mut self,
         channels: &C,
         start: u32,
         goal: u32,
-        control: &mut impl SearchControl<C>,
+        control: &mut S,
     ) -> Result<(), Rejection> {
         let limit = self.position(goal as usize);
         let (direction, found) = if FORWARD {
@@ -238,7 +241,16 @@ impl ChannelDependencyGraph {
         self.stack.clear();
         self.stack.push(start);
         self.seen[start as usize] = self.search;
-        while let Some(c) = self.stack.pop() {
+        let mut visited = 0;
+        while let Some(c) = if S::BREADTH_FIRST {
+            found.get(visited).copied()
+        } else {
+            self.stack.pop()
+        } {
+            visited += 1;
+            if FORWARD && c == goal {
+                return Err(Rejection::Cycle);
+            }
             if !control.visit(channels, &mut self.dependencies, c, direction, found.len()) {
                 return Err(Rejection::Abandoned);
             }
@@ -250,20 +262,23 @@ impl ChannelDependencyGraph {
             };
             for next in set.after(channels, row) {
                 let next = if FORWARD { next } else { channels.back(next) };
-                if FORWARD && next == goal {
+                if FORWARD && next == goal && !S::BREADTH_FIRST {
                     return Err(Rejection::Cycle);
                 }
                 // Dependencies that are read on demand may be more than there are: those against the order are none.
                 let there = self.position[next as usize];
                 let is_between = if FORWARD {
-                    here < there && there < limit
+                    here < there && there <= limit
                 } else {
-                    limit < there && there < here
+                    limit <= there && there < here
                 };
                 if is_between && self.seen[next as usize] != self.search {
                     self.seen[next as usize] = self.search;
+                    control.count_found(direction);
                     found.push(next);
-                    self.stack.push(next);
+                    if !S::BREADTH_FIRST {
+                        self.stack.push(next);
+                    }
                 }
             }
         }

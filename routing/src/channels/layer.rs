@@ -53,6 +53,8 @@ impl SearchEffort {
 }
 
 impl SearchControl<ChannelIndex> for SearchEffort {
+    const BREADTH_FIRST: bool = false;
+
     #[inline(always)]
     fn visit(
         &mut self,
@@ -148,7 +150,7 @@ impl VirtualLayer {
         match self.graph.insert_all(channels, wanted, &mut self.effort) {
             Ok(()) => true,
             Err(failed) => {
-                let is_alone = self.graph.last_added().is_empty();
+                let is_alone = self.graph.last_added() == [failed];
                 self.graph.remove_last(channels);
                 if is_alone
                     || self

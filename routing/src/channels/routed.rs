@@ -123,6 +123,14 @@ impl<'a> RoutedDependencies<'a> {
 }
 
 impl<'a> SearchControl<VirtualChannels<'a>> for Reader<'_> {
+    const BREADTH_FIRST: bool = true;
+
+    fn count_found(&mut self, direction: Direction) {
+        if direction == Direction::Forward {
+            self.visits_left = self.visits_left.saturating_sub(1);
+        }
+    }
+
     fn visit(
         &mut self,
         channels: &VirtualChannels<'a>,
@@ -131,10 +139,11 @@ impl<'a> SearchControl<VirtualChannels<'a>> for Reader<'_> {
         direction: Direction,
         _: usize,
     ) -> bool {
-        if direction == Direction::Forward && self.visits_left == 0 {
-            return false;
+        match direction {
+            Direction::Forward if self.visits_left == 0 => return false,
+            Direction::Forward => {}
+            Direction::Backward => self.visits_left = self.visits_left.saturating_sub(1),
         }
-        self.visits_left = self.visits_left.saturating_sub(1);
         let port = channels.channel(channel);
         let known = match direction {
             Direction::Forward => &mut self.known_from[port],
