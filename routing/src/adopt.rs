@@ -3,7 +3,6 @@
 //! A subnet manager that takes a fabric over knows what is installed, and perhaps with which lanes it was meant. That is taken
 //! for a routing if it is one. It never makes it better, and it never changes an entry for a LID that somebody has.
 
-use std::fmt;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::PortNum;
@@ -17,15 +16,19 @@ use crate::topology::{SwitchIdx, Topology};
 use crate::verify::{Failure, Proof, TreePorts, verify_with_trees};
 
 /// Why tables cannot stay.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// There is not a table for each switch.
+    #[error("not all tables are known")]
     Unknown,
     /// They need more data VLs than may be used now.
+    #[error("there are fewer data VLs than it needs")]
     Lanes,
     /// They do not pass the proof.
-    Proof(Failure),
+    #[error(transparent)]
+    Proof(#[from] Failure),
     /// Repairs have put too much on one cable.
+    #[error("too many routes share one cable")]
     Load,
 }
 
@@ -34,17 +37,9 @@ impl Unfit {
     #[must_use]
     pub fn describe(&self, label: &dyn Fn(SwitchIdx) -> String) -> String {
         match self {
-            Self::Unknown => "not all tables are known".to_owned(),
-            Self::Lanes => "there are fewer data VLs than it needs".to_owned(),
             Self::Proof(failure) => failure.describe(label),
-            Self::Load => "too many routes share one cable".to_owned(),
+            Self::Unknown | Self::Lanes | Self::Load => self.to_string(),
         }
-    }
-}
-
-impl fmt::Display for Unfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.describe(&|s| format!("switch {}", s.0)))
     }
 }
 

@@ -6,6 +6,7 @@
 //! the routing in force is repaired.
 
 use crate::engine::Request;
+use crate::notes::Structure;
 use crate::structure::dragonfly::dragonfly;
 use crate::structure::grid::{Family, grid};
 use crate::structure::tree::{Tree, tree};
@@ -24,12 +25,12 @@ pub struct Advice {
     /// Data VLs that they may use; `None` for as many as there are.
     pub vls: Option<u8>,
     /// What the structure is and what it is not: one sentence for the operator.
-    pub reason: String,
+    pub reason: Structure,
 }
 
 impl Advice {
     /// Engines for a structure. If their tables fail the proof, the engines for an unknown structure follow.
-    fn structured(engines: &'static [&'static str], reason: String) -> Self {
+    fn structured(engines: &'static [&'static str], reason: Structure) -> Self {
         Self {
             structured: engines,
             ..Self::compared(&["updn"], &["nue", "dfsssp"], reason)
@@ -39,7 +40,7 @@ impl Advice {
     const fn compared(
         baseline: &'static [&'static str],
         candidates: &'static [&'static str],
-        reason: String,
+        reason: Structure,
     ) -> Self {
         Self {
             structured: &[],
@@ -59,13 +60,13 @@ pub fn advise(request: &Request<'_>) -> Advice {
         return Advice {
             baseline: &[],
             candidates: &[],
-            ..Advice::structured(&["file"], "tables were given in a file".to_owned())
+            ..Advice::structured(&["file"], Structure::TablesInFile)
         };
     }
     if hints.torus.is_some()
         && let Ok(found) = grid(topo, hints)
     {
-        let reason = format!("a torus was described in a file; the fabric is a {found}");
+        let reason = Structure::DescribedTorus(Box::new(found));
         return Advice::structured(&["torus-2QoS", "dor"], reason);
     }
     let no_tree = match tree(topo, hints) {
@@ -74,9 +75,10 @@ pub fn advise(request: &Request<'_>) -> Advice {
     };
     let no_grid = match grid(topo, hints) {
         Ok(found) => {
-            let reason = format!("the fabric is a {found}");
             // Where links are missing, the detours of dimension order crowd some links; another engine may do better.
-            return match (found.family(), found.is_whole()) {
+            let family = (found.family(), found.is_whole());
+            let reason = Structure::Grid(Box::new(found));
+            return match family {
                 (Family::Torus, true) => Advice::structured(&["torus-2QoS", "dor"], reason),
                 (Family::Torus, false) => {
                     Advice::compared(&["dor", "updn"], &["torus-2QoS", "nue", "dfsssp"], reason)
@@ -92,10 +94,12 @@ pub fn advise(request: &Request<'_>) -> Advice {
         Err(why) => why,
     };
     let reason = match dragonfly(topo) {
-        Ok(found) => format!("the fabric is a {found}"),
-        Err(no_dragonfly) => format!(
-            "the fabric is of no known shape (no tree: {no_tree}; no grid: {no_grid}; no dragonfly: {no_dragonfly})"
-        ),
+        Ok(found) => Structure::Dragonfly(Box::new(found)),
+        Err(no_dragonfly) => Structure::Unknown {
+            tree: no_tree,
+            grid: no_grid,
+            dragonfly: no_dragonfly,
+        },
     };
     Advice::compared(&["updn"], &["nue", "dfsssp"], reason)
 }
@@ -103,13 +107,12 @@ pub fn advise(request: &Request<'_>) -> Advice {
 /// Trees are routed on one VL: repairs are fast then, and programs that choose their own SL cannot cause a credit loop.
 fn of_tree(topo: &Topology, tree: &Tree) -> Advice {
     let even = is_even(topo, tree);
-    let reason = format!(
-        "the fabric is {} tree of {} levels with {} roots and {} leaves",
-        if even { "a" } else { "an uneven" },
-        tree.levels(),
-        tree.roots.len(),
-        tree.leaves.len()
-    );
+    let reason = Structure::Tree {
+        even,
+        levels: tree.levels(),
+        roots: tree.roots.len(),
+        leaves: tree.leaves.len(),
+    };
     let advice = if even {
         Advice {
             candidates: &[],

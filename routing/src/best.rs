@@ -9,6 +9,7 @@
 //! fabric moves nothing. It knows nothing of engines, and no clock.
 
 use crate::engine::{Request, Routing};
+use crate::notes::{Compared, Note};
 use crate::quality::{Effort, shifts_by_leaf};
 use crate::verify::Proof;
 
@@ -22,7 +23,7 @@ const SHIFTS: usize = 64;
 pub(crate) fn best(
     request: &Request<'_>,
     mut passed: Vec<(Routing, Proof)>,
-) -> (Option<(Routing, Proof)>, Option<String>) {
+) -> (Option<(Routing, Proof)>, Option<Note>) {
     if passed.len() < 2 {
         return (passed.pop(), None);
     }
@@ -45,18 +46,19 @@ pub(crate) fn best(
         });
     let figures: Vec<Figures> = figures.collect();
     let at = choose(&figures);
-    let told = passed.iter().zip(&figures).map(|((routing, _), f)| {
-        format!(
-            "{} {} and {:.2} ({} lanes)",
-            routing.engine, f.max_load, f.shift, f.lanes
-        )
-    });
-    let told: Vec<String> = told.collect();
-    let note = format!(
-        "compared by routes over the busiest cable, and flows over it in a shift: {}; the best is {}",
-        told.join(", "),
-        passed[at].0.engine
-    );
+    let compared = passed
+        .iter()
+        .zip(&figures)
+        .map(|((routing, _), figures)| Compared {
+            engine: routing.engine,
+            max_load: figures.max_load,
+            shift: figures.shift,
+            vls: figures.lanes,
+        });
+    let note = Note::Compared {
+        routings: compared.collect(),
+        best: passed[at].0.engine,
+    };
     (Some(passed.swap_remove(at)), Some(note))
 }
 

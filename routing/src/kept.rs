@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::engine::{LastRun, Routing};
+use crate::engine::Routing;
 use crate::repair::Ways;
 use crate::topology::Topology;
 use crate::verify::Ledger;
@@ -45,7 +45,7 @@ impl Kept {
         self.0.ways.get()
     }
 
-    fn fill(&self, topo: &Topology, routing: &Routing) {
+    pub(crate) fn fill(&self, topo: &Topology, routing: &Routing) {
         self.0.ledger.get_or_init(|| {
             let mut ledger = Ledger::new();
             // Tables that are in force were proven; of others there is nothing to remember.
@@ -59,13 +59,5 @@ impl Kept {
     #[must_use]
     pub fn memory(&self) -> usize {
         self.ledger().map_or(0, Ledger::memory) + self.ways().map_or(0, Ways::memory)
-    }
-}
-
-impl LastRun {
-    /// Makes ready for the next loss. To be called when nobody waits: it takes as long as a proof. Without it the first
-    /// repair takes that time.
-    pub fn prepare(&self) {
-        self.kept.fill(&self.topo, &self.routing);
     }
 }

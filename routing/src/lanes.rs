@@ -11,10 +11,7 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-use crate::topology::{Destination, SwitchIdx, Topology};
-
-/// Most data VLs that a port can have (VL15 is for management).
-pub const DATA_VLS_MAX: u8 = 15;
+use crate::topology::{DATA_VLS_MAX, Destination, SwitchIdx, Topology};
 
 /// SLs that there are.
 pub const SLS: usize = 16;

@@ -21,6 +21,7 @@
 //! | [`transition`] | whether tables can be replaced while packets are on their way |
 //! | [`multicast`] | trees for groups that go together with the routes |
 //! | [`adopt`] | whether tables that are there may stay |
+//! | `notes` | decisions of engines, for logs |
 //! | [`auto`] | which engines suit a fabric |
 //! | [`select`] | first engine in the list whose tables pass the proof |
 //! | `best` | which of several, where engines are compared |
@@ -37,6 +38,7 @@ pub mod hints;
 mod kept;
 pub mod lanes;
 pub mod multicast;
+mod notes;
 pub mod quality;
 pub mod repair;
 pub mod select;
@@ -48,14 +50,17 @@ pub mod verify;
 pub mod work;
 
 pub use engine::{
-    ENGINE_NAMES, Engine, LastRun, Previous, Repair, Request, RouteError, Routing, Trees,
-    engine_by_name,
+    ENGINE_NAMES, Engine, HintError, LastRun, Previous, Request, RouteError, Routing, ShapeError,
+    SwitchName, Trees, engine_by_name,
 };
 pub use hints::Hints;
 pub use kept::Kept;
-pub use lanes::{DATA_VLS_MAX, Lanes, PathSl, PortMaps, Sl2Vl};
+pub use lanes::{Lanes, PathSl, PortMaps, Sl2Vl};
+pub use notes::{Compared, Note, Repair, Structure, TreeFigures};
 pub use select::{Refused, Selection, Step, route_watched, route_with};
 pub use tables::{Lft, Tables, changed_blocks};
-pub use topology::{Destination, EndPort, Link, SwitchIdx, Throttled, Topology, TopologyBuilder};
+pub use topology::{
+    DATA_VLS_MAX, Destination, EndPort, Link, SwitchIdx, Throttled, Topology, TopologyBuilder,
+};
 pub use verify::{Failure, Proof, verify};
 pub use work::{CancelToken, WorkBudget};

@@ -8,13 +8,12 @@
 //! While the routing in force only has lost links or LIDs, it is repaired instead of chosen anew. Where that does not do, `auto`
 //! runs the engine in force again before it compares any: traffic waits for these routes.
 
-use std::fmt;
-
 use crate::auto::{self, Advice};
 use crate::best::best;
 use crate::engine::{ENGINE_NAMES, Engine, Request, RouteError, Routing, engine_by_name};
 use crate::kept::Kept;
 use crate::multicast;
+use crate::notes::Note;
 use crate::repair::{Limits, repair_kept};
 use crate::verify::{Failure, Proof, verify};
 use crate::work::WorkBudget;
@@ -40,22 +39,27 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Why an engine's tables are not used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// It gave none.
-    Route(RouteError),
+    #[error(transparent)]
+    Route(#[from] RouteError),
     /// They did not pass the proof.
-    Proof(Failure),
+    #[error(transparent)]
+    Proof(#[from] Failure),
     /// They pass, but not where answers travel on the SL of their request, and nobody asked for this engine.
+    #[error("answers on the service level of their request could deadlock")]
     OneWay,
 }
 
 /// An engine that was tried and not used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{engine}: {reason}")]
 pub struct Refused {
     /// Its name, as the operator gave it.
     pub engine: String,
     /// Why.
+    #[source]
     pub reason: Reason,
 }
 
@@ -70,18 +74,9 @@ impl Refused {
     #[must_use]
     pub fn why(&self, label: &dyn Fn(crate::SwitchIdx) -> String) -> String {
         match &self.reason {
-            Reason::Route(e) => e.to_string(),
             Reason::Proof(failure) => failure.describe(label),
-            Reason::OneWay => {
-                "answers on the service level of their request could deadlock".to_owned()
-            }
+            reason @ (Reason::Route(_) | Reason::OneWay) => reason.to_string(),
         }
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.describe(&|s| format!("switch {}", s.0)))
     }
 }
 
@@ -106,7 +101,7 @@ pub(crate) const REPAIRED_LOAD_MAX: u64 = 2;
 struct Stage<'a> {
     choice: Choice<'a>,
     /// Why they are in the list, where the operator did not put them there.
-    reason: Option<String>,
+    reason: Option<Note>,
     /// Whether the VLs must also do for replies on the SL of the request (ADR 0007).
     both_ways: bool,
     /// Data VLs that they may use; `None` for as many as there are.
@@ -142,12 +137,12 @@ impl<'a> Stage<'a> {
         let list = |name| Some(name).filter(missing).into_iter().collect::<Vec<_>>();
         let (baseline, candidates) = (list(FALLBACK.0), list(FALLBACK.1));
         let any = !baseline.is_empty() || !candidates.is_empty();
-        any.then(|| Self {
+        any.then_some(Self {
             choice: Choice::Best {
                 baseline,
                 candidates,
             },
-            reason: Some("no engine before this one could route the fabric".to_owned()),
+            reason: Some(Note::Fallback),
             both_ways: true,
             vls: None,
         })
@@ -173,7 +168,7 @@ impl<'a> Stage<'a> {
         let choices = [Some(first), in_force, Some(best)].into_iter().flatten();
         choices.map(move |choice| Self {
             choice,
-            reason: Some(reason.clone()),
+            reason: Some(Note::Structure(reason.clone())),
             both_ways: true,
             vls,
         })
@@ -357,8 +352,8 @@ impl Attempts<'_, '_> {
         stage: &Stage<'_>,
         budget: &WorkBudget,
     ) -> Result<Proven, Reason> {
-        let engine = engine_by_name(name)
-            .ok_or_else(|| Reason::Route(RouteError::UnknownEngine(name.to_owned())))?;
+        let engine =
+            engine_by_name(name).ok_or_else(|| RouteError::UnknownEngine(name.to_owned()))?;
         let request = self.request.within(budget);
         let request = stage
             .vls
@@ -377,10 +372,10 @@ impl Attempts<'_, '_> {
 
     fn proven(&mut self, engine: &dyn Engine, request: &Request<'_>) -> Result<Proven, Reason> {
         (self.watch)(Step::Engine(engine.name()));
-        let routing = engine.route(request).map_err(Reason::Route)?;
+        let routing = engine.route(request)?;
         (self.watch)(Step::Proof);
         let proof = verify(request.topo, &routing.tables, &routing.lanes);
         (self.watch)(Step::Rest);
-        Ok((routing, proof.map_err(Reason::Proof)?))
+        Ok((routing, proof?))
     }
 }

@@ -8,7 +8,8 @@
 
 use ferrosm_mad::ids::{Lid, PortNum};
 
-use crate::lanes::DATA_VLS_MAX;
+/// Most data VLs that a port can have (VL15 is for management).
+pub const DATA_VLS_MAX: u8 = 15;
 
 /// A switch of one [`Topology`]: dense, in the order in which [`TopologyBuilder::switch`] was
 /// called.

@@ -227,7 +227,6 @@ mod tests {
         let mut sls = [0u8; 10];
         sls[7] = 1;
         let routing = Routing {
-            repair: None,
             engine: "file",
             tables: view.nodes[2].lft.iter().cloned().collect(),
             lanes: Lanes::modulo(vls, PathSl::ByLid(Arc::from(sls.as_slice()))),

@@ -266,8 +266,10 @@ fn route_view(
     let Some((routing, proof)) = selection.chosen else {
         return Ok(routed);
     };
-    let notes = routing.all_notes();
-    routed.notes = notes.map(|n| with_names(&routed.view, &n)).collect();
+    let notes = routing.notes.iter();
+    routed.notes = notes
+        .map(|n| with_names(&routed.view, &n.to_string()))
+        .collect();
     for (node, lft) in switches.iter().zip(&routing.tables) {
         routed.view.nodes[*node].lft = Some(Arc::clone(lft));
     }

@@ -20,8 +20,9 @@ use crate::hints::Hints;
 use crate::structure::tree::Tree;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
+use super::cell::Cell;
 use super::graph::Graph;
-use super::legs::{Cell, Legs};
+use super::legs::Legs;
 
 /// No slot.
 const NONE: u16 = u16::MAX;

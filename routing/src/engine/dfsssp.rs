@@ -2,9 +2,9 @@
 //! Deadlock-Free Oblivious Routing for Arbitrary Topologies, IPDPS 2011). Balance comes first; where lanes are short,
 //! ways with fewer turns are taken.
 
+use super::cell::smallest_cells;
 use super::graph::Graph;
 use super::layers::{Aim, route};
-use super::legs::smallest_cells;
 use super::{Engine, Request, RouteError, Routing};
 
 /// The `dfsssp` engine.

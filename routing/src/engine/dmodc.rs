@@ -11,8 +11,9 @@
 
 use super::graph::Graph;
 use super::order::by_levels;
-use super::{Engine, Request, RouteError, Routing, ordered};
-use crate::structure::tree::{Tree, tree_in};
+use super::{Engine, Request, RouteError, Routing, ShapeError, ordered};
+use crate::notes::{Note, TreeFigures};
+use crate::structure::tree::tree_in;
 
 /// The `dmodc` engine.
 #[derive(Debug, Clone, Copy)]
@@ -26,38 +27,10 @@ impl Engine for Dmodc {
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let graph = Graph::with_ids(request.topo, &request.hints.ids);
         graph.connected()?;
-        let tree = tree_in(request.topo, &graph, request.hints).map_err(RouteError::Shape)?;
-        let notes = vec![describe(&tree)];
+        let tree = tree_in(request.topo, &graph, request.hints).map_err(ShapeError::NoTree)?;
+        let notes = vec![Note::Tree(TreeFigures::of(&tree))];
         let order = by_levels(&graph, &tree);
         let tree = (Some(&tree), request.lanes());
         ordered::route(self.name(), request, &graph, &order, tree, notes)
     }
-}
-
-/// One sentence about a tree.
-pub(crate) fn describe(tree: &Tree) -> String {
-    let arities: Vec<String> = tree.arity[..tree.levels().saturating_sub(1)]
-        .iter()
-        .map(u32::to_string)
-        .collect();
-    let mut text = format!(
-        "a tree of {} levels with {} leaves and {} roots",
-        tree.levels(),
-        tree.leaves.len(),
-        tree.roots.len()
-    );
-    if !arities.is_empty() {
-        text += &format!("; columns above each level: {}", arities.join(", "));
-    }
-    if tree.level_cables > 0 {
-        text += &format!("; {} cables join switches of one level", tree.level_cables);
-    }
-    if tree.pairs.1 < tree.pairs.0 {
-        text += &format!(
-            "; {} pairs of end ports have no way up and down it: they take longer ways, over switches that come before \
-             some of the roots in one order of all switches",
-            tree.pairs.0 - tree.pairs.1
-        );
-    }
-    text
 }

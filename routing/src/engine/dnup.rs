@@ -8,6 +8,7 @@
 use super::graph::Graph;
 use super::order::by_distance;
 use super::{Engine, Request, RouteError, Routing, ordered};
+use crate::notes::Note;
 use crate::structure::tree::{tree_in, with_hosts};
 
 /// The `dnup` engine.
@@ -24,10 +25,7 @@ impl Engine for DownUp {
         let graph = Graph::with_ids(topo, &hints.ids);
         graph.connected()?;
         let bottom = with_hosts(topo);
-        let notes = vec![format!(
-            "{} switches with hosts are the lowest level",
-            bottom.len()
-        )];
+        let notes = vec![Note::LowestLevel(bottom.len())];
         let order = by_distance(&graph, bottom.into_iter(), true);
         let tree = tree_in(topo, &graph, hints)
             .ok()

@@ -18,8 +18,9 @@ use super::grids::frame::Frame;
 use super::grids::lines::{Lines, Rings, crosses};
 use super::grids::paths::{Gaps, Paths};
 use super::grids::spanning;
-use super::{Engine, Request, RouteError, Routing, Trees};
+use super::{Engine, Request, RouteError, Routing, ShapeError, Trees};
 use crate::lanes::{Lanes, PathSl, PortMaps, SLS, Sl2Vl};
+use crate::notes::Note;
 use crate::structure::grid::{DimKind, grid};
 use crate::tables::Tables;
 use crate::topology::{SwitchIdx, Topology};
@@ -48,10 +49,9 @@ impl Engine for Dor {
                 Vec::new(),
             ));
         }
-        let grid = grid(topo, request.hints)
-            .map_err(|why| RouteError::Shape(format!("no dimensions are found: {why}")))?;
+        let grid = grid(topo, request.hints).map_err(ShapeError::NoGrid)?;
         let frame = Frame::of(&grid, graph.len());
-        let mut notes = vec![format!("dimensions, in the order of routing: {grid}")];
+        let mut notes = vec![Note::Dimensions(Box::new(grid.clone()))];
         let datelines = (1..=RINGS_MAX).contains(&grid.rings()) && request.lanes() >= 2;
         let first = if datelines {
             Rings::Datelines
@@ -67,9 +67,8 @@ impl Engine for Dor {
     }
 }
 
-fn result(tables: Tables, lanes: Lanes, trees: Trees, notes: Vec<String>) -> Routing {
+fn result(tables: Tables, lanes: Lanes, trees: Trees, notes: Vec<Note>) -> Routing {
     Routing {
-        repair: None,
         engine: "dor",
         tables,
         lanes,
@@ -85,7 +84,7 @@ fn with(
     graph: &Graph,
     frame: &Frame,
     rings: Rings,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<(Tables, Lanes, Trees), RouteError> {
     let have = request.lanes();
     let lines: Vec<Lines> = (0..frame.axes.len())
@@ -102,9 +101,7 @@ fn with(
             needed: scheme.vls + more,
             have,
         },
-        NoLanes::Pairs(pairs) => RouteError::Shape(format!(
-            "so much of the grid is missing that {pairs} pairs of switches would take detours"
-        )),
+        NoLanes::Pairs(pairs) => ShapeError::Detours(pairs).into(),
     })?;
     scheme.give(graph, frame, &given, used);
     let ring_count = frame
@@ -113,22 +110,17 @@ fn with(
         .filter(|a| a.kind == DimKind::Ring)
         .count();
     if ring_count > 0 && rings == Rings::Datelines {
-        notes.push(format!(
-            "two lanes with datelines keep circles from closing in {ring_count} dimensions of rings"
-        ));
+        notes.push(Note::Datelines(ring_count));
     } else if ring_count > 0 {
-        notes.push(
-            "no packet goes through the first switch of a ring: paths are longer, lanes are saved"
-                .into(),
-        );
+        notes.push(Note::CutRings);
     }
     if !paths.detours.is_empty() {
-        notes.push(format!(
-            "{} of {} paths between switches take detours, {} pairs of switches on {used} further lanes",
-            paths.detours.len(),
-            graph.len() * graph.len().saturating_sub(1),
-            given.iter().filter(|g| g.2 > 0).count(),
-        ));
+        notes.push(Note::Detours {
+            detours: paths.detours.len(),
+            paths: graph.len() * graph.len().saturating_sub(1),
+            pairs: given.iter().filter(|g| g.2 > 0).count(),
+            vls: used,
+        });
     }
     let trees = trees(graph, frame, &paths, &mut scheme, usize::from(have), notes);
     let tables = cables::tables(request.topo, graph, &paths, &[], request.previous);
@@ -142,7 +134,7 @@ fn trees(
     paths: &Paths,
     scheme: &mut Scheme,
     have: usize,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Trees {
     let check =
         (!frame.whole).then(|| Check::new(graph, frame.axis_of_slots(graph), paths, &*scheme));
@@ -155,7 +147,7 @@ fn trees(
             let sl = u8::try_from(scheme.sls).unwrap_or(0);
             scheme.sls += 1;
             scheme.vls += 1;
-            notes.push(format!("multicast has a lane of its own, SL {sl}"));
+            notes.push(Note::MulticastSl(sl));
             spanning::trees(graph, &up, sl)
         }
         _ => Trees::Search,

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, PortNum};
 
 use super::graph::Graph;
-use super::{Engine, Request, RouteError, Routing, Trees};
+use super::{Engine, HintError, Request, RouteError, Routing, SwitchName, Trees};
 use crate::lanes::{Lanes, PathSl};
+use crate::notes::Note;
 use crate::tables::Lft;
 use crate::topology::{Destination, SwitchIdx, Topology};
 
@@ -26,11 +27,8 @@ impl Engine for File {
     fn route(&self, request: &Request<'_>) -> Result<Routing, RouteError> {
         let topo = request.topo;
         Graph::new(topo).connected()?;
-        let hint = |what: String| Err(RouteError::Hint(what));
         let Some(file) = &request.hints.file else {
-            return hint(
-                "no tables are given: an lfts_file such as opensm-lfts.dump is needed".to_owned(),
-            );
+            return Err(HintError::NoTables.into());
         };
         let mut lanes = file.lanes.clone().unwrap_or_default();
         if lanes.vls > request.lanes() {
@@ -42,7 +40,7 @@ impl Engine for File {
         let mut tables = Vec::with_capacity(topo.num_switches());
         for s in topo.switches() {
             let Some(table) = file.lfts.get(s.index()).and_then(Option::as_ref) else {
-                return hint(format!("the file has no table for {}", name(topo, s)));
+                return Err(HintError::NoTable(name(topo, s)).into());
             };
             tables.push(checked(topo, s, table)?);
         }
@@ -55,11 +53,8 @@ impl Engine for File {
         let mut notes = Vec::new();
         for d in &lost {
             let Some(like) = guide(topo, &tables, d) else {
-                return hint(format!(
-                    "the file knows no way to {}, where LID {} hangs",
-                    name(topo, d.switch),
-                    d.lid
-                ));
+                let (switch, lid) = (name(topo, d.switch), d.lid);
+                return Err(HintError::NoRoute { switch, lid }.into());
             };
             for (s, table) in topo.switches().zip(&mut tables) {
                 let port = if s == d.switch {
@@ -72,19 +67,16 @@ impl Engine for File {
             same_sl(&mut lanes, d.lid, like);
         }
         if let Some(first) = lost.first() {
-            notes.push(format!(
-                "{} LIDs hang elsewhere than in the file or are not in it, and go the way of their switches (LID {} \
-                 is the first)",
-                lost.len(),
-                first.lid
-            ));
+            notes.push(Note::MovedLids {
+                count: lost.len(),
+                first: first.lid,
+            });
         }
         let tables = tables.into_iter().enumerate().map(|(i, table)| {
             let old = request.previous.get(i).filter(|old| ***old == table);
             old.map_or_else(|| Arc::new(table), Arc::clone)
         });
         Ok(Routing {
-            repair: None,
             engine: self.name(),
             tables: tables.collect(),
             lanes,
@@ -101,12 +93,15 @@ fn checked(topo: &Topology, s: SwitchIdx, given: &Lft) -> Result<Lft, RouteError
     for d in topo.destinations() {
         let port = given.get(d.lid);
         if port != PortNum::DROP && port.raw() > topo.num_ports(s) {
-            return Err(RouteError::Hint(format!(
-                "the file sends LID {} out of port {port} of {}, which has {} ports",
-                d.lid,
-                name(topo, s),
-                topo.num_ports(s)
-            )));
+            let (switch, ports) = (name(topo, s), topo.num_ports(s));
+            let lid = d.lid;
+            return Err(HintError::NoPort {
+                lid,
+                port,
+                switch,
+                ports,
+            }
+            .into());
         }
         table.set(d.lid, port);
     }
@@ -145,13 +140,10 @@ fn same_sl(lanes: &mut Lanes, lid: Lid, like: Lid) {
     }
 }
 
-fn name(topo: &Topology, s: SwitchIdx) -> String {
-    match topo.lid(s) {
-        Lid::NONE => format!(
-            "switch number {} of the fabric, which has no LID",
-            s.index() + 1
-        ),
-        lid => format!("the switch with LID {lid}"),
+fn name(topo: &Topology, s: SwitchIdx) -> SwitchName {
+    SwitchName {
+        lid: topo.lid(s),
+        number: s.index() + 1,
     }
 }
 
@@ -252,7 +244,7 @@ mod tests {
         let routing = File.route(&Request::new(&topo).hinted(&hints)).unwrap();
         verify(&topo, &routing.tables, &routing.lanes).unwrap();
         assert!(
-            routing.notes[0].starts_with("2 LIDs"),
+            routing.notes[0].to_string().starts_with("2 LIDs"),
             "{:?}",
             routing.notes
         );

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
+use super::cell::Cell;
 use super::deal::{Deal, END};
 use super::graph::Graph;
-use super::legs::{Bits, Cell, Legs};
+use super::legs::{Bits, Legs};
 use super::{Previous, Request, spread};
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};

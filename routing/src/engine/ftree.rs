@@ -5,11 +5,11 @@
 //! node in every switch too, a lost cable is no reason to refuse, and LMC may be more than 0. What routes is the same as
 //! in `dmodc`.
 
-use super::dmodc::describe;
 use super::graph::Graph;
 use super::order::by_levels;
-use super::{Engine, Request, RouteError, Routing, ordered};
+use super::{Engine, Request, RouteError, Routing, ShapeError, ordered};
 use crate::hints::Hints;
+use crate::notes::{Note, TreeFigures};
 use crate::structure::tree::{Tree, tree_in};
 
 /// Levels that a fat tree may have (OpenSM: rank 2 to 8).
@@ -28,14 +28,12 @@ impl Engine for FatTree {
         let (topo, hints) = (request.topo, request.hints);
         let graph = Graph::with_ids(topo, &hints.ids);
         graph.connected()?;
-        let tree = tree_in(topo, &graph, hints).map_err(RouteError::Shape)?;
-        pure(&graph, &tree, hints).map_err(RouteError::Shape)?;
-        let mut notes = vec![describe(&tree)];
+        let tree = tree_in(topo, &graph, hints).map_err(ShapeError::NoTree)?;
+        pure(&graph, &tree, hints)?;
+        let mut notes = vec![Note::Tree(TreeFigures::of(&tree))];
         for (name, list) in [("compute", &hints.compute), ("I/O", &hints.io)] {
             if list.as_ref().is_some_and(Vec::is_empty) {
-                notes.push(format!(
-                    "the list of {name} ports names no port of this fabric: it is not used"
-                ));
+                notes.push(Note::UnusedPortList(name));
             }
         }
         let order = by_levels(&graph, &tree);
@@ -45,37 +43,34 @@ impl Engine for FatTree {
 }
 
 /// Whether the tree is a pure one, except for what was lost.
-fn pure(graph: &Graph, tree: &Tree, hints: &Hints) -> Result<(), String> {
+fn pure(graph: &Graph, tree: &Tree, hints: &Hints) -> Result<(), ShapeError> {
     if !LEVELS.contains(&tree.levels()) {
-        return Err(format!(
-            "{} levels of switches: a fat tree has {} to {}",
-            tree.levels(),
-            LEVELS.start(),
-            LEVELS.end()
-        ));
+        return Err(ShapeError::Levels {
+            levels: tree.levels(),
+            least: *LEVELS.start(),
+            most: *LEVELS.end(),
+        });
     }
     if !hints.roots.is_empty() {
         return Ok(());
     }
     if tree.level_cables > 0 {
-        return Err(format!(
-            "no pure fat tree: {} cables join switches of one level",
-            tree.level_cables
-        ));
+        return Err(ShapeError::LevelLinks(tree.level_cables));
     }
     for v in 0..graph.len() {
         for slot in graph.slots(v) {
             let (low, high) = (tree.rank[v], tree.rank[slot.peer]);
             if high > low + 1 {
-                return Err(format!(
-                    "no pure fat tree: a cable leads from level {low} to level {high}"
-                ));
+                return Err(ShapeError::SkippedLevel { low, high });
             }
-            let (cables, usual) = (graph.ports(*slot).len(), tree.cables[low as usize]);
-            if high == low + 1 && cables > usual as usize {
-                return Err(format!(
-                    "no pure fat tree: between levels {low} and {high} there are {cables} cables where others have {usual}"
-                ));
+            let (links, usual) = (graph.ports(*slot).len(), tree.cables[low as usize]);
+            if high == low + 1 && links > usual as usize {
+                return Err(ShapeError::MoreLinks {
+                    low,
+                    high,
+                    links,
+                    usual,
+                });
             }
         }
     }

@@ -2,9 +2,9 @@
 //! Lysne, Theiss: Layered Shortest Path Routing in Irregular System Area Networks, IPDPS 2002). Few lanes come first;
 //! where one lane is enough for the best balance, that is taken.
 
+use super::cell::smallest_cells;
 use super::graph::Graph;
 use super::layers::{Aim, route};
-use super::legs::smallest_cells;
 use super::{Engine, Request, RouteError, Routing};
 
 /// The `lash` engine.

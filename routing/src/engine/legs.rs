@@ -16,88 +16,9 @@ use std::collections::BinaryHeap;
 
 use rayon::prelude::*;
 
-use super::RouteError;
+use super::cell::{Cell, Stop};
+use super::down_up::DownUpPairs;
 use super::graph::{Graph, Slot};
-use super::valleys::Valleys;
-use crate::work::BudgetExceeded;
-
-/// The number type of a cell.
-pub(crate) trait Cell: Copy + Ord + Send + Sync + 'static {
-    /// Not reached.
-    const FAR: Self;
-    /// No hops: the destination itself.
-    const HERE: Self;
-    /// One hop more, still going down (or, without directions, anywhere).
-    fn farther(self) -> Self;
-    /// The cell of a switch that climbs to a neighbour with this cell.
-    fn climb(self) -> Self;
-    /// The cell without the permission to climb.
-    fn down(self) -> Self;
-    /// Hops.
-    fn hops(self) -> usize;
-}
-
-macro_rules! cell {
-    ($int:ty) => {
-        impl Cell for $int {
-            const FAR: Self = <$int>::MAX >> 1;
-            const HERE: Self = 0;
-            #[inline(always)]
-            fn farther(self) -> Self {
-                self.min(Self::FAR - 1) + 1
-            }
-            #[inline(always)]
-            fn climb(self) -> Self {
-                ((self & Self::FAR).min(Self::FAR - 1) + 1) | !Self::FAR
-            }
-            #[inline(always)]
-            fn down(self) -> Self {
-                self & Self::FAR
-            }
-            #[inline(always)]
-            fn hops(self) -> usize {
-                usize::from(self & Self::FAR)
-            }
-        }
-    };
-}
-cell!(u8);
-cell!(u16);
-
-/// Why an engine stops early.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// A distance does not fit the cell type: take a larger one.
-    CellOverflow,
-    /// The work budget is used up.
-    Budget,
-}
-
-impl From<BudgetExceeded> for Stop {
-    fn from(BudgetExceeded: BudgetExceeded) -> Self {
-        Self::Budget
-    }
-}
-
-impl From<Stop> for RouteError {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::CellOverflow => Self::TooDeep,
-            Stop::Budget => Self::Budget,
-        }
-    }
-}
-
-/// Runs the same with cells of one byte and, if a distance does not fit, of two.
-pub(crate) fn smallest_cells<T>(
-    narrow: impl FnOnce() -> Result<T, Stop>,
-    wide: impl FnOnce() -> Result<T, Stop>,
-) -> Result<T, RouteError> {
-    match narrow() {
-        Err(Stop::CellOverflow) => Ok(wide()?),
-        result => Ok(result?),
-    }
-}
 
 /// The matrix of cells.
 #[derive(Debug)]
@@ -109,7 +30,7 @@ pub(crate) struct Legs<C> {
     /// Hops that each slot counts as, by switch and neighbour, sorted; empty: one each.
     weights: Vec<(usize, usize, u16)>,
     /// Pairs that go down and up instead of up and down.
-    pub(crate) valleys: Option<Valleys>,
+    pub(crate) down_up: Option<DownUpPairs>,
 }
 
 impl<C: Cell> Legs<C> {
@@ -154,7 +75,7 @@ impl<C: Cell> Legs<C> {
             cells,
             place: None,
             weights: Vec::new(),
-            valleys: None,
+            down_up: None,
         }
         .checked()
     }
@@ -201,7 +122,7 @@ impl<C: Cell> Legs<C> {
             cells,
             place: Some(place),
             weights: Vec::new(),
-            valleys: None,
+            down_up: None,
         }
         .checked()
     }
@@ -253,9 +174,9 @@ impl<C: Cell> Legs<C> {
         if !self.weights.is_empty() {
             return own.hops() == next.hops() + self.weight(v, peer);
         }
-        if let Some(valleys) = &self.valleys {
+        if let Some(pairs) = &self.down_up {
             let nearer = own.hops() == next.hops() + 1;
-            if let Some(may) = valleys.may_go(v, peer, dest, nearer) {
+            if let Some(may) = pairs.may_go(v, peer, dest, nearer) {
                 return may;
             }
         }
@@ -270,7 +191,7 @@ impl<C: Cell> Legs<C> {
     /// the next hop.
     #[inline(always)]
     pub(crate) fn next_hops(&self, v: usize, slot: Slot, mut mark: impl FnMut(usize, bool)) {
-        if self.valleys.is_some() {
+        if self.down_up.is_some() {
             return (0..self.n).for_each(|d| mark(d, self.may_go(v, slot.peer, d)));
         }
         let pairs = self.row(v).iter().zip(self.row(slot.peer)).enumerate();
@@ -311,7 +232,7 @@ impl Legs<u16> {
             cells: vec![u16::FAR; n * n],
             place: None,
             weights,
-            valleys: None,
+            down_up: None,
         };
         for dest in 0..n {
             let mut queue = BinaryHeap::from([Reverse((0, dest))]);

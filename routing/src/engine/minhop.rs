@@ -11,10 +11,11 @@ use ferrosm_mad::ids::PortNum;
 use fixedbitset::FixedBitSet;
 use rayon::prelude::*;
 
+use super::cell::{Cell, Stop, smallest_cells};
 use super::deal::Deal;
 use super::fill::fill;
 use super::graph::Graph;
-use super::legs::{Cell, Legs, Stop, smallest_cells};
+use super::legs::Legs;
 use super::order::by_levels;
 use super::{Engine, Request, RouteError, Routing, Trees, ordered};
 use crate::hints::Hints;
@@ -54,7 +55,6 @@ impl Engine for MinHop {
             }
             None => Routing {
                 engine: self.name(),
-                repair: None,
                 tables,
                 lanes: Lanes::single(),
                 order: None,

@@ -14,8 +14,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::cell::Cell;
 use super::graph::Graph;
-use super::legs::{Cell, Legs};
+use super::legs::Legs;
 use crate::structure::tree::{Tree, distances};
 
 /// Steps of rounded closeness per hop.

@@ -1,15 +1,18 @@
 //! What engines that route up and down one order of switches have in common: legal next hops, tables, multicast trees.
 //! They differ in where the order comes from.
 
+use super::cell::{Cell, Stop, smallest_cells};
 use super::deal::Deal;
+use super::down_up::DownUpPairs;
 use super::fill::fill;
 use super::graph::Graph;
-use super::legs::{Cell, Legs, Stop, smallest_cells};
+use super::legs::Legs;
 use super::spread::busy;
-use super::valleys::Valleys;
+use super::valleys::enter_pairs;
 use super::{Request, RouteError, Routing, Trees};
 use crate::hints::Hints;
 use crate::lanes::Lanes;
+use crate::notes::Note;
 use crate::structure::tree::Tree;
 use crate::tables::Tables;
 
@@ -21,13 +24,13 @@ pub(crate) fn route(
     graph: &Graph,
     order: &[usize],
     (tree, lanes): (Option<&Tree>, u8),
-    mut notes: Vec<String>,
+    mut notes: Vec<Note>,
 ) -> Result<Routing, RouteError> {
     let (tables, valleys) = smallest_cells(
         || tables::<u8>(request, graph, order, tree, lanes),
         || tables::<u16>(request, graph, order, tree, lanes),
     )?;
-    notes.extend(valleys.as_ref().map(Valleys::describe));
+    notes.extend(valleys.as_ref().map(DownUpPairs::note));
     let one_lane = routing(engine, tables, order, places(order), notes);
     Ok(Routing {
         lanes: valleys.map_or_else(Lanes::single, |valleys| valleys.lanes()),
@@ -41,15 +44,15 @@ fn tables<C: Cell>(
     order: &[usize],
     tree: Option<&Tree>,
     lanes: u8,
-) -> Result<(Tables, Option<Valleys>), Stop> {
+) -> Result<(Tables, Option<DownUpPairs>), Stop> {
     let topo = request.topo;
     let mut legs = Legs::<C>::up_down(graph, order)?;
     if let Some(tree) = tree {
-        Valleys::enter(graph, tree, lanes, busy(topo, graph), &mut legs);
+        enter_pairs(graph, tree, lanes, busy(topo, graph), &mut legs);
     }
     let deal = tree.map(|tree| Deal::new(topo, graph, tree, request.hints, &legs));
     let tables = fill(request, graph, &legs, deal.as_ref())?;
-    Ok((tables, legs.valleys))
+    Ok((tables, legs.down_up))
 }
 
 /// A routing up and down `order`; `kept` is what is remembered of it.
@@ -58,10 +61,9 @@ pub(crate) fn routing(
     tables: Tables,
     order: &[usize],
     kept: Vec<u32>,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 ) -> Routing {
     Routing {
-        repair: None,
         engine,
         tables,
         lanes: Lanes::single(),

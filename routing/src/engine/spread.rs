@@ -11,8 +11,9 @@
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
+use super::cell::Cell;
 use super::graph::Graph;
-use super::legs::{Cell, Legs};
+use super::legs::Legs;
 use crate::hints::Hints;
 use crate::tables::Lft;
 use crate::topology::{Destination, SwitchIdx, Topology};

@@ -22,9 +22,10 @@ use super::grids::frame::Frame;
 use super::grids::lines::{Lines, Rings, crosses};
 use super::grids::paths::{Gaps, Paths};
 use super::grids::spanning;
-use super::{Engine, Request, RouteError, Routing, Trees};
+use super::{Engine, HintError, Request, RouteError, Routing, ShapeError, Trees};
 use crate::hints::TorusHint;
 use crate::lanes::{Lanes, PathSl, PortMaps, SLS, Sl2Vl};
+use crate::notes::Note;
 use crate::structure::grid::{DimKind, grid};
 use crate::topology::{SwitchIdx, Topology};
 
@@ -45,7 +46,7 @@ impl Engine for Torus2Qos {
         let graph = Graph::new(topo);
         graph.connected()?;
         if graph.len() == 0 {
-            return Err(RouteError::Shape("there are no switches".into()));
+            return Err(ShapeError::NoSwitches.into());
         }
         let have = request.lanes();
         if have < LEVEL_VLS {
@@ -55,11 +56,10 @@ impl Engine for Torus2Qos {
             });
         }
         limits(topo, &graph, hint)?;
-        let grid = grid(topo, request.hints)
-            .map_err(|why| RouteError::Shape(format!("no torus is found: {why}")))?;
+        let grid = grid(topo, request.hints).map_err(ShapeError::NoTorus)?;
         // Where one way to see rings has one that is cut into parts, another may not.
         let frames = axes::frames(topo, &grid, hint)?;
-        let mut refused = RouteError::Shape("no axes are found".into());
+        let mut refused = ShapeError::NoAxes.into();
         for (i, frame) in frames.iter().enumerate() {
             match along(request, &graph, frame) {
                 Ok(routing) => return Ok(routing),
@@ -75,16 +75,14 @@ impl Engine for Torus2Qos {
 fn along(request: &Request<'_>, graph: &Graph, frame: &Frame) -> Result<Routing, RouteError> {
     let (topo, hint) = (request.topo, request.hints.torus.as_ref());
     let have = request.lanes();
-    let mut notes = vec![format!(
-        "axes, in the order of routing: {}",
-        described(frame)
-    )];
+    let axes = frame.axes.iter().map(|axis| (axis.kind, axis.size));
+    let mut notes = vec![Note::Axes(axes.collect())];
     let levels = if have >= 2 * LEVEL_VLS { 2 } else { 1 };
     if levels == 1 {
-        notes.push(format!(
-            "one level of service: two need {} data VLs, {have} can be used",
-            2 * LEVEL_VLS
-        ));
+        notes.push(Note::OneServiceLevel {
+            needed: 2 * LEVEL_VLS,
+            have,
+        });
     }
     let lines: Vec<Lines> = (0..frame.axes.len())
         .map(|axis| Lines::new(graph, frame, axis, Rings::Datelines, true))
@@ -92,31 +90,25 @@ fn along(request: &Request<'_>, graph: &Graph, frame: &Frame) -> Result<Routing,
     let paths = Paths::new(graph, frame, &lines, Gaps::EarlyTurns);
     if let Some((s, dest)) = paths.lost {
         let lid = |s| topo.lid(SwitchIdx::at(s));
-        return Err(RouteError::Shape(format!(
-            "so much is lost that rings fall into parts: no way from the switch with LID {} to the one with LID {}",
-            lid(s),
-            lid(dest)
-        )));
+        let (from, to) = (lid(s), lid(dest));
+        return Err(ShapeError::CutRing { from, to }.into());
     }
     let rule = Rule::new(frame);
     let check =
         (!frame.whole).then(|| Check::new(graph, frame.axis_of_slots(graph), &paths, &rule));
     if check.as_ref().is_some_and(|check| !check.unicast()) {
-        return Err(RouteError::Shape(
-            "what is lost cannot be gone around without a credit loop".into(),
-        ));
+        return Err(ShapeError::CreditLoop.into());
     }
     let with = check.as_ref().map(|check| (check, &rule));
     let trees = match spanning::within(graph, frame, &paths, with) {
         Some(up) => spanning::trees(graph, &up, 0),
         None => {
-            notes.push("no spanning tree in dimension order goes with the routes".into());
+            notes.push(Note::NoSpanningTree);
             Trees::Search
         }
     };
     let order = hint.map_or(&[][..], |hint| &hint.port_order);
     Ok(Routing {
-        repair: None,
         engine: "torus-2QoS",
         tables: cables::tables(topo, graph, &paths, order, request.previous),
         lanes: rule.lanes(topo, graph, frame, levels),
@@ -140,28 +132,11 @@ fn limits(topo: &Topology, graph: &Graph, hint: Option<&TorusHint>) -> Result<()
             .max();
         let ports = ends.max(cables.unwrap_or(0));
         if ports > most {
-            return Err(RouteError::Hint(format!(
-                "the switch with LID {} has groups of {ports} ports, portgroup_max_ports is {most}",
-                topo.lid(SwitchIdx::at(s))
-            )));
+            let lid = topo.lid(SwitchIdx::at(s));
+            return Err(HintError::PortGroup { lid, ports, most }.into());
         }
     }
     Ok(())
-}
-
-fn described(frame: &Frame) -> String {
-    let kind = |kind| {
-        if kind == DimKind::Ring {
-            "ring"
-        } else {
-            "path"
-        }
-    };
-    let axes = frame.axes.iter().filter(|a| a.size > 1);
-    let axes: Vec<String> = axes
-        .map(|a| format!("{} of {}", kind(a.kind), a.size))
-        .collect();
-    axes.join(", ")
 }
 
 /// SLs and VLs of the lower level of service.

@@ -5,12 +5,14 @@
 //! never climbs again. Several ways to order are tried and the one with the shortest paths between
 //! end ports is taken, so trees keep all their shortest paths, and tori and random graphs lose few.
 
+use super::cell::{Cell, Stop, smallest_cells};
 use super::deal::Deal;
 use super::fill::fill;
 use super::graph::Graph;
-use super::legs::{Cell, Legs, Stop, smallest_cells};
+use super::legs::Legs;
 use super::order::{Closeness, Strategy, by_distance, by_levels};
 use super::{Engine, Request, RouteError, Routing, ordered};
+use crate::notes::Note;
 use crate::structure::tree::{Tree, tree_in};
 use crate::topology::SwitchIdx;
 
@@ -121,17 +123,17 @@ fn route_in<C: Cell>(
     };
     let mut notes = Vec::new();
     if let Some(&top) = order.first() {
-        notes.push(format!(
-            "top of the order is the switch with LID {}; order: {}",
-            topo.lid(SwitchIdx::at(top)),
-            strategy.describe()
-        ));
+        notes.push(Note::Order {
+            top: topo.lid(SwitchIdx::at(top)),
+            strategy: strategy.describe(),
+        });
     }
     if hops > least {
-        notes.push(format!(
-            "paths between end ports are {:.2} % longer than the shortest",
-            (hops - least) as f64 * 100.0 / least as f64
-        ));
+        notes.push(Note::LongerPaths {
+            hops,
+            least,
+            vls: None,
+        });
     }
     let kept = places(&order, before);
     Ok(ordered::routing("updn", tables, &order, kept, notes))

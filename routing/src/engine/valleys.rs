@@ -14,30 +14,15 @@
 //! decides no balance; it says which next hops are legal, for [`super::legs::Legs`].
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 
 use fixedbitset::FixedBitSet;
 use rayon::prelude::*;
 
+use super::cell::Cell;
+use super::down_up::{APART, DownUpPairs};
 use super::graph::Graph;
-use super::legs::{Cell, Legs};
-use crate::lanes::{Lanes, PathSl};
+use super::legs::Legs;
 use crate::structure::tree::Tree;
-
-/// In [`Valleys::lane`]: of lane 0, and not to be met by a way that went down before.
-const APART: u8 = 0x80;
-
-/// Pairs of switches with ways down and up, and the lane of each.
-#[derive(Debug)]
-pub(crate) struct Valleys {
-    n: usize,
-    /// By switch: its place from the top of the tree.
-    place: Vec<usize>,
-    /// By source and destination: 0 or [`APART`] for all others.
-    lane: Vec<u8>,
-    lanes: u8,
-    pairs: usize,
-}
 
 /// The ways from all switches to one destination.
 struct Column<C> {
@@ -78,116 +63,79 @@ impl Shape {
     }
 }
 
-impl Valleys {
-    /// Finds them, if end ports above the leaves are so many that it matters and there are the lanes, and enters them in
-    /// `legs`. `busy` is a load that some cable has in any case.
-    pub(crate) fn enter<C: Cell>(
-        graph: &Graph,
-        tree: &Tree,
-        lanes: u8,
-        busy: u64,
-        legs: &mut Legs<C>,
-    ) {
-        let n = graph.len();
-        let above: Vec<usize> = (0..n).filter(|&v| tree.rank[v] > 0).collect();
-        let with_hosts = above.iter().filter(|&&v| graph.hosts[v] > 0).count();
-        if lanes < 2 || with_hosts < 2 {
-            return;
+/// Finds them, if end ports above the leaves are so many that it matters and there are the lanes, and enters them in
+/// `legs`. `busy` is a load that some cable has in any case.
+pub(crate) fn enter_pairs<C: Cell>(
+    graph: &Graph,
+    tree: &Tree,
+    lanes: u8,
+    busy: u64,
+    legs: &mut Legs<C>,
+) {
+    let n = graph.len();
+    let above: Vec<usize> = (0..n).filter(|&v| tree.rank[v] > 0).collect();
+    let with_hosts = above.iter().filter(|&&v| graph.hosts[v] > 0).count();
+    if lanes < 2 || with_hosts < 2 {
+        return;
+    }
+    let mut down: Vec<usize> = (0..n).collect();
+    down.sort_by_key(|&v| {
+        let neighbours = Reverse(graph.slots(v).len());
+        let rank = Reverse(tree.rank[v]);
+        (rank, tree.hanging[v], neighbours, graph.lid_rank[v])
+    });
+    let mut place = vec![0; n];
+    for (i, &v) in down.iter().enumerate() {
+        place[v] = i;
+    }
+    let without: Vec<Vec<usize>> = above
+        .par_chunks(64)
+        .flat_map_iter(|dests| without_way(graph, tree, &down, &place, dests))
+        .collect();
+    if 4 * turning(graph, &above, &without) <= busy * most_neighbours(graph, tree) {
+        return;
+    }
+    let Some((columns, wanted)) = settled(graph, tree, &place, legs, &above, without) else {
+        return;
+    };
+    let mut this = DownUpPairs {
+        n,
+        place,
+        lane: vec![0; n * n],
+        lanes: 2,
+        pairs: 0,
+    };
+    // The lane of a level comes after that of plain valleys, for levels that need one.
+    let descending = above.iter().zip(&columns);
+    let mut levels: Vec<u32> = descending
+        .filter(|(_, column)| column.valleys.iter().any(|v| v.2))
+        .map(|(&d, _)| tree.rank[d])
+        .collect();
+    levels.sort_unstable();
+    levels.dedup();
+    this.lanes = u8::try_from(levels.len() + 2).unwrap_or(u8::MAX);
+    if this.lanes > lanes || wanted == 0 {
+        return;
+    }
+    let number = |d: usize| levels.binary_search(&tree.rank[d]).unwrap_or(0) + 2;
+    for (&d, column) in above.iter().zip(&columns) {
+        for &v in &column.apart {
+            this.lane[v * n + d] = APART;
         }
-        let mut down: Vec<usize> = (0..n).collect();
-        down.sort_by_key(|&v| {
-            let neighbours = Reverse(graph.slots(v).len());
-            let rank = Reverse(tree.rank[v]);
-            (rank, tree.hanging[v], neighbours, graph.lid_rank[v])
-        });
-        let mut place = vec![0; n];
-        for (i, &v) in down.iter().enumerate() {
-            place[v] = i;
-        }
-        let without: Vec<Vec<usize>> = above
-            .par_chunks(64)
-            .flat_map_iter(|dests| without_way(graph, tree, &down, &place, dests))
-            .collect();
-        if 4 * turning(graph, &above, &without) <= busy * most_neighbours(graph, tree) {
-            return;
-        }
-        let Some((columns, wanted)) = settled(graph, tree, &place, legs, &above, without) else {
-            return;
-        };
-        let mut this = Self {
-            n,
-            place,
-            lane: vec![0; n * n],
-            lanes: 2,
-            pairs: 0,
-        };
-        // The lane of a level comes after that of plain valleys, for levels that need one.
-        let descending = above.iter().zip(&columns);
-        let mut levels: Vec<u32> = descending
-            .filter(|(_, column)| column.valleys.iter().any(|v| v.2))
-            .map(|(&d, _)| tree.rank[d])
-            .collect();
-        levels.sort_unstable();
-        levels.dedup();
-        this.lanes = u8::try_from(levels.len() + 2).unwrap_or(u8::MAX);
-        if this.lanes > lanes || wanted == 0 {
-            return;
-        }
-        let number = |d: usize| levels.binary_search(&tree.rank[d]).unwrap_or(0) + 2;
-        for (&d, column) in above.iter().zip(&columns) {
-            for &v in &column.apart {
-                this.lane[v * n + d] = APART;
+    }
+    for (&d, column) in above.iter().zip(&columns) {
+        for &(v, cell, descends) in &column.valleys {
+            let lane = if descends { number(d) } else { 1 };
+            let lane = u8::try_from(lane).unwrap_or(u8::MAX);
+            // Either direction decides for both.
+            for at in [v * n + d, d * n + v] {
+                this.lane[at] = this.lane[at].max(lane);
             }
-        }
-        for (&d, column) in above.iter().zip(&columns) {
-            for &(v, cell, descends) in &column.valleys {
-                let lane = if descends { number(d) } else { 1 };
-                let lane = u8::try_from(lane).unwrap_or(u8::MAX);
-                // Either direction decides for both.
-                for at in [v * n + d, d * n + v] {
-                    this.lane[at] = this.lane[at].max(lane);
-                }
-                this.pairs += usize::from(v < d);
-                legs.set(v, d, cell);
-            }
-        }
-        legs.valleys = Some(this);
-    }
-
-    /// What is said of the way from `v` by its neighbour `peer`, if it is one that goes down and up, or would meet one.
-    #[inline(always)]
-    pub(crate) fn may_go(&self, v: usize, peer: usize, dest: usize, nearer: bool) -> Option<bool> {
-        let own = self.lane[v * self.n + dest];
-        let next = self.lane[peer * self.n + dest];
-        if own & !APART != 0 {
-            Some(nearer && next != APART && self.place[peer] > self.place[v])
-        } else if next & !APART != 0 {
-            Some(false)
-        } else {
-            None
+            this.pairs += usize::from(v < d);
+            legs.set(v, d, cell);
         }
     }
-
-    /// The lanes of all pairs of switches.
-    pub(crate) fn lanes(&self) -> Lanes {
-        let sl = |&lane: &u8| lane & !APART;
-        let rows = self.lane.chunks_exact(self.n.max(1));
-        let rows = rows.map(|row| row.iter().map(sl).collect::<Arc<[u8]>>());
-        Lanes::modulo(self.lanes, PathSl::BySwitches(rows.collect()))
-    }
-
-    /// For notes.
-    pub(crate) fn describe(&self) -> String {
-        let lanes = if self.lanes == 2 {
-            "service level 1".to_owned()
-        } else {
-            format!("service levels 1 to {}", self.lanes - 1)
-        };
-        format!(
-            "{} pairs of switches above the leaves have no way up and down between them: they go down and up, on {lanes}",
-            self.pairs
-        )
-    }
+    legs.down_up = Some(this);
 }
 
 /// For each of up to 64 destinations, the switches above the leaves that have no way up and down to it.

@@ -19,6 +19,7 @@ mod delta;
 mod guard;
 mod loads;
 mod trees;
+mod ways;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,12 +28,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
-use crate::channels::{
-    Lookup, PortChannels, RoutedDependencies, TopologicalOrder, VirtualChannels,
-    dependencies_of_tables,
-};
-use crate::engine::{LastRun, Repair, Request, Routing, Trees};
+use crate::channels::{Lookup, PortChannels, RoutedDependencies, VirtualChannels};
+use crate::engine::{LastRun, Request, Routing, Trees};
 use crate::lanes::{Lanes, PathSl};
+use crate::notes::{Note, Repair};
 use crate::tables::{Lft, Tables};
 use crate::topology::{Destination, SwitchIdx, Topology};
 
@@ -41,6 +40,8 @@ use column::{Column, Place};
 use delta::Delta;
 use guard::{Guard, Stage};
 use loads::Loads;
+pub(crate) use ways::Ways;
+use ways::{whole, with_tree};
 
 /// When a repair is not worth having.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -108,82 +109,24 @@ pub(crate) fn repair_kept(request: &Request<'_>, limits: &Limits) -> Option<(Rou
         ways,
     } = parts.solve(&jobs)?;
     let (tables, entries) = parts.apply(&changes);
+    let repair = Repair {
+        lost_cables: delta.lost.len() / 2,
+        gone_lids: delta.gone.len(),
+        new_lids: delta.come.len(),
+        changed_entries: entries,
+        changed_lids: jobs.len(),
+    };
+    let notes = routing.notes.iter();
+    let earlier = notes.filter(|note| !matches!(note, Note::Repaired(_)));
     let repaired = Routing {
         engine: routing.engine,
         tables,
         trees,
         order: routing.order.clone(),
-        notes: routing.notes.clone(),
-        repair: Some(Repair {
-            lost_cables: delta.lost.len() / 2,
-            gone_lids: delta.gone.len(),
-            new_lids: delta.come.len(),
-            changed_entries: entries,
-            changed_lids: jobs.len(),
-        }),
+        notes: earlier.cloned().chain([Note::Repaired(repair)]).collect(),
         lanes,
     };
     Some((repaired, ways))
-}
-
-/// What keeps new ways free of credit loops, as far as it can be kept from one repair to the next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ways(Option<TopologicalOrder>);
-
-impl Ways {
-    /// From the routing alone.
-    pub(crate) fn of(topo: &Topology, routing: &Routing) -> Self {
-        let Routing {
-            tables,
-            lanes,
-            trees,
-            ..
-        } = routing;
-        if matches!(trees, Trees::Ordered(_)) && lanes.is_single() {
-            return Self(None);
-        }
-        let channels = PortChannels::new(topo);
-        let rows: Vec<&Lft> = tables.iter().map(Arc::as_ref).collect();
-        let trees = trees::promised(topo, trees);
-        let channels = VirtualChannels::new(&channels, lanes);
-        let graph = whole(topo, channels, &rows, &trees);
-        Self(graph.map(RoutedDependencies::into_order))
-    }
-
-    /// Bytes that it takes.
-    pub(crate) fn memory(&self) -> usize {
-        self.0.as_ref().map_or(0, TopologicalOrder::memory)
-    }
-}
-
-/// The dependency graph of tables and of the spanning tree that trees keep to. `None` if it has a circle.
-fn whole<'a>(
-    topo: &Topology,
-    channels: VirtualChannels<'a>,
-    rows: &[&Lft],
-    trees: &Trees,
-) -> Option<RoutedDependencies<'a>> {
-    let dependencies = dependencies_of_tables(topo, channels, rows, topo.destinations());
-    with_tree(
-        topo,
-        trees,
-        RoutedDependencies::new(channels, dependencies)?,
-    )
-}
-
-/// The graph with the dependencies of a spanning tree.
-fn with_tree<'a>(
-    topo: &Topology,
-    trees: &Trees,
-    mut graph: RoutedDependencies<'a>,
-) -> Option<RoutedDependencies<'a>> {
-    if let Trees::Within { up, sl } = trees {
-        let tree = trees::spanning_dependencies(topo, graph.channels, up, *sl);
-        if !graph.admit(&tree) {
-            return None;
-        }
-    }
-    Some(graph)
 }
 
 /// What a repair comes to.

@@ -11,7 +11,7 @@ use petgraph::unionfind::UnionFind;
 use crate::hints::Hints;
 use crate::topology::Topology;
 
-use super::grid::grid;
+use super::grid::{Grid, grid};
 use super::plain::Plain;
 
 /// How the switches of a group are cabled.
@@ -52,14 +52,51 @@ impl fmt::Display for Dragonfly {
     }
 }
 
+/// Why a fabric is no dragonfly.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DragonflyMismatch {
+    /// Some switches have no path of links to the others.
+    #[error("the switches do not hang together")]
+    Disconnected,
+    /// No part of the fabric is densely cabled.
+    #[error("cables form neither triangles nor squares: there are no groups")]
+    NoGroups,
+    /// Too few groups.
+    #[error("densely cabled switches form {0} groups: at least 3 are needed")]
+    FewGroups(usize),
+    /// Groups of different sizes.
+    #[error("densely cabled groups differ in size")]
+    GroupSizes,
+    /// Leaves and spines of a group both have global links.
+    #[error("global links end on both sides of a group")]
+    GlobalLinks,
+    /// Pairs of groups without global links.
+    #[error("only {linked} of {all} pairs of groups have global links")]
+    FewGlobalLinks {
+        /// Pairs of groups with global links.
+        linked: usize,
+        /// Pairs of groups.
+        all: usize,
+    },
+    /// The fabric is a grid.
+    #[error("it is a {0}")]
+    Grid(Box<Grid>),
+    /// Groups are cabled in another way than those of dragonflies.
+    #[error("groups are neither full meshes nor leaves and spines")]
+    GroupKind,
+    /// Groups have too few links.
+    #[error("groups are not densely cabled")]
+    SparseGroups,
+}
+
 /// Finds the groups.
 ///
 /// # Errors
 /// Why the fabric is no dragonfly.
-pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, String> {
+pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, DragonflyMismatch> {
     let g = Plain::new(topo);
     if !g.connected() {
-        return Err("the switches do not hang together".into());
+        return Err(DragonflyMismatch::Disconnected);
     }
     let triangles = triangles(&g);
     let most = triangles.iter().max().copied().unwrap_or(0);
@@ -71,18 +108,16 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, String> {
     let figures = if most > 0 { triangles } else { squares(&g) };
     let most = figures.iter().max().copied().unwrap_or(0);
     if most == 0 {
-        return Err("cables form neither triangles nor squares: there are no groups".into());
+        return Err(DragonflyMismatch::NoGroups);
     }
     let (group, size) = groups(&g, &figures, most);
     let groups = size.len();
     let largest = size.iter().max().copied().unwrap_or(0);
     if groups < 3 {
-        return Err(format!(
-            "densely cabled switches form {groups} groups: at least 3 are needed"
-        ));
+        return Err(DragonflyMismatch::FewGroups(groups));
     }
     if size.iter().any(|&s| 3 * s < 2 * largest || s < 2) {
-        return Err("densely cabled groups differ in size".into());
+        return Err(DragonflyMismatch::GroupSizes);
     }
     let side = inside(&g, kind, &group, &size)?;
     let mut pairs = Vec::new();
@@ -92,7 +127,7 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, String> {
             global_links += 1;
             pairs.push((group[a].min(group[b]), group[a].max(group[b])));
             if kind == GroupKind::LeafSpine && (side[a] || side[b]) {
-                return Err("global links end on both sides of a group".into());
+                return Err(DragonflyMismatch::GlobalLinks);
             }
         }
     }
@@ -100,13 +135,13 @@ pub fn dragonfly(topo: &Topology) -> Result<Dragonfly, String> {
     pairs.dedup();
     let all = groups * (groups - 1) / 2;
     if pairs.len() * 4 < all * 3 {
-        return Err(format!(
-            "only {} of {all} pairs of groups have global links",
-            pairs.len()
-        ));
+        return Err(DragonflyMismatch::FewGlobalLinks {
+            linked: pairs.len(),
+            all,
+        });
     }
     if let Ok(grid) = grid(topo, &Hints::default()) {
-        return Err(format!("it is a {grid}"));
+        return Err(DragonflyMismatch::Grid(Box::new(grid)));
     }
     let mut group_of = vec![0; g.len()];
     for (v, &s) in g.switch.iter().enumerate() {
@@ -174,7 +209,7 @@ fn inside(
     kind: GroupKind,
     group: &[usize],
     size: &[usize],
-) -> Result<Vec<bool>, String> {
+) -> Result<Vec<bool>, DragonflyMismatch> {
     let local: Vec<(usize, usize)> = g
         .edges
         .iter()
@@ -201,7 +236,7 @@ fn inside(
                         colour[p] = other;
                         stack.push(p);
                     } else if colour[p] != other {
-                        return Err("groups are neither full meshes nor leaves and spines".into());
+                        return Err(DragonflyMismatch::GroupKind);
                     }
                 }
             }
@@ -214,7 +249,7 @@ fn inside(
         }
     };
     if local.len() * 4 < wanted * 3 {
-        return Err("groups are not densely cabled".into());
+        return Err(DragonflyMismatch::SparseGroups);
     }
     Ok(leaf)
 }

@@ -9,6 +9,7 @@
 //! "High-quality fault resiliency in fat trees" (2020).
 
 mod columns;
+mod mismatch;
 mod ranks;
 
 use petgraph::unionfind::UnionFind;
@@ -16,6 +17,7 @@ use petgraph::unionfind::UnionFind;
 use ferrosm_mad::ids::PortNum;
 
 pub use columns::NONE as NO_COLUMN;
+pub use mismatch::TreeMismatch;
 pub(crate) use ranks::distances;
 
 use crate::engine::graph::Graph;
@@ -70,18 +72,18 @@ impl Tree {
 ///
 /// # Errors
 /// The fabric is no tree: a sentence says why.
-pub fn tree(topo: &Topology, hints: &Hints) -> Result<Tree, String> {
+pub fn tree(topo: &Topology, hints: &Hints) -> Result<Tree, TreeMismatch> {
     tree_in(topo, &Graph::with_ids(topo, &hints.ids), hints)
 }
 
 /// As [`tree`], with the graph already built.
-pub(crate) fn tree_in(topo: &Topology, graph: &Graph, hints: &Hints) -> Result<Tree, String> {
+pub(crate) fn tree_in(topo: &Topology, graph: &Graph, hints: &Hints) -> Result<Tree, TreeMismatch> {
     let n = graph.len();
     let service_ports = service_ports(topo);
     let weight = weights(topo, hints, &service_ports);
     let hosts: u64 = weight.iter().map(|&w| u64::from(w)).sum();
     if hosts == 0 && n > 1 {
-        return Err("no end ports: nothing tells leaves from roots".to_owned());
+        return Err(TreeMismatch::NoEndPorts);
     }
     let crowd = crowds(&weight);
     let given: Vec<usize> = hints
@@ -96,7 +98,7 @@ pub(crate) fn tree_in(topo: &Topology, graph: &Graph, hints: &Hints) -> Result<T
         ranks::below_roots(graph, &given)
     };
     if ranks.rank.contains(&ranks::FAR) {
-        return Err("the switches are not all connected".to_owned());
+        return Err(TreeMismatch::Disconnected);
     }
     let rank = ranks.rank;
     let top = rank.iter().copied().max().unwrap_or(0);
@@ -107,13 +109,13 @@ pub(crate) fn tree_in(topo: &Topology, graph: &Graph, hints: &Hints) -> Result<T
         .sum();
     let pairs = connected_pairs(graph, &rank, &weight);
     if given.is_empty() && pairs.1 * 100 < pairs.0 * CONNECTED_PERCENT {
-        return Err(format!(
-            "no tree: {:.0} % of the pairs of end ports are connected by climbing {} levels of switches and descending, \
-             {level_cables} of {} cables join switches of one level",
-            pairs.1 as f64 * 100.0 / pairs.0 as f64,
-            top + 1,
-            topo.num_channels() / 2,
-        ));
+        return Err(TreeMismatch::Pairs {
+            pairs: pairs.0,
+            connected: pairs.1,
+            levels: top + 1,
+            level_links: level_cables,
+            links: topo.num_channels() / 2,
+        });
     }
     let columns = columns::found(graph, &rank);
     let leaves = leaves_in_order(graph, &rank, &weight, &crowd, top);

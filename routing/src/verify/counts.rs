@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use super::channels::Channels;
 use super::inject::SingleVlLid;
+use super::sink::Sink;
 use super::waits::{Waits, ones};
-use super::walk::Sink;
 use crate::lanes::Lanes;
 use crate::tables::Tables;
 use crate::topology::{SwitchIdx, Topology};

@@ -16,6 +16,8 @@
 //! |---|---|
 //! | `channels` | numbers for channels and pairs of channels |
 //! | `inject` | SLs of packets where they enter |
+//! | `ground` | what is walked: tables, lanes, the VLs that packets can take |
+//! | `sink` | what takes the dependencies that a walk finds |
 //! | `walk` | reachability, loads, dependencies where packets keep their VL |
 //! | `per_ports` | dependencies where packets change their VL |
 //! | `trees` | multicast trees, and the dependencies of their packets |
@@ -29,10 +31,12 @@ mod counts;
 mod cycles;
 mod detour;
 mod failure;
+mod ground;
 mod inject;
 mod ledger;
 mod order;
 mod per_ports;
+mod sink;
 mod trace;
 mod trees;
 mod waits;
@@ -53,9 +57,11 @@ use crate::lanes::Lanes;
 use crate::tables::Tables;
 use crate::topology::Topology;
 use channels::Channels;
+use ground::Ground;
 use inject::Injection;
+use sink::ToSwitches;
 use waits::Waits;
-use walk::{Ground, ToSwitches, Walked};
+use walk::Walked;
 
 /// What was proven, and how good the routes are.
 #[derive(Debug, Clone, PartialEq)]

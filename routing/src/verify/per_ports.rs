@@ -5,52 +5,10 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::channels::Channels;
+use super::ground::{DROPPED, Entries, Ground, Vls};
 use super::waits::{Waits, ones};
-use super::walk::Ground;
-use crate::lanes::{DATA_VLS_MAX, Lanes, SLS};
-use crate::topology::{Destination, SwitchIdx, Topology};
-
-/// Stands among VLs for packets that are dropped.
-const DROPPED: u16 = 1 << 15;
-
-/// The VLs of each SL.
-type Vls = [u16; SLS];
-
-/// What packets meet at a port by which they leave a switch that they entered the fabric at. The same for all LIDs.
-pub(super) struct Entries {
-    /// By channel (ports of end ports too): the VLs of each SL, over all ports by which packets enter there.
-    vls: Vec<Vls>,
-    /// By channel: the first VL that packets cannot take.
-    limit: Vec<u8>,
-}
-
-impl Entries {
-    pub(super) fn new(topo: &Topology, lanes: &Lanes, channels: &Channels) -> Self {
-        let mut vls = vec![[0; SLS]; channels.len()];
-        let mut limit = vec![0; channels.len()];
-        for s in topo.switches() {
-            let ends = topo.end_ports(s);
-            let links = topo.links(s).iter().map(|l| l.port);
-            for output in links.chain(ends.iter().map(|e| e.port)) {
-                let out = channels.base[s.index()] + output.index();
-                limit[out] = match topo.neighbor(s, output) {
-                    Some(_) => topo.vls(s, output).min(lanes.vls),
-                    // Towards an end port the subnet manager wraps what the cable does not have.
-                    None => DATA_VLS_MAX,
-                };
-                let inputs = std::iter::once(PortNum::ZERO).chain(ends.iter().map(|e| e.port));
-                for input in inputs.filter(|&input| input != output) {
-                    for (sl, vls) in (0u8..).zip(&mut vls[out]) {
-                        let vl = lanes.vl(s, input, output, sl);
-                        *vls |= if vl < limit[out] { 1 << vl } else { DROPPED };
-                    }
-                }
-            }
-        }
-        Self { vls, limit }
-    }
-}
+use crate::lanes::SLS;
+use crate::topology::{Destination, SwitchIdx};
 
 /// A tree of packets towards one LID.
 pub(super) struct Tree<'a> {

@@ -4,9 +4,9 @@
 use ferrosm_mad::ids::{Lid, PortNum};
 
 use super::failure::{Dropped, EXAMPLES_MAX};
-use super::walk::Ground;
-use crate::lanes::{DATA_VLS_MAX, SLS};
-use crate::topology::{Destination, SwitchIdx, Topology};
+use super::ground::Ground;
+use crate::lanes::SLS;
+use crate::topology::{DATA_VLS_MAX, Destination, SwitchIdx, Topology};
 
 /// Each switch on the way to a LID with the port that its table says, up to the end, or to the first switch that comes
 /// again.

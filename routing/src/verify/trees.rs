@@ -6,11 +6,11 @@
 use ferrosm_mad::ids::PortNum;
 
 use super::failure::{BrokenTree, TreeFault};
+use super::ground::Ground;
 use super::waits::Waits;
-use super::walk::Ground;
-use crate::lanes::{DATA_VLS_MAX, Sl2Vl};
+use crate::lanes::Sl2Vl;
 use crate::multicast::PortSet;
-use crate::topology::SwitchIdx;
+use crate::topology::{DATA_VLS_MAX, SwitchIdx};
 
 /// A multicast tree as it lies in the switches' multicast forwarding tables.
 #[derive(Debug, Clone, PartialEq, Eq)]

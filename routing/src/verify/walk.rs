@@ -12,8 +12,6 @@
 //! Where packets keep their VL, the packets that pass a switch are one mask of VLs, and the VLs of
 //! a channel one mask too. Where they may change it, `per_ports` follows them.
 
-use std::sync::Arc;
-
 use ferrosm_mad::ids::{Lid, PortNum};
 use rayon::prelude::*;
 
@@ -21,61 +19,12 @@ use super::batches::batches;
 use super::channels::Channels;
 use super::detour::Found;
 use super::failure::{EXAMPLES_MAX, Lost, LostPairs};
-use super::inject::{self, Injection, SingleVlLid};
-use super::per_ports::{Carried, Entries, Tree};
-use super::waits::Waits;
-use crate::lanes::{Lanes, Sl2Vl};
-use crate::tables::{BLOCK_LIDS, Lft, Tables};
-use crate::topology::{Destination, SwitchIdx, Topology};
-
-/// What is walked, the same for all workers.
-pub(super) struct Ground<'a> {
-    pub(super) topo: &'a Topology,
-    pub(super) tables: &'a [Arc<Lft>],
-    pub(super) lanes: &'a Lanes,
-    pub(super) channels: &'a Channels,
-    /// By channel: VLs that packets can take, where some channel has fewer than the lanes say.
-    narrow: Option<Vec<u16>>,
-    /// Where packets may change their VL.
-    entries: Option<Entries>,
-}
-
-impl<'a> Ground<'a> {
-    pub(super) fn new(
-        topo: &'a Topology,
-        tables: &'a Tables,
-        lanes: &'a Lanes,
-        channels: &'a Channels,
-    ) -> Self {
-        let across = matches!(lanes.sl2vl, Sl2Vl::PerPorts(_));
-        let allowed = |channel| {
-            let (s, p) = channels.locate(channel);
-            (1 << topo.vls(s, p).min(lanes.vls).min(15)) - 1
-        };
-        let narrow = !across && (lanes.vls == 0 || lanes.vls > topo.common_vls());
-        Self {
-            topo,
-            tables,
-            lanes,
-            channels,
-            narrow: narrow.then(|| (0..channels.len()).map(allowed).collect()),
-            entries: across.then(|| Entries::new(topo, lanes, channels)),
-        }
-    }
-}
-
-impl Ground<'_> {
-    /// LIDs of end ports as LID, VL and owner, if packets to each are on one VL everywhere and each channel has it.
-    pub(super) fn plain(&self) -> Option<Vec<SingleVlLid>> {
-        if self.narrow.is_some() || self.entries.is_some() {
-            return None;
-        }
-        let all = self.topo.destinations();
-        let plain = inject::single_vl_lids(self.lanes, all);
-        let of_end_ports = all.iter().filter(|d| d.port != PortNum::ZERO);
-        (plain.len() == of_end_ports.count()).then_some(plain)
-    }
-}
+use super::ground::Ground;
+use super::inject::Injection;
+use super::per_ports::{Carried, Tree};
+use super::sink::Sink;
+use crate::tables::BLOCK_LIDS;
+use crate::topology::{Destination, SwitchIdx};
 
 /// What the walk found.
 #[derive(Debug, Clone)]
@@ -190,58 +139,6 @@ fn keep_least<T: Ord>(first: &mut Vec<T>, example: T) {
     if at < EXAMPLES_MAX {
         first.insert(at, example);
         first.truncate(EXAMPLES_MAX);
-    }
-}
-
-/// Takes what packets wait for. Each worker has one of its own.
-pub(super) trait Sink: Clone + Send + Sync {
-    /// Whether the dependencies of LIDs of end ports whose packets are on one VL everywhere are entered by others, row by row. Such
-    /// a walk is told of no other LIDs of end ports.
-    const BY_ROWS: bool;
-
-    /// Packets on these VLs of a channel wait for the same VLs of another one.
-    fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16);
-
-    /// Packets are on these VLs of a channel.
-    fn on(&mut self, channel: usize, vls: u16);
-
-    /// Where packets may change their VL: the graph that takes it. Other sinks are not for such lanes.
-    fn across(&self) -> Option<&Waits>;
-}
-
-impl Sink for &Waits {
-    const BY_ROWS: bool = false;
-
-    #[inline(always)]
-    fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16) {
-        Waits::keep(self, channels.pair(first, second), vls);
-    }
-
-    #[inline(always)]
-    fn on(&mut self, _: usize, _: u16) {}
-
-    fn across(&self) -> Option<&Waits> {
-        Some(self)
-    }
-}
-
-/// The dependencies of LIDs of switches, where [`Waits::add_rows`] enters all others.
-#[derive(Clone)]
-pub(super) struct ToSwitches<'a>(pub(super) &'a Waits);
-
-impl Sink for ToSwitches<'_> {
-    const BY_ROWS: bool = true;
-
-    #[inline(always)]
-    fn keep(&mut self, channels: &Channels, first: usize, second: usize, vls: u16) {
-        self.0.keep(channels.pair(first, second), vls);
-    }
-
-    #[inline(always)]
-    fn on(&mut self, _: usize, _: u16) {}
-
-    fn across(&self) -> Option<&Waits> {
-        None
     }
 }
 

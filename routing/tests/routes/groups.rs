@@ -133,7 +133,6 @@ impl Case {
         let run = LastRun {
             topo: Arc::clone(&self.topo),
             routing: Routing {
-                repair: None,
                 engine: "by hand",
                 tables: self.new.clone(),
                 lanes: self.lanes.clone(),

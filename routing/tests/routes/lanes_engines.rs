@@ -40,7 +40,10 @@ fn check(topo: &Topology, routing: &Routing, vls: u8) {
     assert_eq!(judge(topo, &routing.tables, &routing.lanes), Verdict::Good);
     assert!(verify(topo, &routing.tables, &routing.lanes).is_ok());
     assert_eq!(detours(topo, &routing.tables), 0);
-    let says = routing.notes.iter().any(|n| n.contains("both paths"));
+    let says = routing
+        .notes
+        .iter()
+        .any(|n| n.to_string().contains("both paths"));
     assert_eq!(
         reversible(topo, &routing.tables, &routing.lanes),
         !says,

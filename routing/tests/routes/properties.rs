@@ -160,8 +160,8 @@ fn route(engine: &str, topo: &Topology, lanes: u8) -> Result<Routing, RouteError
 /// A refusal that an operator can do something with, of a graph in one piece.
 fn documented(engine: &str, error: &RouteError, lanes: u8) -> Result<(), String> {
     let fine = match error {
-        RouteError::Shape(why) | RouteError::Hint(why) => {
-            why.len() > 10 && !ANYTHING.contains(&engine)
+        RouteError::Shape(_) | RouteError::Hint(_) => {
+            error.to_string().len() > 10 && !ANYTHING.contains(&engine)
         }
         RouteError::Lanes { needed, have } => {
             *needed > usize::from(*have) && *have <= lanes && !ANYTHING.contains(&engine)

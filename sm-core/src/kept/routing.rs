@@ -13,7 +13,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use ferrosm_routing::lanes::{PortMaps, SLS};
 use ferrosm_routing::{
-    ENGINE_NAMES, Kept, Lanes, LastRun, PathSl, Repair, Routing, Sl2Vl, SwitchIdx, Tables,
+    ENGINE_NAMES, Kept, Lanes, LastRun, Note, PathSl, Repair, Routing, Sl2Vl, SwitchIdx, Tables,
     Topology, TopologyBuilder, Trees,
 };
 use rustc_hash::FxHashMap;
@@ -164,13 +164,19 @@ impl KeptRouting {
             ends.map(move |e| (to_u32(s.index()), e.port.0, e.lid.0, e.count))
         });
         let rows = |rows: &[Arc<[u8]>]| rows.iter().map(|row| row.to_vec()).collect();
+        let repair = routing.notes.iter().find_map(|note| match note {
+            Note::Repaired(repair) => Some(RepairCounts::of(*repair)),
+            _ => None,
+        });
+        let notes = routing.notes.iter();
+        let notes = notes.filter(|note| !matches!(note, Note::Repaired(_)));
         Self {
             engine: routing.engine.to_owned(),
             inputs: origin.inputs.clone(),
             without_lanes: origin.without_lanes.iter().map(|g| g.0).collect(),
             busiest: run.busiest,
-            notes: routing.notes.clone(),
-            repair: routing.repair.map(RepairCounts::of),
+            notes: notes.map(Note::to_string).collect(),
+            repair,
             switches: topo.switches().zip(guids).map(switch).collect(),
             links: links.collect(),
             ends: ends.collect(),
@@ -318,6 +324,8 @@ impl KeptRouting {
                 }
             }
         };
+        let notes = self.notes.iter().cloned().map(Note::Restored);
+        let repair = self.repair.map(|counts| Note::Repaired(counts.repair()));
         Some(LastRun {
             routing: Routing {
                 engine,
@@ -325,8 +333,7 @@ impl KeptRouting {
                 lanes,
                 order: self.order.as_ref().map(|order| places.turned(order)),
                 trees,
-                notes: self.notes.clone(),
-                repair: self.repair.map(RepairCounts::repair),
+                notes: notes.chain(repair).collect(),
             },
             topo,
             busiest: self.busiest,

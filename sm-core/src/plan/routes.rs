@@ -285,7 +285,7 @@ impl Job {
                 multicast::settle(&self.topology, &mut routing, groups);
                 notes.extend(Some(note).filter(|note| !note.is_empty()));
                 notes.extend(self.remarks.iter().cloned());
-                notes.extend(routing.all_notes());
+                notes.extend(routing.notes.iter().map(ToString::to_string));
                 let live = self.is_live();
                 let (order, in_the_way) = if live {
                     self.order_of_writes(&routing, &kept, &mut notes)

@@ -10,7 +10,7 @@ use crate::hints::{TorusHint, TorusSeed};
 use crate::structure::grid::{DimKind, Grid};
 use crate::topology::{SwitchIdx, Topology};
 
-use super::super::RouteError;
+use super::super::{HintError, RouteError, ShapeError};
 use super::frame::{Axis, Frame};
 
 /// Most axes of a torus: an SL has three bits for datelines, one for the level.
@@ -44,9 +44,7 @@ impl Part {
             Dims::One(d) => match (grid.dims[d].kind, grid.dims[d].size) {
                 (DimKind::Full, 3) => (DimKind::Ring, 3),
                 (DimKind::Full, size) => {
-                    return Err(RouteError::Shape(format!(
-                        "{size} switches are cabled each to each: this is no torus"
-                    )));
+                    return Err(ShapeError::FullMesh(size).into());
                 }
                 other => other,
             },
@@ -110,9 +108,8 @@ fn found(topo: &Topology, grid: &Grid) -> Result<Vec<Vec<Part>>, RouteError> {
     let (twos, others): (Vec<usize>, Vec<usize>) =
         (0..grid.dims.len()).partition(|&d| grid.dims[d].size == 2);
     if twos.len().div_ceil(2) + others.len() > AXES {
-        return Err(RouteError::Shape(format!(
-            "a torus has at most {AXES} dimensions, this is a {grid}"
-        )));
+        let grid = Box::new(grid.clone());
+        return Err(ShapeError::Dimensions { most: AXES, grid }.into());
     }
     let mut ways = pairings(&twos, twos.len() % 2 == 1);
     if ways.len() > 1 {
@@ -263,10 +260,8 @@ fn said(grid: &Grid, hint: &TorusHint) -> Result<Vec<Part>, RouteError> {
 }
 
 fn differs(grid: &Grid, hint: &TorusHint) -> RouteError {
-    let [x, y, z] = hint.radix;
-    RouteError::Hint(format!(
-        "the file describes a torus of {x} x {y} x {z}, the fabric is a {grid}"
-    ))
+    let (radix, grid) = (hint.radix, Box::new(grid.clone()));
+    HintError::OtherTorus { radix, grid }.into()
 }
 
 fn take(free: &mut [bool], dims: Dims) -> Result<(), RouteError> {
@@ -277,9 +272,7 @@ fn take(free: &mut [bool], dims: Dims) -> Result<(), RouteError> {
     };
     for &d in used {
         if !std::mem::replace(&mut free[d], false) {
-            return Err(RouteError::Hint(
-                "links of the seed name one dimension twice".into(),
-            ));
+            return Err(HintError::SameDimension.into());
         }
     }
     Ok(())
@@ -294,10 +287,7 @@ fn dim_of(grid: &Grid, seed: Option<&TorusSeed>, link: usize) -> Result<Option<u
     let mut differ = (0..a.len()).filter(|&d| a[d] != b[d]);
     match (differ.next(), differ.next()) {
         (Some(d), None) => Ok(Some(d)),
-        _ => Err(RouteError::Hint(format!(
-            "the {} link of the seed does not join neighbours",
-            NAMES[link / 2]
-        ))),
+        _ => Err(HintError::NoNeighbours(NAMES[link / 2]).into()),
     }
 }
 
@@ -321,9 +311,7 @@ fn turn(
     if let (Some(up), Some(down)) = (up, down)
         && up.0 != down.0
     {
-        return Err(RouteError::Hint(
-            "links of one seed begin at different switches".into(),
-        ));
+        return Err(HintError::SeedSwitches.into());
     }
     let common = seed.links.iter().flatten().next().map(|l| l.0);
     let ring = i64::try_from(size).unwrap_or(1);

@@ -3,8 +3,9 @@
 //! Paths that climb such an order and then descend never form a circle (up/down routing). Ways that keep to one of a
 //! few orders, and pairs put on one lane by the order that both their paths keep to, need few lanes.
 
+use super::super::cell::Cell;
 use super::super::graph::Graph;
-use super::super::legs::{Cell, Legs};
+use super::super::legs::Legs;
 use super::super::neighbors::NeighborChannels;
 use crate::channels::Dependency;
 

@@ -7,8 +7,9 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use super::super::cell::{Cell, Stop};
 use super::super::graph::Graph;
-use super::super::legs::{Cell, Legs, Stop};
+use super::super::legs::Legs;
 use super::super::neighbors::NeighborChannels;
 use super::super::order::{Closeness, Strategy, by_levels};
 use super::super::sssp::{Spread, Taste, Ways, weigh};
@@ -21,6 +22,7 @@ use super::split::{Directions, Pair, Split, pairs, renew, split};
 use super::tree;
 use crate::channels::VirtualLayer;
 use crate::lanes::{Lanes, PathSl};
+use crate::notes::Note;
 use crate::structure::tree::tree_in;
 use crate::work::BudgetExceeded;
 use ferrosm_mad::ids::PortNum;
@@ -134,13 +136,12 @@ pub(crate) fn route<C: Cell>(
     let legs = Legs::<C>::shortest(graph)?;
     if let Single::Fits(ways, trees) = single(request, graph, &legs)? {
         return Ok(Ok(Routing {
-            repair: None,
             engine: name,
             tables: ways.tables(request.topo, request.previous),
             lanes: Lanes::single(),
             order: None,
             trees,
-            notes: vec!["one lane is free of credit loops as it is".to_owned()],
+            notes: vec![Note::OneVl],
         }));
     }
     let have = usize::from(request.lanes());
@@ -452,15 +453,11 @@ impl<'a, C: Cell> Plan<'a, C> {
         }
         let vls = u8::try_from(split.lanes.len()).unwrap_or(u8::MAX);
         let rows = split.lane_of.chunks(n).map(Arc::from).collect();
-        let mut notes = vec![format!("{vls} lanes are free of credit loops")];
+        let mut notes = vec![Note::Vls(vls)];
         if directions == Directions::Apart {
-            notes.push(
-                "lanes are too few for answers to use the SL of their request everywhere: clients must ask for both paths"
-                    .to_owned(),
-            );
+            notes.push(Note::OneWaySls);
         }
         Routing {
-            repair: None,
             engine: name,
             tables: ways.tables(self.request.topo, self.request.previous),
             lanes: Lanes::modulo(vls, PathSl::BySwitches(rows)),

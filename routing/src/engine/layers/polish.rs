@@ -5,8 +5,9 @@
 //! loops stays so at every step, no path gets longer, and no lane is added. Owned by one engine run.
 
 use super::super::Request;
+use super::super::cell::Cell;
 use super::super::graph::Graph;
-use super::super::legs::{Cell, Legs};
+use super::super::legs::Legs;
 use super::super::neighbors::NeighborChannels;
 use super::super::sssp::Ways;
 use crate::channels::{Dependency, VirtualLayer};

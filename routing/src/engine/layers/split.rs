@@ -8,7 +8,8 @@
 
 use std::sync::Arc;
 
-use super::super::legs::{Cell, Legs};
+use super::super::cell::Cell;
+use super::super::legs::Legs;
 use super::orders::Orders;
 use super::paths::Paths;
 use super::polish::Bounds;

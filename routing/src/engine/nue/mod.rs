@@ -27,11 +27,13 @@ use std::sync::Arc;
 use ferrosm_mad::ids::PortNum;
 use rayon::prelude::*;
 
+use super::cell::{Cell, Stop, smallest_cells};
 use super::graph::Graph;
-use super::legs::{Cell, Legs, Stop, smallest_cells};
+use super::legs::Legs;
 use super::order::{Closeness, Strategy};
 use super::{Engine, Request, RouteError, Routing, Trees};
 use crate::lanes::{Lanes, PathSl};
+use crate::notes::Note;
 use crate::tables::{Lft, Tables};
 use crate::topology::SwitchIdx;
 use crate::work::{BudgetExceeded, WorkBudget};
@@ -146,20 +148,16 @@ fn route_in(
         };
         (cells, _) = spread(&within, &asked)?;
         lanes = lanes_of(net, &pairs.lane);
-        notes.push(format!(
-            "{} lanes, the same for both directions between two switches",
-            lanes.vls
-        ));
+        notes.push(Note::PairVls(lanes.vls));
     }
     if hops > least {
-        notes.push(format!(
-            "paths between end ports are {:.2} % longer than the shortest with {} lanes",
-            (hops - least) as f64 * 100.0 / least as f64,
-            lanes.vls
-        ));
+        notes.push(Note::LongerPaths {
+            hops,
+            least,
+            vls: Some(lanes.vls),
+        });
     }
     Ok(Routing {
-        repair: None,
         engine: "nue",
         tables: tables(request, net, &cells),
         lanes,
@@ -285,7 +283,6 @@ fn one_lane(
 /// The routing of no switches.
 fn nothing() -> Routing {
     Routing {
-        repair: None,
         engine: "nue",
         tables: Vec::new(),
         lanes: Lanes::single(),

@@ -8,9 +8,10 @@ mod weigh;
 pub(crate) use ways::Ways;
 pub(crate) use weigh::{Spread, Taste, weigh};
 
+use super::cell::{Cell, Stop, smallest_cells};
 use super::graph::Graph;
 use super::layers::{Single, single};
-use super::legs::{Cell, Legs, Stop, smallest_cells};
+use super::legs::Legs;
 use super::{Engine, Request, RouteError, Routing, Trees};
 use crate::lanes::Lanes;
 
@@ -40,7 +41,6 @@ fn route_in<C: Cell>(request: &Request<'_>, graph: &Graph) -> Result<Routing, St
         Single::Not(ways) => (ways, Trees::Search),
     };
     Ok(Routing {
-        repair: None,
         engine: "sssp",
         tables: ways.tables(request.topo, request.previous),
         lanes: Lanes::single(),

@@ -7,9 +7,10 @@
 
 use rayon::prelude::*;
 
+use super::super::cell::Cell;
 use super::super::graph::Graph;
 use super::super::layers::{Orders, Rest};
-use super::super::legs::{Cell, Legs};
+use super::super::legs::Legs;
 use super::super::neighbors::NeighborChannels;
 use super::super::{Previous, Request};
 use super::ways::Ways;

@@ -6,6 +6,7 @@
 //! full dimension is one class, a place between two neighbouring layers of a ring or path is one. Two classes that
 //! meet in a square belong to different dimensions. Missing cables only split classes.
 
+use super::mismatch::GridMismatch;
 use crate::structure::plain::Plain;
 
 /// The classes of a graph.
@@ -23,7 +24,7 @@ pub(super) struct Classes {
 
 impl Classes {
     /// Finds them, or says why the graph is no grid.
-    pub(super) fn new(g: &Plain) -> Result<Self, String> {
+    pub(super) fn new(g: &Plain) -> Result<Self, GridMismatch> {
         let mut sets = Sets::new(g.edges.len());
         let mut in_triangle = vec![false; g.edges.len()];
         for (e, &(a, b)) in g.edges.iter().enumerate() {
@@ -51,9 +52,7 @@ impl Classes {
             turned.push(odd);
         }
         if full.iter().zip(&at_odds).any(|(full, odds)| !full && *odds) {
-            return Err(
-                "squares of cables contradict each other: the fabric is twisted, or no grid".into(),
-            );
+            return Err(GridMismatch::Contradiction);
         }
         let mut pairs = Vec::new();
         for (e, f) in squares {
@@ -61,7 +60,7 @@ impl Classes {
             if c != d {
                 pairs.extend([(c, d), (d, c)]);
             } else if !full[c] {
-                return Err("squares of cables cross themselves: this is no grid".into());
+                return Err(GridMismatch::CrossedSquares);
             }
         }
         pairs.sort_unstable();
@@ -123,7 +122,7 @@ fn squares(
     g: &Plain,
     sets: &mut Sets,
     in_triangle: &[bool],
-) -> Result<Vec<(usize, usize)>, String> {
+) -> Result<Vec<(usize, usize)>, GridMismatch> {
     let mut squares = Vec::new();
     let mut near = vec![false; g.len()];
     let mut wedges: Vec<(usize, usize, usize, usize)> = Vec::new();
@@ -151,9 +150,7 @@ fn squares(
             {
                 // Three or more common neighbours: only a full dimension without the cable from a to b.
                 if !same.iter().any(|w| in_triangle[w.2] || in_triangle[w.3]) {
-                    return Err(
-                        "two switches share three neighbours, as in trees: this is no grid".into(),
-                    );
+                    return Err(GridMismatch::SharedNeighbours);
                 }
                 sets.join(first.2, first.3, false);
                 for w in rest {

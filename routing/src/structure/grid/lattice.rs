@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use crate::structure::plain::Plain;
 
 use super::classes::Classes;
+use super::mismatch::GridMismatch;
 
 /// Most dimensions that there can be.
 const DIMS_MAX: usize = 16;
@@ -73,7 +74,7 @@ pub(super) fn grow(
     node_of: &[usize],
     classes: &Classes,
     attempt: usize,
-) -> Result<Lattice, String> {
+) -> Result<Lattice, GridMismatch> {
     let mut steps = Vec::new();
     for (e, &(a, b)) in g.edges.iter().enumerate() {
         let (from, to, class, against) = (node_of[a], node_of[b], classes.of[e], classes.turned[e]);
@@ -120,9 +121,7 @@ pub(super) fn grow(
     let (origin, axes) = starts.into_iter().nth(choice).unwrap_or_default();
     let dims = axes.len();
     if dims > DIMS_MAX {
-        return Err(format!(
-            "{dims} dimensions: more than any grid that is built"
-        ));
+        return Err(GridMismatch::Dimensions(dims));
     }
     let mut growth = Growth {
         classes,
@@ -152,12 +151,12 @@ pub(super) fn grow(
 }
 
 impl Growth<'_> {
-    fn run(&mut self) -> Result<(), String> {
+    fn run(&mut self) -> Result<(), GridMismatch> {
         while self.who.len() < self.placed.len() {
             let before = self.who.len();
             let deduced = self.spread()? | self.by_both_ends()? | self.by_elimination();
             if !deduced && self.who.len() == before && !self.single(false)? && !self.single(true)? {
-                return Err("the cables do not hang together as a grid does".into());
+                return Err(GridMismatch::Apart);
             }
         }
         // Rings may close with the last cables.
@@ -192,11 +191,11 @@ impl Growth<'_> {
         self.wrapped(position)
     }
 
-    fn place(&mut self, v: usize, position: Vec<i32>) -> Result<(), String> {
+    fn place(&mut self, v: usize, position: Vec<i32>) -> Result<(), GridMismatch> {
         self.placed[v] = true;
         self.at[v * self.dims..][..self.dims].copy_from_slice(&position);
         match self.who.insert(position, v) {
-            Some(_) => Err("two switches would have the same place: this is no grid".into()),
+            Some(_) => Err(GridMismatch::SamePlace),
             None => Ok(()),
         }
     }
@@ -209,9 +208,9 @@ impl Growth<'_> {
     }
 
     /// A dimension closes to a ring.
-    fn close(&mut self, dim: usize, length: i32) -> Result<(), String> {
+    fn close(&mut self, dim: usize, length: i32) -> Result<(), GridMismatch> {
         if length < 3 {
-            return Err("a ring of two switches: this is no grid".into());
+            return Err(GridMismatch::ShortRing);
         }
         self.period[dim] = Some(length);
         self.who.clear();
@@ -225,7 +224,7 @@ impl Growth<'_> {
     }
 
     /// Places every neighbour in a known direction; closes rings.
-    fn spread(&mut self) -> Result<bool, String> {
+    fn spread(&mut self) -> Result<bool, GridMismatch> {
         let mut stack: Vec<usize> = (0..self.placed.len()).filter(|&v| self.placed[v]).collect();
         let mut moved = false;
         while let Some(v) = stack.pop() {
@@ -249,9 +248,7 @@ impl Growth<'_> {
                         moved = true;
                     }
                     _ => {
-                        return Err(
-                            "rings of cables close askew: the fabric is twisted, or no grid".into(),
-                        );
+                        return Err(GridMismatch::Askew);
                     }
                 }
             }
@@ -281,7 +278,7 @@ impl Growth<'_> {
     }
 
     /// Classes one of whose cables joins two placed nodes.
-    fn by_both_ends(&mut self) -> Result<bool, String> {
+    fn by_both_ends(&mut self) -> Result<bool, GridMismatch> {
         let mut moved = false;
         for i in 0..self.steps.len() {
             let step = self.steps[i];
@@ -292,11 +289,11 @@ impl Growth<'_> {
                 continue;
             }
             let [(dim, by)] = self.apart(self.position(step.from), step.to)[..] else {
-                return Err("a cable leads across the grid".into());
+                return Err(GridMismatch::AcrossGrid);
             };
             if by.abs() != 1 {
                 if self.period[dim].is_some() {
-                    return Err("a cable leads across a ring".into());
+                    return Err(GridMismatch::AcrossRing);
                 }
                 self.close(dim, by.abs() + 1)?;
             }
@@ -335,7 +332,7 @@ impl Growth<'_> {
 
     /// Places one node between its placed neighbours: where only one place is free or, as a guess, at the first of
     /// the fewest.
-    fn single(&mut self, guess: bool) -> Result<bool, String> {
+    fn single(&mut self, guess: bool) -> Result<bool, GridMismatch> {
         let mut best: Option<(usize, usize, Vec<i32>)> = None;
         for v in 0..self.placed.len() {
             if self.placed[v] {
@@ -355,7 +352,7 @@ impl Growth<'_> {
                 0
             };
             let Some((_, first)) = places.into_iter().nth(choice) else {
-                return Err("a switch has cables to places that are not neighbours".into());
+                return Err(GridMismatch::NoNeighbours);
             };
             if count == 1 {
                 best = Some((1, v, first));

@@ -11,11 +11,14 @@
 mod classes;
 mod full;
 mod lattice;
+mod mismatch;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use ferrosm_mad::ids::PortNum;
+
+pub use mismatch::GridMismatch;
 
 use crate::hints::Hints;
 use crate::structure::plain::Plain;
@@ -162,10 +165,10 @@ fn place(dims: &[Dim], coords: &[usize]) -> usize {
 ///
 /// # Errors
 /// Why the fabric is none, or too much of it is missing to tell.
-pub fn grid(topo: &Topology, hints: &Hints) -> Result<Grid, String> {
+pub fn grid(topo: &Topology, hints: &Hints) -> Result<Grid, GridMismatch> {
     let g = Plain::new(topo);
     if !g.connected() {
-        return Err("the switches do not hang together".into());
+        return Err(GridMismatch::Disconnected);
     }
     let classes = classes::Classes::new(&g)?;
     let (nodes, node_of) = full::joined(&g, &classes);
@@ -191,7 +194,7 @@ fn assemble(
     node_of: &[usize],
     lattice: &lattice::Lattice,
     full: &full::Layers,
-) -> Result<(Vec<Dim>, Vec<Option<usize>>), String> {
+) -> Result<(Vec<Dim>, Vec<Option<usize>>), GridMismatch> {
     let lattice_dims: Vec<(i32, Dim)> = (0..lattice.dims)
         .map(|d| {
             let along = || lattice.at.iter().skip(d).step_by(lattice.dims);
@@ -219,7 +222,7 @@ fn assemble(
         .iter()
         .try_fold(1usize, |all, d| all.checked_mul(d.size));
     if places.is_none_or(|places| places > 2 * g.len()) {
-        return Err("most places of the grid would be without a switch: this is no grid".into());
+        return Err(GridMismatch::Sparse);
     }
     let mut coords = Vec::with_capacity(g.len() * dims.len());
     for (v, node) in node_of.iter().enumerate() {
@@ -264,7 +267,7 @@ fn each_beside(dims: &[Dim], at: &[usize], mut visit: impl FnMut(&[usize])) {
 
 /// Places what full dimensions left open, and checks everything: one switch in a place, cables only to neighbours, and
 /// not too much missing.
-fn checked(g: &Plain, dims: Vec<Dim>, open: Vec<Option<usize>>) -> Result<Grid, String> {
+fn checked(g: &Plain, dims: Vec<Dim>, open: Vec<Option<usize>>) -> Result<Grid, GridMismatch> {
     let width = dims.len();
     let places: usize = dims.iter().map(|d| d.size).product();
     let mut at: Vec<Option<usize>> = vec![None; places];
@@ -277,7 +280,7 @@ fn checked(g: &Plain, dims: Vec<Dim>, open: Vec<Option<usize>>) -> Result<Grid, 
             continue;
         };
         if at[place(&dims, &known)].replace(v).is_some() {
-            return Err("two switches would have the same place: this is no grid".into());
+            return Err(GridMismatch::SamePlace);
         }
         coords[v * width..][..width].copy_from_slice(&known);
     }
@@ -310,7 +313,7 @@ fn checked(g: &Plain, dims: Vec<Dim>, open: Vec<Option<usize>>) -> Result<Grid, 
             }
         }
         if next.len() == still {
-            return Err("some switches fit nowhere in the grid".into());
+            return Err(GridMismatch::NoPlace);
         }
         waiting = next;
     }
@@ -320,7 +323,7 @@ fn checked(g: &Plain, dims: Vec<Dim>, open: Vec<Option<usize>>) -> Result<Grid, 
             &coords[a * width..][..width],
             &coords[b * width..][..width],
         ) {
-            return Err("a cable leads across the grid".into());
+            return Err(GridMismatch::AcrossGrid);
         }
     }
     let mut neighbours = 0;
@@ -331,11 +334,12 @@ fn checked(g: &Plain, dims: Vec<Dim>, open: Vec<Option<usize>>) -> Result<Grid, 
     }
     let (links, lost_switches) = (neighbours / 2, places - g.len());
     if lost_switches * 4 > places || g.edges.len() * 5 < links * 3 {
-        return Err(format!(
-            "a grid of {places} places of which {lost_switches} are empty, and {} of {links} links between \
-             neighbours missing, is too little of a grid",
-            links - g.edges.len()
-        ));
+        return Err(GridMismatch::Incomplete {
+            places,
+            lost_switches,
+            links,
+            lost_links: links - g.edges.len(),
+        });
     }
     let mut by_switch = vec![0; coords.len()];
     for (v, &s) in g.switch.iter().enumerate() {

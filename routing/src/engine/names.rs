@@ -1,0 +1,17 @@
+//! Names of the engines.
+
+/// All engines, by name.
+pub const ENGINE_NAMES: &[&str] = &[
+    "dmodc",
+    "dnup",
+    "ftree",
+    "updn",
+    "minhop",
+    "sssp",
+    "dfsssp",
+    "lash",
+    "dor",
+    "torus-2QoS",
+    "nue",
+    "file",
+];
