@@ -5,6 +5,7 @@
 //! but register nothing; once this subnet manager is master, they may. What the sweep finds to be otherwise is left out at once,
 //! and when too much is, all of it. The first view of this run replaces it; another master's reign ends it for good.
 
+use core::fmt;
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,12 +26,44 @@ use crate::subnet::PortRef;
 /// So many end ports may have other LIDs than they had; with more, nothing of that time is believed.
 const STRANGERS_MAX: usize = 16;
 
-/// Why answers cannot come from it.
-const ANOTHER_PORT: &str = "it is of another port or subnet";
-/// Why what is kept may be older than what hosts did last.
-const ANOTHER_MASTER: &str = "another master was there since";
-/// Why answers cannot come from a copy that may be right of all others: its master had seen this SM's port go.
-const NOT_IN_IT: &str = "the own port is not in it";
+/// Why the persisted view is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Misfit {
+    /// It names no port of its SM.
+    NoOwnPort,
+    /// It is of another port or subnet.
+    AnotherPort,
+    /// The SM's own port has another LID.
+    AnotherLid,
+    /// The SM's own port has another subnet prefix.
+    AnotherPrefix,
+    /// Another SM was master since: clients may have registered with it.
+    AnotherMaster,
+    /// A replica of another subnet.
+    AnotherSubnet,
+    /// The SM's own port is not in the replica: its master had seen the port leave. The rest of the replica may be right.
+    PortAbsent,
+    /// The SM's own port has another LID in the replica.
+    AnotherLidInReplica,
+    /// The SM's own link leads to another port.
+    AnotherNeighbour,
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoOwnPort => "it has no own port",
+            Self::AnotherPort => "it is of another port or subnet",
+            Self::AnotherLid => "the own port has another LID",
+            Self::AnotherPrefix => "the own port has another subnet prefix",
+            Self::AnotherMaster => "another master was there since",
+            Self::AnotherSubnet => "it is of another subnet",
+            Self::PortAbsent => "the own port is not in it",
+            Self::AnotherLidInReplica => "the own port has another LID in it",
+            Self::AnotherNeighbour => "the own cable leads to another port",
+        })
+    }
+}
 
 /// A view that was kept.
 #[derive(Debug, Default)]
@@ -87,7 +120,7 @@ impl Past {
 /// Whether a snapshot is this subnet's.
 enum Fits {
     Yes,
-    No(&'static str),
+    No(Misfit),
     /// Too little is known.
     Perhaps,
 }
@@ -147,10 +180,10 @@ impl SubnetManager {
             Fits::No(why) => {
                 self.administration.past = Past::default();
                 // Kept records may be carried to another host; what they say of each port is compared with that port.
-                if why != ANOTHER_PORT && why != NOT_IN_IT {
+                if !matches!(why, Misfit::AnotherPort | Misfit::PortAbsent) {
                     self.doubt_registrations();
                 }
-                if why == ANOTHER_MASTER {
+                if why == Misfit::AnotherMaster {
                     // Hosts may have registered with that one.
                     self.forget_inheritance();
                 }
@@ -164,7 +197,7 @@ impl SubnetManager {
 
     fn fits(&self, view: &View) -> Fits {
         let Some(was) = view.whose() else {
-            return Fits::No("it has no own port");
+            return Fits::No(Misfit::NoOwnPort);
         };
         let Some(local) = self.subnet.local() else {
             return Fits::Perhaps;
@@ -180,20 +213,20 @@ impl SubnetManager {
             return self.copy_fits(view, port.guid, &info);
         }
         if (port.guid, self.cfg.subnet_prefix) != (was.port, was.prefix) {
-            return Fits::No(ANOTHER_PORT);
+            return Fits::No(Misfit::AnotherPort);
         }
         if info.lid == Lid::NONE {
             // The port woke up since: nobody reaches it before it has a LID again.
             return Fits::Perhaps;
         }
         if info.lid != was.lid {
-            return Fits::No("the own port has another LID");
+            return Fits::No(Misfit::AnotherLid);
         }
         if info.gid_prefix != was.prefix {
-            return Fits::No("the own port has another subnet prefix");
+            return Fits::No(Misfit::AnotherPrefix);
         }
         if ![Lid::NONE, info.lid].contains(&info.master_sm_lid) {
-            return Fits::No(ANOTHER_MASTER);
+            return Fits::No(Misfit::AnotherMaster);
         }
         self.neighbour_fits(local, &was, info.port_state)
     }
@@ -205,25 +238,25 @@ impl SubnetManager {
             return Fits::Perhaps;
         }
         if view.settings.prefix != self.cfg.subnet_prefix {
-            return Fits::No("it is of another subnet");
+            return Fits::No(Misfit::AnotherSubnet);
         }
         if info.lid == Lid::NONE {
             // The port woke up, and was not told anything yet: it is the same one as soon as it has its LID again.
             return Fits::Perhaps;
         }
         if info.gid_prefix != view.settings.prefix {
-            return Fits::No("it is of another subnet");
+            return Fits::No(Misfit::AnotherSubnet);
         }
         let end = view.by_guid(own).map(|at| view.end_port(at));
         let Some(end) = end.filter(|end| end.guid == own) else {
-            return Fits::No(NOT_IN_IT);
+            return Fits::No(Misfit::PortAbsent);
         };
         if end.lid != info.lid {
-            return Fits::No("the own port has another LID in it");
+            return Fits::No(Misfit::AnotherLidInReplica);
         }
         let masters = [Some(Lid::NONE), Some(info.lid), self.last_master_lid()];
         if !masters.contains(&Some(info.master_sm_lid)) {
-            return Fits::No(ANOTHER_MASTER);
+            return Fits::No(Misfit::AnotherMaster);
         }
         Fits::Yes
     }
@@ -244,7 +277,7 @@ impl SubnetManager {
         if node.map(|n| (n.info.node_guid, peer.port)) == was.neighbour {
             Fits::Yes
         } else {
-            Fits::No("the own cable leads to another port")
+            Fits::No(Misfit::AnotherNeighbour)
         }
     }
 
