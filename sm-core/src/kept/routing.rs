@@ -116,17 +116,36 @@ struct Maps {
     runs: Vec<Vec<(u32, u32)>>,
 }
 
-/// Why there is no routing in some bytes.
+/// Why bytes are no routing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unreadable(&'static str);
+pub enum Unreadable {
+    /// They were written by another version.
+    Version,
+    /// They cannot be decoded.
+    Torn(postcard::Error),
+    /// Their parts contradict each other.
+    Inconsistent,
+}
 
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the record of the routing cannot be read: {}", self.0)
+        f.write_str("the record of the routing cannot be read: ")?;
+        f.write_str(match self {
+            Self::Version => "it is of another version",
+            Self::Torn(_) => "it is torn",
+            Self::Inconsistent => "it does not fit together",
+        })
     }
 }
 
-impl core::error::Error for Unreadable {}
+impl core::error::Error for Unreadable {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Torn(error) => Some(error),
+            Self::Version | Self::Inconsistent => None,
+        }
+    }
+}
 
 fn to_u32(i: usize) -> u32 {
     u32::try_from(i).unwrap_or(u32::MAX)
@@ -236,12 +255,11 @@ impl KeptRouting {
     /// It is none, or of a version that is not known here, or does not fit together.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         let Some((&VERSION, bytes)) = bytes.split_first() else {
-            return Err(Unreadable("it is of another version"));
+            return Err(Unreadable::Version);
         };
-        let torn = |_| Unreadable("it is torn");
-        let (this, rest): (Self, _) = postcard::take_from_bytes(bytes).map_err(torn)?;
+        let (this, rest): (Self, _) = postcard::take_from_bytes(bytes).map_err(Unreadable::Torn)?;
         if !rest.is_empty() || !this.fits() {
-            return Err(Unreadable("it does not fit together"));
+            return Err(Unreadable::Inconsistent);
         }
         Ok(this)
     }
