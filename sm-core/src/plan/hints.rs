@@ -182,16 +182,40 @@ pub fn resolve(said: &GuidHints, places: &Places) -> (Hints, Vec<String>) {
             .io
             .as_ref()
             .map(|g| ends("io_guid_file", g, places, &mut notes)),
-        ids: ids(&said.ids, places, &mut notes),
+        ids: look_up(
+            ("ids_guid_file", "switch"),
+            &said.ids,
+            places,
+            &mut notes,
+            |at, (guid, id)| Some((at.switch(*guid)?.0, *id)),
+        ),
         routing_order: ends(
             "guid_routing_order_file",
             &said.routing_order,
             places,
             &mut notes,
         ),
-        hop_weights: hop_weights(&said.hop_weights, places, &mut notes),
-        port_order: port_order(&said.port_order, places, &mut notes),
-        not_counted: not_counted(&said.not_counted, places, &mut notes),
+        hop_weights: look_up(
+            ("hop_weights_file", "switch"),
+            &said.hop_weights,
+            places,
+            &mut notes,
+            |at, &(guid, port, hops)| Some((at.switch_port(guid, port)?, port, hops)),
+        ),
+        port_order: look_up(
+            ("port_search_ordering_file", "switch"),
+            &said.port_order,
+            places,
+            &mut notes,
+            port_order,
+        ),
+        not_counted: look_up(
+            ("port_prof_ignore_file", "switch"),
+            &said.not_counted,
+            places,
+            &mut notes,
+            |at, &(guid, port)| Some((at.switch_port(guid, port)?, port)),
+        ),
         torus: said.torus.as_ref().map(|t| torus(t, places, &mut notes)),
         file: said
             .file
@@ -222,112 +246,75 @@ fn roots(said: &[NodeGuid], places: &Places, notes: &mut Vec<String>) -> Vec<Swi
     found
 }
 
+/// Looks up what one file says, item by item.
+struct Lookup<'a> {
+    file: &'static str,
+    places: &'a Places,
+    missing: Missing,
+    notes: &'a mut Vec<String>,
+}
+
+impl Lookup<'_> {
+    /// The switch with this GUID, and how many ports it has; otherwise it is noted.
+    fn switch(&mut self, guid: NodeGuid) -> Option<(SwitchIdx, u8)> {
+        self.missing.note(guid.0, self.places.find_switch(guid.0))
+    }
+
+    /// The switch, if it has that port; otherwise it is noted.
+    fn switch_port(&mut self, guid: NodeGuid, port: PortNum) -> Option<SwitchIdx> {
+        let (switch, ports) = self.switch(guid)?;
+        if port == PortNum::ZERO || port.raw() > ports {
+            let file = self.file;
+            self.notes.push(format!(
+                "{file}: switch {guid} has ports 1 to {ports}, and no port {port}"
+            ));
+            return None;
+        }
+        Some(switch)
+    }
+}
+
+/// What of a file was found; the rest is noted.
+fn look_up<T, R>(
+    (file, what): (&'static str, &'static str),
+    said: &[T],
+    places: &Places,
+    notes: &mut Vec<String>,
+    mut find: impl FnMut(&mut Lookup<'_>, &T) -> Option<R>,
+) -> Vec<R> {
+    let mut lookup = Lookup {
+        file,
+        places,
+        missing: Missing::new(file, what),
+        notes,
+    };
+    let found = said.iter().filter_map(|item| find(&mut lookup, item));
+    let found = found.collect();
+    lookup.missing.tell(lookup.notes);
+    found
+}
+
 fn ends(
     file: &'static str,
     said: &[PortGuid],
     places: &Places,
     notes: &mut Vec<String>,
 ) -> Vec<Lid> {
-    let mut missing = Missing::new(file, "port with a LID");
-    let found = said
-        .iter()
-        .filter_map(|g| missing.note(g.0, places.lid(*g)));
-    let found = found.collect();
-    missing.tell(notes);
-    found
+    look_up((file, "port with a LID"), said, places, notes, |at, g| {
+        at.missing.note(g.0, places.lid(*g))
+    })
 }
 
-fn ids(
-    said: &[(NodeGuid, u64)],
-    places: &Places,
-    notes: &mut Vec<String>,
-) -> Vec<(SwitchIdx, u64)> {
-    let mut missing = Missing::new("ids_guid_file", "switch");
-    let found = said
-        .iter()
-        .filter_map(|(g, id)| Some((missing.note(g.0, places.find_switch(g.0))?.0, *id)));
-    let found = found.collect();
-    missing.tell(notes);
-    found
-}
-
-/// The switch, if it has that port; otherwise it is noted.
-fn switch_port(
-    file: &str,
-    (guid, port): (NodeGuid, PortNum),
-    places: &Places,
-    missing: &mut Missing,
-    notes: &mut Vec<String>,
-) -> Option<SwitchIdx> {
-    let (switch, ports) = missing.note(guid.0, places.find_switch(guid.0))?;
-    if port == PortNum::ZERO || port.raw() > ports {
-        notes.push(format!(
-            "{file}: switch {guid} has ports 1 to {ports}, and no port {port}"
-        ));
-        return None;
-    }
-    Some(switch)
-}
-
-fn hop_weights(
-    said: &[(NodeGuid, PortNum, u8)],
-    places: &Places,
-    notes: &mut Vec<String>,
-) -> Vec<(SwitchIdx, PortNum, u8)> {
-    let file = "hop_weights_file";
-    let mut missing = Missing::new(file, "switch");
-    let mut found = Vec::new();
-    for &(guid, port, hops) in said {
-        if let Some(s) = switch_port(file, (guid, port), places, &mut missing, notes) {
-            found.push((s, port, hops));
-        }
-    }
-    missing.tell(notes);
-    found
-}
-
-fn not_counted(
-    said: &[(NodeGuid, PortNum)],
-    places: &Places,
-    notes: &mut Vec<String>,
-) -> Vec<(SwitchIdx, PortNum)> {
-    let file = "port_prof_ignore_file";
-    let mut missing = Missing::new(file, "switch");
-    let mut found = Vec::new();
-    for &(guid, port) in said {
-        if let Some(s) = switch_port(file, (guid, port), places, &mut missing, notes) {
-            found.push((s, port));
-        }
-    }
-    missing.tell(notes);
-    found
-}
-
+/// A port that the switch has not got is left out alone, not the whole line with it.
 fn port_order(
-    said: &[(NodeGuid, Vec<PortNum>)],
-    places: &Places,
-    notes: &mut Vec<String>,
-) -> Vec<(SwitchIdx, Vec<PortNum>)> {
-    let file = "port_search_ordering_file";
-    let mut missing = Missing::new(file, "switch");
-    let mut found = Vec::new();
-    for (guid, ports) in said {
-        // A port that the switch has not got is left out alone, not the whole line with it.
-        let mut switch = None;
-        let mut there = Vec::new();
-        for &port in ports {
-            let at = switch_port(file, (*guid, port), places, &mut missing, notes);
-            if at.is_some() {
-                switch = at;
-                there.push(port);
-            }
-        }
-        if let Some(switch) = switch {
-            found.push((switch, there));
-        }
-    }
-    missing.tell(notes);
-    found
+    at: &mut Lookup<'_>,
+    (guid, ports): &(NodeGuid, Vec<PortNum>),
+) -> Option<(SwitchIdx, Vec<PortNum>)> {
+    let found = ports
+        .iter()
+        .filter_map(|port| Some((at.switch_port(*guid, *port)?, *port)));
+    let (switches, there): (Vec<_>, Vec<_>) = found.unzip();
+    Some((*switches.first()?, there))
 }
 
 fn torus(said: &GuidTorus, places: &Places, notes: &mut Vec<String>) -> TorusHint {
