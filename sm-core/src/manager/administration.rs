@@ -354,8 +354,10 @@ impl SubnetManager {
         }
         self.administration.tables_due = None;
         if let Some(view) = &self.administration.view {
-            let tables = self.subnet.nodes().filter(|(_, n)| n.is_switch());
-            let tables = tables.map(|(_, n)| (n.info.node_guid, &n.mft.known));
+            let tables = self
+                .subnet
+                .switches()
+                .map(|(_, n)| (n.info.node_guid, &n.mft.known));
             let view = Arc::new(view.with_multicast_tables(tables));
             self.publish(view);
         }

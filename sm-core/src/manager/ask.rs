@@ -92,29 +92,9 @@ impl Ask {
     /// Whose window it takes a slot of.
     pub(crate) fn device(self) -> Device {
         let node = |n: NodeIdx| Device(u32::try_from(n.index()).unwrap_or(u32::MAX));
-        match self {
-            Self::Probe(_) => Device::NONE,
-            Self::Description(n)
-            | Self::Switch(n)
-            | Self::Lft(n, _)
-            | Self::ClearChange(n)
-            | Self::SetSwitch(n)
-            | Self::SetLft(n, _)
-            | Self::Mft(n, _)
-            | Self::SetMft(n, _) => node(n),
-            Self::Port(p)
-            | Self::Ext(p)
-            | Self::Sm(p)
-            | Self::SetPort(p, _)
-            | Self::SetSlToVl(p, _)
-            | Self::SetVlArb(p, _)
-            | Self::SlToVl(p, _)
-            | Self::VlArb(p, _)
-            | Self::SetGuids(p, _)
-            | Self::Keys(p, _)
-            | Self::SetKeys(p, _)
-            | Self::Poll(p, _)
-            | Self::Control(p, ..) => node(p.node),
+        match (self, self.place()) {
+            (Self::Probe(_), _) | (_, None) => Device::NONE,
+            (_, Some(p)) => node(p.node),
         }
     }
 

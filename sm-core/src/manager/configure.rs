@@ -124,7 +124,7 @@ impl SubnetManager {
         let unrouted = self.subnet.nodes().any(|(_, n)| {
             n.wanted.is_none() && n.switch_info().is_some_and(|s| s.linear_fdb_cap > 0)
         });
-        let has_switches = self.subnet.nodes().any(|(_, n)| n.is_switch());
+        let has_switches = self.subnet.switches().next().is_some();
         let due = has_switches && (self.dirty || unrouted || self.unfinished);
         self.dirty = false;
         if !due {
@@ -461,36 +461,25 @@ impl SubnetManager {
             return;
         }
         self.tell_again(p, step);
+        let refuse = |this: &mut Self| {
+            let attr = id::PORT_INFO;
+            this.unsure_ports.insert(p);
+            this.problem(Some(p), ProblemKind::Refused { attr, status });
+        };
         match step {
             // What it is worth is seen when the sweep comes to this port.
             PortStep::Master => {}
             // Some devices do not take parameters and a state at once.
             PortStep::Arm => self.ask(Ask::SetPort(p, PortStep::ParamsFirst)),
             PortStep::ParamsFirst => {
-                self.unsure_ports.insert(p);
-                self.problem(
-                    Some(p),
-                    ProblemKind::Refused {
-                        attr: id::PORT_INFO,
-                        status,
-                    },
-                );
+                refuse(self);
                 // Part of it may have been taken; only what the port says now tells whether it can be armed.
                 self.sweep.refused.insert(p);
                 self.ask(Ask::Port(p));
             }
             // The port may have moved by itself (rule 3.7).
             PortStep::ArmOnly | PortStep::Activate => self.ask(Ask::Port(p)),
-            PortStep::Params | PortStep::Restart => {
-                self.unsure_ports.insert(p);
-                self.problem(
-                    Some(p),
-                    ProblemKind::Refused {
-                        attr: id::PORT_INFO,
-                        status,
-                    },
-                );
-            }
+            PortStep::Params | PortStep::Restart => refuse(self),
         }
     }
 

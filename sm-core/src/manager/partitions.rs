@@ -179,17 +179,18 @@ impl SubnetManager {
         })
     }
 
+    /// All entries of a port's P_Key table; `None` if some are not known.
+    fn known_keys(&self, p: PortRef, capacity: u16) -> Option<Vec<PKey>> {
+        self.subnet.port(p)?.keys.entries(capacity)
+    }
+
     /// Asks for every block that is not as it should be, and decides which switch ports check packets.
     pub(super) fn write_keys(&mut self) {
         let (ends, guards) = self.keyed_ports();
         for p in ends {
             let capacity = self.key_capacity(p);
             let wanted = self.wanted_keys(p);
-            let Some(now) = self
-                .subnet
-                .port(p)
-                .and_then(|port| port.keys.entries(capacity))
-            else {
+            let Some(now) = self.known_keys(p, capacity) else {
                 self.read_late(p);
                 continue;
             };
@@ -248,11 +249,7 @@ impl SubnetManager {
             self.problem(Some(p), ProblemKind::NotEnforced { needed, capacity });
             return false;
         }
-        let Some(now) = self
-            .subnet
-            .port(p)
-            .and_then(|port| port.keys.entries(capacity))
-        else {
+        let Some(now) = self.known_keys(p, capacity) else {
             self.read_late(p);
             return false;
         };
@@ -334,10 +331,7 @@ impl SubnetManager {
     /// known, so that nobody sees more because a device is silent.
     pub(super) fn keys_of(&self, p: PortRef) -> Keys {
         let capacity = self.key_capacity(p);
-        let known = self
-            .subnet
-            .port(p)
-            .and_then(|port| port.keys.entries(capacity));
+        let known = self.known_keys(p, capacity);
         match known.filter(|keys| !keys.is_empty()) {
             Some(keys) => Keys::new(keys),
             None => Keys::new(self.wanted_keys(p).keys),

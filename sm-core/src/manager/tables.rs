@@ -81,12 +81,7 @@ impl SubnetManager {
 
     fn write_tables(&mut self) {
         self.take_order();
-        let switches: Vec<NodeIdx> = self
-            .subnet
-            .nodes()
-            .filter(|(_, n)| n.is_switch())
-            .map(|(i, _)| i)
-            .collect();
+        let switches: Vec<NodeIdx> = self.subnet.switches().map(|(i, _)| i).collect();
         for n in switches {
             self.write_switch(n);
             // An enhanced port 0 is configured with the other end ports.

@@ -170,12 +170,7 @@ impl SubnetManager {
     fn begin_light_sweep(&mut self) {
         self.stage = Stage::Light;
         self.last_light = self.now;
-        let switches: Vec<NodeIdx> = self
-            .subnet
-            .nodes()
-            .filter(|(_, n)| n.is_switch())
-            .map(|(i, _)| i)
-            .collect();
+        let switches: Vec<NodeIdx> = self.subnet.switches().map(|(i, _)| i).collect();
         for n in switches {
             self.ask(Ask::Switch(n));
         }

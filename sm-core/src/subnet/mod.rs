@@ -122,6 +122,11 @@ impl Subnet {
         })
     }
 
+    /// All switches in the order in which they were found.
+    pub fn switches(&self) -> impl Iterator<Item = (NodeIdx, &Node)> {
+        self.nodes().filter(|(_, node)| node.is_switch())
+    }
+
     /// Indices of all nodes, in order.
     pub fn node_indices(&self) -> impl Iterator<Item = NodeIdx> + use<'_> {
         self.nodes().map(|(i, _)| i)
