@@ -42,7 +42,7 @@ pub use config::SmConfig;
 pub use io::{Event, Input, LocalPortEvent, Output};
 pub use kept::Restored;
 pub use lid_map::LidMap;
-pub use manager::{MulticastCounts, Progress, SubnetManager};
+pub use manager::{Progress, SubnetManager};
 pub use plan::routes::{Computed, Job};
 pub use report::{Phase, Problem, ProblemKind, SweepReport};
 pub use requester::without_repetition;

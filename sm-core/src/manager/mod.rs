@@ -49,7 +49,6 @@ use crate::requester::{Limits, Requester, Unanswered};
 use crate::routing_origin::{RoutingInputs, SlToVlEpoch};
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 use ask::Ask;
-pub use multicast::MulticastCounts;
 
 /// How far the present phase is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,6 @@
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use ferrosm_mad::attr::{CapMask, MftBlock, SwitchInfo, id};
 use ferrosm_mad::ids::{Lid, PortNum, Sl};
@@ -26,7 +25,7 @@ use crate::plan::multicast::steps::{self, Steps, Switch, Trees};
 use crate::report::ProblemKind;
 use crate::subnet::{Node, NodeIdx, PortRef};
 use crate::tables::mft::{
-    EMPTY, MftBlockIdx, MftBlocks, PortMasks, TOP_NONE, first_of, last_of, place, positions,
+    EMPTY, MftBlockIdx, PortMasks, TOP_NONE, first_of, last_of, place, positions,
 };
 
 /// Between two computations, so that a storm of joins is a few of them.
@@ -69,18 +68,6 @@ pub(super) struct Multicast {
     rest_until: Option<Instant>,
     /// Blocks of switches that were asked for.
     reading: BTreeSet<(NodeIdx, u16)>,
-    counts: MulticastCounts,
-}
-
-/// What was done for multicast since the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MulticastCounts {
-    /// Times that trees were computed, each for all changes since the time before.
-    pub computations: u64,
-    /// Trees that were changed or made.
-    pub trees: u64,
-    /// Blocks that were sent to switches.
-    pub blocks: u64,
 }
 
 impl Multicast {
@@ -96,12 +83,6 @@ fn has_top(node: &Node) -> bool {
 }
 
 impl SubnetManager {
-    /// What was done for multicast since the start.
-    #[must_use]
-    pub const fn multicast_counts(&self) -> MulticastCounts {
-        self.multicast.counts
-    }
-
     /// Before anything is written: what switches have that another SM was in charge of. Their first block, those that are in
     /// use, and from there on until an empty one.
     pub(super) fn read_multicast(&mut self) {
@@ -286,13 +267,11 @@ impl SubnetManager {
         }
         self.multicast.used = self.administration.used_blocks();
         self.multicast.used.insert(0);
-        self.multicast.counts.computations += 1;
         if followed == Followed::First {
             self.take_trees_over(&mlids);
         }
         for mlid in &mlids {
             let members = self.members_of(*mlid);
-            self.multicast.counts.trees += 1;
             for (n, ports) in self.multicast.grove.grow(*mlid, members) {
                 if let Some(node) = self.subnet.get_mut(n) {
                     let positions = positions(node.info.num_ports);
@@ -433,7 +412,6 @@ impl SubnetManager {
     fn send_block(&mut self, n: NodeIdx, at: MftBlockIdx, masks: [u16; 32]) {
         if let Some(node) = self.subnet.get_mut(n) {
             node.mft.send(at, masks);
-            self.multicast.counts.blocks += 1;
             self.ask(Ask::SetMft(n, at));
         }
     }
@@ -511,11 +489,5 @@ impl SubnetManager {
         for n in due {
             self.ask(Ask::SetSwitch(n));
         }
-    }
-
-    /// The block that a switch is known to have; for tests and reports.
-    #[must_use]
-    pub fn installed_multicast(&self, n: NodeIdx) -> Option<&Arc<MftBlocks>> {
-        Some(&self.subnet.get(n)?.mft.known)
     }
 }

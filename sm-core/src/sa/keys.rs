@@ -25,12 +25,6 @@ impl Keys {
         Self(keys.into())
     }
 
-    /// Full member of the default partition and of nothing else: what a port is born with.
-    #[must_use]
-    pub fn default_partition() -> Self {
-        Self(Arc::from([PKey::DEFAULT_FULL].as_slice()))
-    }
-
     /// The keys, by partition.
     #[must_use]
     pub fn all(&self) -> &[PKey] {
