@@ -20,6 +20,7 @@ mod observed;
 mod partition_groups;
 mod partitions;
 mod past;
+mod progress;
 mod sminfo;
 mod tables;
 mod takeover;
@@ -49,17 +50,7 @@ use crate::requester::{Limits, Requester, Unanswered};
 use crate::routing_origin::{RoutingInputs, SlToVlEpoch};
 use crate::subnet::{NodeIdx, PortRef, Subnet};
 use ask::Ask;
-
-/// How far the present phase is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
-    /// The phase.
-    pub phase: Phase,
-    /// Requests of it that are answered.
-    pub done: u64,
-    /// Requests of it that are known so far; grows during discovery.
-    pub total: u64,
-}
+pub use progress::Progress;
 
 /// What the SM waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -355,35 +346,6 @@ impl SubnetManager {
     #[must_use]
     pub const fn lanes(&self) -> Option<&LanePlan> {
         self.lanes.as_ref()
-    }
-
-    /// What the SM is doing.
-    #[must_use]
-    pub const fn phase(&self) -> Phase {
-        match self.stage {
-            Stage::Sweep(phase) => phase,
-            Stage::Idle
-            | Stage::Light
-            | Stage::Multicast
-            | Stage::Asked
-            | Stage::Standby
-            | Stage::Looking
-            | Stage::Yielding
-            | Stage::Recalling
-            | Stage::NoLink => Phase::Idle,
-        }
-    }
-
-    /// How far it is.
-    #[must_use]
-    pub const fn progress(&self) -> Progress {
-        let total = self.requester.queued() - self.sweep.phase_queued;
-        let done = total.saturating_sub(self.requester.pending() as u64);
-        Progress {
-            phase: self.phase(),
-            done,
-            total,
-        }
     }
 
     /// Takes one input. Drain [`poll_output`](Self::poll_output) afterwards.
