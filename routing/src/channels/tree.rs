@@ -7,6 +7,25 @@ use super::vls::VirtualChannels;
 use crate::multicast::PortSet;
 use crate::topology::{SwitchIdx, Topology};
 
+/// The dependencies of packets on a spanning tree, with this SL. `up` has each switch's port towards the root.
+pub(crate) fn dependencies_of_spanning_tree(
+    topo: &Topology,
+    channels: VirtualChannels<'_>,
+    up: &[Option<PortNum>],
+    sl: u8,
+) -> Vec<Dependency> {
+    let mut ports = vec![PortSet::new(); up.len()];
+    for (v, port) in up.iter().enumerate() {
+        if let Some(port) = port
+            && let Some((peer, far)) = channels.ports.peer(v, port.raw())
+        {
+            ports[v].insert(*port);
+            ports[peer].insert(PortNum(far));
+        }
+    }
+    dependencies_of_tree(topo, channels, sl, 0..up.len(), |v| ports[v])
+}
+
 /// Every packet may come in by any port of the tree and leaves by all others. `ports` are the ports of a switch that are
 /// in the tree, for each of `switches`; those that lead to end ports do not matter.
 pub(crate) fn dependencies_of_tree(

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::PortNum;
 
-use super::PortSet;
 use crate::channels::{
-    PortChannels, RoutedDependencies, VirtualChannels, dependencies_of_tables, dependencies_of_tree,
+    PortChannels, RoutedDependencies, VirtualChannels, dependencies_of_spanning_tree,
+    dependencies_of_tables,
 };
 use crate::engine::{Routing, Trees};
 use crate::tables::Lft;
@@ -87,17 +87,8 @@ pub(super) fn search(
     }) {
         for deep in [false, true] {
             let up = spanning(topo, root, deep);
-            let mut sets = vec![PortSet::new(); up.len()];
-            for (v, port) in up.iter().enumerate() {
-                if let Some((port, (peer, far))) =
-                    port.and_then(|p| Some((p, ports.peer(v, p.raw())?)))
-                {
-                    sets[v].insert(port);
-                    sets[peer].insert(PortNum(far));
-                }
-            }
             for &sl in &sls {
-                let tree = dependencies_of_tree(topo, channels, sl, 0..up.len(), |v| sets[v]);
+                let tree = dependencies_of_spanning_tree(topo, channels, &up, sl);
                 if graph.admit(&tree) {
                     return Some((up, sl));
                 }

@@ -2,11 +2,8 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use crate::channels::{
-    Dependency, PortChannels, RoutedDependencies, VirtualChannels, dependencies_of_tree,
-};
+use crate::channels::{PortChannels, RoutedDependencies, dependencies_of_spanning_tree};
 use crate::engine::Trees;
-use crate::multicast::PortSet;
 use crate::topology::{SwitchIdx, Topology};
 
 /// Cables that are tried in place of one of the spanning tree.
@@ -80,31 +77,6 @@ pub(super) fn promised(topo: &Topology, trees: &Trees) -> Trees {
     Trees::Within { up, sl: 0 }
 }
 
-/// Ports of the spanning tree at each switch.
-pub(super) fn spanning(channels: &PortChannels, up: &[Option<PortNum>]) -> Vec<PortSet> {
-    let mut sets = vec![PortSet::new(); channels.switches()];
-    for (v, port) in up.iter().enumerate() {
-        if let Some(port) = port
-            && let Some((peer, far)) = channels.peer(v, port.raw())
-        {
-            sets[v].insert(*port);
-            sets[peer].insert(PortNum(far));
-        }
-    }
-    sets
-}
-
-/// All dependencies of packets on a spanning tree.
-pub(super) fn spanning_dependencies(
-    topo: &Topology,
-    channels: VirtualChannels<'_>,
-    up: &[Option<PortNum>],
-    sl: u8,
-) -> Vec<Dependency> {
-    let sets = spanning(channels.ports, up);
-    dependencies_of_tree(topo, channels, sl, 0..sets.len(), |v| sets[v])
-}
-
 /// The promise after the loss of cables; `lost` are both their ends.
 pub(super) fn after_loss(
     topo: &Topology,
@@ -136,7 +108,12 @@ pub(super) fn after_loss(
             tries += 1;
             let mut turned = up.clone();
             hang(channels, &mut turned, a, port);
-            if graph.admit(&spanning_dependencies(topo, graph.channels, &turned, *sl)) {
+            if graph.admit(&dependencies_of_spanning_tree(
+                topo,
+                graph.channels,
+                &turned,
+                *sl,
+            )) {
                 up = turned;
                 found = true;
                 break;

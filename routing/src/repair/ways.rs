@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::trees;
 use crate::channels::{
-    PortChannels, RoutedDependencies, TopologicalOrder, VirtualChannels, dependencies_of_tables,
+    PortChannels, RoutedDependencies, TopologicalOrder, VirtualChannels,
+    dependencies_of_spanning_tree, dependencies_of_tables,
 };
 use crate::engine::{Routing, Trees};
 use crate::tables::Lft;
@@ -62,7 +63,7 @@ pub(super) fn with_tree<'a>(
     mut graph: RoutedDependencies<'a>,
 ) -> Option<RoutedDependencies<'a>> {
     if let Trees::Within { up, sl } = trees {
-        let tree = trees::spanning_dependencies(topo, graph.channels, up, *sl);
+        let tree = dependencies_of_spanning_tree(topo, graph.channels, up, *sl);
         if !graph.admit(&tree) {
             return None;
         }
