@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`capture`] | MADs into a pcapng file |
 //! | [`cli`] | commands and flags |
+//! | [`clock`] | monotonic time and time since boot |
 //! | [`commands`] | one module per command |
 //! | [`config`] | the configuration file: reading, checking, printing, reloading |
 //! | [`driver`] | the loop that owns a `SubnetManager` |
@@ -31,6 +32,7 @@ pub mod administration;
 pub mod atomic;
 pub mod capture;
 pub mod cli;
+pub mod clock;
 pub mod commands;
 pub mod config;
 pub mod copies;

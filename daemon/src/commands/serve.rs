@@ -18,9 +18,10 @@ use tracing::{error, info, warn};
 
 use crate::administration::Administration;
 use crate::capture::Capture;
+use crate::clock::Clock;
 use crate::config::{self, ConfigError, RawConfig, Settings, Source};
 use crate::copies::Copies;
-use crate::driver::{Clock, Control, Driver, Shell};
+use crate::driver::{Control, Driver, Shell};
 use crate::dump;
 use crate::dump::beside::Beside;
 use crate::failure::Failure;

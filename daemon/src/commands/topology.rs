@@ -8,9 +8,10 @@ use tokio::sync::mpsc;
 use tracing::warn;
 
 use crate::cli::{TopologyArgs, TopologyFormat};
+use crate::clock::Clock;
 use crate::commands::{config, fabric, ports};
 use crate::config::Settings;
-use crate::driver::{Clock, Driver, Shell};
+use crate::driver::{Driver, Shell};
 use crate::failure::Failure;
 use crate::output::progress::{Bar, Terminal};
 use crate::output::{self, View, dot, ibnet, json, log, report, svg, table};

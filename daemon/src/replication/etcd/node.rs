@@ -16,7 +16,7 @@ use super::keys::Keys;
 use super::ledger::Ledger;
 use super::link::Members;
 use super::{holding, watching};
-use crate::driver::since_boot;
+use crate::clock::since_boot;
 use crate::replication::event::Event;
 use crate::replication::follower::Turn;
 use crate::replication::leader::Now;
