@@ -18,11 +18,10 @@
 //! | [`simulator`] | the server of a simulated fabric |
 //! | [`copies`] | where the election and the copies meet |
 //! | [`replication`] | copies of what outlives the program, on the machines that stand by |
-//! | [`side_files`] | what OpenSM's side files say |
 //! | [`state`] | what is kept over restarts |
 //! | [`output`] | renderers: tables, ibnet, json, dot, svg, reports |
 //! | `verbs` | device attributes and asynchronous events (with the feature of that name) |
-//! | [`dump`] | the dump files that OpenSM's tools read |
+//! | [`dump`] | writes OpenSM's dumps |
 //! | [`held`] | answers that wait until what they say is durable |
 //! | [`metrics`] | what monitoring may know, over HTTP |
 //! | [`threads`] | threads that log as who started them |
@@ -46,7 +45,6 @@ pub mod output;
 pub mod paper;
 pub mod port;
 pub mod replication;
-pub mod side_files;
 pub mod signals;
 pub mod simulator;
 pub mod state;

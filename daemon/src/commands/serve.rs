@@ -23,15 +23,16 @@ use crate::config::{self, ConfigError, RawConfig, Settings, Source};
 use crate::copies::Copies;
 use crate::driver::{Control, Driver, Shell};
 use crate::dump;
-use crate::dump::beside::Beside;
+use crate::dump::worker::DumpWorker;
 use crate::failure::Failure;
 use crate::metrics::{self, OfFabric, Serving};
 use crate::orders::{Board, Socket, Status};
 use crate::output::progress::{Bar, Terminal};
-use crate::output::{self, View, json, log, report};
+use crate::output::{self, json, log, report};
 use crate::port::Port;
 use crate::signals::Ear;
 use crate::state::{Kept, StateDir, Writer};
+use ferrosm_opensm_compat::view::FabricView;
 
 /// How a service differs from another.
 #[derive(Debug, Clone, Copy)]
@@ -144,7 +145,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         capture,
         options,
         writer,
-        dumps: Beside::default(),
+        dumps: DumpWorker::default(),
         dump_dir: settings.dump_dir.clone(),
         source,
         is_one_of_several: matches!(ear, Ear::Relay(_)),
@@ -252,7 +253,7 @@ struct Operator {
     options: Options,
     writer: Option<Arc<Writer>>,
     /// What is being dumped.
-    dumps: Beside,
+    dumps: DumpWorker,
     dump_dir: Option<PathBuf>,
     source: Source,
     /// The other fabrics of the file are served by this process, too.
@@ -483,10 +484,10 @@ impl Operator {
     /// Writes the dumps: with `once` here and now, otherwise beside the subnet manager.
     fn dump(&self, sm: &SubnetManager, dir: PathBuf) -> Result<(), Failure> {
         if self.options.once {
-            dump::write(&View::of_manager(sm), &dir, dump::Extent::Whole)?;
+            dump::write(&FabricView::of_manager(sm), &dir, dump::Extent::Whole)?;
             return Ok(());
         }
-        self.dumps.write(View::of_manager(sm), dir);
+        self.dumps.write(FabricView::of_manager(sm), dir);
         Ok(())
     }
 }

@@ -14,10 +14,12 @@ use crate::config::Settings;
 use crate::driver::{Driver, Shell};
 use crate::failure::Failure;
 use crate::output::progress::{Bar, Terminal};
-use crate::output::{self, View, dot, ibnet, json, log, report, svg, table};
+use crate::output::view::view_of_spec;
+use crate::output::{self, dot, ibnet, json, log, report, svg, table};
 use crate::port::Threaded;
 use crate::signals::Signals;
 use crate::state::Kept;
+use ferrosm_opensm_compat::view::FabricView;
 
 const INBOX: usize = 8192;
 
@@ -27,7 +29,7 @@ const INBOX: usize = 8192;
 /// If there is no such file or port, or the fabric cannot be read.
 pub fn run(args: &TopologyArgs) -> Result<(), Failure> {
     let view = match &args.from {
-        Some(from) => View::of_spec(&fabric::load(from)?),
+        Some(from) => view_of_spec(&fabric::load(from)?),
         None => live(args)?,
     };
     output::print(&render(&view, args.format))
@@ -35,7 +37,7 @@ pub fn run(args: &TopologyArgs) -> Result<(), Failure> {
 
 /// Renders a view in a form.
 #[must_use]
-pub fn render(view: &View, format: TopologyFormat) -> String {
+pub fn render(view: &FabricView, format: TopologyFormat) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = match format {
@@ -55,7 +57,7 @@ pub fn render(view: &View, format: TopologyFormat) -> String {
 }
 
 /// Reads the live fabric without changing anything.
-fn live(args: &TopologyArgs) -> Result<View, Failure> {
+fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
     // The file may name the port and the pace; it need not be there.
     let source = config::source(args.config.as_deref(), args.fabric.as_deref())?;
     let mut settings: Settings = source.settle(|raw| {
@@ -105,7 +107,7 @@ struct Look {
 }
 
 impl Shell for Look {
-    type End = Result<View, Failure>;
+    type End = Result<FabricView, Failure>;
 
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End> {
         match &event {
@@ -114,7 +116,7 @@ impl Shell for Look {
                 for problem in report::problems(done) {
                     warn!(problem, "not as it should be");
                 }
-                ControlFlow::Break(Ok(View::of_subnet(sm.subnet())))
+                ControlFlow::Break(Ok(FabricView::of_subnet(sm.subnet())))
             }
             Event::NoLink(why) => ControlFlow::Break(Err(Failure::with_hint(
                 format!("no link: {why}"),

@@ -19,7 +19,6 @@ pub mod value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) use error::nearest;
 pub use error::{ConfigError, ConfigErrors};
 pub use parse::{Parsed, parse};
 pub use partitions::{Enforce, PartitionEntry, PartitionRules, Word};
@@ -31,8 +30,6 @@ pub use raw::{
 pub use reload::{Changes, changes, in_force};
 pub use replication::ReplicationKeys;
 pub use settings::{LogFormat, LogSettings, PortChoice, Settings};
-
-use crate::side_files;
 
 /// Read by `ferrosm run` where no other file is named and this one exists.
 pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";
@@ -175,8 +172,8 @@ impl Source {
             name.clone_into(&mut raw.replication.fabric);
         }
         let beside = self.path.as_deref().and_then(Path::parent);
-        let files = settings::side_files(&raw.routing, beside.unwrap_or_else(|| Path::new("")));
-        let hints = side_files::read(&files);
+        let files = settings::input_files(&raw.routing, beside.unwrap_or_else(|| Path::new("")));
+        let hints = files.read().map_err(ConfigErrors::from);
         let beside = beside.unwrap_or_else(|| Path::new(""));
         let partitions = partitions::read(&raw, self.path(), beside);
         let list = partitions.as_ref().map_or(&[][..], |(p, _)| p.list());

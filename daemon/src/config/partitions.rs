@@ -3,14 +3,15 @@
 //! A file in OpenSM's form and `[[partition]]` do not go together: nobody could tell which entry goes over which.
 
 use core::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ferrosm_core::plan::partitions::{Enforcement, Partition, Partitions};
+use ferrosm_opensm_compat::InputError;
+use ferrosm_opensm_compat::input::{self, partitions as partitions_conf};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::error::ConfigError;
 use super::raw::RawConfig;
-use crate::side_files::partitions as grammar;
 
 /// `[partitions]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -167,20 +168,9 @@ pub(super) fn read(
 }
 
 fn from_file(file: &Path) -> Result<(Vec<Partition>, Vec<ConfigError>), Vec<ConfigError>> {
-    let error = |at, what| ConfigError {
-        file: Some(PathBuf::from(file)),
-        at,
-        what,
-    };
-    let bytes =
-        std::fs::read(file).map_err(|e| vec![error(None, format!("cannot read it: {e}"))])?;
-    let all = |list: Vec<crate::side_files::Wrong>| {
-        let told = list.into_iter().map(|w| error(w.at, w.what));
-        told.collect::<Vec<_>>()
-    };
-    match grammar::parse(&String::from_utf8_lossy(&bytes)) {
-        Ok(parsed) => Ok((parsed.partitions, all(parsed.remarks))),
-        Err(wrong) => Err(all(wrong)),
+    match input::read_file(file, partitions_conf::parse) {
+        Ok(conf) => Ok((conf.partitions, ConfigError::in_file(file, conf.warnings))),
+        Err(errors) => Err(errors.into_iter().map(ConfigError::from).collect()),
     }
 }
 
@@ -229,9 +219,9 @@ impl PartitionEntry {
         for group in &self.groups {
             text.push_str(&format!("mgid={group},\n"));
         }
-        let parsed = grammar::parse(&text).map_err(whats)?;
-        if !parsed.remarks.is_empty() {
-            return Err(whats(parsed.remarks));
+        let parsed = partitions_conf::parse(&text).map_err(whats)?;
+        if !parsed.warnings.is_empty() {
+            return Err(whats(parsed.warnings));
         }
         let mut partitions = parsed.partitions;
         match (partitions.pop(), partitions.is_empty()) {
@@ -241,7 +231,7 @@ impl PartitionEntry {
     }
 }
 
-fn whats(list: Vec<crate::side_files::Wrong>) -> Vec<String> {
+fn whats(list: Vec<InputError>) -> Vec<String> {
     list.into_iter().map(|w| w.what).collect()
 }
 

@@ -10,13 +10,13 @@ use core::time::Duration;
 use ferrosm_core::config::SmConfig;
 use ferrosm_core::sa::admission::Limits;
 use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid, PortNum};
+use ferrosm_opensm_compat::input::RoutingInputFiles;
 use serde::{Deserialize, Serialize};
 
 use super::error::ConfigError;
 use super::raw::{RawConfig, Routing};
 use super::value::{Engine, Hex64};
 use crate::replication;
-use crate::side_files::SideFiles;
 
 /// Everything that was decided, by default, file and flags.
 #[derive(Debug, Clone)]
@@ -205,10 +205,10 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
     })
 }
 
-/// The side files of a configuration; their names count from the directory `beside`.
-pub(super) fn side_files(keys: &Routing, beside: &Path) -> SideFiles {
+/// OpenSM input files of a configuration; relative paths start at the directory `beside`.
+pub(super) fn input_files(keys: &Routing, beside: &Path) -> RoutingInputFiles {
     let path = |name: &str| some_text(name).map(|name| beside.join(name));
-    SideFiles {
+    RoutingInputFiles {
         root_guid_file: path(&keys.root_guid_file),
         cn_guid_file: path(&keys.cn_guid_file),
         io_guid_file: path(&keys.io_guid_file),

@@ -1,10 +1,10 @@
 //! What is shown: topologies, reports, tables, pictures.
 //!
-//! Renderers are pure functions from a [`View`] or a report to text; only [`print`](fn@print) touches standard output.
+//! Renderers are pure functions from a [`FabricView`](ferrosm_opensm_compat::view::FabricView) or a report to text; only [`print`](fn@print) touches standard output.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`view`] | the fabric as renderers see it, from a live subnet or from a file |
+//! | [`view`] | the view of a fabric file |
 //! | [`ibnet`], [`json`], [`dot`], [`svg`], [`table`] | its forms |
 //! | [`report`] | the summary of a sweep |
 //! | [`state`] | what is kept over restarts |
@@ -26,8 +26,6 @@ pub mod table;
 pub mod view;
 
 use std::io::{self, Write};
-
-pub use view::View;
 
 use crate::failure::Failure;
 

@@ -3,11 +3,11 @@
 use ferrosm_mad::ids::{Lid, PortNum};
 
 use crate::failure::Failure;
-use crate::output::View;
+use ferrosm_opensm_compat::view::FabricView;
 
 /// LIDs of the file stay as far as they do not contradict each other; cabled end ports without one get the lowest that
 /// is free. Returns how many LIDs are in use.
-pub(super) fn assign_lids(view: &mut View) -> Result<usize, Failure> {
+pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
     let mut taken = vec![false; usize::from(Lid::UNICAST_MAX.0) + 1];
     taken[0] = true;
     let mut free = |first: usize, count: usize| {
@@ -67,6 +67,7 @@ pub(super) fn assign_lids(view: &mut View) -> Result<usize, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::view::view_of_spec;
     use ferrosm_mad::ids::Lmc;
     use ferrosm_sim::generate::from_spec;
     use std::collections::BTreeSet;
@@ -77,7 +78,7 @@ mod tests {
         spec.nodes[0].lids = vec![(Lid(3), Lmc(0))];
         spec.nodes[1].lids = vec![(Lid(3), Lmc(0))];
         spec.nodes[2].lids = vec![(Lid(0), Lmc(1))];
-        let mut view = View::of_spec(&spec);
+        let mut view = view_of_spec(&spec);
         assert_eq!(assign_lids(&mut view).unwrap(), 5);
         let lid = |n: usize| view.nodes[n].end_ports[0].lid;
         assert_eq!(lid(0), Lid(3));

@@ -22,18 +22,19 @@ use serde::Serialize;
 
 use crate::cli::HintArgs;
 use crate::commands::fabric;
+use crate::config::ConfigErrors;
 use crate::config::value::Engine;
 use crate::failure::Failure;
-use crate::output::View;
-use crate::output::view::{Lanes, Part};
-use crate::side_files;
+use crate::output::view::view_of_spec;
+use ferrosm_opensm_compat::view::FabricView;
+use ferrosm_opensm_compat::view::{Component, InstalledRouting};
 use progress::RoutingProgress;
 
 /// What came out.
 #[derive(Debug)]
 pub struct Routed {
     /// The fabric with its tables and lanes.
-    pub view: View,
+    pub view: FabricView,
     /// What serves, proven; `None` where there is no switch, and where every engine was refused.
     pub chosen: Option<Chosen>,
     /// What the engine says of its work.
@@ -161,8 +162,12 @@ impl Chosen {
 /// # Errors
 /// If there is no such fabric, or a side file is wrong.
 pub fn route(args: &HintArgs) -> Result<Routed, Failure> {
-    let said = side_files::read(&args.files.side_files())?;
-    let whole = View::of_spec(&fabric::load(&args.from)?);
+    let said = args
+        .files
+        .input_files()
+        .read()
+        .map_err(ConfigErrors::from)?;
+    let whole = view_of_spec(&fabric::load(&args.from)?);
     let (view, cut) = one_part(whole, args.node.as_deref())?;
     route_view(view, cut, args, &said)
 }
@@ -175,7 +180,7 @@ struct Cut {
 }
 
 /// The part of a fabric that a port is on, or the one with most end ports.
-fn one_part(view: View, port: Option<&str>) -> Result<(View, Cut), Failure> {
+fn one_part(view: FabricView, port: Option<&str>) -> Result<(FabricView, Cut), Failure> {
     let parts = view.parts();
     let (meant, why) = match port {
         None => (
@@ -185,7 +190,7 @@ fn one_part(view: View, port: Option<&str>) -> Result<(View, Cut), Failure> {
         Some(text) => {
             let at = trace::find_unaddressed(&view, text)
                 .map_err(|e| Failure::Usage(format!("--node: {e}")))?;
-            let here = |p: &&Part| p.nodes.binary_search(&at.node).is_ok();
+            let here = |p: &&Component| p.nodes.binary_search(&at.node).is_ok();
             let with_port = parts.iter().find(|p| view.is_in(p, at));
             (
                 with_port.or_else(|| parts.iter().find(here)),
@@ -207,7 +212,7 @@ fn one_part(view: View, port: Option<&str>) -> Result<(View, Cut), Failure> {
 }
 
 fn route_view(
-    mut view: View,
+    mut view: FabricView,
     cut: Cut,
     args: &HintArgs,
     said: &hints::GuidHints,
@@ -274,7 +279,7 @@ fn route_view(
         busiest,
         kept: Kept::new(),
     });
-    routed.view.lanes = Some(Lanes::new(Arc::clone(&run), &switches));
+    routed.view.routing = Some(InstalledRouting::new(Arc::clone(&run), &switches));
     routed.chosen = Some(Chosen {
         run,
         proof,
@@ -322,7 +327,7 @@ impl Times {
 }
 
 /// Engines name switches by their LIDs: adds the name of each.
-fn with_names(view: &View, text: &str) -> String {
+fn with_names(view: &FabricView, text: &str) -> String {
     const MARK: &str = "with LID ";
     let mut out = String::new();
     let mut rest = text;
@@ -347,7 +352,7 @@ fn with_names(view: &View, text: &str) -> String {
 }
 
 /// The graph for engines, and which node each switch of it is.
-fn topology(view: &View) -> (Topology, Vec<usize>) {
+fn topology(view: &FabricView) -> (Topology, Vec<usize>) {
     let mut builder = TopologyBuilder::new();
     let mut index = vec![None; view.nodes.len()];
     let mut switches = Vec::new();
@@ -384,7 +389,7 @@ fn topology(view: &View) -> (Topology, Vec<usize>) {
     (builder.build(), switches)
 }
 
-fn slow_cables(view: &View, topo: &Topology, switches: &[usize]) -> Vec<SlowCable> {
+fn slow_cables(view: &FabricView, topo: &Topology, switches: &[usize]) -> Vec<SlowCable> {
     let found = topo.throttled().into_iter().filter_map(|slow| {
         let node = |s: SwitchIdx| Some(&view.nodes[*switches.get(s.index())?]);
         let (a, b) = (node(slow.a.0)?, node(slow.b.0)?);
@@ -403,7 +408,7 @@ fn slow_cables(view: &View, topo: &Topology, switches: &[usize]) -> Vec<SlowCabl
 }
 
 /// Where GUIDs are.
-fn places(view: &View, switches: &[usize]) -> Places {
+fn places(view: &FabricView, switches: &[usize]) -> Places {
     let mut places = Places::new();
     let mut index = vec![None; view.nodes.len()];
     for (s, n) in (0u32..).map(SwitchIdx).zip(switches) {
@@ -458,8 +463,8 @@ mod tests {
         }
     }
 
-    fn view(spec: &str) -> View {
-        View::of_spec(&from_spec(spec).unwrap())
+    fn view(spec: &str) -> FabricView {
+        view_of_spec(&from_spec(spec).unwrap())
     }
 
     #[test]
@@ -550,7 +555,7 @@ mod tests {
             .unwrap();
         spec.links
             .retain(|l| l.a.node != lonely && l.b.node != lonely);
-        let (view, cut) = one_part(View::of_spec(&spec), None).unwrap();
+        let (view, cut) = one_part(view_of_spec(&spec), None).unwrap();
         assert_eq!((view.nodes.len(), cut.nodes), (9, 9));
         let routed = route_view(view, cut, &args("updn"), &GuidHints::default());
         assert!(routed.unwrap().chosen.is_some());
@@ -571,7 +576,8 @@ mod tests {
         let said = GuidHints::default();
         let mut slow = view("fat-tree:4");
         let cable = slow.links.iter().position(|l| {
-            let switch = |at: crate::output::view::At| slow.nodes[at.node].is_switch();
+            let switch =
+                |at: ferrosm_opensm_compat::view::PortLocation| slow.nodes[at.node].is_switch();
             switch(l.a) && switch(l.b)
         });
         let cable = cable.unwrap();

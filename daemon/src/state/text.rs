@@ -349,19 +349,7 @@ fn change(line: Line) -> Result<Change, String> {
             return Ok(Change::Put(key, value.into()));
         }
     };
-    put(&record)
-}
-
-/// A record that can be, as of the beginning of time: a lease has its end in it.
-///
-/// # Errors
-/// Why it cannot be.
-pub(super) fn put(record: &Record) -> Result<Change, String> {
-    let (key, value) = (record.key(), record.encode(0));
-    match Record::decode(&key, &value, 0) {
-        Ok(Some(same)) if same == *record => Ok(Change::Put(key, value)),
-        Ok(_) | Err(_) => Err("such a record cannot be".to_owned()),
-    }
+    Change::put(&record).ok_or_else(|| "such a record cannot be".to_owned())
 }
 
 #[cfg(test)]
