@@ -7,6 +7,7 @@
 mod error;
 mod fabrics;
 mod parse;
+mod partition_keys;
 mod partitions;
 mod paths;
 mod print;
@@ -21,15 +22,15 @@ use std::sync::Arc;
 
 pub use error::{ConfigError, ConfigErrors};
 pub use parse::{Parsed, parse};
-pub use partitions::{Enforce, PartitionEntry, PartitionRules, Word};
-pub use paths::QosRules;
+pub use partition_keys::{Enforce, PartitionEntry, PartitionRules, Word};
 pub use print::{DEFAULT_FILE, effective};
 pub use raw::{
-    Files, LidRules, Links, Log, MetricsKeys, Port, RawConfig, Routing, Sa, Sm, SubnetKeys, Sweep,
+    Files, LidRules, Links, Log, LogFormat, MetricsKeys, Port, QosRules, RawConfig, Routing, Sa,
+    Sm, SubnetKeys, Sweep,
 };
 pub use reload::{Changes, changes, in_force};
 pub use replication::ReplicationKeys;
-pub use settings::{LogFormat, LogSettings, PortChoice, Settings};
+pub use settings::{LogSettings, PortChoice, Settings};
 
 /// Read by `ferrosm run` where no other file is named and this one exists.
 pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";

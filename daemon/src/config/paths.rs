@@ -8,18 +8,9 @@ use ferrosm_core::qos::Policy;
 use ferrosm_core::sa::view::PrefixRoute;
 use ferrosm_opensm_compat::InputError;
 use ferrosm_opensm_compat::input::{self, prefix_routes, qos_policy};
-use serde::{Deserialize, Serialize};
 
 use super::error::ConfigError;
 use super::raw::RawConfig;
-
-/// `[qos]`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct QosRules {
-    /// qos-policy.conf; empty for none.
-    pub policy_file: String,
-}
 
 /// What the files say.
 #[derive(Debug, Clone, Default)]

@@ -11,10 +11,9 @@ use ferrosm_core::config::SmConfig;
 use ferrosm_core::sa::admission::Limits;
 use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid, PortNum};
 use ferrosm_opensm_compat::input::RoutingInputFiles;
-use serde::{Deserialize, Serialize};
 
 use super::error::ConfigError;
-use super::raw::{RawConfig, Routing};
+use super::raw::{LogFormat, RawConfig, Routing};
 use super::value::{Engine, Hex64};
 use crate::replication;
 
@@ -63,16 +62,6 @@ pub struct LogSettings {
     pub format: LogFormat,
     /// Filter in `tracing`'s words: a level, or levels by module.
     pub level: String,
-}
-
-/// Form of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum LogFormat {
-    /// For eyes.
-    Compact,
-    /// One JSON object a line.
-    Json,
 }
 
 /// Checks what keys say together. Errors are pairs of key and sentence.
