@@ -20,10 +20,10 @@ use crate::failure::Failure;
 use crate::output::progress::Terminal;
 use crate::output::view::view_of_spec;
 use crate::output::{self, log, table};
-use crate::simulator::engine::Engine;
+use crate::simulator::engine::{Engine, console};
 use crate::simulator::order::{self, Desk, Order};
 use crate::simulator::tap::PacketTap;
-use crate::simulator::{console, front, place};
+use crate::simulator::{front, place};
 
 /// Bytes of a Unix socket's path without the NUL behind it.
 const LONGEST_SOCKET: usize = 107;

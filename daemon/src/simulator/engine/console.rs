@@ -16,7 +16,7 @@ use ferrosm_sim::oracle::{self, Expect};
 use ferrosm_sim::scenario::{self, Clock, Command, Names, Query, Script, Statement, Target};
 use ferrosm_sim::spec::PortAt;
 
-use super::engine::Engine;
+use super::Engine;
 use crate::failure::Failure;
 
 /// Schedules what a scenario file says, from now on.
@@ -37,7 +37,7 @@ pub fn play(net: &mut Net, path: &Path) -> Result<(), Failure> {
 }
 
 /// Does what a line says and returns the answer.
-pub(super) fn obey(engine: &mut Engine, line: &str, now: Instant) -> String {
+pub(in crate::simulator) fn obey(engine: &mut Engine, line: &str, now: Instant) -> String {
     match act(engine, line, now) {
         Ok(mut text) => {
             if !text.is_empty() && !text.ends_with('\n') {

@@ -15,8 +15,8 @@ use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::umad::{Errno, sysfs};
 use tracing::{debug, warn};
 
-use super::engine::Engine;
-use super::order::{ConnId, VerbsAnswer};
+use super::Engine;
+use crate::simulator::order::{ConnId, VerbsAnswer};
 
 /// Datagrams that are taken from one queue pair before the others get their turn.
 const BURST: usize = 32;
@@ -25,13 +25,13 @@ const EVENTS_KEPT: usize = 256;
 
 /// What verbs call the events of a port (`enum ibv_event_type`).
 mod event {
-    pub(super) const PORT_ACTIVE: u32 = 9;
-    pub(super) const PORT_ERR: u32 = 10;
-    pub(super) const LID_CHANGE: u32 = 11;
-    pub(super) const PKEY_CHANGE: u32 = 12;
-    pub(super) const SM_CHANGE: u32 = 13;
-    pub(super) const CLIENT_REREGISTER: u32 = 17;
-    pub(super) const GID_CHANGE: u32 = 18;
+    pub(in crate::simulator) const PORT_ACTIVE: u32 = 9;
+    pub(in crate::simulator) const PORT_ERR: u32 = 10;
+    pub(in crate::simulator) const LID_CHANGE: u32 = 11;
+    pub(in crate::simulator) const PKEY_CHANGE: u32 = 12;
+    pub(in crate::simulator) const SM_CHANGE: u32 = 13;
+    pub(in crate::simulator) const CLIENT_REREGISTER: u32 = 17;
+    pub(in crate::simulator) const GID_CHANGE: u32 = 18;
 }
 
 /// A program's queue pair.
@@ -67,14 +67,14 @@ struct Watch {
 /// What verbs programs hold open.
 #[derive(Debug, Default)]
 pub struct Verbs {
-    pub(super) datagrams: Datagrams,
+    pub(in crate::simulator) datagrams: Datagrams,
     queue_pairs: Vec<QueuePair>,
     watches: Vec<Watch>,
 }
 
 impl Verbs {
     /// Whether a program put something into a ring, or made room in one.
-    pub(super) fn is_ready(&self) -> bool {
+    pub(in crate::simulator) fn is_ready(&self) -> bool {
         self.queue_pairs.iter().any(|qp| qp.end.is_ready())
             || self.watches.iter().any(|watch| watch.end.is_ready())
     }
@@ -82,7 +82,11 @@ impl Verbs {
 
 impl Engine {
     /// Does what a program asks; with descriptors if something was opened.
-    pub(super) fn verbs_call(&mut self, conn: ConnId, call: Call) -> Result<VerbsAnswer, Errno> {
+    pub(in crate::simulator) fn verbs_call(
+        &mut self,
+        conn: ConnId,
+        call: Call,
+    ) -> Result<VerbsAnswer, Errno> {
         let cas = self.cas(conn).ok_or(Errno::ENXIO)?;
         let device = |place: u32| {
             let place = usize::try_from(place).unwrap_or(usize::MAX);
@@ -172,7 +176,7 @@ impl Engine {
     }
 
     /// Takes what programs send, a burst from each. Whether there was any.
-    pub(super) fn take_datagrams(&mut self) -> bool {
+    pub(in crate::simulator) fn take_datagrams(&mut self) -> bool {
         let mut moved = false;
         let mut corrupt = None;
         for index in 0..self.verbs.queue_pairs.len() {
@@ -215,7 +219,7 @@ impl Engine {
     }
 
     /// Puts waiting datagrams and events into the rings as far as there is room.
-    pub(super) fn hand_out_datagrams(&mut self) {
+    pub(in crate::simulator) fn hand_out_datagrams(&mut self) {
         let Verbs {
             datagrams,
             queue_pairs,
@@ -268,7 +272,7 @@ impl Engine {
     }
 
     /// Notes what happened to watched ports since the last look.
-    pub(super) fn watch_ports(&mut self) {
+    pub(in crate::simulator) fn watch_ports(&mut self) {
         let fabric = self.net.fabric();
         let mut told = false;
         for watch in &mut self.verbs.watches {
@@ -293,7 +297,7 @@ impl Engine {
     }
 
     /// A connection ended.
-    pub(super) fn close_verbs(&mut self, conn: ConnId) {
+    pub(in crate::simulator) fn close_verbs(&mut self, conn: ConnId) {
         let Verbs {
             datagrams,
             queue_pairs,
