@@ -6,12 +6,14 @@ pub mod demo;
 pub mod explain;
 pub mod fabric;
 pub mod handover;
+pub mod multi_fabric;
 pub mod port_wait;
 pub mod ports;
 pub mod route;
 pub mod run;
 pub mod serve;
-pub mod several;
+pub mod serve_port;
+
 pub mod sim;
 pub mod sim_ctl;
 pub mod state;

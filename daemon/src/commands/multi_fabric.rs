@@ -12,8 +12,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, watch};
 use tracing::{error, error_span, info};
 
-use super::run;
 use super::serve::{self, Process};
+use super::serve_port;
 use crate::cli::RunArgs;
 use crate::config::{self, Settings, Source};
 use crate::driver::Control;
@@ -193,7 +193,7 @@ impl One {
             is_all: false,
         };
         let shown = (&self.terminal, &self.log, &self.metrics);
-        run::serve_one(source, settings, &self.args, shown, process)
+        serve_port::serve_one(source, settings, &self.args, shown, process)
     }
 
     fn tell(&self, told: Told) {
@@ -216,7 +216,7 @@ impl One {
 
     fn read(&self, source: &Source) -> Option<(Source, Settings)> {
         let all = config::read(source.path()?).ok()?;
-        let all = config::settle_all(all, run::overlay(&self.args)).ok()?;
+        let all = config::settle_all(all, serve_port::overlay(&self.args)).ok()?;
         all.into_iter()
             .find(|(other, _)| other.fabric() == source.fabric())
     }
