@@ -632,7 +632,7 @@ fn configures(mad: &Mad) -> bool {
     mad.method() == Method::Set && mad.attr_id() != id::SM_INFO
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::*;
     use crate::port::Threaded;

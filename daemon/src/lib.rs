@@ -13,9 +13,9 @@
 //! | [`driver`] | the loop that owns a `SubnetManager` |
 //! | [`signals`] | what the system tells the process |
 //! | [`orders`] | the socket by which an operator talks to a running service |
-//! | [`paper`] | a fabric on paper, routed |
+//! | `paper` | offline routing (with the feature `simulator`) |
 //! | [`port`] | what the driver sends and receives by |
-//! | [`simulator`] | the server of a simulated fabric |
+//! | `simulator` | the server of a simulated fabric (with the feature of that name) |
 //! | [`copies`] | where the election and the copies meet |
 //! | [`replication`] | copies of what outlives the program, on the machines that stand by |
 //! | [`state`] | what is kept over restarts |
@@ -42,10 +42,12 @@ pub mod held;
 pub mod metrics;
 pub mod orders;
 pub mod output;
+#[cfg(feature = "simulator")]
 pub mod paper;
 pub mod port;
 pub mod replication;
 pub mod signals;
+#[cfg(feature = "simulator")]
 pub mod simulator;
 pub mod state;
 #[cfg(test)]

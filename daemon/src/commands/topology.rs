@@ -9,11 +9,14 @@ use tracing::warn;
 
 use crate::cli::{TopologyArgs, TopologyFormat};
 use crate::clock::Clock;
-use crate::commands::{config, fabric, ports};
+#[cfg(feature = "simulator")]
+use crate::commands::fabric;
+use crate::commands::{config, ports};
 use crate::config::Settings;
 use crate::driver::{Driver, Shell};
 use crate::failure::Failure;
 use crate::output::progress::{Bar, Terminal};
+#[cfg(feature = "simulator")]
 use crate::output::view::view_of_spec;
 use crate::output::{self, dot, ibnet, json, log, report, svg, table};
 use crate::port::Threaded;
@@ -28,10 +31,12 @@ const INBOX: usize = 8192;
 /// # Errors
 /// If there is no such file or port, or the fabric cannot be read.
 pub fn run(args: &TopologyArgs) -> Result<(), Failure> {
-    let view = match &args.from {
-        Some(from) => view_of_spec(&fabric::load(from)?),
-        None => live(args)?,
-    };
+    #[cfg(feature = "simulator")]
+    if let Some(from) = &args.from {
+        let view = view_of_spec(&fabric::load(from)?);
+        return output::print(&render(&view, args.format));
+    }
+    let view = live(args)?;
     output::print(&render(&view, args.format))
 }
 

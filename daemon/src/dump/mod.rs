@@ -67,7 +67,7 @@ pub fn make_dir(dir: &Path) -> Result<(), Failure> {
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 mod tests {
     use ferrosm_mad::attr::NodeType;
     use ferrosm_mad::ids::{Lid, Lmc};

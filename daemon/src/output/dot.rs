@@ -52,7 +52,7 @@ pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "}}")
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::*;
     use crate::output::view::view_of_spec;

@@ -102,7 +102,7 @@ fn cable(view: &FabricView, node: &Node, end: &LinkEnd<'_>, out: &mut impl Write
     )
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::*;
     use crate::output::view::view_of_spec;

@@ -4,25 +4,28 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`view`] | the view of a fabric file |
+//! | `view` | the view of a fabric file |
 //! | [`ibnet`], [`json`], [`dot`], [`svg`], [`table`] | its forms |
 //! | [`report`] | the summary of a sweep |
 //! | [`state`] | what is kept over restarts |
-//! | [`proof`], [`explain`] | the result of offline routing, and why it is so |
+//! | `proof`, `explain` | the result of offline routing, and why it is so |
 //! | [`log`] | log lines and events |
 //! | [`progress`] | the progress bar |
 
 pub mod dot;
+#[cfg(feature = "simulator")]
 pub mod explain;
 pub mod ibnet;
 pub mod json;
 pub mod log;
 pub mod progress;
+#[cfg(feature = "simulator")]
 pub mod proof;
 pub mod report;
 pub mod state;
 pub mod svg;
 pub mod table;
+#[cfg(feature = "simulator")]
 pub mod view;
 
 use std::io::{self, Write};

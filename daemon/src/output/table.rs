@@ -121,7 +121,7 @@ fn neighbours(view: &FabricView, ends: &[LinkEnd<'_>]) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::*;
     use crate::output::view::view_of_spec;

@@ -122,7 +122,7 @@ pub fn document(view: &FabricView) -> Document<'_> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "simulator"))]
 mod tests {
     use super::*;
     use crate::output::view::view_of_spec;
