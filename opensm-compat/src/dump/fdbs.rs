@@ -1,65 +1,18 @@
 //! `opensm.fdbs`: every table with the length of each path, and whether there is a shorter one.
 
-use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use ferrosm_mad::ids::PortNum;
 
+use super::switch_graph::{FAR, SwitchGraph};
 use super::{LidOwners, entry};
 use crate::view::{FabricView, PortLocation};
 
-const FAR: u16 = u16::MAX;
-
-/// Switches in the order of the view, and who is behind which port.
-struct Graph {
-    /// By node: its number among the switches.
-    number: Vec<Option<usize>>,
-    /// By switch, by port: the switch behind it.
-    behind: Vec<Vec<Option<usize>>>,
-}
-
-impl Graph {
-    fn new(view: &FabricView) -> Self {
-        let mut number = vec![None; view.nodes.len()];
-        let mut behind = Vec::new();
-        for (index, node) in view.nodes.iter().enumerate().filter(|(_, n)| n.is_switch()) {
-            number[index] = Some(behind.len());
-            behind.push(vec![None; usize::from(node.num_ports) + 1]);
-        }
-        for link in &view.links {
-            for (from, to) in [(link.a, link.b), (link.b, link.a)] {
-                if let (Some(s), Some(t)) = (number[from.node], number[to.node])
-                    && let Some(slot) = behind[s].get_mut(from.port.index())
-                {
-                    *slot = Some(t);
-                }
-            }
-        }
-        Self { number, behind }
-    }
-
-    /// Distance of every switch from one.
-    fn distances(&self, to: usize) -> Vec<u16> {
-        let mut distance = vec![FAR; self.behind.len()];
-        distance[to] = 0;
-        let mut queue = VecDeque::from([to]);
-        while let Some(at) = queue.pop_front() {
-            for next in self.behind[at].iter().copied().flatten() {
-                if distance[next] == FAR {
-                    distance[next] = distance[at] + 1;
-                    queue.push_back(next);
-                }
-            }
-        }
-        distance
-    }
-}
-
-/// Where a LID lives: the switch, and the port there that its owner hangs on (0 for the switch itself).
+/// The switch and port that a LID is attached to; port 0 for the LID of the switch itself.
 fn home(
     view: &FabricView,
     ends: &[Vec<crate::view::LinkEnd<'_>>],
-    graph: &Graph,
+    graph: &SwitchGraph,
     at: PortLocation,
 ) -> Option<(usize, PortNum)> {
     if view.nodes[at.node].is_switch() {
@@ -70,7 +23,7 @@ fn home(
 }
 
 pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
-    let graph = Graph::new(view);
+    let graph = SwitchGraph::new(view);
     let ends = view.ends();
     let homes: Vec<_> = owners
         .iter()

@@ -4,10 +4,10 @@
 //! whatever the tables say. End nodes have no rows: OpenSM takes their switch's row and one hop more. OpenSM translates LIDs
 //! of the tables that it reads by their port GUIDs, LIDs of this file it takes as they are.
 
-use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use super::LidOwners;
+use super::switch_graph::SwitchGraph;
 use crate::view::FabricView;
 use ferrosm_mad::ids::PortNum;
 
@@ -15,47 +15,24 @@ use ferrosm_mad::ids::PortNum;
 const NONE: u8 = 0xFF;
 
 pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
-    let switches: Vec<usize> = (0..view.nodes.len())
-        .filter(|n| view.nodes[*n].is_switch())
-        .collect();
-    let mut number = vec![None; view.nodes.len()];
-    for (s, n) in switches.iter().enumerate() {
-        number[*n] = Some(s);
-    }
-    // By switch, by port from 1: the switch behind it.
-    let behind: Vec<Vec<Option<usize>>> = view
-        .ends()
-        .iter()
-        .zip(&view.nodes)
-        .filter(|(_, node)| node.is_switch())
-        .map(|(ends, node)| {
-            let mut behind = vec![None; usize::from(node.num_ports)];
-            for end in ends {
-                if let Some(slot) = end
-                    .port
-                    .index()
-                    .checked_sub(1)
-                    .and_then(|i| behind.get_mut(i))
-                {
-                    *slot = number[end.peer.node];
-                }
-            }
-            behind
-        })
-        .collect();
+    let graph = SwitchGraph::new(view);
+    let switches: Vec<_> = view.nodes.iter().filter(|node| node.is_switch()).collect();
     // Destinations in the order of their LIDs, each with how far all are from it.
     let mut rows: Vec<(u16, String, usize, Vec<u8>)> = Vec::new();
-    for (s, n) in switches.iter().enumerate() {
-        let end = view.nodes[*n].end_port(PortNum::ZERO);
+    for (s, node) in switches.iter().enumerate() {
+        let end = node.end_port(PortNum::ZERO);
         if end.lid.is_unicast() {
             let what = format!(" # portguid {}\n", end.guid);
-            rows.push((end.lid.0, what, s, distances(&behind, s)));
+            // More hops than a byte holds count as no path.
+            let hops = |d: u16| u8::try_from(d).unwrap_or(NONE);
+            let hops = graph.distances(s).into_iter().map(hops).collect();
+            rows.push((end.lid.0, what, s, hops));
         }
     }
     rows.sort_by_key(|(lid, ..)| *lid);
     let mut line = String::new();
-    for ((s, n), ports) in switches.iter().enumerate().zip(&behind) {
-        writeln!(out, "Switch: guid {}", view.nodes[*n].guid)?;
+    for ((s, node), neighbours) in switches.iter().enumerate().zip(&graph.behind) {
+        writeln!(out, "Switch: guid {}", node.guid)?;
         for (lid, what, to, distance) in &rows {
             if distance[s] == NONE {
                 continue;
@@ -64,7 +41,7 @@ pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> i
             let own = *to == s;
             // The place of port 0 has the least of the row.
             line.push_str(&format!("0x{lid:04x}: {:02x}", distance[s]));
-            for peer in ports {
+            for peer in neighbours.iter().skip(1) {
                 let hops = match peer {
                     Some(peer) if !own && *peer != s => distance[*peer].saturating_add(1),
                     Some(_) | None => NONE,
@@ -84,22 +61,6 @@ fn push_hex(line: &mut String, hops: u8) {
     line.push(' ');
     line.push(char::from(DIGITS[usize::from(hops >> 4)]));
     line.push(char::from(DIGITS[usize::from(hops & 15)]));
-}
-
-/// Cables between each switch and one; what is further than a byte can tell counts as no way.
-fn distances(behind: &[Vec<Option<usize>>], to: usize) -> Vec<u8> {
-    let mut distance = vec![NONE; behind.len()];
-    distance[to] = 0;
-    let mut queue = VecDeque::from([to]);
-    while let Some(at) = queue.pop_front() {
-        for next in behind[at].iter().copied().flatten() {
-            if distance[next] == NONE && distance[at] < NONE - 1 {
-                distance[next] = distance[at] + 1;
-                queue.push_back(next);
-            }
-        }
-    }
-    distance
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod lid_matrix;
 mod path_sl;
 mod sl2vl;
 mod subnet_lst;
+mod switch_graph;
 
 use std::io::{self, Write};
 
