@@ -157,6 +157,17 @@ impl Node {
         }
     }
 
+    /// The base LIDs of its end ports, separated by commas; `None` without a LID.
+    #[must_use]
+    pub fn lids(&self) -> Option<String> {
+        let lids = self.end_ports.iter().map(|end| end.lid);
+        let lids: Vec<String> = lids
+            .filter(|lid| lid.0 != 0)
+            .map(|lid| lid.to_string())
+            .collect();
+        (!lids.is_empty()).then(|| lids.join(", "))
+    }
+
     /// The description without what would break a line.
     #[must_use]
     pub fn name(&self) -> String {

@@ -20,7 +20,7 @@ use crate::output::progress::{Bar, Terminal};
 use crate::output::view::view_of_spec;
 use crate::output::{self, dot, ibnet, json, log, report, svg, table};
 use crate::port::Threaded;
-use crate::signals::Signals;
+use crate::signals::{self, Signals};
 use crate::state::Kept;
 use ferrosm_opensm_compat::view::FabricView;
 
@@ -83,11 +83,7 @@ fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
     }
     let port = Threaded::new(Box::new(sender), Box::new(receiver), INBOX)
         .map_err(|e| Failure::job(format!("cannot start the receiving thread: {e}")))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
-    runtime.block_on(async {
+    signals::runtime()?.block_on(async {
         let (control, orders) = mpsc::channel(4);
         Signals::hear()?.pass_on(control);
         let clock = Clock::start();

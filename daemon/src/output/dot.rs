@@ -20,17 +20,8 @@ pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
             NodeType::Router => "diamond",
             _ => "ellipse",
         };
-        let lids: Vec<String> = node
-            .end_ports
-            .iter()
-            .filter(|e| e.lid.0 != 0)
-            .map(|e| e.lid.to_string())
-            .collect();
-        let lid = if lids.is_empty() {
-            String::new()
-        } else {
-            format!("\\nLID {}", lids.join(", "))
-        };
+        let lid = node.lids().map(|lids| format!("\\nLID {lids}"));
+        let lid = lid.unwrap_or_default();
         writeln!(
             out,
             "  \"{}\" [shape={shape}, label=\"{}{lid}\"];",

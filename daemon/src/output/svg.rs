@@ -348,17 +348,8 @@ fn host(
     out: &mut impl Write,
 ) -> fmt::Result {
     let n = &view.nodes[node];
-    let lids: Vec<String> = n
-        .end_ports
-        .iter()
-        .filter(|e| e.lid.0 != 0)
-        .map(|e| e.lid.to_string())
-        .collect();
-    let lids = if lids.is_empty() {
-        String::new()
-    } else {
-        format!(", LID {}", lids.join(", "))
-    };
+    let lids = n.lids().map(|lids| format!(", LID {lids}"));
+    let lids = lids.unwrap_or_default();
     writeln!(
         out,
         "<circle class=\"h\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{}\"><title>{} {}{lids}</title></circle>",
