@@ -263,7 +263,7 @@ struct Operator {
     overlay: Overlay,
     /// The keys that are in force.
     running: RawConfig,
-    /// What side files said.
+    /// Hints of the OpenSM input files.
     hints: Arc<GuidHints>,
     partitions: Arc<Partitions>,
     /// The QoS policy and the ways to other subnets.
@@ -357,7 +357,7 @@ impl Shell for Operator {
             if self.is_all {
                 tell_added(&all, &[name.unwrap_or_default()]);
             }
-            // Flags are of the fabrics that this process serves, and so are the places and side files that have to be right.
+            // Flags are of the fabrics that this process serves, and so are the places and input files that have to be right.
             all.retain(|source| self.is_one_of_several || source.fabric() == name);
             config::settle_all(all, |raw| (self.overlay)(raw))
         });
@@ -410,7 +410,7 @@ impl Operator {
         let changes = config::changes(&self.running, &settings.raw);
         let other_hints = settings.sm.hints != self.hints;
         if other_hints {
-            info!("side files of routing say something else");
+            info!("routing input files changed");
             self.hints = Arc::clone(&settings.sm.hints);
         }
         let other_partitions = settings.sm.partitions != self.partitions;
@@ -519,7 +519,7 @@ fn note(status: &mut Status, event: &Event) {
     }
 }
 
-/// Tells what side files say that is likely not what was meant.
+/// Logs the warnings of OpenSM input files.
 fn remark(remarks: &[ConfigError]) {
     for remark in remarks {
         warn!("{remark}");

@@ -161,10 +161,10 @@ impl Source {
         self.path.as_deref()
     }
 
-    /// Lays flags over the file, checks what keys say together, and reads the side files.
+    /// Lays flags over the file, checks what keys say together, and reads the OpenSM input files.
     ///
     /// # Errors
-    /// Everything that is wrong, with the place of the key where the file has it, or the place in the side file.
+    /// Everything that is wrong, with the place of the key where the file has it, or the position in the input file.
     pub fn settle(&self, flags: impl FnOnce(&mut RawConfig)) -> Result<Settings, ConfigErrors> {
         let mut raw = self.raw.clone();
         flags(&mut raw);

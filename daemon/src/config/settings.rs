@@ -38,7 +38,7 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     /// For the log.
     pub log: LogSettings,
-    /// What side files say that is likely not what was meant.
+    /// Warnings: values in OpenSM input files that are probably mistakes.
     pub remarks: Vec<ConfigError>,
     /// The keys behind all this, to be printed and compared.
     pub raw: RawConfig,
@@ -309,7 +309,7 @@ mod tests {
         );
     }
 
-    /// Names count from the directory of the file; errors of keys and of side files are told together.
+    /// Names count from the directory of the file; errors of keys and of input files are reported together.
     #[test]
     fn side_files_are_read_with_the_file() {
         let dir = crate::testing::TempDir::new("config-side-files");

@@ -1,6 +1,6 @@
 //! A fabric on paper, routed: what `route` and `explain` have in common.
 //!
-//! Reads a file or makes a shape, gives it LIDs, finds what side files name, and lets engines route it. Prints nothing.
+//! Reads a file or makes a shape, gives it LIDs, resolves what input files name, and lets engines route it. Prints nothing.
 
 mod lids;
 mod progress;
@@ -41,7 +41,7 @@ pub struct Routed {
     pub notes: Vec<String>,
     /// Engines that were tried before, with the reasons.
     pub refused: Vec<Refusal>,
-    /// What side files name and the fabric has not got, what is not looked at, and the like.
+    /// Warnings: GUIDs of input files that are not in the fabric, parts that are not routed, and the like.
     pub remarks: Vec<String>,
     /// LIDs that were routed.
     pub lids: usize,
@@ -160,7 +160,7 @@ impl Chosen {
 /// Reads and routes what the flags name. That every engine is refused is no error here: see [`Routed::error`].
 ///
 /// # Errors
-/// If there is no such fabric, or a side file is wrong.
+/// If there is no such fabric, or an input file is wrong.
 pub fn route(args: &HintArgs) -> Result<Routed, Failure> {
     let said = args
         .files
