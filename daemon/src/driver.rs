@@ -632,7 +632,8 @@ fn configures(mad: &Mad) -> bool {
     mad.method() == Method::Set && mad.attr_id() != id::SM_INFO
 }
 
-#[cfg(all(test, feature = "simulator"))]
+#[cfg(test)]
+#[cfg(feature = "simulator")]
 mod tests {
     use super::*;
     use crate::port::Threaded;

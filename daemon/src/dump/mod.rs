@@ -67,7 +67,8 @@ pub fn make_dir(dir: &Path) -> Result<(), Failure> {
     })
 }
 
-#[cfg(all(test, feature = "simulator"))]
+#[cfg(test)]
+#[cfg(feature = "simulator")]
 mod tests {
     use ferrosm_mad::attr::NodeType;
     use ferrosm_mad::ids::{Lid, Lmc};

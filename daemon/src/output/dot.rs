@@ -43,7 +43,8 @@ pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "}}")
 }
 
-#[cfg(all(test, feature = "simulator"))]
+#[cfg(test)]
+#[cfg(feature = "simulator")]
 mod tests {
     use super::*;
     use crate::output::view::view_of_spec;

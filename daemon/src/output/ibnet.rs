@@ -102,7 +102,8 @@ fn cable(view: &FabricView, node: &Node, end: &LinkEnd<'_>, out: &mut impl Write
     )
 }
 
-#[cfg(all(test, feature = "simulator"))]
+#[cfg(test)]
+#[cfg(feature = "simulator")]
 mod tests {
     use super::*;
     use crate::output::view::view_of_spec;

@@ -398,7 +398,8 @@ fn to_f64(n: usize) -> f64 {
     f64::from(u32::try_from(n).unwrap_or(u32::MAX))
 }
 
-#[cfg(all(test, feature = "simulator"))]
+#[cfg(test)]
+#[cfg(feature = "simulator")]
 mod tests {
     use super::*;
     use crate::output::view::view_of_spec;

@@ -121,7 +121,8 @@ fn neighbours(view: &FabricView, ends: &[LinkEnd<'_>]) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-#[cfg(all(test, feature = "simulator"))]
+#[cfg(test)]
+#[cfg(feature = "simulator")]
 mod tests {
     use super::*;
     use crate::output::view::view_of_spec;

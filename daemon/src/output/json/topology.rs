@@ -122,7 +122,8 @@ pub fn document(view: &FabricView) -> Document<'_> {
     }
 }
 
-#[cfg(all(test, feature = "simulator"))]
+#[cfg(test)]
+#[cfg(feature = "simulator")]
 mod tests {
     use super::*;
     use crate::output::view::view_of_spec;
