@@ -1,8 +1,8 @@
 //! `[partitions]` and `[[partition]]`: the keys of partitions in the configuration file.
 
-use core::fmt;
-
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::value::Scalar;
 
 /// `[partitions]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -75,19 +75,10 @@ impl Serialize for Word {
 
 impl<'de> Deserialize<'de> for Word {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct V;
-        impl serde::de::Visitor<'_> for V {
-            type Value = Word;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, such as 0x8001 or \"0x8001\"")
-            }
-            fn visit_str<E>(self, v: &str) -> Result<Word, E> {
-                Ok(Word(v.to_owned()))
-            }
-            fn visit_i64<E>(self, v: i64) -> Result<Word, E> {
-                Ok(Word(v.to_string()))
-            }
-        }
-        d.deserialize_any(V)
+        d.deserialize_any(Scalar {
+            expected: "a number, such as 0x8001 or \"0x8001\"",
+            from_number: Some(|v| Some(Self(v.to_string()))),
+            from_text: Some(|v| Some(Self(v.to_owned()))),
+        })
     }
 }
