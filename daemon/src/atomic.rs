@@ -1,23 +1,21 @@
-//! Writing a file so that a reader sees the old or the new one, never half of it.
+//! Writes a file so that a reader sees the old or the new version, never a part of one.
 
-use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 /// Writes `path` by way of a temporary file beside it: written, synced, renamed, directory synced.
 ///
-/// `fill` writes the content. When anything fails the temporary file is removed and `path` is as it was.
+/// `fill` writes the content. If anything fails, the temporary file is removed and `path` is unchanged.
 ///
 /// # Errors
-/// What the system said, or what `fill` returned.
+/// Errors of the system and of `fill`.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    write_for(0o666, path, fill)
+    write_with_mode(0o666, path, fill)
 }
 
-/// The same, for nobody but its owner: what has keys in it.
+/// The same for a file with keys in it, which only its owner may read.
 ///
 /// # Errors
 /// As [`write()`].
@@ -25,68 +23,28 @@ pub fn write_private(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    write_for(0o600, path, fill)
+    write_with_mode(0o600, path, fill)
 }
 
-fn write_for(
+fn write_with_mode(
     mode: u32,
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let temp = temp_beside(path);
-    let done = fill_and_rename(mode, path, &temp, fill);
-    if done.is_err() {
-        // Nothing more can be done about a file that can't be removed either.
-        let _ = std::fs::remove_file(&temp);
-    }
-    done
-}
-
-fn fill_and_rename(
-    mode: u32,
-    path: &Path,
-    temp: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(mode)
-        .open(temp)?;
-    let mut out = BufWriter::with_capacity(1 << 16, file);
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let dir = dir.unwrap_or_else(|| Path::new("."));
+    // The umask applies to the mode.
+    let temporary = tempfile::Builder::new()
+        .prefix(".ferrosm-")
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(dir)?;
+    let mut out = BufWriter::with_capacity(1 << 16, temporary);
     fill(&mut out)?;
-    out.into_inner()
-        .map_err(io::IntoInnerError::into_error)?
-        .sync_all()?;
-    std::fs::rename(temp, path)?;
-    if let Some(dir) = parent(path) {
-        // The rename is in the directory: without this it may be lost in a power cut.
-        File::open(dir)?.sync_all()?;
-    }
-    Ok(())
-}
-
-fn parent(path: &Path) -> Option<&Path> {
-    path.parent().map(|dir| {
-        if dir.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            dir
-        }
-    })
-}
-
-/// Files that this process has begun to write.
-static WRITTEN: AtomicU64 = AtomicU64::new(0);
-
-fn temp_beside(path: &Path) -> PathBuf {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    // Two that write the same file at one time each have their own.
-    let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
-    name.push(format!(".tmp-{}-{number}", std::process::id()));
-    path.with_file_name(name)
+    let temporary = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    temporary.as_file().sync_all()?;
+    temporary.persist(path)?;
+    // The rename is in the directory: without this it may be lost in a power cut.
+    File::open(dir)?.sync_all()
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 //! Only what the command line looks like: what commands do is in [`crate::commands`].
 
 mod handover;
+#[cfg(feature = "simulator")]
 mod routing;
+#[cfg(feature = "simulator")]
 mod simulation;
 mod state;
 
@@ -15,8 +17,10 @@ use ferrosm_mad::ids::PortGuid;
 use crate::config::value::{Bounded, Engine, Hex64};
 use crate::config::{LogFormat, RawConfig};
 pub use handover::HandoverArgs;
+#[cfg(feature = "simulator")]
 pub use routing::{ExplainArgs, FileArgs, HintArgs, RouteArgs};
-pub use simulation::{AttachArgs, SimArgs, SimCtlArgs, SocketArgs};
+#[cfg(feature = "simulator")]
+pub use simulation::{AttachArgs, DemoArgs, SimArgs, SimCtlArgs, SocketArgs};
 pub use state::{StateArgs, StateCommand};
 
 /// An InfiniBand subnet manager.
@@ -41,20 +45,26 @@ pub enum Command {
     /// Serve the subnet of a local port: discover, give LIDs, route, bring links up, and stay in charge.
     Run(RunArgs),
     /// The same subnet manager on a simulated fabric inside this program: needs no hardware.
+    #[cfg(feature = "simulator")]
     Demo(DemoArgs),
     /// Serve a simulated fabric to real programs.
+    #[cfg(feature = "simulator")]
     Sim(SimArgs),
     /// Run a libibumad program (OpenSM, saquery, ibnetdiscover, ...) on a simulated fabric.
+    #[cfg(feature = "simulator")]
     Attach(AttachArgs),
     /// Tell a simulated fabric what is to happen, or ask it how it is.
+    #[cfg(feature = "simulator")]
     SimCtl(SimCtlArgs),
     /// Local channel adapters and ports: which can serve, and why the others cannot.
     Ports(PortsArgs),
     /// What the fabric looks like: read from the live one (nothing is changed) or from a file.
     Topology(TopologyArgs),
     /// Route a fabric on paper and prove it: reachability, loops, credit loops, balance.
+    #[cfg(feature = "simulator")]
     Route(RouteArgs),
     /// Why a fabric on paper is routed as it is, and which way packets go from one place to another.
+    #[cfg(feature = "simulator")]
     Explain(ExplainArgs),
     /// Let another subnet manager be master instead of the one that runs here, without an outage.
     Handover(HandoverArgs),
@@ -162,27 +172,6 @@ pub struct RunArgs {
     pub sm: SmArgs,
 }
 
-/// Flags of `demo`.
-#[derive(Debug, Clone, Args)]
-pub struct DemoArgs {
-    /// A file in ibnetdiscover's form, or a shape.
-    #[arg(
-        value_name = "SPEC|FILE",
-        default_value = "fat-tree:8",
-        help = "A file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or a shape: fat-tree:K, \
-                fat-tree2:RADIX,LEAVES,HOSTS, xgft:M1,M2../W1,W2.., pgft:M../W../P.., \
-                rail-pods:PODS,SERVERS,GPUS[,SPINES[,CORES]], torus:X,Y,Z[,H], mesh:..., hyperx:A,B[,H], \
-                dragonfly:A,G,H,P, dragonfly+:G,L,S,H,P, slim-fly:Q[,H], random:N,R,H,SEED, ring:N[,H], star:H, \
-                back-to-back; then options: ;sharp ;planes=N ;drop=F ;parallel=N ;spine-hosts=N ;loopbacks=N \
-                ;plugs=N ;routers=N ;dual-port ;mixed-speeds ;speed=NAME ;islands=N ;shuffle ;seed=N \
-                (docs/topologies.md)"
-    )]
-    pub fabric: String,
-    /// Common flags.
-    #[command(flatten)]
-    pub sm: SmArgs,
-}
-
 /// Flags of `ports`.
 #[derive(Debug, Clone, Args)]
 pub struct PortsArgs {
@@ -199,6 +188,7 @@ pub struct TopologyArgs {
     pub port: PortArgs,
     /// Read this file (ibnetdiscover's form) or shape instead of the live fabric.
     #[arg(long, value_name = "FILE|SPEC", conflicts_with_all = ["ca", "port", "port_guid"])]
+    #[cfg_attr(not(feature = "simulator"), arg(hide = true, value_parser = needs_simulator))]
     pub from: Option<String>,
     /// The configuration file, which may name the port.
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
@@ -269,13 +259,15 @@ impl Command {
     pub fn check(&self) -> Result<(), String> {
         let engines = match self {
             Self::Run(args) => args.sm.engine.as_deref(),
+            #[cfg(feature = "simulator")]
             Self::Demo(args) => args.sm.engine.as_deref(),
+            #[cfg(feature = "simulator")]
             Self::Route(args) => Some(&args.what.engine[..]),
+            #[cfg(feature = "simulator")]
             Self::Explain(args) => Some(&args.what.engine[..]),
-            Self::Sim(_)
-            | Self::Attach(_)
-            | Self::SimCtl(_)
-            | Self::Ports(_)
+            #[cfg(feature = "simulator")]
+            Self::Sim(_) | Self::Attach(_) | Self::SimCtl(_) => None,
+            Self::Ports(_)
             | Self::Topology(_)
             | Self::Handover(_)
             | Self::State(_)
@@ -290,6 +282,15 @@ impl Command {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+/// Rejects the argument of a build without the readers of fabric files.
+#[cfg(not(feature = "simulator"))]
+fn needs_simulator(_: &str) -> Result<String, String> {
+    Err(
+        "this ferrosm cannot read fabric files: it was built without the feature `simulator`"
+            .to_owned(),
+    )
 }
 
 impl RunArgs {

@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
 use crate::administration::Administration;
+use crate::clock::{Clock, since_boot};
 use crate::copies::{Copies, PULSE};
 use crate::held::{Alarm, Held, LIMIT};
 use crate::port::Port;
@@ -105,28 +106,6 @@ pub struct Driver<P, S> {
     leaving: Option<Instant>,
     /// When the loop turned last, by a clock that goes on while the machine is suspended.
     last_turn: Option<Duration>,
-}
-
-/// The only clock: nanoseconds since the driver was made.
-#[derive(Debug, Clone, Copy)]
-pub struct Clock(std::time::Instant);
-
-impl Clock {
-    /// Starts now.
-    #[must_use]
-    pub fn start() -> Self {
-        Self(std::time::Instant::now())
-    }
-
-    /// The time.
-    #[must_use]
-    pub fn now(self) -> Instant {
-        Instant::from_nanos(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-
-    fn at(self, t: Instant) -> tokio::time::Instant {
-        (self.0 + Duration::from_nanos(t.as_nanos())).into()
-    }
 }
 
 /// Sends that failed and MADs that were dropped: told now and then, not one by one.
@@ -648,20 +627,13 @@ impl<P: Port, S: Shell> Driver<P, S> {
     }
 }
 
-/// Time since the machine was started, with the time that it was suspended: others did not wait for it.
-pub(crate) fn since_boot() -> Duration {
-    use rustix::time::{ClockId, clock_gettime};
-    let now = clock_gettime(ClockId::Boottime);
-    let part = |n: i64| u64::try_from(n).unwrap_or(0);
-    Duration::from_secs(part(now.tv_sec)) + Duration::from_nanos(part(now.tv_nsec))
-}
-
 /// Whether a MAD changes what a device does; what subnet managers say to each other does not.
 fn configures(mad: &Mad) -> bool {
     mad.method() == Method::Set && mad.attr_id() != id::SM_INFO
 }
 
 #[cfg(test)]
+#[cfg(feature = "simulator")]
 mod tests {
     use super::*;
     use crate::port::Threaded;

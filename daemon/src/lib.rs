@@ -7,20 +7,20 @@
 //! |---|---|
 //! | [`capture`] | MADs into a pcapng file |
 //! | [`cli`] | commands and flags |
+//! | [`clock`] | monotonic time and time since boot |
 //! | [`commands`] | one module per command |
 //! | [`config`] | the configuration file: reading, checking, printing, reloading |
 //! | [`driver`] | the loop that owns a `SubnetManager` |
 //! | [`signals`] | what the system tells the process |
 //! | [`orders`] | the socket by which an operator talks to a running service |
-//! | [`paper`] | a fabric on paper, routed |
+//! | `paper` | offline routing (with the feature `simulator`) |
 //! | [`port`] | what the driver sends and receives by |
-//! | [`simulator`] | the server of a simulated fabric |
+//! | `simulator` | the server of a simulated fabric (with the feature of that name) |
 //! | [`copies`] | where the election and the copies meet |
-//! | [`side_files`] | what OpenSM's side files say |
 //! | [`state`] | what is kept over restarts |
 //! | [`output`] | renderers: tables, ibnet, json, dot, svg, reports |
 //! | `verbs` | device attributes and asynchronous events (with the feature of that name) |
-//! | [`dump`] | the dump files that OpenSM's tools read |
+//! | [`dump`] | writes OpenSM's dumps |
 //! | [`held`] | answers that wait until what they say is durable |
 //! | [`metrics`] | what monitoring may know, over HTTP |
 //! | [`threads`] | threads that log as who started them |
@@ -30,6 +30,7 @@ pub mod administration;
 pub mod atomic;
 pub mod capture;
 pub mod cli;
+pub mod clock;
 pub mod commands;
 pub mod config;
 pub mod copies;
@@ -40,10 +41,11 @@ pub mod held;
 pub mod metrics;
 pub mod orders;
 pub mod output;
+#[cfg(feature = "simulator")]
 pub mod paper;
 pub mod port;
-pub mod side_files;
 pub mod signals;
+#[cfg(feature = "simulator")]
 pub mod simulator;
 pub mod state;
 #[cfg(test)]

@@ -1,26 +1,27 @@
 //! What the driver sends and receives by: one interface over real and simulated ports.
 //!
 //! Sending is direct. Receiving never waits; [`Port::ready`] is where the driver waits. [`Threaded`] puts a thread
-//! behind a receiver that blocks, with a bounded queue between; [`Simulated`] answers before `send` returns.
+//! behind a receiver that blocks, with a bounded queue between; `Simulated` answers before `send` returns.
+
+#[cfg(feature = "simulator")]
+mod simulated;
 
 use core::future::Future;
 use core::time::Duration;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
-use ferrosm_sim::port::SimNet;
 use tokio::sync::mpsc;
 
 use crate::threads;
+#[cfg(feature = "simulator")]
+pub use simulated::Simulated;
 
 /// How long the receiving thread waits before it looks whether it should end.
 const POLL: Duration = Duration::from_millis(100);
-/// How often a simulated port that has nothing to say is looked at.
-const SIM_POLL: Duration = Duration::from_millis(100);
 
 /// A port that the driver owns.
 pub trait Port {
@@ -146,64 +147,6 @@ impl Drop for Threaded {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-/// A port of a simulated fabric: no thread, and the fabric's time is the driver's.
-pub struct Simulated {
-    net: SimNet,
-    sender: Box<dyn MadSender>,
-    receiver: Box<dyn MadReceiver>,
-    waiting: Option<Received>,
-    started: Instant,
-}
-
-impl Simulated {
-    /// Takes the two halves of a port of `net`.
-    #[must_use]
-    pub fn new(net: SimNet, sender: Box<dyn MadSender>, receiver: Box<dyn MadReceiver>) -> Self {
-        Self {
-            net,
-            sender,
-            receiver,
-            waiting: None,
-            started: Instant::now(),
-        }
-    }
-
-    fn set_time(&self) {
-        let ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.net
-            .set_time(ferrosm_mad::time::Instant::from_nanos(ns));
-    }
-}
-
-impl Port for Simulated {
-    fn send(&mut self, mad: &MadOut) -> Result<(), TransportError> {
-        self.sender.send(mad)
-    }
-
-    fn try_receive(&mut self) -> Result<Received, TransportError> {
-        match self.waiting.take() {
-            Some(received) => Ok(received),
-            None => self.receiver.receive(Duration::ZERO),
-        }
-    }
-
-    async fn ready(&mut self) {
-        while self.waiting.is_none() {
-            self.set_time();
-            match self.receiver.receive(Duration::ZERO) {
-                Ok(Received::Nothing) => tokio::time::sleep(SIM_POLL).await,
-                Ok(received) => self.waiting = Some(received),
-                // The next `try_receive` says so again.
-                Err(_) => return,
-            }
-        }
-    }
-
-    fn dropped(&self) -> u64 {
-        0
     }
 }
 

@@ -18,7 +18,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use ferrosm::administration::Administration;
-use ferrosm::driver::{Clock, Control, Driver, Shell};
+use ferrosm::clock::Clock;
+use ferrosm::driver::{Control, Driver, Shell};
 use ferrosm::port::Simulated;
 use ferrosm::state::Kept;
 use ferrosm_core::sa::admission::Limits;

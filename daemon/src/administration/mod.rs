@@ -23,7 +23,7 @@ use ferrosm_mad::transport::gmp::{GmpReceiver, GmpSender, Peer};
 use tokio::sync::Notify;
 use tracing::{debug, info};
 
-use crate::driver::Clock;
+use crate::clock::Clock;
 
 /// Requests that wait for the driver: each requester has its share, and takes turns with the others. More are dropped and counted.
 const OWNED_LIMITS: Limits = Limits {

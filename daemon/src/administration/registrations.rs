@@ -11,7 +11,7 @@ use ferrosm_core::sa::registry::snapshot::RegistrySnapshot;
 use ferrosm_mad::time::Instant;
 
 use super::{Administration, Registrations, Work};
-use crate::driver::Clock;
+use crate::clock::Clock;
 
 /// A snapshot is made at most this often, and takes at most one part in so many of the owner's time.
 const SNAPSHOT_EVERY: Duration = Duration::from_millis(2);

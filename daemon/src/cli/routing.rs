@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use ferrosm_opensm_compat::input::RoutingInputFiles;
 
 use crate::config::value::Engine;
-use crate::side_files::SideFiles;
 
 /// What is routed, and how.
 #[derive(Debug, Clone, Args)]
@@ -113,8 +113,8 @@ pub struct ExplainArgs {
 impl FileArgs {
     /// The files.
     #[must_use]
-    pub fn side_files(&self) -> SideFiles {
-        SideFiles {
+    pub fn input_files(&self) -> RoutingInputFiles {
+        RoutingInputFiles {
             root_guid_file: self.root_guid_file.clone(),
             cn_guid_file: self.cn_guid_file.clone(),
             io_guid_file: self.io_guid_file.clone(),

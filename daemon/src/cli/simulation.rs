@@ -1,9 +1,32 @@
-//! Flags of `sim`, `attach` and `sim-ctl`: a simulated fabric for programs of others.
+//! Flags of `demo`, `sim`, `attach` and `sim-ctl`: the commands of simulated fabrics.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+
+use super::SmArgs;
+
+/// Flags of `demo`.
+#[derive(Debug, Clone, Args)]
+pub struct DemoArgs {
+    /// A file in ibnetdiscover's form, or a shape.
+    #[arg(
+        value_name = "SPEC|FILE",
+        default_value = "fat-tree:8",
+        help = "A file (of ibnetdiscover, ibsim, OpenSM or ibdiagnet), or a shape: fat-tree:K, \
+                fat-tree2:RADIX,LEAVES,HOSTS, xgft:M1,M2../W1,W2.., pgft:M../W../P.., \
+                rail-pods:PODS,SERVERS,GPUS[,SPINES[,CORES]], torus:X,Y,Z[,H], mesh:..., hyperx:A,B[,H], \
+                dragonfly:A,G,H,P, dragonfly+:G,L,S,H,P, slim-fly:Q[,H], random:N,R,H,SEED, ring:N[,H], star:H, \
+                back-to-back; then options: ;sharp ;planes=N ;drop=F ;parallel=N ;spine-hosts=N ;loopbacks=N \
+                ;plugs=N ;routers=N ;dual-port ;mixed-speeds ;speed=NAME ;islands=N ;shuffle ;seed=N \
+                (docs/topologies.md)"
+    )]
+    pub fabric: String,
+    /// Common flags.
+    #[command(flatten)]
+    pub sm: SmArgs,
+}
 
 /// Where the server of a simulated fabric listens.
 #[derive(Debug, Clone, Default, Args)]

@@ -13,10 +13,11 @@ use crate::config::Source;
 use crate::failure::Failure;
 use crate::metrics::{Metrics, server};
 use crate::output::progress::Terminal;
-use crate::output::view::{At, View};
+use crate::output::view::view_of_spec;
 use crate::output::{log, table};
 use crate::port::Simulated;
 use crate::signals::{self, Ear};
+use ferrosm_opensm_compat::view::{FabricView, PortLocation};
 
 /// Runs the command.
 ///
@@ -42,7 +43,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let log = log::init(&settings.log, &terminal);
 
     let spec = fabric::load(&args.fabric)?;
-    let view = View::of_spec(&spec);
+    let view = view_of_spec(&spec);
     info!(
         fabric = args.fabric,
         size = table::sums(&view),
@@ -54,7 +55,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let at = port.at();
     tell_parts(
         &view,
-        At {
+        PortLocation {
             node: at.node,
             port: PortNum(at.port),
         },
@@ -102,7 +103,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
 }
 
 /// A subnet manager sees the part of the fabric that its port is on: says what it does not see.
-fn tell_parts(view: &View, own: At) {
+fn tell_parts(view: &FabricView, own: PortLocation) {
     let parts = view.parts();
     let Some(ours) = parts
         .iter()

@@ -8,7 +8,7 @@ use crate::paper::{self, trace};
 /// Runs the command.
 ///
 /// # Errors
-/// If there is no such fabric or port, a side file is wrong, or no engine's tables pass the proof.
+/// If there is no such fabric or port, an input file is wrong, or no engine's tables pass the proof.
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let routed = paper::route(&args.what)?;
     if let Some(failure) = routed.failure() {

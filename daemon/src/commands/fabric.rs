@@ -10,8 +10,8 @@ use ferrosm_sim::ibnet;
 use ferrosm_sim::spec::FabricSpec;
 use tracing::warn;
 
-use crate::config::nearest;
 use crate::failure::Failure;
+use ferrosm_opensm_compat::keyword::nearest;
 
 /// An example of each shape, and of one with an option.
 const EXAMPLES: [(&str, &str); 16] = [

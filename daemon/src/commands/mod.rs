@@ -1,18 +1,26 @@
 //! One module per command. Each reads its flags, does its job, and returns how it failed.
 
+#[cfg(feature = "simulator")]
 pub mod attach;
 pub mod config;
+#[cfg(feature = "simulator")]
 pub mod demo;
+#[cfg(feature = "simulator")]
 pub mod explain;
+#[cfg(feature = "simulator")]
 pub mod fabric;
 pub mod handover;
+pub mod multi_fabric;
 pub mod port_wait;
 pub mod ports;
+#[cfg(feature = "simulator")]
 pub mod route;
 pub mod run;
 pub mod serve;
-pub mod several;
+pub mod serve_port;
+#[cfg(feature = "simulator")]
 pub mod sim;
+#[cfg(feature = "simulator")]
 pub mod sim_ctl;
 pub mod state;
 pub mod topology;
@@ -31,13 +39,19 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
     cli.command.check().map_err(Failure::Usage)?;
     match cli.command {
         Command::Run(args) => run::run(&args),
+        #[cfg(feature = "simulator")]
         Command::Demo(args) => demo::run(&args),
+        #[cfg(feature = "simulator")]
         Command::Sim(args) => sim::run(&args),
+        #[cfg(feature = "simulator")]
         Command::Attach(args) => attach::run(&args),
+        #[cfg(feature = "simulator")]
         Command::SimCtl(args) => sim_ctl::run(&args),
         Command::Ports(args) => ports::run(&args),
         Command::Topology(args) => topology::run(&args),
+        #[cfg(feature = "simulator")]
         Command::Route(args) => route::run(&args),
+        #[cfg(feature = "simulator")]
         Command::Explain(args) => explain::run(&args),
         Command::Handover(args) => handover::run(&args),
         Command::State(args) => state::run(&args),

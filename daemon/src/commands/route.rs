@@ -9,7 +9,7 @@ use crate::paper;
 /// Runs the command.
 ///
 /// # Errors
-/// If there is no such fabric, a side file is wrong, or no engine's tables pass the proof.
+/// If there is no such fabric, an input file is wrong, or no engine's tables pass the proof.
 pub fn run(args: &RouteArgs) -> Result<(), Failure> {
     let routed = paper::route(&args.what)?;
     if let Some(failure) = routed.failure() {

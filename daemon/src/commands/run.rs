@@ -1,24 +1,17 @@
 //! `ferrosm run`: the subnet manager on a local port, or on one for each fabric of the configuration.
 
-use ferrosm_mad::transport::umad::{GsiPort, OpenOptions, UmadPort};
-use tracing::{error_span, info, warn};
+use tracing::error_span;
 
-use crate::administration::Administration;
-use crate::capture;
 use crate::cli::RunArgs;
-use crate::commands::port_wait::{self, Patience};
-use crate::commands::serve::{self, Options, Process, Service};
-use crate::commands::{config, ports, several};
-use crate::config::{RawConfig, Settings, Source};
+use crate::commands::serve::Process;
+use crate::commands::serve_port::{overlay, serve_one};
+use crate::commands::{config, multi_fabric};
+use crate::config::Source;
 use crate::failure::Failure;
-use crate::metrics::{Metrics, OfFabric, server};
+use crate::metrics::{Metrics, server};
 use crate::output::log;
 use crate::output::progress::Terminal;
-use crate::port::Threaded;
 use crate::signals::{self, Ear};
-
-/// Room for answers and traps between the receiving thread and the driver.
-const INBOX_MIN: usize = 8192;
 
 /// Runs the command.
 ///
@@ -51,7 +44,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     if !all.is_empty() {
         all.push((source, settings));
         let process = (&terminal, &log, &metrics);
-        return several::serve(all, args, process, (runtime, signals));
+        return multi_fabric::serve(all, args, process, (runtime, signals));
     }
     let process = Process {
         runtime,
@@ -64,105 +57,4 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         .map(|name| error_span!("fabric", fabric = name).entered());
     let metrics = metrics.of(source.fabric());
     serve_one(source, settings, args, (&terminal, &log, &metrics), process)
-}
-
-/// Flags over the configuration file.
-pub(super) fn overlay(args: &RunArgs) -> impl Fn(&mut RawConfig) + 'static {
-    let flags = args.clone();
-    move |raw| {
-        flags.port.apply(raw);
-        flags.sm.apply(raw);
-    }
-}
-
-/// Serves one fabric until it is told to stop.
-///
-/// # Errors
-/// As [`run`].
-pub(super) fn serve_one(
-    source: Source,
-    settings: Settings,
-    args: &RunArgs,
-    (terminal, log, metrics): (&Terminal, &log::Handle, &OfFabric),
-    mut process: Process,
-) -> Result<(), Failure> {
-    let patience = match &process.ear {
-        _ if args.sm.once => Patience::ONCE,
-        Ear::Own(_) => Patience::SERVICE,
-        Ear::Relay(_) => Patience::ONE_OF_SEVERAL,
-    };
-    let port = port_wait::port(&settings.port, patience);
-    let port = process.runtime.block_on(async {
-        tokio::select! {
-            port = port => Some(port),
-            () = process.ear.stopped() => None,
-        }
-    });
-    let Some(local) = port.transpose()? else {
-        info!("stopping before a port was found");
-        return if args.sm.once {
-            Err(Failure::job("interrupted before the subnet was up"))
-        } else {
-            Ok(())
-        };
-    };
-    let open = OpenOptions {
-        as_sm: true,
-        response_timeout_ms: ports::answers_count_for_ms(&settings.sm),
-    };
-    let (mut sender, receiver) =
-        UmadPort::open(&local, &open).map_err(|e| ports::explain(&e, Some(&local)))?;
-    if let Some(e) = sender.take_is_sm_error() {
-        warn!(
-            error = ports::explain(&e, Some(&local)).in_a_line(),
-            "cannot set IsSM bit; serving without it, and other SMs cannot find this one"
-        );
-    }
-    if !local.has_link() {
-        warn!(ca = local.ca, port = local.port_num.0, phys_state = %local.phys_state, "waiting for link");
-    }
-    info!(ca = local.ca, port = local.port_num.0, port_guid = %local.port_guid, state = %local.state,
-          "serving by this port");
-    let window_limit = sender.window_limit();
-    let administration = if sender.is_simulated() {
-        // `umad2sim` gives one descriptor's messages to another; its answers would be cut at 256 bytes, too.
-        info!("no subnet administration under umad2sim");
-        None
-    } else {
-        let (sender, receiver) =
-            GsiPort::open(&local).map_err(|e| ports::explain(&e, Some(&local)))?;
-        let started = Administration::start(Box::new(sender), Box::new(receiver), settings.sa);
-        Some(started.map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?)
-    };
-    let inbox = INBOX_MIN.max(4 * settings.sm.max_outstanding);
-    let (sender, receiver, capture) = capture::tap(
-        sender,
-        receiver,
-        settings.capture.as_deref(),
-        &local.to_string(),
-    )?;
-    let port = Threaded::new(sender, receiver, inbox)
-        .map_err(|e| Failure::job(format!("cannot start the receiving thread: {e}")))?;
-    let options = Options {
-        once: args.sm.once,
-        json: args.sm.json,
-        tables: args.sm.once,
-        window_limit,
-    };
-    serve::serve(
-        port,
-        Service {
-            settings,
-            source,
-            overlay: Box::new(overlay(args)),
-            options,
-            capture,
-            local: Some(local),
-            administration,
-            metrics: metrics.clone(),
-            terminal: terminal.clone(),
-            log: log.clone(),
-            process,
-        },
-    )
 }

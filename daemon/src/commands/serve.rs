@@ -18,19 +18,21 @@ use tracing::{error, info, warn};
 
 use crate::administration::Administration;
 use crate::capture::Capture;
+use crate::clock::Clock;
 use crate::config::{self, ConfigError, RawConfig, Settings, Source};
 use crate::copies::Copies;
-use crate::driver::{Clock, Control, Driver, Shell};
+use crate::driver::{Control, Driver, Shell};
 use crate::dump;
-use crate::dump::beside::Beside;
+use crate::dump::worker::DumpWorker;
 use crate::failure::Failure;
 use crate::metrics::{self, OfFabric, Serving};
 use crate::orders::{Board, Socket, Status};
 use crate::output::progress::{Bar, Terminal};
-use crate::output::{self, View, json, log, report};
+use crate::output::{self, json, log, report};
 use crate::port::Port;
 use crate::signals::Ear;
 use crate::state::{Kept, StateDir, Writer};
+use ferrosm_opensm_compat::view::FabricView;
 
 /// How a service differs from another.
 #[derive(Debug, Clone, Copy)]
@@ -143,7 +145,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         capture,
         options,
         writer,
-        dumps: Beside::default(),
+        dumps: DumpWorker::default(),
         dump_dir: settings.dump_dir.clone(),
         source,
         is_one_of_several: matches!(ear, Ear::Relay(_)),
@@ -251,7 +253,7 @@ struct Operator {
     options: Options,
     writer: Option<Arc<Writer>>,
     /// What is being dumped.
-    dumps: Beside,
+    dumps: DumpWorker,
     dump_dir: Option<PathBuf>,
     source: Source,
     /// The other fabrics of the file are served by this process, too.
@@ -261,7 +263,7 @@ struct Operator {
     overlay: Overlay,
     /// The keys that are in force.
     running: RawConfig,
-    /// What side files said.
+    /// Hints of the OpenSM input files.
     hints: Arc<GuidHints>,
     partitions: Arc<Partitions>,
     /// The QoS policy and the ways to other subnets.
@@ -355,7 +357,7 @@ impl Shell for Operator {
             if self.is_all {
                 tell_added(&all, &[name.unwrap_or_default()]);
             }
-            // Flags are of the fabrics that this process serves, and so are the places and side files that have to be right.
+            // Flags are of the fabrics that this process serves, and so are the places and input files that have to be right.
             all.retain(|source| self.is_one_of_several || source.fabric() == name);
             config::settle_all(all, |raw| (self.overlay)(raw))
         });
@@ -408,7 +410,7 @@ impl Operator {
         let changes = config::changes(&self.running, &settings.raw);
         let other_hints = settings.sm.hints != self.hints;
         if other_hints {
-            info!("side files of routing say something else");
+            info!("routing input files changed");
             self.hints = Arc::clone(&settings.sm.hints);
         }
         let other_partitions = settings.sm.partitions != self.partitions;
@@ -482,10 +484,10 @@ impl Operator {
     /// Writes the dumps: with `once` here and now, otherwise beside the subnet manager.
     fn dump(&self, sm: &SubnetManager, dir: PathBuf) -> Result<(), Failure> {
         if self.options.once {
-            dump::write(&View::of_manager(sm), &dir, dump::Extent::Whole)?;
+            dump::write(&FabricView::of_manager(sm), &dir, dump::Extent::Whole)?;
             return Ok(());
         }
-        self.dumps.write(View::of_manager(sm), dir);
+        self.dumps.write(FabricView::of_manager(sm), dir);
         Ok(())
     }
 }
@@ -517,7 +519,7 @@ fn note(status: &mut Status, event: &Event) {
     }
 }
 
-/// Tells what side files say that is likely not what was meant.
+/// Logs the warnings of OpenSM input files.
 fn remark(remarks: &[ConfigError]) {
     for remark in remarks {
         warn!("{remark}");

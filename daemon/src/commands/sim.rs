@@ -18,12 +18,12 @@ use crate::commands::fabric;
 use crate::config::{LogFormat, LogSettings};
 use crate::failure::Failure;
 use crate::output::progress::Terminal;
-use crate::output::view::View;
+use crate::output::view::view_of_spec;
 use crate::output::{self, log, table};
-use crate::simulator::engine::Engine;
+use crate::simulator::engine::{Engine, console};
 use crate::simulator::order::{self, Desk, Order};
 use crate::simulator::tap::PacketTap;
-use crate::simulator::{console, front, place};
+use crate::simulator::{front, place};
 
 /// Bytes of a Unix socket's path without the NUL behind it.
 const LONGEST_SOCKET: usize = 107;
@@ -39,7 +39,7 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
     };
     let _log = log::init(&level, &Terminal::detect());
     let spec = fabric::load(&args.fabric)?;
-    let size = table::sums(&View::of_spec(&spec));
+    let size = table::sums(&view_of_spec(&spec));
     let fabric = Fabric::new(&spec).map_err(|e| Failure::job(format!("{}: {e}", args.fabric)))?;
     let mut net = Net::new(fabric, args.seed);
     net.set_instant();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ferrosm_core::kept::{Batch, Change, Kind};
+use ferrosm_opensm_compat::state::{self as opensm_state, StateFile};
 
 use super::config;
 use crate::atomic;
@@ -13,7 +14,7 @@ use crate::config::{LogFormat, LogSettings};
 use crate::failure::Failure;
 use crate::output::progress::Terminal;
 use crate::output::{self, json, log, state, table};
-use crate::state::{Look, StateDir, opensm, restore, text, unix_s};
+use crate::state::{Look, StateDir, restore, text, unix_s};
 
 /// Wrong lines that are told at once.
 const TOLD_MAX: usize = 20;
@@ -106,11 +107,11 @@ fn whole(look: &Look, path: &Path) -> Result<(), Failure> {
 fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(Batch, String), Failure> {
     let mut paths = files.to_vec();
     for dir in opensm_dirs {
-        let there = opensm::File::ALL.map(|file| dir.join(file.name()));
+        let there = StateFile::ALL.map(|file| dir.join(file.name()));
         let before = paths.len();
         paths.extend(there.into_iter().filter(|path| path.exists()));
         if paths.len() == before {
-            let names = opensm::File::ALL.map(opensm::File::name).join(", ");
+            let names = StateFile::ALL.map(StateFile::name).join(", ");
             return Err(Failure::job(format!(
                 "{} has none of {names}",
                 dir.display()
@@ -124,7 +125,7 @@ fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(Batch, String), F
     let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
     let names = names.join(", ");
     if let [path] = &paths[..]
-        && opensm::File::of(path).is_none()
+        && StateFile::from_path(path).is_none()
     {
         let mut batch = text::read(&content(path)?).map_err(|(line, what)| {
             let place = format!("{}:{line}: {what}", path.display());
@@ -133,9 +134,9 @@ fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(Batch, String), F
         batch.changes.retain(|change| !is_of_a_moment(change));
         return Ok((batch, names));
     }
-    let mut read: Vec<(opensm::File, PathBuf, String)> = Vec::new();
+    let mut read: Vec<(StateFile, PathBuf, String)> = Vec::new();
     for path in paths {
-        let file = opensm::File::of(&path).ok_or_else(|| {
+        let file = StateFile::from_path(&path).ok_or_else(|| {
             Failure::Usage(format!(
                 "{} is none of OpenSM's files; one file of `ferrosm state export` is imported alone",
                 path.display()
@@ -148,7 +149,7 @@ fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(Batch, String), F
         let content = content(&path)?;
         read.push((file, path, content));
     }
-    let batch = opensm::read(&read).map_err(|problems| {
+    let batch = opensm_state::parse(&read).map_err(|problems| {
         let told = problems.iter().take(TOLD_MAX).map(ToString::to_string);
         let mut told: Vec<String> = told.collect();
         if problems.len() > TOLD_MAX {

@@ -8,15 +8,21 @@ use tokio::sync::mpsc;
 use tracing::warn;
 
 use crate::cli::{TopologyArgs, TopologyFormat};
-use crate::commands::{config, fabric, ports};
+use crate::clock::Clock;
+#[cfg(feature = "simulator")]
+use crate::commands::fabric;
+use crate::commands::{config, ports};
 use crate::config::Settings;
-use crate::driver::{Clock, Driver, Shell};
+use crate::driver::{Driver, Shell};
 use crate::failure::Failure;
 use crate::output::progress::{Bar, Terminal};
-use crate::output::{self, View, dot, ibnet, json, log, report, svg, table};
+#[cfg(feature = "simulator")]
+use crate::output::view::view_of_spec;
+use crate::output::{self, dot, ibnet, json, log, report, svg, table};
 use crate::port::Threaded;
-use crate::signals::Signals;
+use crate::signals::{self, Signals};
 use crate::state::Kept;
+use ferrosm_opensm_compat::view::FabricView;
 
 const INBOX: usize = 8192;
 
@@ -25,16 +31,18 @@ const INBOX: usize = 8192;
 /// # Errors
 /// If there is no such file or port, or the fabric cannot be read.
 pub fn run(args: &TopologyArgs) -> Result<(), Failure> {
-    let view = match &args.from {
-        Some(from) => View::of_spec(&fabric::load(from)?),
-        None => live(args)?,
-    };
+    #[cfg(feature = "simulator")]
+    if let Some(from) = &args.from {
+        let view = view_of_spec(&fabric::load(from)?);
+        return output::print(&render(&view, args.format));
+    }
+    let view = live(args)?;
     output::print(&render(&view, args.format))
 }
 
 /// Renders a view in a form.
 #[must_use]
-pub fn render(view: &View, format: TopologyFormat) -> String {
+pub fn render(view: &FabricView, format: TopologyFormat) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = match format {
@@ -54,7 +62,7 @@ pub fn render(view: &View, format: TopologyFormat) -> String {
 }
 
 /// Reads the live fabric without changing anything.
-fn live(args: &TopologyArgs) -> Result<View, Failure> {
+fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
     // The file may name the port and the pace; it need not be there.
     let source = config::source(args.config.as_deref(), args.fabric.as_deref())?;
     let mut settings: Settings = source.settle(|raw| {
@@ -75,11 +83,7 @@ fn live(args: &TopologyArgs) -> Result<View, Failure> {
     }
     let port = Threaded::new(Box::new(sender), Box::new(receiver), INBOX)
         .map_err(|e| Failure::job(format!("cannot start the receiving thread: {e}")))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::job(format!("cannot start: {e}")))?;
-    runtime.block_on(async {
+    signals::runtime()?.block_on(async {
         let (control, orders) = mpsc::channel(4);
         Signals::hear()?.pass_on(control);
         let clock = Clock::start();
@@ -104,7 +108,7 @@ struct Look {
 }
 
 impl Shell for Look {
-    type End = Result<View, Failure>;
+    type End = Result<FabricView, Failure>;
 
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End> {
         match &event {
@@ -113,7 +117,7 @@ impl Shell for Look {
                 for problem in report::problems(done) {
                     warn!(problem, "not as it should be");
                 }
-                ControlFlow::Break(Ok(View::of_subnet(sm.subnet())))
+                ControlFlow::Break(Ok(FabricView::of_subnet(sm.subnet())))
             }
             Event::NoLink(why) => ControlFlow::Break(Err(Failure::with_hint(
                 format!("no link: {why}"),

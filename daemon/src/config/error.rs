@@ -4,6 +4,8 @@ use core::fmt;
 use core::ops::Range;
 use std::path::{Path, PathBuf};
 
+use ferrosm_opensm_compat::{InputError, InputFileError};
+
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
@@ -127,40 +129,31 @@ fn line_column(text: &str, offset: usize) -> (usize, usize) {
     )
 }
 
-/// The known word that is nearest to what was typed, if one is near.
-pub(crate) fn nearest<'a>(
-    typed: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let (distance, word) = known
-        .into_iter()
-        .map(|word| (edits(&normal(typed), &normal(word)), word))
-        .min_by_key(|(distance, _)| *distance)?;
-    (distance <= 1 + word.len() / 4).then_some(word)
-}
-
-/// OpenSM writes its keys with underscores, and hands do as they like.
-fn normal(word: &str) -> String {
-    word.to_ascii_lowercase().replace('_', "-")
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours between two words.
-fn edits(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
+impl ConfigError {
+    /// Errors of an input file.
+    pub(super) fn in_file(path: &Path, errors: Vec<InputError>) -> Vec<Self> {
+        let errors = errors.into_iter().map(|InputError { at, what }| Self {
+            file: Some(path.to_owned()),
+            at,
+            what,
+        });
+        errors.collect()
     }
-    rows[a.len()][b.len()]
+}
+
+impl From<InputFileError> for ConfigError {
+    fn from(error: InputFileError) -> Self {
+        let file = Some(error.path().to_owned());
+        let InputError { at, what } = error.into_input_error();
+        Self { file, at, what }
+    }
+}
+
+impl From<Vec<InputFileError>> for ConfigErrors {
+    fn from(errors: Vec<InputFileError>) -> Self {
+        let errors = errors.into_iter().map(ConfigError::from).collect();
+        Self { errors }
+    }
 }
 
 #[cfg(test)]
@@ -171,13 +164,5 @@ mod tests {
     fn places_count_lines_and_characters() {
         assert_eq!(line_column("a\nbc", 3), (2, 2));
         assert_eq!(line_column("é = 1", 3), (1, 3), "characters, not bytes");
-    }
-
-    #[test]
-    fn a_slip_of_the_hand_finds_the_word() {
-        let known = ["priority", "sm-key", "poll-interval"];
-        assert_eq!(nearest("pirority", known), Some("priority"));
-        assert_eq!(nearest("sm_key", known), Some("sm-key"));
-        assert_eq!(nearest("colour", known), None);
     }
 }

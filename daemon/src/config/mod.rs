@@ -7,6 +7,7 @@
 mod error;
 mod fabrics;
 mod parse;
+mod partition_keys;
 mod partitions;
 mod paths;
 mod print;
@@ -19,20 +20,17 @@ pub mod value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) use error::nearest;
 pub use error::{ConfigError, ConfigErrors};
 pub use parse::{Parsed, parse};
-pub use partitions::{Enforce, PartitionEntry, PartitionRules, Word};
-pub use paths::QosRules;
+pub use partition_keys::{Enforce, PartitionEntry, PartitionRules, Word};
 pub use print::{DEFAULT_FILE, effective};
 pub use raw::{
-    Files, LidRules, Links, Log, MetricsKeys, Port, RawConfig, Routing, Sa, Sm, SubnetKeys, Sweep,
+    Files, LidRules, Links, Log, LogFormat, MetricsKeys, Port, QosRules, RawConfig, Routing, Sa,
+    Sm, SubnetKeys, Sweep,
 };
 pub use reload::{Changes, changes, in_force};
 pub use replication::ReplicationKeys;
-pub use settings::{LogFormat, LogSettings, PortChoice, Settings};
-
-use crate::side_files;
+pub use settings::{LogSettings, PortChoice, Settings};
 
 /// Read by `ferrosm run` where no other file is named and this one exists.
 pub const DEFAULT_PATH: &str = "/etc/ferrosm.toml";
@@ -163,10 +161,10 @@ impl Source {
         self.path.as_deref()
     }
 
-    /// Lays flags over the file, checks what keys say together, and reads the side files.
+    /// Lays flags over the file, checks what keys say together, and reads the OpenSM input files.
     ///
     /// # Errors
-    /// Everything that is wrong, with the place of the key where the file has it, or the place in the side file.
+    /// Everything that is wrong, with the place of the key where the file has it, or the position in the input file.
     pub fn settle(&self, flags: impl FnOnce(&mut RawConfig)) -> Result<Settings, ConfigErrors> {
         let mut raw = self.raw.clone();
         flags(&mut raw);
@@ -175,8 +173,8 @@ impl Source {
             name.clone_into(&mut raw.replication.fabric);
         }
         let beside = self.path.as_deref().and_then(Path::parent);
-        let files = settings::side_files(&raw.routing, beside.unwrap_or_else(|| Path::new("")));
-        let hints = side_files::read(&files);
+        let files = settings::input_files(&raw.routing, beside.unwrap_or_else(|| Path::new("")));
+        let hints = files.read().map_err(ConfigErrors::from);
         let beside = beside.unwrap_or_else(|| Path::new(""));
         let partitions = partitions::read(&raw, self.path(), beside);
         let list = partitions.as_ref().map_or(&[][..], |(p, _)| p.list());

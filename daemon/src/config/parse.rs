@@ -6,11 +6,11 @@
 use core::ops::Range;
 use std::path::Path;
 
+use ferrosm_opensm_compat::keyword::nearest;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::nearest;
 use super::fabrics::{self, Wrong};
 use super::raw::RawConfig;
 use super::{ConfigErrors, print};
@@ -105,8 +105,8 @@ pub(super) fn position(
 struct Removed {
     /// The key with its sections: `sm.priority`.
     key: String,
-    /// Whether it was an entry (as opposed to an element of an array).
-    entry: bool,
+    /// Whether the key itself is wrong, which serde reports at the key, and not its value.
+    unknown: bool,
 }
 
 /// Takes the innermost entry that holds `span` out of a table.
@@ -118,14 +118,14 @@ fn remove(table: &mut DeTable<'_>, span: &Range<usize>, prefix: &str) -> Option<
             return Some(removed);
         }
     }
-    let hit = table
+    let (hit, unknown) = table
         .iter()
         .find(|(key, value)| inside(key.span()) || inside(value.span()))
-        .map(|(key, _)| key.get_ref().clone().into_owned())?;
+        .map(|(key, _)| (key.get_ref().clone().into_owned(), inside(key.span())))?;
     table.remove(hit.as_str());
     Some(Removed {
         key: format!("{prefix}{hit}"),
-        entry: true,
+        unknown,
     })
 }
 
@@ -146,7 +146,7 @@ fn remove_within(
                 .collect();
             Some(Removed {
                 key: name.to_owned(),
-                entry: false,
+                unknown: false,
             })
         }
         DeValue::String(_)
@@ -159,7 +159,7 @@ fn remove_within(
 
 /// serde's words, with what would be right.
 fn explain(message: &str, place: &Removed) -> String {
-    if !(place.entry && message.starts_with("unknown field")) {
+    if !place.unknown {
         return format!("{}: {message}", place.key);
     }
     let keys = print::keys();

@@ -2,114 +2,15 @@
 //!
 //! A file in OpenSM's form and `[[partition]]` do not go together: nobody could tell which entry goes over which.
 
-use core::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ferrosm_core::plan::partitions::{Enforcement, Partition, Partitions};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use ferrosm_opensm_compat::InputError;
+use ferrosm_opensm_compat::input::{self, partitions as partitions_conf};
 
 use super::error::ConfigError;
+use super::partition_keys::{Enforce, PartitionEntry};
 use super::raw::RawConfig;
-use crate::side_files::partitions as grammar;
-
-/// `[partitions]`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct PartitionRules {
-    /// partitions.conf; empty for none.
-    pub file: String,
-    /// What switches check.
-    pub enforce: Enforce,
-    /// `both` gives a port the full and the limited key.
-    pub allow_both_pkeys: bool,
-}
-
-/// What switch ports that face channel adapters and routers check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Enforce {
-    /// Packets in both directions.
-    #[default]
-    Both,
-    /// What the end port sends.
-    In,
-    /// What the end port gets.
-    Out,
-    /// Nothing.
-    Off,
-}
-
-impl From<Enforce> for Enforcement {
-    fn from(of: Enforce) -> Self {
-        match of {
-            Enforce::Both => Self::Both,
-            Enforce::In => Self::In,
-            Enforce::Out => Self::Out,
-            Enforce::Off => Self::Off,
-        }
-    }
-}
-
-/// `[[partition]]`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct PartitionEntry {
-    /// For people.
-    pub name: String,
-    /// The P_Key; its low 15 bits count.
-    pub pkey: Word,
-    /// Its key goes to index 0 of every member's table.
-    #[serde(default)]
-    pub index0: bool,
-    /// It has the IPv4 broadcast group of IPoIB.
-    #[serde(default)]
-    pub ipoib: bool,
-    /// Of its groups: `mtu`, `rate`, `scope`, `sl`, `q-key`, `tclass`, `flow-label`, as in partitions.conf.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub flags: Vec<String>,
-    /// Of members that do not say: full, limited or both.
-    #[serde(default = "limited")]
-    pub default_membership: String,
-    /// Port GUIDs, ALL, ALL_CAS, ALL_SWITCHES, ALL_ROUTERS, SELF, each perhaps with `=full`, `=limited` or `=both`.
-    #[serde(default)]
-    pub members: Vec<String>,
-    /// MGIDs of groups, each perhaps with flags behind commas.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub groups: Vec<String>,
-}
-
-fn limited() -> String {
-    "limited".to_owned()
-}
-
-/// A number or a word.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word(pub String);
-
-impl Serialize for Word {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        s.serialize_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Word {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct V;
-        impl serde::de::Visitor<'_> for V {
-            type Value = Word;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, such as 0x8001 or \"0x8001\"")
-            }
-            fn visit_str<E>(self, v: &str) -> Result<Word, E> {
-                Ok(Word(v.to_owned()))
-            }
-            fn visit_i64<E>(self, v: i64) -> Result<Word, E> {
-                Ok(Word(v.to_string()))
-            }
-        }
-        d.deserialize_any(V)
-    }
-}
 
 /// Partitions as they were said, and remarks on what was likely not meant.
 pub(super) type Read = (Partitions, Vec<ConfigError>);
@@ -167,20 +68,20 @@ pub(super) fn read(
 }
 
 fn from_file(file: &Path) -> Result<(Vec<Partition>, Vec<ConfigError>), Vec<ConfigError>> {
-    let error = |at, what| ConfigError {
-        file: Some(PathBuf::from(file)),
-        at,
-        what,
-    };
-    let bytes =
-        std::fs::read(file).map_err(|e| vec![error(None, format!("cannot read it: {e}"))])?;
-    let all = |list: Vec<crate::side_files::Wrong>| {
-        let told = list.into_iter().map(|w| error(w.at, w.what));
-        told.collect::<Vec<_>>()
-    };
-    match grammar::parse(&String::from_utf8_lossy(&bytes)) {
-        Ok(parsed) => Ok((parsed.partitions, all(parsed.remarks))),
-        Err(wrong) => Err(all(wrong)),
+    match input::read_file(file, partitions_conf::parse) {
+        Ok(conf) => Ok((conf.partitions, ConfigError::in_file(file, conf.warnings))),
+        Err(errors) => Err(errors.into_iter().map(ConfigError::from).collect()),
+    }
+}
+
+impl From<Enforce> for Enforcement {
+    fn from(of: Enforce) -> Self {
+        match of {
+            Enforce::Both => Self::Both,
+            Enforce::In => Self::In,
+            Enforce::Out => Self::Out,
+            Enforce::Off => Self::Off,
+        }
     }
 }
 
@@ -229,9 +130,9 @@ impl PartitionEntry {
         for group in &self.groups {
             text.push_str(&format!("mgid={group},\n"));
         }
-        let parsed = grammar::parse(&text).map_err(whats)?;
-        if !parsed.remarks.is_empty() {
-            return Err(whats(parsed.remarks));
+        let parsed = partitions_conf::parse(&text).map_err(whats)?;
+        if !parsed.warnings.is_empty() {
+            return Err(whats(parsed.warnings));
         }
         let mut partitions = parsed.partitions;
         match (partitions.pop(), partitions.is_empty()) {
@@ -241,7 +142,7 @@ impl PartitionEntry {
     }
 }
 
-fn whats(list: Vec<crate::side_files::Wrong>) -> Vec<String> {
+fn whats(list: Vec<InputError>) -> Vec<String> {
     list.into_iter().map(|w| w.what).collect()
 }
 

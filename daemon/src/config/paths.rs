@@ -6,19 +6,11 @@ use std::sync::Arc;
 use ferrosm_core::plan::partitions::Partition;
 use ferrosm_core::qos::Policy;
 use ferrosm_core::sa::settings::PrefixRoute;
-use serde::{Deserialize, Serialize};
+use ferrosm_opensm_compat::InputError;
+use ferrosm_opensm_compat::input::{self, prefix_routes, qos_policy};
 
 use super::error::ConfigError;
 use super::raw::RawConfig;
-use crate::side_files::{Wrong, prefix_routes, qos_policy};
-
-/// `[qos]`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct QosRules {
-    /// qos-policy.conf; empty for none.
-    pub policy_file: String,
-}
 
 /// What the files say.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +34,7 @@ pub(super) fn read(
         Ok(Some(parsed)) => {
             paths.qos = Some(Arc::new(parsed.policy));
             let path = beside.join(&raw.qos.policy_file);
-            paths.remarks = placed(&path, parsed.remarks);
+            paths.remarks = ConfigError::in_file(&path, parsed.warnings);
         }
         Ok(None) => {}
         Err(errors) => wrong.extend(errors),
@@ -63,31 +55,18 @@ pub(super) fn read(
     }
 }
 
-/// Reads one file, if there is one.
+/// Reads a file, if it is configured.
 fn file<T>(
     name: &str,
     beside: &Path,
-    parse: impl Fn(&str) -> Result<T, Vec<Wrong>>,
+    parse: impl Fn(&str) -> Result<T, Vec<InputError>>,
 ) -> Result<Option<T>, Vec<ConfigError>> {
     if name.is_empty() {
         return Ok(None);
     }
-    let path = beside.join(name);
-    let bytes = std::fs::read(&path).map_err(|e| {
-        let what = format!("cannot read it: {e}");
-        placed(&path, vec![Wrong { at: None, what }])
-    })?;
-    let parsed = parse(&String::from_utf8_lossy(&bytes));
-    parsed.map(Some).map_err(|wrong| placed(&path, wrong))
-}
-
-fn placed(path: &Path, list: Vec<Wrong>) -> Vec<ConfigError> {
-    let told = list.into_iter().map(|w| ConfigError {
-        file: Some(path.to_owned()),
-        at: w.at,
-        what: w.what,
-    });
-    told.collect()
+    let read = input::read_file(&beside.join(name), parse);
+    let read = read.map_err(|errors| errors.into_iter().map(ConfigError::from).collect());
+    read.map(Some)
 }
 
 #[cfg(test)]

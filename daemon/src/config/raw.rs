@@ -9,10 +9,8 @@ use ferrosm_core::config::SmConfig;
 use ferrosm_core::sa::admission::Limits;
 use serde::{Deserialize, Serialize};
 
-use super::partitions::{PartitionEntry, PartitionRules};
-use super::paths::QosRules;
+use super::partition_keys::{PartitionEntry, PartitionRules};
 use super::replication::ReplicationKeys;
-use super::settings::LogFormat;
 use super::value::{Bounded, Engine, Hex64, Span};
 
 /// The whole file.
@@ -162,6 +160,14 @@ pub struct Routing {
     pub prefix_routes_file: String,
 }
 
+/// `[qos]`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct QosRules {
+    /// qos-policy.conf; empty for none.
+    pub policy_file: String,
+}
+
 /// `[links]`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -248,6 +254,16 @@ pub struct Log {
     pub format: LogFormat,
     /// Least level that is told, or a filter by module.
     pub level: String,
+}
+
+/// Form of a log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// For eyes.
+    Compact,
+    /// One JSON object a line.
+    Json,
 }
 
 impl Default for Port {

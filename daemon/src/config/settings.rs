@@ -10,12 +10,11 @@ use core::time::Duration;
 use ferrosm_core::config::SmConfig;
 use ferrosm_core::sa::admission::Limits;
 use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid, PortNum};
-use serde::{Deserialize, Serialize};
+use ferrosm_opensm_compat::input::RoutingInputFiles;
 
 use super::error::ConfigError;
-use super::raw::{RawConfig, Routing};
+use super::raw::{LogFormat, RawConfig, Routing};
 use super::value::{Engine, Hex64};
-use crate::side_files::SideFiles;
 
 /// Everything that was decided, by default, file and flags.
 #[derive(Debug, Clone)]
@@ -38,7 +37,7 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     /// For the log.
     pub log: LogSettings,
-    /// What side files say that is likely not what was meant.
+    /// Warnings: values in OpenSM input files that are probably mistakes.
     pub remarks: Vec<ConfigError>,
     /// The keys behind all this, to be printed and compared.
     pub raw: RawConfig,
@@ -62,16 +61,6 @@ pub struct LogSettings {
     pub format: LogFormat,
     /// Filter in `tracing`'s words: a level, or levels by module.
     pub level: String,
-}
-
-/// Form of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub enum LogFormat {
-    /// For eyes.
-    Compact,
-    /// One JSON object a line.
-    Json,
 }
 
 /// Checks what keys say together. Errors are pairs of key and sentence.
@@ -204,10 +193,10 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
     })
 }
 
-/// The side files of a configuration; their names count from the directory `beside`.
-pub(super) fn side_files(keys: &Routing, beside: &Path) -> SideFiles {
+/// OpenSM input files of a configuration; relative paths start at the directory `beside`.
+pub(super) fn input_files(keys: &Routing, beside: &Path) -> RoutingInputFiles {
     let path = |name: &str| some_text(name).map(|name| beside.join(name));
-    SideFiles {
+    RoutingInputFiles {
         root_guid_file: path(&keys.root_guid_file),
         cn_guid_file: path(&keys.cn_guid_file),
         io_guid_file: path(&keys.io_guid_file),
@@ -319,7 +308,7 @@ mod tests {
         );
     }
 
-    /// Names count from the directory of the file; errors of keys and of side files are told together.
+    /// Names count from the directory of the file; errors of keys and of input files are reported together.
     #[test]
     fn side_files_are_read_with_the_file() {
         let dir = crate::testing::TempDir::new("config-side-files");

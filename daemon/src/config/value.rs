@@ -66,21 +66,38 @@ impl<const MIN: u64, const MAX: u64> Serialize for Bounded<MIN, MAX> {
 
 impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Bounded<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct V<const MIN: u64, const MAX: u64>;
-        impl<const MIN: u64, const MAX: u64> Visitor<'_> for V<MIN, MAX> {
-            type Value = Bounded<MIN, MAX>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a whole number from {MIN} to {MAX}")
-            }
-            fn visit_i64<E: Error>(self, v: i64) -> Result<Self::Value, E> {
-                let bad = || E::invalid_value(Unexpected::Signed(v), &self);
-                Bounded::new(u64::try_from(v).map_err(|_| bad())?).map_err(|_| bad())
-            }
-            fn visit_u64<E: Error>(self, v: u64) -> Result<Self::Value, E> {
-                Bounded::new(v).map_err(|_| E::invalid_value(Unexpected::Unsigned(v), &self))
-            }
-        }
-        d.deserialize_u64(V)
+        d.deserialize_any(Scalar {
+            expected: &format!("a whole number from {MIN} to {MAX}"),
+            from_number: Some(|v| Self::new(u64::try_from(v).ok()?).ok()),
+            from_text: None,
+        })
+    }
+}
+
+/// Visits a number or a text: an error raised in a visitor has the position of the value.
+pub(super) struct Scalar<'a, T> {
+    pub(super) expected: &'a str,
+    pub(super) from_number: Option<fn(i64) -> Option<T>>,
+    pub(super) from_text: Option<fn(&str) -> Option<T>>,
+}
+
+impl<T> Visitor<'_> for Scalar<'_, T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_i64<E: Error>(self, v: i64) -> Result<T, E> {
+        let (found, parse) = (Unexpected::Signed(v), self.from_number);
+        let parse = parse.ok_or_else(|| E::invalid_type(found, &self))?;
+        parse(v).ok_or_else(|| E::invalid_value(found, &self))
+    }
+
+    fn visit_str<E: Error>(self, v: &str) -> Result<T, E> {
+        let (found, parse) = (Unexpected::Str(v), self.from_text);
+        let parse = parse.ok_or_else(|| E::invalid_type(found, &self))?;
+        parse(v).ok_or_else(|| E::invalid_value(found, &self))
     }
 }
 
@@ -96,19 +113,11 @@ impl Serialize for Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct V;
-        impl Visitor<'_> for V {
-            type Value = Span;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a time with its unit in quotes, such as \"10s\" or \"200ms\"")
-            }
-            fn visit_str<E: Error>(self, v: &str) -> Result<Span, E> {
-                humantime::parse_duration(v)
-                    .map(Span)
-                    .map_err(|_| E::invalid_value(Unexpected::Str(v), &self))
-            }
-        }
-        d.deserialize_str(V)
+        d.deserialize_any(Scalar {
+            expected: "a time with its unit in quotes, such as \"10s\" or \"200ms\"",
+            from_number: None,
+            from_text: Some(|v| humantime::parse_duration(v).ok().map(Self)),
+        })
     }
 }
 
@@ -143,23 +152,11 @@ impl Serialize for Hex64 {
 
 impl<'de> Deserialize<'de> for Hex64 {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        struct V;
-        impl Visitor<'_> for V {
-            type Value = Hex64;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a 64-bit number in quotes, such as \"0x0002c90300a1b2c3\"")
-            }
-            fn visit_str<E: Error>(self, v: &str) -> Result<Hex64, E> {
-                v.parse()
-                    .map_err(|_| E::invalid_value(Unexpected::Str(v), &self))
-            }
-            fn visit_i64<E: Error>(self, v: i64) -> Result<Hex64, E> {
-                u64::try_from(v)
-                    .map(Hex64)
-                    .map_err(|_| E::invalid_value(Unexpected::Signed(v), &self))
-            }
-        }
-        d.deserialize_any(V)
+        d.deserialize_any(Scalar {
+            expected: "a 64-bit number in quotes, such as \"0x0002c90300a1b2c3\"",
+            from_number: Some(|v| u64::try_from(v).ok().map(Self)),
+            from_text: Some(|v| v.parse().ok()),
+        })
     }
 }
 
@@ -194,7 +191,7 @@ impl core::str::FromStr for Engine {
             return Ok(Self(name.to_owned()));
         }
         let mut message = format!("there is no routing engine `{name}`");
-        match super::error::nearest(name, Self::known()) {
+        match ferrosm_opensm_compat::keyword::nearest(name, Self::known()) {
             Some(near) => message.push_str(&format!(": did you mean `{near}`?")),
             None => {
                 let all: Vec<&str> = Self::known().collect();

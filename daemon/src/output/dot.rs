@@ -4,13 +4,13 @@ use core::fmt::{self, Write};
 
 use ferrosm_mad::attr::NodeType;
 
-use super::view::View;
+use ferrosm_opensm_compat::view::FabricView;
 
 /// Writes the form: switches as boxes, hosts as ellipses, one edge a cable with its ports.
 ///
 /// # Errors
 /// Only what `out` returns.
-pub fn render(view: &View, out: &mut impl Write) -> fmt::Result {
+pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
     writeln!(out, "graph fabric {{")?;
     writeln!(out, "  node [fontname=\"sans-serif\", fontsize=10];")?;
     writeln!(out, "  edge [fontname=\"sans-serif\", fontsize=7];")?;
@@ -20,17 +20,8 @@ pub fn render(view: &View, out: &mut impl Write) -> fmt::Result {
             NodeType::Router => "diamond",
             _ => "ellipse",
         };
-        let lids: Vec<String> = node
-            .end_ports
-            .iter()
-            .filter(|e| e.lid.0 != 0)
-            .map(|e| e.lid.to_string())
-            .collect();
-        let lid = if lids.is_empty() {
-            String::new()
-        } else {
-            format!("\\nLID {}", lids.join(", "))
-        };
+        let lid = node.lids().map(|lids| format!("\\nLID {lids}"));
+        let lid = lid.unwrap_or_default();
         writeln!(
             out,
             "  \"{}\" [shape={shape}, label=\"{}{lid}\"];",
@@ -53,15 +44,17 @@ pub fn render(view: &View, out: &mut impl Write) -> fmt::Result {
 }
 
 #[cfg(test)]
+#[cfg(feature = "simulator")]
 mod tests {
     use super::*;
+    use crate::output::view::view_of_spec;
     use ferrosm_sim::generate::from_spec;
 
     #[test]
     fn every_node_and_cable_is_there_once() {
         let spec = from_spec("torus:3,3,1;parallel=2").unwrap();
         let mut text = String::new();
-        render(&View::of_spec(&spec), &mut text).unwrap();
+        render(&view_of_spec(&spec), &mut text).unwrap();
         assert_eq!(text.matches("[shape=").count(), spec.nodes.len());
         assert_eq!(text.matches(" -- ").count(), spec.links.len());
     }

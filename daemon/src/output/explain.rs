@@ -1,8 +1,8 @@
 //! Why a routing is as it is, and the ways of packets, for eyes.
 
-use super::view::View;
 use crate::paper::trace::{Hop, Trace};
 use crate::paper::{Chosen, Routed};
+use ferrosm_opensm_compat::view::FabricView;
 
 /// The text.
 #[must_use]
@@ -59,7 +59,7 @@ pub fn lanes(chosen: &Chosen, allowed: u8) -> String {
     }
 }
 
-fn way(view: &View, trace: &Trace, engine: &str) -> String {
+fn way(view: &FabricView, trace: &Trace, engine: &str) -> String {
     let mut out = String::new();
     let name = |hop: &Hop| {
         let node = &view.nodes[hop.node];

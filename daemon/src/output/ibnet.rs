@@ -2,13 +2,13 @@
 
 use core::fmt::{self, Write};
 
-use super::view::{End, Node, View};
+use ferrosm_opensm_compat::view::{FabricView, LinkEnd, Node};
 
 /// Writes the form.
 ///
 /// # Errors
 /// Only what `out` returns.
-pub fn render(view: &View, out: &mut impl Write) -> fmt::Result {
+pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
     if let Some(sm) = view.sm.or_else(|| first(view)) {
         let node = &view.nodes[sm.node];
         let port = node.end_port(sm.port);
@@ -29,9 +29,9 @@ pub fn render(view: &View, out: &mut impl Write) -> fmt::Result {
     Ok(())
 }
 
-fn first(view: &View) -> Option<super::view::At> {
+fn first(view: &FabricView) -> Option<ferrosm_opensm_compat::view::PortLocation> {
     let port = view.nodes.first()?.end_ports.first()?.port;
-    Some(super::view::At { node: 0, port })
+    Some(ferrosm_opensm_compat::view::PortLocation { node: 0, port })
 }
 
 fn id(node: &Node) -> String {
@@ -77,7 +77,7 @@ fn head(node: &Node, out: &mut impl Write) -> fmt::Result {
     }
 }
 
-fn cable(view: &View, node: &Node, end: &End<'_>, out: &mut impl Write) -> fmt::Result {
+fn cable(view: &FabricView, node: &Node, end: &LinkEnd<'_>, out: &mut impl Write) -> fmt::Result {
     let peer = &view.nodes[end.peer.node];
     let there = peer.end_port(end.peer.port);
     write!(out, "[{}]", end.port)?;
@@ -103,8 +103,10 @@ fn cable(view: &View, node: &Node, end: &End<'_>, out: &mut impl Write) -> fmt::
 }
 
 #[cfg(test)]
+#[cfg(feature = "simulator")]
 mod tests {
     use super::*;
+    use crate::output::view::view_of_spec;
     use ferrosm_mad::attr::NodeType;
     use ferrosm_mad::ids::{Lid, Lmc};
     use ferrosm_sim::generate::from_spec;
@@ -113,7 +115,7 @@ mod tests {
 
     fn text(spec: &FabricSpec) -> String {
         let mut out = String::new();
-        render(&View::of_spec(spec), &mut out).unwrap();
+        render(&view_of_spec(spec), &mut out).unwrap();
         out
     }
 

@@ -1,33 +1,34 @@
 //! What is shown: topologies, reports, tables, pictures.
 //!
-//! Renderers are pure functions from a [`View`] or a report to text; only [`print`](fn@print) touches standard output.
+//! Renderers are pure functions from a [`FabricView`](ferrosm_opensm_compat::view::FabricView) or a report to text; only [`print`](fn@print) touches standard output.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`view`] | the fabric as renderers see it, from a live subnet or from a file |
+//! | `view` | the view of a fabric file |
 //! | [`ibnet`], [`json`], [`dot`], [`svg`], [`table`] | its forms |
 //! | [`report`] | the summary of a sweep |
 //! | [`state`] | what is kept over restarts |
-//! | [`proof`], [`explain`] | the result of offline routing, and why it is so |
+//! | `proof`, `explain` | the result of offline routing, and why it is so |
 //! | [`log`] | log lines and events |
 //! | [`progress`] | the progress bar |
 
 pub mod dot;
+#[cfg(feature = "simulator")]
 pub mod explain;
 pub mod ibnet;
 pub mod json;
 pub mod log;
 pub mod progress;
+#[cfg(feature = "simulator")]
 pub mod proof;
 pub mod report;
 pub mod state;
 pub mod svg;
 pub mod table;
+#[cfg(feature = "simulator")]
 pub mod view;
 
 use std::io::{self, Write};
-
-pub use view::View;
 
 use crate::failure::Failure;
 

@@ -6,7 +6,7 @@ use core::f64::consts::TAU;
 use core::fmt::{self, Write};
 use std::collections::BTreeMap;
 
-use super::view::{End, View};
+use ferrosm_opensm_compat::view::{FabricView, LinkEnd};
 
 /// More nodes than this, and hosts are only counted.
 pub const HOSTS_MAX: usize = 300;
@@ -38,7 +38,7 @@ struct Layout {
 ///
 /// # Errors
 /// Only what `out` returns.
-pub fn render(view: &View, out: &mut impl Write) -> fmt::Result {
+pub fn render(view: &FabricView, out: &mut impl Write) -> fmt::Result {
     let ends = view.ends();
     let draw_hosts = view.nodes.len() <= HOSTS_MAX;
     let switches: Vec<usize> = (0..view.nodes.len())
@@ -78,7 +78,7 @@ pub fn render(view: &View, out: &mut impl Write) -> fmt::Result {
 }
 
 /// Hosts and routers by the switch that they are drawn at: the first that they are cabled to.
-fn hosts_by_switch(view: &View, ends: &[Vec<End<'_>>]) -> BTreeMap<usize, Vec<usize>> {
+fn hosts_by_switch(view: &FabricView, ends: &[Vec<LinkEnd<'_>>]) -> BTreeMap<usize, Vec<usize>> {
     let mut hosts: BTreeMap<usize, Vec<(u8, usize)>> = BTreeMap::new();
     for (node, of_node) in ends
         .iter()
@@ -102,8 +102,8 @@ fn hosts_by_switch(view: &View, ends: &[Vec<End<'_>>]) -> BTreeMap<usize, Vec<us
 /// Switches by their distance from the nearest leaf, leaves first. A leaf has at least a quarter of the hosts that the
 /// fullest switch has: a spine with an aggregation node or a storage host on it is still a spine.
 fn levels(
-    view: &View,
-    ends: &[Vec<End<'_>>],
+    view: &FabricView,
+    ends: &[Vec<LinkEnd<'_>>],
     switches: &[usize],
     hosts: &BTreeMap<usize, Vec<usize>>,
 ) -> Vec<Vec<usize>> {
@@ -138,7 +138,7 @@ fn levels(
 }
 
 /// No switch: hosts side by side.
-fn row(view: &View) -> Layout {
+fn row(view: &FabricView) -> Layout {
     let at = |n: usize| Point {
         x: MARGIN + BOX_W * (to_f64(n) + 0.5),
         y: MARGIN + BOX_H,
@@ -152,8 +152,8 @@ fn row(view: &View) -> Layout {
 
 /// Levels from bottom to top. Within a level, switches are near the middle of their neighbours.
 fn layers(
-    view: &View,
-    ends: &[Vec<End<'_>>],
+    view: &FabricView,
+    ends: &[Vec<LinkEnd<'_>>],
     mut levels: Vec<Vec<usize>>,
     hosts: &BTreeMap<usize, Vec<usize>>,
     draw_hosts: bool,
@@ -254,7 +254,7 @@ const fn columns() -> usize {
     12
 }
 
-fn cables(view: &View, layout: &Layout, out: &mut impl Write) -> fmt::Result {
+fn cables(view: &FabricView, layout: &Layout, out: &mut impl Write) -> fmt::Result {
     let mut bundles: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
     for link in &view.links {
         let (a, b) = (link.a.node.min(link.b.node), link.a.node.max(link.b.node));
@@ -283,7 +283,7 @@ fn cables(view: &View, layout: &Layout, out: &mut impl Write) -> fmt::Result {
 }
 
 fn switch(
-    view: &View,
+    view: &FabricView,
     node: usize,
     at: Point,
     hosts: &[usize],
@@ -340,19 +340,16 @@ fn switch(
     Ok(())
 }
 
-fn host(view: &View, node: usize, at: Point, named: bool, out: &mut impl Write) -> fmt::Result {
+fn host(
+    view: &FabricView,
+    node: usize,
+    at: Point,
+    named: bool,
+    out: &mut impl Write,
+) -> fmt::Result {
     let n = &view.nodes[node];
-    let lids: Vec<String> = n
-        .end_ports
-        .iter()
-        .filter(|e| e.lid.0 != 0)
-        .map(|e| e.lid.to_string())
-        .collect();
-    let lids = if lids.is_empty() {
-        String::new()
-    } else {
-        format!(", LID {}", lids.join(", "))
-    };
+    let lids = n.lids().map(|lids| format!(", LID {lids}"));
+    let lids = lids.unwrap_or_default();
     writeln!(
         out,
         "<circle class=\"h\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{}\"><title>{} {}{lids}</title></circle>",
@@ -402,13 +399,15 @@ fn to_f64(n: usize) -> f64 {
 }
 
 #[cfg(test)]
+#[cfg(feature = "simulator")]
 mod tests {
     use super::*;
+    use crate::output::view::view_of_spec;
     use ferrosm_sim::generate::from_spec;
 
     fn picture(shape: &str) -> String {
         let mut text = String::new();
-        render(&View::of_spec(&from_spec(shape).unwrap()), &mut text).unwrap();
+        render(&view_of_spec(&from_spec(shape).unwrap()), &mut text).unwrap();
         text
     }
 
@@ -445,7 +444,7 @@ mod tests {
         let mut spec = from_spec("back-to-back").unwrap();
         spec.nodes[0].description = "a<b&c".to_owned();
         let mut text = String::new();
-        render(&View::of_spec(&spec), &mut text).unwrap();
+        render(&view_of_spec(&spec), &mut text).unwrap();
         assert!(text.contains("a&lt;b&amp;c"));
         assert_eq!(text.matches("<line").count(), 1);
     }

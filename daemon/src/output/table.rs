@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use ferrosm_mad::attr::NodeType;
 
 use super::json::topology::kind;
-use super::view::{End, View};
+use ferrosm_opensm_compat::view::{FabricView, LinkEnd};
 
 /// An empty table in our style.
 #[must_use]
@@ -38,7 +38,7 @@ pub fn right(table: &mut Table, columns: &[usize]) {
 
 /// The fabric: a row a node, and a line of sums.
 #[must_use]
-pub fn topology(view: &View) -> String {
+pub fn topology(view: &FabricView) -> String {
     let mut table = new(["Kind", "Name", "GUID", "LID", "Ports", "Connected to"]);
     right(&mut table, &[3, 4]);
     let ends = view.ends();
@@ -79,7 +79,7 @@ pub fn topology(view: &View) -> String {
 
 /// `3 switches, 12 channel adapters, 1 router, 18 links`.
 #[must_use]
-pub fn sums(view: &View) -> String {
+pub fn sums(view: &FabricView) -> String {
     let mut parts = vec![
         count(view.count(NodeType::Switch), "switch", "switches"),
         count(
@@ -103,7 +103,7 @@ pub fn count(n: usize, one: &str, many: &str) -> String {
 }
 
 /// What a switch is connected to: numbers by kind.
-fn neighbours(view: &View, ends: &[End<'_>]) -> String {
+fn neighbours(view: &FabricView, ends: &[LinkEnd<'_>]) -> String {
     let of = |kind: NodeType| {
         ends.iter()
             .filter(|e| view.nodes[e.peer.node].kind == kind)
@@ -122,14 +122,16 @@ fn neighbours(view: &View, ends: &[End<'_>]) -> String {
 }
 
 #[cfg(test)]
+#[cfg(feature = "simulator")]
 mod tests {
     use super::*;
+    use crate::output::view::view_of_spec;
     use ferrosm_sim::generate::from_spec;
 
     #[test]
     fn a_row_a_node_and_sums() {
         let spec = from_spec("ring:3,2").unwrap();
-        let text = topology(&View::of_spec(&spec));
+        let text = topology(&view_of_spec(&spec));
         for node in &spec.nodes {
             assert!(text.contains(&node.node_guid.to_string()));
         }

@@ -5,11 +5,11 @@ use ferrosm_core::plan::lids::{KnownLids, LidDemand, Reign, assign};
 use ferrosm_mad::ids::{Lid, Lmc};
 
 use crate::failure::Failure;
-use crate::output::View;
+use ferrosm_opensm_compat::view::FabricView;
 
 /// Keeps LIDs of the file that do not contradict each other, and gives cabled end ports without one the lowest free LIDs. Returns how
 /// many LIDs are in use.
-pub(super) fn assign_lids(view: &mut View) -> Result<usize, Failure> {
+pub(super) fn assign_lids(view: &mut FabricView) -> Result<usize, Failure> {
     let mut demands = Vec::new();
     let mut ports = Vec::new();
     let ends = view.ends();
@@ -61,7 +61,7 @@ pub(super) fn assign_lids(view: &mut View) -> Result<usize, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ferrosm_mad::ids::Lmc;
+    use crate::output::view::view_of_spec;
     use ferrosm_sim::generate::from_spec;
     use std::collections::BTreeSet;
 
@@ -71,7 +71,7 @@ mod tests {
         spec.nodes[0].lids = vec![(Lid(3), Lmc(0))];
         spec.nodes[1].lids = vec![(Lid(3), Lmc(0))];
         spec.nodes[2].lids = vec![(Lid(0), Lmc(1))];
-        let mut view = View::of_spec(&spec);
+        let mut view = view_of_spec(&spec);
         assert_eq!(assign_lids(&mut view).unwrap(), 5);
         let lid = |n: usize| view.nodes[n].end_ports[0].lid;
         assert_eq!(lid(0), Lid(3));

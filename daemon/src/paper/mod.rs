@@ -1,6 +1,6 @@
 //! A fabric on paper, routed: what `route` and `explain` have in common.
 //!
-//! Reads a file or makes a shape, gives it LIDs, finds what side files name, and lets engines route it. Prints nothing.
+//! Reads a file or makes a shape, gives it LIDs, resolves what input files name, and lets engines route it. Prints nothing.
 
 mod lids;
 mod progress;
@@ -23,25 +23,25 @@ use serde::Serialize;
 
 use crate::cli::HintArgs;
 use crate::commands::fabric;
+use crate::config::ConfigErrors;
 use crate::config::value::Engine;
 use crate::failure::Failure;
-use crate::output::View;
-use crate::output::view::{At, Lanes, Node, Part};
-use crate::side_files;
+use crate::output::view::view_of_spec;
+use ferrosm_opensm_compat::view::{Component, FabricView, InstalledRouting, Node, PortLocation};
 use progress::RoutingProgress;
 
 /// What came out.
 #[derive(Debug)]
 pub struct Routed {
     /// The fabric with its tables and lanes.
-    pub view: View,
+    pub view: FabricView,
     /// What serves, proven; `None` where there is no switch, and where every engine was refused.
     pub chosen: Option<Chosen>,
     /// What the engine says of its work.
     pub notes: Vec<String>,
     /// Engines that were tried before, with the reasons.
     pub refused: Vec<Refusal>,
-    /// What side files name and the fabric has not got, what is not looked at, and the like.
+    /// Warnings: GUIDs of input files that are not in the fabric, parts that are not routed, and the like.
     pub remarks: Vec<String>,
     /// LIDs that were routed.
     pub lids: usize,
@@ -160,10 +160,14 @@ impl Chosen {
 /// Reads and routes what the flags name. That every engine is refused is no error here: see [`Routed::error`].
 ///
 /// # Errors
-/// If there is no such fabric, or a side file is wrong.
+/// If there is no such fabric, or an input file is wrong.
 pub fn route(args: &HintArgs) -> Result<Routed, Failure> {
-    let said = side_files::read(&args.files.side_files())?;
-    let whole = View::of_spec(&fabric::load(&args.from)?);
+    let said = args
+        .files
+        .input_files()
+        .read()
+        .map_err(ConfigErrors::from)?;
+    let whole = view_of_spec(&fabric::load(&args.from)?);
     let (view, cut) = one_part(whole, args.node.as_deref())?;
     route_view(view, cut, args, &said)
 }
@@ -176,7 +180,7 @@ struct Cut {
 }
 
 /// The part of a fabric that a port is on, or the one with most end ports.
-fn one_part(view: View, port: Option<&str>) -> Result<(View, Cut), Failure> {
+fn one_part(view: FabricView, port: Option<&str>) -> Result<(FabricView, Cut), Failure> {
     let parts = view.parts();
     let (meant, why) = match port {
         None => (
@@ -186,7 +190,7 @@ fn one_part(view: View, port: Option<&str>) -> Result<(View, Cut), Failure> {
         Some(text) => {
             let at = trace::find_unaddressed(&view, text)
                 .map_err(|e| Failure::Usage(format!("--node: {e}")))?;
-            let here = |p: &&Part| p.nodes.binary_search(&at.node).is_ok();
+            let here = |p: &&Component| p.nodes.binary_search(&at.node).is_ok();
             let with_port = parts.iter().find(|p| view.is_in(p, at));
             (
                 with_port.or_else(|| parts.iter().find(here)),
@@ -208,7 +212,7 @@ fn one_part(view: View, port: Option<&str>) -> Result<(View, Cut), Failure> {
 }
 
 fn route_view(
-    mut view: View,
+    mut view: FabricView,
     cut: Cut,
     args: &HintArgs,
     said: &hints::GuidHints,
@@ -281,7 +285,7 @@ fn route_view(
         busiest,
         kept: Kept::new(),
     });
-    routed.view.lanes = Some(Lanes::new(Arc::clone(&run), &switches));
+    routed.view.routing = Some(InstalledRouting::new(Arc::clone(&run), &switches));
     routed.chosen = Some(Chosen {
         run,
         proof,
@@ -329,7 +333,7 @@ impl Times {
 }
 
 /// Engines name switches by their LIDs: adds the name of each.
-fn with_names(view: &View, text: &str) -> String {
+fn with_names(view: &FabricView, text: &str) -> String {
     const MARK: &str = "with LID ";
     let mut out = String::new();
     let mut rest = text;
@@ -354,7 +358,7 @@ fn with_names(view: &View, text: &str) -> String {
 }
 
 /// The graph for engines.
-fn graph(view: &View) -> FabricGraph<usize> {
+fn graph(view: &FabricView) -> FabricGraph<usize> {
     let mut graph = GraphBuilder::default();
     let ids = |node: &Node, port: PortNum| {
         let end = node.end_port(port);
@@ -368,7 +372,7 @@ fn graph(view: &View) -> FabricGraph<usize> {
         graph.add_switch(n, n, node.num_ports, ids(node, PortNum::ZERO));
     }
     for link in &view.links {
-        let end = |at: At, switch| LinkEnd {
+        let end = |at: PortLocation, switch| LinkEnd {
             at: (switch, at.port),
             vls: link.vls,
             mbps: link.mbps(),
@@ -389,7 +393,7 @@ fn graph(view: &View) -> FabricGraph<usize> {
     graph.build()
 }
 
-fn slow_cables(view: &View, topo: &Topology, switches: &[usize]) -> Vec<SlowCable> {
+fn slow_cables(view: &FabricView, topo: &Topology, switches: &[usize]) -> Vec<SlowCable> {
     let found = topo.throttled().into_iter().filter_map(|slow| {
         let node = |s: SwitchIdx| Some(&view.nodes[*switches.get(s.index())?]);
         let (a, b) = (node(slow.a.0)?, node(slow.b.0)?);
@@ -435,8 +439,8 @@ mod tests {
         }
     }
 
-    fn view(spec: &str) -> View {
-        View::of_spec(&from_spec(spec).unwrap())
+    fn view(spec: &str) -> FabricView {
+        view_of_spec(&from_spec(spec).unwrap())
     }
 
     #[test]
@@ -528,7 +532,7 @@ mod tests {
             .unwrap();
         spec.links
             .retain(|l| l.a.node != lonely && l.b.node != lonely);
-        let (view, cut) = one_part(View::of_spec(&spec), None).unwrap();
+        let (view, cut) = one_part(view_of_spec(&spec), None).unwrap();
         assert_eq!((view.nodes.len(), cut.nodes), (9, 9));
         let routed = route_view(view, cut, &args("updn"), &GuidHints::default());
         assert!(routed.unwrap().chosen.is_some());
@@ -549,7 +553,7 @@ mod tests {
         let said = GuidHints::default();
         let mut slow = view("fat-tree:4");
         let cable = slow.links.iter().position(|l| {
-            let switch = |at: At| slow.nodes[at.node].is_switch();
+            let switch = |at: PortLocation| slow.nodes[at.node].is_switch();
             switch(l.a) && switch(l.b)
         });
         let cable = cable.unwrap();

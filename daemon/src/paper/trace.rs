@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::{DATA_VLS_MAX, SwitchIdx, Topology};
 
-use crate::output::View;
-use crate::output::view::{At, EndPort, Lanes, Node};
+use ferrosm_opensm_compat::view::FabricView;
+use ferrosm_opensm_compat::view::{EndPort, InstalledRouting, Node, PortLocation};
 
 /// A node on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Trace {
 ///
 /// # Errors
 /// Nothing is meant, or more than one thing.
-pub fn find(view: &View, text: &str) -> Result<At, String> {
+pub fn find(view: &FabricView, text: &str) -> Result<PortLocation, String> {
     find_where(view, text, &|end| end.lid.is_unicast())
 }
 
@@ -48,14 +48,14 @@ pub fn find(view: &View, text: &str) -> Result<At, String> {
 ///
 /// # Errors
 /// Nothing is meant, or more than one thing.
-pub fn find_unaddressed(view: &View, text: &str) -> Result<At, String> {
+pub fn find_unaddressed(view: &FabricView, text: &str) -> Result<PortLocation, String> {
     find_where(view, text, &|_| true)
 }
 
 /// Which ports may be meant.
 type Counts<'a> = &'a dyn Fn(&EndPort) -> bool;
 
-fn find_where(view: &View, text: &str, counts: Counts<'_>) -> Result<At, String> {
+fn find_where(view: &FabricView, text: &str, counts: Counts<'_>) -> Result<PortLocation, String> {
     if let Some(number) = text.parse().ok().or_else(|| {
         let hex = text
             .strip_prefix("0x")
@@ -98,7 +98,7 @@ fn find_where(view: &View, text: &str, counts: Counts<'_>) -> Result<At, String>
     }
 }
 
-fn by_number(view: &View, number: u64, counts: Counts<'_>) -> Option<At> {
+fn by_number(view: &FabricView, number: u64, counts: Counts<'_>) -> Option<PortLocation> {
     let lid = u16::try_from(number)
         .ok()
         .map(Lid)
@@ -112,7 +112,7 @@ fn by_number(view: &View, number: u64, counts: Counts<'_>) -> Option<At> {
                 None => end.guid.0 == number,
             };
             if hit {
-                return Some(At {
+                return Some(PortLocation {
                     node: n,
                     port: end.port,
                 });
@@ -124,16 +124,21 @@ fn by_number(view: &View, number: u64, counts: Counts<'_>) -> Option<At> {
 }
 
 /// The port of a node that counts: the one with that number, or the first.
-fn end_port(view: &View, node: usize, port: Option<PortNum>, counts: Counts<'_>) -> Option<At> {
+fn end_port(
+    view: &FabricView,
+    node: usize,
+    port: Option<PortNum>,
+    counts: Counts<'_>,
+) -> Option<PortLocation> {
     let ends = view.nodes[node].end_ports.iter().filter(|e| counts(e));
     let mut meant = ends.filter(|e| port.is_none_or(|p| e.port == p));
-    meant.next().map(|e| At { node, port: e.port })
+    meant.next().map(|e| PortLocation { node, port: e.port })
 }
 
 /// Follows a packet between two end ports; `None` if tables lead nowhere, which proven ones do not.
 #[must_use]
-pub fn follow(view: &View, from: At, to: At) -> Option<Trace> {
-    let lanes = view.lanes.as_ref()?;
+pub fn follow(view: &FabricView, from: PortLocation, to: PortLocation) -> Option<Trace> {
+    let lanes = view.routing.as_ref()?;
     let lid = view.nodes[to.node].end_port(to.port).lid;
     let topo = &*lanes.run.topo;
     let first = entry(view, lanes, from)?;
@@ -194,7 +199,8 @@ pub fn follow(view: &View, from: At, to: At) -> Option<Trace> {
                 (at, input) = (next, port);
             }
             None => {
-                let end = peer(view, At { node, port: output }).filter(|p| p.node == to.node)?;
+                let end = peer(view, PortLocation { node, port: output })
+                    .filter(|p| p.node == to.node)?;
                 hops.push(Hop {
                     node: end.node,
                     input: Some(end.port),
@@ -207,24 +213,24 @@ pub fn follow(view: &View, from: At, to: At) -> Option<Trace> {
     None
 }
 
-fn sl(lanes: &Lanes, from: SwitchIdx, to: Lid) -> Option<u8> {
+fn sl(lanes: &InstalledRouting, from: SwitchIdx, to: Lid) -> Option<u8> {
     let all = lanes.run.topo.destinations();
     let at = all.binary_search_by_key(&to, |d| d.lid).ok()?;
     Some(lanes.run.routing.lanes.sl(from, &all[at]).min(DATA_VLS_MAX))
 }
 
 /// The switch that an end port hangs on, or is.
-fn entry(view: &View, lanes: &Lanes, at: At) -> Option<SwitchIdx> {
+fn entry(view: &FabricView, lanes: &InstalledRouting, at: PortLocation) -> Option<SwitchIdx> {
     lanes
         .switch(at.node)
         .or_else(|| lanes.switch(peer(view, at)?.node))
 }
 
-fn node_of(view: &View, lanes: &Lanes, s: SwitchIdx) -> Option<usize> {
+fn node_of(view: &FabricView, lanes: &InstalledRouting, s: SwitchIdx) -> Option<usize> {
     (0..view.nodes.len()).find(|n| lanes.switch(*n) == Some(s))
 }
 
-fn peer(view: &View, at: At) -> Option<At> {
+fn peer(view: &FabricView, at: PortLocation) -> Option<PortLocation> {
     view.links.iter().find_map(|l| {
         if l.a == at {
             Some(l.b)
@@ -257,7 +263,7 @@ mod tests {
     use crate::cli::{FileArgs, HintArgs};
     use crate::paper;
 
-    fn routed(spec: &str, engine: &str) -> View {
+    fn routed(spec: &str, engine: &str) -> FabricView {
         let args = HintArgs {
             from: spec.to_owned(),
             node: None,
@@ -269,7 +275,7 @@ mod tests {
         paper::route(&args).unwrap().view
     }
 
-    fn hosts(view: &View) -> Vec<usize> {
+    fn hosts(view: &FabricView) -> Vec<usize> {
         (0..view.nodes.len())
             .filter(|n| !view.nodes[*n].is_switch())
             .collect()
@@ -285,11 +291,11 @@ mod tests {
             assert_eq!(trace.hops.len(), trace.length + 3);
             assert!(trace.length >= trace.shortest && trace.shortest > 0);
             for pair in trace.hops.windows(2) {
-                let out = At {
+                let out = PortLocation {
                     node: pair[0].node,
                     port: pair[0].output.unwrap().0,
                 };
-                let into = At {
+                let into = PortLocation {
                     node: pair[1].node,
                     port: pair[1].input.unwrap(),
                 };
@@ -320,7 +326,7 @@ mod tests {
     fn ports_are_found_by_lid_guid_and_name() {
         let view = routed("star:3", "updn");
         let host = &view.nodes[hosts(&view)[1]];
-        let at = At {
+        let at = PortLocation {
             node: hosts(&view)[1],
             port: PortNum(1),
         };

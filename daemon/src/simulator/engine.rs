@@ -5,6 +5,9 @@
 //! threads of [`super::front`]. While programs talk it never enters the kernel; when nothing has happened
 //! for a while it sleeps until somebody rings or something is due.
 
+pub mod console;
+pub mod datagrams;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant as WallInstant;
@@ -17,10 +20,10 @@ use ferrosm_sim::spec::{FabricSpec, NodeIdx};
 use ferrosm_sim::umad::{Errno, FileId, IssmId, Umad, sysfs};
 use tracing::{debug, warn};
 
-use super::datagrams::Verbs;
+use super::hosts;
 use super::order::{ConnId, Gone, Order, To, Tray};
 use super::tap::PacketTap;
-use super::{console, hosts};
+use datagrams::Verbs;
 
 /// MADs that are taken from one program before the others get their turn.
 const BURST: usize = 32;

@@ -6,17 +6,15 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`engine`] | the thread that owns the fabric |
-//! | [`datagrams`] | verbs programs and their queue pairs |
+//! | [`engine::datagrams`] | verbs programs and their queue pairs |
 //! | [`front`] | the threads that listen |
 //! | [`order`] | what the latter ask of the former |
-//! | [`console`] | lines of text: scenario statements and questions |
+//! | [`engine::console`] | console commands: scenario statements and queries |
 //! | [`hosts`] | which nodes a program means |
 //! | [`link`] | a client's side of the requests |
 //! | [`tap`] | packets into a pcapng file |
 //! | [`place`] | paths: socket, directory, library |
 
-pub mod console;
-pub mod datagrams;
 pub mod engine;
 pub mod front;
 pub mod hosts;

@@ -9,7 +9,6 @@
 //! | `durable` | what is durable |
 //! | [`warm`] | the records as [`ferrosm_replication`] wants them |
 //! | [`text`] | records as lines of JSON, for people and for `ferrosm state import` |
-//! | [`opensm`] | the files in which OpenSM keeps the same |
 //!
 //! One process at a time: the directory's lock file is held as long as a [`StateDir`] or its [`Writer`] lives. A broken file is set
 //! aside and told, never a reason not to run; of one that is whole but for some records, the others are taken over.
@@ -17,7 +16,6 @@
 mod attempts;
 mod durable;
 pub mod look;
-pub mod opensm;
 mod order;
 mod store;
 pub mod text;

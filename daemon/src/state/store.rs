@@ -56,7 +56,7 @@ pub(super) enum Trouble {
     #[error("another process has it open")]
     Busy,
     /// The system refuses.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(io::Error),
 }
 

@@ -306,13 +306,11 @@ fn change(line: Line) -> Result<Change, String> {
             by,
             record,
             ..
-        } => {
-            Record::Registration(Registration::Service(Box::new(RegisteredService {
-                record: ServiceRecord::decode(sized::<{ ServiceRecord::LEN }>(&record)?),
-                left_s: ends_unix_s,
-                by,
-            })))
-        }
+        } => Record::Registration(Registration::Service(Box::new(RegisteredService {
+            record: ServiceRecord::decode(sized::<{ ServiceRecord::LEN }>(&record)?),
+            left_s: ends_unix_s,
+            by,
+        }))),
         Line::Subscription {
             lid,
             sl,
@@ -320,15 +318,13 @@ fn change(line: Line) -> Result<Change, String> {
             pkey_index,
             record,
             ..
-        } => {
-            Record::Registration(Registration::Subscription(RegisteredSubscription {
-                record: InformInfoRecord::decode(sized::<{ InformInfoRecord::LEN }>(&record)?),
-                lid: Lid(lid),
-                sl: Sl(sl),
-                path_bits,
-                pkey_index,
-            }))
-        }
+        } => Record::Registration(Registration::Subscription(RegisteredSubscription {
+            record: InformInfoRecord::decode(sized::<{ InformInfoRecord::LEN }>(&record)?),
+            lid: Lid(lid),
+            sl: Sl(sl),
+            path_bits,
+            pkey_index,
+        })),
         Line::Alias { port, index, alias } => {
             Record::Registration(Registration::Alias(RegisteredAlias { port, index, alias }))
         }
@@ -351,19 +347,7 @@ fn change(line: Line) -> Result<Change, String> {
             return Ok(Change::Put(key, value.into()));
         }
     };
-    put(&record)
-}
-
-/// A record that can be, as of the beginning of time: a lease has its end in it.
-///
-/// # Errors
-/// Why it cannot be.
-pub(super) fn put(record: &Record) -> Result<Change, String> {
-    let (key, value) = (record.key(), record.encode(0));
-    match Record::decode(&key, &value, 0) {
-        Ok(Some(same)) if same == *record => Ok(Change::Put(key, value)),
-        Ok(_) | Err(_) => Err("such a record cannot be".to_owned()),
-    }
+    Change::put(&record).ok_or_else(|| "such a record cannot be".to_owned())
 }
 
 #[cfg(test)]

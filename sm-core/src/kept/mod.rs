@@ -153,6 +153,16 @@ pub enum Change {
     Remove(Key),
 }
 
+impl Change {
+    /// Puts a record as of the epoch, so that a lease is stored as its end; `None` for a record that does not decode to the same.
+    #[must_use]
+    pub fn put(record: &Record) -> Option<Self> {
+        let (key, value) = (record.key(), record.encode(0));
+        let decoded = Record::decode(&key, &value, 0).ok()?;
+        (decoded.as_ref() == Some(record)).then_some(Self::Put(key, value))
+    }
+}
+
 /// Changes that belong together: all are kept, in this order, or none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {

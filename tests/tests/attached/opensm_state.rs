@@ -7,10 +7,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use ferrosm::state::{opensm, restore};
+use ferrosm::state::restore;
 use ferrosm_core::kept::{Kind, Restorer};
 use ferrosm_mad::ids::{Lid, Lmc};
 use ferrosm_mad::sa::multicast::mgid;
+use ferrosm_opensm_compat::state::{self as opensm_state, StateFile};
 use ferrosm_sim::generate::from_spec;
 use ferrosm_tests::clients::Clients;
 use ferrosm_tests::fabric_server::FabricServer;
@@ -40,12 +41,12 @@ fn what_a_real_opensm_keeps_is_read() {
     let _ = sm.stop(Signal::Terminate);
 
     let cache = sim.subdir("opensm-cache");
-    let files: Vec<(opensm::File, PathBuf, String)> = opensm::File::ALL
+    let files: Vec<(StateFile, PathBuf, String)> = StateFile::ALL
         .into_iter()
         .map(|file| {
             let dir = match file {
-                opensm::File::Administration => &dump,
-                opensm::File::Lids | opensm::File::MKeys | opensm::File::Neighbours => &cache,
+                StateFile::Administration => &dump,
+                StateFile::Lids | StateFile::MKeys | StateFile::Neighbours => &cache,
             };
             let path = dir.join(file.name());
             let text = fs::read_to_string(&path);
@@ -53,7 +54,7 @@ fn what_a_real_opensm_keeps_is_read() {
             (file, path, text)
         })
         .collect();
-    let batch = opensm::read(&files).unwrap_or_else(|problems| {
+    let batch = opensm_state::parse(&files).unwrap_or_else(|problems| {
         let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
         panic!("{}", told.join("\n"))
     });

@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ferrosm::state::opensm::{self, File};
 use ferrosm_core::kept::{Key, Kind, Record, Restorer};
 use ferrosm_core::{Input, Restored, SmConfig};
 use ferrosm_mad::attr::{PhysState, PortInfo, PortState, id};
 use ferrosm_mad::ids::{AttrMod, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::smp::{DrPath, SmpRequest};
+use ferrosm_opensm_compat::state::{self as opensm_state, StateFile};
 use ferrosm_sim::faults::Faults;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::Lab;
@@ -244,13 +244,15 @@ fn left_by_opensm() -> (Lab, String, String) {
     (lab, keys, cables)
 }
 
-fn imported(files: &[(File, &str)]) -> Restored {
+fn imported(files: &[(StateFile, &str)]) -> Restored {
     let files: Vec<_> = files
         .iter()
         .map(|(file, text)| (*file, file.name().into(), (*text).to_owned()))
         .collect();
     let mut records = BTreeMap::new();
-    opensm::read(&files).expect("files").apply(&mut records);
+    opensm_state::parse(&files)
+        .expect("files")
+        .apply(&mut records);
     let mut restorer = Restorer::new(0);
     for (key, value) in &records {
         restorer.put(key, value);
@@ -265,7 +267,10 @@ fn imported(files: &[(File, &str)]) -> Restored {
 #[test]
 fn what_opensm_knew_opens_its_ports() {
     let (_, keys, cables) = left_by_opensm();
-    let both = [(File::MKeys, &*keys), (File::Neighbours, &*cables)];
+    let both = [
+        (StateFile::MKeys, &*keys),
+        (StateFile::Neighbours, &*cables),
+    ];
     for (files, opened) in [(&both[..], true), (&both[..1], false), (&both[1..], false)] {
         let (mut lab, ..) = left_by_opensm();
         let restored = imported(files);
@@ -294,7 +299,7 @@ fn one_key_of_opensm_needs_no_cables() {
     let fabric = lab.world.fabric();
     let guids = fabric.end_ports().map(|at| fabric.port_guid(at));
     let keys: String = guids.map(|g| format!("{g} 0xaaaa\n")).collect();
-    lab.begin_again(with(0xBBBB), imported(&[(File::MKeys, &keys)]));
+    lab.begin_again(with(0xBBBB), imported(&[(StateFile::MKeys, &keys)]));
     lab.next_sweep(60);
     lab.until_good(60);
     assert!(has(&lab, 0xBBBB).0);

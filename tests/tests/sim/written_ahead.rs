@@ -8,7 +8,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ferrosm::driver::{Clock, Control, Driver, Shell};
+use ferrosm::clock::Clock;
+use ferrosm::driver::{Control, Driver, Shell};
 use ferrosm::port::Simulated;
 use ferrosm::state::{Durable, Follow, Kept, StateDir, Writer};
 use ferrosm_core::kept::{Batch, Change, Kind};

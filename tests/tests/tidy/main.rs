@@ -14,13 +14,14 @@ use imports::Crate;
 const LONGEST_FILE: usize = 800;
 
 /// The folders of our crates.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "mad",
     "routing",
     "sm-core",
     "sim",
     "channel",
     "attach",
+    "opensm-compat",
     "replication",
     "daemon",
     "tests",
@@ -208,27 +209,28 @@ fn no_machine_paths() {
     assert_none(&found);
 }
 
-/// Dependencies as Cargo resolves them: package name to (dependency, kind) pairs. Kind is `normal`, `dev` or `build`.
-fn dependencies() -> BTreeMap<String, BTreeSet<(String, String)>> {
+/// Standard output of a cargo command that changes nothing.
+fn cargo(arguments: &[&str]) -> String {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let output = Command::new(cargo)
-        .args([
-            "metadata",
-            "--format-version",
-            "1",
-            "--no-deps",
-            "--offline",
-        ])
+        .args(arguments)
+        .arg("--offline")
         .current_dir(workspace())
         .output()
-        .unwrap_or_else(|error| panic!("cargo metadata: {error}"));
+        .unwrap_or_else(|error| panic!("cargo {}: {error}", arguments[0]));
     assert!(
         output.status.success(),
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("cargo metadata: {error}"));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Dependencies as Cargo resolves them: package name to (dependency, kind) pairs. Kind is `normal`, `dev` or `build`.
+fn dependencies() -> BTreeMap<String, BTreeSet<(String, String)>> {
+    let output = cargo(&["metadata", "--format-version", "1", "--no-deps"]);
+    let metadata: serde_json::Value =
+        serde_json::from_str(&output).unwrap_or_else(|error| panic!("cargo metadata: {error}"));
     let mut all = BTreeMap::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let edges: BTreeSet<(String, String)> = package["dependencies"]
@@ -268,11 +270,16 @@ fn crate_edges_are_as_designed() {
         ("ferrosm-attach", &["ferrosm-channel"]),
         ("ferrosm-replication", &["ferrosm-core"]),
         (
+            "ferrosm-opensm-compat",
+            &["ferrosm-mad", "ferrosm-routing", "ferrosm-core"],
+        ),
+        (
             "ferrosm",
             &[
                 "ferrosm-mad",
                 "ferrosm-routing",
                 "ferrosm-core",
+                "ferrosm-opensm-compat",
                 "ferrosm-sim",
                 "ferrosm-channel",
                 "ferrosm-replication",
@@ -286,6 +293,7 @@ fn crate_edges_are_as_designed() {
                 "ferrosm-core",
                 "ferrosm-sim",
                 "ferrosm-channel",
+                "ferrosm-opensm-compat",
                 "ferrosm",
             ],
         ),
@@ -307,6 +315,23 @@ fn crate_edges_are_as_designed() {
             );
         }
     }
+}
+
+/// Without the feature `simulator` the program links neither the simulator nor its channel.
+#[test]
+fn the_simulator_is_optional() {
+    let linked = |features: &[&str]| -> BTreeSet<String> {
+        let tree = ["tree", "-p", "ferrosm", "-e", "normal", "--prefix", "none"];
+        let lines = cargo(&[&tree[..], features].concat());
+        let names = lines.lines().filter_map(|line| line.split(' ').next());
+        names
+            .filter(|name| name.starts_with("ferrosm-"))
+            .map(str::to_owned)
+            .collect()
+    };
+    let (with, without) = (linked(&[]), linked(&["--no-default-features"]));
+    let optional: Vec<&String> = with.difference(&without).collect();
+    assert_eq!(optional, ["ferrosm-channel", "ferrosm-sim"], "{without:?}");
 }
 
 /// Within a crate, files import each other in one direction only.
@@ -344,6 +369,12 @@ fn outside_crates_are_where_they_belong() {
                 "clap",
                 "toml",
                 "rand",
+            ],
+        ),
+        (
+            "ferrosm-opensm-compat",
+            &[
+                "tokio", "libc", "anyhow", "clap", "serde", "toml", "tracing",
             ],
         ),
         (

@@ -19,9 +19,9 @@
 use serde::Serialize;
 
 use crate::output::explain::why;
-use crate::output::view::View;
 use crate::paper::trace::Trace;
 use crate::paper::{Refusal, Routed};
+use ferrosm_opensm_compat::view::FabricView;
 
 /// The document.
 #[derive(Debug, Serialize)]
@@ -81,7 +81,7 @@ pub fn document<'a>(routed: &'a Routed, traces: &[Trace]) -> Document<'a> {
     }
 }
 
-fn way(view: &View, trace: &Trace, engine: &str) -> Way {
+fn way(view: &FabricView, trace: &Trace, engine: &str) -> Way {
     let hops = trace.hops.iter().map(|h| Hop {
         name: view.nodes[h.node].name(),
         guid: view.nodes[h.node].guid.to_string(),

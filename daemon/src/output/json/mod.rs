@@ -8,12 +8,14 @@
 //! |---|---|---|
 //! | topology | `ferrosm topology --format json` | [`topology`] |
 //! | sweep report | `ferrosm run --json`, `ferrosm demo --json` | [`sweep`] |
-//! | routing proof | `ferrosm route --json` | [`routing`] |
-//! | explanation | `ferrosm explain --json` | [`explain`] |
+//! | routing proof | `ferrosm route --json` | `routing` |
+//! | explanation | `ferrosm explain --json` | `explain` |
 //! | local ports | `ferrosm ports --json` | [`ports`] |
 
+#[cfg(feature = "simulator")]
 pub mod explain;
 pub mod ports;
+#[cfg(feature = "simulator")]
 pub mod routing;
 pub mod sweep;
 pub mod topology;

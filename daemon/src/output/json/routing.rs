@@ -25,7 +25,7 @@
 //!
 //! `vls` is what SLtoVL tables were made for, `lanes.used` the VLs that really carry something between switches,
 //! `vls_allowed` what could have been used: what `--vls` says, at most what the cables have. `refusals` has the engines that
-//! were tried before, `refused` the same in one string each, `remarks` what side files name and the fabric has not got, and
+//! were tried before, `refused` the same in one string each, `remarks` GUIDs of input files that are not in the fabric, and
 //! the like. `left_out_nodes` are in other parts of the fabric, to which no cable leads. `bisection` is a share of a link's bandwidth (ORCS' method), `shift` the flows over the busiest channel while
 //! everybody sends to the one so many LIDs further, `shift_by_leaf` the same by place. `throttled` has the cables
 //! between switches that run slower than both switches do elsewhere. `max_load_by_rate` is the most routes over a channel,
@@ -35,7 +35,7 @@
 //!
 //! Where no engine's tables pass the proof, `error` is a sentence, `engine` is empty, `refusals` has the reasons, `proof`,
 //! `lanes` and `quality` are `null`, no dumps are written, and the exit status is 1. They are `null` without an `error` where
-//! there is no switch, `peak_memory_bytes` is where the system does not tell. Where a fabric or a side file cannot be read,
+//! there is no switch, `peak_memory_bytes` is where the system does not tell. Where a fabric or an input file cannot be read,
 //! nothing is printed but the reason on standard error, and the exit status is another one.
 
 use core::time::Duration;

@@ -23,7 +23,7 @@ use ferrosm_mad::attr::{LinkSpeed, NodeType};
 use ferrosm_mad::ids::{NodeGuid, PortGuid, SystemImageGuid};
 use serde::Serialize;
 
-use crate::output::view::{At, View};
+use ferrosm_opensm_compat::view::{FabricView, PortLocation};
 
 /// The document.
 #[derive(Debug, Serialize)]
@@ -82,8 +82,8 @@ pub const fn kind(of: NodeType) -> &'static str {
 
 /// Makes the document.
 #[must_use]
-pub fn document(view: &View) -> Document<'_> {
-    let end = |at: At| End {
+pub fn document(view: &FabricView) -> Document<'_> {
+    let end = |at: PortLocation| End {
         guid: view.nodes[at.node].guid,
         port: at.port.0,
     };
@@ -123,14 +123,16 @@ pub fn document(view: &View) -> Document<'_> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "simulator")]
 mod tests {
     use super::*;
+    use crate::output::view::view_of_spec;
     use ferrosm_sim::generate::from_spec;
 
     #[test]
     fn members_are_as_documented() {
         let spec = from_spec("star:2").unwrap();
-        let text = crate::output::json::pretty(&document(&View::of_spec(&spec)));
+        let text = crate::output::json::pretty(&document(&view_of_spec(&spec)));
         let v: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(v["schema"], 1);
         assert!(v["sm"].is_null());

@@ -1,0 +1,36 @@
+//! Clocks of the daemon: the monotonic clock that drives a subnet manager, and time since boot.
+
+use core::time::Duration;
+
+use ferrosm_mad::time::Instant;
+
+/// Monotonic time in nanoseconds since [`Clock::start`], as the subnet manager counts it.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock(std::time::Instant);
+
+impl Clock {
+    /// A clock that reads zero now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    /// Time since the start.
+    #[must_use]
+    pub fn now(self) -> Instant {
+        Instant::from_nanos(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// `t` as the runtime's timers count it.
+    pub(crate) fn at(self, t: Instant) -> tokio::time::Instant {
+        (self.0 + Duration::from_nanos(t.as_nanos())).into()
+    }
+}
+
+/// Time since boot, including time suspended: peers keep running while this machine is suspended.
+pub(crate) fn since_boot() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    let now = clock_gettime(ClockId::Boottime);
+    let part = |n: i64| u64::try_from(n).unwrap_or(0);
+    Duration::from_secs(part(now.tv_sec)) + Duration::from_nanos(part(now.tv_nsec))
+}

@@ -1,0 +1,115 @@
+//! The dump worker: a thread that writes dumps, so that a slow disk never delays a sweep.
+//!
+//! A service owns a [`DumpWorker`]. One dump is written at a time and one is pending: the dump of a later sweep replaces the pending one.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ferrosm_opensm_compat::view::FabricView;
+use tracing::{Span, error, info};
+
+use super::Extent;
+
+/// A view and the directory to write its dumps to.
+type DumpJob = (FabricView, PathBuf);
+
+/// State of the worker thread.
+#[derive(Default)]
+enum State {
+    /// There is no thread.
+    #[default]
+    Idle,
+    /// It writes; the pending job.
+    Busy(Option<DumpJob>),
+}
+
+/// Writes dumps, one job at a time.
+#[derive(Clone, Default)]
+pub struct DumpWorker(Arc<Mutex<State>>);
+
+impl DumpWorker {
+    /// Queues a job, in place of a pending one. Needs a tokio runtime.
+    pub fn write(&self, view: FabricView, dir: PathBuf) {
+        if let Some(job) = self.accept((view, dir)) {
+            let all = self.clone();
+            // The span names the fabric.
+            let span = Span::current();
+            tokio::task::spawn_blocking(move || span.in_scope(|| all.run(job, write)));
+        }
+    }
+
+    /// Queues the job; returns it if there is no thread to run it.
+    fn accept(&self, job: DumpJob) -> Option<DumpJob> {
+        let mut state = self.state();
+        if let State::Busy(next) = &mut *state {
+            *next = Some(job);
+            return None;
+        }
+        *state = State::Busy(None);
+        Some(job)
+    }
+
+    fn run(&self, first: DumpJob, write: impl Fn(&FabricView, &Path)) {
+        let mut job = Some(first);
+        while let Some((view, dir)) = job {
+            write(&view, &dir);
+            let mut state = self.state();
+            job = match &mut *state {
+                State::Busy(next) => next.take(),
+                State::Idle => None,
+            };
+            if job.is_none() {
+                *state = State::Idle;
+            }
+        }
+    }
+
+    /// Nothing panics while it is held, and each value is whole.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes dumps of bounded size, and logs failures.
+fn write(view: &FabricView, dir: &Path) {
+    match super::write(view, dir, Extent::Bounded) {
+        Ok(left_out) => {
+            for file in left_out {
+                info!(
+                    file,
+                    "too long to be written after each sweep; `run --once` and `route` write it"
+                );
+            }
+        }
+        Err(e) => error!(error = e.in_a_line(), "the dump could not be written"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    fn job(name: &str) -> DumpJob {
+        (FabricView::default(), PathBuf::from(name))
+    }
+
+    #[test]
+    fn the_last_sweep_is_written_though_the_disk_is_slow() {
+        let all = DumpWorker::default();
+        let written = RefCell::new(Vec::new());
+        let first = all.accept(job("first")).expect("nobody writes");
+        all.run(first, |_, dir| {
+            let name = dir.display().to_string();
+            if name == "first" {
+                // Two sweeps end meanwhile.
+                assert!(all.accept(job("second")).is_none());
+                assert!(all.accept(job("third")).is_none());
+            }
+            written.borrow_mut().push(name);
+        });
+        assert_eq!(*written.borrow(), ["first", "third"]);
+        assert!(all.accept(job("fourth")).is_some(), "nobody writes");
+    }
+}

@@ -1,0 +1,71 @@
+//! A port of a simulated fabric in this process.
+
+use core::time::Duration;
+use std::time::Instant;
+
+use ferrosm_mad::mad::MadOut;
+use ferrosm_mad::transport::{MadReceiver, MadSender, Received, TransportError};
+use ferrosm_sim::port::SimNet;
+
+use super::Port;
+
+/// How often a simulated port that has nothing to say is looked at.
+const SIM_POLL: Duration = Duration::from_millis(100);
+
+/// A port of a simulated fabric: no thread, and the fabric's time is the driver's.
+pub struct Simulated {
+    net: SimNet,
+    sender: Box<dyn MadSender>,
+    receiver: Box<dyn MadReceiver>,
+    waiting: Option<Received>,
+    started: Instant,
+}
+
+impl Simulated {
+    /// Takes the two halves of a port of `net`.
+    #[must_use]
+    pub fn new(net: SimNet, sender: Box<dyn MadSender>, receiver: Box<dyn MadReceiver>) -> Self {
+        Self {
+            net,
+            sender,
+            receiver,
+            waiting: None,
+            started: Instant::now(),
+        }
+    }
+
+    fn set_time(&self) {
+        let ns = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.net
+            .set_time(ferrosm_mad::time::Instant::from_nanos(ns));
+    }
+}
+
+impl Port for Simulated {
+    fn send(&mut self, mad: &MadOut) -> Result<(), TransportError> {
+        self.sender.send(mad)
+    }
+
+    fn try_receive(&mut self) -> Result<Received, TransportError> {
+        match self.waiting.take() {
+            Some(received) => Ok(received),
+            None => self.receiver.receive(Duration::ZERO),
+        }
+    }
+
+    async fn ready(&mut self) {
+        while self.waiting.is_none() {
+            self.set_time();
+            match self.receiver.receive(Duration::ZERO) {
+                Ok(Received::Nothing) => tokio::time::sleep(SIM_POLL).await,
+                Ok(received) => self.waiting = Some(received),
+                // The next `try_receive` says so again.
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn dropped(&self) -> u64 {
+        0
+    }
+}

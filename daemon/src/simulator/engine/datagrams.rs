@@ -1,0 +1,455 @@
+//! Verbs programs: what the devices and ports are, queue pairs for datagrams, and events of ports.
+//!
+//! Part of the [`Engine`]: it owns the rings of queue pairs and of watched devices, and translates between
+//! `ferrosm_channel::verbs` and `ferrosm_sim::datagram`, where all that is decided.
+
+use std::collections::VecDeque;
+
+use ferrosm_channel::ServerEnd;
+use ferrosm_channel::verbs::{self, Answer, Call, Event, MAX_DATAGRAM};
+use ferrosm_mad::attr::{LinkSpeed, NodeType, PortState};
+use ferrosm_mad::ids::{Gid, Lid, PKey, Qpn, Sl};
+use ferrosm_sim::datagram::{Datagrams, QpId, Route, Send, Setup, State, table};
+use ferrosm_sim::fabric::Fabric;
+use ferrosm_sim::spec::{NodeIdx, PortAt};
+use ferrosm_sim::umad::{Errno, sysfs};
+use tracing::{debug, warn};
+
+use super::Engine;
+use crate::simulator::order::{ConnId, VerbsAnswer};
+
+/// Datagrams that are taken from one queue pair before the others get their turn.
+const BURST: usize = 32;
+/// Events that wait for a program that does not fetch them; later ones are lost.
+const EVENTS_KEPT: usize = 256;
+
+/// What verbs call the events of a port (`enum ibv_event_type`).
+mod event {
+    pub(in crate::simulator) const PORT_ACTIVE: u32 = 9;
+    pub(in crate::simulator) const PORT_ERR: u32 = 10;
+    pub(in crate::simulator) const LID_CHANGE: u32 = 11;
+    pub(in crate::simulator) const PKEY_CHANGE: u32 = 12;
+    pub(in crate::simulator) const SM_CHANGE: u32 = 13;
+    pub(in crate::simulator) const CLIENT_REREGISTER: u32 = 17;
+    pub(in crate::simulator) const GID_CHANGE: u32 = 18;
+}
+
+/// A program's queue pair.
+#[derive(Debug)]
+struct QueuePair {
+    conn: ConnId,
+    id: QpId,
+    end: ServerEnd,
+    /// A message is waiting for room.
+    waiting: bool,
+}
+
+/// What a program is told the changes of.
+#[derive(Debug, PartialEq, Eq)]
+struct Snapshot {
+    state: PortState,
+    lid: (Lid, u8),
+    sm: (Lid, Sl),
+    reregisters: u32,
+    pkeys: Vec<PKey>,
+    gids: Vec<Gid>,
+}
+
+/// A program that wants to know what happens to a device's ports.
+#[derive(Debug)]
+struct Watch {
+    conn: ConnId,
+    end: ServerEnd,
+    ports: Vec<(PortAt, Option<Snapshot>)>,
+    events: VecDeque<Event>,
+}
+
+/// What verbs programs hold open.
+#[derive(Debug, Default)]
+pub struct Verbs {
+    pub(in crate::simulator) datagrams: Datagrams,
+    queue_pairs: Vec<QueuePair>,
+    watches: Vec<Watch>,
+}
+
+impl Verbs {
+    /// Whether a program put something into a ring, or made room in one.
+    pub(in crate::simulator) fn is_ready(&self) -> bool {
+        self.queue_pairs.iter().any(|qp| qp.end.is_ready())
+            || self.watches.iter().any(|watch| watch.end.is_ready())
+    }
+}
+
+impl Engine {
+    /// Does what a program asks; with descriptors if something was opened.
+    pub(in crate::simulator) fn verbs_call(
+        &mut self,
+        conn: ConnId,
+        call: Call,
+    ) -> Result<VerbsAnswer, Errno> {
+        let cas = self.cas(conn).ok_or(Errno::ENXIO)?;
+        let device = |place: u32| {
+            let place = usize::try_from(place).unwrap_or(usize::MAX);
+            cas.get(place).copied().ok_or(Errno::ENXIO)
+        };
+        match call {
+            Call::Devices => {
+                let fabric = self.net.fabric();
+                let devices = cas.iter().enumerate();
+                let devices = devices.map(|(i, node)| describe(fabric, i, *node));
+                Ok((Some(Answer::Devices(devices.collect())), None))
+            }
+            Call::Port {
+                device: place,
+                port,
+            } => {
+                let at = end_port(self.net.fabric(), device(place)?, port)?;
+                let port = port_of(self.net.fabric(), at).ok_or(Errno::EINVAL)?;
+                Ok((Some(Answer::Port(Box::new(port))), None))
+            }
+            Call::Watch { device: place } => {
+                let node = device(place)?;
+                self.is_free(conn)?;
+                let (end, fds) = self.ring_pair()?;
+                let fabric = self.net.fabric();
+                let ports = fabric.end_ports().filter(|at| at.node == node);
+                self.verbs.watches.push(Watch {
+                    conn,
+                    end,
+                    ports: ports.map(|at| (at, snapshot(fabric, at))).collect(),
+                    events: VecDeque::new(),
+                });
+                Ok((None, Some(fds)))
+            }
+            Call::CreateQueuePair { device: place } => {
+                let node = device(place)?;
+                self.is_free(conn)?;
+                let (end, fds) = self.ring_pair()?;
+                let id = self.verbs.datagrams.create(self.net.fabric(), node)?;
+                self.verbs.queue_pairs.push(QueuePair {
+                    conn,
+                    id,
+                    end,
+                    waiting: false,
+                });
+                Ok((Some(Answer::QueuePair(id.qpn.0)), Some(fds)))
+            }
+            Call::SetUp(wanted) => {
+                // What was sent before is sent as things were.
+                self.take_datagrams();
+                let setup = Setup {
+                    state: state(wanted.state),
+                    port: u8::try_from(wanted.port).map_err(|_| Errno::EINVAL)?,
+                    pkey_index: u16::try_from(wanted.pkey_index).map_err(|_| Errno::EINVAL)?,
+                    q_key: wanted.q_key,
+                };
+                let id = self.queue_pair(conn)?;
+                let fabric = self.net.fabric();
+                self.verbs.datagrams.set_up(fabric, id, setup)?;
+                Ok((None, None))
+            }
+            Call::Multicast { attach, mgid, mlid } => {
+                let id = self.queue_pair(conn)?;
+                let (mgid, mlid) = (Gid(mgid), Lid(mlid));
+                if attach {
+                    self.verbs.datagrams.attach(id, mgid, mlid)?;
+                } else {
+                    self.verbs.datagrams.detach(id, mgid, mlid)?;
+                }
+                Ok((None, None))
+            }
+        }
+    }
+
+    /// A connection is one thing only.
+    fn is_free(&self, conn: ConnId) -> Result<(), Errno> {
+        let taken = self.devices.iter().any(|d| d.conn == conn)
+            || self.verbs.queue_pairs.iter().any(|qp| qp.conn == conn)
+            || self.verbs.watches.iter().any(|watch| watch.conn == conn);
+        if taken { Err(Errno::EINVAL) } else { Ok(()) }
+    }
+
+    fn queue_pair(&self, conn: ConnId) -> Result<QpId, Errno> {
+        let mut all = self.verbs.queue_pairs.iter();
+        let found = all.find(|qp| qp.conn == conn);
+        found.map(|qp| qp.id).ok_or(Errno::EBADF)
+    }
+
+    /// Takes what programs send, a burst from each. Whether there was any.
+    pub(in crate::simulator) fn take_datagrams(&mut self) -> bool {
+        let mut moved = false;
+        let mut corrupt = None;
+        for index in 0..self.verbs.queue_pairs.len() {
+            for _ in 0..BURST {
+                let qp = &mut self.verbs.queue_pairs[index];
+                let id = qp.id;
+                let message = match qp.end.receive(&mut self.buffer) {
+                    Ok(true) => verbs::Send::decode(&self.buffer),
+                    Ok(false) => break,
+                    Err(error) => {
+                        warn!(%error, "a program spoilt its ring and is cut off");
+                        corrupt = Some(qp.conn);
+                        break;
+                    }
+                };
+                moved = true;
+                self.served += 1;
+                let now = self.now();
+                let sent = message.map_err(|_| Errno::EINVAL).and_then(|message| {
+                    let fabric = self.net.fabric_mut();
+                    self.verbs.datagrams.send(fabric, id, &request(&message)?)
+                });
+                match sent {
+                    Ok(packet) => {
+                        self.net.send(packet, now, &mut self.deliveries);
+                        self.deliver(now);
+                        self.pump(now);
+                    }
+                    Err(errno) => {
+                        self.refused += 1;
+                        debug!(errno = errno.0, "a datagram was refused");
+                    }
+                }
+            }
+        }
+        if let Some(conn) = corrupt {
+            self.close(conn);
+        }
+        moved
+    }
+
+    /// Puts waiting datagrams and events into the rings as far as there is room.
+    pub(in crate::simulator) fn hand_out_datagrams(&mut self) {
+        let Verbs {
+            datagrams,
+            queue_pairs,
+            watches,
+        } = &mut self.verbs;
+        while let Some(id) = datagrams.poll_readable() {
+            if let Some(qp) = queue_pairs.iter_mut().find(|qp| qp.id == id) {
+                qp.waiting = true;
+            }
+        }
+        let mut corrupt = None;
+        for qp in queue_pairs.iter_mut().filter(|qp| qp.waiting) {
+            while let Some(message) = datagrams.front(qp.id) {
+                let message = verbs::Received {
+                    slid: message.slid.0,
+                    src_qpn: message.src_qpn.0,
+                    sl: message.sl.0.into(),
+                    path_bits: message.path_bits.into(),
+                    pkey_index: message.pkey_index.into(),
+                    grh: message.grh,
+                    payload: message.payload.clone(),
+                };
+                match qp.end.send(&[&message.encode()]) {
+                    Ok(true) => datagrams.pop(qp.id),
+                    Ok(false) => break,
+                    Err(_) => {
+                        corrupt = Some(qp.conn);
+                        break;
+                    }
+                }
+            }
+            qp.waiting = datagrams.front(qp.id).is_some();
+        }
+        for watch in watches {
+            while let Some(event) = watch.events.front() {
+                match watch.end.send(&[&event.encode()]) {
+                    Ok(true) => drop(watch.events.pop_front()),
+                    Ok(false) => break,
+                    Err(_) => {
+                        corrupt = Some(watch.conn);
+                        break;
+                    }
+                }
+            }
+        }
+        if let Some(conn) = corrupt {
+            warn!("a program spoilt its ring and is cut off");
+            self.close(conn);
+        }
+    }
+
+    /// Notes what happened to watched ports since the last look.
+    pub(in crate::simulator) fn watch_ports(&mut self) {
+        let fabric = self.net.fabric();
+        let mut told = false;
+        for watch in &mut self.verbs.watches {
+            for (at, before) in &mut watch.ports {
+                let after = snapshot(fabric, *at);
+                if after == *before {
+                    continue;
+                }
+                told = true;
+                for kind in changes(before.as_ref(), after.as_ref()) {
+                    if watch.events.len() < EVENTS_KEPT {
+                        let port = at.port.into();
+                        watch.events.push_back(Event { kind, port });
+                    }
+                }
+                *before = after;
+            }
+        }
+        if told {
+            self.hand_out_datagrams();
+        }
+    }
+
+    /// A connection ended.
+    pub(in crate::simulator) fn close_verbs(&mut self, conn: ConnId) {
+        let Verbs {
+            datagrams,
+            queue_pairs,
+            watches,
+        } = &mut self.verbs;
+        queue_pairs.retain(|qp| {
+            if qp.conn == conn {
+                datagrams.destroy(qp.id);
+            }
+            qp.conn != conn
+        });
+        watches.retain(|watch| watch.conn != conn);
+    }
+}
+
+/// States as verbs number them.
+const fn state(number: u32) -> State {
+    match number {
+        0 => State::Reset,
+        1 => State::Init,
+        2 => State::ReadyToReceive,
+        3 => State::ReadyToSend,
+        _ => State::Error,
+    }
+}
+
+fn request(message: &verbs::Send) -> Result<Send<'_>, Errno> {
+    let byte = |number: u32| u8::try_from(number).map_err(|_| Errno::EINVAL);
+    if message.payload.len() > MAX_DATAGRAM {
+        return Err(Errno::ENOSPC);
+    }
+    let route = match &message.route {
+        Some(route) => Some(Route {
+            dgid: Gid(route.dgid),
+            sgid_index: byte(route.sgid_index)?,
+            flow_label: route.flow_label,
+            traffic_class: byte(route.traffic_class)?,
+            hop_limit: byte(route.hop_limit)?,
+        }),
+        None => None,
+    };
+    Ok(Send {
+        dlid: Lid(message.dlid),
+        dest_qpn: Qpn(message.dest_qpn & 0xFF_FFFF),
+        q_key: message.q_key,
+        sl: Sl(byte(message.sl)? & 0xF),
+        path_bits: byte(message.path_bits)? & 0x7F,
+        route,
+        payload: &message.payload,
+    })
+}
+
+fn end_port(fabric: &Fabric, node: NodeIdx, port: u32) -> Result<PortAt, Errno> {
+    let mut ports = fabric.end_ports().filter(|at| at.node == node);
+    ports
+        .find(|at| u32::from(at.port) == port)
+        .ok_or(Errno::EINVAL)
+}
+
+fn describe(fabric: &Fabric, place: usize, node: NodeIdx) -> verbs::Device {
+    let adapter = table::adapter(fabric, node);
+    let ports: Vec<PortAt> = fabric.end_ports().filter(|at| at.node == node).collect();
+    let pkeys = ports.first().map_or(0, |at| fabric.pkey_cap(*at));
+    verbs::Device {
+        name: sysfs::ca_name(place),
+        firmware: sysfs::FIRMWARE.to_owned(),
+        node_type: match fabric.kind(node) {
+            NodeType::Switch => 2,
+            NodeType::Router => 3,
+            _ => 1,
+        },
+        node_guid: fabric.node_guid(node).0,
+        system_image_guid: fabric.system_image_guid(node).0,
+        vendor_id: adapter.vendor_id,
+        device_id: adapter.device_id.into(),
+        revision: adapter.revision,
+        ports: u32::try_from(ports.len()).unwrap_or(0),
+        pkeys: pkeys.into(),
+    }
+}
+
+fn port_of(fabric: &Fabric, at: PortAt) -> Option<verbs::Port> {
+    let info = fabric.port_info(at)?;
+    let speed = if fabric.is_fdr10(at) {
+        Some(LinkSpeed::Fdr10)
+    } else {
+        info.speed()
+    };
+    Some(verbs::Port {
+        state: info.port_state.0.into(),
+        phys_state: info.port_physical_state.0.into(),
+        max_mtu: info.mtu_cap.0.into(),
+        active_mtu: info.neighbor_mtu.0.into(),
+        capabilities: info.capability_mask.0,
+        capabilities2: info.capability_mask2.0.into(),
+        pkey_violations: info.p_key_violations.into(),
+        qkey_violations: info.q_key_violations.into(),
+        lid: info.lid.0.into(),
+        lmc: info.lmc.0.into(),
+        sm_lid: info.master_sm_lid.0.into(),
+        sm_sl: info.master_sm_sl.0.into(),
+        subnet_timeout: info.subnet_timeout.into(),
+        init_type_reply: info.init_type_reply.into(),
+        vl_cap: info.vl_cap.into(),
+        width: info.link_width_active.into(),
+        speed: match speed {
+            None | Some(LinkSpeed::Sdr) => 1,
+            Some(LinkSpeed::Ddr) => 2,
+            Some(LinkSpeed::Qdr) => 4,
+            Some(LinkSpeed::Fdr10) => 8,
+            Some(LinkSpeed::Fdr) => 16,
+            Some(LinkSpeed::Edr) => 32,
+            Some(LinkSpeed::Hdr) => 64,
+            Some(LinkSpeed::Ndr) => 128,
+            Some(LinkSpeed::Xdr) => 256,
+        },
+        gids: table::gids(fabric, at).iter().map(|gid| gid.0).collect(),
+        pkeys: fabric.pkeys(at).iter().map(|pkey| pkey.0).collect(),
+    })
+}
+
+fn snapshot(fabric: &Fabric, at: PortAt) -> Option<Snapshot> {
+    let info = fabric.port_info(at)?;
+    Some(Snapshot {
+        state: info.port_state,
+        lid: (info.lid, info.lmc.0),
+        sm: (info.master_sm_lid, info.master_sm_sl),
+        reregisters: fabric.client_reregisters(at),
+        pkeys: fabric.pkeys(at),
+        gids: table::gids(fabric, at),
+    })
+}
+
+/// What verbs tell of a change, in the order in which a driver does.
+fn changes(before: Option<&Snapshot>, after: Option<&Snapshot>) -> Vec<u32> {
+    let (Some(before), Some(after)) = (before, after) else {
+        return Vec::new();
+    };
+    let active = |s: &Snapshot| s.state == PortState::Active;
+    let told = [
+        (active(before) && !active(after), event::PORT_ERR),
+        (before.lid != after.lid, event::LID_CHANGE),
+        (before.sm != after.sm, event::SM_CHANGE),
+        (before.pkeys != after.pkeys, event::PKEY_CHANGE),
+        (before.gids != after.gids, event::GID_CHANGE),
+        (!active(before) && active(after), event::PORT_ACTIVE),
+        (
+            before.reregisters != after.reregisters,
+            event::CLIENT_REREGISTER,
+        ),
+    ];
+    told.into_iter()
+        .filter_map(|(happened, kind)| happened.then_some(kind))
+        .collect()
+}

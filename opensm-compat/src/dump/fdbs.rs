@@ -1,0 +1,138 @@
+//! `opensm.fdbs`: every table with the length of each path, and whether there is a shorter one.
+
+use std::io::{self, Write};
+
+use ferrosm_mad::ids::PortNum;
+
+use super::switch_graph::{FAR, SwitchGraph};
+use super::{LidOwners, entry};
+use crate::view::{FabricView, PortLocation};
+
+/// The switch and port that a LID is attached to; port 0 for the LID of the switch itself.
+fn home(
+    view: &FabricView,
+    ends: &[Vec<crate::view::LinkEnd<'_>>],
+    graph: &SwitchGraph,
+    at: PortLocation,
+) -> Option<(usize, PortNum)> {
+    if view.nodes[at.node].is_switch() {
+        return Some((graph.number[at.node]?, PortNum::ZERO));
+    }
+    let peer = ends[at.node].iter().find(|e| e.port == at.port)?.peer;
+    Some((graph.number[peer.node]?, peer.port))
+}
+
+pub(super) fn render(view: &FabricView, owners: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
+    let graph = SwitchGraph::new(view);
+    let ends = view.ends();
+    let homes: Vec<_> = owners
+        .iter()
+        .filter_map(|(lid, at)| Some((lid, home(view, &ends, &graph, at)?)))
+        .collect();
+    let mut distances: Vec<Option<Vec<u16>>> = vec![None; graph.behind.len()];
+    for (_, (switch, _)) in &homes {
+        distances[*switch].get_or_insert_with(|| graph.distances(*switch));
+    }
+    let switches = view.nodes.iter().filter(|n| n.is_switch());
+    for (s, node) in switches.enumerate().filter(|(_, n)| n.lft.is_some()) {
+        writeln!(
+            out,
+            "dump_ucast_routes: Switch {}\nLID    : Port : Hops : Optimal",
+            node.guid
+        )?;
+        for (lid, (to, port_there)) in &homes {
+            let Some(distance) = &distances[*to] else {
+                continue;
+            };
+            // One hop more to what hangs on the switch.
+            let last = u16::from(*port_there != PortNum::ZERO);
+            let over = |port: PortNum| {
+                if s == *to {
+                    return if port == *port_there { last } else { FAR };
+                }
+                let next = graph.behind[s].get(port.index()).copied().flatten();
+                next.map_or(FAR, |n| distance[n].saturating_add(1 + last))
+            };
+            let Some(port) = entry(node, *lid) else {
+                writeln!(out, "0x{:04X} : UNREACHABLE", lid.0)?;
+                continue;
+            };
+            let (hops, best) = (over(port), distance[s].saturating_add(last));
+            if hops == FAR {
+                writeln!(out, "0x{:04X} : {:03}  : HOPS UNKNOWN", lid.0, port.0)?;
+            } else if hops == best {
+                writeln!(out, "0x{:04X} : {:03}  : {hops:02}   : yes", lid.0, port.0)?;
+            } else {
+                let better = (1..=node.num_ports).map(PortNum).find(|p| over(*p) == best);
+                writeln!(
+                    out,
+                    "0x{:04X} : {:03}  : {hops:02}   : No {best} hop path possible via port {}!",
+                    lid.0,
+                    port.0,
+                    better.map_or(0, |p| p.0)
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ring, star, text};
+    use super::*;
+    use ferrosm_mad::ids::Lid;
+    use ferrosm_routing::Lft;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_table_is_as_opensm_writes_it() {
+        let view = star();
+        assert_eq!(
+            text(render, &view),
+            format!(
+                "dump_ucast_routes: Switch {}\nLID    : Port : Hops : Optimal\n\
+                 0x0002 : 000  : 00   : yes\n0x0007 : 001  : 01   : yes\n0x0009 : 002  : 01   : yes\n",
+                view.nodes[2].guid
+            )
+        );
+    }
+
+    #[test]
+    fn what_is_dropped_is_unreachable() {
+        let mut view = star();
+        let mut lft = Lft::drop_all(Lid(9));
+        lft.set(Lid(7), PortNum(2));
+        view.nodes[2].lft = Some(Arc::new(lft));
+        let text = text(render, &view);
+        assert!(
+            text.contains(
+                "0x0002 : UNREACHABLE\n0x0007 : 002  : HOPS UNKNOWN\n0x0009 : UNREACHABLE\n"
+            ),
+            "{text}"
+        );
+    }
+
+    /// In a ring of four, going the long way round is told with the port of the short way.
+    #[test]
+    fn a_detour_is_told() {
+        let mut view = ring();
+        let ends = view.ends();
+        let switches: Vec<usize> = (0..view.nodes.len())
+            .filter(|n| view.nodes[*n].is_switch())
+            .collect();
+        let (from, to) = (switches[0], switches[1]);
+        let port_to = |n: usize| ends[from].iter().find(|e| e.peer.node == n).map(|e| e.port);
+        let (short, long) = (port_to(to).unwrap(), port_to(switches[3]).unwrap());
+        let lid = view.nodes[to].end_ports[0].lid;
+        let mut lft = Lft::drop_all(Lid(8));
+        lft.set(lid, long);
+        view.nodes[from].lft = Some(Arc::new(lft));
+        let text = text(render, &view);
+        let expected = format!(
+            "0x{:04X} : {:03}  : 03   : No 1 hop path possible via port {short}!\n",
+            lid.0, long.0
+        );
+        assert!(text.contains(&expected), "{text}");
+    }
+}

@@ -1,0 +1,108 @@
+//! `opensm-lid-matrix.dump`: how many cables away each switch is over each port, as OpenSM's engine `file` reads it.
+//!
+//! OpenSM fills it from what its engine computed; here it is the graph's: the shortest way that begins with that port,
+//! whatever the tables say. End nodes have no rows: OpenSM takes their switch's row and one hop more. OpenSM translates LIDs
+//! of the tables that it reads by their port GUIDs, LIDs of this file it takes as they are.
+
+use std::io::{self, Write};
+
+use super::LidOwners;
+use super::switch_graph::SwitchGraph;
+use crate::view::FabricView;
+use ferrosm_mad::ids::PortNum;
+
+/// No way.
+const NONE: u8 = 0xFF;
+
+pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
+    let graph = SwitchGraph::new(view);
+    let switches: Vec<_> = view.nodes.iter().filter(|node| node.is_switch()).collect();
+    // Destinations in the order of their LIDs, each with how far all are from it.
+    let mut rows: Vec<(u16, String, usize, Vec<u8>)> = Vec::new();
+    for (s, node) in switches.iter().enumerate() {
+        let end = node.end_port(PortNum::ZERO);
+        if end.lid.is_unicast() {
+            let what = format!(" # portguid {}\n", end.guid);
+            // More hops than a byte holds count as no path.
+            let hops = |d: u16| u8::try_from(d).unwrap_or(NONE);
+            let hops = graph.distances(s).into_iter().map(hops).collect();
+            rows.push((end.lid.0, what, s, hops));
+        }
+    }
+    rows.sort_by_key(|(lid, ..)| *lid);
+    let mut line = String::new();
+    for ((s, node), neighbours) in switches.iter().enumerate().zip(&graph.behind) {
+        writeln!(out, "Switch: guid {}", node.guid)?;
+        for (lid, what, to, distance) in &rows {
+            if distance[s] == NONE {
+                continue;
+            }
+            line.clear();
+            let own = *to == s;
+            // The place of port 0 has the least of the row.
+            line.push_str(&format!("0x{lid:04x}: {:02x}", distance[s]));
+            for peer in neighbours.iter().skip(1) {
+                let hops = match peer {
+                    Some(peer) if !own && *peer != s => distance[*peer].saturating_add(1),
+                    Some(_) | None => NONE,
+                };
+                push_hex(&mut line, hops);
+            }
+            line.push_str(what);
+            out.write_all(line.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// There are millions of these.
+fn push_hex(line: &mut String, hops: u8) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    line.push(' ');
+    line.push(char::from(DIGITS[usize::from(hops >> 4)]));
+    line.push(char::from(DIGITS[usize::from(hops & 15)]));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ring, star, text};
+    use super::*;
+
+    #[test]
+    fn a_switch_alone_reaches_itself() {
+        let view = star();
+        let node = &view.nodes[2];
+        let others = " ff".repeat(usize::from(node.num_ports));
+        assert_eq!(
+            text(render, &view),
+            format!(
+                "Switch: guid {}\n0x0002: 00{others} # portguid {}\n",
+                node.guid, node.end_ports[0].guid
+            )
+        );
+    }
+
+    /// In a ring of four, a neighbour is one hop away over its own cable and three over the other.
+    #[test]
+    fn every_port_has_its_hops() {
+        let view = ring();
+        let text = text(render, &view);
+        assert_eq!(text.matches("Switch: guid").count(), 4);
+        let rows: Vec<&str> = text.lines().filter(|l| l.starts_with("0x")).collect();
+        assert_eq!(rows.len(), 16);
+        let hops = |row: &str| -> Vec<u8> {
+            let numbers = row.split(['#', ':']).nth(1).unwrap();
+            numbers
+                .split_whitespace()
+                .map(|h| u8::from_str_radix(h, 16).unwrap())
+                .filter(|h| *h != NONE)
+                .collect()
+        };
+        let mut all: Vec<Vec<u8>> = rows.iter().map(|r| hops(r)).collect();
+        all.iter_mut().for_each(|h| h.sort_unstable());
+        all.sort();
+        let expected = [vec![0], vec![1, 1, 3], vec![2, 2, 2]];
+        let counts = expected.map(|e| all.iter().filter(|h| **h == e).count());
+        assert_eq!(counts, [4, 8, 4], "{text}");
+    }
+}

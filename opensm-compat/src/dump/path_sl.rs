@@ -1,0 +1,114 @@
+//! `opensm-path-sl.dump`: the SL of each path, as `ibdmchk -c` reads it.
+//!
+//! OpenSM has no such file. ibdmchk keeps one table for a node, so for a CA with ports on several switches it takes the
+//! last port's SLs for all of them. Sources on one switch share their lines, which are made once: the file of a large
+//! fabric has gigabytes.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use ferrosm_mad::attr::NodeType;
+use ferrosm_mad::ids::PortNum;
+use ferrosm_routing::SwitchIdx;
+
+use super::{LidOwners, kind};
+use crate::view::{FabricView, InstalledRouting};
+
+pub(super) fn render(view: &FabricView, _: &LidOwners, out: &mut dyn Write) -> io::Result<()> {
+    let Some(of) = &view.routing else {
+        return Ok(());
+    };
+    // Sources by the switch where their packets enter.
+    let mut sources: BTreeMap<SwitchIdx, Vec<(usize, PortNum)>> = BTreeMap::new();
+    for (index, (node, ends)) in view.nodes.iter().zip(view.ends()).enumerate() {
+        if let Some(s) = of.switch(index) {
+            sources.entry(s).or_default().push((index, PortNum::ZERO));
+            continue;
+        }
+        for end in ends.iter().filter(|_| !node.is_switch()) {
+            if let Some(s) = of.switch(end.peer.node) {
+                sources.entry(s).or_default().push((index, end.port));
+            }
+        }
+    }
+    for (s, all) in &sources {
+        let mut lines = Vec::new();
+        to_everywhere(of, *s, "", &mut lines)?;
+        for &(index, port) in all {
+            let node = &view.nodes[index];
+            let end = node.end_port(port);
+            if !end.lid.is_unicast() {
+                continue;
+            }
+            if node.kind == NodeType::Router {
+                // ibdmchk knows no head for these.
+                let guid = format!("{} ", node.guid);
+                to_everywhere(of, *s, &guid, out)?;
+                continue;
+            }
+            writeln!(
+                out,
+                "{} {}, base LID {}, \"{}\"\n# LID : SL",
+                kind(node),
+                end.guid,
+                end.lid,
+                node.name()
+            )?;
+            out.write_all(&lines)?;
+            out.write_all(b"\n")?;
+        }
+    }
+    Ok(())
+}
+
+/// A line for each LID: `0xLID : SL`, or with a source before it `SOURCE LID SL`.
+fn to_everywhere(
+    of: &InstalledRouting,
+    from: SwitchIdx,
+    source: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for to in of.run.topo.destinations() {
+        let sl = of.run.routing.lanes.sl(from, to);
+        if source.is_empty() {
+            writeln!(out, "0x{:04x} : {sl}", to.lid.0)?;
+        } else {
+            writeln!(out, "{source}{} {sl}", to.lid.0)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{laned, text};
+    use super::*;
+    use crate::input::sls::path_sl;
+
+    #[test]
+    fn each_source_has_its_sls() {
+        let view = laned(2);
+        let text = text(render, &view);
+        let host = &view.nodes[0];
+        let block = format!(
+            "Channel Adapter {}, base LID 7, \"{}\"\n# LID : SL\n0x0002 : 0\n0x0007 : 1\n0x0009 : 0\n\n",
+            host.end_ports[0].guid, host.description
+        );
+        assert!(text.contains(&block), "{text}");
+        let read = path_sl(&text).unwrap();
+        assert_eq!(read.len(), 3);
+        assert_eq!(&read[0].1[..], [255, 255, 0, 255, 255, 255, 255, 1, 255, 0]);
+    }
+
+    #[test]
+    fn routers_are_named_in_every_line() {
+        let mut view = laned(2);
+        view.nodes[0].kind = NodeType::Router;
+        let text = text(render, &view);
+        assert!(
+            text.contains(&format!("{} 7 1\n", view.nodes[0].guid)),
+            "{text}"
+        );
+        assert_eq!(path_sl(&text).unwrap().len(), 3);
+    }
+}

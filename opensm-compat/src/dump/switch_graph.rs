@@ -1,0 +1,53 @@
+//! The graph of switches that the dumps of tables and of hops share.
+
+use std::collections::VecDeque;
+
+use crate::view::FabricView;
+
+/// No path.
+pub(super) const FAR: u16 = u16::MAX;
+
+/// Switches in the order of the view, and their neighbours by port.
+pub(super) struct SwitchGraph {
+    /// By node: its number among the switches.
+    pub(super) number: Vec<Option<usize>>,
+    /// By switch, by port: the switch behind it.
+    pub(super) behind: Vec<Vec<Option<usize>>>,
+}
+
+impl SwitchGraph {
+    pub(super) fn new(view: &FabricView) -> Self {
+        let mut number = vec![None; view.nodes.len()];
+        let mut behind = Vec::new();
+        for (index, node) in view.nodes.iter().enumerate().filter(|(_, n)| n.is_switch()) {
+            number[index] = Some(behind.len());
+            behind.push(vec![None; usize::from(node.num_ports) + 1]);
+        }
+        for link in &view.links {
+            for (from, to) in [(link.a, link.b), (link.b, link.a)] {
+                if let (Some(s), Some(t)) = (number[from.node], number[to.node])
+                    && let Some(slot) = behind[s].get_mut(from.port.index())
+                {
+                    *slot = Some(t);
+                }
+            }
+        }
+        Self { number, behind }
+    }
+
+    /// Hops from each switch to the switch `to`.
+    pub(super) fn distances(&self, to: usize) -> Vec<u16> {
+        let mut distance = vec![FAR; self.behind.len()];
+        distance[to] = 0;
+        let mut queue = VecDeque::from([to]);
+        while let Some(at) = queue.pop_front() {
+            for next in self.behind[at].iter().copied().flatten() {
+                if distance[next] == FAR {
+                    distance[next] = distance[at] + 1;
+                    queue.push_back(next);
+                }
+            }
+        }
+        distance
+    }
+}

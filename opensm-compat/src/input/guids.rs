@@ -1,0 +1,223 @@
+//! Lists with a GUID at the beginning of each line.
+
+use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
+
+use super::line::{self, Line, Parsed, each};
+use crate::error::InputError;
+
+/// `root_guid_file`: a GUID in each line; what follows it is a remark.
+///
+/// # Errors
+/// Lines that do not begin with a GUID.
+pub fn nodes(text: &str) -> Result<Vec<NodeGuid>, Vec<InputError>> {
+    each(line::lines(text), |mut line| Ok(NodeGuid(line.guid()?)))
+}
+
+/// `cn_guid_file`, `io_guid_file`, `guid_routing_order_file`: the same with port GUIDs.
+///
+/// # Errors
+/// Lines that do not begin with a GUID.
+pub fn ports(text: &str) -> Result<Vec<PortGuid>, Vec<InputError>> {
+    each(line::lines(text), |mut line| Ok(PortGuid(line.guid()?)))
+}
+
+/// `ids_guid_file`: GUID and number.
+///
+/// # Errors
+/// Lines that are something else, and switches with two numbers.
+pub fn ids(text: &str) -> Result<Vec<(NodeGuid, u64)>, Vec<InputError>> {
+    let mut seen = Seen::default();
+    each(line::lines(text), |mut line| {
+        let guid = seen.new_switch(&mut line, "number")?;
+        let id = line.number("number", 0, u64::MAX)?;
+        line.end()?;
+        Ok((guid, id))
+    })
+}
+
+/// `hop_weights_file`: GUID, port, hops.
+///
+/// # Errors
+/// Lines that are something else, and ports with two weights.
+pub fn hop_weights(text: &str) -> Result<Vec<(NodeGuid, PortNum, u8)>, Vec<InputError>> {
+    let mut seen = Seen::default();
+    each(line::lines(text), |mut line| {
+        let (guid, port) = seen.new_port(&mut line, "weight")?;
+        let hops = line.number("weight", 1, 255)?;
+        line.end()?;
+        Ok((guid, port, u8::try_from(hops).unwrap_or(u8::MAX)))
+    })
+}
+
+/// `port_prof_ignore_file`: GUID and port of a switch.
+///
+/// # Errors
+/// Lines that are something else.
+pub fn switch_ports(text: &str) -> Result<Vec<(NodeGuid, PortNum)>, Vec<InputError>> {
+    each(line::lines(text), |mut line| {
+        let guid = NodeGuid(line.guid()?);
+        let port = line.port().map_err(|e| InputError {
+            what: format!(
+                "{} (a switch and one of its ports is meant, no end port)",
+                e.what
+            ),
+            ..e
+        })?;
+        line.end()?;
+        Ok((guid, port))
+    })
+}
+
+/// `port_search_ordering_file`: GUID and ports in the order in which they are tried.
+///
+/// # Errors
+/// Lines that are something else, ports that come twice, and switches that do.
+pub fn port_order(text: &str) -> Result<Vec<(NodeGuid, Vec<PortNum>)>, Vec<InputError>> {
+    let mut seen = Seen::default();
+    each(line::lines(text), |mut line| {
+        let guid = seen.new_switch(&mut line, "order")?;
+        let mut ports = vec![line.port()?];
+        let mut rest = line.clone();
+        while let Some((at, word)) = rest.word() {
+            let port = line.port()?;
+            if ports.contains(&port) {
+                return Err(line.error(at, format!("port {word} comes twice")));
+            }
+            ports.push(port);
+        }
+        Ok((guid, ports))
+    })
+}
+
+/// Keys that were in earlier lines: the second of two that contradict each other is an error.
+#[derive(Default)]
+struct Seen(std::collections::BTreeSet<(u64, u8)>);
+
+impl Seen {
+    fn new_switch(&mut self, line: &mut Line<'_>, what: &str) -> Parsed<NodeGuid> {
+        let guid = line.guid()?;
+        if !self.0.insert((guid, 0)) {
+            return Err(line.error(0, format!("this switch has its {what} already")));
+        }
+        Ok(NodeGuid(guid))
+    }
+
+    fn new_port(&mut self, line: &mut Line<'_>, what: &str) -> Parsed<(NodeGuid, PortNum)> {
+        let (guid, port) = (line.guid()?, line.port()?);
+        if !self.0.insert((guid, port.raw())) {
+            return Err(line.error(0, format!("this port has its {what} already")));
+        }
+        Ok((NodeGuid(guid), port))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a parser says of a bad text, as `line:column: what`.
+    fn wrong<T: core::fmt::Debug>(
+        parse: fn(&str) -> Result<T, Vec<InputError>>,
+        text: &str,
+    ) -> String {
+        let errors = parse(text).unwrap_err();
+        let lines: Vec<String> = errors
+            .iter()
+            .map(|e| {
+                let (line, column) = e.at.unwrap();
+                format!("{line}:{column}: {}", e.what)
+            })
+            .collect();
+        lines.join("\n")
+    }
+
+    #[test]
+    fn lists_of_guids_have_comments_blanks_and_remarks() {
+        let text = "# roots\n\n0xe41d2d0300b00010  # spine 1\n  0xe41d2d0300b00020 spine 2\r\n17\n";
+        assert_eq!(
+            nodes(text).unwrap(),
+            [
+                NodeGuid(0xe41d_2d03_00b0_0010),
+                NodeGuid(0xe41d_2d03_00b0_0020),
+                NodeGuid(17)
+            ]
+        );
+        assert_eq!(ports("0x2").unwrap(), [PortGuid(2)]);
+        assert_eq!(nodes("").unwrap(), []);
+    }
+
+    /// OpenSM stops reading at such a line and goes on with what it has.
+    #[test]
+    fn a_line_without_a_guid_is_an_error() {
+        assert_eq!(
+            wrong(nodes, "0x1\n spine2\n0x0\n0xg\n"),
+            "2:2: `spine2` is no GUID such as 0x0002c90300a1b2c3\n\
+             3:1: `0x0` is no GUID such as 0x0002c90300a1b2c3\n\
+             4:1: `0xg` is no GUID such as 0x0002c90300a1b2c3"
+        );
+    }
+
+    #[test]
+    fn ids_are_c_numbers() {
+        assert_eq!(
+            ids("0x1 010\n0x2 0x10 # b\n").unwrap(),
+            [(NodeGuid(1), 8), (NodeGuid(2), 16)]
+        );
+        assert_eq!(
+            wrong(ids, "0x1\n0x2 x\n0x3 1 2\n0x3 4\n"),
+            "1:4: number is missing\n\
+             2:5: `x` is no number from 0 to 18446744073709551615\n\
+             3:7: `2` is one word too many\n\
+             4:1: this switch has its number already"
+        );
+    }
+
+    #[test]
+    fn weights_are_from_1_to_255() {
+        assert_eq!(
+            hop_weights("0x1 17 3\n0x1 18 255\n").unwrap(),
+            [
+                (NodeGuid(1), PortNum(17), 3),
+                (NodeGuid(1), PortNum(18), 255)
+            ]
+        );
+        assert_eq!(
+            wrong(hop_weights, "0x1 0 3\n0x1 1 0\n0x1 1\n0x1 2 2\n0x1 2 2\n"),
+            "1:5: `0` is no port from 1 to 254\n\
+             2:7: `0` is no weight from 1 to 255\n\
+             3:1: this port has its weight already\n\
+             5:1: this port has its weight already"
+        );
+    }
+
+    #[test]
+    fn ports_to_be_ignored_are_switch_ports() {
+        assert_eq!(
+            switch_ports("0x1 36\n").unwrap(),
+            [(NodeGuid(1), PortNum(36))]
+        );
+        assert_eq!(
+            wrong(switch_ports, "0x1\n"),
+            "1:4: port is missing (a switch and one of its ports is meant, no end port)"
+        );
+    }
+
+    /// OpenSM drops such lines in silence.
+    #[test]
+    fn an_order_of_ports_has_each_port_once() {
+        assert_eq!(
+            port_order("0x1 3 4 1 2 # xyz\n0x2 1\n").unwrap(),
+            [
+                (NodeGuid(1), [3, 4, 1, 2].map(PortNum).to_vec()),
+                (NodeGuid(2), vec![PortNum(1)])
+            ]
+        );
+        assert_eq!(
+            wrong(port_order, "0x1 3 4 3\n0x2\n0x3 1 0\n0x4 1\n0x4 2\n"),
+            "1:9: port 3 comes twice\n\
+             2:4: port is missing\n\
+             3:7: `0` is no port from 1 to 254\n\
+             5:1: this switch has its order already"
+        );
+    }
+}

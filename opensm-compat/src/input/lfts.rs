@@ -1,0 +1,245 @@
+//! `opensm-lfts.dump`: forwarding tables as OpenSM (and ferrosm) writes them.
+//!
+//! ```text
+//! Unicast lids [0-9] of switch Lid 2 guid 0xe41d2d0300b00010 ('leaf1'):
+//! 0x0002 000 # Switch portguid 0xe41d2d0300b00010: 'leaf1'
+//! 0x0007 005 # Channel Adapter portguid 0x0002c90300aa0001: 'n1 mlx5_0'
+//! 9 lids dumped
+//! ```
+//!
+//! The port GUIDs in the remarks count: LIDs may have moved since.
+
+use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
+
+use super::line::{ERRORS_MAX, Line, Parsed, digits};
+use crate::error::InputError;
+
+/// A table for each switch, and which port had each LID.
+pub type Tables = (Vec<(NodeGuid, Box<[u8]>)>, Vec<Option<PortGuid>>);
+
+/// What was read so far.
+#[derive(Default)]
+struct Reading {
+    done: Vec<(NodeGuid, Box<[u8]>)>,
+    seen: std::collections::BTreeSet<u64>,
+    /// The switch whose lines come now.
+    table: Option<(NodeGuid, Vec<u8>)>,
+    owners: Vec<Option<PortGuid>>,
+}
+
+/// Reads a text.
+///
+/// # Errors
+/// Lines that are something else (a dump of multicast tables is), a switch that comes twice, a LID that two ports have.
+pub fn parse(text: &str) -> Result<Tables, Vec<InputError>> {
+    let mut reading = Reading::default();
+    let mut wrong = Vec::new();
+    for (i, text) in text.lines().enumerate() {
+        if let Err(e) = reading.line(Line::whole(i + 1, text)) {
+            wrong.push(e);
+            if wrong.len() >= ERRORS_MAX {
+                break;
+            }
+        }
+    }
+    reading.finish();
+    if wrong.is_empty() && reading.done.is_empty() {
+        wrong.push(InputError {
+            at: None,
+            what: "there is no table in it: `opensm-lfts.dump` is meant, as OpenSM and ferrosm write it".to_owned(),
+        });
+    }
+    if wrong.is_empty() {
+        Ok((reading.done, reading.owners))
+    } else {
+        Err(wrong)
+    }
+}
+
+impl Reading {
+    fn finish(&mut self) {
+        if let Some((guid, table)) = self.table.take() {
+            self.done.push((guid, table.into_boxed_slice()));
+        }
+    }
+
+    fn line(&mut self, mut line: Line<'_>) -> Parsed<()> {
+        let whole = line.clone();
+        let Some((at, word)) = line.word() else {
+            return Ok(());
+        };
+        if word.starts_with('#') {
+            return Ok(());
+        }
+        if word == "Unicast" {
+            return self.switch(line);
+        }
+        if word == "Multicast" {
+            return Err(line.error(at, "these are multicast tables, which are not read"));
+        }
+        if word.starts_with("0x") {
+            return self.entry(line, at, word);
+        }
+        // `9 lids dumped`
+        let rest = [line.word(), line.word()].map(|w| w.map(|(_, w)| w));
+        if digits(word, 10).is_some() && rest == [Some("lids"), Some("dumped")] {
+            return Ok(());
+        }
+        Err(whole.error(at, "this is neither `Unicast lids ...` nor `0xLID PORT`"))
+    }
+
+    fn switch(&mut self, mut line: Line<'_>) -> Parsed<()> {
+        self.finish();
+        while let Some((_, word)) = line.word() {
+            if word == "guid" {
+                let begin = line.clone().word().map_or(0, |(at, _)| at);
+                let guid = line.guid()?;
+                if !self.seen.insert(guid) {
+                    return Err(line.error(begin, "this switch has its table already"));
+                }
+                self.table = Some((NodeGuid(guid), Vec::new()));
+                return Ok(());
+            }
+        }
+        Err(line.missing("`guid` of the switch"))
+    }
+
+    fn entry(&mut self, mut line: Line<'_>, at: usize, word: &str) -> Parsed<()> {
+        let lid = lid(word).ok_or_else(|| {
+            line.error(
+                at,
+                format!("`{word}` is no unicast LID from 0x0001 to 0xbfff"),
+            )
+        })?;
+        let (port_at, port) = line.word().ok_or_else(|| line.missing("a port"))?;
+        let port = digits(port, 10)
+            .and_then(|p| u8::try_from(p).ok())
+            .ok_or_else(|| line.error(port_at, format!("`{port}` is no port from 0 to 255")))?;
+        let Some((_, table)) = &mut self.table else {
+            // Under a switch line that was wrong; that one is told.
+            return if self.done.is_empty() && self.seen.is_empty() {
+                Err(line.error(
+                    at,
+                    "there is no `Unicast lids ... guid ...` above this line",
+                ))
+            } else {
+                Ok(())
+            };
+        };
+        let index = usize::from(lid.raw());
+        if table.len() <= index {
+            table.resize(index + 1, PortNum::DROP.raw());
+        }
+        table[index] = port;
+        self.owner(&mut line, index)
+    }
+
+    /// The remark of an entry names the port that had the LID.
+    fn owner(&mut self, line: &mut Line<'_>, lid: usize) -> Parsed<()> {
+        while let Some((_, word)) = line.word() {
+            // Names come after the GUID, so a name cannot be mistaken for it.
+            if word != "portguid" {
+                continue;
+            }
+            let Some((at, word)) = line.word() else {
+                return Err(line.missing("the port GUID"));
+            };
+            let hex = word.trim_end_matches(':').strip_prefix("0x");
+            let guid = hex.and_then(|h| digits(h, 16)).map(PortGuid);
+            let guid = guid.ok_or_else(|| line.error(at, format!("`{word}` is no port GUID")))?;
+            if self.owners.len() <= lid {
+                self.owners.resize(lid + 1, None);
+            }
+            match self.owners[lid] {
+                Some(other) if other != guid => {
+                    return Err(line.error(at, format!("above, this LID is that of port {other}")));
+                }
+                Some(_) | None => self.owners[lid] = Some(guid),
+            }
+            return Ok(());
+        }
+        Ok(())
+    }
+}
+
+/// `0x` and a unicast LID.
+pub(super) fn lid(word: &str) -> Option<Lid> {
+    let raw = digits(word.strip_prefix("0x")?, 16)?;
+    let lid = Lid(u16::try_from(raw).ok()?);
+    lid.is_unicast().then_some(lid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DUMP: &str = "Unicast lids [0-9] of switch Lid 2 guid 0xe41d2d0300b00010 ('leaf guid 1'):\n\
+        0x0002 000 # Switch portguid 0xe41d2d0300b00010: 'leaf1'\n\
+        0x0004 005 # Channel Adapter portguid 0x0002c90300aa0001: 'n1 portguid 0x99'\n\
+        0x0005 006 # unknown node and type\n\
+        9 lids dumped\n\
+        Unicast lids [0-9] of switch Lid 3 guid 0xe41d2d0300b00020 (''):\n\
+        # a remark\n\n\
+        0x0004 255\n\
+        9 lids dumped\n";
+
+    #[test]
+    fn a_dump_of_opensm_is_read() {
+        let (tables, owners) = parse(DUMP).unwrap();
+        assert_eq!(tables.len(), 2);
+        assert_eq!(tables[0].0, NodeGuid(0xe41d_2d03_00b0_0010));
+        assert_eq!(*tables[0].1, [255, 255, 0, 255, 5, 6]);
+        assert_eq!(*tables[1].1, [255; 5]);
+        assert_eq!(owners[4], Some(PortGuid(0x0002_c903_00aa_0001)));
+        assert_eq!((owners[3], owners.len()), (None, 5));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        let told = |text: &str| -> Vec<String> {
+            let errors = parse(text).unwrap_err();
+            let at = |e: &InputError| e.at.map_or_else(String::new, |(l, c)| format!("{l}:{c}: "));
+            errors
+                .iter()
+                .map(|e| format!("{}{}", at(e), e.what))
+                .collect()
+        };
+        let switch = "Unicast lids [0-9] of switch Lid 2 guid 0x10 ('a'):\n";
+        let one = |line: &str| told(&format!("{switch}{line}\n")).join("\n");
+        assert_eq!(
+            one("0xc000 1"),
+            "2:1: `0xc000` is no unicast LID from 0x0001 to 0xbfff"
+        );
+        assert_eq!(
+            one("0x0 1"),
+            "2:1: `0x0` is no unicast LID from 0x0001 to 0xbfff"
+        );
+        assert_eq!(one("0x7 256"), "2:5: `256` is no port from 0 to 255");
+        assert_eq!(one("0x7"), "2:4: a port is missing");
+        assert_eq!(
+            one("7 8 9"),
+            "2:1: this is neither `Unicast lids ...` nor `0xLID PORT`"
+        );
+        assert_eq!(one("0x7 1 # CA portguid x:"), "2:21: `x:` is no port GUID");
+        assert_eq!(
+            one(switch.trim()),
+            "2:41: this switch has its table already"
+        );
+        assert_eq!(
+            one("0x7 1 # CA portguid 0x1:\n0x7 1 # CA portguid 0x2:"),
+            "3:21: above, this LID is that of port 0x0000000000000001"
+        );
+        assert_eq!(
+            one("Multicast mlids [0xc000]"),
+            "2:1: these are multicast tables, which are not read"
+        );
+        assert_eq!(
+            told("0x7 1\nUnicast lids\n"),
+            [
+                "1:1: there is no `Unicast lids ... guid ...` above this line",
+                "2:13: `guid` of the switch is missing"
+            ]
+        );
+        assert!(told("")[0].starts_with("there is no table in it"));
+    }
+}

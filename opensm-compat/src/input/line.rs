@@ -1,0 +1,182 @@
+//! Words of a line with their columns.
+
+use ferrosm_mad::ids::PortNum;
+
+use crate::error::InputError;
+
+/// At most so many errors of a file are told: a file of another kind has one in every line.
+pub(super) const ERRORS_MAX: usize = 20;
+
+/// Result of parsing a line or one of its fields.
+pub(super) type Parsed<T> = Result<T, InputError>;
+
+/// A line without its comment, as words.
+#[derive(Debug, Clone)]
+pub(super) struct Line<'a> {
+    number: usize,
+    text: &'a str,
+    /// Bytes that were read.
+    at: usize,
+}
+
+/// Lines that are not blank and no comments, each with its number. A `#` begins a comment anywhere.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+    text.lines().enumerate().filter_map(|(i, whole)| {
+        let text = whole.split('#').next().unwrap_or_default().trim_end();
+        (!text.trim().is_empty()).then_some(Line {
+            number: i + 1,
+            text,
+            at: 0,
+        })
+    })
+}
+
+/// Reads every line; all errors (at most [`ERRORS_MAX`]) or everything that was read.
+pub(super) fn each<'a, T>(
+    lines: impl Iterator<Item = Line<'a>>,
+    mut read: impl FnMut(Line<'a>) -> Parsed<T>,
+) -> Result<Vec<T>, Vec<InputError>> {
+    let (mut found, mut wrong) = (Vec::new(), Vec::new());
+    for line in lines {
+        match read(line) {
+            Ok(v) => found.push(v),
+            Err(e) if wrong.len() < ERRORS_MAX => wrong.push(e),
+            Err(_) => {
+                wrong.push(InputError {
+                    at: None,
+                    what: "and more such lines".to_owned(),
+                });
+                break;
+            }
+        }
+    }
+    if wrong.is_empty() {
+        Ok(found)
+    } else {
+        Err(wrong)
+    }
+}
+
+impl<'a> Line<'a> {
+    /// A line as it is, comments and all.
+    pub(super) fn whole(number: usize, text: &'a str) -> Self {
+        Self {
+            number,
+            text,
+            at: 0,
+        }
+    }
+
+    /// The next word and where it begins.
+    pub(super) fn word(&mut self) -> Option<(usize, &'a str)> {
+        let rest = &self.text[self.at..];
+        let begin = self.at + (rest.len() - rest.trim_start().len());
+        let word = self.text[begin..].split_whitespace().next()?;
+        self.at = begin + word.len();
+        Some((begin, word))
+    }
+
+    /// An error at a byte of the line.
+    pub(super) fn error(&self, at: usize, what: impl Into<String>) -> InputError {
+        let before = self.text.get(..at).unwrap_or(self.text);
+        InputError {
+            at: Some((self.number, before.chars().count() + 1)),
+            what: what.into(),
+        }
+    }
+
+    /// An error at the end of the line.
+    pub(super) fn missing(&self, what: &str) -> InputError {
+        self.error(self.text.len(), format!("{what} is missing"))
+    }
+
+    /// The next word as a number between bounds.
+    pub(super) fn number(&mut self, what: &str, low: u64, high: u64) -> Parsed<u64> {
+        let (at, word) = self.word().ok_or_else(|| self.missing(what))?;
+        number(word)
+            .filter(|v| (low..=high).contains(v))
+            .ok_or_else(|| self.error(at, format!("`{word}` is no {what} from {low} to {high}")))
+    }
+
+    /// The next word as a GUID.
+    pub(super) fn guid(&mut self) -> Parsed<u64> {
+        let (at, word) = self.word().ok_or_else(|| self.missing("a GUID"))?;
+        number(word).filter(|v| *v != 0).ok_or_else(|| {
+            self.error(
+                at,
+                format!("`{word}` is no GUID such as 0x0002c90300a1b2c3"),
+            )
+        })
+    }
+
+    /// The next word as a switch port.
+    pub(super) fn port(&mut self) -> Parsed<PortNum> {
+        let port = self.number("port", 1, 254)?;
+        Ok(PortNum(u8::try_from(port).unwrap_or(u8::MAX)))
+    }
+
+    /// Nothing may follow.
+    pub(super) fn end(&mut self) -> Parsed<()> {
+        match self.word() {
+            None => Ok(()),
+            Some((at, word)) => Err(self.error(at, format!("`{word}` is one word too many"))),
+        }
+    }
+}
+
+/// A number as C's strtoul reads it with base 0: `0x` hexadecimal, a leading 0 octal, else decimal.
+pub(super) fn number(word: &str) -> Option<u64> {
+    if let Some(hex) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
+        return digits(hex, 16);
+    }
+    match word.strip_prefix('0') {
+        Some(octal) if !octal.is_empty() => digits(octal, 8),
+        _ => digits(word, 10),
+    }
+}
+
+/// Digits only: no sign, no blanks.
+pub(super) fn digits(word: &str, radix: u32) -> Option<u64> {
+    word.chars()
+        .all(|c| c.is_digit(radix))
+        .then(|| u64::from_str_radix(word, radix).ok())
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_c_numbers() {
+        assert_eq!(number("0x1F"), Some(31));
+        assert_eq!(number("017"), Some(15));
+        assert_eq!((number("0"), number("42")), (Some(0), Some(42)));
+        assert_eq!(number("0xffffffffffffffff"), Some(u64::MAX));
+        for bad in ["", "0x", "08", "-1", "+1", "1x", "0x1ffffffffffffffff"] {
+            assert_eq!(number(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn words_know_their_columns() {
+        let mut line = lines("\n# c\n  é  0x2 # rest\n").next().unwrap();
+        assert_eq!(line.word(), Some((2, "é")));
+        let at = line.word().unwrap();
+        assert_eq!(at.1, "0x2");
+        assert_eq!(
+            line.error(at.0, "x").at,
+            Some((3, 6)),
+            "characters, not bytes"
+        );
+        assert_eq!(line.word(), None);
+    }
+
+    /// A binary file read as a list: a bounded number of errors.
+    #[test]
+    fn errors_have_a_bound() {
+        let text = "x\n".repeat(100);
+        let wrong = each(lines(&text), |mut l| l.guid()).unwrap_err();
+        assert_eq!(wrong.len(), ERRORS_MAX + 1);
+    }
+}

@@ -1,0 +1,244 @@
+//! OpenSM's input files: what an operator states about the structure of a fabric.
+//!
+//! Parsers are pure functions from text to parts of [`GuidHints`]. They accept what OpenSM accepts, comments and blank lines included.
+//! A line that they do not understand is an error with its position: OpenSM stops reading there or drops the line, and then routes with
+//! less information. Parsers do not know the fabric: GUIDs are resolved where the routes are computed.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`guids`] | lists of GUIDs, and of GUIDs with numbers |
+//! | [`torus`] | `torus-2QoS.conf` |
+//! | [`lfts`] | forwarding tables from `opensm-lfts.dump` |
+//! | [`sls`] | `opensm-sl2vl.dump` and path SLs |
+//! | [`partitions`] | `partitions.conf` |
+//! | [`qos_policy`] | `qos-policy.conf` |
+//! | [`prefix_routes`] | `prefix-routes.conf` |
+//! | `line` | words of a line with their columns |
+//! | `span` | parts of a text that may span lines, with their positions |
+
+pub mod guids;
+pub mod lfts;
+mod line;
+pub mod partitions;
+pub mod prefix_routes;
+pub mod qos_policy;
+pub mod sls;
+mod span;
+pub mod torus;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ferrosm_core::plan::hints::{GuidHints, GuidTables};
+
+use crate::error::{InputError, InputFileError};
+
+/// Paths of the input files for routing; `None` for files that are not configured.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RoutingInputFiles {
+    /// Root switches.
+    pub root_guid_file: Option<PathBuf>,
+    /// Ports of compute nodes.
+    pub cn_guid_file: Option<PathBuf>,
+    /// Ports of I/O nodes.
+    pub io_guid_file: Option<PathBuf>,
+    /// What tells switches of equal rank apart.
+    pub ids_guid_file: Option<PathBuf>,
+    /// End ports that are routed first.
+    pub guid_routing_order_file: Option<PathBuf>,
+    /// Hops that switch ports count as.
+    pub hop_weights_file: Option<PathBuf>,
+    /// The order in which ports of a switch are tried.
+    pub port_search_ordering_file: Option<PathBuf>,
+    /// Switch ports whose load does not count.
+    pub port_prof_ignore_file: Option<PathBuf>,
+    /// The shape of a torus.
+    pub torus_config: Option<PathBuf>,
+    /// Forwarding tables for the engine `file`.
+    pub lfts_file: Option<PathBuf>,
+    /// VLs of SLs for the engine `file`.
+    pub sl2vl_file: Option<PathBuf>,
+    /// SLs of paths for the engine `file`.
+    pub path_sl_file: Option<PathBuf>,
+}
+
+impl RoutingInputFiles {
+    /// Reads all files.
+    ///
+    /// # Errors
+    /// All errors of all files.
+    pub fn read(&self) -> Result<GuidHints, Vec<InputFileError>> {
+        let mut hints = GuidHints::default();
+        let mut tables = GuidTables::default();
+        let mut errors = Vec::new();
+        let e = &mut errors;
+        read(&self.root_guid_file, guids::nodes, e, |v| hints.roots = v);
+        read(&self.cn_guid_file, guids::ports, e, |v| {
+            hints.compute = Some(v);
+        });
+        read(&self.io_guid_file, guids::ports, e, |v| hints.io = Some(v));
+        read(&self.ids_guid_file, guids::ids, e, |v| hints.ids = v);
+        read(&self.guid_routing_order_file, guids::ports, e, |v| {
+            hints.routing_order = v;
+        });
+        read(&self.hop_weights_file, guids::hop_weights, e, |v| {
+            hints.hop_weights = v;
+        });
+        read(&self.port_search_ordering_file, guids::port_order, e, |v| {
+            hints.port_order = v;
+        });
+        read(&self.port_prof_ignore_file, guids::switch_ports, e, |v| {
+            hints.not_counted = v;
+        });
+        read(&self.torus_config, torus::parse, e, |v| {
+            hints.torus = Some(v);
+        });
+        read(&self.lfts_file, lfts::parse, e, |v| {
+            (tables.lfts, tables.owners) = v;
+        });
+        read(&self.sl2vl_file, sls::sl2vl, e, |v| tables.sl2vl = v);
+        read(&self.path_sl_file, sls::path_sl, e, |v| tables.path_sl = v);
+
+        for (path, key) in [
+            (&self.sl2vl_file, "sl2vl_file"),
+            (&self.path_sl_file, "path_sl_file"),
+        ] {
+            if let (Some(path), None) = (path, &self.lfts_file) {
+                let path = path.clone();
+                errors.push(InputFileError::WithoutTables { path, key });
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        hints.file = (tables != GuidTables::default()).then(|| Arc::new(tables));
+        Ok(hints)
+    }
+}
+
+/// Reads a file, if it is configured.
+fn read<T>(
+    path: &Option<PathBuf>,
+    parse: fn(&str) -> Result<T, Vec<InputError>>,
+    errors: &mut Vec<InputFileError>,
+    store: impl FnOnce(T),
+) {
+    let Some(path) = path else { return };
+    match read_file(path, parse) {
+        Ok(value) => store(value),
+        Err(found) => errors.extend(found),
+    }
+}
+
+/// Reads and parses the file `path`. Comments may be in any encoding: everything else is ASCII.
+///
+/// # Errors
+/// All errors of the file.
+pub fn read_file<T>(
+    path: &Path,
+    parse: impl FnOnce(&str) -> Result<T, Vec<InputError>>,
+) -> Result<T, Vec<InputFileError>> {
+    let bytes = std::fs::read(path).map_err(|source| {
+        let path = path.to_owned();
+        vec![InputFileError::Unreadable { path, source }]
+    })?;
+    parse(&String::from_utf8_lossy(&bytes)).map_err(|errors| {
+        let errors = errors.into_iter().map(|source| InputFileError::Invalid {
+            path: path.to_owned(),
+            source,
+        });
+        errors.collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
+
+    #[test]
+    fn every_file_lands_in_its_hint() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            Some(path)
+        };
+        let files = RoutingInputFiles {
+            root_guid_file: file("root", "0x1\n"),
+            cn_guid_file: file("cn", "0x2\n"),
+            io_guid_file: file("io", "# none\n"),
+            ids_guid_file: file("ids", "0x1 7\n"),
+            guid_routing_order_file: file("order", "0x3\n"),
+            hop_weights_file: file("weights", "0x1 2 3\n"),
+            port_search_ordering_file: file("search", "0x1 3 1\n"),
+            port_prof_ignore_file: file("ignore", "0x1 4\n"),
+            torus_config: file("torus", "torus 3 3 3\nxp_link 1 2\n"),
+            lfts_file: file(
+                "lfts",
+                "Unicast lids [0-1] of switch Lid 1 guid 0x1 ('s'):\n0x0001 000 # x\n",
+            ),
+            sl2vl_file: None,
+            path_sl_file: file("psl", "0x5 1 2\n"),
+        };
+        let hints = files.read().unwrap();
+        assert_eq!(hints.roots, [NodeGuid(1)]);
+        assert_eq!(hints.compute, Some(vec![PortGuid(2)]));
+        assert_eq!(hints.io, Some(Vec::new()));
+        assert_eq!(hints.ids, [(NodeGuid(1), 7)]);
+        assert_eq!(hints.routing_order, [PortGuid(3)]);
+        assert_eq!(hints.hop_weights, [(NodeGuid(1), PortNum(2), 3)]);
+        assert_eq!(
+            hints.port_order,
+            [(NodeGuid(1), vec![PortNum(3), PortNum(1)])]
+        );
+        assert_eq!(hints.not_counted, [(NodeGuid(1), PortNum(4))]);
+        assert_eq!(hints.torus.unwrap().radix, [3, 3, 3]);
+        let tables = hints.file.unwrap();
+        assert_eq!((tables.lfts.len(), tables.path_sl.len()), (1, 1));
+        assert!(RoutingInputFiles::default().read().unwrap().is_empty());
+    }
+
+    /// Two files with an error each, and one that is not there: three errors, each with its file.
+    #[test]
+    fn all_errors_are_told_with_their_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("root"), "0x1\nspine2\n").unwrap();
+        std::fs::write(at("weights"), "0x1 2 300\n").unwrap();
+        std::fs::write(
+            at("sl2vl"),
+            "0xa0 1 1 0x00 0x00 0x00 0x00 0x00 0x00 0x00 0x00\n",
+        )
+        .unwrap();
+        let files = RoutingInputFiles {
+            root_guid_file: Some(at("root")),
+            cn_guid_file: Some(at("nowhere")),
+            hop_weights_file: Some(at("weights")),
+            sl2vl_file: Some(at("sl2vl")),
+            ..RoutingInputFiles::default()
+        };
+        let lines: Vec<String> = files
+            .read()
+            .unwrap_err()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let told = lines.join("\n");
+        assert_eq!(lines.len(), 4, "{told}");
+        let path = |name: &str| at(name).display().to_string();
+        assert!(
+            lines[0].starts_with(&format!("{}:2:1: ", path("root"))),
+            "{told}"
+        );
+        assert!(
+            lines[1].starts_with(&format!("{}: cannot read it", path("nowhere"))),
+            "{told}"
+        );
+        assert!(
+            lines[2].starts_with(&format!("{}:1:7: ", path("weights"))),
+            "{told}"
+        );
+        assert!(lines[3].contains("there is no lfts_file"), "{told}");
+    }
+}

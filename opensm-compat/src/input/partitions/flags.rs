@@ -1,0 +1,250 @@
+//! Flags of partitions and of groups.
+
+use ferrosm_core::plan::partitions::Membership;
+use ferrosm_core::plan::partitions::group::{GroupSpec, IP_QKEY};
+use ferrosm_mad::attr::MtuCode;
+use ferrosm_mad::ids::{Gid, PKey, Sl};
+use ferrosm_mad::sa::multicast::mgid;
+use ferrosm_mad::sa::path::RateCode;
+
+use super::values;
+use crate::error::InputError;
+use crate::input::span::Span;
+
+/// Full members have this bit in their P_Key.
+const FULL: u16 = 0x8000;
+
+/// What a partition's head says besides name and P_Key.
+#[derive(Debug, Clone)]
+pub(super) struct Header {
+    pub(super) index0: bool,
+    pub(super) ipoib: bool,
+    /// Of members that say nothing.
+    pub(super) membership: Membership,
+    pub(super) flags: GroupFlags,
+}
+
+impl Default for Header {
+    fn default() -> Self {
+        Self {
+            index0: false,
+            ipoib: false,
+            membership: Membership::Limited,
+            flags: GroupFlags::default(),
+        }
+    }
+}
+
+/// What groups of a partition have in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupFlags {
+    /// Largest packet.
+    pub mtu: MtuCode,
+    /// Rate that every member can take.
+    pub rate: RateCode,
+    /// Service level.
+    pub sl: Sl,
+    /// A group for each; none for what the MGID says.
+    pub scopes: Vec<u8>,
+    /// Q_Key; none for the default of the kind of group.
+    pub qkey: Option<u32>,
+    /// TClass.
+    pub tclass: Option<u8>,
+    /// FlowLabel.
+    pub flow_label: u32,
+}
+
+impl Default for GroupFlags {
+    fn default() -> Self {
+        let broadcast = GroupSpec::ipoib(1);
+        Self {
+            mtu: broadcast.mtu,
+            rate: broadcast.rate,
+            sl: broadcast.sl,
+            scopes: Vec::new(),
+            qkey: None,
+            tclass: None,
+            flow_label: 0,
+        }
+    }
+}
+
+/// Names of flags of groups, as they are to be written. OpenSM takes any beginning of them.
+const GROUP_FLAGS: [&str; 7] = ["mtu", "rate", "scope", "Q_Key", "TClass", "sl", "FlowLabel"];
+
+/// The flag that a word is a beginning of.
+fn named<'a>(word: &Span<'_>, all: &[&'a str], warnings: &mut Vec<InputError>) -> Option<&'a str> {
+    let text = word.text();
+    let full = *all.iter().find(|full| full.starts_with(text))?;
+    if full != text {
+        warnings.push(word.error(format!("`{text}` is taken for `{full}`")));
+    }
+    Some(full)
+}
+
+impl Header {
+    /// Takes a flag.
+    pub(super) fn take(
+        &mut self,
+        flag: &Span<'_>,
+        warnings: &mut Vec<InputError>,
+        wrong: &mut Vec<InputError>,
+    ) {
+        let (name, value) = flag.name_and_value();
+        if name.is_blank() {
+            warnings.push(flag.error("an empty flag: ignored"));
+            return;
+        }
+        if name.text() == "indx0" {
+            self.index0 = true;
+            return;
+        }
+        let mut scopes = Vec::new();
+        if self.flags.take(flag, &mut scopes, warnings, wrong) {
+            self.flags.scopes.extend(scopes);
+            return;
+        }
+        match named(&name, &["ipoib", "defmember"], warnings) {
+            Some("ipoib") => self.ipoib = true,
+            Some(_) => {
+                let word = value.unwrap_or_else(|| name.none());
+                match values::membership(word.text()).filter(|_| !word.is_blank()) {
+                    Some((membership, exact)) => {
+                        if !exact {
+                            let what = format!("`{}` is taken for `{membership}`", word.text());
+                            warnings.push(word.error(what));
+                        }
+                        self.membership = membership;
+                    }
+                    None => warnings.push(name.error(format!(
+                        "defmember must be full, limited or both: ignored, so it is `{}`",
+                        self.membership
+                    ))),
+                }
+            }
+            None => {
+                let what = format!("`{}` is no flag of a partition: ignored", name.text());
+                warnings.push(name.error(what));
+            }
+        }
+    }
+}
+
+impl GroupFlags {
+    /// Takes a flag if it is one of groups. A value that makes no sense is an error, where OpenSM goes on with none.
+    pub(super) fn take(
+        &mut self,
+        flag: &Span<'_>,
+        scopes: &mut Vec<u8>,
+        warnings: &mut Vec<InputError>,
+        wrong: &mut Vec<InputError>,
+    ) -> bool {
+        let (name, value) = flag.name_and_value();
+        if name.is_blank() {
+            return false;
+        }
+        let Some(full) = named(&name, &GROUP_FLAGS, warnings) else {
+            return false;
+        };
+        let Some(value) = value.filter(|v| !v.is_blank()) else {
+            wrong.push(name.error(format!("`{full}` needs a value")));
+            return true;
+        };
+        if let Err(what) = self.set(full, value.text(), scopes) {
+            wrong.push(value.error(what));
+        }
+        true
+    }
+
+    fn set(&mut self, flag: &str, word: &str, scopes: &mut Vec<u8>) -> Result<(), String> {
+        let small = |v: u32| u8::try_from(v).unwrap_or(u8::MAX);
+        match flag {
+            "mtu" => self.mtu = values::mtu(word)?,
+            "rate" => self.rate = values::rate(word)?,
+            "scope" => scopes.push(small(values::bounded(word, "scope", 1, 15)?)),
+            "Q_Key" => self.qkey = Some(values::bounded(word, "Q_Key", 0, 0xFFFF_FFFF)?),
+            "TClass" => self.tclass = Some(small(values::bounded(word, "TClass", 0, 0xFF)?)),
+            "sl" => self.sl = Sl(small(values::bounded(word, "SL", 0, 15)?)),
+            _ => self.flow_label = values::bounded(word, "FlowLabel", 0, 0xF_FFFF)?,
+        }
+        Ok(())
+    }
+
+    fn spec(&self, mgid: Gid, qkey: u32) -> GroupSpec {
+        GroupSpec {
+            mgid,
+            mtu: self.mtu,
+            rate: self.rate,
+            sl: self.sl,
+            qkey,
+            tclass: self.tclass.unwrap_or(0),
+            flow_label: self.flow_label,
+        }
+    }
+
+    /// The IPv4 broadcast groups of a partition: one for each scope.
+    #[must_use]
+    pub fn broadcast_groups(&self, number: u16) -> Vec<GroupSpec> {
+        let qkey = self.qkey.filter(|q| *q != 0).unwrap_or(IP_QKEY);
+        let scopes = if self.scopes.is_empty() {
+            &[mgid::LINK_LOCAL][..]
+        } else {
+            &self.scopes
+        };
+        let gids = scopes
+            .iter()
+            .map(|scope| mgid::broadcast(PKey(number | FULL), *scope));
+        gids.map(|gid| self.spec(gid, qkey)).collect()
+    }
+
+    /// A group with this MGID, one for each scope that is given.
+    ///
+    /// # Errors
+    /// A group of IP that does not go with its partition.
+    pub fn groups(
+        &self,
+        gid: Gid,
+        number: u16,
+        partition: &Self,
+    ) -> Result<Vec<GroupSpec>, String> {
+        let mut gid = gid;
+        let is_ip = matches!(gid.mgid_signature(), mgid::IPV4 | mgid::IPV6);
+        let mut qkey = self.qkey.unwrap_or(0);
+        if is_ip {
+            let key = number | FULL;
+            let given = gid.mgid_pkey().0;
+            if given != 0 && given | FULL != key {
+                return Err(format!(
+                    "a group of IP has its partition's P_Key in its GID: {key:#06x} (or 0), not {given:#06x}"
+                ));
+            }
+            [gid.0[4], gid.0[5]] = key.to_be_bytes();
+            if self.mtu != partition.mtu {
+                return Err(format!(
+                    "a group of IP must have the MTU of its partition, {}, not {}",
+                    partition.mtu, self.mtu
+                ));
+            }
+            if self.rate != partition.rate {
+                return Err(format!(
+                    "a group of IP must have the rate of its partition, {} Gb/s, not {} Gb/s",
+                    partition.rate, self.rate
+                ));
+            }
+            if qkey == 0 {
+                qkey = IP_QKEY;
+            }
+        }
+        let with_scope = |scope: &u8| {
+            let mut gid = gid;
+            gid.0[1] = gid.0[1] & 0xF0 | scope;
+            gid
+        };
+        let gids = if self.scopes.is_empty() {
+            vec![gid]
+        } else {
+            self.scopes.iter().map(with_scope).collect()
+        };
+        Ok(gids.into_iter().map(|gid| self.spec(gid, qkey)).collect())
+    }
+}

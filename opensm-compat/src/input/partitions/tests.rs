@@ -1,0 +1,251 @@
+//! What is read from partitions files: the grammar, what is lenient, what is refused.
+
+use ferrosm_core::plan::partitions::{Enforcement, Partitions};
+use ferrosm_mad::attr::MtuCode;
+use ferrosm_mad::sa::path::RateCode;
+use proptest::prelude::*;
+
+use super::*;
+
+const PORT: fn(u64) -> Who = |guid| Who::Port(PortGuid(guid));
+
+fn good(text: &str) -> PartitionsConf {
+    parse(text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}"))
+}
+
+fn warnings(text: &str) -> Vec<String> {
+    let told = |w: &InputError| {
+        let (line, column) = w.at.expect("a place");
+        format!("{line}:{column}: {}", w.what)
+    };
+    good(text).warnings.iter().map(told).collect()
+}
+
+fn errors(text: &str) -> Vec<String> {
+    let told = |w: &InputError| match w.at {
+        Some((line, column)) => format!("{line}:{column}: {}", w.what),
+        None => w.what.clone(),
+    };
+    parse(text).unwrap_err().iter().map(told).collect()
+}
+
+/// The example of OpenSM's kind, with everything that it can have.
+#[test]
+fn a_whole_file() {
+    let text = "# site partitions\n\
+        Default=0x7fff,ipoib,mtu=5,rate=12 : ALL=limited, SELF=full ;\n\
+        Storage=0x8040,ipoib,indx0,defmember=full :\n\
+        \x20   0x0002c90300aa0001, 0x0002c90300aa0002,  # two\n\
+        \x20   0x0002c90300aa0009=limited ;\n\
+        0x51 : ALL_SWITCHES=both, NONE,\n\
+        \x20   mgid=ff12:401b::16,scope=2,scope=5,Q_Key=0x1234\n\
+        ;\n";
+    let parsed = good(text);
+    assert_eq!(parsed.warnings, []);
+    let [default, storage, tests] = &parsed.partitions[..] else {
+        panic!("{parsed:?}");
+    };
+    assert_eq!((default.number, default.name.as_str()), (0x7FFF, "Default"));
+    let own = (Who::Own, Membership::Full);
+    assert_eq!(default.members, [(Who::All, Membership::Limited), own]);
+    let broadcast = default.groups[0];
+    assert_eq!(
+        (broadcast.mtu, broadcast.rate),
+        (MtuCode::Mtu4096, RateCode(12))
+    );
+    assert_eq!(broadcast.qkey, 0x0B1B);
+    assert_eq!(broadcast.mgid.to_string(), "ff12:401b:ffff::ffff:ffff");
+    assert_eq!((storage.number, storage.index0), (0x40, true));
+    assert_eq!(
+        storage.members,
+        [
+            (PORT(0x0002_c903_00aa_0001), Membership::Full),
+            (PORT(0x0002_c903_00aa_0002), Membership::Full),
+            (PORT(0x0002_c903_00aa_0009), Membership::Limited),
+        ]
+    );
+    assert_eq!((tests.number, tests.name.as_str()), (0x51, "0x0051"));
+    assert_eq!(tests.members, [(Who::AllSwitches, Membership::Both)]);
+    let groups: Vec<(String, u32)> = tests
+        .groups
+        .iter()
+        .map(|g| (g.mgid.to_string(), g.qkey))
+        .collect();
+    let expected = [
+        ("ff12:401b:8051::16", 0x1234),
+        ("ff15:401b:8051::16", 0x1234),
+    ];
+    assert_eq!(groups, expected.map(|(g, q)| (g.to_owned(), q)));
+    assert!(Partitions::new(parsed.partitions, Enforcement::Both, true).is_ok());
+}
+
+#[test]
+fn values_can_be_read() {
+    let parsed = good("a=1,ipoib,mtu=4096,rate=400G:ALL;");
+    let group = parsed.partitions[0].groups[0];
+    assert_eq!(group.mtu, MtuCode::Mtu4096);
+    assert_eq!(group.rate.name(), Some("400"));
+}
+
+/// The `sl` of a partition is that of its paths as well; a line that says none leaves what an earlier one said.
+#[test]
+fn the_sl_is_of_paths_and_groups() {
+    let parsed = good("a=1,ipoib,sl=4:ALL;\nb=2:ALL;\na=1:SELF;");
+    let sls: Vec<(u16, u8)> = (parsed.partitions.iter().map(|p| (p.number, p.sl.0))).collect();
+    assert_eq!(sls, [(1, 4), (2, 0)]);
+    assert_eq!(parsed.partitions[0].groups[0].sl.0, 4);
+}
+
+/// Small things that the grammar allows: no last `;`, no blanks, several lines, numbers in three bases, the same partition twice.
+#[test]
+fn what_the_grammar_allows() {
+    let parsed = good("a=010:0x1,017=full,9;a=8:\n\t2 = both\n,\n;b=0x8008,defmember=both:3");
+    let [a] = &parsed.partitions[..] else {
+        panic!("{parsed:?}");
+    };
+    let (limited, full, both) = (Membership::Limited, Membership::Full, Membership::Both);
+    assert_eq!(a.number, 8);
+    assert_eq!(
+        a.members,
+        [
+            (PORT(1), limited),
+            (PORT(15), full),
+            (PORT(9), limited),
+            (PORT(2), both),
+            (PORT(3), both)
+        ]
+    );
+    assert_eq!(parsed.warnings.len(), 1, "{:?}", parsed.warnings);
+    assert!(
+        parsed.warnings[0]
+            .what
+            .contains("one partition, with the first name")
+    );
+    // A name that was defined needs no number again; one without a number gets the next.
+    let parsed = good("a=1:1; b:2; c:3; b:4; Default:ALL=full;");
+    let numbers: Vec<u16> = parsed.partitions.iter().map(|p| p.number).collect();
+    assert_eq!(numbers, [1, 2, 3, 0x7FFF]);
+    assert_eq!(parsed.partitions[1].members.len(), 2);
+}
+
+/// The flags of a group go to the end of its line, and members follow on the next.
+#[test]
+fn a_group_takes_the_rest_of_its_line() {
+    let parsed =
+        good("a=5,rate=6:mgid=ff12:601b::1,sl=3,\nALL=full,mgid=ff12:1234::1,mtu=1,\n0x7;");
+    let a = &parsed.partitions[0];
+    assert_eq!(
+        a.members,
+        [(Who::All, Membership::Full), (PORT(7), Membership::Limited)]
+    );
+    assert_eq!(a.groups.len(), 2);
+    assert_eq!(
+        (a.groups[0].sl.0, a.groups[0].qkey, a.groups[0].rate.0),
+        (3, 0x0B1B, 6)
+    );
+    assert_eq!((a.groups[1].mtu, a.groups[1].qkey), (MtuCode::Mtu256, 0));
+}
+
+/// Everything where OpenSM is silently lenient.
+#[test]
+fn leniency_is_warned_about() {
+    for (text, place, what) in [
+        ("a=1:0x1=f;", "1:9: ", "`f` is taken for `full`"),
+        ("a=1:A=full;", "1:5: ", "`A` is taken for `ALL`"),
+        ("a=1:ALL_S;", "1:5: ", "`ALL_S` is taken for `ALL_SWITCHES`"),
+        ("a=1:S=full;", "1:5: ", "`S` is taken for `SELF`"),
+        ("a=1:ALL=member;", "1:9: ", "taken for `limited`"),
+        ("a=1,ip:ALL;", "1:5: ", "`ip` is taken for `ipoib`"),
+        ("a=1,colour=3:ALL;", "1:5: ", "is no flag of a partition"),
+        ("a=1,defmember=x:ALL;", "1:5: ", "defmember must be"),
+        ("a=1,r=6:ALL;", "1:5: ", "`r` is taken for `rate`"),
+        ("a=1,:ALL;", "1:5: ", "an empty flag"),
+        ("\na:ALL;", "2:1: ", "no P_Key is given: it gets 0x0001"),
+        (
+            "a=1:mgid=ff12:401b::1,ipoib\n;",
+            "1:23: ",
+            "is no flag of a group",
+        ),
+    ] {
+        let told = warnings(text);
+        assert_eq!(told.len(), 1, "{text}: {told:?}");
+        assert!(
+            told[0].starts_with(place) && told[0].contains(what),
+            "{text}: {told:?}"
+        );
+    }
+}
+
+/// What OpenSM gives up on, and then makes everybody a full member of everything; and values for which it takes none.
+#[test]
+fn errors_have_their_place() {
+    for (text, expected) in [
+        ("", "no partition is defined"),
+        ("# nothing\n;;\n", "no partition is defined"),
+        ("a=1 ALL;", "1:1: a `:` is missing"),
+        ("a=1\n:ALL;", ""),
+        ("a=1,\nipoib:ALL;", "1:1: the head of a partition"),
+        ("a=x:ALL;", "1:3: `x` is no P_Key"),
+        (
+            "a=0x8000:ALL;",
+            "1:3: `0x8000` is no P_Key: its low 15 bits are 0",
+        ),
+        ("a=0x12345:ALL;", "1:3: `0x12345` is no P_Key"),
+        ("a=1:ALL\nb=2:ALL;", "1:5: "),
+        ("a=1:0x0;", "1:5: `0x0` is no port GUID"),
+        ("a=1:0x1,\n  host1;", "2:3: `host1` is no port GUID"),
+        ("a=1:mgid=fe80::1;", "1:10: `fe80::1` is no multicast GID"),
+        ("a=1:mgid;", "1:5: `mgid` needs"),
+        (
+            "a=1:mgid=ff12:401b:0002::1;",
+            "1:10: a group of IP has its partition's P_Key",
+        ),
+        (
+            "a=1:mgid=ff12:401b::1,mtu=5;",
+            "1:10: a group of IP must have the MTU",
+        ),
+        (
+            "a=1:mgid=ff12:401b::1,rate=6;",
+            "1:10: a group of IP must have the rate",
+        ),
+        ("a=1,mtu=9:ALL;", "1:9: `9` is no MTU"),
+        ("a=1,rate:ALL;", "1:5: `rate` needs a value"),
+        ("a=1,scope=16:ALL;", "1:11: `16` is no scope"),
+        ("a=1,sl=16:ALL;", "1:8: `16` is no SL"),
+        ("a:ALL;b=1:ALL;", "1:7: `a` before it says no P_Key"),
+    ] {
+        if expected.is_empty() {
+            good(text);
+            continue;
+        }
+        let told = errors(text);
+        assert!(told[0].starts_with(expected), "{text}: {told:?}");
+    }
+    let both = errors("a=x:ALL;\nb=2:host;\n");
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert!(errors(&"x;\n".repeat(100)).len() <= ERRORS_MAX + 1);
+    let long = format!("a=1:ALL;#{}\n", "x".repeat(5000));
+    assert!(errors(&long)[0].starts_with("1:1: the line is longer"));
+}
+
+proptest! {
+    /// No text panics; what is accepted can be used, or contradicts itself in a way that is said.
+    #[test]
+    fn any_text_is_read_or_refused(text in "[a-z0-9A-Z_=:;,# \\nxé]{0,60}") {
+        if let Ok(parsed) = parse(&text) {
+            let _ = Partitions::new(parsed.partitions, Enforcement::Both, false);
+        }
+    }
+
+    /// The same of texts that are nearly right.
+    #[test]
+    fn words_of_the_grammar_in_any_order(words in prop::collection::vec(prop::sample::select(&[
+        "a", "=", "0x1", ":", ";", ",", "\n", "ALL", "full", "mgid=ff12:401b::1", "ipoib", "scope=3", "indx0", "#", " ",
+        "mtu=4096", "defmember=", "Default", "0x7fff", "both",
+    ][..]), 0..25)) {
+        if let Ok(parsed) = parse(&words.concat()) {
+            prop_assert!(!parsed.partitions.is_empty());
+            prop_assert!(parsed.partitions.iter().all(|p| p.number != 0 && p.number <= 0x7FFF));
+        }
+    }
+}

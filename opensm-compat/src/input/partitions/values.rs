@@ -1,0 +1,99 @@
+//! Values of partitions: as OpenSM's codes, and as people write them.
+
+use core::net::Ipv6Addr;
+
+use ferrosm_core::plan::partitions::Membership;
+use ferrosm_mad::attr::MtuCode;
+use ferrosm_mad::ids::Gid;
+use ferrosm_mad::sa::path::RateCode;
+
+use crate::input::line::number;
+
+/// A membership, and whether the word is whole: OpenSM takes any beginning of it.
+#[must_use]
+pub fn membership(word: &str) -> Option<(Membership, bool)> {
+    let all = [Membership::Full, Membership::Limited, Membership::Both];
+    all.into_iter().find_map(|m| {
+        let full = m.to_string();
+        full.starts_with(word).then_some((m, full == word))
+    })
+}
+
+/// An MTU: a code from 1 to 5, or bytes.
+///
+/// # Errors
+/// What would be right.
+pub fn mtu(word: &str) -> Result<MtuCode, String> {
+    match number(word) {
+        Some(code @ 1..=5) => Ok(MtuCode(u8::try_from(code).unwrap_or(4))),
+        Some(256) => Ok(MtuCode::Mtu256),
+        Some(512) => Ok(MtuCode::Mtu512),
+        Some(1024) => Ok(MtuCode::Mtu1024),
+        Some(2048) => Ok(MtuCode::Mtu2048),
+        Some(4096) => Ok(MtuCode::Mtu4096),
+        _ => Err(format!(
+            "`{word}` is no MTU: 256, 512, 1024, 2048, 4096, or their codes 1 to 5"
+        )),
+    }
+}
+
+/// A rate: a code of the specification, or Gb/s with a G behind it.
+///
+/// # Errors
+/// What would be right.
+pub fn rate(word: &str) -> Result<RateCode, String> {
+    if let Some(gbps) = word.strip_suffix(['G', 'g']) {
+        let named = RateCode::ASCENDING
+            .into_iter()
+            .find(|code| code.name() == Some(gbps));
+        return named.ok_or_else(|| {
+            let all: Vec<String> = RateCode::ASCENDING
+                .iter()
+                .filter_map(|code| Some(format!("{}G", code.name()?)))
+                .collect();
+            format!("`{word}` is no rate: there are {}", all.join(", "))
+        });
+    }
+    let code = number(word)
+        .and_then(|v| u8::try_from(v).ok())
+        .map(RateCode);
+    code.filter(|code| code.rank().is_some())
+        .ok_or_else(|| format!("`{word}` is no rate: a code such as 3, or Gb/s such as 400G"))
+}
+
+/// A multicast GID, as an IPv6 address.
+#[must_use]
+pub fn mgid(word: &str) -> Option<Gid> {
+    let address: Ipv6Addr = word.parse().ok()?;
+    Some(Gid(address.octets())).filter(|gid| gid.is_multicast())
+}
+
+/// A number up to `most`.
+///
+/// # Errors
+/// What would be right.
+pub fn bounded(word: &str, what: &str, least: u64, most: u64) -> Result<u32, String> {
+    number(word)
+        .filter(|v| (least..=most).contains(v))
+        .and_then(|v| u32::try_from(v).ok())
+        .ok_or_else(|| format!("`{word}` is no {what} from {least} to {most:#x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_what_they_stand_for() {
+        assert_eq!(mtu("4"), mtu("2048"));
+        assert_eq!(mtu("0x5"), Ok(MtuCode::Mtu4096));
+        assert!(mtu("6").is_err() && mtu("9000").is_err());
+        assert_eq!(rate("3"), rate("10G"));
+        assert_eq!(rate("2.5G"), Ok(RateCode::G2_5));
+        assert!(rate("400G").is_ok() && rate("401G").is_err() && rate("1").is_err());
+        assert_eq!(membership("limi"), Some((Membership::Limited, false)));
+        assert_eq!(membership("both"), Some((Membership::Both, true)));
+        assert_eq!(membership("fully"), None);
+        assert!(mgid("ff12:401b::16").is_some() && mgid("fe80::1").is_none());
+    }
+}

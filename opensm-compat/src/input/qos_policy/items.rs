@@ -1,0 +1,240 @@
+//! What is said of one port group, level or rule, line by line; and whether it is enough.
+
+use std::sync::Arc;
+
+use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, Partition};
+use ferrosm_core::qos::{Level, PortGroup, Ranges, Rule};
+use ferrosm_mad::ids::Sl;
+
+use super::values;
+use crate::error::InputError;
+use crate::input::partitions::values as readable;
+use crate::input::span::Span;
+
+/// A QoSClass has 12 bits.
+const QOS_CLASS_MAX: u64 = 0xFFF;
+/// A port has at most 128 LIDs.
+const PATH_BITS_MAX: u64 = 127;
+/// PacketLifeTime has 6 bits.
+const LIFE_MAX: u64 = 63;
+
+/// A port group, level or rule that is being read.
+pub(super) enum Item<'a> {
+    Group(PortGroup),
+    Level(Draft),
+    Rule(RuleDraft<'a>),
+    /// Something of `qos-setup`.
+    Setup,
+}
+
+/// A level, and whether its SL was said.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) level: Level,
+    pub(super) has_sl: bool,
+}
+
+/// A rule that still names its level and groups.
+#[derive(Default)]
+pub(super) struct RuleDraft<'a> {
+    purpose: String,
+    source: Vec<Span<'a>>,
+    destination: Vec<Span<'a>>,
+    qos_class: Ranges,
+    service_id: Ranges,
+    pkey: Ranges,
+    level: Option<Span<'a>>,
+}
+
+/// Where names of levels and groups lead.
+pub(super) struct Named<'a> {
+    pub(super) groups: &'a [Arc<PortGroup>],
+    pub(super) levels: &'a [Arc<Level>],
+}
+
+impl<'a> Item<'a> {
+    /// Keys that can be said once only.
+    pub(super) const ONCE: [&'static str; 7] = [
+        "name",
+        "use",
+        "sl",
+        "mtu-limit",
+        "rate-limit",
+        "packet-life",
+        "qos-level-name",
+    ];
+
+    /// Takes `key: value`; the key is one that such an item has.
+    pub(super) fn take(
+        &mut self,
+        key: &str,
+        value: &Span<'a>,
+        partitions: &[Partition],
+        warnings: &mut Vec<InputError>,
+    ) -> Result<(), InputError> {
+        match self {
+            Self::Group(group) => take_group(group, key, value, partitions, warnings),
+            Self::Level(draft) => draft.take(key, value),
+            Self::Rule(rule) => rule.take(key, value),
+            Self::Setup => Ok(()),
+        }
+    }
+}
+
+fn take_group(
+    group: &mut PortGroup,
+    key: &str,
+    value: &Span<'_>,
+    partitions: &[Partition],
+    warnings: &mut Vec<InputError>,
+) -> Result<(), InputError> {
+    match key {
+        "name" => value.unquoted().clone_into(&mut group.name),
+        "port-guid" => group
+            .guids
+            .add(&values::ranges(value, "port GUID", u64::MAX)?),
+        "pkey" => group.pkeys.add(&values::pkeys(value)?),
+        "port-name" => {
+            for item in value.items() {
+                let (node, num) = values::port_name(&item)?;
+                group.names.entry(node).or_default().insert(num);
+            }
+        }
+        "partition" => {
+            for item in value.items() {
+                let name = item.unquoted();
+                let named = partitions.iter().find(|p| p.name == name);
+                let number = match named {
+                    Some(partition) => partition.number,
+                    None if name == "Default" => DEFAULT_PARTITION,
+                    None => {
+                        let what = format!("no partition is called `{name}`: it has no members");
+                        warnings.push(item.error(what));
+                        continue;
+                    }
+                };
+                group.pkeys.add(&Ranges::one(number.into()));
+            }
+        }
+        "node-type" => {
+            for item in value.items() {
+                match item.unquoted().to_ascii_uppercase().as_str() {
+                    "CA" => group.cas = true,
+                    "SWITCH" => group.switches = true,
+                    "ROUTER" => group.routers = true,
+                    "SELF" => group.own = true,
+                    "ALL" => (group.cas, group.switches, group.routers) = (true, true, true),
+                    other => {
+                        return Err(item.error(format!(
+                            "`{other}` is no node type: there are CA, SWITCH, ROUTER, SELF, ALL"
+                        )));
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+impl Draft {
+    fn take(&mut self, key: &str, value: &Span<'_>) -> Result<(), InputError> {
+        let wrong = |what| value.error(what);
+        let byte = |n: u64| u8::try_from(n).unwrap_or(u8::MAX);
+        let level = &mut self.level;
+        match key {
+            "name" => value.unquoted().clone_into(&mut level.name),
+            "sl" => {
+                level.sl = Sl(byte(values::bounded(value, "SL", 0, 15)?));
+                self.has_sl = true;
+            }
+            "mtu-limit" => level.mtu = Some(readable::mtu(value.text()).map_err(wrong)?),
+            "rate-limit" => level.rate = Some(readable::rate(value.text()).map_err(wrong)?),
+            "packet-life" => {
+                let life = values::bounded(value, "PacketLifeTime", 0, LIFE_MAX)?;
+                level.packet_life_time = Some(byte(life));
+            }
+            "path-bits" => {
+                let bits = values::ranges(value, "path bits", PATH_BITS_MAX)?;
+                level.path_bits.add(&bits);
+            }
+            "pkey" => level.pkeys.add(&values::pkeys(value)?),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl<'a> RuleDraft<'a> {
+    fn take(&mut self, key: &str, value: &Span<'a>) -> Result<(), InputError> {
+        match key {
+            "use" => value.unquoted().clone_into(&mut self.purpose),
+            "source" => self.source.extend(value.items()),
+            "destination" => self.destination.extend(value.items()),
+            "qos-class" => {
+                let classes = values::ranges(value, "QoS class", QOS_CLASS_MAX)?;
+                self.qos_class.add(&classes);
+            }
+            "service-id" => {
+                let ids = values::ranges(value, "service id", u64::MAX)?;
+                self.service_id.add(&ids);
+            }
+            "pkey" => self.pkey.add(&values::pkeys(value)?),
+            "qos-level-name" => self.level = Some(value.clone()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether it says which level it gives.
+    pub(super) const fn has_level(&self) -> bool {
+        self.level.is_some()
+    }
+
+    /// With levels and groups instead of their names.
+    pub(super) fn resolve(self, named: &Named<'_>, wrong: &mut Vec<InputError>) -> Option<Rule> {
+        let mut groups = |names: &[Span<'a>]| -> Vec<Arc<PortGroup>> {
+            names
+                .iter()
+                .filter_map(|name| {
+                    let found = named.group(name.unquoted());
+                    if found.is_none() {
+                        let what = format!("there is no port-group `{}`", name.unquoted());
+                        wrong.push(name.error(what));
+                    }
+                    found
+                })
+                .collect()
+        };
+        let (source, destination) = (groups(&self.source), groups(&self.destination));
+        let name = self.level?;
+        let Some(level) = named.level(name.unquoted()) else {
+            wrong.push(name.error(format!("there is no qos-level `{}`", name.unquoted())));
+            return None;
+        };
+        Some(Rule {
+            source,
+            destination,
+            qos_class: self.qos_class,
+            service_id: self.service_id,
+            pkey: self.pkey,
+            ..Rule::new(self.purpose, level)
+        })
+    }
+}
+
+impl Named<'_> {
+    /// The first level of a name.
+    pub(super) fn level(&self, name: &str) -> Option<Arc<Level>> {
+        let name = values::same_name(name);
+        let mut all = self.levels.iter();
+        all.find(|l| values::same_name(&l.name) == name).cloned()
+    }
+
+    /// The first group of a name.
+    pub(super) fn group(&self, name: &str) -> Option<Arc<PortGroup>> {
+        let name = values::same_name(name);
+        let mut all = self.groups.iter();
+        all.find(|g| values::same_name(&g.name) == name).cloned()
+    }
+}

@@ -1,0 +1,463 @@
+//! `qos-policy.conf` of OpenSM: which service level and limits the paths of which requests get.
+//!
+//! The grammar is OpenSM's, with one keyword a line; a list that ends with a comma goes on in the next line. MTU and rate may be
+//! written readably too: `mtu-limit: 2048`, `rate-limit: 100G`. What OpenSM gives up on is an error with its place, and nothing of
+//! the file is used. What it takes without acting on it is remarked: the tables of `qos-setup`, which neither OpenSM nor ferrosm
+//! writes into devices (lanes are the routing's), and names that lead nowhere.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | this | the sections, and what they make together |
+//! | `items` | one port group, level or rule |
+//! | `ulps` | the short form |
+//! | `values` | ranges, names |
+
+mod items;
+mod ulps;
+mod values;
+
+use std::sync::Arc;
+
+use ferrosm_core::plan::partitions::Partition;
+use ferrosm_core::qos::{Level, Policy, PortGroup, Rule};
+
+use super::line::ERRORS_MAX;
+use super::span::{Span, Text};
+use crate::error::InputError;
+use crate::keyword::nearest;
+use items::{Draft, Item, Named, RuleDraft};
+use ulps::Ulp;
+
+/// The level of requests that no rule fits.
+const DEFAULT: &str = "DEFAULT";
+
+/// Sections and what stands in them; each ends with its word behind `end-`.
+const BLOCKS: [Block; 12] = [
+    Block::new("port-groups", "", &[]),
+    Block::new(
+        "port-group",
+        "port-groups",
+        &[
+            "name",
+            "use",
+            "port-guid",
+            "port-name",
+            "pkey",
+            "partition",
+            "node-type",
+        ],
+    ),
+    Block::new("qos-setup", "", &[]),
+    Block::new("vlarb-tables", "qos-setup", &[]),
+    Block::new(
+        "vlarb-scope",
+        "vlarb-tables",
+        &[
+            "group",
+            "across",
+            "vlarb-high",
+            "vlarb-low",
+            "vl-high-limit",
+        ],
+    ),
+    Block::new("sl2vl-tables", "qos-setup", &[]),
+    Block::new(
+        "sl2vl-scope",
+        "sl2vl-tables",
+        &[
+            "group",
+            "across",
+            "across-from",
+            "across-to",
+            "from",
+            "to",
+            "sl2vl-table",
+        ],
+    ),
+    Block::new("qos-levels", "", &[]),
+    Block::new(
+        "qos-level",
+        "qos-levels",
+        &[
+            "name",
+            "use",
+            "sl",
+            "mtu-limit",
+            "rate-limit",
+            "packet-life",
+            "path-bits",
+            "pkey",
+        ],
+    ),
+    Block::new("qos-match-rules", "", &[]),
+    Block::new(
+        "qos-match-rule",
+        "qos-match-rules",
+        &[
+            "use",
+            "source",
+            "destination",
+            "qos-class",
+            "service-id",
+            "pkey",
+            "qos-level-name",
+        ],
+    ),
+    Block::new(ULPS, "", &[]),
+];
+const ULPS: &str = "qos-ulps";
+
+/// A word that begins a section or an item of one.
+#[derive(Debug)]
+struct Block {
+    word: &'static str,
+    /// The section that it stands in; empty for none.
+    within: &'static str,
+    /// What can be said in it.
+    keys: &'static [&'static str],
+}
+
+impl Block {
+    const fn new(word: &'static str, within: &'static str, keys: &'static [&'static str]) -> Self {
+        Self { word, within, keys }
+    }
+
+    fn of(word: &str) -> Option<&'static Self> {
+        BLOCKS.iter().find(|b| b.word == word)
+    }
+}
+
+/// Contents of `qos-policy.conf`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QosPolicyConf {
+    /// The policy.
+    pub policy: Policy,
+    /// Warnings: values read as OpenSM reads them that are probably mistakes.
+    pub warnings: Vec<InputError>,
+}
+
+/// Reads a file; `partitions` are those that port groups may name.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn parse(text: &str, partitions: &[Partition]) -> Result<QosPolicyConf, Vec<InputError>> {
+    let text = Text::with_quotes(text);
+    let mut reader = Reader {
+        partitions,
+        open: Vec::new(),
+        item: None,
+        said: Vec::new(),
+        groups: Vec::new(),
+        levels: Vec::new(),
+        rules: Vec::new(),
+        ulps: Vec::new(),
+        default: None,
+        warnings: Vec::new(),
+        wrong: Vec::new(),
+    };
+    for line in text.lines(|next| !next.contains(':') && !is_block_word(next)) {
+        reader.line(&line);
+    }
+    reader.finish()
+}
+
+fn is_block_word(line: &str) -> bool {
+    Block::of(line.strip_prefix("end-").unwrap_or(line)).is_some()
+}
+
+struct Reader<'a> {
+    partitions: &'a [Partition],
+    /// Sections and items that have not ended, with the places where they begin.
+    open: Vec<(&'static Block, Span<'a>)>,
+    /// The item that is being read.
+    item: Option<Item<'a>>,
+    /// What was said in it.
+    said: Vec<&'a str>,
+    groups: Vec<Arc<PortGroup>>,
+    levels: Vec<Arc<Level>>,
+    rules: Vec<RuleDraft<'a>>,
+    ulps: Vec<Rule>,
+    /// The default of the short form, and where it is.
+    default: Option<(Arc<Level>, Span<'a>)>,
+    warnings: Vec<InputError>,
+    wrong: Vec<InputError>,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, line: &Span<'a>) {
+        let text = line.text();
+        if let Some(block) = text.strip_prefix("end-").and_then(Block::of) {
+            return self.end(block, line);
+        }
+        if let Some(block) = Block::of(text) {
+            return self.begin(block, line);
+        }
+        match self.open.last() {
+            Some((block, _)) if block.word == ULPS => self.ulp(line),
+            Some((block, _)) => self.say(block, line),
+            None => {
+                let word = line.split_word().0;
+                let what = format!(
+                    "`{}` begins no section: {}",
+                    word.text(),
+                    sections(word.text())
+                );
+                self.wrong.push(word.error(what));
+            }
+        }
+    }
+
+    fn begin(&mut self, block: &'static Block, line: &Span<'a>) {
+        let inside = self.open.last().map_or("", |(open, _)| open.word);
+        if inside != block.within {
+            let what = match self.open.last() {
+                Some((open, at)) if block.within.is_empty() => format!(
+                    "`{}` begins a section, but `end-{}` is missing: line {} begins `{}`",
+                    block.word,
+                    open.word,
+                    at.line(),
+                    open.word
+                ),
+                _ => format!("`{}` can only stand in `{}`", block.word, block.within),
+            };
+            self.wrong.push(line.error(what));
+            if block.within.is_empty() {
+                // The section before is over, whatever it forgot.
+                self.open.clear();
+                self.item = None;
+            }
+        }
+        self.open.push((block, line.clone()));
+        self.said.clear();
+        self.item = match block.word {
+            "port-group" => Some(Item::Group(PortGroup::default())),
+            "qos-level" => Some(Item::Level(Draft::default())),
+            "qos-match-rule" => Some(Item::Rule(RuleDraft::default())),
+            "vlarb-scope" | "sl2vl-scope" => Some(Item::Setup),
+            _ => None,
+        };
+        if block.within == "qos-setup" {
+            let what = format!(
+                "`{}` is read over, as OpenSM does: lanes follow from the routing, and no table of this file is written",
+                block.word
+            );
+            self.warnings.push(line.error(what));
+        }
+    }
+
+    fn end(&mut self, block: &'static Block, line: &Span<'a>) {
+        let Some(at) = self
+            .open
+            .iter()
+            .rposition(|(open, _)| open.word == block.word)
+        else {
+            let what = format!("`end-{0}` without a `{0}` before it", block.word);
+            return self.wrong.push(line.error(what));
+        };
+        if let Some((missing, begun)) = self.open.get(at + 1) {
+            let what = format!(
+                "`end-{}` is missing before this: line {} begins `{}`",
+                missing.word,
+                begun.line(),
+                missing.word
+            );
+            self.wrong.push(line.error(what));
+        }
+        let block = self.open.get(at + 1).map_or(block, |(inner, _)| inner);
+        self.open.truncate(at);
+        let item = self.item.take();
+        match item {
+            Some(Item::Group(group)) if group.name.is_empty() => {
+                self.need("name", block, line);
+            }
+            Some(Item::Group(group)) => {
+                if self.named().group(&group.name).is_some() {
+                    let what =
+                        format!("a second port-group `{}`: the first one counts", group.name);
+                    self.warnings.push(line.error(what));
+                }
+                self.groups.push(Arc::new(group));
+            }
+            Some(Item::Level(draft)) => self.end_level(draft, block, line),
+            Some(Item::Rule(rule)) if !rule.has_level() => {
+                self.need("qos-level-name", block, line);
+            }
+            Some(Item::Rule(rule)) => self.rules.push(rule),
+            Some(Item::Setup) | None => {}
+        }
+    }
+
+    fn end_level(&mut self, draft: Draft, block: &Block, line: &Span<'a>) {
+        if !draft.has_sl {
+            self.need("sl", block, line);
+        }
+        if draft.level.name.is_empty() {
+            self.need("name", block, line);
+        }
+        if self.named().level(&draft.level.name).is_some() {
+            let what = format!(
+                "a second qos-level `{}`: the first one counts",
+                draft.level.name
+            );
+            self.warnings.push(line.error(what));
+        }
+        self.levels.push(Arc::new(draft.level));
+    }
+
+    /// An item ends without something that it needs. If that was said wrongly, it is told already.
+    fn need(&mut self, key: &str, block: &Block, line: &Span<'a>) {
+        if !self.said.contains(&key) {
+            let what = format!("this {} has no `{key}`", block.word);
+            self.wrong.push(line.error(what));
+        }
+    }
+
+    /// `key: value` in an item.
+    fn say(&mut self, block: &'static Block, line: &Span<'a>) {
+        let Some((key, value)) = line.split_once(':') else {
+            let word = line.split_word().0;
+            let what = if block.keys.is_empty() {
+                nothing_else(block, word.text())
+            } else if block.keys.contains(&word.text()) {
+                self.said.push(word.text());
+                format!("a `:` is missing behind `{}`", word.text())
+            } else {
+                unknown(block, word.text())
+            };
+            return self.wrong.push(word.error(what));
+        };
+        let word = key.text();
+        if block.keys.is_empty() {
+            return self.wrong.push(key.error(nothing_else(block, word)));
+        }
+        if !block.keys.contains(&word) {
+            return self.wrong.push(key.error(unknown(block, word)));
+        }
+        if value.is_blank() {
+            self.said.push(word);
+            return self.wrong.push(key.error(format!("`{word}` has no value")));
+        }
+        if self.said.contains(&word) && Item::ONCE.contains(&word) {
+            let what = format!("a second `{word}` of this {}", block.word);
+            return self.wrong.push(key.error(what));
+        }
+        self.said.push(word);
+        if let Some(item) = &mut self.item
+            && let Err(e) = item.take(word, &value, self.partitions, &mut self.warnings)
+        {
+            self.wrong.push(e);
+        }
+    }
+
+    fn ulp(&mut self, line: &Span<'a>) {
+        match ulps::read(line) {
+            Ok(Ulp::Rule(rule)) => self.ulps.push(rule),
+            Ok(Ulp::Default(level)) => {
+                if self.default.is_some() {
+                    let what = "a second `default`: the last one counts";
+                    self.warnings.push(line.error(what));
+                }
+                self.default = Some((level, line.clone()));
+            }
+            Err(e) => self.wrong.push(e),
+        }
+    }
+
+    fn named(&self) -> Named<'_> {
+        Named {
+            groups: &self.groups,
+            levels: &self.levels,
+        }
+    }
+
+    fn finish(mut self) -> Result<QosPolicyConf, Vec<InputError>> {
+        if let Some((block, at)) = self.open.last() {
+            let what = format!("`end-{}` is missing", block.word);
+            self.wrong.push(at.error(what));
+        }
+        let named = Named {
+            groups: &self.groups,
+            levels: &self.levels,
+        };
+        let mut rules = Vec::with_capacity(self.rules.len() + self.ulps.len());
+        for rule in self.rules {
+            rules.extend(rule.resolve(&named, &mut self.wrong));
+        }
+        rules.extend(self.ulps);
+        let default = match (named.level(DEFAULT), self.default) {
+            (Some(level), short) => {
+                if let Some((_, at)) = short {
+                    let what = "the qos-level DEFAULT goes over this";
+                    self.warnings.push(at.error(what));
+                }
+                Some(level)
+            }
+            (None, Some((level, _))) => Some(level),
+            (None, None) => None,
+        };
+        if default.is_none() && self.wrong.is_empty() {
+            let what = "it says nothing of requests that no rule fits: a qos-level called DEFAULT is missing, or `default : SL` in qos-ulps";
+            self.wrong.push(InputError {
+                at: None,
+                what: what.to_owned(),
+            });
+        }
+        if let Some(default) = default
+            && self.wrong.is_empty()
+        {
+            return Ok(QosPolicyConf {
+                policy: Policy { rules, default },
+                warnings: self.warnings,
+            });
+        }
+        self.wrong.sort_by_key(|w| w.at);
+        if self.wrong.len() > ERRORS_MAX {
+            self.wrong.truncate(ERRORS_MAX);
+            self.wrong.push(InputError {
+                at: None,
+                what: "and more such errors".to_owned(),
+            });
+        }
+        Err(self.wrong)
+    }
+}
+
+/// Which sections there are, or which one was likely meant.
+fn sections(word: &str) -> String {
+    let all: Vec<&str> = BLOCKS
+        .iter()
+        .filter(|b| b.within.is_empty())
+        .map(|b| b.word)
+        .collect();
+    match nearest(word, all.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are {}", all.join(", ")),
+    }
+}
+
+/// Something that is said where only items stand.
+fn nothing_else(block: &Block, word: &str) -> String {
+    let items: Vec<&str> = BLOCKS
+        .iter()
+        .filter(|b| b.within == block.word)
+        .map(|b| b.word)
+        .collect();
+    let items = items.join("` or `");
+    format!("`{word}` cannot stand in `{}`, only `{items}`", block.word)
+}
+
+/// A key that an item does not have.
+fn unknown(block: &Block, word: &str) -> String {
+    let keys = block.keys.iter().copied();
+    match nearest(word, keys) {
+        Some(near) => format!("a {} has no `{word}`: did you mean `{near}`?", block.word),
+        None => format!(
+            "a {} has no `{word}`: there are {}",
+            block.word,
+            block.keys.join(", ")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,366 @@
+//! What the parser of the QoS policy takes, and each thing that it refuses, with its place.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_core::qos::Ranges;
+use ferrosm_mad::attr::MtuCode;
+use ferrosm_mad::ids::{PortNum, Sl};
+use ferrosm_mad::sa::path::RateCode;
+
+use super::*;
+
+fn read(text: &str) -> Policy {
+    let parsed = parse(text, &[]).unwrap();
+    assert_eq!(parsed.warnings, []);
+    parsed.policy
+}
+
+/// Every keyword of the long form.
+const LONG: &str = r#"
+# A comment; words behind it: qos-levels
+port-groups
+    port-group
+        name: Storage
+        use: SRP targets, "quoted # text"   # and a comment
+        port-guid: 0x10, 0x20-0x2F,
+                   0x40
+        port-guid: 0x41
+    end-port-group
+    port-group
+        name: "Virtual Servers"
+        port-name: vs1 HCA-1/P1, "vs2, HCA-1/p2"
+        partition: Blue, Default
+        pkey: 0x8040-0x8041
+        node-type: ca, SELF
+    end-port-group
+end-port-groups
+qos-levels
+    qos-level
+        name: WholeSet
+        use: all of it
+        sl: 1
+        mtu-limit: 4
+        rate-limit: 100G
+        pkey: 0x1234
+        packet-life: 8
+        path-bits: 0,2-3
+    end-qos-level
+    qos-level
+        name: default
+        sl: 0
+    end-qos-level
+end-qos-levels
+qos-match-rules
+    qos-match-rule
+        use: by everything
+        qos-class: 7-9,11
+        source: VirtualServers
+        destination: STORAGE, virtual servers
+        service-id: 0x10000-0x1FFFF
+        pkey: 0x8F00-0x0FFF
+        qos-level-name: wholeset
+    end-qos-match-rule
+end-qos-match-rules
+"#;
+
+#[test]
+fn every_keyword_of_the_long_form() {
+    let blue = Partition {
+        name: "Blue".to_owned(),
+        number: 0x55,
+        ..Partition::default()
+    };
+    let parsed = parse(LONG, &[blue]).unwrap();
+    assert_eq!(parsed.warnings, []);
+    let policy = parsed.policy;
+    assert_eq!((policy.default.sl, policy.rules.len()), (Sl(0), 1));
+    let rule = &policy.rules[0];
+    assert_eq!(rule.purpose, "by everything");
+    assert_eq!(rule.qos_class, Ranges::new([(7, 9), (11, 11)]));
+    assert_eq!(rule.service_id, Ranges::new([(0x1_0000, 0x1_FFFF)]));
+    assert_eq!(rule.pkey, Ranges::new([(0x0F00, 0x0FFF)]));
+    let level = &rule.level;
+    assert_eq!((level.name.as_str(), level.sl), ("WholeSet", Sl(1)));
+    assert_eq!(level.mtu, Some(MtuCode::Mtu2048));
+    assert_eq!(level.rate, Some(RateCode::G100));
+    assert_eq!(level.packet_life_time, Some(8));
+    assert_eq!(level.path_bits, Ranges::new([(0, 0), (2, 3)]));
+    assert_eq!(level.pkeys, Ranges::one(0x1234));
+    let [servers] = &rule.source[..] else {
+        panic!("{:?}", rule.source);
+    };
+    let one = |n| BTreeSet::from([PortNum(n)]);
+    let names = BTreeMap::from([
+        ("vs1 HCA-1".to_owned(), one(1)),
+        ("vs2, HCA-1".to_owned(), one(2)),
+    ]);
+    assert_eq!(servers.names, names);
+    assert_eq!(
+        servers.pkeys,
+        Ranges::new([(0x40, 0x41), (0x55, 0x55), (0x7FFF, 0x7FFF)])
+    );
+    assert!(servers.cas && servers.own && !servers.switches && !servers.routers);
+    assert_eq!(rule.destination.len(), 2);
+    assert_eq!(
+        rule.destination[0].guids,
+        Ranges::new([(0x10, 0x10), (0x20, 0x2F), (0x40, 0x41)])
+    );
+}
+
+#[test]
+fn every_protocol_of_the_short_form() {
+    let policy = read(
+        "qos-ulps\n default : 0 # default SL\n sdp, port-num 30000, 10000-20000 : 1\n SDP:2\n rds : 3\n rds, port-num 5:3\n\
+         iser, port-num 900 : 4\n iSER : 5\n ipoib, pkey 0x8001 : 6\n ipoib : 7\n any, service-id 0x6234 : 8\n\
+         any , pkey 0x0ABC : 9\n srp, target-port-guid 0x1234 : 10\n any, target-port-guid 0xABC-0xFFFF : 11\n\
+         any, source-port-guid 0x5678 : 12\n any, source-target-port-guid 0x9abcd : 15\nend-qos-ulps\n",
+    );
+    assert_eq!(policy.default.sl, Sl(0));
+    let rules = &policy.rules;
+    let ids: Vec<_> = rules.iter().map(|r| r.service_id.clone()).collect();
+    assert_eq!(
+        ids[0],
+        Ranges::new([
+            (0x1_0000 + 10_000, 0x1_0000 + 20_000),
+            (0x1_0000 + 30_000, 0x1_0000 + 30_000)
+        ])
+    );
+    assert_eq!(ids[1], Ranges::new([(0x1_0000, 0x1_FFFF)]));
+    assert_eq!(ids[2], Ranges::one(0x0106_48CA));
+    assert_eq!(ids[3], Ranges::one(0x0106_0005));
+    assert_eq!(ids[4], Ranges::one(0x0106_0000 + 900));
+    assert_eq!(ids[5], Ranges::one(0x0106_0CBC));
+    assert_eq!(ids[8], Ranges::one(0x6234));
+    let keys: Vec<_> = [6, 7, 9].map(|i| rules[i].pkey.clone()).into();
+    assert_eq!(keys, [1, 0x7FFF, 0xABC].map(Ranges::one));
+    for (at, guid) in [(10, 0x1234), (11, 0xFFFF)] {
+        assert!(rules[at].destination[0].guids.contains(guid) && rules[at].source.is_empty());
+    }
+    assert!(rules[12].source[0].guids.contains(0x5678) && rules[12].destination.is_empty());
+    assert!(rules[13].either[0].guids.contains(0x9_ABCD));
+    let sls: Vec<u8> = rules.iter().map(|r| r.level.sl.0).collect();
+    assert_eq!(sls, [1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 15]);
+}
+
+/// Rules of the long form come first, wherever they stand.
+#[test]
+fn the_long_form_goes_before_the_short_one() {
+    let policy = read(
+        "qos-ulps\nsdp : 1\nend-qos-ulps\nqos-match-rules\nqos-match-rule\nqos-level-name: DEFAULT\nend-qos-match-rule\n\
+         end-qos-match-rules\nqos-levels\nqos-level\nsl: 5\nname: DEFAULT\nend-qos-level\nend-qos-levels\n",
+    );
+    let sls: Vec<u8> = policy.rules.iter().map(|r| r.level.sl.0).collect();
+    assert_eq!((sls, policy.default.sl), (vec![5, 1], Sl(5)));
+}
+
+#[test]
+fn settings_without_effect_are_warned_about() {
+    let text = "qos-setup\nvlarb-tables\nvlarb-scope\ngroup: Storage\nvlarb-high: 0:255,1:127\nvl-high-limit: 10\n\
+        end-vlarb-scope\nend-vlarb-tables\nsl2vl-tables\nsl2vl-scope\nfrom: *\nsl2vl-table: 0,1\nend-sl2vl-scope\n\
+        end-sl2vl-tables\nend-qos-setup\n\
+        port-groups\nport-group\nname: a\npartition: Nobody\nend-port-group\nport-group\nname: A\nend-port-group\nend-port-groups\n\
+        qos-levels\nqos-level\nname: DEFAULT\nsl: 1\nend-qos-level\nend-qos-levels\nqos-ulps\ndefault : 2\ndefault : 3\nend-qos-ulps\n";
+    let parsed = parse(text, &[]).unwrap();
+    assert_eq!(parsed.policy.default.sl, Sl(1));
+    let told: Vec<(usize, &str)> = parsed
+        .warnings
+        .iter()
+        .map(|w| (w.at.unwrap().0, w.what.as_str()))
+        .collect();
+    let says = |line: usize, what: &str| {
+        assert!(
+            told.iter().any(|(at, w)| *at == line && w.contains(what)),
+            "{line} {what}: {told:?}"
+        );
+    };
+    says(2, "`vlarb-tables` is read over");
+    says(9, "`sl2vl-tables` is read over");
+    says(19, "no partition is called `Nobody`");
+    says(23, "a second port-group `A`");
+    says(33, "a second `default`");
+    says(33, "DEFAULT goes over this");
+    assert_eq!(told.len(), 6, "{told:?}");
+}
+
+/// One error each, at its place.
+#[test]
+fn every_error_has_its_place() {
+    let level =
+        |inside: &str| format!("qos-levels\nqos-level\n{inside}\nend-qos-level\nend-qos-levels\n");
+    let good = "name: DEFAULT\nsl: 0\n";
+    let rule = |inside: &str| {
+        let levels = level("name: DEFAULT\nsl: 0");
+        format!(
+            "{levels}qos-match-rules\nqos-match-rule\n{inside}\nend-qos-match-rule\nend-qos-match-rules\n"
+        )
+    };
+    let group = |inside: &str| {
+        format!(
+            "port-groups\nport-group\nname: g\n{inside}\nend-port-group\nend-port-groups\nqos-ulps\ndefault:0\nend-qos-ulps\n"
+        )
+    };
+    let ulp = |line: &str| format!("qos-ulps\ndefault : 0\n{line}\nend-qos-ulps\n");
+    let cases: [(String, (usize, usize), &str); 33] = [
+        (
+            "qos-level\n".into(),
+            (1, 1),
+            "`qos-level` can only stand in `qos-levels`",
+        ),
+        ("qos-levles\n".into(), (1, 1), "did you mean `qos-levels`?"),
+        ("name: x\n".into(), (1, 1), "`name:` begins no section"),
+        (ulp("x\n"), (3, 1), "a `:` and an SL are missing"),
+        (ulp("sdp : 16"), (3, 7), "`16` is no SL from 0 to 0xf"),
+        (
+            ulp("sdp, port 5 : 1"),
+            (3, 6),
+            "`port` cannot be said of `sdp`: only port-num can",
+        ),
+        (
+            ulp("sdp, port-num 70000 : 1"),
+            (3, 15),
+            "`70000` is no TCP port from 0 to 0xffff",
+        ),
+        (
+            ulp("default, pkey 1 : 1"),
+            (3, 10),
+            "cannot be said of `default`: nothing can",
+        ),
+        (
+            ulp("ispoib : 1"),
+            (3, 1),
+            "`ispoib` is no protocol: did you mean `ipoib`?",
+        ),
+        (
+            ulp("srp : 1"),
+            (3, 1),
+            "`srp` needs to know of what: target-port-guid",
+        ),
+        (ulp("any, pkey : 1"), (3, 11), "a number is missing"),
+        (
+            level("name: DEFAULT\nsl 0"),
+            (4, 1),
+            "a `:` is missing behind `sl`",
+        ),
+        (level("name: DEFAULT\nsl:"), (4, 1), "`sl` has no value"),
+        (
+            level("name: DEFAULT\nsl: 0\nsl: 1"),
+            (5, 1),
+            "a second `sl` of this qos-level",
+        ),
+        (level("name: DEFAULT"), (4, 1), "this qos-level has no `sl`"),
+        (level("sl: 3"), (4, 1), "this qos-level has no `name`"),
+        (
+            level(&format!("{good}mtu: 4")),
+            (5, 1),
+            "a qos-level has no `mtu`",
+        ),
+        (
+            level(&format!("{good}mtu-limit: 9000")),
+            (5, 12),
+            "`9000` is no MTU",
+        ),
+        (
+            level(&format!("{good}rate-limit: 1")),
+            (5, 13),
+            "`1` is no rate",
+        ),
+        (
+            level(&format!("{good}packet-life: 64")),
+            (5, 14),
+            "`64` is no PacketLifeTime",
+        ),
+        (
+            level(&format!("{good}path-bits: 128")),
+            (5, 12),
+            "`128` is no path bits",
+        ),
+        (
+            level(&format!("{good}pkey: 0x1-0x10000")),
+            (5, 11),
+            "`0x10000` is no P_Key",
+        ),
+        (group("port-guid: 0x1,,0x2"), (4, 16), "a number is missing"),
+        (
+            group("port-name: host"),
+            (4, 12),
+            "`host` is no name of a port",
+        ),
+        (group("node-type: HCA"), (4, 12), "`HCA` is no node type"),
+        (
+            rule("qos-level-name: GOLD"),
+            (9, 17),
+            "there is no qos-level `GOLD`",
+        ),
+        (
+            rule("qos-level-name: default\nsource: a"),
+            (10, 9),
+            "there is no port-group `a`",
+        ),
+        (
+            rule("qos-class: 4096\nqos-level-name: default"),
+            (9, 12),
+            "`4096` is no QoS class",
+        ),
+        (
+            rule("use: x"),
+            (10, 1),
+            "this qos-match-rule has no `qos-level-name`",
+        ),
+        (
+            "qos-levels\nsl: 3\nend-qos-levels\n".into(),
+            (2, 1),
+            "`sl` cannot stand in `qos-levels`, only `qos-level`",
+        ),
+        (
+            "qos-ulps\ndefault:0\n".into(),
+            (1, 1),
+            "`end-qos-ulps` is missing",
+        ),
+        (
+            "qos-ulps\ndefault:0\nqos-levels\nend-qos-levels\n".into(),
+            (3, 1),
+            "`end-qos-ulps` is missing: line 1 begins",
+        ),
+        (
+            "end-qos-ulps\n".into(),
+            (1, 1),
+            "`end-qos-ulps` without a `qos-ulps`",
+        ),
+    ];
+    for (text, at, what) in cases {
+        let wrong = parse(&text, &[]).unwrap_err();
+        assert!(wrong[0].what.contains(what), "{text}\n{wrong:?}");
+        assert_eq!(wrong[0].at, Some(at), "{text}\n{wrong:?}");
+        let others = wrong.iter().filter(|w| w.at != Some((1, 1)));
+        assert!(
+            others.count() <= 1,
+            "one slip, one error: {text}\n{wrong:?}"
+        );
+    }
+}
+
+#[test]
+fn something_must_be_said_of_everything_else() {
+    for text in ["", "qos-ulps\nsdp : 1\nend-qos-ulps\n"] {
+        let wrong = parse(text, &[]).unwrap_err();
+        assert!(
+            wrong.len() == 1 && wrong[0].what.contains("DEFAULT is missing"),
+            "{wrong:?}"
+        );
+    }
+}
+
+/// A forgotten end is told once, and what comes behind is read all the same.
+#[test]
+fn a_forgotten_end_hides_nothing() {
+    let text = "qos-levels\nqos-level\nname: DEFAULT\nsl: 0\nend-qos-levels\nqos-ulps\nsdp : x\nend-qos-ulps\n";
+    let wrong = parse(text, &[]).unwrap_err();
+    assert_eq!(wrong.len(), 2, "{wrong:?}");
+    assert!(
+        wrong[0]
+            .what
+            .starts_with("`end-qos-level` is missing before this: line 2"),
+        "{wrong:?}"
+    );
+    assert_eq!(wrong[1].at, Some((7, 7)));
+}

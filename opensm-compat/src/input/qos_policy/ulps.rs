@@ -1,0 +1,160 @@
+//! The short form of a QoS policy: `qos-ulps`, in which a line is a protocol and its SL.
+//!
+//! A protocol is known by what its requests say: the service id with which its connections are made, the P_Key, or the port that
+//! they lead to.
+
+use std::sync::Arc;
+
+use ferrosm_core::qos::{Level, PortGroup, Ranges, Rule};
+use ferrosm_mad::ids::Sl;
+
+use super::values;
+use crate::error::InputError;
+use crate::input::span::Span;
+use crate::keyword::nearest;
+
+/// Service ids of SDP: this and the TCP port.
+const SDP: u64 = 0x0001_0000;
+/// Service ids of the RDMA connection manager's TCP port space: this and the TCP port.
+const TCP: u64 = 0x0106_0000;
+/// TCP port of RDS.
+const RDS_PORT: u64 = 0x48CA;
+/// TCP port of iSER.
+const ISER_PORT: u64 = 0x0CBC;
+/// The default partition.
+const DEFAULT_PARTITION: u64 = 0x7FFF;
+
+/// Protocols, and what may be said of each.
+const PROTOCOLS: [(&str, &[&str]); 7] = [
+    ("default", &[]),
+    ("sdp", &["port-num"]),
+    ("rds", &["port-num"]),
+    ("iser", &["port-num"]),
+    ("ipoib", &["pkey"]),
+    ("srp", &["target-port-guid"]),
+    (
+        "any",
+        &[
+            "service-id",
+            "pkey",
+            "target-port-guid",
+            "source-port-guid",
+            "source-target-port-guid",
+        ],
+    ),
+];
+
+/// What a line says.
+pub(super) enum Ulp {
+    /// The SL of everything else.
+    Default(Arc<Level>),
+    /// A rule.
+    Rule(Rule),
+}
+
+/// Reads a line: `protocol : SL` or `protocol, key ranges : SL`.
+pub(super) fn read(line: &Span<'_>) -> Result<Ulp, InputError> {
+    let (what, sl) = line
+        .rsplit_once(':')
+        .ok_or_else(|| line.error("a `:` and an SL are missing, as in `ipoib, pkey 0x8001 : 3`"))?;
+    let sl = values::bounded(&sl, "SL", 0, 15)?;
+    let level = Arc::new(Level {
+        name: format!("SL {sl}"),
+        sl: Sl(u8::try_from(sl).unwrap_or(0)),
+        ..Level::default()
+    });
+    let (protocol, rest) = match what.split_once(',') {
+        Some((protocol, rest)) => (protocol, Some(rest)),
+        None => (what.clone(), None),
+    };
+    let name = protocol.text().to_ascii_lowercase();
+    let Some((_, keys)) = PROTOCOLS.iter().find(|(known, _)| *known == name) else {
+        let all = PROTOCOLS.map(|(known, _)| known);
+        return Err(protocol.error(match nearest(&name, all) {
+            Some(near) => format!("`{name}` is no protocol: did you mean `{near}`?"),
+            None => format!("`{name}` is no protocol: there are {}", all.join(", ")),
+        }));
+    };
+    let Some(rest) = rest else {
+        return match name.as_str() {
+            "default" => Ok(Ulp::Default(level)),
+            "srp" | "any" => {
+                let all = keys.join(", ");
+                Err(protocol.error(format!("`{name}` needs to know of what: {all}")))
+            }
+            _ => Ok(Ulp::Rule(plain(&name, level))),
+        };
+    };
+    let (key, list) = rest.split_word();
+    if !keys.contains(&key.text()) {
+        let known = if keys.is_empty() {
+            "nothing can".to_owned()
+        } else {
+            format!("only {} can", keys.join(", "))
+        };
+        return Err(key.error(format!(
+            "`{}` cannot be said of `{name}`: {known}",
+            key.text()
+        )));
+    }
+    let purpose = format!("{name}, {} {}", key.text(), list.text());
+    rule(&name, key.text(), &list, Rule::new(purpose, level)).map(Ulp::Rule)
+}
+
+/// A protocol of which nothing more is said.
+fn plain(name: &str, level: Arc<Level>) -> Rule {
+    let rule = Rule::new(name.to_owned(), level);
+    let service_id = match name {
+        "sdp" => Ranges::new([(SDP, SDP + 0xFFFF)]),
+        "rds" => Ranges::one(TCP + RDS_PORT),
+        "iser" => Ranges::one(TCP + ISER_PORT),
+        _ => {
+            return Rule {
+                pkey: Ranges::one(DEFAULT_PARTITION),
+                ..rule
+            };
+        }
+    };
+    Rule { service_id, ..rule }
+}
+
+fn rule(name: &str, key: &str, list: &Span<'_>, rule: Rule) -> Result<Rule, InputError> {
+    let guids = |list: &Span<'_>| -> Result<Vec<Arc<PortGroup>>, InputError> {
+        let group = PortGroup {
+            name: rule.purpose.clone(),
+            guids: values::ranges(list, "port GUID", u64::MAX)?,
+            ..PortGroup::default()
+        };
+        Ok(vec![Arc::new(group)])
+    };
+    Ok(match key {
+        "port-num" => {
+            let base = if name == "sdp" { SDP } else { TCP };
+            let ports = values::ranges(list, "TCP port", 0xFFFF)?;
+            Rule {
+                service_id: Ranges::new(ports.iter().map(|(a, b)| (base + a, base + b))),
+                ..rule
+            }
+        }
+        "pkey" => Rule {
+            pkey: values::pkeys(list)?,
+            ..rule
+        },
+        "service-id" => Rule {
+            service_id: values::ranges(list, "service id", u64::MAX)?,
+            ..rule
+        },
+        "source-port-guid" => Rule {
+            source: guids(list)?,
+            ..rule
+        },
+        "source-target-port-guid" => Rule {
+            either: guids(list)?,
+            ..rule
+        },
+        _ => Rule {
+            destination: guids(list)?,
+            ..rule
+        },
+    })
+}

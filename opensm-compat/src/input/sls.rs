@@ -1,0 +1,344 @@
+//! Lanes that go with the tables of a dump: VLs of SLs, and SLs of paths.
+//!
+//! Both in the forms that ibdmchk reads. VLs of SLs are `opensm-sl2vl.dump`:
+//!
+//! ```text
+//! Switch 0xe41d2d0300b00010, base LID 2, "leaf1"
+//! #in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15
+//! #--------------------------------------------------------
+//! 0   1   : 0  1  2  3  4  5  6  7  0  1  2  3  4  5  6  7
+//! ```
+//!
+//! or `0xGUID IN OUT 0x01 0x23 ...` with two VLs in each byte. SLs of paths are under the same heads, `0xLID : SL`, or
+//! `0xGUID LID SL` with a decimal LID.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ferrosm_core::plan::hints::{GuidTables, PairMap};
+use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
+use ferrosm_routing::lanes::SLS;
+
+use super::lfts::lid;
+use super::line::{ERRORS_MAX, Line, Parsed, digits};
+use crate::error::InputError;
+
+/// `sl2vl_file`: the maps of each switch; those of CAs (0 0) come along.
+///
+/// # Errors
+/// Lines that are something else, and pairs of ports that come twice.
+pub fn sl2vl(text: &str) -> Result<Vec<(PortGuid, Vec<PairMap>)>, Vec<InputError>> {
+    let mut blocks: Blocks<Vec<PairMap>> = Blocks::default();
+    each_line(text, "opensm-sl2vl.dump", |mut line| {
+        let Some((at, word)) = line.word() else {
+            return Ok(());
+        };
+        if blocks.head(&mut line, word)? {
+            return Ok(());
+        }
+        let compact = word.starts_with("0x");
+        let input = if compact {
+            blocks.select(guid(&line, at, word)?);
+            line.number("input port", 0, 254)?
+        } else {
+            digits(word, 10)
+                .filter(|p| *p < 255)
+                .ok_or_else(|| line.error(at, format!("`{word}` is no input port")))?
+        };
+        let output = line.number("output port", 0, 254)?;
+        let map = if compact {
+            packed(&mut line)?
+        } else {
+            spread(&mut line)?
+        };
+        line.end()?;
+        let pairs = blocks.current(&line)?;
+        let port = |p: u64| PortNum(u8::try_from(p).unwrap_or(u8::MAX));
+        let pair = (port(input), port(output));
+        // Pairs of a switch come in some order: looking at the last ones finds a repeated line.
+        if pairs
+            .iter()
+            .rev()
+            .take(2)
+            .any(|(i, o, m)| (*i, *o) == pair && *m != map)
+        {
+            return Err(line.error(at, "this pair of ports has another map above"));
+        }
+        pairs.push((pair.0, pair.1, map));
+        Ok(())
+    })?;
+    Ok(blocks.done)
+}
+
+/// The SLs of paths by source: index is the LID that they go to.
+pub type PathSls = Vec<(PortGuid, Arc<[u8]>)>;
+
+/// `path_sl_file`: for each source the SL to each LID, [`GuidTables::NO_SL`] where there is no line.
+///
+/// # Errors
+/// Lines that are something else, and paths with two SLs.
+pub fn path_sl(text: &str) -> Result<PathSls, Vec<InputError>> {
+    let mut blocks: Blocks<Vec<u8>> = Blocks::default();
+    each_line(text, "path-SL file", |mut line| {
+        let Some((at, word)) = line.word() else {
+            return Ok(());
+        };
+        if blocks.head(&mut line, word)? {
+            return Ok(());
+        }
+        let colon = line.clone().word().is_some_and(|(_, w)| w == ":");
+        let to = if colon {
+            line.word();
+            lid(word).ok_or_else(|| line.error(at, format!("`{word}` is no unicast LID")))?
+        } else {
+            blocks.select(guid(&line, at, word)?);
+            let raw = line.number("LID", 1, u64::from(Lid::UNICAST_MAX.0))?;
+            Lid(u16::try_from(raw).unwrap_or_default())
+        };
+        let sl = line.number("SL", 0, 15)?;
+        line.end()?;
+        let row = blocks.current(&line)?;
+        let index = usize::from(to.raw());
+        if row.len() <= index {
+            row.resize(index + 1, GuidTables::NO_SL);
+        }
+        let sl = u8::try_from(sl).unwrap_or_default();
+        if row[index] != GuidTables::NO_SL && row[index] != sl {
+            return Err(line.error(at, format!("this path has SL {} above", row[index])));
+        }
+        row[index] = sl;
+        Ok(())
+    })?;
+    // Sources on one switch have the same SLs: one copy does.
+    let mut known: BTreeSet<Arc<[u8]>> = BTreeSet::new();
+    let share = |(guid, row): (PortGuid, Vec<u8>)| {
+        let row: Arc<[u8]> = row.into();
+        let shared = known.get(&row).cloned().unwrap_or_else(|| {
+            known.insert(Arc::clone(&row));
+            row
+        });
+        (guid, shared)
+    };
+    Ok(blocks.done.into_iter().map(share).collect())
+}
+
+/// Calls `read` with every line that is not blank and no remark.
+fn each_line(
+    text: &str,
+    meant: &str,
+    mut read: impl FnMut(Line<'_>) -> Parsed<()>,
+) -> Result<(), Vec<InputError>> {
+    let mut wrong = Vec::new();
+    let mut any = false;
+    for (i, text) in text.lines().enumerate() {
+        if text.trim().is_empty() || text.trim_start().starts_with('#') {
+            continue;
+        }
+        any = true;
+        if let Err(e) = read(Line::whole(i + 1, text)) {
+            wrong.push(e);
+            if wrong.len() >= ERRORS_MAX {
+                break;
+            }
+        }
+    }
+    if !any {
+        wrong.push(InputError {
+            at: None,
+            what: format!("there is nothing in it: a file such as {meant} is meant"),
+        });
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+/// What is said of each GUID, in the order of the file.
+#[derive(Default)]
+struct Blocks<T> {
+    done: Vec<(PortGuid, T)>,
+    index: std::collections::BTreeMap<u64, usize>,
+    now: Option<usize>,
+}
+
+impl<T: Default> Blocks<T> {
+    /// What follows is said of this GUID.
+    fn select(&mut self, guid: PortGuid) {
+        let at = *self.index.entry(guid.0).or_insert_with(|| {
+            self.done.push((guid, T::default()));
+            self.done.len() - 1
+        });
+        self.now = Some(at);
+    }
+
+    /// `Switch 0x..., base LID 2, "leaf1"`: whether the line is one of these.
+    fn head(&mut self, line: &mut Line<'_>, word: &str) -> Parsed<bool> {
+        match word {
+            "Switch" | "Router" => {}
+            "Channel" => {
+                let (at, second) = line.word().ok_or_else(|| line.missing("`Adapter`"))?;
+                if second != "Adapter" {
+                    return Err(line.error(at, "`Channel Adapter` is meant"));
+                }
+            }
+            _ => return Ok(false),
+        }
+        let (at, word) = line.word().ok_or_else(|| line.missing("a GUID"))?;
+        let guid = guid(line, at, word.trim_end_matches(','))?;
+        self.select(guid);
+        Ok(true)
+    }
+
+    fn current(&mut self, line: &Line<'_>) -> Parsed<&mut T> {
+        self.now
+            .and_then(|at| self.done.get_mut(at))
+            .map(|(_, v)| v)
+            .ok_or_else(|| {
+                line.error(
+                    0,
+                    "there is no `Switch 0x...,` or `Channel Adapter 0x...,` above this line",
+                )
+            })
+    }
+}
+
+fn guid(line: &Line<'_>, at: usize, word: &str) -> Parsed<PortGuid> {
+    let hex = word.strip_prefix("0x").and_then(|h| digits(h, 16));
+    let guid = hex.filter(|g| *g != 0).map(PortGuid);
+    guid.ok_or_else(|| {
+        line.error(
+            at,
+            format!("`{word}` is no GUID such as 0x0002c90300a1b2c3"),
+        )
+    })
+}
+
+/// `: 0 1 2 ...`, sixteen numbers.
+fn spread(line: &mut Line<'_>) -> Parsed<[u8; SLS]> {
+    match line.word() {
+        Some((_, ":")) => {}
+        Some((at, _)) => return Err(line.error(at, "`:` is missing before the VLs")),
+        None => return Err(line.missing("`:` and the VLs of 16 SLs")),
+    }
+    let mut map = [0; SLS];
+    for vl in &mut map {
+        // Decimal, also with a leading 0.
+        let (at, word) = line.word().ok_or_else(|| line.missing("the VL of an SL"))?;
+        *vl = digits(word, 10)
+            .and_then(|v| u8::try_from(v).ok())
+            .filter(|v| *v < 16)
+            .ok_or_else(|| line.error(at, format!("`{word}` is no VL from 0 to 15")))?;
+    }
+    Ok(map)
+}
+
+/// `0x01 0x23 ...`, eight bytes of two VLs each.
+fn packed(line: &mut Line<'_>) -> Parsed<[u8; SLS]> {
+    let mut map = [0; SLS];
+    for pair in map.chunks_exact_mut(2) {
+        let (at, word) = line
+            .word()
+            .ok_or_else(|| line.missing("a byte with two VLs"))?;
+        let byte = word
+            .strip_prefix("0x")
+            .filter(|h| h.len() == 2)
+            .and_then(|h| digits(h, 16))
+            .and_then(|b| u8::try_from(b).ok())
+            .ok_or_else(|| {
+                line.error(at, format!("`{word}` is no byte with two VLs such as 0x01"))
+            })?;
+        pair.copy_from_slice(&[byte >> 4, byte & 15]);
+    }
+    Ok(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(errors: &[InputError]) -> String {
+        let at = |e: &InputError| e.at.map_or_else(String::new, |(l, c)| format!("{l}:{c}: "));
+        let lines: Vec<String> = errors
+            .iter()
+            .map(|e| format!("{}{}", at(e), e.what))
+            .collect();
+        lines.join("\n")
+    }
+
+    /// OpenSM's form, and ibdmchk's of the same.
+    #[test]
+    fn maps_are_read_in_both_forms() {
+        let dump = "Channel Adapter 0x11, base LID 4, \"n1\"\n#in out : 0\n#---\n\
+                    0   0   : 0  1  0  1  0  1  0  1  0  1  0  1  0  1  0  1 \n#---\n\n\
+                    Switch 0xa0, base LID 2, \"leaf, 1\"\n#in out : 0\n#---\n\
+                    3   12  : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15\n#---\n";
+        let read = sl2vl(dump).unwrap();
+        let all: Vec<u8> = (0..16).collect();
+        assert_eq!(
+            read[0].1,
+            [(
+                PortNum(0),
+                PortNum(0),
+                [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]
+            )]
+        );
+        assert_eq!((read[1].0, read[1].1[0].2.to_vec()), (PortGuid(0xa0), all));
+        let compact =
+            sl2vl("0x00000000000000a0 3 12 0x01 0x23 0x45 0x67 0x89 0xab 0xcd 0xef\n").unwrap();
+        assert_eq!(compact[0], read[1]);
+    }
+
+    #[test]
+    fn bad_maps_are_told() {
+        let head = "Switch 0xa0, base LID 2, \"s\"\n";
+        let one = |line: &str| told(&sl2vl(&format!("{head}{line}\n")).unwrap_err());
+        assert_eq!(one("1 2 : 0 1"), "2:10: the VL of an SL is missing");
+        assert_eq!(one("1 2 : 0 16 0"), "2:9: `16` is no VL from 0 to 15");
+        assert_eq!(one("1 2 0 1"), "2:5: `:` is missing before the VLs");
+        assert_eq!(one("x 2 : 0"), "2:1: `x` is no input port");
+        assert_eq!(
+            one("0xa0 1 2 0x1"),
+            "2:10: `0x1` is no byte with two VLs such as 0x01"
+        );
+        let zeros = "0 ".repeat(16);
+        assert_eq!(
+            one(&format!("1 2 : {zeros} 7")),
+            "2:40: `7` is one word too many"
+        );
+        let ones = "1 ".repeat(16);
+        assert_eq!(
+            one(&format!("1 2 : {zeros}\n1 2 : {ones}")),
+            "3:1: this pair of ports has another map above"
+        );
+        assert_eq!(
+            told(&sl2vl(&format!("1 2 : {zeros}\nChannel 0x1,\nSwitch zz,\n")).unwrap_err()),
+            "1:1: there is no `Switch 0x...,` or `Channel Adapter 0x...,` above this line\n\
+             2:9: `Channel Adapter` is meant\n\
+             3:8: `zz` is no GUID such as 0x0002c90300a1b2c3"
+        );
+        assert!(told(&sl2vl("# nothing\n").unwrap_err()).starts_with("there is nothing in it"));
+    }
+
+    #[test]
+    fn path_sls_are_read_in_both_forms_and_shared() {
+        let dump = "Channel Adapter 0x11, base LID 4, \"n1\"\n# LID : SL\n0x0002 : 0\n0x0005 : 3\n\n\
+                    Channel Adapter 0x12, base LID 5, \"n2\"\n0x0002 : 0\n0x0005 : 3\n";
+        let read = path_sl(dump).unwrap();
+        assert_eq!(&read[0].1[..], [255, 255, 0, 255, 255, 3]);
+        assert!(Arc::ptr_eq(&read[0].1, &read[1].1));
+        let compact = path_sl("0x11 2 0\n0x12 2 0\n0x11 5 3\n0x12 5 3\n").unwrap();
+        assert_eq!(compact, read);
+    }
+
+    #[test]
+    fn bad_path_sls_are_told() {
+        let one = |text: &str| told(&path_sl(text).unwrap_err());
+        assert_eq!(one("0x11 0 1\n"), "1:6: `0` is no LID from 1 to 49151");
+        assert_eq!(one("0x11 1 16\n"), "1:8: `16` is no SL from 0 to 15");
+        assert_eq!(one("0x11 1\n"), "1:7: SL is missing");
+        assert_eq!(one("0x11 1 2\n0x11 1 3\n"), "2:1: this path has SL 2 above");
+        assert_eq!(
+            one("n1 1 2\n"),
+            "1:1: `n1` is no GUID such as 0x0002c90300a1b2c3"
+        );
+        assert!(one("0x0007 : 1\n").contains("above this line"));
+    }
+}

@@ -1,0 +1,211 @@
+//! Pieces of a text without its comments, and where they stand.
+
+use crate::error::InputError;
+
+/// A text in which comments are blanks, byte for byte, so that places stay what they are.
+#[derive(Debug)]
+pub(super) struct Text {
+    plain: String,
+}
+
+impl Text {
+    /// A `#` begins a comment anywhere, up to the end of its line.
+    pub(super) fn new(text: &str) -> Self {
+        Self::read(text, false)
+    }
+
+    /// The same, but for a `#` between the double quotes of a line.
+    pub(super) fn with_quotes(text: &str) -> Self {
+        Self::read(text, true)
+    }
+
+    fn read(text: &str, quotes: bool) -> Self {
+        let mut plain = String::with_capacity(text.len());
+        let (mut comment, mut quoted) = (false, false);
+        for c in text.chars() {
+            quoted = quotes && c != '\n' && (quoted ^ (c == '"' && !comment));
+            comment = c != '\n' && (comment || c == '#' && !quoted);
+            // As many characters as there were: columns count characters.
+            plain.push(if comment || c == '\r' { ' ' } else { c });
+        }
+        Self { plain }
+    }
+
+    /// Lines that are not blank; one that ends with a comma goes on in the next, if `goes_on` says so of that.
+    pub(super) fn lines(&self, goes_on: impl Fn(&str) -> bool) -> Vec<Span<'_>> {
+        let mut lines: Vec<Span<'_>> = Vec::new();
+        for line in self.pieces('\n').filter(|line| !line.is_blank()) {
+            match lines.last_mut() {
+                Some(last) if last.text().ends_with(',') && goes_on(line.text()) => {
+                    last.to = line.to;
+                }
+                _ => lines.push(line),
+            }
+        }
+        lines
+    }
+
+    /// What is between separators.
+    pub(super) fn pieces(&self, separator: char) -> impl Iterator<Item = Span<'_>> {
+        Span {
+            all: &self.plain,
+            from: 0,
+            to: self.plain.len(),
+        }
+        .into_pieces(separator)
+    }
+}
+
+/// A part of a text.
+#[derive(Debug, Clone)]
+pub(super) struct Span<'a> {
+    all: &'a str,
+    from: usize,
+    to: usize,
+}
+
+impl<'a> Span<'a> {
+    fn raw(&self) -> &'a str {
+        &self.all[self.from..self.to]
+    }
+
+    fn part(&self, from: usize, to: usize) -> Self {
+        Self {
+            all: self.all,
+            from: self.from + from,
+            to: self.from + to,
+        }
+    }
+
+    /// Without blanks around it.
+    pub(super) fn text(&self) -> &'a str {
+        self.raw().trim()
+    }
+
+    pub(super) fn is_blank(&self) -> bool {
+        self.text().is_empty()
+    }
+
+    /// Nothing, at the same place.
+    pub(super) fn none(&self) -> Self {
+        self.part(0, 0)
+    }
+
+    /// Where the first word begins.
+    fn begin(&self) -> usize {
+        self.from + (self.raw().len() - self.raw().trim_start().len())
+    }
+
+    /// Whether a line ends within it.
+    pub(super) fn spans_lines(&self) -> bool {
+        self.text().contains('\n')
+    }
+
+    /// Whether it begins on the line on which another ends.
+    pub(super) fn begins_on_line_of(&self, other: &Self) -> bool {
+        let between = self.all.get(other.begin()..self.from).unwrap_or_default();
+        !between.contains('\n')
+    }
+
+    fn into_pieces(self, separator: char) -> impl Iterator<Item = Span<'a>> {
+        let mut at = 0;
+        self.raw().split(separator).map(move |part| {
+            let from = at;
+            at += part.len() + separator.len_utf8();
+            self.part(from, from + part.len())
+        })
+    }
+
+    /// What is between separators.
+    pub(super) fn pieces(&self, separator: char) -> impl Iterator<Item = Span<'a>> + use<'a> {
+        self.clone().into_pieces(separator)
+    }
+
+    /// What is before and after the first separator.
+    pub(super) fn split_once(&self, separator: char) -> Option<(Self, Self)> {
+        let raw = self.raw();
+        let at = raw.find(separator)?;
+        let after = at + separator.len_utf8();
+        Some((self.part(0, at), self.part(after, raw.len())))
+    }
+
+    /// What is before and after the last separator.
+    pub(super) fn rsplit_once(&self, separator: char) -> Option<(Self, Self)> {
+        let raw = self.raw();
+        let at = raw.rfind(separator)?;
+        let after = at + separator.len_utf8();
+        Some((self.part(0, at), self.part(after, raw.len())))
+    }
+
+    /// The first word, and what is behind it.
+    pub(super) fn split_word(&self) -> (Self, Self) {
+        let from = self.begin() - self.from;
+        let word = self.text().split_whitespace().next().unwrap_or_default();
+        let to = from + word.len();
+        (self.part(from, to), self.part(to, self.raw().len()))
+    }
+
+    /// The items of a list, between commas outside of double quotes.
+    pub(super) fn items(&self) -> Vec<Self> {
+        let (mut items, mut from, mut quoted) = (Vec::new(), 0, false);
+        for (at, c) in self.raw().char_indices() {
+            quoted ^= c == '"';
+            if c == ',' && !quoted {
+                items.push(self.part(from, at));
+                from = at + 1;
+            }
+        }
+        items.push(self.part(from, self.raw().len()));
+        items
+    }
+
+    /// The text without the double quotes around it.
+    pub(super) fn unquoted(&self) -> &'a str {
+        let text = self.text();
+        let inner = text.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
+        inner.map_or(text, str::trim)
+    }
+
+    /// The number of its line, from 1.
+    pub(super) fn line(&self) -> usize {
+        self.all[..self.begin()].matches('\n').count() + 1
+    }
+
+    /// The first of several items, and the others.
+    pub(super) fn split_item(&self) -> (Self, Option<Self>) {
+        match self.split_once(',') {
+            // The GID of a group ends where its line does, even if no comma follows.
+            Some((item, rest)) => (item, Some(rest)),
+            None => (self.clone(), None),
+        }
+    }
+
+    /// What is left of the first line, and the lines behind it.
+    pub(super) fn split_line(&self) -> (Self, Option<Self>) {
+        match self.split_once('\n') {
+            Some((line, rest)) => (line, Some(rest)),
+            None => (self.clone(), None),
+        }
+    }
+
+    /// `name` or `name=value`.
+    pub(super) fn name_and_value(&self) -> (Self, Option<Self>) {
+        match self.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (self.clone(), None),
+        }
+    }
+
+    /// Something to say about it, with its line and column.
+    pub(super) fn error(&self, what: impl Into<String>) -> InputError {
+        let before = &self.all[..self.begin()];
+        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+        InputError {
+            at: Some((
+                before.matches('\n').count() + 1,
+                before[line_start..].chars().count() + 1,
+            )),
+            what: what.into(),
+        }
+    }
+}

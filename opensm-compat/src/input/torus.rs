@@ -1,0 +1,282 @@
+//! `torus-2QoS.conf`: dimensions of a torus or mesh, and cables from which its axes are found.
+//!
+//! ```text
+//! torus 4 4 1t                # or mesh; a radix may end in t (wraps around) or m (does not)
+//! xp_link 0x2001 0x2002       # also xm_link, yp_link, ym_link, zp_link, zm_link
+//! x_dateline -1               # also y_dateline, z_dateline
+//! next_seed                   # what follows is said of another seed
+//! portgroup_max_ports 16
+//! port_order 3 4 1 2
+//! max_changes 32              # has no effect here
+//! ```
+//!
+//! Words after the ones that a keyword needs are remarks, as OpenSM has it.
+
+use ferrosm_core::plan::hints::{GuidSeed, GuidTorus};
+use ferrosm_mad::ids::{NodeGuid, PortNum};
+
+use super::line::{self, Line, Parsed, each};
+use crate::error::InputError;
+
+/// OpenSM's value where the file has none.
+const PORTGROUP_MAX_PORTS: u16 = 16;
+
+const LINKS: [&str; 6] = [
+    "xp_link", "xm_link", "yp_link", "ym_link", "zp_link", "zm_link",
+];
+const DATELINES: [&str; 3] = ["x_dateline", "y_dateline", "z_dateline"];
+const OTHERS: [&str; 6] = [
+    "torus",
+    "mesh",
+    "next_seed",
+    "portgroup_max_ports",
+    "port_order",
+    "max_changes",
+];
+
+/// What was read so far.
+struct Reading {
+    shape: Option<([u16; 3], [bool; 3])>,
+    done: Vec<GuidSeed>,
+    seed: GuidSeed,
+    portgroup_max_ports: u16,
+    port_order: Vec<PortNum>,
+}
+
+/// Reads a text.
+///
+/// # Errors
+/// Unknown keywords, bad values, and a file without `torus` or `mesh` as its first keyword.
+pub fn parse(text: &str) -> Result<GuidTorus, Vec<InputError>> {
+    let mut reading = Reading {
+        shape: None,
+        done: Vec::new(),
+        seed: GuidSeed::default(),
+        portgroup_max_ports: PORTGROUP_MAX_PORTS,
+        port_order: Vec::new(),
+    };
+    each(line::lines(text), |line| reading.line(line))?;
+    let Some((radix, wraps)) = reading.shape else {
+        return Err(vec![InputError {
+            at: None,
+            what: "there is no line such as `torus 4 4 4` or `mesh 4 4 1`".to_owned(),
+        }]);
+    };
+    reading.next_seed();
+    Ok(GuidTorus {
+        radix,
+        wraps,
+        seeds: reading.done,
+        portgroup_max_ports: reading.portgroup_max_ports,
+        port_order: reading.port_order,
+    })
+}
+
+impl Reading {
+    fn next_seed(&mut self) {
+        let seed = core::mem::take(&mut self.seed);
+        if seed != GuidSeed::default() {
+            self.done.push(seed);
+        }
+    }
+
+    fn line(&mut self, mut line: Line<'_>) -> Parsed<()> {
+        let Some((at, word)) = line.word() else {
+            return Ok(());
+        };
+        let place = |words: &[&str]| words.iter().position(|w| *w == word);
+        if self.shape.is_none() && place(&["torus", "mesh"]).is_none() {
+            return Err(line.error(at, format!("`{word}` stands before `torus` or `mesh`")));
+        }
+        if let Some(direction) = place(&LINKS) {
+            return self.link(&mut line, at, direction);
+        }
+        if let Some(dimension) = place(&DATELINES) {
+            return self.dateline(&mut line, dimension);
+        }
+        match word {
+            "torus" | "mesh" => self.shape(&mut line, at, word == "torus")?,
+            "next_seed" => self.next_seed(),
+            "portgroup_max_ports" => {
+                let most = line.number("number of ports", 1, 255)?;
+                self.portgroup_max_ports = u16::try_from(most).unwrap_or(u16::MAX);
+            }
+            "port_order" => self.port_order(line)?,
+            "max_changes" => {
+                line.number("number", 0, u64::from(u32::MAX))?;
+            }
+            _ => {
+                let all = LINKS.iter().chain(&DATELINES).chain(&OTHERS).copied();
+                let hint = crate::keyword::nearest(word, all)
+                    .map_or_else(String::new, |near| format!(": did you mean `{near}`?"));
+                return Err(line.error(at, format!("there is no keyword `{word}`{hint}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn shape(&mut self, line: &mut Line<'_>, at: usize, torus: bool) -> Parsed<()> {
+        if self.shape.is_some() {
+            return Err(line.error(at, "the shape was given already"));
+        }
+        let (mut radix, mut wraps) = ([1; 3], [torus; 3]);
+        for (radix, wraps) in radix.iter_mut().zip(&mut wraps) {
+            let (at, word) = line.word().ok_or_else(|| line.missing("a radix"))?;
+            let digits = word.trim_end_matches(['t', 'T', 'm', 'M']);
+            match &word[digits.len()..] {
+                "" => {}
+                "t" | "T" => *wraps = true,
+                "m" | "M" => *wraps = false,
+                more => return Err(line.error(at, format!("`{more}` is neither t nor m"))),
+            }
+            *radix = line::number(digits)
+                .and_then(|n| u16::try_from(n).ok())
+                .filter(|n| (1..=4096).contains(n))
+                .ok_or_else(|| {
+                    line.error(at, format!("`{word}` is no radix such as 4, 4t or 4m"))
+                })?;
+            // Two switches in a ring are two switches with two cables.
+            *wraps &= *radix > 2;
+        }
+        self.shape = Some((radix, wraps));
+        Ok(())
+    }
+
+    fn link(&mut self, line: &mut Line<'_>, at: usize, direction: usize) -> Parsed<()> {
+        let (from, to) = (NodeGuid(line.guid()?), NodeGuid(line.guid()?));
+        if from == to {
+            return Err(line.error(at, "a cable joins two switches"));
+        }
+        if self.seed.links[direction].is_some() {
+            let keyword = LINKS[direction];
+            return Err(line.error(at, format!("this seed has its {keyword} already")));
+        }
+        let other = self.seed.links.iter().flatten().find(|(f, _)| *f != from);
+        if let Some((first, _)) = other {
+            let what =
+                format!("all cables of a seed begin at one switch, and this seed's is {first}");
+            return Err(line.error(at, what));
+        }
+        self.seed.links[direction] = Some((from, to));
+        Ok(())
+    }
+
+    fn dateline(&mut self, line: &mut Line<'_>, dimension: usize) -> Parsed<()> {
+        let most = self.shape.map_or(1, |(radix, _)| radix[dimension]);
+        let (at, word) = line.word().ok_or_else(|| line.missing("a number"))?;
+        let (negative, digits) = match word.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, word),
+        };
+        let value = line::number(digits)
+            .filter(|n| *n < u64::from(most))
+            .and_then(|n| i16::try_from(n).ok());
+        let value = value.ok_or_else(|| {
+            let most = most - 1;
+            line.error(at, format!("`{word}` is no number from -{most} to {most}"))
+        })?;
+        self.seed.dateline[dimension] = if negative { -value } else { value };
+        Ok(())
+    }
+
+    fn port_order(&mut self, mut line: Line<'_>) -> Parsed<()> {
+        let mut ports = vec![line.port()?];
+        while line.clone().word().is_some() {
+            let port = line.port()?;
+            // A port that comes twice counts where it comes first.
+            if !ports.contains(&port) {
+                ports.push(port);
+            }
+        }
+        self.port_order = ports;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(text: &str) -> String {
+        let errors = parse(text).unwrap_err();
+        let lines: Vec<String> = errors
+            .iter()
+            .map(|e| match e.at {
+                Some((line, column)) => format!("{line}:{column}: {}", e.what),
+                None => e.what.clone(),
+            })
+            .collect();
+        lines.join("\n")
+    }
+
+    #[test]
+    fn a_file_with_two_seeds() {
+        let torus = parse(
+            "# 2D\n torus 1 4 5m\n\nyp_link 0x200000 0x200005  # a remark\nym_link 0x200000 0x20000f and more\n\
+             zp_link 0x200000 0x200001\nnext_seed\nyp_link 0x20000b 0x200010\ny_dateline -2\nz_dateline 3\n\
+             portgroup_max_ports 20\nport_order 3 4 3 1\nmax_changes 7\n",
+        )
+        .unwrap();
+        assert_eq!(
+            (torus.radix, torus.wraps),
+            ([1, 4, 5], [false, true, false])
+        );
+        assert_eq!(torus.seeds.len(), 2);
+        let n = |g: u64| NodeGuid(0x20_0000 + g);
+        assert_eq!(
+            torus.seeds[0].links,
+            [
+                None,
+                None,
+                Some((n(0), n(5))),
+                Some((n(0), n(0xf))),
+                Some((n(0), n(1))),
+                None
+            ]
+        );
+        assert_eq!(torus.seeds[1].dateline, [0, -2, 3]);
+        assert_eq!(torus.portgroup_max_ports, 20);
+        assert_eq!(torus.port_order, [3, 4, 1].map(PortNum));
+    }
+
+    /// As the man page says, and a ring of two is no ring.
+    #[test]
+    fn suffixes_go_over_the_keyword() {
+        let shape = |text| parse(text).map(|t| (t.radix, t.wraps)).unwrap();
+        assert_eq!(shape("mesh 3T 4 5"), shape("torus 3 4M 5M"));
+        assert_eq!(shape("torus 2 3 4").1, [false, true, true]);
+        assert_eq!(parse("torus 3 3 3").unwrap().portgroup_max_ports, 16);
+    }
+
+    #[test]
+    fn bad_lines_are_told_with_their_places() {
+        assert_eq!(
+            wrong("xp_link 1 2\ntorus 4 4\ntorus 4 0 4\ntorus 4 4x 4\ntorus 4 4tm 4\n"),
+            "1:1: `xp_link` stands before `torus` or `mesh`\n\
+             2:10: a radix is missing\n\
+             3:9: `0` is no radix such as 4, 4t or 4m\n\
+             4:9: `4x` is no radix such as 4, 4t or 4m\n\
+             5:9: `tm` is neither t nor m"
+        );
+        assert_eq!(
+            wrong(
+                "torus 4 4 4\nxp_lnk 1 2\nxp_link 1\nxp_link 1 1\nxp_link 1 2\nxp_link 1 3\nyp_link 9 2\n\
+                 x_dateline 4\nx_dateline\nport_order 0\nportgroup_max_ports\nmesh 4 4 4\n"
+            ),
+            "2:1: there is no keyword `xp_lnk`: did you mean `xp_link`?\n\
+             3:10: a GUID is missing\n\
+             4:1: a cable joins two switches\n\
+             6:1: this seed has its xp_link already\n\
+             7:1: all cables of a seed begin at one switch, and this seed's is 0x0000000000000001\n\
+             8:12: `4` is no number from -3 to 3\n\
+             9:11: a number is missing\n\
+             10:12: `0` is no port from 1 to 254\n\
+             11:20: number of ports is missing\n\
+             12:1: the shape was given already"
+        );
+        assert_eq!(
+            wrong("# nothing\n"),
+            "there is no line such as `torus 4 4 4` or `mesh 4 4 1`"
+        );
+    }
+}

@@ -1,0 +1,29 @@
+//! Suggestions for misspelt keywords.
+
+/// The known word nearest to `typed`, if one is near.
+pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let typed = normalized(typed);
+    let (distance, word) = known
+        .into_iter()
+        .map(|word| (strsim::osa_distance(&typed, &normalized(word)), word))
+        .min_by_key(|(distance, _)| *distance)?;
+    (distance <= 1 + word.len() / 4).then_some(word)
+}
+
+/// OpenSM's option names have underscores where ours have hyphens.
+fn normalized(word: &str) -> String {
+    word.to_ascii_lowercase().replace('_', "-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_misspelt_word_finds_the_nearest() {
+        let known = ["priority", "sm-key", "poll-interval"];
+        assert_eq!(nearest("pirority", known), Some("priority"));
+        assert_eq!(nearest("sm_key", known), Some("sm-key"));
+        assert_eq!(nearest("colour", known), None);
+    }
+}

@@ -1,0 +1,646 @@
+//! The files in which OpenSM persists its state, as records: `guid2lid`, `guid2mkey`, `neighbors` (its cache directory) and
+//! `opensm-sa.dump` (its dump directory). Formats: OpenSM's osm_db_files.c, osm_db_pack.c and osm_sa.c.
+//!
+//! Files are used completely or not at all: all errors are reported with file and line, and then there are no records.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ferrosm_core::kept::{Batch, Change, Kind, Record};
+use ferrosm_core::sa::registry::multicast::{Member, Parameters};
+use ferrosm_core::sa::registry::registration::{
+    RegisteredAlias, RegisteredService, RegisteredSubscription, Registration,
+};
+use ferrosm_mad::attr::MtuCode;
+use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PKey, PortGuid, PortNum, Qpn, Sl};
+use ferrosm_mad::sa::inform::InformInfoRecord;
+use ferrosm_mad::sa::multicast::JoinState;
+use ferrosm_mad::sa::path::RateCode;
+use ferrosm_mad::sa::service::ServiceRecord;
+use thiserror::Error;
+
+/// Entries of a block of GUIDInfo.
+const BLOCK: u16 = 8;
+
+/// A file of OpenSM's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StateFile {
+    /// `guid2lid`.
+    Lids,
+    /// `guid2mkey`.
+    MKeys,
+    /// `neighbors`.
+    Neighbours,
+    /// `opensm-sa.dump`.
+    Administration,
+}
+
+impl StateFile {
+    /// All files.
+    pub const ALL: [Self; 4] = [
+        Self::Lids,
+        Self::MKeys,
+        Self::Neighbours,
+        Self::Administration,
+    ];
+
+    /// Its file name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lids => "guid2lid",
+            Self::MKeys => "guid2mkey",
+            Self::Neighbours => "neighbors",
+            Self::Administration => "opensm-sa.dump",
+        }
+    }
+
+    /// The file that a path names.
+    #[must_use]
+    pub fn from_path(path: &Path) -> Option<Self> {
+        let name = path.file_name()?;
+        Self::ALL.into_iter().find(|file| name == file.name())
+    }
+
+    /// Kinds of records whose complete set it holds.
+    #[must_use]
+    pub const fn kinds(self) -> &'static [Kind] {
+        match self {
+            Self::Lids => &[Kind::Lid],
+            Self::MKeys => &[Kind::MKey],
+            Self::Neighbours => &[Kind::Neighbour],
+            Self::Administration => &Kind::REGISTRATIONS,
+        }
+    }
+}
+
+/// An error in a file of OpenSM's state.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{}:{line}: {what}", file.display())]
+pub struct StateFileError {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Parses files, each with its path and its text. The batch replaces persisted records of the same kinds and removes a persisted view,
+/// which is older or newer than these files.
+///
+/// # Errors
+/// All errors of all files.
+pub fn parse(files: &[(StateFile, PathBuf, String)]) -> Result<Batch, Vec<StateFileError>> {
+    let mut changes = vec![Change::Clear(Kind::View), Change::Clear(Kind::ViewHead)];
+    let mut errors = Vec::new();
+    for (file, path, content) in files {
+        changes.extend(file.kinds().iter().copied().map(Change::Clear));
+        let mut reader = Reader::default();
+        for (number, line) in (1..).zip(content.lines()) {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let taken = match file {
+                StateFile::Lids => reader.lids(line, number),
+                StateFile::MKeys => reader.m_key(line),
+                StateFile::Neighbours => reader.neighbour(line),
+                StateFile::Administration => reader.administration(line),
+            };
+            let put = taken.and_then(|records| {
+                let changes: Option<Vec<_>> = records.iter().map(Change::put).collect();
+                reader.once(changes.ok_or("such a record cannot be")?, number)
+            });
+            match put {
+                Ok(put) => changes.extend(put),
+                Err(what) => errors.push(StateFileError {
+                    file: path.clone(),
+                    line: number,
+                    what,
+                }),
+            }
+        }
+    }
+    if errors.is_empty() {
+        Ok(Batch { changes })
+    } else {
+        Err(errors)
+    }
+}
+
+/// What was read of a file so far.
+#[derive(Debug, Default)]
+struct Reader {
+    /// Ranges of LIDs by the first one: the last one, and the line.
+    ranges: BTreeMap<u16, (u16, usize)>,
+    /// Records, by the line where they are.
+    lines: BTreeMap<ferrosm_core::kept::Key, usize>,
+    /// The group that members belong to.
+    group: Option<Gid>,
+    /// Subscriptions of each subscriber: OpenSM gives all of them one number.
+    subscriptions: BTreeMap<Gid, u16>,
+}
+
+/// What a line says, or what is wrong with it.
+type Taken = Result<Vec<Record>, String>;
+/// Takes the rest of a line of a kind.
+type Take = fn(&mut Reader, &str) -> Taken;
+
+impl Reader {
+    /// Nothing is said twice.
+    fn once(&mut self, changes: Vec<Change>, number: usize) -> Result<Vec<Change>, String> {
+        for change in &changes {
+            if let Change::Put(key, _) = change
+                && let Some(before) = self.lines.insert(key.clone(), number)
+            {
+                return Err(format!("says again what line {before} says"));
+            }
+        }
+        Ok(changes)
+    }
+
+    fn lids(&mut self, line: &str, number: usize) -> Taken {
+        let [port, first, last] = words(line)?;
+        let (port, first, last) = (guid(port)?, number_of(first)?, number_of(last)?);
+        let range = |n: u64| u16::try_from(n).map_err(|_| format!("{n:#x} is no LID"));
+        let (first, last) = (range(first)?, range(last)?);
+        let count = u32::from(last) + 1 - u32::from(first).min(u32::from(last));
+        let aligned = u32::from(first) % count == 0;
+        if last < first || !count.is_power_of_two() || count > 128 || !aligned {
+            return Err(format!(
+                "{first:#06x} to {last:#06x} is no range of a base LID and an LMC"
+            ));
+        }
+        let below = self.ranges.range(..=last).next_back();
+        if let Some((_, (_, before))) = below.filter(|(_, (end, _))| *end >= first) {
+            return Err(format!("LIDs that the port in line {before} has"));
+        }
+        self.ranges.insert(first, (last, number));
+        let lmc = u8::try_from(count.trailing_zeros()).unwrap_or(u8::MAX);
+        Ok(vec![Record::Lid {
+            port,
+            lid: Lid(first),
+            lmc: Lmc(lmc),
+        }])
+    }
+
+    fn m_key(&mut self, line: &str) -> Taken {
+        let [port, key] = words(line)?;
+        let m_key = MKey::new(number_of(key)?);
+        let port = guid(port)?;
+        Ok(vec![Record::MKey { port, m_key }])
+    }
+
+    fn neighbour(&mut self, line: &str) -> Taken {
+        let [of, to] = words(line)?;
+        let end = |text: &str| {
+            let (port, number) = text
+                .split_once(':')
+                .ok_or_else(|| format!("`{text}` is no GUID with the number of a port"))?;
+            let number = number.parse();
+            let number = number.map_err(|_| format!("`{text}` has no number of a port"))?;
+            Ok::<_, String>((guid(port)?, PortNum(number)))
+        };
+        let (of, to) = (end(of)?, end(to)?);
+        Ok(vec![Record::Neighbour { of, to }])
+    }
+
+    fn administration(&mut self, line: &str) -> Taken {
+        let kinds: [(&str, Take); 5] = [
+            ("MC Group", Self::group),
+            ("mcm_port:", Self::member),
+            ("InformInfo Record:", Self::subscription),
+            ("Service Record:", Self::service),
+            ("GUIDInfo Record:", Self::aliases),
+        ];
+        for (begin, take) in kinds {
+            if let Some(rest) = line.strip_prefix(begin) {
+                if begin != "mcm_port:" {
+                    self.group = None;
+                }
+                return take(self, rest);
+            }
+        }
+        Err("neither a group nor a member, subscription, service or GUIDs".to_owned())
+    }
+
+    fn group(&mut self, line: &str) -> Taken {
+        let well_known = line.contains(" (well known):");
+        let mut fields = Fields(line);
+        let mgid = fields.gid(" mgid=")?;
+        // Whoever created it.
+        fields.gid(" port_gid=")?;
+        let qkey = fields.take(" qkey=")?;
+        let mlid = Lid(fields.take(" mlid=")?);
+        // MTU, rate and life time have a selector above them.
+        let low = |value: u8| value & 0x3F;
+        let mtu = MtuCode(low(fields.take(" mtu=")?));
+        let tclass = fields.take(" tclass=")?;
+        let pkey = PKey(fields.take(" pkey=")?);
+        let rate = RateCode(low(fields.take(" rate=")?));
+        let packet_life_time = low(fields.take(" pkt_life=")?);
+        let packed: u32 = fields.take(" sl_flow_hop=")?;
+        let [hop_limit, ..] = packed.to_le_bytes();
+        let [sl, ..] = packed.to_be_bytes();
+        let scope_state: u8 = fields.take(" scope_state=")?;
+        let parameters = Parameters {
+            qkey,
+            mtu,
+            tclass,
+            pkey,
+            rate,
+            packet_life_time,
+            sl: Sl(sl >> 4),
+            flow_label: packed >> 8 & 0xF_FFFF,
+            hop_limit,
+            scope: scope_state >> 4,
+        };
+        self.group = Some(mgid);
+        Ok(vec![Record::Registration(Registration::Group {
+            mgid,
+            mlid,
+            well_known,
+            parameters,
+        })])
+    }
+
+    fn member(&mut self, line: &str) -> Taken {
+        let mgid = self.group.ok_or("a member of no group")?;
+        let mut fields = Fields(line);
+        let port = fields.gid(" port_gid=")?.guid();
+        let scope_state: u8 = fields.take(" scope_state=")?;
+        let proxy: u8 = fields.take(" proxy_join=")?;
+        Ok(vec![Record::Registration(Registration::Member {
+            mgid,
+            port,
+            member: Member {
+                join_state: JoinState(scope_state & 0xF),
+                proxy: proxy != 0,
+            },
+        })])
+    }
+
+    fn subscription(&mut self, line: &str) -> Taken {
+        let mut fields = Fields(line);
+        let subscriber_gid = fields.gid(" subscriber_gid=")?;
+        let _: u16 = fields.take(" subscriber_enum=")?;
+        let gid = fields.gid(" gid=")?;
+        let lid_range_begin = Lid(fields.take(" lid_range_begin=")?);
+        let lid_range_end = Lid(fields.take(" lid_range_end=")?);
+        let is_generic = fields.take(" is_generic=")?;
+        let subscribe = fields.take(" subscribe=")?;
+        let notice_type = fields.take(" trap_type=")?;
+        let trap_number = fields.take(" trap_num=")?;
+        let packed: u32 = fields.take(" qpn_resp_time_val=")?;
+        let producer_type = fields.take(" node_type=")?;
+        let lid = Lid(fields.take(" rep_addr: lid=")?);
+        let path_bits = fields.take(" path_bits=")?;
+        let _: u8 = fields.take(" static_rate=")?;
+        let remote: u32 = fields.take(" remote_qp=")?;
+        let _: u32 = fields.take(" remote_qkey=")?;
+        let pkey_index = fields.take(" pkey_ix=")?;
+        let sl = Sl(fields.take(" sl=")?);
+        let count = self.subscriptions.entry(subscriber_gid).or_default();
+        let subscriber_enum = *count;
+        *count += 1;
+        let qpn = if packed >> 8 == 0 {
+            remote
+        } else {
+            packed >> 8
+        };
+        let [.., low] = packed.to_be_bytes();
+        let record = InformInfoRecord {
+            subscriber_gid,
+            subscriber_enum,
+            gid,
+            lid_range_begin,
+            lid_range_end,
+            is_generic,
+            subscribe,
+            notice_type,
+            trap_number,
+            qpn: Qpn(qpn),
+            resp_time_value: low & 0x1F,
+            producer_type,
+        };
+        Ok(vec![Record::Registration(Registration::Subscription(
+            RegisteredSubscription {
+                record,
+                lid,
+                sl,
+                path_bits,
+                pkey_index,
+            },
+        ))])
+    }
+
+    fn service(&mut self, line: &str) -> Taken {
+        let mut fields = Fields(line);
+        let service_id = fields.take(" id=")?;
+        let service_gid = fields.gid(" gid=")?;
+        let service_pkey = PKey(fields.take(" pkey=")?);
+        let _: u32 = fields.take(" lease=")?;
+        let service_key = fields.gid(" key=")?.0;
+        let service_name = fields.name()?;
+        let data8 = fields.gid(" data8=")?.0;
+        let data16 = fields.gid(" data16=")?.0;
+        let data32 = fields.gid(" data32=")?.0;
+        let data64 = fields.gid(" data64=")?.0;
+        let modified: u32 = fields.take(" modified_time=")?;
+        let lease_s: u32 = fields.take(" lease_period=")?;
+        let part = |of: &[u8], at: usize| u64::from(of.get(at).copied().unwrap_or_default());
+        let number = |of: &[u8], at: usize, len: usize| {
+            (at..at + len).fold(0, |n: u64, i| n << 8 | part(of, i))
+        };
+        let low16 = |n: u64| u16::try_from(n).unwrap_or_default();
+        let low32 = |n: u64| u32::try_from(n).unwrap_or_default();
+        let record = ServiceRecord {
+            service_id,
+            service_gid,
+            service_pkey,
+            service_lease_s: 0,
+            service_key,
+            service_name,
+            data8,
+            data16: core::array::from_fn(|i| low16(number(&data16, 2 * i, 2))),
+            data32: core::array::from_fn(|i| low32(number(&data32, 4 * i, 4))),
+            data64: core::array::from_fn(|i| number(&data64, 8 * i, 8)),
+        };
+        let ends = u64::from(modified) + u64::from(lease_s);
+        Ok(vec![Record::Registration(Registration::Service(Box::new(
+            RegisteredService {
+                record,
+                left_s: (lease_s != ServiceRecord::FOREVER).then_some(ends),
+                // Who registered it is not said: then it is whoever it is at.
+                by: service_gid.guid(),
+            },
+        )))])
+    }
+
+    fn aliases(&mut self, line: &str) -> Taken {
+        let mut fields = Fields(line);
+        let port = PortGuid(fields.take(" base_guid=")?);
+        let _: u16 = fields.take(" lid=")?;
+        let block: u8 = fields.take(" block_num=")?;
+        let mut records = Vec::new();
+        for place in 0..BLOCK {
+            let alias = PortGuid(fields.take(&format!(" guid{place}="))?);
+            let index = u16::from(block) * BLOCK + place;
+            if index > 0 && alias != PortGuid(0) {
+                records.push(Record::Registration(Registration::Alias(RegisteredAlias {
+                    port,
+                    index,
+                    alias,
+                })));
+            }
+        }
+        Ok(records)
+    }
+}
+
+fn words<const N: usize>(line: &str) -> Result<[&str; N], String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let found = words.len();
+    words
+        .try_into()
+        .map_err(|_| format!("{found} words instead of {N}"))
+}
+
+fn number_of(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or_default();
+    u64::from_str_radix(digits, 16)
+        .map_err(|_| format!("`{text}` is no number that begins with 0x"))
+}
+
+fn guid(text: &str) -> Result<PortGuid, String> {
+    match number_of(text)? {
+        0 => Err("0 is no GUID".to_owned()),
+        guid => Ok(PortGuid(guid)),
+    }
+}
+
+/// The rest of a line of `name=0x…` in an order.
+struct Fields<'a>(&'a str);
+
+impl Fields<'_> {
+    fn after(&mut self, name: &str) -> Result<(), String> {
+        let at = self.0.find(name);
+        let at = at.ok_or_else(|| format!("no `{}`", name.trim_start()))?;
+        self.0 = &self.0[at + name.len()..];
+        Ok(())
+    }
+
+    fn number(&mut self, name: &str) -> Result<u64, String> {
+        let end = self.0.find(|c: char| c.is_whitespace() || c == ':');
+        let (text, rest) = self.0.split_at(end.unwrap_or(self.0.len()));
+        self.0 = rest;
+        number_of(text).map_err(|why| format!("{}: {why}", name.trim_start()))
+    }
+
+    fn take<T: TryFrom<u64>>(&mut self, name: &str) -> Result<T, String> {
+        self.after(name)?;
+        let number = self.number(name)?;
+        T::try_from(number).map_err(|_| format!("{}: {number:#x} is too much", name.trim_start()))
+    }
+
+    /// Two numbers of 64 bits: a GID, or anything else of 16 bytes.
+    fn gid(&mut self, name: &str) -> Result<Gid, String> {
+        self.after(name)?;
+        let high = self.number(name)?;
+        self.0 = self.0.strip_prefix(':').unwrap_or_default();
+        let low = self.number(name)?;
+        Ok(Gid((u128::from(high) << 64 | u128::from(low)).to_be_bytes()))
+    }
+
+    /// A name may have anything in it: it ends where the next field begins.
+    fn name(&mut self) -> Result<[u8; 64], String> {
+        self.after(" name='")?;
+        let end = self.0.find("' data8=0x").ok_or("the name has no end")?;
+        let (text, rest) = self.0.split_at(end);
+        self.0 = &rest[1..];
+        let mut name = [0; 64];
+        let room = name.get_mut(..text.len()).ok_or("the name is too long")?;
+        room.copy_from_slice(text.as_bytes());
+        Ok(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrosm_core::kept::Restorer;
+    use std::collections::BTreeMap;
+
+    const DUMP: &str = "\
+GUIDInfo Record: base_guid=0x0002c90300000001 lid=0x0004 block_num=0x0 guid0=0x0002c90300000001 guid1=0x0200000000000042 \
+guid2=0x0000000000000000 guid3=0x0000000000000000 guid4=0x0000000000000000 guid5=0x0000000000000000 \
+guid6=0x0000000000000000 guid7=0x0000000000000000
+
+MC Group 0xc000  (well known): mgid=0xff12401bffff0000:0x00000000ffffffff port_gid=0x0000000000000000:0x0000000000000000 \
+qkey=0x00000b1b mlid=0xc000 mtu=0x84 tclass=0x00 pkey=0xffff rate=0x83 pkt_life=0x92 sl_flow_hop=0x50001203 \
+scope_state=0x21 proxy_join=0x0
+
+mcm_port: port_gid=0xfe80000000000000:0x0002c90300000001 scope_state=0x21 proxy_join=0x1
+
+InformInfo Record: subscriber_gid=0xfe80000000000000:0x0002c90300000001 subscriber_enum=0x0 InformInfo: \
+gid=0x0000000000000000:0x0000000000000000 lid_range_begin=0xffff lid_range_end=0x0 is_generic=0x1 subscribe=0x1 \
+trap_type=0xffff trap_num=0x40 qpn_resp_time_val=0x112 node_type=0x000004 rep_addr: lid=0x0004 path_bits=0x00 \
+static_rate=0x00 remote_qp=0x00000001 remote_qkey=0x80010000 pkey_ix=0x0000 sl=0x03
+
+InformInfo Record: subscriber_gid=0xfe80000000000000:0x0002c90300000001 subscriber_enum=0x0 InformInfo: \
+gid=0x0000000000000000:0x0000000000000000 lid_range_begin=0xffff lid_range_end=0x0 is_generic=0x1 subscribe=0x1 \
+trap_type=0xffff trap_num=0x41 qpn_resp_time_val=0x112 node_type=0x000004 rep_addr: lid=0x0004 path_bits=0x00 \
+static_rate=0x00 remote_qp=0x00000001 remote_qkey=0x80010000 pkey_ix=0x0000 sl=0x03
+
+# a remark
+Service Record: id=0x0000000000000005 gid=0xfe80000000000000:0x0002c90300000001 pkey=0xffff lease=0x3c \
+key=0x0000000000000000:0x0000000000000007 name='it's a disk' data8=0x0102030405060708:0x0000000000000000 \
+data16=0x0001000200030004:0x0000000000000008 data32=0x0000000100000002:0x0000000000000004 \
+data64=0x0000000000000001:0x0000000000000002 modified_time=0x3e8 lease_period=0x3c
+";
+
+    fn files(lids: &str, dump: &str) -> Vec<(StateFile, PathBuf, String)> {
+        vec![
+            (StateFile::Lids, "guid2lid".into(), lids.to_owned()),
+            (
+                StateFile::Administration,
+                "opensm-sa.dump".into(),
+                dump.to_owned(),
+            ),
+        ]
+    }
+
+    fn told(lids: &str, dump: &str) -> Vec<String> {
+        let problems = parse(&files(lids, dump)).unwrap_err();
+        problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_opensm_kept_is_what_a_manager_starts_with() {
+        let lids = "0x0002c90300000001 0x0004 0x0007\n\n0x0002c90300000002 0x0009 0x0009\n\n";
+        let mut records = BTreeMap::new();
+        parse(&files(lids, DUMP)).unwrap().apply(&mut records);
+        let mut restorer = Restorer::new(1_010);
+        for (key, value) in &records {
+            restorer.put(key, value);
+        }
+        let (restored, left_out) = restorer.finish();
+        assert_eq!(left_out, []);
+        let (first, second) = (
+            PortGuid(0x0002_c903_0000_0001),
+            PortGuid(0x0002_c903_0000_0002),
+        );
+        assert_eq!(restored.lids[&first], (Lid(4), Lmc(2)));
+        assert_eq!(restored.lids[&second], (Lid(9), Lmc(0)));
+        let saved = restored.registrations;
+        let [group, member] = &saved.members[..] else {
+            panic!("{:?}", saved.members)
+        };
+        assert_eq!(
+            (group.mlid, group.mtu, group.rate),
+            (Lid(0xC000), MtuCode(4), RateCode(3))
+        );
+        assert_eq!((group.packet_life_time, group.sl), (18, Sl(5)));
+        assert_eq!(
+            (group.flow_label, group.hop_limit, group.scope),
+            (0x12, 3, 2)
+        );
+        assert_eq!(
+            (member.port_gid.guid(), member.join_state),
+            (first, JoinState(1))
+        );
+        assert!(member.proxy_join);
+        let subscriptions = saved.subscriptions.iter().map(|s| &s.record);
+        let subscriptions: Vec<_> = subscriptions
+            .map(|r| (r.subscriber_enum, r.trap_number, r.qpn, r.resp_time_value))
+            .collect();
+        assert_eq!(
+            subscriptions,
+            [(0, 64, Qpn(1), 0x12), (1, 65, Qpn(1), 0x12)]
+        );
+        let service = &saved.services[0];
+        assert_eq!(service.left_s, Some(50));
+        assert_eq!(&service.record.service_name[..12], b"it's a disk\0");
+        assert_eq!((service.record.data16[3], service.record.data16[7]), (4, 8));
+        assert_eq!((service.record.data32[1], service.record.data64[1]), (2, 2));
+        assert_eq!(saved.aliases.len(), 1);
+        assert_eq!((saved.aliases[0].port, saved.aliases[0].index), (first, 1));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_file_and_line() {
+        for (line, what) in [
+            ("0x1 0x4", "2 words instead of 3"),
+            ("1 0x4 0x4", "`1` is no number that begins with 0x"),
+            ("0x0 0x4 0x4", "0 is no GUID"),
+            (
+                "0x1 0x5 0x4",
+                "0x0005 to 0x0004 is no range of a base LID and an LMC",
+            ),
+            (
+                "0x1 0x5 0x6",
+                "0x0005 to 0x0006 is no range of a base LID and an LMC",
+            ),
+            (
+                "0x1 0x4 0x6",
+                "0x0004 to 0x0006 is no range of a base LID and an LMC",
+            ),
+            ("0x1 0x10004 0x10004", "0x10004 is no LID"),
+            ("0x1 0xc000 0xc000", "such a record cannot be"),
+            ("0x1 0x0 0x0", "such a record cannot be"),
+            ("0x2 0x8 0x8", "LIDs that the port in line 1 has"),
+            ("0x2 0x8 0xf", "LIDs that the port in line 1 has"),
+            ("0x9 0x10 0x10", "says again what line 1 says"),
+        ] {
+            let lids = format!("0x9 0x8 0xb\n\n{line}\n");
+            assert_eq!(told(&lids, ""), [format!("guid2lid:3: {what}")], "{line}");
+        }
+        let of_dump = |from: &str, to: &str| told("", &DUMP.replacen(from, to, 1));
+        assert_eq!(
+            of_dump(" mlid=0xc000", ""),
+            [
+                "opensm-sa.dump:3: no `mlid=`",
+                "opensm-sa.dump:5: a member of no group"
+            ]
+        );
+        assert_eq!(
+            of_dump("path_bits=0x00", "path_bits=0x100"),
+            ["opensm-sa.dump:7: path_bits=: 0x100 is too much"]
+        );
+        assert_eq!(
+            of_dump("' data8", " data8"),
+            ["opensm-sa.dump:12: the name has no end"]
+        );
+        assert_eq!(
+            told("", "MC Grip\n"),
+            ["opensm-sa.dump:1: neither a group nor a member, subscription, service or GUIDs"]
+        );
+        assert_eq!(told("x\ny\n", "z\n").len(), 3, "all of it at once");
+    }
+
+    #[test]
+    fn keys_and_cables_are_kept_too() {
+        let files = [
+            (
+                StateFile::MKeys,
+                "guid2mkey".into(),
+                "0x1 0x00000000000000ff\n\n".to_owned(),
+            ),
+            (
+                StateFile::Neighbours,
+                "neighbors".into(),
+                "0x1:3 0x2:36\n\n0x2:36 0x1:3\n".to_owned(),
+            ),
+        ];
+        let mut records = BTreeMap::new();
+        parse(&files).unwrap().apply(&mut records);
+        assert_eq!(records.len(), 3);
+        let bad = [(
+            StateFile::Neighbours,
+            "neighbors".into(),
+            "0x1:3 0x2:256\n0x1 0x2\n".to_owned(),
+        )];
+        assert_eq!(parse(&bad).unwrap_err().len(), 2);
+    }
+}
