@@ -183,9 +183,11 @@ impl KeptRouting {
             ends.map(move |e| (to_u32(s.index()), e.port.0, e.lid.0, e.count))
         });
         let rows = |rows: &[Arc<[u8]>]| rows.iter().map(|row| row.to_vec()).collect();
-        let repair = routing.notes.iter().find_map(|note| match note {
-            Note::Repaired(repair) => Some(RepairCounts::of(*repair)),
-            _ => None,
+        let repair = routing.notes.iter().find_map(|note| {
+            let Note::Repaired(repair) = note else {
+                return None;
+            };
+            Some(RepairCounts::of(*repair))
         });
         let notes = routing.notes.iter();
         let notes = notes.filter(|note| !matches!(note, Note::Repaired(_)));
