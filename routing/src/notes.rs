@@ -102,6 +102,18 @@ pub enum Note {
     PairVls(u8),
 }
 
+impl Note {
+    /// What the repair changed, if the note is of one.
+    #[must_use]
+    pub const fn as_repair(&self) -> Option<&Repair> {
+        if let Self::Repaired(repair) = self {
+            Some(repair)
+        } else {
+            None
+        }
+    }
+}
+
 /// The structure of a fabric, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Structure {

@@ -117,7 +117,7 @@ pub(crate) fn repair_kept(request: &Request<'_>, limits: &Limits) -> Option<(Rou
         changed_lids: jobs.len(),
     };
     let notes = routing.notes.iter();
-    let earlier = notes.filter(|note| !matches!(note, Note::Repaired(_)));
+    let earlier = notes.filter(|note| note.as_repair().is_none());
     let repaired = Routing {
         engine: routing.engine,
         tables,

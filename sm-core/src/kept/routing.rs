@@ -183,21 +183,16 @@ impl KeptRouting {
             ends.map(move |e| (to_u32(s.index()), e.port.0, e.lid.0, e.count))
         });
         let rows = |rows: &[Arc<[u8]>]| rows.iter().map(|row| row.to_vec()).collect();
-        let repair = routing.notes.iter().find_map(|note| {
-            let Note::Repaired(repair) = note else {
-                return None;
-            };
-            Some(RepairCounts::of(*repair))
-        });
-        let notes = routing.notes.iter();
-        let notes = notes.filter(|note| !matches!(note, Note::Repaired(_)));
+        let notes = || routing.notes.iter();
+        let repair = notes().find_map(Note::as_repair);
+        let notes = notes().filter(|note| note.as_repair().is_none());
         Self {
             engine: routing.engine.to_owned(),
             inputs: origin.inputs.clone(),
             without_lanes: origin.without_lanes.iter().map(|g| g.0).collect(),
             busiest: run.busiest,
             notes: notes.map(Note::to_string).collect(),
-            repair,
+            repair: repair.copied().map(RepairCounts::of),
             switches: topo.switches().zip(guids).map(switch).collect(),
             links: links.collect(),
             ends: ends.collect(),
