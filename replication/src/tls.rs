@@ -232,7 +232,7 @@ impl Files {
 
     /// What is to be said of a client's certificate at this time. Whether servers take it is up to them and their authority: only that
     /// it expires counts.
-    #[cfg(any(test, feature = "etcd"))]
+    #[cfg(any(feature = "etcd", test))]
     #[must_use]
     pub(crate) fn client_remark(&self, at: UnixTime) -> Option<Remark> {
         let (roots, chain) = (self.roots().ok()?, certificates(&self.certificate).ok()?);
