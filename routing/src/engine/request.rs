@@ -21,7 +21,7 @@ pub struct Request<'a> {
     /// Data VLs that may be used, 1 to 15. An engine uses no more than these, and no more than
     /// [`Topology::common_vls`]; see [`Request::lanes`].
     pub vls: u8,
-    /// The work that an engine may spend. It stops with [`RouteError::Budget`] soon after that.
+    /// The work that an engine may spend. It stops with [`RouteError::Budget`](crate::RouteError::Budget) soon after that.
     pub budget: &'a WorkBudget,
 }
 

@@ -16,7 +16,7 @@ pub struct Routing {
     /// The SL of each path and the VL of each SL.
     pub lanes: Lanes,
     /// Each switch's place in the engine's order of switches, if it has one: to be given back as
-    /// [`Previous::order`], so that a lost cable does not turn the order, and with it every route, upside down.
+    /// [`Previous::order`](crate::Previous::order), so that a lost cable does not turn the order, and with it every route, upside down.
     pub order: Option<Vec<u32>>,
     /// Which multicast trees go together with these tables.
     pub trees: Trees,

@@ -8,7 +8,7 @@
 //!
 //! There are some records for each node, by what changes together: so a joined group costs no forwarding table, and what nobody
 //! changed is not even looked at. It is all pure. Who writes and reads the bytes, and guards them against what disks do, is
-//! outside. What clients have registered is kept elsewhere ([`crate::sa::registry::saved`]); alias GUIDs are a part of that.
+//! outside. What clients have registered is kept elsewhere ([`crate::sa::registry::registration`]); alias GUIDs are a part of that.
 
 mod records;
 mod restore;
