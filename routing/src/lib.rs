@@ -11,7 +11,7 @@
 //! | [`tables`] | forwarding tables and their differences |
 //! | [`lanes`] | SLs of paths, VLs of SLs |
 //! | [`hints`] | what the operator says of the structure |
-//! | `channels` | channel numbers and channel dependency graphs, for all but the proof |
+//! | `channels` | channel numbers and channel dependency graphs, for engines, repair, transition and multicast |
 //! | [`engine`] | the engines: one file each |
 //! | [`mod@verify`] | the proof |
 //! | [`quality`] | figures of how good routes are |

@@ -103,6 +103,10 @@ impl DependencySet {
         order
     }
 
+    pub(crate) fn is_acyclic(&self, channels: &impl ChannelNumbering) -> bool {
+        self.topological_order(channels).len() == self.channels()
+    }
+
     /// The channels of a short cycle, each before the one that comes after it; `None` if there is no cycle.
     pub(crate) fn find_cycle(&self, channels: &impl ChannelNumbering) -> Option<Vec<u32>> {
         let n = self.channels();

@@ -94,12 +94,17 @@ pub(super) struct ChannelDependencyGraph {
 impl ChannelDependencyGraph {
     /// No dependency, and the channels at these positions.
     pub(super) fn new(channels: &impl ChannelNumbering, position: Vec<u32>) -> Self {
-        let empty = DependencySet::empty(channels);
+        // Two allocations of zeros: a clone would touch every page of a set that stays nearly empty.
+        let dependencies = Dependencies {
+            after: DependencySet::empty(channels),
+            opposite: DependencySet::empty(channels),
+        };
+        Self::from_parts(dependencies, position)
+    }
+
+    fn from_parts(dependencies: Dependencies, position: Vec<u32>) -> Self {
         Self {
-            dependencies: Dependencies {
-                after: empty.clone(),
-                opposite: empty,
-            },
+            dependencies,
             seen: vec![0; position.len()],
             position,
             search: 0,
@@ -119,13 +124,15 @@ impl ChannelDependencyGraph {
         if order.len() < channels.len() {
             return None;
         }
-        let mut graph = Self::new(channels, positions(&order));
+        let mut reversed = DependencySet::empty(channels);
         for dependency in after.iter(channels) {
-            let opposite = opposite(channels, dependency);
-            graph.dependencies.opposite.insert(channels, opposite);
+            reversed.insert(channels, opposite(channels, dependency));
         }
-        graph.dependencies.after = after;
-        Some(graph)
+        let dependencies = Dependencies {
+            after,
+            opposite: reversed,
+        };
+        Some(Self::from_parts(dependencies, positions(&order)))
     }
 
     #[inline(always)]
@@ -265,7 +272,7 @@ impl ChannelDependencyGraph {
                 if FORWARD && next == goal && !S::BREADTH_FIRST {
                     return Err(Rejection::Cycle);
                 }
-                // Dependencies that are read on demand may be more than there are: those against the order are none.
+                // A lookup may add dependencies that no packet has. Those that contradict the order are skipped.
                 let there = self.position[next as usize];
                 let is_between = if FORWARD {
                     here < there && there <= limit

@@ -21,7 +21,7 @@ const FOUND_MAX: usize = 20_000;
 pub(crate) enum DependencyStatus {
     /// It is in the layer, or agrees with the order.
     Free,
-    /// It is against the order: only a search can tell.
+    /// It contradicts the order: a search is needed.
     Against,
     /// It would close a cycle.
     Rejected,

@@ -1,7 +1,7 @@
 //! The channel dependency graph of forwarding tables, kept acyclic while routes are added.
 //!
 //! The order of its channels alone ([`TopologicalOrder`]) says all that has to be known of a graph that most new routes agree
-//! with. It is cached with a routing. Whoever adds a few routes to that routing looks up dependencies of its tables
+//! with. It is cached with a routing. Repair, which adds a few routes to that routing, looks up dependencies of its tables
 //! ([`Lookup`]) only where a route is against the order. The graph is owned by one computation.
 
 use std::sync::atomic::Ordering;

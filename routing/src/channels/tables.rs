@@ -98,7 +98,7 @@ fn by_row(
 }
 
 /// The dependencies of packets to these LIDs where each switch has up to two next hops (twice the same port: one), and
-/// the LIDs for which they may go round in a circle.
+/// the LIDs for which they may loop.
 pub(crate) fn dependencies_of_lids(
     topo: &Topology,
     channels: VirtualChannels<'_>,
@@ -178,7 +178,7 @@ impl<'a> Walk<'a> {
             .filter(|&(_, p)| p != NONE)
     }
 
-    /// Adds the dependencies of packets to one LID; whether none of them can go round in a circle.
+    /// Adds the dependencies of packets to one LID; whether none of them can loop.
     fn lid(
         &mut self,
         d: &Destination,

@@ -2,17 +2,63 @@
 
 use ferrosm_mad::ids::PortNum;
 
-use super::index::{ChannelNumbering, NONE, narrow};
+use super::index::{ChannelIndex, ChannelNumbering, NONE, narrow};
 use super::ports::PortChannels;
 use crate::lanes::{Lanes, PathSl, Sl2Vl};
 use crate::topology::{Destination, SwitchIdx};
 
-/// The channels of all ports on each VL. The virtual channel of a channel on a VL has the number `channel * vls + vl`.
+/// Channels on each VL. The virtual channel of a channel on a VL has the number `channel * vls + vl`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct VlChannels<'a> {
+    pub(crate) index: &'a ChannelIndex,
+    vls: u32,
+}
+
+impl<'a> VlChannels<'a> {
+    pub(crate) fn new(index: &'a ChannelIndex, vls: usize) -> Self {
+        let vls = narrow(vls);
+        Self { index, vls }
+    }
+
+    /// A channel on a VL.
+    #[inline(always)]
+    pub(crate) const fn at(&self, channel: u32, vl: u32) -> u32 {
+        channel * self.vls + vl
+    }
+}
+
+impl ChannelNumbering for VlChannels<'_> {
+    fn len(&self) -> usize {
+        self.index.len() * self.vls as usize
+    }
+
+    fn max_degree(&self) -> usize {
+        self.index.max_degree() * self.vls as usize
+    }
+
+    #[inline(always)]
+    fn first_after(&self, channel: u32) -> u32 {
+        match self.index.head[(channel / self.vls) as usize] {
+            NONE => 0,
+            head => self.index.first[head as usize] * self.vls,
+        }
+    }
+
+    #[inline(always)]
+    fn back(&self, channel: u32) -> u32 {
+        self.at(
+            self.index.back[(channel / self.vls) as usize],
+            channel % self.vls,
+        )
+    }
+}
+
+/// The channels of all ports on each VL that packets use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VirtualChannels<'a> {
     pub(crate) ports: &'a PortChannels,
     pub(crate) packets: PacketVls<'a>,
-    vls: u32,
+    channels: VlChannels<'a>,
 }
 
 impl<'a> VirtualChannels<'a> {
@@ -21,47 +67,43 @@ impl<'a> VirtualChannels<'a> {
         Self {
             ports,
             packets,
-            vls: narrow(packets.count()),
+            channels: VlChannels::new(&ports.index, packets.count()),
         }
     }
 
     /// A channel on a VL.
     pub(crate) fn at(&self, channel: usize, vl: u8) -> u32 {
-        narrow(channel) * self.vls + u32::from(vl)
+        self.channels.at(narrow(channel), u32::from(vl))
     }
 
     /// The channel of a virtual channel.
     pub(crate) const fn channel(&self, channel: u32) -> usize {
-        (channel / self.vls) as usize
+        (channel / self.channels.vls) as usize
     }
 
     /// The VL of a virtual channel.
     pub(crate) fn vl(&self, channel: u32) -> u8 {
-        u8::try_from(channel % self.vls).unwrap_or(u8::MAX)
+        u8::try_from(channel % self.channels.vls).unwrap_or(u8::MAX)
     }
 }
 
 impl ChannelNumbering for VirtualChannels<'_> {
     fn len(&self) -> usize {
-        self.ports.len() * self.vls as usize
+        self.channels.len()
     }
 
     fn max_degree(&self) -> usize {
-        self.ports.index.max_degree() * self.vls as usize
+        self.channels.max_degree()
     }
 
     #[inline(always)]
     fn first_after(&self, channel: u32) -> u32 {
-        let index = &self.ports.index;
-        match index.head[self.channel(channel)] {
-            NONE => 0,
-            head => index.first[head as usize] * self.vls,
-        }
+        self.channels.first_after(channel)
     }
 
     #[inline(always)]
     fn back(&self, channel: u32) -> u32 {
-        self.ports.index.back[self.channel(channel)] * self.vls + channel % self.vls
+        self.channels.back(channel)
     }
 }
 
