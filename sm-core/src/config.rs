@@ -124,7 +124,7 @@ impl SmConfig {
             prefix: self.subnet_prefix,
             subnet_timeout: self.subnet_timeout,
             prefix_routes: Arc::clone(&self.prefix_routes),
-            partition_sls: self.partitions.sls().collect(),
+            partition_sls: Arc::new(self.partitions.sls().collect()),
             qos: self.qos.clone(),
             sm_key: self.sm_key,
         }

@@ -449,6 +449,22 @@ impl PortInfo {
         LinkWidth::from_bit(self.link_width_active)
     }
 
+    /// [`Self::speed`], with FDR10 in place of QDR if ExtendedPortInfo shows `fdr10`.
+    #[must_use]
+    pub fn speed_with(&self, fdr10: bool) -> Option<LinkSpeed> {
+        match self.speed() {
+            Some(LinkSpeed::Qdr) if fdr10 => Some(LinkSpeed::Fdr10),
+            other => other,
+        }
+    }
+
+    /// Speed of all lanes in Mb/s; `None` without a link. `fdr10` as in [`Self::speed_with`].
+    #[must_use]
+    pub fn mbps(&self, fdr10: bool) -> Option<u32> {
+        let (width, speed) = self.width().zip(self.speed_with(fdr10))?;
+        Some(u32::from(width.0) * speed.mbps())
+    }
+
     /// Width and speed in use; `None` without a link. FDR10 shows as QDR: see ExtendedPortInfo.
     #[must_use]
     pub fn rate(&self) -> Option<LinkRate> {

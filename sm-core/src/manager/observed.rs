@@ -39,7 +39,6 @@ impl ObservedFabric for SubnetManager {
                     known: port.known,
                     is_end_port: node.is_end_port(num),
                     fdr10: port.fdr10,
-                    mbps: port.mbps(),
                     keys: &port.keys,
                     checks_keys: port.checks_keys,
                     vl_arbitration: &port.vl_arbitration,

@@ -18,7 +18,7 @@ pub struct SaSettings {
     /// Routes for packets with other prefixes; the first match is used.
     pub prefix_routes: Arc<[PrefixRoute]>,
     /// SL of each partition, by P_Key without the membership bit.
-    pub partition_sls: BTreeMap<u16, Sl>,
+    pub partition_sls: Arc<BTreeMap<u16, Sl>>,
     /// QoS policy that selects service level and limits of paths.
     pub qos: Option<Arc<Policy>>,
     /// SM_Key of trusted requests.

@@ -158,17 +158,13 @@ impl Port {
     /// Speed of a lane of the link, FDR10 told from QDR.
     #[must_use]
     pub fn speed(&self) -> Option<LinkSpeed> {
-        match self.info().speed() {
-            Some(LinkSpeed::Qdr) if self.fdr10 => Some(LinkSpeed::Fdr10),
-            other => other,
-        }
+        self.info().speed_with(self.fdr10)
     }
 
     /// Speed of the link in Mb/s; `None` where PortInfo shows none.
     #[must_use]
     pub fn mbps(&self) -> Option<u32> {
-        let (width, speed) = self.info().width().zip(self.speed())?;
-        Some(u32::from(width.0) * speed.mbps())
+        self.info().mbps(self.fdr10)
     }
 
     /// State of the link layer.

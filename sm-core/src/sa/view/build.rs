@@ -60,8 +60,6 @@ pub struct ObservedPort<'a> {
     pub is_end_port: bool,
     /// The link runs at FDR10, which PortInfo shows as QDR.
     pub fdr10: bool,
-    /// Speed of the link in Mb/s; `None` where PortInfo shows none.
-    pub mbps: Option<u32>,
     /// Known blocks of the P_Key table.
     pub keys: &'a PKeyTable,
     /// A switch port that checks the P_Keys of packets.
@@ -349,13 +347,14 @@ fn node_view<P>(node: &ObservedNode<'_, P>, ports: Arc<[PortView]>) -> NodeView 
 
 fn port_view<P>(node: &ObservedNode<'_, P>, (num, port): (PortNum, ObservedPort<'_>)) -> PortView {
     let own = node.info.node_type == NodeType::Switch && num == PortNum::ZERO;
+    let info = PortInfo::decode(port.raw);
     PortView {
         raw: *port.raw,
         known: port.known,
         num,
         node: node.place,
-        mtu: mtu(&PortInfo::decode(port.raw), own),
-        rate_rank: rate_rank(port.mbps, own),
+        mtu: mtu(&info, own),
+        rate_rank: rate_rank(info.mbps(port.fdr10), own),
         keys: port.keys.clone(),
         checks_keys: port.checks_keys,
         vl_arbitration: Arc::clone(port.vl_arbitration),
