@@ -211,7 +211,7 @@ impl Mad {
         &self.bytes
     }
 
-    /// The whole, to be changed.
+    /// All bytes, mutable.
     pub const fn as_bytes_mut(&mut self) -> &mut [u8; MAD_LEN] {
         &mut self.bytes
     }

@@ -229,7 +229,7 @@ pub const fn data(mad: &Mad) -> &[u8; DATA_LEN] {
     part::<DATA_OFFSET, DATA_LEN, _>(mad.as_bytes())
 }
 
-/// The attribute that an SMP carries, to be changed.
+/// The attribute that an SMP carries, mutable.
 pub const fn data_mut(mad: &mut Mad) -> &mut [u8; DATA_LEN] {
     part_mut::<DATA_OFFSET, DATA_LEN, _>(mad.as_bytes_mut())
 }

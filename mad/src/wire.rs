@@ -142,7 +142,7 @@ pub const fn part<const AT: usize, const LEN: usize, const N: usize>(buf: &[u8; 
     }
 }
 
-/// [`part`], to be changed.
+/// [`part`], mutable.
 #[inline]
 #[must_use]
 pub const fn part_mut<const AT: usize, const LEN: usize, const N: usize>(

@@ -62,7 +62,7 @@ pub const fn data(mad: &Mad) -> &[u8; DATA_LEN] {
     part::<DATA_OFFSET, DATA_LEN, _>(mad.as_bytes())
 }
 
-/// The data of an SA MAD, to be changed.
+/// The data of an SA MAD, mutable.
 pub const fn data_mut(mad: &mut Mad) -> &mut [u8; DATA_LEN] {
     part_mut::<DATA_OFFSET, DATA_LEN, _>(mad.as_bytes_mut())
 }

@@ -234,6 +234,10 @@ impl GuidInfoRecord {
     /// The component of the first GUID; the others follow.
     pub const FIRST_GUID: u8 = 4;
 }
+const _: () = assert!(
+    <GuidInfoRecord as super::component::Record>::COMPONENTS[2].component_mask
+        == 1 << GuidInfoRecord::FIRST_GUID
+);
 
 crate::wire! {
     /// P_KeyTableRecord: a block of a port's P_Keys.
