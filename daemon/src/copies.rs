@@ -545,7 +545,6 @@ mod tests {
     use ferrosm_core::kept::Record;
     use ferrosm_core::sa::registry::registration::{RegisteredAlias, Registration};
     use ferrosm_mad::ids::{Lid, Lmc};
-    use tokio::sync::watch;
 
     use super::*;
     use crate::state::StateDir;
@@ -574,9 +573,6 @@ mod tests {
         fn committed(&self, _: u64, _: &Batch) {}
         fn acknowledged(&self) -> u64 {
             u64::MAX
-        }
-        fn watch(&self) -> watch::Receiver<u64> {
-            watch::Sender::new(u64::MAX).subscribe()
         }
         fn pulse(&self) {}
         fn disk_waits(&self, _: Duration) {}

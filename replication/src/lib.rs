@@ -43,7 +43,6 @@ use std::io;
 
 use ferrosm_core::kept::Batch;
 use thiserror::Error;
-use tokio::sync::watch;
 
 pub use event::{Event, Loss, Pace};
 pub use follower::Record;
@@ -195,9 +194,6 @@ pub trait Replication: Send + Sync + fmt::Debug {
 
     /// Number of the last batch that all standbys in sync, or etcd, have acknowledged. Without standbys no acknowledgement is needed.
     fn acknowledged(&self) -> u64;
-
-    /// Receives [`Self::acknowledged`] whenever it grows.
-    fn watch(&self) -> watch::Receiver<u64>;
 
     /// Reports a turn of the driver's loop. Without one for a while, other nodes consider this one dead.
     fn pulse(&self);

@@ -26,7 +26,7 @@ pub(crate) struct Node {
     dropped: AtomicU64,
     /// Grows when there may be something to do.
     changed: watch::Sender<u64>,
-    acknowledged: watch::Sender<u64>,
+    acknowledged: AtomicU64,
     clock: Clock,
     began: Duration,
     /// A driver that did not turn for so long hangs.
@@ -52,7 +52,7 @@ impl Node {
             events,
             dropped: AtomicU64::new(0),
             changed: watch::Sender::new(0),
-            acknowledged: watch::Sender::new(0),
+            acknowledged: AtomicU64::new(0),
             clock: Box::new(clock),
             hang,
             pulse: AtomicU64::new(0),
@@ -81,24 +81,20 @@ impl Node {
     }
 
     /// Sets the number of the last acknowledged batch from the one before.
-    pub(crate) fn acknowledge(&self, next: impl FnOnce(u64) -> u64) {
-        let changed = self.acknowledged.send_if_modified(|seq| {
-            let next = next(*seq);
-            core::mem::replace(seq, next) != next
-        });
-        if changed {
+    pub(crate) fn acknowledge(&self, next: impl Fn(u64) -> u64) {
+        let next = |seq| Some(next(seq)).filter(|next| *next != seq);
+        let order = Ordering::AcqRel;
+        let changed = self
+            .acknowledged
+            .fetch_update(order, Ordering::Acquire, next);
+        if changed.is_ok() {
             self.copy.acknowledged(self.acknowledged());
         }
     }
 
     /// Number of the last acknowledged batch.
     pub(crate) fn acknowledged(&self) -> u64 {
-        *self.acknowledged.borrow()
-    }
-
-    /// The same, to wait for.
-    pub(crate) fn watch(&self) -> watch::Receiver<u64> {
-        self.acknowledged.subscribe()
+        self.acknowledged.load(Ordering::Acquire)
     }
 
     /// Passes an event to the driver. Events that it does not take are dropped and counted in the log.

@@ -111,10 +111,6 @@ impl Replication for Etcd {
         self.shared.node.acknowledged()
     }
 
-    fn watch(&self) -> watch::Receiver<u64> {
-        self.shared.node.watch()
-    }
-
     fn pulse(&self) {
         self.shared.node.pulse();
     }

@@ -173,10 +173,6 @@ impl Replication for Tcp {
         self.shared.node.acknowledged()
     }
 
-    fn watch(&self) -> watch::Receiver<u64> {
-        self.shared.node.watch()
-    }
-
     fn pulse(&self) {
         self.shared.node.pulse();
     }
