@@ -118,15 +118,25 @@ fn remove(table: &mut DeTable<'_>, span: &Range<usize>, prefix: &str) -> Option<
             return Some(removed);
         }
     }
-    let (hit, unknown) = table
+    let (hit, at_key) = table
         .iter()
         .find(|(key, value)| inside(key.span()) || inside(value.span()))
         .map(|(key, _)| (key.get_ref().clone().into_owned(), inside(key.span())))?;
     table.remove(hit.as_str());
-    Some(Removed {
-        key: format!("{prefix}{hit}"),
-        unknown,
-    })
+    let key = format!("{prefix}{hit}");
+    // The table that a dotted key implies has the span of that key: there a wrong value is reported at the key as well.
+    let unknown = at_key && !is_known(&key);
+    Some(Removed { key, unknown })
+}
+
+/// Whether the configuration has a section or key of this name.
+fn is_known(name: &str) -> bool {
+    let keys = print::keys();
+    let section = |key: &str| {
+        key.split_once('.')
+            .is_some_and(|(section, _)| section == name)
+    };
+    keys.iter().any(|key| *key == name || section(key))
 }
 
 fn remove_within(
@@ -245,6 +255,16 @@ mod tests {
             errors("lmc = 1\n"),
             "f.toml:1:1: unknown key `lmc`: it belongs in a section, as lids.lmc"
         );
+    }
+
+    #[test]
+    fn a_table_in_place_of_a_value_is_no_unknown_key() {
+        let told = errors("[sm]\npriority.x = 1\n");
+        let right =
+            "f.toml:2:1: sm.priority: invalid type: map, expected a whole number from 0 to 15";
+        assert_eq!(told, right);
+        let told = errors("[sm]\npirority.x = 1\n");
+        assert!(told.contains("unknown key `pirority` in [sm]"), "{told}");
     }
 
     #[test]
