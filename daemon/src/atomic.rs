@@ -37,11 +37,15 @@ fn write_with_mode(
     let temporary = tempfile::Builder::new()
         .prefix(".ferrosm-")
         .permissions(Permissions::from_mode(mode))
-        .tempfile_in(dir)?;
-    let mut out = BufWriter::with_capacity(1 << 16, temporary);
+        .tempfile_in(dir)
+        // tempfile's errors name the temporary path, which is random: a failure that repeats would be logged differently each time.
+        .map_err(|error| io::Error::from(error.kind()))?;
+    // For the same reason it is written through the plain file.
+    let (file, temporary) = temporary.into_parts();
+    let mut out = BufWriter::with_capacity(1 << 16, file);
     fill(&mut out)?;
-    let temporary = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    temporary.as_file().sync_all()?;
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.sync_all()?;
     temporary.persist(path)?;
     // The rename is in the directory: without this it may be lost in a power cut.
     File::open(dir)?.sync_all()
@@ -64,6 +68,13 @@ mod tests {
             1,
             "no temporary file is left"
         );
+    }
+
+    #[test]
+    fn errors_do_not_name_the_temporary_file() {
+        let dir = TempDir::new("atomic-nowhere");
+        let error = write(&dir.path().join("none/x"), |_| Ok(())).unwrap_err();
+        assert_eq!(error.to_string(), "entity not found");
     }
 
     #[test]
