@@ -58,7 +58,7 @@ fn number<T: core::str::FromStr>(word: &str) -> T {
 pub struct Witness(Running);
 
 impl Witness {
-    /// It begins, at this node. `program` is `bench/sa-witness.c`, built.
+    /// It begins, at this node. `program` is `benches/compare/sa-witness.c`, built.
     ///
     /// # Panics
     /// If the fabric's GUIDs cannot be written down for it.

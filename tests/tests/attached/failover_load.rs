@@ -94,7 +94,7 @@ impl Site {
     fn with(managers: usize, prepare: impl FnOnce(&Path)) -> Self {
         let pair = Pair::of(managers, prepare);
         pair.assert_master(0);
-        let asks = build(&pair.sim, "bench/sa-witness.c");
+        let asks = build(&pair.sim, "benches/compare/sa-witness.c");
         let registrar = build(&pair.sim, "clients/registrar.c");
         let witness = Witness::start(&pair.sim, &asks, ASKS);
         Self {
