@@ -404,7 +404,7 @@ fn outside_crates_are_where_they_belong() {
     }
 }
 
-/// `docs/compliance.md` names tests as `file: function`; each must be there.
+/// `docs/compliance.md` names tests as `file: function`, and source files; each must exist.
 #[test]
 fn compliance_names_tests_that_exist() {
     let root = workspace();
@@ -414,6 +414,10 @@ fn compliance_names_tests_that_exist() {
     // Between backquotes: every second piece.
     for piece in table.split('`').skip(1).step_by(2) {
         let Some((file, function)) = piece.split_once(".rs: ") else {
+            let is_path = piece.contains('/') && piece.ends_with(".rs") && !piece.contains(' ');
+            if is_path && !root.join(piece).exists() {
+                missing.push(piece.to_owned());
+            }
             continue;
         };
         named += 1;
