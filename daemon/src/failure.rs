@@ -101,16 +101,6 @@ impl From<ConfigErrors> for Failure {
     }
 }
 
-impl core::error::Error for Failure {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Job { error, .. } => Some(error.as_ref()),
-            Self::Config(errors) => Some(errors),
-            Self::NotRun { .. } | Self::Usage(_) | Self::Unconfigured { .. } => None,
-        }
-    }
-}
-
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -77,7 +77,7 @@ pub(super) struct Store {
 pub(super) struct Contents {
     /// Records that are whole.
     pub(super) records: Vec<(Key, Box<[u8]>)>,
-    /// Whose history the batches are of ([`crate::replication`]); 0 of nobody's.
+    /// Whose history the batches are of ([`ferrosm_replication`]); 0 of nobody's.
     pub(super) epoch: u64,
     /// The history that this node made itself last; another than `epoch` where the records are a copy, or were handed over.
     pub(super) led: u64,
