@@ -1,4 +1,4 @@
-//! Threads that log as who started them.
+//! Threads that log in the span of the thread that started them.
 //!
 //! Where one process serves several fabrics, lines of the log carry the fabric's name by a span. A span belongs to a thread;
 //! [`start`] takes it along, and [`join`] waits for the end. Nothing else is decided here.
@@ -22,11 +22,11 @@ pub fn start<T: Send + 'static>(
         .spawn(move || span.in_scope(work))
 }
 
-/// Waits for a thread that was told to end; one that is gone already is nothing to wait for. That it broke is told.
+/// Waits for a thread that was asked to stop, and logs a panic of it.
 pub fn join(thread: &mut Option<JoinHandle<()>>, what: &str) {
     if let Some(thread) = thread.take()
         && thread.join().is_err()
     {
-        error!("{what}: its thread had ended by a mistake of its own");
+        error!("{what}: thread panicked");
     }
 }

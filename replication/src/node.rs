@@ -29,11 +29,11 @@ pub(crate) struct Node {
     acknowledged: AtomicU64,
     clock: Clock,
     began: Duration,
-    /// A driver that did not turn for so long hangs.
+    /// Longest time between turns of the driver's loop before the driver counts as hung.
     hang: Duration,
     /// Milliseconds from `began` to the last turn of the driver's loop.
     pulse: AtomicU64,
-    /// Milliseconds that an answer waited for the own disk then.
+    /// How long the oldest reply had waited for the local disk at that turn, in milliseconds.
     disk_waits: AtomicU64,
 }
 
@@ -98,7 +98,7 @@ impl Node {
     }
 
     /// Passes an event to the driver. Events that it does not take are dropped and counted in the log.
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn send_event(&self, event: Event) {
         tracing::debug!("replication: {event:?}");
         if let Err(error) = self.events.try_send(event) {
             let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
@@ -123,7 +123,7 @@ impl Node {
         self.disk_waits.store(millis(waits), Ordering::Relaxed);
     }
 
-    /// So long an answer waited for the own disk at the last turn of the driver's loop.
+    /// How long the oldest reply had waited for the local disk at the last turn of the driver's loop.
     pub(crate) fn disk_waits(&self) -> Duration {
         Duration::from_millis(self.disk_waits.load(Ordering::Relaxed))
     }

@@ -27,7 +27,7 @@ pub(crate) enum Stop {
     /// Not yet.
     No,
     /// With goodbyes.
-    Kindly,
+    Graceful,
     /// As a crash would.
     AtOnce,
 }
@@ -71,7 +71,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.end(Stop::Kindly);
+        self.end(Stop::Graceful);
     }
 }
 

@@ -145,7 +145,9 @@ impl Shared {
         })?;
         let acknowledged = acknowledged.unwrap_or(0);
         self.node.acknowledge(|before| before.max(acknowledged));
-        events.into_iter().for_each(|event| self.node.tell(event));
+        events
+            .into_iter()
+            .for_each(|event| self.node.send_event(event));
         Some(done)
     }
 

@@ -390,7 +390,7 @@ impl Watching<'_> {
     /// What kept this from being heard by etcd kept the master too, perhaps: it has had no time yet to renew its lease.
     fn tell_of_silence(&self, leader: &Holder, in_step: bool) {
         let troubled = self.shared.with(|core| core.troubled);
-        self.shared.node.tell(Event::LeaderSilent {
+        self.shared.node.send_event(Event::LeaderSilent {
             guid: leader.guid,
             in_step,
             doubtful: is_doubtful(troubled, self.shared.node.now(), leader.silence_s),
@@ -417,7 +417,7 @@ impl Watching<'_> {
                 leaving,
                 in_step,
             };
-            self.shared.node.tell(event);
+            self.shared.node.send_event(event);
             return;
         }
         if self.leader != Some(holder) {
@@ -468,7 +468,7 @@ impl Watching<'_> {
             Some(leader.guid)
         });
         if let Some(guid) = guid {
-            self.shared.node.tell(Event::InStep { guid });
+            self.shared.node.send_event(Event::InStep { guid });
         }
         Ok(())
     }
@@ -482,7 +482,7 @@ impl Watching<'_> {
         }) = was
         {
             let why = why.to_owned();
-            self.shared.node.tell(Event::OutOfStep { guid, why });
+            self.shared.node.send_event(Event::OutOfStep { guid, why });
         }
     }
 }

@@ -226,7 +226,7 @@ async fn run(
     for (place, peer) in shared.settings.peers.iter().enumerate() {
         tasks.spawn(follow::seek(shared.clone(), peer.clone(), place));
     }
-    if stopped(&mut stop).await == Stop::Kindly {
+    if stopped(&mut stop).await == Stop::Graceful {
         shared.leave();
         let parted = shared.node.wait_until(|| shared.parted());
         let _ = tokio::time::timeout(GOODBYE, parted).await;

@@ -80,13 +80,17 @@ impl Shared {
             self.node.ask(Ask::Jobs(turn, jobs));
         }
         let events = core.follower.events();
-        events.into_iter().for_each(|event| self.node.tell(event));
+        events
+            .into_iter()
+            .for_each(|event| self.node.send_event(event));
         if let Some(leader) = &mut core.leader {
             let events = leader.events();
             let acknowledged = leader.acknowledged();
             self.node.acknowledge(|_| acknowledged);
             if core.farewell.is_none() {
-                events.into_iter().for_each(|event| self.node.tell(event));
+                events
+                    .into_iter()
+                    .for_each(|event| self.node.send_event(event));
             }
         }
     }
@@ -102,7 +106,7 @@ impl Shared {
             }
             core.complaints.insert(peer.to_owned(), why.clone());
             let peer = peer.to_owned();
-            self.node.tell(Event::Refused { peer, why });
+            self.node.send_event(Event::Refused { peer, why });
         });
     }
 
@@ -187,7 +191,7 @@ impl Shared {
             let log = Log::new(epoch, base, self.settings.log);
             core.leader = Some(Leader::new(log, self.settings.pace, now));
             core.farewell = None;
-            self.node.tell(Event::Leading);
+            self.node.send_event(Event::Leading);
         });
     }
 

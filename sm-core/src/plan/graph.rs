@@ -10,7 +10,7 @@ use super::hints::Places;
 pub struct GraphBuilder<N> {
     topology: TopologyBuilder,
     places: Places,
-    /// By the small number of a node.
+    /// The switch of each node, by the node's dense index.
     index: Vec<Option<SwitchIdx>>,
     nodes: Vec<N>,
 }
@@ -60,24 +60,24 @@ impl<N> Default for GraphBuilder<N> {
 }
 
 impl<N> GraphBuilder<N> {
-    /// Adds a switch; `place` is the small number of its node.
-    pub fn add_switch(&mut self, node: N, place: usize, num_ports: u8, switch: GraphNode) {
+    /// Adds a switch; `node_index` is the dense index of its node.
+    pub fn add_switch(&mut self, node: N, node_index: usize, num_ports: u8, switch: GraphNode) {
         let (lid, lmc) = switch.lids;
         let s = self.topology.switch(num_ports, lid);
         self.topology.switch_lids(s, lid_count(lmc));
         self.places
             .switch(s, num_ports, switch.guid, switch.port_guid, switch.lids);
-        if self.index.len() <= place {
-            self.index.resize(place + 1, None);
+        if self.index.len() <= node_index {
+            self.index.resize(node_index + 1, None);
         }
-        self.index[place] = Some(s);
+        self.index[node_index] = Some(s);
         self.nodes.push(node);
     }
 
-    /// The switch that was added with this small number.
+    /// The switch that was added with this node index.
     #[must_use]
-    pub fn switch(&self, place: usize) -> Option<SwitchIdx> {
-        self.index.get(place).copied().flatten()
+    pub fn switch(&self, node_index: usize) -> Option<SwitchIdx> {
+        self.index.get(node_index).copied().flatten()
     }
 
     /// Adds a link between two switches.
