@@ -1,6 +1,6 @@
 /* Hosts that ask too much of an SA, and one that asks little beside them.
  *
- *   sa-hostile flood KIND WINDOW       keeps WINDOW requests of a kind open until SIGTERM, then prints how many were answered; one
+ *   sa-hostile flood KIND WINDOW       keeps WINDOW requests of a kind open until SIGTERM and the first answer, then prints how many were answered; one
  *                                      that is not answered in a second is sent anew. Kinds:
  *                                        pairs    GetTable(PathRecord) of all pairs of ports with a rate that none has
  *                                        pair     Get(PathRecord), the same
@@ -179,7 +179,7 @@ static int flood(const char *kind, int window)
 		return 2;
 	for (int i = 0; i < window; i++)
 		submit(TIMEOUT_MS);
-	while (!stopped) {
+	while (!stopped || !answered) {
 		int length = BUFFER;
 
 		if (umad_recv(port, in, &length, 100) < 0)
