@@ -1,7 +1,8 @@
 /* Hosts that ask too much of an SA, and one that asks little beside them.
  *
- *   sa-hostile flood KIND WINDOW       keeps WINDOW requests of a kind open until SIGTERM and the first answer, then prints how many were answered; one
- *                                      that is not answered in a second is sent anew. Kinds:
+ *   sa-hostile flood KIND WINDOW       keeps WINDOW requests of a kind open until SIGTERM; one that is not answered in a second
+ *                                      is sent anew. Prints "flooding" at the first answer and the number of answers at the end.
+ *                                      Kinds:
  *                                        pairs    GetTable(PathRecord) of all pairs of ports with a rate that none has
  *                                        pair     Get(PathRecord), the same
  *                                        multi    GetMulti(MultiPathRecord) with as many ends as fit in one packet
@@ -179,13 +180,16 @@ static int flood(const char *kind, int window)
 		return 2;
 	for (int i = 0; i < window; i++)
 		submit(TIMEOUT_MS);
-	while (!stopped || !answered) {
+	while (!stopped) {
 		int length = BUFFER;
 
 		if (umad_recv(port, in, &length, 100) < 0)
 			continue;
 		/* What came back unanswered is sent anew, too. */
-		answered += !umad_status(in);
+		if (!umad_status(in) && !answered++) {
+			puts("flooding");
+			fflush(stdout);
+		}
 		ask_flood(kind);
 		submit(TIMEOUT_MS);
 	}
