@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ferrosm_core::election::Then;
 use ferrosm_core::kept::Update;
 use ferrosm_core::{
-    Computed, Event, Input, LocalPortEvent, Output, Progress, SubnetManager, without_repetition,
+    Computed, Event, Input, LocalPortEvent, Output, Progress, SubnetManager, without_attempt,
 };
 use ferrosm_mad::attr::{SmState, id};
 use ferrosm_mad::mad::{Mad, MadOut, Method};
@@ -398,9 +398,9 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// The same request, where it waits already.
     fn held_request(&mut self, mad: &Mad) -> Option<&mut MadOut> {
-        let request = without_repetition(mad.tid());
+        let request = without_attempt(mad.tid());
         let mut held = self.ahead.iter_mut();
-        held.find(|m| without_repetition(m.mad.tid()) == request)
+        held.find(|m| without_attempt(m.mad.tid()) == request)
     }
 
     /// A MAD goes out, unless others may be in charge: then it is as one that was lost.

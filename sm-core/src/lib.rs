@@ -14,7 +14,7 @@
 //! | [`subnet`] | what is: nodes, ports, links as devices told them |
 //! | [`plan`] | what should be: pure functions |
 //! | [`qos`] | which service level and limits a path gets |
-//! | `requester` | questions in flight |
+//! | `smp` | the SMPs that the SM sends, and those outstanding |
 //! | [`election`] | which of several subnet managers is in charge |
 //! | `manager` | the phases that turn what is into what should be |
 //! | [`sa`] | what hosts ask, and what they are told |
@@ -32,9 +32,9 @@ mod manager;
 pub mod plan;
 pub mod qos;
 pub mod report;
-mod requester;
 pub mod routing_origin;
 pub mod sa;
+mod smp;
 pub mod subnet;
 pub mod tables;
 
@@ -45,5 +45,5 @@ pub use lid_map::LidMap;
 pub use manager::{Progress, SubnetManager};
 pub use plan::routes::{Computed, Job};
 pub use report::{Phase, Problem, ProblemKind, SweepReport};
-pub use requester::without_repetition;
+pub use smp::queue::without_attempt;
 pub use subnet::{Node, NodeIdx, Port, PortRef, Subnet};

@@ -13,12 +13,12 @@ use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::transport::gmp::Peer;
 
-use super::ask::Ask;
 use super::{Stage, SubnetManager};
 use crate::io::Event;
 use crate::sa::lanes::{ReadLanes, Table};
 use crate::sa::records::lanes::{self, Unknown};
 use crate::sa::{Reply, Request, View};
+use crate::smp::op::SmpOp;
 use crate::subnet::PortRef;
 use crate::tables::sl_to_vl::SlToVlSelector;
 
@@ -29,7 +29,7 @@ const WAITING_MAX: usize = 256;
 /// How often a device is told alias GUIDs that it does not take, before its port is looked at again.
 const TRIES: u8 = 3;
 
-/// What clients made the subnet manager ask.
+/// What clients made the subnet manager op.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     /// Requests that wait for tables, as they came.
@@ -81,7 +81,7 @@ impl SubnetManager {
         for place in self.administration.take_changed_guids() {
             self.asked.guids.insert(place, 0);
         }
-        let mut asks: Vec<Ask> = Vec::new();
+        let mut asks: Vec<SmpOp> = Vec::new();
         let subnet = &self.subnet;
         self.asked.guids.retain(|(port, block), tries| {
             let Some(at) = subnet.port_by_guid(*port) else {
@@ -89,7 +89,7 @@ impl SubnetManager {
             };
             if asks.len() < ROUND {
                 *tries += 1;
-                asks.push(Ask::SetGuids(at, *block));
+                asks.push(SmpOp::SetGuidInfo(at, *block));
             }
             true
         });
@@ -101,8 +101,8 @@ impl SubnetManager {
             return false;
         }
         self.stage = Stage::Asked;
-        for ask in asks {
-            self.ask(ask);
+        for op in asks {
+            self.enqueue(op);
         }
         true
     }
@@ -136,18 +136,18 @@ impl SubnetManager {
     }
 
     /// The question for a table; `None` where the device is gone.
-    fn ask_of(&self, (node, table): (NodeGuid, Table)) -> Option<Ask> {
+    fn ask_of(&self, (node, table): (NodeGuid, Table)) -> Option<SmpOp> {
         let n = self.subnet.node_by_guid(node)?;
         let is_switch = self.subnet.get(n)?.is_switch();
         Some(match table {
-            Table::Map(input, output) if is_switch => Ask::SlToVl(
+            Table::Map(input, output) if is_switch => SmpOp::SlToVl(
                 PortRef::new(n, PortNum::ZERO),
                 SlToVlSelector::Pair(input, output),
             ),
             Table::Map(_, port) => {
-                Ask::SlToVl(PortRef::new(n, port), SlToVlSelector::EndPort(port))
+                SmpOp::SlToVl(PortRef::new(n, port), SlToVlSelector::EndPort(port))
             }
-            Table::Arbitration(port, block) => Ask::VlArb(PortRef::new(n, port), block),
+            Table::Arbitration(port, block) => SmpOp::VlArbitration(PortRef::new(n, port), block),
         })
     }
 
@@ -171,8 +171,8 @@ impl SubnetManager {
     }
 
     /// A table, as a device answered. One that it refuses it has not got: that is an empty table, and is not asked for again.
-    pub(super) fn on_table_read(&mut self, ask: Ask, status: Status, data: &[u8; 64]) {
-        let Some((place, table)) = table_of(ask) else {
+    pub(super) fn on_table_read(&mut self, op: SmpOp, status: Status, data: &[u8; 64]) {
+        let Some((place, table)) = table_of(op) else {
             return;
         };
         if let Some(node) = self.subnet.get_mut(place.node) {
@@ -182,8 +182,8 @@ impl SubnetManager {
     }
 
     /// Nobody answers: whoever waits for the table is not kept for it.
-    pub(super) fn table_silent(&mut self, ask: Ask) {
-        let Some((place, table)) = table_of(ask) else {
+    pub(super) fn table_silent(&mut self, op: SmpOp) {
+        let Some((place, table)) = table_of(op) else {
             return;
         };
         if let Some(node) = self.subnet.get(place.node) {
@@ -246,12 +246,12 @@ impl SubnetManager {
 }
 
 /// The table that is asked for, and where.
-fn table_of(ask: Ask) -> Option<(PortRef, Table)> {
-    if let Ask::SlToVl(p, at) = ask {
+fn table_of(op: SmpOp) -> Option<(PortRef, Table)> {
+    if let SmpOp::SlToVl(p, at) = op {
         let (input, output) = at.ports();
         return Some((p, Table::Map(input, output)));
     }
-    if let Ask::VlArb(p, block) = ask {
+    if let SmpOp::VlArbitration(p, block) = op {
         return Some((p, Table::Arbitration(p.port, block)));
     }
     None

@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use ferrosm_mad::attr::PortState;
 
 use super::SubnetManager;
-use super::ask::Ask;
 use crate::io::Event;
 use crate::report::{ProblemKind, QuarantineReason};
+use crate::smp::op::SmpOp;
 use crate::subnet::{Node, PortRef};
 
 impl SubnetManager {
@@ -53,7 +53,7 @@ impl SubnetManager {
                 && self.subnet.get(other.node).is_some_and(Node::is_switch)
                 && self.sweep.doubtful.insert(other)
             {
-                self.ask(Ask::Port(other));
+                self.enqueue(SmpOp::PortInfo(other));
             }
             return;
         }
@@ -94,7 +94,7 @@ impl SubnetManager {
         if self.subnet.get(to.node).is_some_and(Node::is_switch)
             && self.sweep.far_ends.insert(to.node)
         {
-            self.ask(Ask::Switch(to.node));
+            self.enqueue(SmpOp::SwitchInfo(to.node));
         }
     }
 
@@ -132,7 +132,7 @@ impl SubnetManager {
     fn relink(&mut self, from: PortRef, to: PortRef) {
         self.link(from, to);
         if !self.subnet.get(to.node).is_some_and(Node::is_switch) {
-            self.ask(Ask::Port(to));
+            self.enqueue(SmpOp::PortInfo(to));
         }
     }
 

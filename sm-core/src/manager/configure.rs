@@ -12,7 +12,6 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_routing::Lft;
 
-use super::ask::{Ask, PortStep};
 use super::{EngineState, Stage, SubnetManager};
 use crate::io::{Event, Output};
 use crate::kept::lid_updates;
@@ -21,6 +20,7 @@ use crate::plan::lids;
 use crate::plan::ports::{self, PortKind};
 use crate::plan::routes::{Computed, Job, Start};
 use crate::report::{Phase, ProblemKind, QuarantineReason};
+use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{Node, NodeIdx, Port, PortRef, plausible};
 
 /// A fabric that changes faster than it can be routed gets its tables all the same after so many attempts.
@@ -50,7 +50,7 @@ impl SubnetManager {
                 vec![PortNum::DROP.0; usize::from(blocks) * LFT_BLOCK_LEN],
             );
             for block in 0..blocks {
-                self.ask(Ask::Lft(n, block));
+                self.enqueue(SmpOp::Lft(n, block));
             }
         }
         self.look_for_foreign_lanes();
@@ -65,7 +65,7 @@ impl SubnetManager {
             .map(|(i, _)| i)
             .collect();
         for n in changed {
-            self.ask(Ask::ClearChange(n));
+            self.enqueue(SmpOp::ClearPortStateChange(n));
         }
     }
 
@@ -321,7 +321,7 @@ impl SubnetManager {
                 self.problem(Some(p), ProblemKind::LinkBounced);
                 restarted.extend([p, peer]);
                 self.suspect_ports.extend(self.switch_side(p, peer));
-                self.ask(Ask::SetPort(p, PortStep::Restart));
+                self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Bounce));
                 self.want_local();
                 continue;
             }
@@ -334,9 +334,9 @@ impl SubnetManager {
             // A port without a LID must not carry data.
             let addressed = self.has_address(p);
             if state == PortState::Initialize && addressed {
-                self.ask(Ask::SetPort(p, PortStep::Arm));
+                self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Arm));
             } else if addressed && self.needs_params(p) {
-                self.ask(Ask::SetPort(p, PortStep::Params));
+                self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Params));
             }
         }
     }
@@ -387,17 +387,13 @@ impl SubnetManager {
             self.publish_view_before_activation();
         }
         for p in to_activate {
-            self.ask(Ask::SetPort(p, PortStep::Activate));
+            self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Activate));
         }
     }
 
     /// A Set was not taken, or its answer is lost: if it was to tell a host to register again, that is not done.
-    pub(super) fn tell_again(&mut self, p: PortRef, step: PortStep) {
-        let tells = matches!(
-            step,
-            PortStep::Params | PortStep::ParamsFirst | PortStep::Arm
-        );
-        if tells
+    pub(super) fn tell_again(&mut self, p: PortRef, step: PortSetting) {
+        if step.carries_params()
             && self.reregisters(p, self.address_of(p))
             && let Some(port) = self.subnet.port(p)
         {
@@ -408,7 +404,7 @@ impl SubnetManager {
     pub(super) fn on_port_set(
         &mut self,
         p: PortRef,
-        step: PortStep,
+        step: PortSetting,
         status: Status,
         data: &[u8; 64],
     ) {
@@ -427,36 +423,34 @@ impl SubnetManager {
             port.raw = *data;
             port.known = true;
             match step {
-                PortStep::Arm | PortStep::ArmOnly => port.unproven = true,
-                PortStep::Params
-                | PortStep::ParamsFirst
-                | PortStep::Activate
-                | PortStep::Master
-                | PortStep::Restart => {}
+                PortSetting::Arm | PortSetting::ArmOnly => port.unproven = true,
+                PortSetting::Params
+                | PortSetting::ParamsFirst
+                | PortSetting::Activate
+                | PortSetting::SmLid
+                | PortSetting::Bounce => {}
             }
-            let asked = self.fingerprint(p).filter(|_| step != PortStep::Master);
+            let asked = self.fingerprint(p).filter(|_| step != PortSetting::SmLid);
             if let Some(port) = self.subnet.port_mut(p) {
                 port.asked = asked;
-                if matches!(
-                    step,
-                    PortStep::Params | PortStep::ParamsFirst | PortStep::Arm
-                ) {
+                if step.carries_params() {
                     self.administration.told_again(port.guid);
                 }
             }
             let state = self.subnet.port(p).map_or(PortState::Down, Port::state);
             let late = match step {
-                PortStep::Arm | PortStep::ArmOnly => state < PortState::Armed,
-                PortStep::Activate => state < PortState::Active,
-                PortStep::Params | PortStep::ParamsFirst | PortStep::Master | PortStep::Restart => {
-                    false
-                }
+                PortSetting::Arm | PortSetting::ArmOnly => state < PortState::Armed,
+                PortSetting::Activate => state < PortState::Active,
+                PortSetting::Params
+                | PortSetting::ParamsFirst
+                | PortSetting::SmLid
+                | PortSetting::Bounce => false,
             };
-            if step == PortStep::ParamsFirst {
-                self.ask(Ask::SetPort(p, PortStep::ArmOnly));
+            if step == PortSetting::ParamsFirst {
+                self.enqueue(SmpOp::SetPortInfo(p, PortSetting::ArmOnly));
             } else if late {
                 // It may get there a moment later; look once more.
-                self.ask(Ask::Port(p));
+                self.enqueue(SmpOp::PortInfo(p));
             }
             return;
         }
@@ -468,18 +462,18 @@ impl SubnetManager {
         };
         match step {
             // What it is worth is seen when the sweep comes to this port.
-            PortStep::Master => {}
+            PortSetting::SmLid => {}
             // Some devices do not take parameters and a state at once.
-            PortStep::Arm => self.ask(Ask::SetPort(p, PortStep::ParamsFirst)),
-            PortStep::ParamsFirst => {
+            PortSetting::Arm => self.enqueue(SmpOp::SetPortInfo(p, PortSetting::ParamsFirst)),
+            PortSetting::ParamsFirst => {
                 refuse(self);
                 // Part of it may have been taken; only what the port says now tells whether it can be armed.
                 self.sweep.refused.insert(p);
-                self.ask(Ask::Port(p));
+                self.enqueue(SmpOp::PortInfo(p));
             }
             // The port may have moved by itself (rule 3.7).
-            PortStep::ArmOnly | PortStep::Activate => self.ask(Ask::Port(p)),
-            PortStep::Params | PortStep::Restart => refuse(self),
+            PortSetting::ArmOnly | PortSetting::Activate => self.enqueue(SmpOp::PortInfo(p)),
+            PortSetting::Params | PortSetting::Bounce => refuse(self),
         }
     }
 
@@ -579,7 +573,7 @@ impl SubnetManager {
         self.stage = Stage::Idle;
         let light_due = self.sweep.light_due;
         self.sweep = super::Sweep::default();
-        self.sweep.phase_queued = self.requester.queued();
+        self.sweep.phase_queued = self.smps.queued();
         if !self.read_only {
             self.arm_timer(self.cfg.sweep_interval);
             self.timer = light_due.or(self.timer);

@@ -16,10 +16,11 @@ use ferrosm_mad::ids::{AttrMod, PortGuid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::smp::DrPath;
 
-use super::ask::{Ask, PortStep, route_to};
 use super::{Stage, SubnetManager};
 use crate::io::Event;
 use crate::report::{Phase, ProblemKind, QuarantineReason};
+use crate::smp::op::{PortSetting, SmpOp};
+use crate::smp::route;
 use crate::subnet::{Node, NodeIdx, PortRef, plausible};
 
 /// Whether two answers can come from the same node.
@@ -43,7 +44,7 @@ impl SubnetManager {
         self.epoch += 1;
         self.second_look.begin(self.now, self.cfg.sweep_interval);
         self.dirty = true;
-        self.ask(Ask::Probe(None));
+        self.enqueue(SmpOp::NodeInfo(None));
     }
 
     /// Reading what is there: discovery itself, or traps that are followed up while routes are computed.
@@ -76,12 +77,12 @@ impl SubnetManager {
     pub(super) fn ask_suspects(&mut self) {
         for n in core::mem::take(&mut self.suspects) {
             if self.subnet.get(n).is_some_and(Node::is_switch) {
-                self.ask(Ask::Switch(n));
+                self.enqueue(SmpOp::SwitchInfo(n));
             }
         }
         for p in core::mem::take(&mut self.suspect_ports) {
             if self.is_here(p) {
-                self.ask(Ask::Port(p));
+                self.enqueue(SmpOp::PortInfo(p));
             }
         }
     }
@@ -101,7 +102,7 @@ impl SubnetManager {
             return;
         }
         let Some(path) = from.map_or(Some(DrPath::LOCAL), |p| {
-            route_to(&self.subnet, p).and_then(|path| path.extend(p.port))
+            route::shortest(&self.subnet, p).and_then(|path| path.extend(p.port))
         }) else {
             return;
         };
@@ -191,14 +192,14 @@ impl SubnetManager {
             return;
         };
         let (is_switch, guid) = (node.is_switch(), node.info.port_guid);
-        self.ask(Ask::Description(idx));
+        self.enqueue(SmpOp::NodeDescription(idx));
         if is_switch {
             let at = PortRef::new(idx, PortNum::ZERO);
             if let Some(port) = self.subnet.port_mut(at) {
                 port.guid = guid;
             }
             self.index_port(at, guid);
-            self.ask(Ask::Switch(idx));
+            self.enqueue(SmpOp::SwitchInfo(idx));
         }
     }
 
@@ -216,7 +217,7 @@ impl SubnetManager {
             self.dirty = true;
         }
         self.index_port(at, guid);
-        self.ask(Ask::Port(at));
+        self.enqueue(SmpOp::PortInfo(at));
     }
 
     /// Books a port GUID, or leaves the port out where another living port has it.
@@ -275,7 +276,7 @@ impl SubnetManager {
             return;
         }
         if told.port_state_change && self.is_master() {
-            self.ask(Ask::ClearChange(n));
+            self.enqueue(SmpOp::ClearPortStateChange(n));
         } else {
             if told.port_state_change {
                 self.sweep.change_unread.insert(n);
@@ -300,9 +301,9 @@ impl SubnetManager {
             return;
         };
         let ports = node.physical_ports();
-        self.ask(Ask::Port(PortRef::new(n, PortNum::ZERO)));
+        self.enqueue(SmpOp::PortInfo(PortRef::new(n, PortNum::ZERO)));
         for p in ports {
-            self.ask(Ask::Port(PortRef::new(n, p)));
+            self.enqueue(SmpOp::PortInfo(PortRef::new(n, p)));
         }
     }
 
@@ -329,7 +330,7 @@ impl SubnetManager {
                     node.plain_port_info = true;
                     node.port_info_refusals += 1;
                 }
-                self.ask(Ask::Port(at));
+                self.enqueue(SmpOp::PortInfo(at));
                 return;
             }
             self.on_port_silent(
@@ -373,7 +374,7 @@ impl SubnetManager {
             self.want_full();
         }
         if self.sweep.refused.remove(&at) && self.may_be_armed(at) {
-            self.ask(Ask::SetPort(at, PortStep::ArmOnly));
+            self.enqueue(SmpOp::SetPortInfo(at, PortSetting::ArmOnly));
         }
         if !self.is_looking() {
             return;
@@ -383,7 +384,7 @@ impl SubnetManager {
         } else if is_ours {
             if new.port_state > PortState::Down {
                 if !self.recall_again() {
-                    self.ask(Ask::Probe(Some(at)));
+                    self.enqueue(SmpOp::NodeInfo(Some(at)));
                 }
             } else {
                 self.no_link(format!("{} is down", self.subnet.describe(at)));
@@ -396,7 +397,7 @@ impl SubnetManager {
         let knows = self.subnet.get(at.node).is_some_and(Node::may_know_fdr10);
         let up = new.port_state > PortState::Down;
         if self.is_looking() && knows && up && new.speed() == Some(LinkSpeed::Qdr) {
-            self.ask(Ask::Ext(at));
+            self.enqueue(SmpOp::MlnxExtPortInfo(at));
         }
     }
 
@@ -453,9 +454,9 @@ impl SubnetManager {
         let hidden = hidden.is_some_and(|far| far.quarantine.is_some());
         let unlinked = self.subnet.peer(at).is_none();
         if !self.sweep.local || unlinked || unproven || doubtful || hidden {
-            let way = route_to(&self.subnet, at).and_then(|p| p.extend(at.port));
+            let way = route::shortest(&self.subnet, at).and_then(|p| p.extend(at.port));
             if way.is_some() {
-                self.ask(Ask::Probe(Some(at)));
+                self.enqueue(SmpOp::NodeInfo(Some(at)));
             } else if unlinked {
                 // The port by which the last switch in reach was reached has its cable.
                 self.quarantine(at, QuarantineReason::TooFar);
@@ -482,7 +483,7 @@ impl SubnetManager {
         if self.sweep.local && self.subnet.get(peer.node).is_some_and(Node::is_switch) {
             // The known way to it may have been over this very cable.
             self.paths_stale = true;
-            self.ask(Ask::Port(peer));
+            self.enqueue(SmpOp::PortInfo(peer));
         }
     }
 
@@ -530,7 +531,7 @@ impl SubnetManager {
             for peer in peers.into_iter().filter(|p| p.node != n) {
                 if self.subnet.get(peer.node).is_some_and(Node::is_switch) {
                     if self.is_looking() {
-                        self.ask(Ask::Port(peer));
+                        self.enqueue(SmpOp::PortInfo(peer));
                     } else {
                         self.suspect_ports.insert(peer);
                     }
@@ -614,7 +615,7 @@ impl SubnetManager {
     }
 
     pub(super) fn no_link(&mut self, why: String) {
-        self.requester.clear();
+        self.smps.clear();
         self.stage = Stage::NoLink;
         // Also where light sweeps are switched off: nobody else would tell that the link is back.
         let again = self.cfg.sweep_interval;

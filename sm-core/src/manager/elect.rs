@@ -14,11 +14,12 @@ use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid, Tid};
 use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, MadOut, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, SmpRequest};
 
-use super::ask::Ask;
 use super::{Stage, SubnetManager};
 use crate::config::SmConfig;
 use crate::election::{self, Notice as Said, Output as Decision, Peer, Settings};
 use crate::io::{Event, Output};
+use crate::smp::op::SmpOp;
+use crate::smp::{PathPolicy, SmpTransaction};
 use crate::subnet::{Port, PortRef};
 
 /// TID of what nobody waits for; questions never have it.
@@ -216,7 +217,7 @@ impl SubnetManager {
 
     /// What was under way, or was to be begun by the clock, is left for this.
     pub(super) fn leave_off(&mut self, stage: Stage) {
-        self.requester.clear();
+        self.smps.clear();
         self.forget_job();
         self.timer = None;
         self.stage = stage;
@@ -300,7 +301,9 @@ impl SubnetManager {
 
     fn poll_sm(&mut self, to: PortGuid, path: u8) {
         match self.sm_port(to) {
-            Some(at) => self.ask(Ask::Poll(at, path)),
+            Some(at) => self
+                .smps
+                .enqueue_over(SmpOp::SmInfoPoll(at), PathPolicy::Rotate(path)),
             None => self.elect(election::Input::Silent { guid: to, paths: 1 }),
         }
     }
@@ -312,16 +315,19 @@ impl SubnetManager {
         };
         if control == SmControl::Acknowledge {
             // A courtesy: it is sent, and nothing waits for it, least of all the sweep of the one that took over.
-            self.send_untracked(Ask::Control(at, control, as_state));
+            self.send_untracked(SmpOp::SetSmInfo(at, control, as_state));
         } else {
-            self.ask(Ask::Control(at, control, as_state));
+            self.enqueue(SmpOp::SetSmInfo(at, control, as_state));
         }
     }
 
-    fn send_untracked(&mut self, ask: Ask) {
-        if let Some((path, request)) = self.build(ask, 0) {
-            self.count_sent(ask);
-            let mad = request.directed(&path, UNTRACKED);
+    fn send_untracked(&mut self, op: SmpOp) {
+        let transaction = SmpTransaction {
+            op,
+            paths: self.path_policy(),
+        };
+        if let Some(mad) = self.frame(&transaction, 0, UNTRACKED) {
+            self.count_sent(op);
             let to = Address::DIRECTED;
             self.out.push_back(Output::Send(MadOut { to, mad }));
         }

@@ -14,9 +14,9 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
-use super::ask::Ask;
 use crate::plan::lanes::LanePlan;
 use crate::report::ProblemKind;
+use crate::smp::op::SmpOp;
 use crate::subnet::{LeftLanes, Node, NodeIdx, Port, PortRef};
 use crate::tables::sl_to_vl::SlToVlSelector;
 
@@ -96,7 +96,7 @@ impl SubnetManager {
         if node.is_switch() {
             for (at, table) in plan.switch_maps(n, node, &live) {
                 if node.sl_to_vl.get(&at).is_none_or(|w| *w != table[..8]) {
-                    asks.push(Ask::SetSlToVl(PortRef::new(n, PortNum::ZERO), at));
+                    asks.push(SmpOp::SetSlToVl(PortRef::new(n, PortNum::ZERO), at));
                 }
             }
         }
@@ -107,7 +107,7 @@ impl SubnetManager {
             if let Some(map) = map
                 && node.sl_to_vl.get(&at).is_none_or(|w| *w != map[..8])
             {
-                asks.push(Ask::SetSlToVl(p, at));
+                asks.push(SmpOp::SetSlToVl(p, at));
             }
             let has = node
                 .ports
@@ -115,7 +115,7 @@ impl SubnetManager {
                 .map(|port| &port.vl_arbitration);
             for (block, table) in plan.arbitration(&self.subnet, p, &self.cfg) {
                 if has.is_none_or(|has| !has.contains(&(block, table))) {
-                    asks.push(Ask::SetVlArb(p, block));
+                    asks.push(SmpOp::SetVlArbitration(p, block));
                 }
             }
         }
@@ -123,27 +123,27 @@ impl SubnetManager {
         if any {
             self.mark_lanes();
         }
-        for ask in asks {
-            self.forget_lanes(ask);
-            self.ask(ask);
+        for op in asks {
+            self.forget_lanes(op);
+            self.enqueue(op);
         }
         any
     }
 
     /// From the moment that a Set goes out until it is answered nobody knows what is there: the Set may be taken and its
     /// answer lost.
-    fn forget_lanes(&mut self, ask: Ask) {
-        let Some((place, node)) = ask
-            .place()
+    fn forget_lanes(&mut self, op: SmpOp) {
+        let Some((place, node)) = op
+            .port()
             .and_then(|p| Some((p, self.subnet.get_mut(p.node)?)))
         else {
             return;
         };
         node.left_lanes = LeftLanes::Foreign;
         node.read_lanes = Arc::default();
-        if let Ask::SetSlToVl(_, at) = ask {
+        if let SmpOp::SetSlToVl(_, at) = op {
             node.sl_to_vl.remove(&at);
-        } else if let Ask::SetVlArb(_, block) = ask
+        } else if let SmpOp::SetVlArbitration(_, block) = op
             && let Some(port) = node.ports.get_mut(place.port.index())
         {
             port.forget_vl_arbitration(block);

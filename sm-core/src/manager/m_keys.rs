@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
 use super::SubnetManager;
-use super::ask::Ask;
 use crate::io::Output;
 use crate::kept::Restored;
 use crate::kept::{Record, Update};
+use crate::smp::op::{SmpOp, Target};
 use crate::subnet::PortRef;
 
 /// What is known of keys beside what ports tell.
@@ -77,8 +77,8 @@ impl MKeys {
 impl SubnetManager {
     /// The M_Key that the asked port is believed to have (rules 16.1, 16.2). Repetitions try the others that it may have: after a
     /// change of the key, or where an answer was lost, what is believed can be wrong.
-    pub(super) fn key_for(&self, ask: Ask, repetition: u8) -> MKey {
-        let (asked, guid) = self.asked_port(ask);
+    pub(super) fn key_for(&self, op: SmpOp, attempt: u8) -> MKey {
+        let (asked, guid) = self.asked_port(op);
         let keys = &self.m_keys;
         let told = asked.map_or(MKey::NONE, |p| self.m_key_of(p));
         let of_port = guid.and_then(|guid| keys.others.get(&guid).copied());
@@ -100,17 +100,18 @@ impl SubnetManager {
                 count += 1;
             }
         }
-        distinct[usize::from(repetition) % count.max(1)]
+        distinct[usize::from(attempt) % count.max(1)]
     }
 
     /// The port that a request reaches, and its GUID, as far as they are known.
-    fn asked_port(&self, ask: Ask) -> (Option<PortRef>, Option<PortGuid>) {
-        let Ask::Probe(from) = ask else {
-            let at = ask.place();
-            return (at, at.and_then(|p| self.end_guid(p)));
-        };
-        let Some(from) = from else {
-            return (None, None);
+    fn asked_port(&self, op: SmpOp) -> (Option<PortRef>, Option<PortGuid>) {
+        let from = match op.spec().target {
+            Target::LocalNode => return (None, None),
+            Target::BeyondPort(from) => from,
+            target @ (Target::Node(_) | Target::Port(_)) => {
+                let at = target.port();
+                return (at, at.and_then(|p| self.end_guid(p)));
+            }
         };
         if let Some(peer) = self.subnet.peer(from) {
             return (Some(peer), self.end_guid(peer));

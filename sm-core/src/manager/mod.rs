@@ -5,7 +5,6 @@
 //! [`takeover`] (from one master to the next).
 
 mod administration;
-mod ask;
 mod asked;
 mod claims;
 mod configure;
@@ -20,6 +19,7 @@ mod observed;
 mod partition_groups;
 mod partitions;
 mod past;
+mod payload;
 mod progress;
 mod sminfo;
 mod tables;
@@ -46,10 +46,11 @@ use crate::plan::lanes::LanePlan;
 use crate::plan::lids::{LidPlan, Reign};
 use crate::plan::routes::{Computed, Start, WriteOrder};
 use crate::report::{Phase, Problem, ProblemKind, SweepReport};
-use crate::requester::{Limits, Requester, Unanswered};
 use crate::routing_origin::{RoutingInputs, SlToVlEpoch};
+use crate::smp::op::SmpOp;
+use crate::smp::queue::{Limits, TimedOut};
+use crate::smp::{PathPolicy, SmpTransaction, Smps};
 use crate::subnet::{NodeIdx, PortRef, Subnet};
-use ask::Ask;
 pub use progress::Progress;
 
 /// What the SM waits for.
@@ -142,7 +143,7 @@ pub struct SubnetManager {
     read_only: bool,
     now: Instant,
     subnet: Subnet,
-    requester: Requester<Ask>,
+    smps: Smps,
     out: VecDeque<Output>,
     stage: Stage,
     sweep: Sweep,
@@ -251,7 +252,7 @@ impl SubnetManager {
         let lanes_written = inherit::last_mark(&restored);
         let m_keys = m_keys::MKeys::new(&restored, cfg.m_key);
         let mut sm = Self {
-            requester: Requester::new(limits(&cfg)),
+            smps: Smps::new(limits(&cfg)),
             cfg,
             read_only,
             now,
@@ -354,7 +355,7 @@ impl SubnetManager {
         match input {
             Input::Mad(mad) => self.on_mad(&mad),
             Input::Gmp { from, bytes } => self.on_gmp(from, &bytes),
-            Input::SendFailed(tid) => self.on_unanswered(tid),
+            Input::SendFailed(tid) => self.on_timeout(tid),
             Input::Timeout => {}
             Input::Computed(computed) => self.on_computed(*computed),
             Input::Config(cfg) => self.on_config(*cfg),
@@ -379,8 +380,8 @@ impl SubnetManager {
         if self.election.poll_timeout().is_some_and(|due| due <= now) {
             self.elect(election::Input::Timer);
         }
-        while let Some(tid) = self.requester.expired(now) {
-            self.on_unanswered(tid);
+        while let Some(tid) = self.smps.expired(now) {
+            self.on_timeout(tid);
         }
         self.advance();
         self.administer();
@@ -393,20 +394,19 @@ impl SubnetManager {
             if let Some(out) = self.out.pop_front() {
                 return Some(out);
             }
-            let dispatch = self.requester.next(self.now)?;
+            let dispatch = self.smps.next(self.now)?;
             if core::mem::take(&mut self.paths_stale) {
                 self.subnet.refresh_paths(self.now);
             }
-            if let Some((path, request)) = self.build(dispatch.item, dispatch.repetition) {
-                let mad = request.directed(&path, dispatch.tid);
-                self.count_sent(dispatch.item);
+            if let Some(mad) = self.frame(&dispatch.item, dispatch.attempt, dispatch.tid) {
+                self.count_sent(dispatch.item.op);
                 return Some(Output::Send(MadOut {
                     to: Address::DIRECTED,
                     mad,
                 }));
             }
             // Its node went away meanwhile: nobody is left to answer.
-            self.requester.answered(dispatch.tid);
+            self.smps.complete(dispatch.tid);
             self.advance();
         }
     }
@@ -415,7 +415,7 @@ impl SubnetManager {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         // The timer starts something new, which has to wait until nothing is outstanding.
-        let idle = self.requester.is_idle();
+        let idle = self.smps.is_idle();
         let timer = self.timer.filter(|_| idle);
         let drained = self.drained_at().filter(|_| idle);
         let administration = self.administration.poll_timeout();
@@ -425,7 +425,7 @@ impl SubnetManager {
         let looks = idle && self.stage == Stage::Idle && self.is_master();
         let noisy = self.traps.due().filter(|_| looks);
         let own = [
-            self.requester.deadline(),
+            self.smps.deadline(),
             timer,
             drained,
             election,
@@ -442,8 +442,20 @@ impl SubnetManager {
         self.sweep.local
     }
 
-    fn ask(&mut self, ask: Ask) {
-        self.requester.push(ask.device(), ask);
+    fn enqueue(&mut self, op: SmpOp) {
+        self.smps.set_paths(self.path_policy());
+        self.smps.enqueue(op);
+    }
+
+    /// A full sweep has verified the shortest paths, but not yet the links of a detour.
+    fn path_policy(&self) -> PathPolicy {
+        if self.is_local_sweep() {
+            PathPolicy::DetourFrom(1)
+        } else if self.stage == Stage::Sweep(Phase::Discover) {
+            PathPolicy::Shortest
+        } else {
+            PathPolicy::DetourFrom(2)
+        }
     }
 
     fn emit(&mut self, event: Event) {
@@ -476,10 +488,11 @@ impl SubnetManager {
         .collect()
     }
 
-    fn count_sent(&mut self, ask: Ask) {
+    fn count_sent(&mut self, op: SmpOp) {
         self.smps_sent += 1;
-        let count = self.sweep.report.smps.entry(ask.attr()).or_default();
-        if ask.is_set() {
+        let spec = op.spec();
+        let count = self.sweep.report.smps.entry(spec.attr).or_default();
+        if spec.is_set {
             count.sets += 1;
         } else {
             count.gets += 1;
@@ -504,107 +517,114 @@ impl SubnetManager {
     fn on_answer(&mut self, received: &MadIn) {
         let mad = &received.mad;
         let tid = Tid(mad.tid().0 & u64::from(u32::MAX));
-        let Some(ask) = self.requester.peek(tid).copied() else {
+        let Some(SmpTransaction { op, .. }) = self.smps.peek(tid) else {
             return;
         };
-        if mad.attr_id() != ask.attr() || !ask.is_answered_with(mad.attr_mod()) {
+        if !op.spec().matches_response(mad.attr_id(), mad.attr_mod()) {
             return;
         }
         if mad.status().is_busy() {
-            self.on_unanswered(tid);
+            self.on_timeout(tid);
             return;
         }
-        self.requester.answered(tid);
+        self.smps.complete(tid);
         let (status, data) = (mad.status(), *smp::data(mad));
-        match ask {
-            Ask::Probe(from) => self.on_node_info(from, status, &data),
-            Ask::Description(n) => self.on_description(n, status, &data),
-            Ask::Switch(n) => self.on_switch_info(n, status, &data),
-            Ask::ClearChange(n) => self.on_change_cleared(n, status, &data),
-            Ask::Port(p) => self.on_port_info(p, mad.attr_mod(), status, &data),
-            Ask::Lft(n, block) => self.on_lft(n, block, status, &data),
-            Ask::Mft(n, at) => self.on_mft(n, at, status, &data),
-            Ask::SetMft(n, at) => self.on_mft_set(n, at, status, &data),
-            Ask::Ext(p) => self.on_ext_port_info(p, status, &data),
-            Ask::Sm(p) => self.on_sm_info(p, status, &data),
-            Ask::SetSwitch(n) => self.on_switch_set(n, status, &data),
-            Ask::SetLft(n, block) => self.on_lft_set(n, block, status, &data),
-            Ask::SetPort(p, step) => self.on_port_set(p, step, status, &data),
-            Ask::SetSlToVl(p, at) => self.on_map_set(p, at, status, &data),
-            Ask::SetVlArb(p, block) => self.on_arbitration_set(p, block, status, &data),
-            Ask::Keys(p, block) => self.on_keys(p, block, status, &data),
-            Ask::SetKeys(p, block) => self.on_keys_set(p, block, status, &data),
-            Ask::SlToVl(..) | Ask::VlArb(..) => self.on_table_read(ask, status, &data),
-            Ask::SetGuids(p, block) => self.on_guids_set(p, block, status, &data),
-            Ask::Poll(p, _) => self.on_poll_answer(p, status, &data),
-            Ask::Control(p, control, _) => self.on_control_answer(p, control, status),
+        match op {
+            SmpOp::NodeInfo(from) => self.on_node_info(from, status, &data),
+            SmpOp::NodeDescription(n) => self.on_description(n, status, &data),
+            SmpOp::SwitchInfo(n) => self.on_switch_info(n, status, &data),
+            SmpOp::ClearPortStateChange(n) => self.on_change_cleared(n, status, &data),
+            SmpOp::PortInfo(p) => self.on_port_info(p, mad.attr_mod(), status, &data),
+            SmpOp::Lft(n, block) => self.on_lft(n, block, status, &data),
+            SmpOp::Mft(n, at) => self.on_mft(n, at, status, &data),
+            SmpOp::SetMft(n, at) => self.on_mft_set(n, at, status, &data),
+            SmpOp::MlnxExtPortInfo(p) => self.on_ext_port_info(p, status, &data),
+            SmpOp::SmInfo(p) => self.on_sm_info(p, status, &data),
+            SmpOp::SetSwitchInfo(n) => self.on_switch_set(n, status, &data),
+            SmpOp::SetLft(n, block) => self.on_lft_set(n, block, status, &data),
+            SmpOp::SetPortInfo(p, step) => self.on_port_set(p, step, status, &data),
+            SmpOp::SetSlToVl(p, at) => self.on_map_set(p, at, status, &data),
+            SmpOp::SetVlArbitration(p, block) => self.on_arbitration_set(p, block, status, &data),
+            SmpOp::PKeyTable(p, block) => self.on_keys(p, block, status, &data),
+            SmpOp::SetPKeyTable(p, block) => self.on_keys_set(p, block, status, &data),
+            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => self.on_table_read(op, status, &data),
+            SmpOp::SetGuidInfo(p, block) => self.on_guids_set(p, block, status, &data),
+            SmpOp::SmInfoPoll(p) => self.on_poll_answer(p, status, &data),
+            SmpOp::SetSmInfo(p, control, _) => self.on_control_answer(p, control, status),
         }
     }
 
-    fn on_unanswered(&mut self, tid: Tid) {
+    fn on_timeout(&mut self, tid: Tid) {
         let tid = Tid(tid.0 & u64::from(u32::MAX));
-        let outcome = self.requester.unanswered(tid, self.now);
-        let (Unanswered::Repeated(ask) | Unanswered::Failed(ask)) = outcome else {
+        let outcome = self.smps.time_out(tid, self.now);
+        let (TimedOut::Retrying(SmpTransaction { op, .. })
+        | TimedOut::Failed(SmpTransaction { op, .. })) = outcome
+        else {
             return;
         };
         let counts = &mut self.sweep.report.smps;
-        counts.entry(ask.attr()).or_default().timeouts += 1;
-        if matches!(outcome, Unanswered::Failed(_)) {
-            self.on_failed(ask);
-            // What waits for a dead device is not waited for one by one. Failing may clear or add requests.
-            while let Some(ask) = self.requester.take_hopeless(ask.device()) {
-                self.on_failed(ask);
+        counts.entry(op.attr()).or_default().timeouts += 1;
+        if matches!(outcome, TimedOut::Failed(_)) {
+            self.on_failed(op);
+            // Requests that wait for a dead device do not time out one by one. Handling a failure may clear or add requests.
+            while let Some(SmpTransaction { op, .. }) = self.smps.take_hopeless(op) {
+                self.on_failed(op);
             }
         }
     }
 
-    /// Something was asked often enough and never answered.
-    fn on_failed(&mut self, ask: Ask) {
+    /// A request failed: all attempts timed out.
+    fn on_failed(&mut self, op: SmpOp) {
         if !matches!(
-            ask,
-            Ask::Ext(_) | Ask::SlToVl(..) | Ask::VlArb(..) | Ask::SetGuids(..)
+            op,
+            SmpOp::MlnxExtPortInfo(_)
+                | SmpOp::SlToVl(..)
+                | SmpOp::VlArbitration(..)
+                | SmpOp::SetGuidInfo(..)
         ) {
             self.second_look.doubt(self.now);
         }
-        match ask {
-            Ask::Probe(from) => self.on_probe_failed(from),
-            // The node stays undescribed, and the next light sweep asks again.
-            Ask::Description(_) => {}
-            Ask::Switch(n) | Ask::ClearChange(n) => self.on_switch_silent(n),
-            Ask::Port(p) => self.on_port_silent(p, ProblemKind::NoAnswer { attr: ask.attr() }),
-            Ask::Lft(n, _) => {
+        match op {
+            SmpOp::NodeInfo(from) => self.on_probe_failed(from),
+            // The next light sweep reads it again.
+            SmpOp::NodeDescription(_) => {}
+            SmpOp::SwitchInfo(n) | SmpOp::ClearPortStateChange(n) => self.on_switch_silent(n),
+            SmpOp::PortInfo(p) => self.on_port_silent(p, ProblemKind::NoAnswer { attr: op.attr() }),
+            SmpOp::Lft(n, _) => {
                 self.sweep.reading.remove(&n);
             }
             // What is not known is written over. An agent without the vendor's attribute need not answer.
-            Ask::Mft(..) | Ask::Ext(_) => {}
-            Ask::SetMft(n, at) => {
+            SmpOp::Mft(..) | SmpOp::MlnxExtPortInfo(_) => {}
+            SmpOp::SetMft(n, at) => {
                 self.block_not_taken(n, at, ProblemKind::NoAnswer { attr: id::MFT });
             }
-            Ask::Sm(p) => self.on_sm_silent(p),
-            Ask::Poll(p, _) => self.poll_failed(p),
-            Ask::Control(p, control, _) => self.on_control_unanswered(p, control),
-            Ask::SetSwitch(n) => {
+            SmpOp::SmInfo(p) => self.on_sm_silent(p),
+            SmpOp::SmInfoPoll(p) => self.poll_failed(p),
+            SmpOp::SetSmInfo(p, control, _) => self.on_control_unanswered(p, control),
+            SmpOp::SetSwitchInfo(n) => {
                 self.unsure.insert(n);
-                self.problem(ask.place(), ProblemKind::NoAnswer { attr: ask.attr() });
+                self.problem(op.port(), ProblemKind::NoAnswer { attr: op.attr() });
             }
-            Ask::SetPort(p, step) => {
+            SmpOp::SetPortInfo(p, step) => {
                 self.tell_again(p, step);
                 self.unsure_ports.insert(p);
-                self.problem(ask.place(), ProblemKind::NoAnswer { attr: ask.attr() });
+                self.problem(op.port(), ProblemKind::NoAnswer { attr: op.attr() });
             }
-            Ask::SetSlToVl(p, _) => {
-                self.map_not_taken(p, ProblemKind::NoAnswer { attr: ask.attr() });
+            SmpOp::SetSlToVl(p, _) => {
+                self.map_not_taken(p, ProblemKind::NoAnswer { attr: op.attr() });
             }
-            Ask::SetVlArb(p, _) => {
-                self.lanes_not_taken(p, ProblemKind::NoAnswer { attr: ask.attr() });
+            SmpOp::SetVlArbitration(p, _) => {
+                self.lanes_not_taken(p, ProblemKind::NoAnswer { attr: op.attr() });
             }
-            Ask::SlToVl(..) | Ask::VlArb(..) => self.table_silent(ask),
-            Ask::SetGuids(p, block) => self.guids_not_taken(p, block, "no answer"),
-            Ask::Keys(p, _) => self.keys_unknown(p, ProblemKind::NoAnswer { attr: ask.attr() }),
-            Ask::SetKeys(p, _) => {
-                self.keys_not_taken(p, ProblemKind::NoAnswer { attr: ask.attr() });
+            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => self.table_silent(op),
+            SmpOp::SetGuidInfo(p, block) => self.guids_not_taken(p, block, "no answer"),
+            SmpOp::PKeyTable(p, _) => {
+                self.keys_unknown(p, ProblemKind::NoAnswer { attr: op.attr() })
             }
-            Ask::SetLft(n, block) => {
+            SmpOp::SetPKeyTable(p, _) => {
+                self.keys_not_taken(p, ProblemKind::NoAnswer { attr: op.attr() });
+            }
+            SmpOp::SetLft(n, block) => {
                 self.on_block_done(n, block, Err(ProblemKind::NoAnswer { attr: id::LFT }));
             }
         }
@@ -628,7 +648,7 @@ impl SubnetManager {
     }
 
     fn on_config(&mut self, cfg: SmConfig) {
-        self.requester.set_limits(limits(&cfg));
+        self.smps.set_limits(limits(&cfg));
         self.m_keys.change(self.cfg.m_key, cfg.m_key);
         let routing = |c: &SmConfig| (c.engines.clone(), Arc::clone(&c.hints), c.routing_vls);
         if routing(&cfg) != routing(&self.cfg) {
@@ -661,7 +681,7 @@ impl SubnetManager {
     }
 
     fn step(&mut self) {
-        if !self.requester.is_idle() {
+        if !self.smps.is_idle() {
             return;
         }
         match self.stage {
@@ -682,7 +702,7 @@ impl SubnetManager {
             Stage::Asked => self.finish_asked(),
             Stage::Idle => {
                 self.look_at_noisy();
-                let idle = self.requester.is_idle();
+                let idle = self.smps.is_idle();
                 if idle && !self.begin_look() && !self.begin_multicast() && !self.begin_asked() {
                     self.on_idle();
                 }
@@ -704,14 +724,14 @@ impl SubnetManager {
         }
         self.stage = Stage::Sweep(phase);
         self.sweep.phase_began = self.now;
-        self.sweep.phase_queued = self.requester.queued();
+        self.sweep.phase_queued = self.smps.queued();
         self.emit(Event::Phase(phase));
     }
 
     fn begin_sweep(&mut self, local: bool) {
-        self.requester.clear();
+        self.smps.clear();
         // A look at the other SMs that was under way is not waited for any more.
-        self.requester.set_limits(limits(&self.cfg));
+        self.smps.set_limits(limits(&self.cfg));
         self.looks = false;
         self.takeover.forget_look();
         self.sweeps += 1;

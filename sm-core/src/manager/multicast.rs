@@ -17,12 +17,12 @@ use ferrosm_mad::ids::{Lid, PortNum, Sl};
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 
-use super::ask::Ask;
 use super::{Stage, SubnetManager};
 use crate::plan::multicast::beside::{Installed, entries_of};
 use crate::plan::multicast::grove::{Followed, Grove, Members};
 use crate::plan::multicast::steps::{self, Steps, Switch, Trees};
 use crate::report::ProblemKind;
+use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef};
 use crate::tables::mft::{
     EMPTY, MftBlockIdx, PortMasks, TOP_NONE, first_of, last_of, place, positions,
@@ -113,7 +113,7 @@ impl SubnetManager {
         let positions = positions(node.info.num_ports);
         if self.multicast.reading.insert((n, block)) {
             for position in 0..positions {
-                self.ask(Ask::Mft(n, MftBlockIdx { block, position }));
+                self.enqueue(SmpOp::Mft(n, MftBlockIdx { block, position }));
             }
         }
     }
@@ -403,7 +403,7 @@ impl SubnetManager {
                     Progress::Done
                 }
             };
-            if !self.requester.is_idle() {
+            if !self.smps.is_idle() {
                 return true;
             }
         }
@@ -412,7 +412,7 @@ impl SubnetManager {
     fn send_block(&mut self, n: NodeIdx, at: MftBlockIdx, masks: [u16; 32]) {
         if let Some(node) = self.subnet.get_mut(n) {
             node.mft.send(at, masks);
-            self.ask(Ask::SetMft(n, at));
+            self.enqueue(SmpOp::SetMft(n, at));
         }
     }
 
@@ -487,7 +487,7 @@ impl SubnetManager {
             .map(|(n, _)| n)
             .collect();
         for n in due {
-            self.ask(Ask::SetSwitch(n));
+            self.enqueue(SmpOp::SetSwitchInfo(n));
         }
     }
 }

@@ -12,12 +12,12 @@ use ferrosm_mad::ids::{Lid, PKey, PortNum};
 use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
-use super::ask::Ask;
 use crate::plan::partitions::members::{EndPortFacts, WantedKeys};
 use crate::plan::partitions::partition_of;
 use crate::plan::partitions::table::{place, to_let_pass};
 use crate::report::{KeyRoom, ProblemKind};
 use crate::sa::keys::Keys;
+use crate::smp::op::SmpOp;
 use crate::subnet::{Node, PortRef};
 use crate::tables::pkeys::{PKeyTable, blocks};
 
@@ -108,7 +108,7 @@ impl SubnetManager {
                 port.keys.set_as_woken(false);
             }
             if fresh {
-                self.ask(Ask::Keys(p, 0));
+                self.enqueue(SmpOp::PKeyTable(p, 0));
             } else {
                 self.read_unknown_keys(p);
             }
@@ -127,7 +127,7 @@ impl SubnetManager {
         };
         let unknown: Vec<u16> = port.keys.unknown(capacity).collect();
         for block in unknown {
-            self.ask(Ask::Keys(p, block));
+            self.enqueue(SmpOp::PKeyTable(p, block));
         }
     }
 
@@ -229,7 +229,7 @@ impl SubnetManager {
         if core::mem::take(&mut self.sweep.keys_unread) {
             self.write_keys();
         }
-        self.requester.is_idle()
+        self.smps.is_idle()
     }
 
     /// Writes the table of a switch port in front of an end port; whether the port may check packets by it.
@@ -294,7 +294,7 @@ impl SubnetManager {
         }
         self.sweep.key_writes.insert(p, table);
         for block in differ {
-            self.ask(Ask::SetKeys(p, block));
+            self.enqueue(SmpOp::SetPKeyTable(p, block));
         }
     }
 

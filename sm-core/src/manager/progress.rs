@@ -35,8 +35,8 @@ impl SubnetManager {
     /// How far it is.
     #[must_use]
     pub const fn progress(&self) -> Progress {
-        let total = self.requester.queued() - self.sweep.phase_queued;
-        let done = total.saturating_sub(self.requester.pending() as u64);
+        let total = self.smps.queued() - self.sweep.phase_queued;
+        let done = total.saturating_sub(self.smps.pending() as u64);
         Progress {
             phase: self.phase(),
             done,

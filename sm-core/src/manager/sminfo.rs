@@ -7,9 +7,10 @@ use ferrosm_mad::mad::{MadIn, Method, Status};
 use ferrosm_mad::smp;
 
 use super::SubnetManager;
-use super::ask::{self, Ask};
 use crate::election::Input;
 use crate::report::Phase;
+use crate::smp::op::SmpOp;
+use crate::smp::route;
 use crate::subnet::PortRef;
 
 impl SubnetManager {
@@ -40,7 +41,7 @@ impl SubnetManager {
         let there = self.sm_ports();
         self.others.retain(|_, (p, _)| there.contains(p));
         for p in &there {
-            self.ask(Ask::Sm(*p));
+            self.enqueue(SmpOp::SmInfo(*p));
         }
         !there.is_empty()
     }
@@ -94,7 +95,7 @@ impl SubnetManager {
         let Some(guid) = self.sm_guid(at) else {
             return;
         };
-        let paths = ask::ways_to(&self.subnet, at).len();
+        let paths = route::paths(&self.subnet, at).len();
         let paths = u8::try_from(paths).unwrap_or(u8::MAX);
         self.elect(Input::Silent { guid, paths });
     }

@@ -15,11 +15,11 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
 
-use super::ask::{Ask, PortStep};
 use super::{Stage, SubnetManager};
 use crate::plan::lanes::LanePlan;
 use crate::plan::routes::{NodeTables, WriteOrder, blocks_to_write};
 use crate::report::{Phase, ProblemKind};
+use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{Node, NodeIdx, PortRef};
 
 /// Longest pause between dropping routes and writing those that replace them.
@@ -62,7 +62,7 @@ impl SubnetManager {
             && !self.is_live(own)
             && self.needs_params(own)
         {
-            self.ask(Ask::SetPort(own, PortStep::Params));
+            self.enqueue(SmpOp::SetPortInfo(own, PortSetting::Params));
         }
         if self.empty_groups() {
             self.sweep.groups_wait = true;
@@ -90,7 +90,7 @@ impl SubnetManager {
                 && !self.is_live(port0)
                 && self.needs_params(port0)
             {
-                self.ask(Ask::SetPort(port0, PortStep::Params));
+                self.enqueue(SmpOp::SetPortInfo(port0, PortSetting::Params));
             }
         }
     }
@@ -118,7 +118,7 @@ impl SubnetManager {
         self.sweep.blocks_left.insert(n, blocks.len());
         for block in blocks {
             if !self.sweep.staged.contains(&(n, block)) {
-                self.ask(Ask::SetLft(n, block));
+                self.enqueue(SmpOp::SetLft(n, block));
             }
         }
     }
@@ -133,24 +133,24 @@ impl SubnetManager {
         }
         if core::mem::take(&mut self.sweep.groups_wait) {
             self.write_lanes_and_tables();
-            if !self.requester.is_idle() {
+            if !self.smps.is_idle() {
                 return;
             }
         }
         if core::mem::take(&mut self.sweep.tables_wait) {
             self.write_tables();
-            if !self.requester.is_idle() {
+            if !self.smps.is_idle() {
                 return;
             }
         }
         while let Some(stage) = self.sweep.later.pop_front() {
-            let asks: Vec<Ask> = stage
+            let ops: Vec<SmpOp> = stage
                 .into_iter()
                 .filter(|(n, _)| self.sweep.blocks_left.contains_key(n))
-                .map(|(n, block)| Ask::SetLft(n, block))
+                .map(|(n, block)| SmpOp::SetLft(n, block))
                 .collect();
-            if !asks.is_empty() {
-                asks.into_iter().for_each(|ask| self.ask(ask));
+            if !ops.is_empty() {
+                ops.into_iter().for_each(|op| self.enqueue(op));
                 return;
             }
         }
@@ -314,7 +314,7 @@ impl SubnetManager {
                 s.linear_fdb_top != top || s.life_time_value != self.cfg.packet_life_time
             });
         if due {
-            self.ask(Ask::SetSwitch(n));
+            self.enqueue(SmpOp::SetSwitchInfo(n));
         }
     }
 

@@ -13,7 +13,6 @@ use ferrosm_mad::attr::{PortInfo, PortState, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
 
-use super::ask::{Ask, PortStep};
 use super::inherit::{Inheritance, last_mark};
 use super::past::Past;
 use super::{Stage, SubnetManager, limits};
@@ -23,10 +22,12 @@ use crate::kept::Restored;
 use crate::kept::routing::KeptRouting;
 use crate::plan::ports;
 use crate::report::Phase;
-use crate::requester::Limits;
 use crate::sa::View;
 use crate::sa::registry::Registry;
 use crate::sa::view::saved::Snapshot;
+use crate::smp::PathPolicy;
+use crate::smp::op::{PortSetting, SmpOp};
+use crate::smp::queue::Limits;
 use crate::subnet::PortRef;
 
 /// What is kept is waited for so long: then it is begun without.
@@ -252,7 +253,7 @@ impl SubnetManager {
         self.takeover.stalled = true;
         if self.stage == Stage::Looking {
             // What they have answered may be older.
-            self.requester.clear();
+            self.smps.clear();
             self.looks = false;
             self.look_wanted = true;
             self.stage = Stage::Idle;
@@ -260,7 +261,7 @@ impl SubnetManager {
         if asking {
             return;
         }
-        if self.stage == Stage::Idle && self.requester.is_idle() {
+        if self.stage == Stage::Idle && self.smps.is_idle() {
             self.takeover.unsure = true;
             self.look_wanted = true;
         } else {
@@ -401,18 +402,20 @@ impl SubnetManager {
         } else {
             hasty
         };
-        self.requester.set_limits(limits);
+        self.smps.set_limits(limits);
+        // Over more than one path: nothing asks again before this SM takes over.
         for p in self.sm_ports() {
-            self.ask(Ask::Sm(p));
+            self.smps
+                .enqueue_over(SmpOp::SmInfo(p), PathPolicy::RotateEach);
         }
         if let Some(local) = self.subnet.local() {
-            self.ask(Ask::Port(local));
+            self.enqueue(SmpOp::PortInfo(local));
         }
     }
 
     /// The SMs have answered: this one is master, or behind another.
     fn finish_takeover_look(&mut self) {
-        self.requester.set_limits(limits(&self.cfg));
+        self.smps.set_limits(limits(&self.cfg));
         let own = self.subnet.local().and_then(|p| self.subnet.port(p));
         let up = own.is_some_and(|port| port.known && port.state() == PortState::Active);
         if !up {
@@ -446,7 +449,7 @@ impl SubnetManager {
         // Whose master was another has been told something by that one since the copy was made: the sweep looks at it closely.
         let left = Some(info.master_sm_lid) == self.last_master_lid();
         if is_end && carries && same && left && info.master_sm_lid != own {
-            self.ask(Ask::SetPort(at, PortStep::Master));
+            self.enqueue(SmpOp::SetPortInfo(at, PortSetting::SmLid));
         }
     }
 
@@ -503,11 +506,6 @@ impl SubnetManager {
             self.distrust_tables();
             self.reign.end();
         }
-    }
-
-    /// Whether the SMs are asked whether one of them is master still: over more than one way, because nobody asks again.
-    pub(super) fn looks_before_takeover(&self) -> bool {
-        self.looks && self.role() == SmState::Discovering
     }
 
     /// What a port says, with this SM as its master.

@@ -17,9 +17,9 @@ use ferrosm_mad::smp;
 use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
-use super::ask::Ask;
 use super::watch::LIGHT_SPACING;
 use crate::io::Event;
+use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef};
 
 /// What a trap makes the SM look at.
@@ -172,7 +172,7 @@ impl SubnetManager {
             Look::Description(n) => {
                 if let Some(node) = self.subnet.get_mut(n) {
                     node.described = false;
-                    self.ask(Ask::Description(n));
+                    self.enqueue(SmpOp::NodeDescription(n));
                 }
             }
             Look::Sms => self.elect(crate::election::Input::PriorityTrap),

@@ -9,10 +9,10 @@ use core::time::Duration;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::time::Instant;
 
-use super::ask::Ask;
 use super::{Stage, SubnetManager};
 use crate::io::{Event, LocalPortEvent};
 use crate::report::QuarantineReason;
+use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef};
 
 /// Time between light sweeps that traps ask for, and between looks at places whose traps do not end.
@@ -172,14 +172,14 @@ impl SubnetManager {
         self.last_light = self.now;
         let switches: Vec<NodeIdx> = self.subnet.switches().map(|(i, _)| i).collect();
         for n in switches {
-            self.ask(Ask::Switch(n));
+            self.enqueue(SmpOp::SwitchInfo(n));
         }
         for p in self.sm_ports() {
-            self.ask(Ask::Sm(p));
+            self.enqueue(SmpOp::SmInfo(p));
         }
         // Nobody else would tell that this port lost its link.
         if let Some(local) = self.subnet.local() {
-            self.ask(Ask::Port(local));
+            self.enqueue(SmpOp::PortInfo(local));
         }
         let undescribed: Vec<NodeIdx> = self
             .subnet
@@ -188,9 +188,9 @@ impl SubnetManager {
             .map(|(i, _)| i)
             .collect();
         for n in undescribed {
-            self.ask(Ask::Description(n));
+            self.enqueue(SmpOp::NodeDescription(n));
         }
-        if self.requester.is_idle() {
+        if self.smps.is_idle() {
             self.finish_light_sweep();
         }
     }

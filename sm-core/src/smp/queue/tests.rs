@@ -1,11 +1,11 @@
-//! Windows, repetitions and late answers of the requester.
+//! Windows, retries and late responses.
 
 use super::*;
 
 const MS: Duration = Duration::from_millis(1);
 
-fn requester(window: usize, device_window: u16, retries: u8) -> Requester<u32> {
-    Requester::new(Limits {
+fn smp_queue(window: usize, device_window: u16, retries: u8) -> SmpQueue<u32> {
+    SmpQueue::new(Limits {
         timeout: 200 * MS,
         retries,
         window,
@@ -13,7 +13,7 @@ fn requester(window: usize, device_window: u16, retries: u8) -> Requester<u32> {
     })
 }
 
-fn drain(r: &mut Requester<u32>, now: Instant) -> Vec<Dispatch<u32>> {
+fn drain(r: &mut SmpQueue<u32>, now: Instant) -> Vec<Dispatch<u32>> {
     core::iter::from_fn(|| r.next(now)).collect()
 }
 
@@ -21,11 +21,11 @@ fn drain(r: &mut Requester<u32>, now: Instant) -> Vec<Dispatch<u32>> {
 /// kept waiting.
 #[test]
 fn one_device_does_not_gate_another() {
-    let mut r = requester(100, 16, 3);
+    let mut r = smp_queue(100, 16, 3);
     for i in 0..10 {
-        r.push(Device(0), i);
+        r.enqueue(DeviceId(0), i);
     }
-    r.push(Device(1), 99);
+    r.enqueue(DeviceId(1), 99);
     let sent: Vec<u32> = drain(&mut r, Instant::START)
         .iter()
         .map(|d| d.item)
@@ -37,104 +37,95 @@ fn one_device_does_not_gate_another() {
 /// Answers open a device's window up to its limit; a missing one halves it.
 #[test]
 fn a_window_grows_with_answers_and_halves_with_silence() {
-    let mut r = requester(1000, 8, 0);
+    let mut r = smp_queue(1000, 8, 0);
     for i in 0..200 {
-        r.push(Device(0), i);
+        r.enqueue(DeviceId(0), i);
     }
     let mut in_flight = drain(&mut r, Instant::START);
     for _ in 0..60 {
         let d = in_flight.remove(0);
-        assert_eq!(r.answered(d.tid), Some(d.item));
+        assert_eq!(r.complete(d.tid), Some(d.item));
         in_flight.extend(drain(&mut r, Instant::START));
     }
     assert_eq!(in_flight.len(), 8);
     let lost = in_flight.remove(0);
     assert_eq!(
-        r.unanswered(lost.tid, Instant::START),
-        Unanswered::Failed(lost.item)
+        r.time_out(lost.tid, Instant::START),
+        TimedOut::Failed(lost.item)
     );
     for d in &in_flight[..3] {
-        r.answered(d.tid);
+        r.complete(d.tid);
         assert!(
             drain(&mut r, Instant::START).is_empty(),
             "four are still in flight"
         );
     }
-    r.answered(in_flight[3].tid);
+    r.complete(in_flight[3].tid);
     assert!(!drain(&mut r, Instant::START).is_empty());
 }
 
-/// Unanswered twice with one repetition allowed: sent again once, then given back; what comes later matches nothing.
+/// TimedOut twice with one attempt allowed: sent again once, then given back; what comes later matches nothing.
 #[test]
 fn requests_are_repeated_then_given_back() {
-    let mut r = requester(10, 4, 1);
-    r.push(Device(0), 7);
+    let mut r = smp_queue(10, 4, 1);
+    r.enqueue(DeviceId(0), 7);
     let first = r.next(Instant::START).unwrap();
     assert_eq!(r.expired(Instant::START + 199 * MS), None);
     assert_eq!(r.expired(Instant::START + 200 * MS), Some(first.tid));
-    assert_eq!(
-        r.unanswered(first.tid, Instant::START),
-        Unanswered::Repeated(7)
-    );
+    assert_eq!(r.time_out(first.tid, Instant::START), TimedOut::Retrying(7));
     let second = r.next(Instant::START + 200 * MS).unwrap();
-    assert_eq!((second.item, second.repetition), (7, 1));
+    assert_eq!((second.item, second.attempt), (7, 1));
     assert_ne!(second.tid, first.tid);
     assert!(!r.is_idle());
-    assert_eq!(
-        r.unanswered(second.tid, Instant::START),
-        Unanswered::Failed(7)
-    );
+    assert_eq!(r.time_out(second.tid, Instant::START), TimedOut::Failed(7));
     assert!(r.is_idle());
     assert_eq!(
-        (r.answered(first.tid), r.answered(second.tid)),
+        (r.complete(first.tid), r.complete(second.tid)),
         (None, None)
     );
 }
 
 /// A device that answers after the timeout, always: its first answer ends the request, be it before or after the
-/// repetition went out, and the answer to the repetition then means nothing.
+/// attempt went out, and the answer to the attempt then means nothing.
 #[test]
 fn a_late_answer_is_an_answer() {
     for repeated_already in [false, true] {
-        let mut r = requester(10, 4, 3);
-        r.push(Device(0), 7);
+        let mut r = smp_queue(10, 4, 3);
+        r.enqueue(DeviceId(0), 7);
         let first = r.next(Instant::START).unwrap();
-        assert_eq!(
-            r.unanswered(first.tid, Instant::START),
-            Unanswered::Repeated(7)
-        );
+        assert_eq!(r.time_out(first.tid, Instant::START), TimedOut::Retrying(7));
         let second = repeated_already.then(|| r.next(Instant::START).unwrap());
-        assert_eq!(r.answered(first.tid), Some(7));
+        assert_eq!(r.complete(first.tid), Some(7));
         assert!(r.is_idle());
         assert_eq!(r.next(Instant::START), None, "nothing is left to repeat");
-        assert_eq!(second.and_then(|s| r.answered(s.tid)), None);
-        assert_eq!(r.unanswered(first.tid, Instant::START), Unanswered::Unknown);
+        assert_eq!(second.and_then(|s| r.complete(s.tid)), None);
+        assert_eq!(r.time_out(first.tid, Instant::START), TimedOut::Unknown);
     }
 }
 
 /// Loss everywhere halves what is under way, once a timeout and not below the least; answers open it again.
 #[test]
 fn the_common_window_yields_to_loss() {
-    let mut r = requester(64, 4, 0);
+    let mut r = smp_queue(64, 4, 0);
     let mut now = Instant::START + 1000 * MS;
-    let mut last = CommonWindow::FIRST;
+    let mut last = CommonWindow::INITIAL;
     for expected in [8, 8] {
         for i in 0..100 {
-            r.push(Device::NONE, i);
+            r.enqueue(DeviceId::NONE, i);
         }
         let sent = drain(&mut r, now);
         assert_eq!(sent.len(), last);
         now = now + 200 * MS;
         for d in sent {
-            r.unanswered(d.tid, now);
+            r.time_out(d.tid, now);
         }
         last = expected;
     }
     for _ in 0..200 {
         for d in drain(&mut r, now) {
-            r.answered(d.tid);
+            r.complete(d.tid);
         }
-        (0..64).for_each(|i| r.push(Device::NONE, i));
+        (0..64).for_each(|i| r.enqueue(DeviceId::NONE, i));
     }
     assert_eq!(drain(&mut r, now).len(), 64);
 }
@@ -142,45 +133,45 @@ fn the_common_window_yields_to_loss() {
 /// The common window holds over all devices, and what was forgotten is not answered.
 #[test]
 fn the_common_window_and_clear() {
-    let mut r = requester(3, 16, 0);
+    let mut r = smp_queue(3, 16, 0);
     for d in 0..10 {
-        r.push(Device(d), d);
+        r.enqueue(DeviceId(d), d);
     }
     let sent = drain(&mut r, Instant::START);
     assert_eq!(sent.len(), 3);
     r.clear();
     assert!(r.is_idle());
-    assert_eq!(r.answered(sent[0].tid), None);
-    r.push(Device::NONE, 5);
+    assert_eq!(r.complete(sent[0].tid), None);
+    r.enqueue(DeviceId::NONE, 5);
     let again = drain(&mut r, Instant::START);
     assert_eq!(again.len(), 1);
     assert!(sent.iter().all(|d| d.tid != again[0].tid));
-    assert_eq!(r.answered(again[0].tid), Some(5));
+    assert_eq!(r.complete(again[0].tid), Some(5));
 }
 
 /// A device that never answers, with two hundred requests: after the time for one request all are given back; another
 /// that answers loses none.
 #[test]
-fn what_waits_for_a_dead_device_is_given_up() {
-    let mut r = requester(100, 16, 3);
+fn what_is_outstanding_a_dead_device_is_given_up() {
+    let mut r = smp_queue(100, 16, 3);
     for i in 0..200 {
-        r.push(Device(0), i);
+        r.enqueue(DeviceId(0), i);
     }
-    r.push(Device(1), 999);
+    r.enqueue(DeviceId(1), 999);
     let mut now = Instant::START;
     let (mut failed, mut answered) = (0, 0);
     while !r.is_idle() {
         for d in drain(&mut r, now) {
             if d.item == 999 {
-                assert_eq!(r.answered(d.tid), Some(999));
+                assert_eq!(r.complete(d.tid), Some(999));
                 answered += 1;
             }
         }
         now = now + 200 * MS;
         while let Some(tid) = r.expired(now) {
-            if let Unanswered::Failed(_) = r.unanswered(tid, now) {
+            if let TimedOut::Failed(_) = r.time_out(tid, now) {
                 failed += 1;
-                while r.take_hopeless(Device(0)).is_some() {
+                while r.take_hopeless(DeviceId(0)).is_some() {
                     failed += 1;
                 }
             }

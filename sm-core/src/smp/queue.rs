@@ -1,14 +1,12 @@
-//! Outstanding SMPs: transaction ids, windows, deadlines, repetitions.
+//! The SM's outstanding SMPs: transaction IDs, windows, deadlines and retries.
 //!
-//! One per subnet manager. It knows what is asked as an opaque `Item` and whom as a device number; what the MAD looks
-//! like is decided when it is sent, so a repetition carries the latest values. It never sends: the owner takes
-//! [`Requester::next`] and puts the MAD on the wire.
+//! [`SmpQueue`] stores each request as an opaque item and a [`DeviceId`]. The MAD is built when the request is sent, so that a retry
+//! carries current values and may use another DR path. The queue performs no I/O: its owner takes [`SmpQueue::next`] and sends the MAD.
 //!
-//! A device's window grows with its answers and halves when one is missing, so that a slow or dead device holds few
-//! slots and never gates the others. The common window does the same, at most once per timeout and never below
-//! [`CommonWindow::LEAST`]: VL15 has no flow control, and everything passes the switch next to the SM. Repetitions go
-//! before new requests; an answer to any of them ends the request, however late it is. What waits for a device that has gone silent is
-//! given up at once ([`Requester::take_hopeless`]), or a table of two hundred blocks would be waited for one by one.
+//! The window of a device grows with responses and halves on a timeout, so that a slow or dead device occupies few slots. The common window
+//! does the same, at most once per timeout and never below [`CommonWindow::MIN`]: VL15 has no flow control, and every SMP passes the
+//! switch next to the SM. Retries are sent before new requests. A response to any attempt completes the request. Requests that wait for a
+//! device that stopped responding fail at once ([`SmpQueue::take_hopeless`]); otherwise a table of 200 blocks would time out block by block.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -16,21 +14,21 @@ use std::collections::VecDeque;
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::time::Instant;
 
-/// A device's number; [`Device::NONE`] for questions to whoever is behind a port.
+/// Number of a device; [`DeviceId::NONE`] for requests to an unknown node behind a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Device(pub(crate) u32);
+pub(crate) struct DeviceId(pub(crate) u32);
 
-impl Device {
+impl DeviceId {
     /// Limited by the common window only.
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
-/// Limits of a [`Requester`].
+/// Limits of an [`SmpQueue`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Time to wait for one answer.
+    /// Time to wait for a response to one attempt.
     pub(crate) timeout: Duration,
-    /// Repetitions of an unanswered request.
+    /// Retries of a request that timed out.
     pub(crate) retries: u8,
     /// Requests in flight, all devices together.
     pub(crate) window: usize,
@@ -43,57 +41,57 @@ pub(crate) struct Limits {
 pub(crate) struct Dispatch<I> {
     /// The transaction id; only its low 32 bits are used.
     pub(crate) tid: Tid,
-    /// What is asked.
+    /// The request.
     pub(crate) item: I,
-    /// 0 for the first time.
-    pub(crate) repetition: u8,
+    /// 0 for the first attempt.
+    pub(crate) attempt: u8,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Slot<I> {
     generation: u32,
-    device: Device,
+    device: DeviceId,
     item: Option<I>,
-    /// The latest; answers to earlier ones count as well.
-    repetition: u8,
-    /// On the wire, not waiting to be repeated.
+    /// The latest attempt; responses to earlier ones complete the request as well.
+    attempt: u8,
+    /// On the wire, not waiting for a retry.
     in_flight: bool,
 }
 
-/// Requests that may be in flight, all devices together.
+/// Limit of requests in flight to all devices together.
 #[derive(Debug)]
 struct CommonWindow {
     size: usize,
-    answers: usize,
+    responses: usize,
     shrunk: Instant,
 }
 
 impl CommonWindow {
-    /// Where it begins.
-    const FIRST: usize = 16;
-    /// However many answers are missing, this many requests may be under way: dead devices must not stop the others.
-    const LEAST: usize = 8;
+    /// Initial size.
+    const INITIAL: usize = 16;
+    /// Lower bound: dead devices must not block the others.
+    const MIN: usize = 8;
 
     const fn new() -> Self {
         Self {
-            size: Self::FIRST,
-            answers: 0,
+            size: Self::INITIAL,
+            responses: 0,
             shrunk: Instant::START,
         }
     }
 
     const fn grow(&mut self, limit: usize) {
-        self.answers += 1;
-        if self.answers >= self.size && self.size < limit {
-            self.answers = 0;
+        self.responses += 1;
+        if self.responses >= self.size && self.size < limit {
+            self.responses = 0;
             self.size += 1;
         }
     }
 
     fn shrink(&mut self, now: Instant, pause: Duration) {
         if now.since(self.shrunk) >= pause {
-            self.size = (self.size / 2).max(Self::LEAST);
-            self.answers = 0;
+            self.size = (self.size / 2).max(Self::MIN);
+            self.responses = 0;
             self.shrunk = now;
         }
     }
@@ -104,33 +102,33 @@ struct DeviceQueue<I> {
     waiting: VecDeque<I>,
     in_flight: u16,
     window: u16,
-    answers: u16,
-    /// Requests in a row that got no answer in time.
-    silent: u16,
+    responses: u16,
+    /// Consecutive timeouts.
+    timeouts: u16,
     ready: bool,
 }
 
 impl<I> DeviceQueue<I> {
-    const FIRST_WINDOW: u16 = 4;
-    /// Missing answers in a row, the last of them to a request that was repeated often enough, after which a device is
-    /// taken for dead. Loss alone reaches this rarely, even where every second MAD is lost.
-    const HOPELESS: u16 = 12;
+    const INITIAL_WINDOW: u16 = 4;
+    /// Consecutive timeouts, the last of them of a request without retries left, after which a device counts as dead. Packet loss alone
+    /// rarely reaches this, even at 50 %.
+    const DEAD_AFTER: u16 = 12;
 
     fn new(limit: u16) -> Self {
         Self {
             waiting: VecDeque::new(),
             in_flight: 0,
-            window: Self::FIRST_WINDOW.min(limit),
-            answers: 0,
-            silent: 0,
+            window: Self::INITIAL_WINDOW.min(limit),
+            responses: 0,
+            timeouts: 0,
             ready: false,
         }
     }
 }
 
-/// See the module's text.
+/// Outstanding requests; see the module documentation.
 #[derive(Debug)]
-pub(crate) struct Requester<I> {
+pub(crate) struct SmpQueue<I> {
     limits: Limits,
     common: CommonWindow,
     slots: Vec<Slot<I>>,
@@ -138,36 +136,36 @@ pub(crate) struct Requester<I> {
     in_flight: usize,
     /// Queued or in flight.
     unfinished: usize,
-    /// Ever queued.
+    /// Requests enqueued since creation.
     queued: u64,
     devices: Vec<DeviceQueue<I>>,
     ready: VecDeque<u32>,
-    anonymous: VecDeque<I>,
-    /// Requests to be repeated, by their latest transaction id; those that were answered late stay until they are met.
-    repeats: VecDeque<Tid>,
-    /// In order of time, because every request waits equally long.
+    undirected: VecDeque<I>,
+    /// Requests due for a retry, by their latest transaction ID. Entries of requests that completed meanwhile are skipped.
+    retries_due: VecDeque<Tid>,
+    /// In order of time: all requests have the same timeout.
     deadlines: VecDeque<(Instant, Tid)>,
 }
 
-// A transaction id from the low end: slot, repetition, generation of the slot.
+// Layout of a transaction ID from the low end: slot, attempt, generation of the slot.
 const SLOT_BITS: u32 = 12;
-const REPETITION_BITS: u32 = 3;
-const GENERATION_SHIFT: u32 = SLOT_BITS + REPETITION_BITS;
+const ATTEMPT_BITS: u32 = 3;
+const GENERATION_SHIFT: u32 = SLOT_BITS + ATTEMPT_BITS;
 const MAX_SLOTS: usize = 1 << SLOT_BITS;
-/// Repetitions that a transaction id can tell apart.
-pub(crate) const MAX_RETRIES: u8 = (1 << REPETITION_BITS) - 1;
+/// Retries that a transaction ID can distinguish.
+pub(crate) const MAX_RETRIES: u8 = (1 << ATTEMPT_BITS) - 1;
 
-/// What all repetitions of a request have in common.
+/// The part of a transaction ID that all attempts of a request share.
 #[must_use]
-pub const fn without_repetition(tid: Tid) -> Tid {
-    Tid(tid.0 & !(((1 << REPETITION_BITS) - 1) << SLOT_BITS))
+pub const fn without_attempt(tid: Tid) -> Tid {
+    Tid(tid.0 & !(((1 << ATTEMPT_BITS) - 1) << SLOT_BITS))
 }
 
-const fn repetition_of(tid: Tid) -> u64 {
-    (tid.0 >> SLOT_BITS) & ((1 << REPETITION_BITS) - 1)
+const fn attempt_of(tid: Tid) -> u64 {
+    (tid.0 >> SLOT_BITS) & ((1 << ATTEMPT_BITS) - 1)
 }
 
-impl<I: Copy> Requester<I> {
+impl<I: Copy> SmpQueue<I> {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -179,45 +177,45 @@ impl<I: Copy> Requester<I> {
             queued: 0,
             devices: Vec::new(),
             ready: VecDeque::new(),
-            anonymous: VecDeque::new(),
-            repeats: VecDeque::new(),
+            undirected: VecDeque::new(),
+            retries_due: VecDeque::new(),
             deadlines: VecDeque::new(),
         }
     }
 
-    /// New limits for requests that are sent from now on.
+    /// Sets the limits of requests sent from now on.
     pub(crate) fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// Queues a request.
-    pub(crate) fn push(&mut self, device: Device, item: I) {
+    /// Enqueues a request to `device`.
+    pub(crate) fn enqueue(&mut self, device: DeviceId, item: I) {
         self.unfinished += 1;
         self.queued += 1;
-        if device == Device::NONE {
-            self.anonymous.push_back(item);
+        if device == DeviceId::NONE {
+            self.undirected.push_back(item);
             return;
         }
         self.device(device).waiting.push_back(item);
         self.mark_ready(device);
     }
 
-    /// Nothing in flight and nothing waiting.
+    /// Whether no request is in flight or waiting.
     pub(crate) const fn is_idle(&self) -> bool {
         self.unfinished == 0
     }
 
-    /// Requests that are not answered yet.
+    /// Requests that are in flight or waiting.
     pub(crate) const fn pending(&self) -> usize {
         self.unfinished
     }
 
-    /// Requests that were ever queued.
+    /// Requests enqueued since creation.
     pub(crate) const fn queued(&self) -> u64 {
         self.queued
     }
 
-    /// Forgets everything that waits or is in flight.
+    /// Drops all requests, in flight and waiting.
     pub(crate) fn clear(&mut self) {
         let limits = self.limits;
         let slots = core::mem::take(&mut self.slots);
@@ -226,7 +224,7 @@ impl<I: Copy> Requester<I> {
             queued,
             ..Self::new(limits)
         };
-        // Generations go on, so that late answers do not match new requests.
+        // Slot generations are kept, so that late responses do not match new requests.
         self.slots = slots;
         for (i, slot) in self.slots.iter_mut().enumerate() {
             slot.item = None;
@@ -236,22 +234,22 @@ impl<I: Copy> Requester<I> {
         }
     }
 
-    /// The next request to send, if a window is open.
+    /// The next request to send, if the windows allow one.
     pub(crate) fn next(&mut self, now: Instant) -> Option<Dispatch<I>> {
         if self.in_flight >= self.common.size.min(self.limits.window) {
             return None;
         }
-        while let Some(tid) = self.repeats.pop_front() {
+        while let Some(tid) = self.retries_due.pop_front() {
             if let Some(index) = self.slot_of(tid) {
-                self.slots[index].repetition += 1;
+                self.slots[index].attempt += 1;
                 return self.send(index, now);
             }
         }
         if self.free.is_empty() && self.slots.len() >= MAX_SLOTS {
             return None;
         }
-        if let Some(item) = self.anonymous.pop_front() {
-            return self.dispatch(Device::NONE, item, now);
+        if let Some(item) = self.undirected.pop_front() {
+            return self.dispatch(DeviceId::NONE, item, now);
         }
         while let Some(d) = self.ready.pop_front() {
             let queue = &mut self.devices[d as usize];
@@ -262,27 +260,26 @@ impl<I: Copy> Requester<I> {
             let Some(item) = queue.waiting.pop_front() else {
                 continue;
             };
-            let dispatch = self.dispatch(Device(d), item, now);
-            self.mark_ready(Device(d));
+            let dispatch = self.dispatch(DeviceId(d), item, now);
+            self.mark_ready(DeviceId(d));
             return dispatch;
         }
         None
     }
 
-    /// An answer came, to the latest or an earlier repetition: what it answers, or `None` where nothing of ours waits
-    /// for it.
-    pub(crate) fn answered(&mut self, tid: Tid) -> Option<I> {
+    /// Completes the request that a response belongs to, whichever attempt it responses; `None` if there is none.
+    pub(crate) fn complete(&mut self, tid: Tid) -> Option<I> {
         let index = self.slot_of(tid)?;
-        self.land(index);
+        self.mark_landed(index);
         let (device, item) = self.free_slot(index)?;
         self.common.grow(self.limits.window);
-        if device != Device::NONE {
+        if device != DeviceId::NONE {
             let limit = self.limits.device_window;
             let queue = self.device(device);
-            queue.silent = 0;
-            queue.answers += 1;
-            if queue.answers >= queue.window && queue.window < limit {
-                queue.answers = 0;
+            queue.timeouts = 0;
+            queue.responses += 1;
+            if queue.responses >= queue.window && queue.window < limit {
+                queue.responses = 0;
                 queue.window += 1;
             }
             self.mark_ready(device);
@@ -290,48 +287,47 @@ impl<I: Copy> Requester<I> {
         Some(item)
     }
 
-    /// What is in flight under a transaction id.
+    /// The request with this transaction ID.
     pub(crate) fn peek(&self, tid: Tid) -> Option<&I> {
         self.slots[self.slot_of(tid)?].item.as_ref()
     }
 
-    /// No answer will come: repeats the request or gives it back for good.
-    pub(crate) fn unanswered(&mut self, tid: Tid, now: Instant) -> Unanswered<I> {
-        let Some(index) = self.flying(tid) else {
-            return Unanswered::Unknown;
+    /// An attempt timed out or could not be sent: schedules a retry, or removes the request if none is left.
+    pub(crate) fn time_out(&mut self, tid: Tid, now: Instant) -> TimedOut<I> {
+        let Some(index) = self.in_flight_slot(tid) else {
+            return TimedOut::Unknown;
         };
-        self.land(index);
+        self.mark_landed(index);
         self.common.shrink(now, self.limits.timeout);
         let Slot {
             device,
             item,
-            repetition,
+            attempt,
             ..
         } = self.slots[index];
-        if device != Device::NONE {
+        if device != DeviceId::NONE {
             let queue = self.device(device);
             queue.window = (queue.window / 2).max(1);
-            queue.answers = 0;
-            queue.silent = queue.silent.saturating_add(1);
+            queue.responses = 0;
+            queue.timeouts = queue.timeouts.saturating_add(1);
             self.mark_ready(device);
         }
         let Some(item) = item else {
-            return Unanswered::Unknown;
+            return TimedOut::Unknown;
         };
-        if repetition < self.limits.retries.min(MAX_RETRIES) {
-            self.repeats.push_back(tid);
-            Unanswered::Repeated(item)
+        if attempt < self.limits.retries.min(MAX_RETRIES) {
+            self.retries_due.push_back(tid);
+            TimedOut::Retrying(item)
         } else {
             self.free_slot(index);
-            Unanswered::Failed(item)
+            TimedOut::Failed(item)
         }
     }
 
-    /// The next request that waits for a device of which nothing is to be hoped. To be asked for after a request to it
-    /// has failed, until there is none.
-    pub(crate) fn take_hopeless(&mut self, device: Device) -> Option<I> {
+    /// Removes the next request that waits for a dead device. Call it after a request to `device` failed, until it returns `None`.
+    pub(crate) fn take_hopeless(&mut self, device: DeviceId) -> Option<I> {
         let queue = self.devices.get_mut(device.0 as usize)?;
-        if queue.silent < DeviceQueue::<I>::HOPELESS {
+        if queue.timeouts < DeviceQueue::<I>::DEAD_AFTER {
             return None;
         }
         let item = queue.waiting.pop_front()?;
@@ -339,10 +335,10 @@ impl<I: Copy> Requester<I> {
         Some(item)
     }
 
-    /// The next request whose time is over.
+    /// The next request whose deadline has passed.
     pub(crate) fn expired(&mut self, now: Instant) -> Option<Tid> {
         while let Some((deadline, tid)) = self.deadlines.front().copied() {
-            if self.flying(tid).is_none() {
+            if self.in_flight_slot(tid).is_none() {
                 self.deadlines.pop_front();
                 continue;
             }
@@ -355,20 +351,20 @@ impl<I: Copy> Requester<I> {
         None
     }
 
-    /// When the next request's time is over.
+    /// The earliest deadline.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        // The front may be answered already; waking up for it once is harmless.
+        // The first entry may have completed already; one spurious timeout is harmless.
         self.deadlines.front().map(|d| d.0)
     }
 
-    fn dispatch(&mut self, device: Device, item: I, now: Instant) -> Option<Dispatch<I>> {
+    fn dispatch(&mut self, device: DeviceId, item: I, now: Instant) -> Option<Dispatch<I>> {
         let index = self.free.pop().map_or_else(
             || {
                 self.slots.push(Slot {
                     generation: 0,
                     device,
                     item: None,
-                    repetition: 0,
+                    attempt: 0,
                     in_flight: false,
                 });
                 self.slots.len() - 1
@@ -379,40 +375,36 @@ impl<I: Copy> Requester<I> {
         slot.generation = slot.generation.wrapping_add(1) & (u32::MAX >> GENERATION_SHIFT);
         slot.device = device;
         slot.item = Some(item);
-        slot.repetition = 0;
+        slot.attempt = 0;
         self.send(index, now)
     }
 
-    /// Puts a slot's request on the wire.
+    /// Sends an attempt of a slot's request.
     fn send(&mut self, index: usize, now: Instant) -> Option<Dispatch<I>> {
         let slot = &mut self.slots[index];
         let item = slot.item?;
         slot.in_flight = true;
-        let (device, repetition) = (slot.device, slot.repetition);
+        let (device, attempt) = (slot.device, slot.attempt);
         let tid = Tid(u64::from(slot.generation) << GENERATION_SHIFT
-            | u64::from(repetition) << SLOT_BITS
+            | u64::from(attempt) << SLOT_BITS
             | index as u64);
         self.in_flight += 1;
-        if device != Device::NONE {
+        if device != DeviceId::NONE {
             self.device(device).in_flight += 1;
         }
-        // Answered requests leave their deadlines behind; drop those in front.
+        // Deadlines of completed requests are removed lazily.
         while self
             .deadlines
             .front()
-            .is_some_and(|(_, t)| self.flying(*t).is_none())
+            .is_some_and(|(_, t)| self.in_flight_slot(*t).is_none())
         {
             self.deadlines.pop_front();
         }
         self.deadlines.push_back((now + self.limits.timeout, tid));
-        Some(Dispatch {
-            tid,
-            item,
-            repetition,
-        })
+        Some(Dispatch { tid, item, attempt })
     }
 
-    /// The slot that a transaction id names, whichever repetition it is of.
+    /// The slot of a transaction ID, whichever attempt it names.
     fn slot_of(&self, tid: Tid) -> Option<usize> {
         let low = tid.0 & u64::from(u32::MAX);
         let index = usize::try_from(low & (MAX_SLOTS as u64 - 1)).ok()?;
@@ -421,32 +413,32 @@ impl<I: Copy> Requester<I> {
             .then_some(index)
     }
 
-    /// Whether the request that this is, or a repetition of it, is still to be answered.
-    pub(crate) fn waits_for(&self, tid: Tid) -> bool {
+    /// Whether the request of this transaction ID is outstanding.
+    pub(crate) fn is_outstanding(&self, tid: Tid) -> bool {
         self.slot_of(tid).is_some()
     }
 
-    /// The slot whose latest repetition this is, if that is on the wire.
-    fn flying(&self, tid: Tid) -> Option<usize> {
+    /// The slot whose latest attempt this is, if that attempt is on the wire.
+    fn in_flight_slot(&self, tid: Tid) -> Option<usize> {
         let index = self.slot_of(tid)?;
         let slot = &self.slots[index];
-        (slot.in_flight && u64::from(slot.repetition) == repetition_of(tid)).then_some(index)
+        (slot.in_flight && u64::from(slot.attempt) == attempt_of(tid)).then_some(index)
     }
 
-    /// A slot's request is not on the wire any more.
-    fn land(&mut self, index: usize) {
+    /// A slot's latest attempt is no longer on the wire.
+    fn mark_landed(&mut self, index: usize) {
         let slot = &mut self.slots[index];
         if core::mem::take(&mut slot.in_flight) {
             let device = slot.device;
             self.in_flight -= 1;
-            if device != Device::NONE {
+            if device != DeviceId::NONE {
                 self.device(device).in_flight -= 1;
             }
         }
     }
 
-    /// Ends a slot's request.
-    fn free_slot(&mut self, index: usize) -> Option<(Device, I)> {
+    /// Removes a slot's request.
+    fn free_slot(&mut self, index: usize) -> Option<(DeviceId, I)> {
         let slot = &mut self.slots[index];
         let (device, item) = (slot.device, slot.item.take()?);
         self.free.push(u16::try_from(index).unwrap_or(u16::MAX));
@@ -454,7 +446,7 @@ impl<I: Copy> Requester<I> {
         Some((device, item))
     }
 
-    fn device(&mut self, device: Device) -> &mut DeviceQueue<I> {
+    fn device(&mut self, device: DeviceId) -> &mut DeviceQueue<I> {
         let index = device.0 as usize;
         while self.devices.len() <= index {
             self.devices
@@ -463,7 +455,7 @@ impl<I: Copy> Requester<I> {
         &mut self.devices[index]
     }
 
-    fn mark_ready(&mut self, device: Device) {
+    fn mark_ready(&mut self, device: DeviceId) {
         let queue = self.device(device);
         if !queue.ready && !queue.waiting.is_empty() && queue.in_flight < queue.window {
             queue.ready = true;
@@ -472,14 +464,14 @@ impl<I: Copy> Requester<I> {
     }
 }
 
-/// What became of a request without an answer.
+/// Outcome of a timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unanswered<I> {
-    /// It is not ours, or was answered meanwhile.
+pub(crate) enum TimedOut<I> {
+    /// No such request, or it completed already.
     Unknown,
-    /// It will be sent again.
-    Repeated(I),
-    /// It was repeated often enough.
+    /// It will be retried.
+    Retrying(I),
+    /// No retries are left.
     Failed(I),
 }
 

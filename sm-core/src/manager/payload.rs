@@ -1,0 +1,160 @@
+//! The MADs of transactions: DR path, M_Key, and the data of a Set, which is built when the Set is sent.
+
+use std::sync::Arc;
+
+use ferrosm_mad::attr::{PortInfo, PortState, SwitchInfo, id};
+use ferrosm_mad::ids::{AttrMod, Lid, Sl, Tid};
+use ferrosm_mad::mad::Mad;
+use ferrosm_mad::smp::SmpRequest;
+
+use super::SubnetManager;
+use crate::plan::ports::{self, Address};
+use crate::sa::View;
+use crate::smp::op::{PortSetting, SmpOp, SmpSpec};
+use crate::smp::{SmpTransaction, route};
+use crate::subnet::{NodeIdx, PortRef};
+
+impl SubnetManager {
+    /// The MAD of a transaction's attempt; `None` if its target is no longer in the fabric.
+    pub(super) fn frame(&self, transaction: &SmpTransaction, attempt: u8, tid: Tid) -> Option<Mad> {
+        let path = route::path_of(&self.subnet, transaction, attempt)?;
+        let op = transaction.op;
+        let (spec, key) = (op.spec(), self.key_for(op, attempt));
+        let modifier = self.modifier_of(&spec);
+        let request = if spec.is_set {
+            SmpRequest::set(spec.attr, modifier, key, self.payload(op)?)
+        } else {
+            SmpRequest::get(spec.attr, modifier, key)
+        };
+        Some(request.directed(&path, tid))
+    }
+
+    /// The attribute modifier as the target's agent understands it.
+    fn modifier_of(&self, spec: &SmpSpec) -> AttrMod {
+        let modifier = spec.modifier;
+        let node = spec.target.port().and_then(|p| self.subnet.get(p.node));
+        match (spec.attr, node) {
+            (id::PORT_INFO, Some(node)) if node.plain_port_info => {
+                AttrMod(modifier.0 & !PortInfo::EXTENDED_SPEEDS_MOD)
+            }
+            // For a CA or router port the port number is 0.
+            (id::PKEY_TABLE, Some(node)) if !node.is_switch() => AttrMod(modifier.0 & 0xFFFF),
+            _ => modifier,
+        }
+    }
+
+    /// The data of a Set as it should be now.
+    fn payload(&self, op: SmpOp) -> Option<[u8; 64]> {
+        match op {
+            SmpOp::ClearPortStateChange(n) => self.switch_set(n, None),
+            SmpOp::SetSwitchInfo(n) => self.switch_set(n, Some(self.top_lid)),
+            SmpOp::SetLft(n, block) => Some(self.subnet.get(n)?.wanted.as_ref()?.block(block)),
+            SmpOp::SetMft(n, at) => self.sent_block(n, at),
+            SmpOp::SetPortInfo(p, step) => self.port_set(p, step),
+            SmpOp::SetSlToVl(p, at) => self.wanted_map(p, at),
+            SmpOp::SetVlArbitration(p, block) => self.wanted_arbitration(p, block),
+            SmpOp::SetPKeyTable(p, block) => self.wanted_key_block(p, block),
+            SmpOp::SetGuidInfo(p, block) => self.wanted_guids(p, block),
+            SmpOp::SetSmInfo(_, _, state) => Some(self.sm_info_as(state).encode()),
+            SmpOp::NodeInfo(_)
+            | SmpOp::NodeDescription(_)
+            | SmpOp::SwitchInfo(_)
+            | SmpOp::PortInfo(_)
+            | SmpOp::MlnxExtPortInfo(_)
+            | SmpOp::SmInfo(_)
+            | SmpOp::SmInfoPoll(_)
+            | SmpOp::Lft(..)
+            | SmpOp::Mft(..)
+            | SmpOp::SlToVl(..)
+            | SmpOp::VlArbitration(..)
+            | SmpOp::PKeyTable(..) => None,
+        }
+    }
+
+    /// SwitchInfo with PortStateChange cleared, or with the table's reach where `top` is given: then the change stays to
+    /// be seen, because one that came while the table was written may have been a reboot.
+    fn switch_set(&self, n: NodeIdx, top: Option<Lid>) -> Option<[u8; 64]> {
+        let mut raw = self.subnet.get(n)?.switch_raw?;
+        let mut info = SwitchInfo::decode(&raw);
+        info.port_state_change = top.is_none();
+        if let Some(top) = top {
+            info.linear_fdb_top = top.0;
+            info.life_time_value = self.cfg.packet_life_time;
+            info.multicast_fdb_top = self.multicast_top(n, &info);
+        }
+        info.encode_onto(&mut raw);
+        Some(raw)
+    }
+
+    fn port_set(&self, p: PortRef, step: PortSetting) -> Option<[u8; 64]> {
+        match step {
+            PortSetting::Params | PortSetting::ParamsFirst => self.wanted_port(p),
+            PortSetting::Arm => Some(ports::with_state(self.wanted_port(p)?, PortState::Armed)),
+            PortSetting::ArmOnly => Some(ports::with_state(
+                ports::current(self.subnet.port(p)?),
+                PortState::Armed,
+            )),
+            PortSetting::Activate => Some(ports::with_state(
+                ports::current(self.subnet.port(p)?),
+                PortState::Active,
+            )),
+            PortSetting::SmLid => self.with_this_master(p),
+            PortSetting::Bounce => Some(ports::with_state(
+                ports::current(self.subnet.port(p)?),
+                PortState::Down,
+            )),
+        }
+    }
+
+    /// The PortInfo that a port should have, without a change of state.
+    pub(super) fn wanted_port(&self, p: PortRef) -> Option<[u8; 64]> {
+        let address = self.address_of(p);
+        ports::wanted(
+            &self.subnet,
+            p,
+            address,
+            &self.cfg,
+            self.reregisters(p, address),
+        )
+    }
+
+    pub(super) fn address_of(&self, p: PortRef) -> Option<Address> {
+        let sm_lid = self.sm_lid()?;
+        let port = self.subnet.port(p)?;
+        let (lid, lmc) = *self.lids.get(&port.guid)?;
+        let lanes = self.lanes.as_ref();
+        let sm_sl = lanes.map_or(Sl(0), |lanes| lanes.sl(&self.subnet, p, sm_lid));
+        Some(Address {
+            lid,
+            lmc,
+            sm_lid,
+            sm_sl,
+        })
+    }
+
+    /// Whether a request that was sent, or held back, is still to be answered. One that was left or given up must not go out late.
+    #[must_use]
+    pub fn awaits(&self, tid: Tid) -> bool {
+        self.smps.is_outstanding(tid)
+    }
+
+    /// Whether the host behind an end port must repeat its registrations: this SM, or its LID, is new to it (rule 3.19).
+    pub(super) fn reregisters(&self, p: PortRef, address: Option<Address>) -> bool {
+        let (Some(address), Some(port)) = (address, self.subnet.port(p)) else {
+            return false;
+        };
+        let info = port.info();
+        let new_to_it = self.first_as_master || info.master_sm_lid != address.sm_lid;
+        // Who was not there has nothing registered here, whatever its port says: it was cut off, or in another SM's island.
+        let was_away = |view: &Arc<View>| view.by_guid(port.guid).is_none();
+        // Clients are not told of a port whose LID another one has, but it was here.
+        let past = &self.administration.past;
+        let before = past.kept_view().filter(|_| past.is_in_force());
+        self.cfg.client_reregister
+            && ((new_to_it && !self.has_registrations_of(port))
+                || before.or_else(|| self.view()).is_some_and(was_away)
+                || self.administration.has_ended(port.guid)
+                || info.lid != address.lid
+                || port.state().0 < PortState::Active.0)
+    }
+}

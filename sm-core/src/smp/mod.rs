@@ -1,0 +1,118 @@
+//! The SMPs that the SM sends: what each reads or writes ([`op`]), the DR paths to their targets ([`route`]), and those that are
+//! outstanding ([`queue`]).
+
+pub(crate) mod op;
+pub(crate) mod queue;
+pub(crate) mod route;
+
+use ferrosm_mad::ids::Tid;
+use ferrosm_mad::time::Instant;
+
+use op::SmpOp;
+use queue::{Dispatch, Limits, SmpQueue, TimedOut};
+
+/// Which DR path a transaction uses, by attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathPolicy {
+    /// The shortest path, always.
+    Shortest,
+    /// The shortest path, and from this attempt on one that avoids its first links, if there is one.
+    DetourFrom(u8),
+    /// All known paths in turn, beginning with this one. Two attempts use the same path, because a lost packet is more likely than a dead
+    /// link.
+    Rotate(u8),
+    /// All known paths in turn, a different one for each attempt.
+    RotateEach,
+}
+
+/// One request of the SM: what it reads or writes, and over which paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SmpTransaction {
+    pub(crate) op: SmpOp,
+    pub(crate) paths: PathPolicy,
+}
+
+/// The queue of the SM's transactions.
+#[derive(Debug)]
+pub(crate) struct Smps {
+    queue: SmpQueue<SmpTransaction>,
+    /// Of transactions that name no policy of their own.
+    paths: PathPolicy,
+}
+
+impl Smps {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            queue: SmpQueue::new(limits),
+            paths: PathPolicy::Shortest,
+        }
+    }
+
+    /// Sets the paths of transactions that are enqueued from now on by [`Self::enqueue`].
+    pub(crate) const fn set_paths(&mut self, paths: PathPolicy) {
+        self.paths = paths;
+    }
+
+    pub(crate) fn enqueue(&mut self, op: SmpOp) {
+        self.enqueue_over(op, self.paths);
+    }
+
+    /// Enqueues a transaction with paths of its own.
+    pub(crate) fn enqueue_over(&mut self, op: SmpOp, paths: PathPolicy) {
+        let device = op.spec().target.device();
+        self.queue.enqueue(device, SmpTransaction { op, paths });
+    }
+
+    pub(crate) fn set_limits(&mut self, limits: Limits) {
+        self.queue.set_limits(limits);
+    }
+
+    pub(crate) const fn is_idle(&self) -> bool {
+        self.queue.is_idle()
+    }
+
+    pub(crate) const fn pending(&self) -> usize {
+        self.queue.pending()
+    }
+
+    pub(crate) const fn queued(&self) -> u64 {
+        self.queue.queued()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.queue.clear();
+    }
+
+    pub(crate) fn next(&mut self, now: Instant) -> Option<Dispatch<SmpTransaction>> {
+        self.queue.next(now)
+    }
+
+    pub(crate) fn complete(&mut self, tid: Tid) -> Option<SmpTransaction> {
+        self.queue.complete(tid)
+    }
+
+    pub(crate) fn peek(&self, tid: Tid) -> Option<SmpTransaction> {
+        self.queue.peek(tid).copied()
+    }
+
+    pub(crate) fn time_out(&mut self, tid: Tid, now: Instant) -> TimedOut<SmpTransaction> {
+        self.queue.time_out(tid, now)
+    }
+
+    /// Removes the next request that waits for the same device as `op`, if that device counts as dead.
+    pub(crate) fn take_hopeless(&mut self, op: SmpOp) -> Option<SmpTransaction> {
+        self.queue.take_hopeless(op.spec().target.device())
+    }
+
+    pub(crate) fn expired(&mut self, now: Instant) -> Option<Tid> {
+        self.queue.expired(now)
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.queue.deadline()
+    }
+
+    pub(crate) fn is_outstanding(&self, tid: Tid) -> bool {
+        self.queue.is_outstanding(tid)
+    }
+}

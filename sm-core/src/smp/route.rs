@@ -1,0 +1,88 @@
+//! DR paths to agents, from the fabric as it is known now.
+
+use ferrosm_mad::smp::DrPath;
+
+use super::op::Target;
+use super::{PathPolicy, SmpTransaction};
+use crate::subnet::{PortRef, Subnet};
+
+/// The path of an attempt; `None` if the target is no longer in the fabric.
+pub(crate) fn path_of(
+    fabric: &Subnet,
+    transaction: &SmpTransaction,
+    attempt: u8,
+) -> Option<DrPath> {
+    let paths = transaction.paths;
+    let detour = matches!(paths, PathPolicy::DetourFrom(first) if attempt >= first);
+    let to_port = |at: PortRef| match paths {
+        PathPolicy::Shortest => shortest(fabric, at),
+        PathPolicy::DetourFrom(_) if detour => self::detour(fabric, at).or(shortest(fabric, at)),
+        PathPolicy::DetourFrom(_) => shortest(fabric, at),
+        PathPolicy::Rotate(first) => in_turn(fabric, at, first + attempt / 2),
+        PathPolicy::RotateEach => in_turn(fabric, at, attempt),
+    };
+    match transaction.op.spec().target {
+        Target::LocalNode => Some(DrPath::LOCAL),
+        Target::BeyondPort(from) => to_port(from)?.extend(from.port),
+        Target::Node(n) => {
+            let node = fabric.get(n)?;
+            if detour && node.is_switch() {
+                to_port(PortRef::new(n, ferrosm_mad::ids::PortNum::ZERO))
+            } else {
+                Some(node.path)
+            }
+        }
+        Target::Port(p) => to_port(p),
+    }
+}
+
+/// The shortest path to a port's agent: a switch answers for all its ports; a CA or router port is reached over its own link.
+pub(crate) fn shortest(fabric: &Subnet, at: PortRef) -> Option<DrPath> {
+    let node = fabric.get(at.node)?;
+    if node.is_switch() || fabric.local() == Some(at) {
+        return Some(node.path);
+    }
+    match fabric.peer(at) {
+        Some(peer) => fabric.get(peer.node)?.path.extend(peer.port),
+        None => Some(node.path),
+    }
+}
+
+/// A path that avoids the shortest one.
+fn detour(fabric: &Subnet, at: PortRef) -> Option<DrPath> {
+    let node = fabric.get(at.node)?;
+    if node.is_switch() {
+        return fabric.detour(at.node, &node.path);
+    }
+    let peer = fabric.peer(at)?;
+    let switch = fabric.get(peer.node)?;
+    fabric.detour(peer.node, &switch.path)?.extend(peer.port)
+}
+
+/// Path number `index` of [`paths`]: 0 is the shortest, which is computed without looking for the others.
+fn in_turn(fabric: &Subnet, at: PortRef, index: u8) -> Option<DrPath> {
+    if index == 0 {
+        return shortest(fabric, at);
+    }
+    let paths = paths(fabric, at);
+    paths.get(usize::from(index) % paths.len().max(1)).copied()
+}
+
+/// All paths that are tried: the shortest first, then those that share least with it. Empty if there is none.
+pub(crate) fn paths(fabric: &Subnet, at: PortRef) -> Vec<DrPath> {
+    let switch_of = || {
+        let node = fabric.get(at.node)?;
+        if node.is_switch() {
+            return Some((at.node, node.path, None));
+        }
+        let peer = fabric.peer(at).filter(|_| fabric.local() != Some(at))?;
+        Some((peer.node, fabric.get(peer.node)?.path, Some(peer.port)))
+    };
+    let Some((node, path, port)) = switch_of() else {
+        return shortest(fabric, at).into_iter().collect();
+    };
+    let to_switch = fabric.ways(node, &path).into_iter();
+    to_switch
+        .filter_map(|path| port.map_or(Some(path), |port| path.extend(port)))
+        .collect()
+}
