@@ -24,11 +24,15 @@
 //! | [`io`], [`config`], [`report`] | the surface |
 
 pub mod config;
+mod ctx;
 pub mod election;
 pub mod io;
 pub mod kept;
+mod keys;
 pub mod lid_map;
 mod manager;
+mod outbox;
+mod partitions;
 pub mod plan;
 pub mod qos;
 pub mod report;

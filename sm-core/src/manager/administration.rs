@@ -200,11 +200,11 @@ impl SubnetManager {
         let view = Arc::new(self.view_after(shared.as_deref().filter(|_| same_keys)));
         self.administration.keys_from = keys_from;
         self.administration.view = Some(Arc::clone(&view));
-        self.out.push_back(Output::Publish(Some(Arc::clone(&view))));
+        self.out.push(Output::Publish(Some(Arc::clone(&view))));
         self.administration.view_due = None;
         self.administration.view_kept = true;
         let kept = Some(Arc::clone(&view));
-        self.out.push_back(Output::PersistView(kept));
+        self.out.push(Output::PersistView(kept));
         let registry = &mut self.administration.registry;
         let now = self.now;
         if before.is_none() {
@@ -267,7 +267,7 @@ impl SubnetManager {
         administration.last_sweep_view.get_or_insert(last);
         let groups = administration.registry.groups_mut();
         update_partition_groups(groups, &self.cfg, &view);
-        self.out.push_back(Output::Publish(Some(view)));
+        self.out.push(Output::Publish(Some(view)));
     }
 
     /// What must follow from any input: answers end with the mastership, and reports go out when they are due.
@@ -292,7 +292,7 @@ impl SubnetManager {
         self.keep_view();
         let registry = &mut self.administration.registry;
         while let Some(report) = registry.poll_report(self.now) {
-            self.out.push_back(Output::Gmp {
+            self.out.push(Output::Gmp {
                 to: report.to,
                 bytes: report.bytes,
                 answer_within: Some(report.answer_within),
@@ -305,7 +305,7 @@ impl SubnetManager {
         let view = self.administration.view.take()?;
         self.administration.last_sweep_view = None;
         self.asked.forget();
-        self.out.push_back(Output::Publish(None));
+        self.out.push(Output::Publish(None));
         Some(view)
     }
 
@@ -318,7 +318,7 @@ impl SubnetManager {
         }
         administration.registry.replace(Registry::default());
         let nothing = Kind::REGISTRATIONS.map(Update::Clear);
-        self.out.push_back(Output::Keep(nothing.into()));
+        self.out.push(Output::Keep(nothing.into()));
     }
 
     /// Has registrations kept that changed.
@@ -326,7 +326,7 @@ impl SubnetManager {
         let updates = self.administration.registry.take_updates(self.now);
         if !updates.is_empty() {
             let updates = updates.into_iter().map(Update::from).collect();
-            self.out.push_back(Output::Keep(updates));
+            self.out.push(Output::Keep(updates));
         }
     }
 
@@ -338,7 +338,7 @@ impl SubnetManager {
             let view = administration.view.clone();
             // What is kept already need not be kept again.
             if view.is_some() && !administration.past.is_in_force() {
-                self.out.push_back(Output::PersistView(view));
+                self.out.push(Output::PersistView(view));
             }
         }
     }
@@ -379,7 +379,7 @@ impl SubnetManager {
         self.administration.view = Some(Arc::clone(&view));
         let due = self.now + VIEW_KEPT_AFTER;
         self.administration.view_due.get_or_insert(due);
-        self.out.push_back(Output::Publish(Some(view)));
+        self.out.push(Output::Publish(Some(view)));
     }
 
     /// Tells subscribers of what a device said. Without a view nobody is told.
@@ -440,7 +440,7 @@ impl SubnetManager {
 
     /// Answers a request.
     pub(super) fn answer_client(&mut self, request: &Request<'_>, reply: &Reply) {
-        self.out.push_back(Output::Gmp {
+        self.out.push(Output::Gmp {
             to: request.from,
             bytes: reply.to_bytes(request),
             answer_within: None,

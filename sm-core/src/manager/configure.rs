@@ -13,11 +13,12 @@ use ferrosm_mad::mad::Status;
 use ferrosm_routing::Lft;
 
 use super::{EngineState, Stage, SubnetManager};
+use crate::ctx::SweepScope;
 use crate::io::{Event, Output};
 use crate::kept::lid_updates;
 use crate::plan::lanes::LanePlan;
 use crate::plan::lids;
-use crate::plan::ports::{self, PortKind};
+use crate::plan::ports;
 use crate::plan::routes::{Computed, Job, Start};
 use crate::report::{Phase, ProblemKind, QuarantineReason};
 use crate::smp::op::{PortSetting, SmpOp};
@@ -54,7 +55,9 @@ impl SubnetManager {
             }
         }
         self.look_for_foreign_lanes();
-        self.read_keys();
+        let read = &self.sweep.touched;
+        let scope = SweepScope::new(self.sweep.local, read);
+        with_ctx!(self, |ctx| self.partitions.read(ctx, scope));
         self.read_multicast();
         // Changes that were seen before this SM might write are cleared before tables are written: what is set after
         // that, came after that.
@@ -115,7 +118,7 @@ impl SubnetManager {
             let updates = lid_updates(&self.lids, &plan.map);
             self.reign.replace(&self.lids, &plan.map);
             self.lids.clone_from(&plan.map);
-            self.out.push_back(Output::Keep(updates));
+            self.out.push(Output::Keep(updates));
         }
         if plan.lids != self.lid_plan.lids {
             self.dirty = true;
@@ -154,7 +157,7 @@ impl SubnetManager {
                 ProblemKind::NoLinearTable,
             );
         }
-        self.out.push_back(Output::Compute(Box::new(job)));
+        self.out.push(Output::Compute(Box::new(job)));
     }
 
     fn unroutable_switches(&self) -> Vec<NodeIdx> {
@@ -250,9 +253,12 @@ impl SubnetManager {
     /// Ports with a cable whose far end is known, switch ports 0 that are end ports, and the SM's own.
     fn live_ports(&self) -> Vec<PortRef> {
         let local = self.subnet.local();
-        let mut ports: Vec<PortRef> = local.into_iter().filter(|p| self.is_live(*p)).collect();
+        let mut ports: Vec<PortRef> = local
+            .into_iter()
+            .filter(|p| ports::is_live(&self.subnet, *p))
+            .collect();
         let mut add = |p: PortRef| {
-            if Some(p) != local && self.is_live(p) {
+            if Some(p) != local && ports::is_live(&self.subnet, p) {
                 ports.push(p);
             }
         };
@@ -272,26 +278,6 @@ impl SubnetManager {
             }
         }
         ports
-    }
-
-    /// Whether a port carries data or is to do so.
-    pub(super) fn is_live(&self, p: PortRef) -> bool {
-        let Some(node) = self.subnet.get(p.node) else {
-            return false;
-        };
-        let Some(port) = node.ports.get(p.port.index()) else {
-            return false;
-        };
-        let live = match ports::kind_of(node, p.port) {
-            PortKind::BasePort0 => false,
-            PortKind::EnhancedPort0 => true,
-            PortKind::EndPort | PortKind::External => {
-                // The far end must have been read too, or nothing is known of what would be armed.
-                let far = self.subnet.peer(p).and_then(|far| self.subnet.port(far));
-                port.quarantine.is_none() && far.is_some_and(Port::is_up)
-            }
-        };
-        live && port.is_up()
     }
 
     /// Configures ports and arms those links that wait for it. Needs complete tables.
@@ -500,7 +486,9 @@ impl SubnetManager {
                 continue;
             };
             let ports = node.physical_ports().map(|p| PortRef::new(n, p));
-            let unwritten: Vec<PortRef> = ports.filter(|p| !self.is_live(*p)).collect();
+            let unwritten: Vec<PortRef> = ports
+                .filter(|p| !ports::is_live(&self.subnet, *p))
+                .collect();
             self.unsure_ports.extend(unwritten);
         }
     }
@@ -528,6 +516,7 @@ impl SubnetManager {
         self.enter(Phase::Idle);
         let mut report = core::mem::take(&mut self.sweep.report);
         report.problems = self.take_problems();
+        report.key_room = self.partitions.take_fullest();
         let count = |t: NodeType| {
             self.subnet
                 .nodes()
@@ -561,7 +550,9 @@ impl SubnetManager {
             self.is_new = false;
             self.reign.confirm(&self.subnet, &self.lids);
             self.forget_inheritance();
-            self.forget_m_keys();
+            if self.is_master() {
+                with_ctx!(self, |ctx| self.keys.remove_exceptions(ctx));
+            }
             self.takeover.end();
         }
         if self.dirty && configured {

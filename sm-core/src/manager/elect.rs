@@ -329,7 +329,7 @@ impl SubnetManager {
         if let Some(mad) = self.frame(&transaction, 0, UNTRACKED) {
             self.count_sent(op);
             let to = Address::DIRECTED;
-            self.out.push_back(Output::Send(MadOut { to, mad }));
+            self.out.push(Output::Send(MadOut { to, mad }));
         }
     }
 
@@ -382,7 +382,7 @@ impl SubnetManager {
         mad.set_header(&header);
         self.smps_sent += 1;
         let to = Address::smp(master);
-        self.out.push_back(Output::Send(MadOut { to, mad }));
+        self.out.push(Output::Send(MadOut { to, mad }));
     }
 
     /// Asks all SMs that are known: whenever nothing else is under way.

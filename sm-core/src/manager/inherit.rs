@@ -128,7 +128,7 @@ impl SubnetManager {
         last.number = last.number.max(self.lanes_counted);
         self.lanes_written = last.next(self.own_sm_info().guid);
         let mark = Record::LanesWritten(self.lanes_written);
-        self.out.push_back(Output::Keep(vec![Update::Put(mark)]));
+        self.out.push(Output::Keep(vec![Update::Put(mark)]));
     }
 
     /// The tables of lanes that a node is known to have, because it is as it was when they were kept, or may have; whether any is.

@@ -4,6 +4,25 @@
 //! its own file: [`discover`], [`claims`], [`configure`], [`watch`] (light sweeps), [`traps`], [`sminfo`] and [`elect`] (other SMs),
 //! [`takeover`] (from one master to the next).
 
+/// Runs `$body` with the context of a component, then applies what the component wants of others.
+macro_rules! with_ctx {
+    ($sm:ident, |$ctx:ident| $body:expr) => {{
+        let paths = $sm.path_policy();
+        $sm.smps.set_paths(paths);
+        let $ctx = &mut $crate::ctx::Ctx {
+            now: $sm.now,
+            cfg: &$sm.cfg,
+            fabric: &mut $sm.subnet,
+            smps: &mut $sm.smps,
+            outbox: &mut $sm.out,
+            effects: &mut $sm.effects,
+        };
+        let result = $body;
+        $sm.apply_effects();
+        result
+    }};
+}
+
 mod administration;
 mod asked;
 mod claims;
@@ -12,12 +31,10 @@ mod discover;
 mod elect;
 mod inherit;
 mod lanes;
-mod m_keys;
 mod multicast;
 mod notices;
 mod observed;
 mod partition_groups;
-mod partitions;
 mod past;
 mod payload;
 mod progress;
@@ -38,10 +55,14 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::LastRun;
 
 use crate::config::SmConfig;
+use crate::ctx::Effects;
 use crate::election::{self, Election};
 use crate::io::{Event, Input, Output};
 use crate::kept::Restored;
+use crate::keys::MKeyRing;
 use crate::lid_map::LidMap;
+use crate::outbox::Outbox;
+use crate::partitions::PartitionTables;
 use crate::plan::lanes::LanePlan;
 use crate::plan::lids::{LidPlan, Reign};
 use crate::plan::routes::{Computed, Start, WriteOrder};
@@ -109,12 +130,6 @@ struct Sweep {
     later: VecDeque<Vec<(NodeIdx, u16)>>,
     /// All blocks that wait for others or are waited for.
     staged: BTreeSet<(NodeIdx, u16)>,
-    /// P_Key tables that are being written.
-    key_writes: partitions::KeyWrites,
-    /// Ports whose P_Keys were not known when they were to be written, and were asked for then.
-    late_keys: BTreeSet<PortRef>,
-    /// Some of them were asked for since the last look at what is to be written.
-    keys_unread: bool,
     /// What follows when routes were dropped.
     drain: Option<tables::Drain>,
     /// Traffic relies on the order of writes.
@@ -144,7 +159,7 @@ pub struct SubnetManager {
     now: Instant,
     subnet: Subnet,
     smps: Smps,
-    out: VecDeque<Output>,
+    out: Outbox,
     stage: Stage,
     sweep: Sweep,
     sweeps: u32,
@@ -208,7 +223,9 @@ pub struct SubnetManager {
     last_light: Instant,
     /// Whether and when local views are to be checked by a full sweep.
     second_look: watch::SecondLook,
-    m_keys: m_keys::MKeys,
+    keys: MKeyRing,
+    partitions: PartitionTables,
+    effects: Effects,
     traps: traps::Traps,
     timer: Option<Instant>,
     administration: administration::Administration,
@@ -250,14 +267,14 @@ impl SubnetManager {
         let settings = Self::election_settings(&cfg, &learned);
         let inheritance = inherit::Inheritance::new(&restored);
         let lanes_written = inherit::last_mark(&restored);
-        let m_keys = m_keys::MKeys::new(&restored, cfg.m_key);
+        let keys = MKeyRing::new(&restored, cfg.m_key);
         let mut sm = Self {
             smps: Smps::new(limits(&cfg)),
             cfg,
             read_only,
             now,
             subnet: Subnet::default(),
-            out: VecDeque::new(),
+            out: Outbox::default(),
             stage: Stage::Idle,
             sweep: Sweep::default(),
             sweeps: 0,
@@ -298,7 +315,9 @@ impl SubnetManager {
             unsure_ports: BTreeSet::new(),
             second_look: watch::SecondLook::default(),
             last_light: now,
-            m_keys,
+            keys,
+            partitions: PartitionTables::default(),
+            effects: Effects::default(),
             lanes_written,
             lanes_counted: 0,
             traps: traps::Traps::default(),
@@ -391,7 +410,7 @@ impl SubnetManager {
     #[must_use]
     pub fn poll_output(&mut self) -> Option<Output> {
         loop {
-            if let Some(out) = self.out.pop_front() {
+            if let Some(out) = self.out.pop() {
                 return Some(out);
             }
             let dispatch = self.smps.next(self.now)?;
@@ -458,8 +477,19 @@ impl SubnetManager {
         }
     }
 
+    /// Applies what a component wants of others.
+    fn apply_effects(&mut self) {
+        let effects = core::mem::take(&mut self.effects);
+        for (at, kind) in effects.problems {
+            self.problem(at, kind);
+        }
+        self.sweep.report.engine_notes.extend(effects.notes);
+        self.unsure.extend(effects.reread_switches);
+        self.unsure_ports.extend(effects.reread_ports);
+    }
+
     fn emit(&mut self, event: Event) {
-        self.out.push_back(Output::Event(event));
+        self.out.emit(event);
     }
 
     fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
@@ -545,8 +575,16 @@ impl SubnetManager {
             SmpOp::SetPortInfo(p, step) => self.on_port_set(p, step, status, &data),
             SmpOp::SetSlToVl(p, at) => self.on_map_set(p, at, status, &data),
             SmpOp::SetVlArbitration(p, block) => self.on_arbitration_set(p, block, status, &data),
-            SmpOp::PKeyTable(p, block) => self.on_keys(p, block, status, &data),
-            SmpOp::SetPKeyTable(p, block) => self.on_keys_set(p, block, status, &data),
+            SmpOp::PKeyTable(p, block) => {
+                with_ctx!(self, |ctx| self
+                    .partitions
+                    .on_block_read(ctx, p, block, status, &data));
+            }
+            SmpOp::SetPKeyTable(p, block) => {
+                with_ctx!(self, |ctx| self
+                    .partitions
+                    .on_block_written(ctx, p, block, status, &data));
+            }
             SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => self.on_table_read(op, status, &data),
             SmpOp::SetGuidInfo(p, block) => self.on_guids_set(p, block, status, &data),
             SmpOp::SmInfoPoll(p) => self.on_poll_answer(p, status, &data),
@@ -619,10 +657,14 @@ impl SubnetManager {
             SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => self.table_silent(op),
             SmpOp::SetGuidInfo(p, block) => self.guids_not_taken(p, block, "no answer"),
             SmpOp::PKeyTable(p, _) => {
-                self.keys_unknown(p, ProblemKind::NoAnswer { attr: op.attr() })
+                let attr = op.attr();
+                with_ctx!(self, |ctx| ctx
+                    .effects
+                    .port_problem(p, ProblemKind::NoAnswer { attr }));
             }
             SmpOp::SetPKeyTable(p, _) => {
-                self.keys_not_taken(p, ProblemKind::NoAnswer { attr: op.attr() });
+                let kind = ProblemKind::NoAnswer { attr: op.attr() };
+                with_ctx!(self, |ctx| self.partitions.on_write_failed(ctx, p, kind));
             }
             SmpOp::SetLft(n, block) => {
                 self.on_block_done(n, block, Err(ProblemKind::NoAnswer { attr: id::LFT }));
@@ -633,7 +675,7 @@ impl SubnetManager {
     /// Sends an answer or a TrapRepress: not limited by windows.
     fn reply(&mut self, to: Address, mad: ferrosm_mad::mad::Mad) {
         self.smps_sent += 1;
-        self.out.push_back(Output::Send(MadOut { to, mad }));
+        self.out.push(Output::Send(MadOut { to, mad }));
     }
 
     fn on_request(&mut self, received: &MadIn) {
@@ -649,7 +691,7 @@ impl SubnetManager {
 
     fn on_config(&mut self, cfg: SmConfig) {
         self.smps.set_limits(limits(&cfg));
-        self.m_keys.change(self.cfg.m_key, cfg.m_key);
+        self.keys.change_configured(self.cfg.m_key, cfg.m_key);
         let routing = |c: &SmConfig| (c.engines.clone(), Arc::clone(&c.hints), c.routing_vls);
         if routing(&cfg) != routing(&self.cfg) {
             self.start = self.start.max(Start::Engine);
@@ -664,7 +706,7 @@ impl SubnetManager {
         self.elect(election::Input::Priority(priority));
         if self.is_master() {
             // Ports are told of it from now on, whatever the sweep is at.
-            self.keep_m_keys();
+            with_ctx!(self, |ctx| self.keys.persist_change(ctx, &self.lids));
         }
         self.want_full();
     }
@@ -738,6 +780,7 @@ impl SubnetManager {
         self.stage = Stage::Idle;
         let light_due = self.timer.take().filter(|_| local);
         self.forget_job();
+        self.partitions = PartitionTables::default();
         self.sweep = Sweep {
             local,
             light_due,

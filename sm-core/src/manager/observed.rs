@@ -3,6 +3,7 @@
 use ferrosm_mad::ids::{PortGuid, PortNum};
 
 use super::SubnetManager;
+use crate::partitions;
 use crate::sa::keys::Keys;
 use crate::sa::view::{ObservedFabric, ObservedNode, ObservedPort, PortIdx};
 use crate::subnet::{NodeIdx, PortRef};
@@ -53,7 +54,8 @@ impl ObservedFabric for SubnetManager {
 
     fn pkeys(&self, port: PortIdx) -> Option<Keys> {
         let node = self.subnet.at_place(port.node())?;
-        Some(self.keys_of(PortRef::new(node, port.num())))
+        let at = PortRef::new(node, port.num());
+        Some(partitions::effective_keys(&self.subnet, &self.cfg, at))
     }
 
     fn local(&self) -> Option<PortIdx> {

@@ -155,7 +155,7 @@ impl SubnetManager {
                 self.administration.past = Past::default();
                 self.forget_inheritance();
                 if self.administration.take_view_kept() {
-                    self.out.push_back(Output::PersistView(None));
+                    self.out.push(Output::PersistView(None));
                 }
                 return;
             }
@@ -167,7 +167,7 @@ impl SubnetManager {
         if self.stage == Stage::NoLink || self.read_only {
             if core::mem::take(&mut past.in_force) {
                 self.administration.drop_view();
-                self.out.push_back(Output::Publish(None));
+                self.out.push(Output::Publish(None));
             }
             return;
         }
@@ -319,7 +319,7 @@ impl SubnetManager {
     fn publish_past(&mut self, view: View) {
         let view = Arc::new(view);
         self.administration.set_view(Arc::clone(&view));
-        self.out.push_back(Output::Publish(Some(view)));
+        self.out.push(Output::Publish(Some(view)));
     }
 
     /// A port says what it is. Where the past says otherwise, it is the past that is wrong.
@@ -350,7 +350,7 @@ impl SubnetManager {
             self.administration.past = Past::default();
             self.forget_inheritance();
             self.administration.drop_view();
-            self.out.push_back(Output::Publish(None));
+            self.out.push(Output::Publish(None));
             self.emit(Event::Noticed(
                 "what was kept of the subnet is not used any more: too many ports have other LIDs"
                     .to_owned(),

@@ -19,7 +19,9 @@ impl SubnetManager {
     pub(super) fn frame(&self, transaction: &SmpTransaction, attempt: u8, tid: Tid) -> Option<Mad> {
         let path = route::path_of(&self.subnet, transaction, attempt)?;
         let op = transaction.op;
-        let (spec, key) = (op.spec(), self.key_for(op, attempt));
+        let spec = op.spec();
+        let own = self.cfg.m_key;
+        let key = self.keys.key_for(&self.subnet, own, spec.target, attempt);
         let modifier = self.modifier_of(&spec);
         let request = if spec.is_set {
             SmpRequest::set(spec.attr, modifier, key, self.payload(op)?)
@@ -53,7 +55,7 @@ impl SubnetManager {
             SmpOp::SetPortInfo(p, step) => self.port_set(p, step),
             SmpOp::SetSlToVl(p, at) => self.wanted_map(p, at),
             SmpOp::SetVlArbitration(p, block) => self.wanted_arbitration(p, block),
-            SmpOp::SetPKeyTable(p, block) => self.wanted_key_block(p, block),
+            SmpOp::SetPKeyTable(p, block) => self.partitions.payload(p, block),
             SmpOp::SetGuidInfo(p, block) => self.wanted_guids(p, block),
             SmpOp::SetSmInfo(_, _, state) => Some(self.sm_info_as(state).encode()),
             SmpOp::NodeInfo(_)

@@ -16,7 +16,9 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
 
 use super::{Stage, SubnetManager};
+use crate::ctx::SweepScope;
 use crate::plan::lanes::LanePlan;
+use crate::plan::ports;
 use crate::plan::routes::{NodeTables, WriteOrder, blocks_to_write};
 use crate::report::{Phase, ProblemKind};
 use crate::smp::op::{PortSetting, SmpOp};
@@ -55,11 +57,12 @@ impl SubnetManager {
             .max()
             .unwrap_or(Lid::NONE);
         self.enter(Phase::WriteTables);
-        self.keep_m_keys();
-        self.write_keys();
+        with_ctx!(self, |ctx| self.keys.persist_change(ctx, &self.lids));
+        let scope = SweepScope::new(self.sweep.local, &self.sweep.touched);
+        with_ctx!(self, |ctx| self.partitions.write(ctx, scope));
         // With nobody behind it this SM's own port gets its address all the same.
         if let Some(own) = self.subnet.local()
-            && !self.is_live(own)
+            && !ports::is_live(&self.subnet, own)
             && self.needs_params(own)
         {
             self.enqueue(SmpOp::SetPortInfo(own, PortSetting::Params));
@@ -87,7 +90,7 @@ impl SubnetManager {
             // An enhanced port 0 is configured with the other end ports.
             let port0 = PortRef::new(n, PortNum::ZERO);
             if Some(port0) != self.subnet.local()
-                && !self.is_live(port0)
+                && !ports::is_live(&self.subnet, port0)
                 && self.needs_params(port0)
             {
                 self.enqueue(SmpOp::SetPortInfo(port0, PortSetting::Params));
@@ -155,7 +158,9 @@ impl SubnetManager {
             }
         }
         let Some(mut drain) = self.sweep.drain.take() else {
-            if self.keys_are_written() && !self.write_multicast() {
+            let scope = SweepScope::new(self.sweep.local, &self.sweep.touched);
+            with_ctx!(self, |ctx| self.partitions.write_late(ctx, scope));
+            if self.smps.is_idle() && !self.write_multicast() {
                 self.begin_arming();
             }
             return;

@@ -129,7 +129,7 @@ impl SubnetManager {
             doubtful: self.takeover.doubtful,
             ..Takeover::default()
         };
-        self.out.push_back(Output::Recall);
+        self.out.push(Output::Recall);
     }
 
     /// This SM is cut off, or did not run, before it is sure of the subnet that it takes over. Whoever was believed dead may go on
@@ -358,7 +358,7 @@ impl SubnetManager {
         // The state is the copy's. A mark from another time of this SM would say of it that somebody died while he wrote.
         self.lanes_counted = self.lanes_counted.max(self.lanes_written.number);
         self.lanes_written = last_mark(&restored);
-        self.m_keys.recall(&restored, self.cfg.m_key);
+        self.keys.load_replica(&restored, self.cfg.m_key);
         // The last master's map, whole: what this SM has from another time would hold LIDs that were given to others since.
         self.lids = restored.lids;
         self.reign.end();
@@ -554,7 +554,7 @@ impl SubnetManager {
             self.emit(Event::Noticed(
                 "what was kept did not come in time: it is begun without".to_owned(),
             ));
-            self.out.push_back(Output::Forgo);
+            self.out.push(Output::Forgo);
             self.on_recalled(None);
         }
     }

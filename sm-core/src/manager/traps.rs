@@ -19,6 +19,7 @@ use ferrosm_mad::time::Instant;
 use super::SubnetManager;
 use super::watch::LIGHT_SPACING;
 use crate::io::Event;
+use crate::keys::reported_key;
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef};
 
@@ -190,7 +191,7 @@ impl SubnetManager {
             lid => lid,
         };
         let sender = self.subnet.port_by_lid(to_lid);
-        let believed = sender.map_or(MKey::NONE, |p| self.m_key_of(p));
+        let believed = sender.map_or(MKey::NONE, |p| reported_key(&self.subnet, p));
         let m_key = if believed == MKey::NONE {
             self.cfg.m_key
         } else {

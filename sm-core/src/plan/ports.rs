@@ -183,6 +183,26 @@ fn neutral(info: &PortInfo) -> PortInfo {
     }
 }
 
+/// Whether a port carries data, or will once it is configured: its link is up and both its ends were read.
+#[must_use]
+pub fn is_live(fabric: &Subnet, p: PortRef) -> bool {
+    let Some(node) = fabric.get(p.node) else {
+        return false;
+    };
+    let Some(port) = node.ports.get(p.port.index()) else {
+        return false;
+    };
+    let live = match kind_of(node, p.port) {
+        PortKind::BasePort0 => false,
+        PortKind::EnhancedPort0 => true,
+        PortKind::EndPort | PortKind::External => {
+            let far = fabric.peer(p).and_then(|far| fabric.port(far));
+            port.quarantine.is_none() && far.is_some_and(Port::is_up)
+        }
+    };
+    live && port.is_up()
+}
+
 #[cfg(test)]
 mod tests {
     use ferrosm_mad::attr::{NodeInfo, SwitchInfo};

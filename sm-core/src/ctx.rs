@@ -1,0 +1,89 @@
+//! What a component works with besides its own state.
+//!
+//! A component reads and changes the observed fabric, enqueues SMPs and outputs, and never another component. What it wants of others
+//! it leaves in [`Effects`], which the manager applies as soon as the component returns.
+
+use std::collections::BTreeSet;
+
+use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::time::Instant;
+
+use crate::config::SmConfig;
+use crate::outbox::Outbox;
+use crate::report::ProblemKind;
+use crate::smp::Smps;
+use crate::subnet::{NodeIdx, PortRef, Subnet};
+
+/// The surroundings of a component while it handles an input.
+#[derive(Debug)]
+pub(crate) struct Ctx<'a> {
+    pub(crate) now: Instant,
+    pub(crate) cfg: &'a SmConfig,
+    pub(crate) fabric: &'a mut Subnet,
+    pub(crate) smps: &'a mut Smps,
+    pub(crate) outbox: &'a mut Outbox,
+    pub(crate) effects: &'a mut Effects,
+}
+
+/// What a component wants of the others.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    /// Problems for the report of the current sweep.
+    pub(crate) problems: Vec<(Option<PortRef>, ProblemKind)>,
+    /// Diagnostics for the report of the current sweep.
+    pub(crate) notes: Vec<String>,
+    /// Switches to read again after the next light sweep.
+    pub(crate) reread_switches: BTreeSet<NodeIdx>,
+    /// Ports to read again after the next light sweep.
+    pub(crate) reread_ports: BTreeSet<PortRef>,
+}
+
+impl Effects {
+    /// Reports a problem at a port, and reads the port again after the next light sweep.
+    pub(crate) fn port_problem(&mut self, at: PortRef, kind: ProblemKind) {
+        self.reread_ports.insert(at);
+        self.problems.push((Some(at), kind));
+    }
+
+    /// Reports a problem.
+    pub(crate) fn problem(&mut self, at: PortRef, kind: ProblemKind) {
+        self.problems.push((Some(at), kind));
+    }
+}
+
+/// The ports that a sweep configures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SweepScope<'a> {
+    /// All ports of the fabric.
+    Full,
+    /// The ports that a local sweep read, and those at the other end of their links.
+    Local(&'a BTreeSet<PortRef>),
+}
+
+impl<'a> SweepScope<'a> {
+    /// The scope of a sweep; `read` are the ports that it read.
+    pub(crate) const fn new(is_local: bool, read: &'a BTreeSet<PortRef>) -> Self {
+        if is_local {
+            Self::Local(read)
+        } else {
+            Self::Full
+        }
+    }
+
+    /// The ports in the scope, those of a full sweep by node, port 0 included.
+    pub(crate) fn ports(self, fabric: &Subnet) -> Vec<PortRef> {
+        match self {
+            Self::Full => fabric
+                .nodes()
+                .flat_map(|(n, node)| {
+                    (0..=node.info.num_ports).map(move |p| PortRef::new(n, PortNum(p)))
+                })
+                .collect(),
+            Self::Local(read) => {
+                let peers = read.iter().filter_map(|p| fabric.peer(*p));
+                let ports: BTreeSet<PortRef> = read.iter().copied().chain(peers).collect();
+                ports.into_iter().collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! M_Keys: which one a request carries, and which keys are persisted.
+//!
+//! A protected port drops requests without its key, so the keys that ports were given outlive the SM: one record for the key of all ports,
+//! and one for each port that may have another. Before ports are given a new key, those that may have the old one are persisted as
+//! exceptions; each exception is removed when its port reports the new key. A restart in the middle, with a third key configured, therefore
+//! knows all of them. A replica adds keys and links that another SM knew: the key of a port is then known before the port was read.
+//!
+//! Keys are secrets: only ports are sent any.
+
+use std::collections::BTreeMap;
+
+use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
+
+use crate::ctx::Ctx;
+use crate::kept::{Record, Restored, Update};
+use crate::lid_map::LidMap;
+use crate::smp::op::Target;
+use crate::subnet::{PortRef, Subnet};
+
+/// The keys that ports may have, besides those that they report.
+#[derive(Debug, Default)]
+pub(crate) struct MKeyRing {
+    /// The key that all ports were given last, except `exceptions`.
+    common: MKey,
+    /// Ports that may have another key.
+    exceptions: BTreeMap<PortGuid, MKey>,
+    /// Neighbours of ports, as the SM that wrote the records knew them.
+    neighbours: BTreeMap<(PortGuid, PortNum), PortGuid>,
+    /// The configured key before the last reload that changed it.
+    previous: MKey,
+    /// A key of `exceptions`, tried where the port behind a link is unknown.
+    fallback: MKey,
+}
+
+impl MKeyRing {
+    /// The keys of restored records; `own` is the configured key.
+    pub(crate) fn new(restored: &Restored, own: MKey) -> Self {
+        let mut exceptions = restored.m_keys.clone();
+        let common = exceptions.remove(&Record::ALL_PORTS).unwrap_or_default();
+        let links = restored.neighbours.iter();
+        let mut keys = Self {
+            common,
+            exceptions,
+            neighbours: links.map(|(of, (to, _))| (*of, *to)).collect(),
+            ..Self::default()
+        };
+        keys.choose_fallback(own);
+        keys
+    }
+
+    /// The configured key changed.
+    pub(crate) fn change_configured(&mut self, from: MKey, to: MKey) {
+        if from != to {
+            self.previous = from;
+            self.choose_fallback(to);
+        }
+    }
+
+    /// Replaces what is known by the records of a replica.
+    pub(crate) fn load_replica(&mut self, restored: &Restored, own: MKey) {
+        let previous = self.previous;
+        *self = Self {
+            previous,
+            ..Self::new(restored, own)
+        };
+    }
+
+    fn choose_fallback(&mut self, own: MKey) {
+        let known = [own, self.common];
+        let mut exceptions = self.exceptions.values();
+        let other = exceptions.find(|key| !known.contains(key));
+        self.fallback = other.copied().unwrap_or_default();
+    }
+
+    /// The M_Key that the target of a request is expected to have. Retries try the other keys that it may have: after a key change, or
+    /// if a response was lost, the expected key can be wrong. `own` is the configured key.
+    pub(crate) fn key_for(&self, fabric: &Subnet, own: MKey, target: Target, attempt: u8) -> MKey {
+        let (port, guid) = self.target_port(fabric, target);
+        let reported = port.map_or(MKey::NONE, |p| reported_key(fabric, p));
+        let exception = guid.and_then(|guid| self.exceptions.get(&guid).copied());
+        let exception = exception.unwrap_or_default();
+        let unknown = reported == MKey::NONE && exception == MKey::NONE;
+        let candidates = [
+            reported,
+            exception,
+            self.common,
+            own,
+            self.previous,
+            if unknown { self.fallback } else { MKey::NONE },
+        ];
+        let mut distinct = [MKey::NONE; 6];
+        let mut count = 0;
+        for key in candidates {
+            if key != MKey::NONE && !distinct[..count].contains(&key) {
+                distinct[count] = key;
+                count += 1;
+            }
+        }
+        distinct[usize::from(attempt) % count.max(1)]
+    }
+
+    /// The port that a request reaches, and its GUID, as far as they are known.
+    fn target_port(&self, fabric: &Subnet, target: Target) -> (Option<PortRef>, Option<PortGuid>) {
+        let from = match target {
+            Target::LocalNode => return (None, None),
+            Target::BeyondPort(from) => from,
+            Target::Node(_) | Target::Port(_) => {
+                let at = target.port();
+                return (at, at.and_then(|p| end_port_guid(fabric, p)));
+            }
+        };
+        if let Some(peer) = fabric.peer(from) {
+            return (Some(peer), end_port_guid(fabric, peer));
+        }
+        let here = end_port_guid(fabric, from);
+        let behind = here.and_then(|guid| self.neighbours.get(&(guid, from.port)));
+        (None, behind.copied())
+    }
+
+    /// Persists the configured key, and which ports may have another one, before any port is given it.
+    pub(crate) fn persist_change(&mut self, ctx: &mut Ctx<'_>, lids: &LidMap) {
+        let (old, new) = (self.common, ctx.cfg.m_key);
+        if old == new {
+            return;
+        }
+        let mut updates = Vec::new();
+        for guid in lids.keys() {
+            let at = ctx.fabric.port_by_guid(*guid);
+            let reported = at.map_or(MKey::NONE, |p| reported_key(ctx.fabric, p));
+            let known = self.exceptions.get(guid).copied();
+            // An absent port may never have been given the old key; that costs one more attempt when it returns.
+            let has = if reported == MKey::NONE {
+                known.unwrap_or(old)
+            } else {
+                reported
+            };
+            if has != MKey::NONE && has != new && known != Some(has) {
+                self.exceptions.insert(*guid, has);
+                updates.push(put(*guid, has));
+            }
+        }
+        self.exceptions.retain(|guid, key| {
+            let stays = *key != new;
+            if !stays {
+                updates.push(Update::Remove(Record::m_key_key(*guid)));
+            }
+            stays
+        });
+        self.common = new;
+        self.choose_fallback(new);
+        updates.push(if new == MKey::NONE {
+            Update::Remove(Record::m_key_key(Record::ALL_PORTS))
+        } else {
+            put(Record::ALL_PORTS, new)
+        });
+        ctx.outbox.persist(updates);
+    }
+
+    /// Removes the exceptions of ports that report the common key. Call it when a sweep as master is complete.
+    pub(crate) fn remove_exceptions(&mut self, ctx: &mut Ctx<'_>) {
+        if self.exceptions.is_empty() {
+            return;
+        }
+        let common = self.common;
+        let fabric = &*ctx.fabric;
+        let has_it = |guid: PortGuid| {
+            let at = fabric.port_by_guid(guid);
+            let port = at.and_then(|p| fabric.port(p));
+            port.filter(|port| port.known).is_some_and(|port| {
+                let info = port.info();
+                // With these protection bits a key of 0 may be hidden (IBA vol. 1, 14.2.4).
+                let hidden = info.m_key == MKey::NONE && info.m_key_protect_bits == 1;
+                info.m_key == common && !hidden
+            })
+        };
+        let mut updates = Vec::new();
+        self.exceptions.retain(|guid, _| {
+            let stays = !has_it(*guid);
+            if !stays {
+                updates.push(Update::Remove(Record::m_key_key(*guid)));
+            }
+            stays
+        });
+        if !updates.is_empty() {
+            self.choose_fallback(ctx.cfg.m_key);
+            ctx.outbox.persist(updates);
+        }
+    }
+}
+
+const fn put(port: PortGuid, m_key: MKey) -> Update {
+    Update::Put(Record::MKey { port, m_key })
+}
+
+/// The GUID of the end port that a port belongs to.
+fn end_port_guid(fabric: &Subnet, p: PortRef) -> Option<PortGuid> {
+    let node = fabric.get(p.node)?;
+    let own = node.ports.get(p.port.index()).map(|port| port.guid);
+    let own = own.filter(|guid| !node.is_switch() && *guid != PortGuid(0));
+    Some(own.unwrap_or(node.info.port_guid))
+}
+
+/// The M_Key that the end port of `p` reported; none if it has none, hides it, or was not read.
+pub(crate) fn reported_key(fabric: &Subnet, p: PortRef) -> MKey {
+    let end = match fabric.get(p.node) {
+        Some(node) if node.is_switch() => PortRef::new(p.node, PortNum::ZERO),
+        Some(node) if p.port == PortNum::ZERO => {
+            let known = node.end_ports().next().unwrap_or(p.port);
+            PortRef::new(p.node, known)
+        }
+        _ => p,
+    };
+    let port = fabric.port(end).filter(|port| port.known);
+    port.map_or(MKey::NONE, |port| port.info().m_key)
+}

@@ -1,0 +1,333 @@
+//! P_Key tables: read before anything is written, written before links are armed (IBA vol. 1, 14.2.5.7).
+//!
+//! A table is read once, so that existing keys keep their indices, and again only after the device restarted, its link was down, or
+//! another SM was master. Only blocks that differ are written. A switch port checks packets only if its own table has room for all keys of
+//! the end port behind it; that is decided here and written with PortInfo by [`crate::plan::ports`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_mad::attr::{NodeType, PKeyBlock, id};
+use ferrosm_mad::ids::{Lid, PKey, PortNum};
+use ferrosm_mad::mad::Status;
+
+use crate::config::SmConfig;
+use crate::ctx::{Ctx, SweepScope};
+use crate::plan::partitions::members::{EndPortFacts, WantedKeys};
+use crate::plan::partitions::partition_of;
+use crate::plan::partitions::table::{place, to_let_pass};
+use crate::plan::ports;
+use crate::report::{KeyRoom, ProblemKind};
+use crate::sa::keys::Keys;
+use crate::smp::op::SmpOp;
+use crate::subnet::{Node, PortRef, Subnet};
+use crate::tables::pkeys::{PKeyTable, blocks};
+
+/// The P_Key tables that the current sweep reads and writes.
+#[derive(Debug, Default)]
+pub(crate) struct PartitionTables {
+    /// Tables that are being written.
+    writes: BTreeMap<PortRef, Vec<PKey>>,
+    /// Ports whose table was unknown when it was to be written, and is read then, once.
+    read_late: BTreeSet<PortRef>,
+    /// Reads of `read_late` were enqueued since the last write pass.
+    late_reads_pending: bool,
+    /// The table with the fewest free entries.
+    fullest: Option<KeyRoom>,
+}
+
+/// Whether an end port's P_Key table can be read and written.
+fn has_pkey_table(fabric: &Subnet, p: PortRef) -> bool {
+    let (Some(node), Some(port)) = (fabric.get(p.node), fabric.port(p)) else {
+        return false;
+    };
+    let usable = port.known && port.quarantine.is_none() && node.info.partition_cap > 0;
+    usable && node.is_switch() == (p.port == PortNum::ZERO) && (node.is_switch() || port.is_up())
+}
+
+/// End ports with a P_Key table, and external switch ports, in the scope of a sweep.
+fn ports_in(fabric: &Subnet, scope: SweepScope<'_>) -> (Vec<PortRef>, Vec<PortRef>) {
+    let (mut end_ports, mut switch_ports) = (Vec::new(), Vec::new());
+    for p in scope.ports(fabric) {
+        if has_pkey_table(fabric, p) {
+            end_ports.push(p);
+        } else if fabric.get(p.node).is_some_and(Node::is_switch) && p.port != PortNum::ZERO {
+            switch_ports.push(p);
+        }
+    }
+    (end_ports, switch_ports)
+}
+
+/// The end port behind a switch port that is to check packets.
+fn enforced_end_port(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> Option<PortRef> {
+    let enforcement = cfg.partitions.enforcement();
+    let switch = fabric.get(p.node)?.switch_info()?;
+    let able = (enforcement.inbound() && switch.inbound_enforcement_cap)
+        || (enforcement.outbound() && switch.outbound_enforcement_cap);
+    let far = fabric.peer(p).filter(|_| ports::is_live(fabric, p))?;
+    let is_end_port = fabric.get(far.node)?.info.node_type != NodeType::Switch;
+    let has_room = switch.partition_enforcement_cap > 0;
+    (able && is_end_port && has_room && has_pkey_table(fabric, far)).then_some(far)
+}
+
+/// Entries of a port's P_Key table.
+fn table_len(fabric: &Subnet, p: PortRef) -> u16 {
+    let Some(node) = fabric.get(p.node) else {
+        return 0;
+    };
+    if node.is_switch() && p.port != PortNum::ZERO {
+        node.switch_info()
+            .map_or(0, |s| s.partition_enforcement_cap)
+    } else {
+        node.info.partition_cap
+    }
+}
+
+/// The keys that an end port should have.
+fn wanted_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> WantedKeys {
+    let node = fabric.get(p.node);
+    let port = fabric.port(p);
+    cfg.partitions.wanted(&EndPortFacts {
+        guid: port.map_or_else(Default::default, |port| port.guid),
+        node_type: node.map_or(NodeType::Ca, |node| node.info.node_type),
+        own: fabric.local() == Some(p),
+    })
+}
+
+/// All entries of a port's P_Key table; `None` if some are unknown.
+fn known_keys(fabric: &Subnet, p: PortRef) -> Option<Vec<PKey>> {
+    fabric.port(p)?.keys.entries(table_len(fabric, p))
+}
+
+/// The keys of a port for SA access checks: its table, or the wanted keys where the table is unknown, so that an unresponsive
+/// device gives no one more access.
+pub(crate) fn effective_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> Keys {
+    match known_keys(fabric, p).filter(|keys| !keys.is_empty()) {
+        Some(keys) => Keys::new(keys),
+        None => Keys::new(wanted_keys(fabric, cfg, p).keys),
+    }
+}
+
+impl PartitionTables {
+    /// Reads the unknown blocks of tables that will be compared. Without configured partitions the first block is enough for a port
+    /// without a LID: if that has the power-up content, so have the others.
+    pub(crate) fn read(&mut self, ctx: &mut Ctx<'_>, scope: SweepScope<'_>) {
+        let configured = ctx.cfg.partitions.is_configured();
+        let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);
+        for p in end_ports {
+            let fresh = !configured
+                && ctx
+                    .fabric
+                    .port(p)
+                    .is_some_and(|port| port.info().lid == Lid::NONE && port.keys.is_unknown());
+            if configured && let Some(port) = ctx.fabric.port_mut(p) {
+                port.keys.set_as_woken(false);
+            }
+            if fresh {
+                ctx.smps.enqueue(SmpOp::PKeyTable(p, 0));
+            } else {
+                read_unknown_blocks(ctx, p);
+            }
+        }
+        for p in switch_ports {
+            if enforced_end_port(ctx.fabric, ctx.cfg, p).is_some() {
+                read_unknown_blocks(ctx, p);
+            }
+        }
+    }
+
+    /// A block was read.
+    pub(crate) fn on_block_read(
+        &self,
+        ctx: &mut Ctx<'_>,
+        p: PortRef,
+        block: u16,
+        status: Status,
+        data: &[u8; 64],
+    ) {
+        if !status.is_ok() {
+            let attr = id::PKEY_TABLE;
+            ctx.effects.port_problem(p, ProblemKind::NoAnswer { attr });
+            return;
+        }
+        let configured = ctx.cfg.partitions.is_configured();
+        let keys = PKeyBlock::decode(data).keys;
+        let len = table_len(ctx.fabric, p);
+        let Some(port) = ctx.fabric.port_mut(p) else {
+            return;
+        };
+        let first_of_fresh =
+            block == 0 && !configured && port.info().lid == Lid::NONE && port.keys.is_unknown();
+        port.keys.put(block, keys);
+        if first_of_fresh && blocks(len) > 1 {
+            let empty = |key: &PKey| partition_of(*key) == 0;
+            let at_power_up = keys[0].0 & 0x7FFF == 0x7FFF && keys[1..].iter().all(empty);
+            port.keys.set_as_woken(at_power_up);
+            if !at_power_up {
+                read_unknown_blocks(ctx, p);
+            }
+        }
+    }
+
+    /// Writes every block that differs, and decides which switch ports check packets.
+    pub(crate) fn write(&mut self, ctx: &mut Ctx<'_>, scope: SweepScope<'_>) {
+        let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);
+        for p in end_ports {
+            let wanted = wanted_keys(ctx.fabric, ctx.cfg, p);
+            let Some(current) = known_keys(ctx.fabric, p) else {
+                self.read_before_write(ctx, p);
+                continue;
+            };
+            let placed = place(&current, &wanted);
+            let capacity = table_len(ctx.fabric, p);
+            if !placed.left_out.is_empty() {
+                let count = placed.left_out.len();
+                ctx.effects
+                    .problem(p, ProblemKind::KeysLeftOut { count, capacity });
+            }
+            self.note_fullest(ctx, p, placed.used());
+            self.write_blocks(ctx, p, &current, placed.table);
+        }
+        for p in switch_ports {
+            let end_port = enforced_end_port(ctx.fabric, ctx.cfg, p);
+            let checks = end_port.is_some_and(|end| self.write_enforcement(ctx, p, end));
+            if ctx
+                .fabric
+                .port(p)
+                .is_some_and(|port| port.checks_keys != checks)
+                && let Some(port) = ctx.fabric.port_mut(p)
+            {
+                port.checks_keys = checks;
+            }
+        }
+    }
+
+    /// Reads the table of a port that was discovered or reset since [`Self::read`], once a sweep.
+    fn read_before_write(&mut self, ctx: &mut Ctx<'_>, p: PortRef) {
+        if self.read_late.insert(p) {
+            self.late_reads_pending = true;
+            read_unknown_blocks(ctx, p);
+        }
+    }
+
+    /// Writes the tables that were read late. Call it when the request queue is idle.
+    pub(crate) fn write_late(&mut self, ctx: &mut Ctx<'_>, scope: SweepScope<'_>) {
+        if core::mem::take(&mut self.late_reads_pending) {
+            self.write(ctx, scope);
+        }
+    }
+
+    /// Writes the table of a switch port in front of an end port. Returns whether the port may check packets.
+    fn write_enforcement(&mut self, ctx: &mut Ctx<'_>, p: PortRef, end_port: PortRef) -> bool {
+        let capacity = table_len(ctx.fabric, p);
+        let behind = match self.writes.get(&end_port) {
+            Some(table) => table.clone(),
+            None => known_keys(ctx.fabric, end_port)
+                .unwrap_or_else(|| wanted_keys(ctx.fabric, ctx.cfg, end_port).keys),
+        };
+        let pass = to_let_pass(&behind);
+        let needed = pass.keys.len();
+        if needed > usize::from(capacity) {
+            ctx.effects
+                .problem(p, ProblemKind::NotEnforced { needed, capacity });
+            return false;
+        }
+        let Some(current) = known_keys(ctx.fabric, p) else {
+            self.read_before_write(ctx, p);
+            return false;
+        };
+        let placed = place(&current, &pass);
+        self.write_blocks(ctx, p, &current, placed.table);
+        true
+    }
+
+    fn note_fullest(&mut self, ctx: &Ctx<'_>, p: PortRef, used: usize) {
+        if !ctx.cfg.partitions.is_configured() {
+            return;
+        }
+        let capacity = table_len(ctx.fabric, p);
+        let free = usize::from(capacity).saturating_sub(used);
+        let least = self.fullest.as_ref().map(KeyRoom::free);
+        if least.is_none_or(|least| free < least) {
+            let place = ctx.fabric.describe(p);
+            self.fullest = Some(KeyRoom {
+                place,
+                used,
+                capacity,
+            });
+        }
+    }
+
+    /// The table with the fewest free entries in this sweep; `None` without configured partitions.
+    pub(crate) const fn take_fullest(&mut self) -> Option<KeyRoom> {
+        self.fullest.take()
+    }
+
+    fn write_blocks(&mut self, ctx: &mut Ctx<'_>, p: PortRef, current: &[PKey], table: Vec<PKey>) {
+        if current == table {
+            return;
+        }
+        let count = blocks(table_len(ctx.fabric, p));
+        let differ: Vec<u16> = (0..count)
+            .filter(|b| PKeyTable::cut(current, *b) != PKeyTable::cut(&table, *b))
+            .collect();
+        if let Some(port) = ctx.fabric.port_mut(p) {
+            for block in 0..count {
+                // Blocks that were assumed to be empty are known from now on, or are about to be written.
+                port.keys.put(block, PKeyTable::cut(current, block));
+            }
+            for block in &differ {
+                port.keys.forget_block(*block);
+            }
+        }
+        self.writes.insert(p, table);
+        for block in differ {
+            ctx.smps.enqueue(SmpOp::SetPKeyTable(p, block));
+        }
+    }
+
+    /// The data of a Set.
+    pub(crate) fn payload(&self, p: PortRef, block: u16) -> Option<[u8; 64]> {
+        let table = self.writes.get(&p)?;
+        let keys = PKeyTable::cut(table, block);
+        Some(PKeyBlock { keys }.encode())
+    }
+
+    /// A block was written.
+    pub(crate) fn on_block_written(
+        &self,
+        ctx: &mut Ctx<'_>,
+        p: PortRef,
+        block: u16,
+        status: Status,
+        data: &[u8; 64],
+    ) {
+        let accepted = status.is_ok() && self.payload(p, block) == Some(*data);
+        if status.is_ok()
+            && let Some(port) = ctx.fabric.port_mut(p)
+        {
+            port.keys.put(block, PKeyBlock::decode(data).keys);
+        }
+        if !accepted {
+            let attr = id::PKEY_TABLE;
+            self.on_write_failed(ctx, p, ProblemKind::Refused { attr, status });
+        }
+    }
+
+    /// A block was not written. A switch port with an incomplete table must not check packets: it would drop valid ones.
+    pub(crate) fn on_write_failed(&self, ctx: &mut Ctx<'_>, p: PortRef, kind: ProblemKind) {
+        if let Some(port) = ctx.fabric.port_mut(p) {
+            port.checks_keys = false;
+        }
+        ctx.effects.port_problem(p, kind);
+    }
+}
+
+fn read_unknown_blocks(ctx: &mut Ctx<'_>, p: PortRef) {
+    let len = table_len(ctx.fabric, p);
+    let Some(port) = ctx.fabric.port(p) else {
+        return;
+    };
+    for block in port.keys.unknown(len) {
+        ctx.smps.enqueue(SmpOp::PKeyTable(p, block));
+    }
+}
