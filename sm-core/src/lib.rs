@@ -38,9 +38,11 @@ pub mod qos;
 pub mod report;
 pub mod routing_origin;
 pub mod sa;
+mod schedule;
 mod smp;
 pub mod subnet;
 pub mod tables;
+mod traps;
 
 pub use config::SmConfig;
 pub use io::{Event, Input, LocalPortEvent, Output};

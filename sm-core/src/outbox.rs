@@ -11,6 +11,8 @@ use crate::kept::Update;
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     queue: VecDeque<Output>,
+    /// MADs sent on QP0 since the SM started: SMInfo.ActCount.
+    sent: u64,
 }
 
 impl Outbox {
@@ -27,9 +29,20 @@ impl Outbox {
         self.push(Output::Event(event));
     }
 
-    /// Sends a MAD on QP0.
+    /// Sends a MAD on QP0 that is not limited by windows: a response, a TrapRepress, a trap, or a Set that expects no response.
     pub(crate) fn send(&mut self, to: Address, mad: Mad) {
+        self.count_sent();
         self.push(Output::Send(MadOut { to, mad }));
+    }
+
+    /// Counts a MAD that was taken from the request queue.
+    pub(crate) const fn count_sent(&mut self) {
+        self.sent += 1;
+    }
+
+    /// MADs sent on QP0.
+    pub(crate) const fn sent(&self) -> u64 {
+        self.sent
     }
 
     /// Persists changes of records. No output after it may take effect before they are durable.

@@ -72,7 +72,7 @@ impl SubnetManager {
 
     /// Asks for what clients want, if nothing more important is to be done; whether there is anything.
     pub(super) fn begin_asked(&mut self) -> bool {
-        if !self.is_master() || self.wanted_sweep.is_some() {
+        if !self.is_master() || self.schedule.is_requested() {
             return false;
         }
         let Some(view) = self.view().cloned() else {

@@ -46,7 +46,7 @@ impl SubnetManager {
         if self.subnet.peer(to).is_some_and(|other| other != from) {
             // Another cable is known to end there. It may have been moved: ask again from its other end, and settle it
             // when everything is known.
-            self.second_look.doubt_cables(self.now);
+            self.schedule.record_link_conflict(self.now);
             self.sweep.disputes.insert((from, to));
             if self.sweep.local
                 && let Some(other) = self.subnet.peer(to)

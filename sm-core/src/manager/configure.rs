@@ -306,7 +306,9 @@ impl SubnetManager {
             {
                 self.problem(Some(p), ProblemKind::LinkBounced);
                 restarted.extend([p, peer]);
-                self.suspect_ports.extend(self.switch_side(p, peer));
+                for side in self.switch_side(p, peer) {
+                    self.schedule.reread_port(side);
+                }
                 self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Bounce));
                 self.want_local();
                 continue;
@@ -443,7 +445,7 @@ impl SubnetManager {
         self.tell_again(p, step);
         let refuse = |this: &mut Self| {
             let attr = id::PORT_INFO;
-            this.unsure_ports.insert(p);
+            this.schedule.reread_port_later(p);
             this.problem(Some(p), ProblemKind::Refused { attr, status });
         };
         match step {
@@ -489,7 +491,9 @@ impl SubnetManager {
             let unwritten: Vec<PortRef> = ports
                 .filter(|p| !ports::is_live(&self.subnet, *p))
                 .collect();
-            self.unsure_ports.extend(unwritten);
+            for p in unwritten {
+                self.schedule.reread_port_later(p);
+            }
         }
     }
 
@@ -505,8 +509,10 @@ impl SubnetManager {
         if configured {
             for p in self.live_ports() {
                 if self.is_below_active(p) {
-                    self.unsure_ports.insert(p);
-                    self.unsure_ports.extend(self.subnet.peer(p));
+                    self.schedule.reread_port_later(p);
+                    if let Some(peer) = self.subnet.peer(p) {
+                        self.schedule.reread_port_later(peer);
+                    }
                     let state = self.subnet.port(p).map_or(PortState::Down, Port::state);
                     self.problem(Some(p), ProblemKind::NotActive(state));
                 }
@@ -562,12 +568,11 @@ impl SubnetManager {
         self.last_report = Some(report.clone());
         self.read_unwritten_ports_later();
         self.stage = Stage::Idle;
-        let light_due = self.sweep.light_due;
         self.sweep = super::Sweep::default();
         self.sweep.phase_queued = self.smps.queued();
         if !self.read_only {
-            self.arm_timer(self.cfg.sweep_interval);
-            self.timer = light_due.or(self.timer);
+            self.schedule
+                .finish_sweep(self.now, self.cfg.sweep_interval);
         }
         if configured {
             self.publish_view();

@@ -34,15 +34,11 @@ const NO_LINK_RETRY: Duration = Duration::from_secs(10);
 
 impl SubnetManager {
     pub(super) fn begin_full_sweep(&mut self) {
-        self.wanted_sweep = None;
-        self.suspects.clear();
-        self.suspect_ports.clear();
-        self.unsure.clear();
-        self.unsure_ports.clear();
+        let interval = self.cfg.sweep_interval;
+        self.schedule.begin_full_sweep(self.now, interval);
         self.traps.begin_full_sweep();
         self.begin_sweep(false);
         self.epoch += 1;
-        self.second_look.begin(self.now, self.cfg.sweep_interval);
         self.dirty = true;
         self.enqueue(SmpOp::NodeInfo(None));
     }
@@ -53,7 +49,7 @@ impl SubnetManager {
     }
 
     pub(super) fn begin_local_sweep(&mut self) {
-        self.wanted_sweep = None;
+        self.schedule.begin_local_sweep();
         self.begin_sweep(true);
         self.ask_suspects();
     }
@@ -73,14 +69,15 @@ impl SubnetManager {
         self.multicast.forget_trees();
     }
 
-    /// Asks whatever was named since the last time.
+    /// Reads the switches and ports that are to be read again.
     pub(super) fn ask_suspects(&mut self) {
-        for n in core::mem::take(&mut self.suspects) {
+        let rereads = self.schedule.take_rereads();
+        for n in rereads.switches {
             if self.subnet.get(n).is_some_and(Node::is_switch) {
                 self.enqueue(SmpOp::SwitchInfo(n));
             }
         }
-        for p in core::mem::take(&mut self.suspect_ports) {
+        for p in rereads.ports {
             if self.is_here(p) {
                 self.enqueue(SmpOp::PortInfo(p));
             }
@@ -271,7 +268,7 @@ impl SubnetManager {
             let unwritten = told.linear_fdb_cap > 0
                 && self.subnet.get(n).is_some_and(|s| s.installed.is_none());
             if told.port_state_change || unwritten {
-                self.suspects.insert(n);
+                self.schedule.reread_switch(n);
             }
             return;
         }
@@ -502,7 +499,7 @@ impl SubnetManager {
         match self.subnet.port_mut(from) {
             Some(port) if local_sweep && linked && port.state() == PortState::Active => {
                 port.unproven = true;
-                self.unsure_ports.insert(from);
+                self.schedule.reread_port_later(from);
                 let attr = id::NODE_INFO;
                 self.problem(Some(from), ProblemKind::NoAnswer { attr });
             }
@@ -523,7 +520,7 @@ impl SubnetManager {
             let Some(node) = self.subnet.get(n) else {
                 return;
             };
-            self.unsure.insert(n);
+            self.schedule.reread_switch_later(n);
             let peers: Vec<PortRef> = node
                 .physical_ports()
                 .filter_map(|p| self.subnet.peer(PortRef::new(n, p)))
@@ -533,7 +530,7 @@ impl SubnetManager {
                     if self.is_looking() {
                         self.enqueue(SmpOp::PortInfo(peer));
                     } else {
-                        self.suspect_ports.insert(peer);
+                        self.schedule.reread_port(peer);
                     }
                 }
             }
@@ -544,7 +541,7 @@ impl SubnetManager {
 
     pub(super) fn on_port_silent(&mut self, at: PortRef, kind: ProblemKind) {
         self.problem(Some(at), kind);
-        self.unsure_ports.insert(at);
+        self.schedule.reread_port_later(at);
         let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
         if self.stage == Stage::Sweep(Phase::Discover)
             && !self.sweep.local
@@ -619,11 +616,12 @@ impl SubnetManager {
         self.stage = Stage::NoLink;
         // Also where light sweeps are switched off: nobody else would tell that the link is back.
         let again = self.cfg.sweep_interval;
-        self.arm_timer(if again.is_zero() {
+        let again = if again.is_zero() {
             NO_LINK_RETRY
         } else {
             again
-        });
+        };
+        self.schedule.arm_timer(self.now, again);
         // Another SM may take charge while this one is cut off.
         self.elect(crate::election::Input::NoLink);
         self.doubt_copy();
@@ -677,10 +675,7 @@ impl SubnetManager {
 
     /// Drops what is kept of a node for later.
     fn forget(&mut self, n: NodeIdx) {
-        self.suspects.remove(&n);
-        self.unsure.remove(&n);
-        self.suspect_ports.retain(|p| p.node != n);
-        self.unsure_ports.retain(|p| p.node != n);
+        self.schedule.remove_node(n);
         self.others.retain(|_, (p, _)| p.node != n);
     }
 

@@ -11,13 +11,13 @@ use ferrosm_mad::attr::{
     TrapNumber, id,
 };
 use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid, Tid};
-use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, MadOut, Method, MgmtClass, Status};
+use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, SmpRequest};
 
 use super::{Stage, SubnetManager};
 use crate::config::SmConfig;
 use crate::election::{self, Notice as Said, Output as Decision, Peer, Settings};
-use crate::io::{Event, Output};
+use crate::io::Event;
 use crate::smp::op::SmpOp;
 use crate::smp::{PathPolicy, SmpTransaction};
 use crate::subnet::{Port, PortRef};
@@ -166,7 +166,7 @@ impl SubnetManager {
                             Status::BAD_FIELD
                         };
                         let answer = smp::response(&request.mad, status, &own.encode());
-                        self.reply(request.from, answer);
+                        self.out.send(request.from, answer);
                     }
                 }
                 Decision::Become { state, why } => {
@@ -219,7 +219,7 @@ impl SubnetManager {
     pub(super) fn leave_off(&mut self, stage: Stage) {
         self.smps.clear();
         self.forget_job();
-        self.timer = None;
+        self.schedule.stop_timer();
         self.stage = stage;
     }
 
@@ -240,7 +240,7 @@ impl SubnetManager {
             self.is_new = false;
             self.leave_off(Stage::Standby);
             self.look_wanted = false;
-            self.wanted_sweep = None;
+            self.schedule.cancel();
         }
         if state != SmState::Master || matches!(why, election::Why::HandedOverBy(_)) {
             // Another SM is in charge, or was until now: clients are new to this one when it is master.
@@ -327,9 +327,8 @@ impl SubnetManager {
             paths: self.path_policy(),
         };
         if let Some(mad) = self.frame(&transaction, 0, UNTRACKED) {
-            self.count_sent(op);
-            let to = Address::DIRECTED;
-            self.out.push(Output::Send(MadOut { to, mad }));
+            self.count_request(op);
+            self.out.send(Address::DIRECTED, mad);
         }
     }
 
@@ -380,9 +379,7 @@ impl SubnetManager {
             ..mad.header()
         };
         mad.set_header(&header);
-        self.smps_sent += 1;
-        let to = Address::smp(master);
-        self.out.push(Output::Send(MadOut { to, mad }));
+        self.out.send(Address::smp(master), mad);
     }
 
     /// Asks all SMs that are known: whenever nothing else is under way.

@@ -245,7 +245,7 @@ impl SubnetManager {
 
     /// A table is not there: it is told, and tried again with the next look at the switch.
     pub(super) fn lanes_not_taken(&mut self, p: PortRef, kind: ProblemKind) {
-        self.unsure_ports.insert(p);
+        self.schedule.reread_port_later(p);
         self.problem(Some(p), kind);
     }
 }

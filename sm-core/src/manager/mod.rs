@@ -31,6 +31,7 @@ mod discover;
 mod elect;
 mod inherit;
 mod lanes;
+mod light_sweep;
 mod multicast;
 mod notices;
 mod observed;
@@ -41,8 +42,6 @@ mod progress;
 mod sminfo;
 mod tables;
 mod takeover;
-mod traps;
-mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -68,10 +67,12 @@ use crate::plan::lids::{LidPlan, Reign};
 use crate::plan::routes::{Computed, Start, WriteOrder};
 use crate::report::{Phase, Problem, ProblemKind, SweepReport};
 use crate::routing_origin::{RoutingInputs, SlToVlEpoch};
+use crate::schedule::{SweepKind, SweepSchedule};
 use crate::smp::op::SmpOp;
 use crate::smp::queue::{Limits, TimedOut};
 use crate::smp::{PathPolicy, SmpTransaction, Smps};
 use crate::subnet::{NodeIdx, PortRef, Subnet};
+use crate::traps::{Reread, TrapMonitor};
 pub use progress::Progress;
 
 /// What the SM waits for.
@@ -103,8 +104,6 @@ enum Stage {
 #[derive(Debug, Default)]
 struct Sweep {
     local: bool,
-    /// A local one: when a light sweep is due all the same.
-    light_due: Option<Instant>,
     started: Instant,
     phase_began: Instant,
     phase_queued: u64,
@@ -180,7 +179,6 @@ pub struct SubnetManager {
     others: BTreeMap<PortGuid, (PortRef, SmInfo)>,
     /// Ports whose SMs told that they are ferrosm, beside those that the settings name.
     learned: BTreeSet<PortGuid>,
-    smps_sent: u64,
 
     lids: LidMap,
     /// What of it is sure.
@@ -213,21 +211,11 @@ pub struct SubnetManager {
     /// Routings in a row that were thrown away because something changed meanwhile.
     stale_routings: u8,
 
-    wanted_sweep: Option<watch::Wanted>,
-    suspects: BTreeSet<NodeIdx>,
-    suspect_ports: BTreeSet<PortRef>,
-    /// Switches that may have changed after they were read, or did not take a Set: read again with the next light sweep.
-    unsure: BTreeSet<NodeIdx>,
-    /// Ports of which the same is true.
-    unsure_ports: BTreeSet<PortRef>,
-    last_light: Instant,
-    /// Whether and when local views are to be checked by a full sweep.
-    second_look: watch::SecondLook,
+    schedule: SweepSchedule,
     keys: MKeyRing,
     partitions: PartitionTables,
     effects: Effects,
-    traps: traps::Traps,
-    timer: Option<Instant>,
+    traps: TrapMonitor,
     administration: administration::Administration,
     multicast: multicast::Multicast,
     inheritance: inherit::Inheritance,
@@ -289,7 +277,6 @@ impl SubnetManager {
             copying: false,
             others: BTreeMap::new(),
             learned,
-            smps_sent: 0,
             lids: restored.lids,
             reign: Reign::default(),
             lid_plan: LidPlan::default(),
@@ -308,20 +295,13 @@ impl SubnetManager {
             job_start: Start::Repair,
             generation: 0,
             stale_routings: 0,
-            wanted_sweep: None,
-            suspects: BTreeSet::new(),
-            suspect_ports: BTreeSet::new(),
-            unsure: BTreeSet::new(),
-            unsure_ports: BTreeSet::new(),
-            second_look: watch::SecondLook::default(),
-            last_light: now,
+            schedule: SweepSchedule::new(now),
             keys,
             partitions: PartitionTables::default(),
             effects: Effects::default(),
             lanes_written,
             lanes_counted: 0,
-            traps: traps::Traps::default(),
-            timer: None,
+            traps: TrapMonitor::default(),
             administration: administration::Administration::restored(
                 &restored.registrations,
                 restored.snapshot,
@@ -418,7 +398,8 @@ impl SubnetManager {
                 self.subnet.refresh_paths(self.now);
             }
             if let Some(mad) = self.frame(&dispatch.item, dispatch.attempt, dispatch.tid) {
-                self.count_sent(dispatch.item.op);
+                self.out.count_sent();
+                self.count_request(dispatch.item.op);
                 return Some(Output::Send(MadOut {
                     to: Address::DIRECTED,
                     mad,
@@ -435,7 +416,7 @@ impl SubnetManager {
     pub fn poll_timeout(&self) -> Option<Instant> {
         // The timer starts something new, which has to wait until nothing is outstanding.
         let idle = self.smps.is_idle();
-        let timer = self.timer.filter(|_| idle);
+        let timer = self.schedule.poll_timeout().filter(|_| idle);
         let drained = self.drained_at().filter(|_| idle);
         let administration = self.administration.poll_timeout();
         let groups = self.groups_due().filter(|_| idle);
@@ -484,8 +465,12 @@ impl SubnetManager {
             self.problem(at, kind);
         }
         self.sweep.report.engine_notes.extend(effects.notes);
-        self.unsure.extend(effects.reread_switches);
-        self.unsure_ports.extend(effects.reread_ports);
+        for n in effects.reread_switches {
+            self.schedule.reread_switch_later(n);
+        }
+        for p in effects.reread_ports {
+            self.schedule.reread_port_later(p);
+        }
     }
 
     fn emit(&mut self, event: Event) {
@@ -518,8 +503,8 @@ impl SubnetManager {
         .collect()
     }
 
-    fn count_sent(&mut self, op: SmpOp) {
-        self.smps_sent += 1;
+    /// Counts a request in the report of the current sweep.
+    fn count_request(&mut self, op: SmpOp) {
         let spec = op.spec();
         let count = self.sweep.report.smps.entry(spec.attr).or_default();
         if spec.is_set {
@@ -537,7 +522,10 @@ impl SubnetManager {
         }
         match mad.method() {
             Method::GetResp => self.on_answer(received),
-            Method::Trap if mad.attr_id() == id::NOTICE => self.on_trap(received),
+            // An SM that is not master leaves it to the sender to repeat the trap (IBA vol. 1, 13.4.9).
+            Method::Trap if mad.attr_id() == id::NOTICE && self.is_master() => {
+                self.on_trap(received);
+            }
             Method::Get | Method::Set => self.on_request(received),
             _ => {}
         }
@@ -620,7 +608,7 @@ impl SubnetManager {
                 | SmpOp::VlArbitration(..)
                 | SmpOp::SetGuidInfo(..)
         ) {
-            self.second_look.doubt(self.now);
+            self.schedule.record_timeout(self.now);
         }
         match op {
             SmpOp::NodeInfo(from) => self.on_probe_failed(from),
@@ -640,12 +628,12 @@ impl SubnetManager {
             SmpOp::SmInfoPoll(p) => self.poll_failed(p),
             SmpOp::SetSmInfo(p, control, _) => self.on_control_unanswered(p, control),
             SmpOp::SetSwitchInfo(n) => {
-                self.unsure.insert(n);
+                self.schedule.reread_switch_later(n);
                 self.problem(op.port(), ProblemKind::NoAnswer { attr: op.attr() });
             }
             SmpOp::SetPortInfo(p, step) => {
                 self.tell_again(p, step);
-                self.unsure_ports.insert(p);
+                self.schedule.reread_port_later(p);
                 self.problem(op.port(), ProblemKind::NoAnswer { attr: op.attr() });
             }
             SmpOp::SetSlToVl(p, _) => {
@@ -672,10 +660,56 @@ impl SubnetManager {
         }
     }
 
-    /// Sends an answer or a TrapRepress: not limited by windows.
-    fn reply(&mut self, to: Address, mad: ferrosm_mad::mad::Mad) {
-        self.smps_sent += 1;
-        self.out.push(Output::Send(MadOut { to, mad }));
+    fn on_trap(&mut self, received: &MadIn) {
+        let own_lid = self.sm_lid();
+        let outcome = with_ctx!(self, |ctx| self.traps.on_trap(ctx, received, own_lid));
+        if outcome.needs_light_sweep {
+            self.schedule.request(SweepKind::Light);
+        }
+        if let Some((notice, at)) = outcome.forward {
+            self.forward(&notice, at);
+        }
+        for reread in outcome.rereads {
+            self.reread(reread);
+        }
+    }
+
+    /// Reads what trap storm sources named, if it is due.
+    fn reread_after_storms(&mut self) {
+        if self.is_master() {
+            for reread in self.traps.take_due(self.now) {
+                self.reread(reread);
+            }
+        }
+    }
+
+    fn reread(&mut self, reread: Reread) {
+        match reread {
+            Reread::Switch(n) => {
+                self.schedule.reread_switch(n);
+                self.want_local();
+            }
+            Reread::Port(p) => {
+                self.schedule.reread_port(p);
+                self.want_local();
+            }
+            Reread::Description(n) => {
+                if let Some(node) = self.subnet.get_mut(n) {
+                    node.described = false;
+                    self.enqueue(SmpOp::NodeDescription(n));
+                }
+            }
+            Reread::Sms => self.elect(election::Input::PriorityTrap),
+        }
+    }
+
+    /// Has a local sweep read what is to be read again: now if one is discovering or routing, otherwise when the SM is idle.
+    fn want_local(&mut self) {
+        if self.is_looking() && self.sweep.local {
+            self.ask_suspects();
+        } else {
+            self.schedule.request(SweepKind::Local);
+        }
     }
 
     fn on_request(&mut self, received: &MadIn) {
@@ -685,7 +719,7 @@ impl SubnetManager {
         } else {
             // The SMA answers for everything else; what it left to us is not supported by the node.
             let answer = smp::response(mad, Status::BAD_METHOD_ATTR, &[0; DATA_LEN]);
-            self.reply(received.from, answer);
+            self.out.send(received.from, answer);
         }
     }
 
@@ -743,7 +777,7 @@ impl SubnetManager {
             Stage::Multicast => self.continue_multicast(),
             Stage::Asked => self.finish_asked(),
             Stage::Idle => {
-                self.look_at_noisy();
+                self.reread_after_storms();
                 let idle = self.smps.is_idle();
                 if idle && !self.begin_look() && !self.begin_multicast() && !self.begin_asked() {
                     self.on_idle();
@@ -778,12 +812,10 @@ impl SubnetManager {
         self.takeover.forget_look();
         self.sweeps += 1;
         self.stage = Stage::Idle;
-        let light_due = self.timer.take().filter(|_| local);
         self.forget_job();
         self.partitions = PartitionTables::default();
         self.sweep = Sweep {
             local,
-            light_due,
             started: self.now,
             report: SweepReport {
                 number: self.sweeps,

@@ -193,7 +193,8 @@ impl SubnetManager {
 
     /// Whether tables may follow joins and leaves now. While routes wait for the next sweep, trees do too.
     fn may_change_groups(&self) -> bool {
-        let settled = self.stage == Stage::Idle && self.wanted_sweep.is_none() && !self.unfinished;
+        let settled =
+            self.stage == Stage::Idle && !self.schedule.is_requested() && !self.unfinished;
         settled && self.is_master() && self.view().is_some()
     }
 
@@ -450,7 +451,7 @@ impl SubnetManager {
         }
         self.multicast.failed.insert(at.block);
         self.multicast.deaf.insert(n);
-        self.unsure.insert(n);
+        self.schedule.reread_switch_later(n);
         self.problem(Some(PortRef::new(n, PortNum::ZERO)), kind);
     }
 

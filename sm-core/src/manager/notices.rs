@@ -2,14 +2,14 @@
 //!
 //! Whoever hears that something changed asks for it at once. So what makes the subnet manager look at the fabric is told when it
 //! has looked, and answers say what is new; everything else is told as it comes. What floods is told no oftener than it is
-//! looked at. To whom, is the registry's to say; what the trap means for the subnet, [`super::traps`]'s.
+//! looked at. To whom, is the registry's to say; what the trap means for the subnet, [`crate::traps`]'s.
 
 use ferrosm_mad::attr::{LocalChangeDetails, Notice, TrapNumber};
 use ferrosm_mad::ids::Gid;
 
-use super::traps::flags_of;
 use super::{Stage, SubnetManager};
 use crate::subnet::PortRef;
+use crate::traps::flags_of;
 
 /// Notices that wait for the end of a sweep; what is beyond is not told.
 const WAITING_MAX: usize = 1024;
@@ -39,7 +39,7 @@ impl SubnetManager {
 
     /// Tells of what has waited, if no sweep is under way or wanted that would see more.
     pub(super) fn tell_when_idle(&mut self) {
-        if self.stage == Stage::Idle && self.wanted_sweep.is_none() {
+        if self.stage == Stage::Idle && !self.schedule.is_requested() {
             self.tell_waiting();
         }
     }

@@ -137,7 +137,7 @@ impl SubnetManager {
         SmInfo {
             guid,
             sm_key: self.cfg.sm_key,
-            act_count: u32::try_from(self.smps_sent & u64::from(u32::MAX)).unwrap_or(u32::MAX),
+            act_count: u32::try_from(self.out.sent() & u64::from(u32::MAX)).unwrap_or(u32::MAX),
             priority: self.election.priority(),
             sm_state,
         }
@@ -173,6 +173,7 @@ impl SubnetManager {
         if !right_key {
             own.sm_key = MKey::NONE;
         }
-        self.reply(received.from, smp::response(mad, Status::OK, &own.encode()));
+        self.out
+            .send(received.from, smp::response(mad, Status::OK, &own.encode()));
     }
 }

@@ -282,7 +282,7 @@ impl SubnetManager {
                 self.sweep.not_taken = Some(place);
             }
             self.sweep.blocks_failed.insert((n, block));
-            self.unsure.insert(n);
+            self.schedule.reread_switch_later(n);
             self.problem(Some(place), kind);
         }
         let Some(left) = self.sweep.blocks_left.get_mut(&n) else {
@@ -328,7 +328,7 @@ impl SubnetManager {
         let told = SwitchInfo::decode(data);
         let taken = status.is_ok() && told.linear_fdb_top == top;
         if !taken {
-            self.unsure.insert(n);
+            self.schedule.reread_switch_later(n);
             let attr = id::SWITCH_INFO;
             let at = PortRef::new(n, PortNum::ZERO);
             self.problem(Some(at), ProblemKind::Refused { attr, status });
@@ -340,7 +340,7 @@ impl SubnetManager {
         if told.port_state_change {
             // Something changed since the ports were read. If it was a reboot, part of the table is lost again.
             node.forget_tables();
-            self.suspects.insert(n);
+            self.schedule.reread_switch(n);
             self.want_local();
         }
     }

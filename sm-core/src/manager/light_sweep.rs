@@ -1,0 +1,156 @@
+//! Light sweeps: every switch is asked for SwitchInfo.PortStateChange, every other SM for its SMInfo (IBA vol. 1, 14.2.5.4).
+
+use super::{Stage, SubnetManager};
+use crate::io::{Event, LocalPortEvent};
+use crate::report::QuarantineReason;
+use crate::schedule::{Due, SweepKind};
+use crate::smp::op::SmpOp;
+use crate::subnet::{Node, NodeIdx, PortRef};
+
+use ferrosm_mad::attr::SmState;
+
+impl SubnetManager {
+    pub(super) fn want_full(&mut self) {
+        self.schedule.request(SweepKind::Full);
+    }
+
+    pub(super) fn on_local_port(&mut self, event: LocalPortEvent) {
+        match event {
+            // The SM's own activation of the port comes back as this event.
+            LocalPortEvent::Up if self.stage != Stage::NoLink && self.role() == SmState::Master => {
+            }
+            LocalPortEvent::Up | LocalPortEvent::Down => self.want_full(),
+            LocalPortEvent::Changed => {
+                if let Some(local) = self.subnet.local() {
+                    self.schedule.reread_port(local);
+                    self.want_local();
+                }
+            }
+        }
+    }
+
+    /// Nothing is outstanding: begins the sweep that is due.
+    pub(super) fn on_idle(&mut self) {
+        if self.stage == Stage::Standby {
+            // A standby only polls the master.
+            self.schedule.cancel();
+        }
+        let may_sweep = self.stage == Stage::Idle && self.is_master();
+        match self.schedule.next(self.now, may_sweep) {
+            Due::Full => self.begin_full_sweep(),
+            Due::Local => self.begin_local_sweep(),
+            Due::Light if self.stage == Stage::NoLink => self.begin_full_sweep(),
+            Due::Light if may_sweep => self.begin_light_sweep(),
+            Due::Light | Due::Nothing => {}
+        }
+    }
+
+    fn begin_light_sweep(&mut self) {
+        self.stage = Stage::Light;
+        self.schedule.begin_light_sweep(self.now);
+        let switches: Vec<NodeIdx> = self.subnet.switches().map(|(i, _)| i).collect();
+        for n in switches {
+            self.enqueue(SmpOp::SwitchInfo(n));
+        }
+        for p in self.sm_ports() {
+            self.enqueue(SmpOp::SmInfo(p));
+        }
+        // Nobody else would tell that this port lost its link.
+        if let Some(local) = self.subnet.local() {
+            self.enqueue(SmpOp::PortInfo(local));
+        }
+        let undescribed: Vec<NodeIdx> = self
+            .subnet
+            .nodes()
+            .filter(|(_, n)| !n.described)
+            .map(|(i, _)| i)
+            .collect();
+        for n in undescribed {
+            self.enqueue(SmpOp::NodeDescription(n));
+        }
+        if self.smps.is_idle() {
+            self.finish_light_sweep();
+        }
+    }
+
+    pub(super) fn finish_light_sweep(&mut self) {
+        self.stage = Stage::Idle;
+        self.schedule.arm_timer(self.now, self.cfg.sweep_interval);
+        self.look_wanted = false;
+        self.looked();
+        if self.stage != Stage::Idle {
+            // Another SM is to be master, or is one.
+            return;
+        }
+        let interval = self.cfg.sweep_interval;
+        let check_all = self.schedule.finish_light_sweep(self.now, interval);
+        for p in self.silent_ports() {
+            self.schedule.reread_port(p);
+            for rival in self.rivals_of(p) {
+                if let Some(port) = self.subnet.port_mut(rival) {
+                    port.unproven = true;
+                }
+                self.schedule.reread_port(rival);
+            }
+        }
+        if check_all {
+            self.emit(Event::Noticed(
+                "not all was as it should be: looking at everything".to_owned(),
+            ));
+            self.want_full();
+            return;
+        }
+        if self.schedule.has_no_rereads() && !self.dirty {
+            return;
+        }
+        let (switches, ports) = self.schedule.rereads();
+        self.emit(Event::Noticed(format!(
+            "{switches} switches and {ports} ports to look at"
+        )));
+        self.want_local();
+    }
+
+    /// Ports that are up with nobody known behind them, or somebody who was left out: it may be different by now.
+    fn silent_ports(&self) -> Vec<PortRef> {
+        let mut ports = Vec::new();
+        let local = self.subnet.local();
+        for (n, node) in self.subnet.nodes() {
+            for p in node.physical_ports().map(|p| PortRef::new(n, p)) {
+                if (node.is_switch() || local == Some(p)) && self.is_silent(p) {
+                    ports.push(p);
+                }
+            }
+        }
+        ports
+    }
+
+    fn is_silent(&self, p: PortRef) -> bool {
+        let far = self.subnet.peer(p).and_then(|far| self.subnet.port(far));
+        self.subnet.port(p).is_some_and(|port| port.is_up())
+            && far.is_none_or(|far| far.quarantine.is_some())
+    }
+
+    /// Switch ports in front of those whose GUID somebody behind `p` uses too: they may have given it up.
+    fn rivals_of(&self, p: PortRef) -> Vec<PortRef> {
+        let why = |p: PortRef| self.subnet.port(p).and_then(|port| port.quarantine.clone());
+        let owner = match why(p).or_else(|| self.subnet.peer(p).and_then(why)) {
+            Some(QuarantineReason::DuplicatePortGuid(guid)) => {
+                self.subnet.port_by_guid(guid).map(|p| p.node)
+            }
+            Some(QuarantineReason::DuplicateNodeGuid(guid)) => self.subnet.node_by_guid(guid),
+            Some(
+                QuarantineReason::Garbage(_)
+                | QuarantineReason::NoAnswer
+                | QuarantineReason::TooFar,
+            )
+            | None => None,
+        };
+        let Some((n, node)) = owner.and_then(|n| Some((n, self.subnet.get(n)?))) else {
+            return Vec::new();
+        };
+        node.physical_ports()
+            .filter_map(|port| self.subnet.peer(PortRef::new(n, port)))
+            .filter(|far| self.subnet.get(far.node).is_some_and(Node::is_switch))
+            .collect()
+    }
+}

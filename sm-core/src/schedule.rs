@@ -1,0 +1,268 @@
+//! Which sweep comes next, and which switches and ports it reads again.
+//!
+//! A light sweep reads SwitchInfo of every switch; a local sweep reads the switches and ports that traps, light sweeps or failed requests
+//! named; a full sweep reads the whole fabric: at startup, on request, when the SM's own port changes, and when the observed fabric may
+//! be inconsistent ([`ConsistencyCheck`]). Local sweeps do not postpone light sweeps, however often they run.
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+
+use ferrosm_mad::time::Instant;
+
+use crate::subnet::{NodeIdx, PortRef};
+
+/// Minimum time between light sweeps that traps cause, and between re-reads on behalf of trap storm sources.
+pub(crate) const LIGHT_SPACING: Duration = Duration::from_secs(1);
+
+/// Kinds of sweep, the most thorough last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum SweepKind {
+    Light,
+    Local,
+    Full,
+}
+
+/// Switches and ports to read again.
+#[derive(Debug, Default)]
+pub(crate) struct Rereads {
+    pub(crate) switches: BTreeSet<NodeIdx>,
+    pub(crate) ports: BTreeSet<PortRef>,
+}
+
+impl Rereads {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.switches.is_empty() && self.ports.is_empty()
+    }
+
+    fn clear(&mut self) {
+        self.switches.clear();
+        self.ports.clear();
+    }
+
+    fn append(&mut self, other: &mut Self) {
+        self.switches.append(&mut other.switches);
+        self.ports.append(&mut other.ports);
+    }
+
+    fn remove_node(&mut self, n: NodeIdx) {
+        self.switches.remove(&n);
+        self.ports.retain(|p| p.node != n);
+    }
+}
+
+/// Schedules a full sweep after timeouts or contradictory neighbour reports, which can leave the observed fabric wrong without any
+/// further trap.
+///
+/// The sweep waits until there was no inconsistency for [`Self::QUIET_INTERVALS`] light sweep intervals, because a full sweep treats an
+/// unanswered request as an absent node. The delay doubles each time the inconsistency persists.
+#[derive(Debug, Default)]
+struct ConsistencyCheck {
+    is_pending: bool,
+    last_inconsistency: Instant,
+    last_full_sweep: Instant,
+    delay: Duration,
+}
+
+impl ConsistencyCheck {
+    const QUIET_INTERVALS: u32 = 3;
+    /// How often the delay doubles.
+    const DOUBLINGS: u32 = 5;
+
+    const fn record_inconsistency(&mut self, now: Instant) {
+        self.is_pending = true;
+        self.last_inconsistency = now;
+    }
+
+    fn begin_full_sweep(&mut self, now: Instant, interval: Duration) {
+        let min = interval * Self::QUIET_INTERVALS;
+        let max = min * (1 << Self::DOUBLINGS);
+        self.delay = if self.is_pending {
+            (self.delay * 2).clamp(min, max)
+        } else {
+            min
+        };
+        self.is_pending = false;
+        self.last_full_sweep = now;
+    }
+
+    fn is_due(&self, now: Instant, interval: Duration) -> bool {
+        self.is_pending
+            && now.since(self.last_inconsistency) >= interval * Self::QUIET_INTERVALS
+            && now.since(self.last_full_sweep) >= self.delay
+    }
+}
+
+/// What the SM does when it is idle.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    Nothing,
+    Light,
+    Local,
+    Full,
+}
+
+/// The sweeps that are due, and what they read.
+#[derive(Debug, Default)]
+pub(crate) struct SweepSchedule {
+    wanted: Option<SweepKind>,
+    /// To be read by the next local sweep.
+    next: Rereads,
+    /// To be read after the next light sweep: they may have changed after they were read, or did not accept a Set.
+    after_light: Rereads,
+    /// When the next light sweep is due; without a link, when the port is read again.
+    timer: Option<Instant>,
+    /// During a local sweep: when the light sweep is due that it must not postpone.
+    light_due: Option<Instant>,
+    last_light: Instant,
+    consistency: ConsistencyCheck,
+}
+
+impl SweepSchedule {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            last_light: now,
+            ..Self::default()
+        }
+    }
+
+    /// Requests a sweep for the next time the SM is idle.
+    pub(crate) fn request(&mut self, kind: SweepKind) {
+        self.wanted = self.wanted.max(Some(kind));
+    }
+
+    /// Whether a sweep is requested.
+    pub(crate) const fn is_requested(&self) -> bool {
+        self.wanted.is_some()
+    }
+
+    /// Drops requested sweeps.
+    pub(crate) const fn cancel(&mut self) {
+        self.wanted = None;
+    }
+
+    /// Has the next local sweep read a switch.
+    pub(crate) fn reread_switch(&mut self, n: NodeIdx) {
+        self.next.switches.insert(n);
+    }
+
+    /// Has the next local sweep read a port.
+    pub(crate) fn reread_port(&mut self, p: PortRef) {
+        self.next.ports.insert(p);
+    }
+
+    /// Has a switch read after the next light sweep.
+    pub(crate) fn reread_switch_later(&mut self, n: NodeIdx) {
+        self.after_light.switches.insert(n);
+    }
+
+    /// Has a port read after the next light sweep.
+    pub(crate) fn reread_port_later(&mut self, p: PortRef) {
+        self.after_light.ports.insert(p);
+    }
+
+    /// What the next local sweep reads; nothing is left.
+    pub(crate) fn take_rereads(&mut self) -> Rereads {
+        core::mem::take(&mut self.next)
+    }
+
+    /// How many switches and ports the next local sweep reads.
+    pub(crate) fn rereads(&self) -> (usize, usize) {
+        (self.next.switches.len(), self.next.ports.len())
+    }
+
+    /// Forgets a node that left the fabric.
+    pub(crate) fn remove_node(&mut self, n: NodeIdx) {
+        self.next.remove_node(n);
+        self.after_light.remove_node(n);
+    }
+
+    /// A request timed out for good.
+    pub(crate) const fn record_timeout(&mut self, now: Instant) {
+        self.consistency.record_inconsistency(now);
+    }
+
+    /// Two links contradict each other. That may go on until the full sweep, which therefore must not wait for its end.
+    pub(crate) const fn record_link_conflict(&mut self, now: Instant) {
+        if !self.consistency.is_pending {
+            self.consistency.record_inconsistency(now);
+        }
+    }
+
+    /// A full sweep begins: it reads whatever was to be read again.
+    pub(crate) fn begin_full_sweep(&mut self, now: Instant, interval: Duration) {
+        self.begin_sweep();
+        self.light_due = None;
+        self.next.clear();
+        self.after_light.clear();
+        self.consistency.begin_full_sweep(now, interval);
+    }
+
+    /// A local sweep begins.
+    pub(crate) fn begin_local_sweep(&mut self) {
+        let light_due = self.timer;
+        self.begin_sweep();
+        self.light_due = light_due;
+    }
+
+    const fn begin_sweep(&mut self) {
+        self.wanted = None;
+        self.timer = None;
+    }
+
+    /// A full or local sweep is complete; `interval` is that of light sweeps, zero for none.
+    pub(crate) fn finish_sweep(&mut self, now: Instant, interval: Duration) {
+        self.arm_timer(now, interval);
+        self.timer = self.light_due.take().or(self.timer);
+    }
+
+    /// A light sweep begins.
+    pub(crate) const fn begin_light_sweep(&mut self, now: Instant) {
+        self.last_light = now;
+    }
+
+    /// A light sweep is complete: what was put off until then is due. Returns whether the fabric has to be checked by a full sweep.
+    pub(crate) fn finish_light_sweep(&mut self, now: Instant, interval: Duration) -> bool {
+        self.next.append(&mut self.after_light);
+        self.consistency.is_due(now, interval)
+    }
+
+    /// Whether the next local sweep has nothing to read.
+    pub(crate) fn has_no_rereads(&self) -> bool {
+        self.next.is_empty()
+    }
+
+    /// Arms the timer; not at all if `after` is zero.
+    pub(crate) fn arm_timer(&mut self, now: Instant, after: Duration) {
+        self.timer = (!after.is_zero()).then(|| now + after);
+    }
+
+    pub(crate) const fn stop_timer(&mut self) {
+        self.timer = None;
+    }
+
+    pub(crate) const fn poll_timeout(&self) -> Option<Instant> {
+        self.timer
+    }
+
+    /// What an idle SM does next. `may_sweep` is whether it is the master and has a link; otherwise only full sweeps begin, which
+    /// discover who is master.
+    pub(crate) fn next(&mut self, now: Instant, may_sweep: bool) -> Due {
+        let overdue = self.timer.is_some_and(|t| t + LIGHT_SPACING <= now);
+        match self.wanted {
+            Some(SweepKind::Full) => return Due::Full,
+            // A light sweep that is overdue precedes local sweeps, or one local sweep after another would leave no time for it.
+            Some(SweepKind::Local) if may_sweep && !overdue => return Due::Local,
+            Some(SweepKind::Light) if may_sweep => {
+                self.wanted = None;
+                let soon = self.last_light + LIGHT_SPACING;
+                self.timer = Some(self.timer.map_or(soon, |t| t.min(soon)));
+            }
+            _ => {}
+        }
+        if self.timer.is_none_or(|due| due > now) {
+            return Due::Nothing;
+        }
+        self.timer = None;
+        Due::Light
+    }
+}

@@ -1,0 +1,310 @@
+//! Traps: TrapRepress, what is read again because of a trap, and trap storms (IBA vol. 1, 13.4.9, 14.2.5.1).
+//!
+//! Every trap is repressed, and what it names is read soon after. A port that repeats a trap faster than [`TrapMonitor::STORM`] allows is a
+//! storm source: what it names is read together with what all other storm sources named, about once a second, and its traps are not
+//! forwarded. So a storm costs one re-read a second at any rate, and what changed before the last trap is read after it.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_mad::attr::{
+    LinkErrorDetails, LocalChangeDetails, Notice, PortStateDetails, SystemImageDetails, TrapNumber,
+    id,
+};
+use ferrosm_mad::ids::{Lid, MKey, PortNum};
+use ferrosm_mad::mad::{Address, MadIn, Method, MgmtClass};
+use ferrosm_mad::smp;
+use ferrosm_mad::time::Instant;
+
+use crate::ctx::Ctx;
+use crate::io::Event;
+use crate::keys::reported_key;
+use crate::schedule::LIGHT_SPACING;
+use crate::subnet::{Node, NodeIdx, PortRef};
+
+/// What is read again after a trap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reread {
+    /// SwitchInfo and all ports of a switch.
+    Switch(NodeIdx),
+    /// One port.
+    Port(PortRef),
+    /// A node's description.
+    Description(NodeIdx),
+    /// SMInfo of the other SMs.
+    Sms,
+}
+
+/// Detects trap storms, and holds what storm sources named until it is read.
+#[derive(Debug, Default)]
+pub(crate) struct TrapMonitor {
+    /// By trap number, LID and port: traps without a quiet time between them, and the time of the last one.
+    seen: BTreeMap<(u16, Lid, PortNum), (u32, Instant)>,
+    /// What storm sources named since the last re-read. Bounded by the fabric: only known nodes and ports are in it.
+    delayed: BTreeSet<Reread>,
+    /// Earliest time of the next re-read of `delayed`.
+    delayed_until: Instant,
+}
+
+impl TrapMonitor {
+    /// Consecutive traps of one kind from one port that are handled at once; further ones make it a storm source.
+    const STORM: u32 = 10;
+    /// Time without traps after which a port is no longer a storm source.
+    const QUIET: Duration = Duration::from_secs(5);
+    /// Most sources that are counted. Beyond that, sources that are quiet are dropped, and traps of new ones count as a storm.
+    const MAX: usize = 4096;
+
+    /// Counts a trap. Returns whether it belongs to a storm.
+    fn is_storm(&mut self, number: u16, lid: Lid, port: PortNum, now: Instant) -> bool {
+        if self.seen.len() >= Self::MAX {
+            self.seen
+                .retain(|_, (_, last)| now.since(*last) < Self::QUIET);
+            if self.seen.len() >= Self::MAX {
+                return true;
+            }
+        }
+        let (count, last) = self.seen.entry((number, lid, port)).or_insert((0, now));
+        *count = if now.since(*last) < Self::QUIET {
+            count.saturating_add(1)
+        } else {
+            1
+        };
+        *last = now;
+        *count > Self::STORM
+    }
+
+    /// When `delayed` is to be read; `None` if it is empty.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        (!self.delayed.is_empty()).then_some(self.delayed_until)
+    }
+
+    /// Takes `delayed` if it is due.
+    pub(crate) fn take_due(&mut self, now: Instant) -> BTreeSet<Reread> {
+        if self.due().is_none_or(|due| due > now) {
+            return BTreeSet::new();
+        }
+        self.delayed_until = now + LIGHT_SPACING;
+        core::mem::take(&mut self.delayed)
+    }
+
+    /// A full sweep reads everything, `delayed` included.
+    pub(crate) fn begin_full_sweep(&mut self) {
+        self.delayed.clear();
+    }
+}
+
+/// What follows from a trap.
+#[derive(Debug, Default)]
+pub(crate) struct TrapOutcome {
+    /// The notice that subscribers may be sent, with the port that issued it; `None` for a trap storm source.
+    pub(crate) forward: Option<(Notice, Option<PortRef>)>,
+    /// What has to be read again now.
+    pub(crate) rereads: Vec<Reread>,
+    /// The trap names an unknown port: the fabric changed somewhere.
+    pub(crate) needs_light_sweep: bool,
+}
+
+impl TrapMonitor {
+    /// Represses a trap and decides what follows from it. `own_lid` is the SM's LID.
+    pub(crate) fn on_trap(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        received: &MadIn,
+        own_lid: Option<Lid>,
+    ) -> TrapOutcome {
+        let notice = Notice::decode(smp::data(&received.mad));
+        repress(ctx, received, own_lid);
+        let mut outcome = TrapOutcome::default();
+        let number = notice.trap_number;
+        if !notice.is_generic {
+            let lid = notice.issuer_lid;
+            if !self.is_storm(number.0, lid, PortNum::ZERO, ctx.now) {
+                outcome.forward = Some((notice, ctx.fabric.port_by_lid(lid)));
+            }
+            return outcome;
+        }
+        let (lid, port) = named_port(&notice);
+        let at = ctx.fabric.port_by_lid(lid).map(|p| {
+            let is_switch = ctx.fabric.get(p.node).is_some_and(Node::is_switch);
+            let named = PortRef::new(p.node, port);
+            // A switch reports for its external ports.
+            if is_switch && port != PortNum::ZERO && ctx.fabric.port(named).is_some() {
+                named
+            } else {
+                p
+            }
+        });
+        ctx.outbox.emit(Event::Trap {
+            number: number.0,
+            place: at.map_or_else(|| format!("LID {lid}"), |p| ctx.fabric.describe(p)),
+        });
+        let is_storm = self.is_storm(number.0, lid, port, ctx.now);
+        let Some(at) = at else {
+            // An unknown port cannot be read later, so nothing is delayed.
+            outcome.needs_light_sweep = number == TrapNumber::LinkStateChange && !is_storm;
+            return outcome;
+        };
+        if !is_storm {
+            outcome.forward = Some((notice, Some(at)));
+        }
+        if number == TrapNumber::SystemImageGuid {
+            let guid = SystemImageDetails::decode(&notice.data_details).system_image_guid;
+            if let Some(node) = ctx.fabric.get_mut(at.node) {
+                node.info.system_image_guid = guid;
+            }
+        }
+        let rereads = rereads(&notice, at);
+        if is_storm {
+            self.delayed.extend(rereads);
+        } else {
+            outcome.rereads = rereads;
+        }
+        outcome
+    }
+}
+
+/// Sends TrapRepress (IBA vol. 1, 13.4.9), also for traps that cause nothing.
+fn repress(ctx: &mut Ctx<'_>, received: &MadIn, own_lid: Option<Lid>) {
+    let to_lid = match received.from.lid {
+        // From the SM's own node.
+        Lid::NONE | Lid::PERMISSIVE => match own_lid {
+            Some(lid) => lid,
+            None => return,
+        },
+        lid => lid,
+    };
+    let sender = ctx.fabric.port_by_lid(to_lid);
+    let reported = sender.map_or(MKey::NONE, |p| reported_key(ctx.fabric, p));
+    let m_key = if reported == MKey::NONE {
+        ctx.cfg.m_key
+    } else {
+        reported
+    };
+    let mut mad = received.mad;
+    let mut header = mad.header();
+    header.method = Method::TrapRepress;
+    header.mgmt_class = MgmtClass::SubnLid;
+    header.status = 0;
+    mad.set_header(&header);
+    smp::LidRoutedHeader { m_key }.encode_onto(mad.as_bytes_mut());
+    debug_assert_eq!(mad.attr_id(), id::NOTICE);
+    let to = Address {
+        lid: to_lid,
+        ..received.from
+    };
+    ctx.outbox.send(to, mad);
+}
+
+/// The port that a trap is about; port 0 if it names none.
+fn named_port(notice: &Notice) -> (Lid, PortNum) {
+    let details = &notice.data_details;
+    let (lid, port) = match notice.trap_number {
+        TrapNumber::LinkStateChange => (PortStateDetails::decode(details).lid, PortNum::ZERO),
+        TrapNumber::LocalLinkIntegrity | TrapNumber::BufferOverrun | TrapNumber::FlowControl => {
+            let d = LinkErrorDetails::decode(details);
+            (d.lid, d.port_num)
+        }
+        TrapNumber::LocalChange => (LocalChangeDetails::decode(details).lid, PortNum::ZERO),
+        TrapNumber::SystemImageGuid => (SystemImageDetails::decode(details).lid, PortNum::ZERO),
+        _ => (notice.issuer_lid, PortNum::ZERO),
+    };
+    let lid = if lid.is_unicast() {
+        lid
+    } else {
+        notice.issuer_lid
+    };
+    (lid, port)
+}
+
+/// What is read again after a trap of a known port.
+fn rereads(notice: &Notice, at: PortRef) -> Vec<Reread> {
+    match notice.trap_number {
+        TrapNumber::LinkStateChange => vec![Reread::Switch(at.node)],
+        TrapNumber::LocalLinkIntegrity | TrapNumber::BufferOverrun | TrapNumber::FlowControl => {
+            vec![Reread::Port(at)]
+        }
+        TrapNumber::LocalChange => {
+            local_change_rereads(&LocalChangeDetails::decode(&notice.data_details), at)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Trap 144: a changed NodeDescription is read alone, a changed SM priority starts an SMInfo scan, anything else has PortInfo read.
+fn local_change_rereads(change: &LocalChangeDetails, at: PortRef) -> Vec<Reread> {
+    const NAME: u16 = LocalChangeDetails::NODE_DESCRIPTION;
+    const PRIORITY: u16 = LocalChangeDetails::SM_PRIORITY;
+    let flags = flags_of(change);
+    let name = (flags & NAME != 0).then_some(Reread::Description(at.node));
+    let sms = (flags & PRIORITY != 0).then_some(Reread::Sms);
+    let port = (flags != NAME && flags != PRIORITY).then_some(Reread::Port(at));
+    name.into_iter().chain(sms).chain(port).collect()
+}
+
+/// ChangeFlags of trap 144; 0 if they are not valid.
+pub(crate) const fn flags_of(change: &LocalChangeDetails) -> u16 {
+    if change.other_local_changes {
+        change.change_flags
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Lid = Lid(7);
+
+    fn at(ms: u64) -> Instant {
+        Instant::START + Duration::from_millis(ms)
+    }
+
+    /// A place is noisy from its eleventh trap on, until it was silent for five seconds; another kind and another port are places of
+    /// their own.
+    #[test]
+    fn a_place_is_noisy_until_it_was_silent() {
+        let mut traps = TrapMonitor::default();
+        let noise: Vec<bool> = (0..12)
+            .map(|n| traps.is_storm(128, PLACE, PortNum::ZERO, at(n * 4_999)))
+            .collect();
+        assert_eq!(noise[..10], [false; 10]);
+        assert_eq!(noise[10..], [true; 2]);
+        let last = 11 * 4_999;
+        assert!(!traps.is_storm(129, PLACE, PortNum::ZERO, at(last)));
+        assert!(!traps.is_storm(128, PLACE, PortNum(1), at(last)));
+        assert!(!traps.is_storm(128, PLACE, PortNum::ZERO, at(last + 5_000)));
+    }
+
+    /// TrapMonitor from everywhere: what is remembered has an end, what is beyond it is noise, and after a silence all is as before.
+    #[test]
+    fn a_flood_from_everywhere_is_storm() {
+        let mut traps = TrapMonitor::default();
+        for lid in 0..6000 {
+            let noise = traps.is_storm(131, Lid(lid), PortNum(1), at(0));
+            assert_eq!(noise, usize::from(lid) >= TrapMonitor::MAX, "{lid}");
+        }
+        assert_eq!(traps.seen.len(), TrapMonitor::MAX);
+        assert!(!traps.is_storm(131, Lid(5_000), PortNum(1), at(5_000)));
+    }
+
+    /// What noisy places name is taken once a second, all of it, and once more after the last of it.
+    #[test]
+    fn noisy_places_are_looked_at_once_a_second() {
+        let mut traps = TrapMonitor::default();
+        assert_eq!(traps.due(), None);
+        let mut taken = Vec::new();
+        for ms in 0..2_500 {
+            if ms < 2_100 {
+                traps.delayed.insert(Reread::Sms);
+            }
+            if !traps.take_due(at(ms)).is_empty() {
+                taken.push(ms);
+            }
+        }
+        assert_eq!(taken, [0, 1_000, 2_000]);
+        assert_eq!(traps.due(), Some(at(3_000)));
+        assert_eq!(traps.take_due(at(3_000)), BTreeSet::from([Reread::Sms]));
+        assert_eq!(traps.due(), None);
+    }
+}
