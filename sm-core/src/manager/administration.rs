@@ -471,7 +471,7 @@ impl SubnetManager {
             .chain(others)
             .collect();
         let extra = Extra {
-            run: self.last_run.as_ref().map(|(run, nodes)| {
+            run: self.routing.installed().map(|(run, nodes)| {
                 let places = nodes.iter().map(|n| n.index()).collect();
                 (Arc::clone(run), places)
             }),

@@ -72,7 +72,7 @@ impl SubnetManager {
                 port.last_peer = None;
             }
         }
-        self.dirty = true;
+        self.routing.mark_stale();
         // In a full sweep ways are found with the nodes; here a known node may be reached in a new way only.
         self.paths_stale |= self.sweep.local;
         if from.node == to.node {

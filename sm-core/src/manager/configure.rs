@@ -12,20 +12,15 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_mad::mad::Status;
 use ferrosm_routing::Lft;
 
-use super::{EngineState, Stage, SubnetManager};
+use super::{Stage, SubnetManager};
 use crate::ctx::SweepScope;
 use crate::io::{Event, Output};
-use crate::kept::lid_updates;
 use crate::plan::lanes::LanePlan;
-use crate::plan::lids;
 use crate::plan::ports;
-use crate::plan::routes::{Computed, Job, Start};
+use crate::plan::routes::Computed;
 use crate::report::{Phase, ProblemKind, QuarantineReason};
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{Node, NodeIdx, Port, PortRef, plausible};
-
-/// A fabric that changes faster than it can be routed gets its tables all the same after so many attempts.
-const MAX_STALE_ROUTINGS: u8 = 3;
 
 /// Bounces of a link whose ends keep a mismatch, with `links.bounce`; after that its values are rewritten.
 const MAX_RESTARTS: u8 = 3;
@@ -102,53 +97,20 @@ impl SubnetManager {
     pub(super) fn begin_routing(&mut self) {
         self.enter(Phase::Route);
         let reassign = self.cfg.reassign_lids && self.is_new;
-        let plan = lids::plan(&self.subnet, &self.lids, &self.reign, &self.cfg, reassign);
-        for (p, lid) in &plan.conflicts {
-            self.problem(Some(*p), ProblemKind::LidConflict(*lid));
+        let (changed, plan_changed) = with_ctx!(self, |ctx| self.lids.assign(ctx, reassign));
+        self.sweep.report.lids_changed = changed;
+        if plan_changed {
+            self.routing.mark_stale();
         }
-        for p in &plan.without {
-            self.problem(Some(*p), ProblemKind::NoLid);
-        }
-        self.sweep.report.lids_changed = plan
-            .lids
-            .iter()
-            .filter(|(p, lid, _)| self.lid_in_use(*p) != *lid)
-            .count();
-        if plan.map != self.lids {
-            let updates = lid_updates(&self.lids, &plan.map);
-            self.reign.replace(&self.lids, &plan.map);
-            self.lids.clone_from(&plan.map);
-            self.out.push(Output::Keep(updates));
-        }
-        if plan.lids != self.lid_plan.lids {
-            self.dirty = true;
-        }
-        self.lid_plan = plan;
-        let unrouted = self.subnet.nodes().any(|(_, n)| {
-            n.wanted.is_none() && n.switch_info().is_some_and(|s| s.linear_fdb_cap > 0)
-        });
-        let has_switches = self.subnet.switches().next().is_some();
-        let due = has_switches && (self.dirty || unrouted || self.unfinished);
-        self.dirty = false;
-        if !due {
+        if !self.routing.take_due(&self.subnet) {
             self.begin_writing();
             return;
         }
-        self.jobs += 1;
-        self.job = Some(self.jobs);
-        self.job_start = core::mem::take(&mut self.start);
-        let mut job = Job::new(
-            self.jobs,
-            &self.subnet,
-            &self.lid_plan,
-            &self.cfg,
-            self.last_run.as_ref(),
-            self.job_start,
-        );
-        job.generation = self.generation;
+        let plan = self.lids.plan();
+        let mut job = self.routing.begin_job(&self.subnet, plan, &self.cfg);
         job.lanes_before.clone_from(&self.lanes);
         job.groups = self.installed_groups(job.nodes());
-        if self.last_run.is_none() && self.job_start == Start::Repair {
+        if self.routing.may_adopt() {
             job.inherited = self.inherited(job.nodes());
         }
         for n in self.unroutable_switches() {
@@ -168,27 +130,14 @@ impl SubnetManager {
             .collect()
     }
 
-    fn lid_in_use(&self, p: PortRef) -> Lid {
-        self.subnet
-            .port(p)
-            .map_or(Lid::NONE, |port| port.info().lid)
-    }
-
     /// Takes the result of a routing job, unless a change became known meanwhile: then it is stale. What was made for
     /// other settings is never taken.
     pub(super) fn install(&mut self, computed: Computed) {
-        let for_others = computed.generation != self.generation;
-        if for_others || (self.dirty && self.stale_routings < MAX_STALE_ROUTINGS) {
-            if !for_others {
-                self.stale_routings += 1;
-            }
-            self.dirty = true;
-            self.start = self.start.max(self.job_start);
+        if !self.routing.accept(&computed) {
             self.find_out_what_is_gone();
             self.begin_routing();
             return;
         }
-        self.stale_routings = 0;
         match computed.result {
             Err(why) => {
                 self.emit(Event::RoutingFailed(why.clone()));
@@ -212,14 +161,9 @@ impl SubnetManager {
                 self.sweep.ordered = routes.lanes_first;
                 self.put_out_of_the_way(routes.in_the_way);
                 self.want_tables(tables, lanes, routes.order);
-                self.engine = EngineState {
-                    name: routes.run.routing.engine,
-                    notes: routes.notes,
-                    proof: Some(routes.proof),
-                };
-                self.last_run = Some((routes.run, computed.nodes));
-                self.note_inputs();
-                self.unfinished = false;
+                let routing = (routes.run, computed.nodes);
+                self.routing
+                    .install(routing, routes.notes, routes.proof, &self.cfg);
                 self.begin_writing();
             }
         }
@@ -228,7 +172,7 @@ impl SubnetManager {
     /// No engine could do it: the old tables stay, no link is armed that was not, and it is tried again.
     fn routing_failed(&mut self) {
         self.sweep.report.failed = true;
-        self.dirty = true;
+        self.routing.mark_stale();
         self.finish_sweep();
     }
 
@@ -535,33 +479,24 @@ impl SubnetManager {
         report.links = self.subnet.link_count();
         report.took = self.now.since(self.sweep.started);
         if !self.read_only {
-            report.lids = self
-                .lid_plan
-                .lids
-                .iter()
-                .map(|(_, _, lmc)| 1usize << lmc.0)
-                .sum();
-            report.top_lid = self.top_lid;
-            report.absent = self.lids.len().saturating_sub(self.lid_plan.lids.len());
+            report.lids = self.lids.count();
+            report.top_lid = self.lids.top();
+            report.absent = self.lids.absent();
         }
         if report.switches > 0 && configured {
-            report.engine = self.engine.name;
-            report
-                .engine_notes
-                .extend(self.engine.notes.iter().cloned());
-            report.proof.clone_from(&self.engine.proof);
+            self.routing.report(&mut report);
         }
         if configured {
             self.first_as_master = false;
             self.is_new = false;
-            self.reign.confirm(&self.subnet, &self.lids);
+            self.lids.confirm(&self.subnet);
             self.forget_inheritance();
             if self.is_master() {
                 with_ctx!(self, |ctx| self.keys.remove_exceptions(ctx));
             }
             self.takeover.end();
         }
-        if self.dirty && configured {
+        if self.routing.is_stale() && configured {
             // A change came too late for this sweep's routes.
             self.want_local();
         }

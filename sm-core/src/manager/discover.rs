@@ -39,7 +39,7 @@ impl SubnetManager {
         self.traps.begin_full_sweep();
         self.begin_sweep(false);
         self.epoch += 1;
-        self.dirty = true;
+        self.routing.mark_stale();
         self.enqueue(SmpOp::NodeInfo(None));
     }
 
@@ -65,7 +65,7 @@ impl SubnetManager {
         }
         // Whoever was in charge meanwhile may have routed otherwise, and let other trees grow: what is there is taken on, not what was
         // once.
-        self.last_run = None;
+        self.routing.forget_installed();
         self.multicast.forget_trees();
     }
 
@@ -176,7 +176,7 @@ impl SubnetManager {
         let mut node = Node::new(*info, path);
         node.seen = self.epoch;
         let idx = self.subnet.add_node(node);
-        self.dirty = true;
+        self.routing.mark_stale();
         if self.last_report.is_some() {
             self.emit(Event::NodeAdded(info.node_guid.to_string()));
         }
@@ -211,7 +211,7 @@ impl SubnetManager {
         port.seen = epoch;
         if port.guid != guid {
             port.guid = guid;
-            self.dirty = true;
+            self.routing.mark_stale();
         }
         self.index_port(at, guid);
         self.enqueue(SmpOp::PortInfo(at));
@@ -254,7 +254,7 @@ impl SubnetManager {
             self.on_switch_silent(n);
             return;
         }
-        let top = self.top_lid;
+        let top = self.lids.top();
         let Some(node) = self.subnet.get_mut(n) else {
             return;
         };
@@ -262,7 +262,7 @@ impl SubnetManager {
         // A switch that has forgotten how far its table reaches has forgotten the table (a reboot).
         if node.installed.is_some() && told.linear_fdb_top != top.0 {
             node.forget_tables();
-            self.dirty = true;
+            self.routing.mark_stale();
         }
         if self.stage == Stage::Light {
             let unwritten = told.linear_fdb_cap > 0
@@ -419,7 +419,7 @@ impl SubnetManager {
             && port0.info().lid != new.lid
         {
             node.forget_tables();
-            self.dirty = true;
+            self.routing.mark_stale();
         }
     }
 
@@ -467,7 +467,7 @@ impl SubnetManager {
         let Some(peer) = self.subnet.disconnect(at) else {
             return;
         };
-        self.dirty = true;
+        self.routing.mark_stale();
         for (end, other) in [(at, peer), (peer, at)] {
             if let Some(port) = self.subnet.port_mut(end) {
                 port.last_peer = Some(other);
@@ -567,12 +567,12 @@ impl SubnetManager {
             self.quarantine(peer, why.clone());
         }
         self.subnet.remove_node(n);
-        self.dirty = true;
+        self.routing.mark_stale();
     }
 
     pub(super) fn quarantine(&mut self, at: PortRef, why: QuarantineReason) {
         if let Some(peer) = self.subnet.disconnect(at) {
-            self.dirty = true;
+            self.routing.mark_stale();
             if let Some(port) = self.subnet.port_mut(at) {
                 port.last_peer = Some(peer);
             }
@@ -664,7 +664,7 @@ impl SubnetManager {
             let Some(node) = self.subnet.remove_node(*n) else {
                 continue;
             };
-            self.dirty = true;
+            self.routing.mark_stale();
             self.forget(*n);
             self.emit(Event::NodeGone(format!(
                 "\"{}\" ({})",
@@ -690,7 +690,7 @@ impl SubnetManager {
             })
             .collect();
         for p in loose {
-            self.dirty = true;
+            self.routing.mark_stale();
             if let Some(port) = self.subnet.port_mut(p) {
                 port.known = false;
                 port.guid = PortGuid(0);

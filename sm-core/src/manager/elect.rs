@@ -199,7 +199,7 @@ impl SubnetManager {
         let back = self.stage == Stage::Yielding && self.election.may_write() && !unsure;
         if sweeps || back {
             self.distrust_tables();
-            self.reign.end();
+            self.lids.unconfirm();
         }
         // Without a link the port is looked at now and then, and a sweep begins when it has one.
         if ((sweeps && !cut_off) || back) && !self.waits_for_recall() {
@@ -218,7 +218,7 @@ impl SubnetManager {
     /// What was under way, or was to be begun by the clock, is left for this.
     pub(super) fn leave_off(&mut self, stage: Stage) {
         self.smps.clear();
-        self.forget_job();
+        self.routing.cancel_job();
         self.schedule.stop_timer();
         self.stage = stage;
     }
@@ -245,7 +245,7 @@ impl SubnetManager {
         if state != SmState::Master || matches!(why, election::Why::HandedOverBy(_)) {
             // Another SM is in charge, or was until now: clients are new to this one when it is master.
             self.first_as_master = true;
-            self.reign.end();
+            self.lids.unconfirm();
         }
         if state == SmState::Standby && matches!(why, election::Why::HandedOver(_)) {
             self.begin_lingering(None);
@@ -421,10 +421,10 @@ impl SubnetManager {
         };
         // This SM's host may have rebooted and have no LID now: others still name the one that it had, or that of the SM that this
         // one goes on for. In another subnet that is somebody else's, but the ports there are not those that are remembered.
-        let had = [self.sm_lid(), self.last_master_lid()];
+        let had = [self.lids.of_sm(&self.subnet), self.last_master_lid()];
         let left = |port: &Port, info: &PortInfo| {
             had.contains(&Some(info.master_sm_lid))
-                && self.lids.get(&port.guid) == Some(&(info.lid, info.lmc))
+                && self.lids.of(port.guid) == Some((info.lid, info.lmc))
         };
         let ports = self.subnet.end_ports().filter_map(|p| self.subnet.port(p));
         ports.filter(|port| port.known).any(|port| {
@@ -470,7 +470,7 @@ mod tests {
             sm.handle(Input::PeerSm(PortGuid(guid)), Instant::START);
         }
         reload(&mut sm, cfg.clone());
-        assert_eq!((peers(&sm), sm.generation), (vec![1, 2, 3], 0));
+        assert_eq!((peers(&sm), sm.routing.configuration()), (vec![1, 2, 3], 0));
         let other = SmConfig {
             peer_sms: guids(&[4]),
             ..cfg.clone()

@@ -85,7 +85,10 @@ impl SubnetManager {
         // Whoever left the subnet, or was cut off from it, is not registered any more with a master that saw it go.
         let was = view.by_guid(port.guid).map(|at| view.end_port(at));
         let info = port.info();
-        let masters = [view.whose().map(|whose| whose.lid), self.sm_lid()];
+        let masters = [
+            view.whose().map(|whose| whose.lid),
+            self.lids.of_sm(&self.subnet),
+        ];
         was.is_some_and(|was| was.guid == port.guid && was.lid == info.lid)
             && masters.contains(&Some(info.master_sm_lid))
     }
@@ -179,24 +182,14 @@ impl SubnetManager {
 
     /// Where the routing in force comes from.
     pub(super) fn origin(&self) -> Option<RoutingOrigin> {
-        self.last_run.as_ref()?;
         let nodes = self.subnet.nodes().map(|(_, node)| node);
         let without = nodes
             .filter(|node| node.left_lanes != LeftLanes::AsWoken && node.lanes_checked.is_none());
         Some(RoutingOrigin {
-            inputs: self.routed_for.as_ref()?.1.clone(),
+            inputs: self.routing.inputs()?.clone(),
             without_lanes: without.map(|node| node.info.node_guid).collect(),
             lanes_written: self.lanes_written,
         })
-    }
-
-    /// The settings that the routing in force is made for.
-    pub(super) fn note_inputs(&mut self) {
-        let known = self.routed_for.as_ref();
-        // Side files may be long.
-        if known.is_none_or(|(generation, _)| *generation != self.generation) {
-            self.routed_for = Some((self.generation, self.cfg.routing_inputs()));
-        }
     }
 
     /// Everything is as this subnet manager wants it, or another one is in charge: what was left is of no use any more.

@@ -100,7 +100,7 @@ impl SubnetManager {
             self.want_full();
             return;
         }
-        if self.schedule.has_no_rereads() && !self.dirty {
+        if self.schedule.has_no_rereads() && !self.routing.is_stale() {
             return;
         }
         let (switches, ports) = self.schedule.rereads();

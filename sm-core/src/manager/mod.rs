@@ -47,7 +47,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{SmInfo, id};
-use ferrosm_mad::ids::{Lid, PortGuid, Tid};
+use ferrosm_mad::ids::{PortGuid, Tid};
 use ferrosm_mad::mad::{Address, MadIn, MadOut, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, DATA_LEN};
 use ferrosm_mad::time::Instant;
@@ -60,13 +60,14 @@ use crate::io::{Event, Input, Output};
 use crate::kept::Restored;
 use crate::keys::MKeyRing;
 use crate::lid_map::LidMap;
+use crate::lids::LidTable;
 use crate::outbox::Outbox;
 use crate::partitions::PartitionTables;
 use crate::plan::lanes::LanePlan;
-use crate::plan::lids::{LidPlan, Reign};
-use crate::plan::routes::{Computed, Start, WriteOrder};
+use crate::plan::routes::{Start, WriteOrder};
 use crate::report::{Phase, Problem, ProblemKind, SweepReport};
-use crate::routing_origin::{RoutingInputs, SlToVlEpoch};
+use crate::routing_origin::SlToVlEpoch;
+use crate::routing_state::RoutingState;
 use crate::schedule::{SweepKind, SweepSchedule};
 use crate::smp::op::SmpOp;
 use crate::smp::queue::{Limits, TimedOut};
@@ -180,37 +181,14 @@ pub struct SubnetManager {
     /// Ports whose SMs told that they are ferrosm, beside those that the settings name.
     learned: BTreeSet<PortGuid>,
 
-    lids: LidMap,
-    /// What of it is sure.
-    reign: Reign,
-    lid_plan: LidPlan,
-    top_lid: Lid,
-    job: Option<u64>,
-    /// The job's result, while traps that came meanwhile are followed up.
-    computed: Option<Computed>,
-    jobs: u64,
+    lids: LidTable,
+    routing: RoutingState,
     /// A link was lost that known paths may go over.
     paths_stale: bool,
-    engine: EngineState,
     /// Lanes of the routing in force.
     lanes: Option<LanePlan>,
     /// The order in which wanted tables are to be written.
     write_order: WriteOrder,
-    /// The routing in force, and the node of each of its switches.
-    last_run: Option<(Arc<LastRun>, Vec<NodeIdx>)>,
-    /// Something changed that routes depend on.
-    dirty: bool,
-    /// Writing has stopped half way: the next sweep plans anew. Nothing makes that sweep come earlier.
-    unfinished: bool,
-    /// What the next routing starts from.
-    start: Start,
-    /// What the routing started from that is being computed.
-    job_start: Start,
-    /// Counts configurations: a routing is for one of them.
-    generation: u64,
-    /// Routings in a row that were thrown away because something changed meanwhile.
-    stale_routings: u8,
-
     schedule: SweepSchedule,
     keys: MKeyRing,
     partitions: PartitionTables,
@@ -223,18 +201,8 @@ pub struct SubnetManager {
     lanes_written: SlToVlEpoch,
     /// The highest number of a state that this SM has left for a copy: it is not given again.
     lanes_counted: u64,
-    /// The settings that the routing in force is made for, and which configuration they are of.
-    routed_for: Option<(u64, RoutingInputs)>,
     asked: asked::Asked,
     notices: notices::Notices,
-}
-
-/// The routing that is installed.
-#[derive(Debug, Default)]
-struct EngineState {
-    name: &'static str,
-    notes: Vec<String>,
-    proof: Option<ferrosm_routing::Proof>,
 }
 
 impl SubnetManager {
@@ -277,24 +245,11 @@ impl SubnetManager {
             copying: false,
             others: BTreeMap::new(),
             learned,
-            lids: restored.lids,
-            reign: Reign::default(),
-            lid_plan: LidPlan::default(),
-            top_lid: Lid::NONE,
-            job: None,
-            computed: None,
-            jobs: 0,
+            lids: LidTable::new(restored.lids),
+            routing: RoutingState::default(),
             paths_stale: false,
-            engine: EngineState::default(),
             lanes: None,
             write_order: WriteOrder::Any,
-            last_run: None,
-            dirty: true,
-            unfinished: false,
-            start: Start::Repair,
-            job_start: Start::Repair,
-            generation: 0,
-            stale_routings: 0,
             schedule: SweepSchedule::new(now),
             keys,
             partitions: PartitionTables::default(),
@@ -309,7 +264,6 @@ impl SubnetManager {
             ),
             multicast: multicast::Multicast::default(),
             inheritance,
-            routed_for: None,
             asked: asked::Asked::default(),
             notices: notices::Notices::default(),
         };
@@ -326,7 +280,7 @@ impl SubnetManager {
     /// The routing in force, and the node of each of its switches.
     #[must_use]
     pub fn routing(&self) -> Option<(&Arc<LastRun>, &[NodeIdx])> {
-        let (run, nodes) = self.last_run.as_ref()?;
+        let (run, nodes) = self.routing.installed()?;
         Some((run, nodes))
     }
 
@@ -339,7 +293,7 @@ impl SubnetManager {
     /// Who owns which LIDs.
     #[must_use]
     pub const fn lid_map(&self) -> &LidMap {
-        &self.lids
+        self.lids.map()
     }
 
     /// SLs and lanes of the routing in force; `None` before the first one.
@@ -356,12 +310,11 @@ impl SubnetManager {
             Input::Gmp { from, bytes } => self.on_gmp(from, &bytes),
             Input::SendFailed(tid) => self.on_timeout(tid),
             Input::Timeout => {}
-            Input::Computed(computed) => self.on_computed(*computed),
+            Input::Computed(computed) => self.routing.on_computed(*computed),
             Input::Config(cfg) => self.on_config(*cfg),
             Input::Resweep => self.want_full(),
             Input::Rebalance => {
-                self.start = Start::Graph;
-                self.dirty = true;
+                self.routing.rebalance();
                 self.want_full();
             }
             Input::LocalPort(event) => self.on_local_port(event),
@@ -661,7 +614,7 @@ impl SubnetManager {
     }
 
     fn on_trap(&mut self, received: &MadIn) {
-        let own_lid = self.sm_lid();
+        let own_lid = self.lids.of_sm(&self.subnet);
         let outcome = with_ctx!(self, |ctx| self.traps.on_trap(ctx, received, own_lid));
         if outcome.needs_light_sweep {
             self.schedule.request(SweepKind::Light);
@@ -728,11 +681,10 @@ impl SubnetManager {
         self.keys.change_configured(self.cfg.m_key, cfg.m_key);
         let routing = |c: &SmConfig| (c.engines.clone(), Arc::clone(&c.hints), c.routing_vls);
         if routing(&cfg) != routing(&self.cfg) {
-            self.start = self.start.max(Start::Engine);
-            self.dirty = true;
+            self.routing.reroute_from(Start::Engine);
         }
         if cfg != self.cfg {
-            self.generation += 1;
+            self.routing.begin_configuration();
         }
         let priority = cfg.priority;
         self.cfg = cfg;
@@ -740,7 +692,7 @@ impl SubnetManager {
         self.elect(election::Input::Priority(priority));
         if self.is_master() {
             // Ports are told of it from now on, whatever the sweep is at.
-            with_ctx!(self, |ctx| self.keys.persist_change(ctx, &self.lids));
+            with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));
         }
         self.want_full();
     }
@@ -766,7 +718,7 @@ impl SubnetManager {
             Stage::Sweep(Phase::OtherSms) => self.finish_asking_sms(),
             Stage::Sweep(Phase::ReadTables) => self.finish_reading(),
             Stage::Sweep(Phase::Route) => {
-                if let Some(computed) = self.computed.take() {
+                if let Some(computed) = self.routing.take_result() {
                     self.install(computed);
                 }
             }
@@ -812,7 +764,7 @@ impl SubnetManager {
         self.takeover.forget_look();
         self.sweeps += 1;
         self.stage = Stage::Idle;
-        self.forget_job();
+        self.routing.cancel_job();
         self.partitions = PartitionTables::default();
         self.sweep = Sweep {
             local,
@@ -825,27 +777,6 @@ impl SubnetManager {
             ..Sweep::default()
         };
         self.enter(Phase::Discover);
-    }
-
-    /// The LID that the SM's own port has or is to have.
-    fn sm_lid(&self) -> Option<Lid> {
-        let guid = self.subnet.port(self.subnet.local()?)?.guid;
-        self.lids.get(&guid).map(|l| l.0)
-    }
-
-    /// A routing that is not wanted any more: the next one starts where it would have started.
-    fn forget_job(&mut self) {
-        if self.job.take().is_some() || self.computed.take().is_some() {
-            self.start = self.start.max(self.job_start);
-        }
-    }
-
-    fn on_computed(&mut self, computed: Computed) {
-        if self.job != Some(computed.id) {
-            return;
-        }
-        self.job = None;
-        self.computed = Some(computed);
     }
 }
 

@@ -193,8 +193,9 @@ impl SubnetManager {
 
     /// Whether tables may follow joins and leaves now. While routes wait for the next sweep, trees do too.
     fn may_change_groups(&self) -> bool {
-        let settled =
-            self.stage == Stage::Idle && !self.schedule.is_requested() && !self.unfinished;
+        let settled = self.stage == Stage::Idle
+            && !self.schedule.is_requested()
+            && !self.routing.is_incomplete();
         settled && self.is_master() && self.view().is_some()
     }
 
@@ -248,7 +249,7 @@ impl SubnetManager {
         let named = self.administration.take_changed_groups();
         let mut mlids = core::mem::take(&mut self.multicast.changed);
         mlids.extend(named);
-        let Some((run, nodes)) = &self.last_run else {
+        let Some((run, nodes)) = self.routing.installed() else {
             return Some(BTreeSet::new());
         };
         let followed = self.multicast.grove.follow(run, nodes);
@@ -286,7 +287,7 @@ impl SubnetManager {
 
     /// Trees that switches have already stay, whoever made them, where they go together with the routes.
     fn take_trees_over(&mut self, mlids: &BTreeSet<Lid>) {
-        let Some((_, nodes)) = &self.last_run else {
+        let Some((_, nodes)) = self.routing.installed() else {
             return;
         };
         let entries = entries_of(&self.subnet, nodes);

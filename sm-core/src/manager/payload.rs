@@ -49,7 +49,7 @@ impl SubnetManager {
     fn payload(&self, op: SmpOp) -> Option<[u8; 64]> {
         match op {
             SmpOp::ClearPortStateChange(n) => self.switch_set(n, None),
-            SmpOp::SetSwitchInfo(n) => self.switch_set(n, Some(self.top_lid)),
+            SmpOp::SetSwitchInfo(n) => self.switch_set(n, Some(self.lids.top())),
             SmpOp::SetLft(n, block) => Some(self.subnet.get(n)?.wanted.as_ref()?.block(block)),
             SmpOp::SetMft(n, at) => self.sent_block(n, at),
             SmpOp::SetPortInfo(p, step) => self.port_set(p, step),
@@ -121,9 +121,9 @@ impl SubnetManager {
     }
 
     pub(super) fn address_of(&self, p: PortRef) -> Option<Address> {
-        let sm_lid = self.sm_lid()?;
+        let sm_lid = self.lids.of_sm(&self.subnet)?;
         let port = self.subnet.port(p)?;
-        let (lid, lmc) = *self.lids.get(&port.guid)?;
+        let (lid, lmc) = self.lids.of(port.guid)?;
         let lanes = self.lanes.as_ref();
         let sm_sl = lanes.map_or(Sl(0), |lanes| lanes.sl(&self.subnet, p, sm_lid));
         Some(Address {

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{LFT_BLOCK_LEN, SwitchInfo, id};
-use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
@@ -49,15 +49,9 @@ fn packet_life(code: u8) -> Duration {
 
 impl SubnetManager {
     pub(super) fn begin_writing(&mut self) {
-        self.top_lid = self
-            .lid_plan
-            .lids
-            .iter()
-            .map(|(_, lid, lmc)| Lid(lid.0 + ((1 << lmc.0) - 1)))
-            .max()
-            .unwrap_or(Lid::NONE);
+        self.lids.update_top();
         self.enter(Phase::WriteTables);
-        with_ctx!(self, |ctx| self.keys.persist_change(ctx, &self.lids));
+        with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));
         let scope = SweepScope::new(self.sweep.local, &self.sweep.touched);
         with_ctx!(self, |ctx| self.partitions.write(ctx, scope));
         // With nobody behind it this SM's own port gets its address all the same.
@@ -216,7 +210,7 @@ impl SubnetManager {
             "{what} are not written in this sweep, because {place} did not take what has to come before"
         );
         self.sweep.report.engine_notes.push(note);
-        self.unfinished = true;
+        self.routing.mark_incomplete();
         self.begin_arming();
     }
 
@@ -310,7 +304,7 @@ impl SubnetManager {
 
     /// LinearFDBTop goes last on a switch that had less, so that it never looks up an entry that is not written yet.
     fn write_reach(&mut self, n: NodeIdx) {
-        let top = self.top_lid.0;
+        let top = self.lids.top().0;
         let due = self
             .subnet
             .get(n)
@@ -324,7 +318,7 @@ impl SubnetManager {
     }
 
     pub(super) fn on_switch_set(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
-        let top = self.top_lid.0;
+        let top = self.lids.top().0;
         let told = SwitchInfo::decode(data);
         let taken = status.is_ok() && told.linear_fdb_top == top;
         if !taken {

@@ -360,8 +360,7 @@ impl SubnetManager {
         self.lanes_written = last_mark(&restored);
         self.keys.load_replica(&restored, self.cfg.m_key);
         // The last master's map, whole: what this SM has from another time would hold LIDs that were given to others since.
-        self.lids = restored.lids;
-        self.reign.end();
+        self.lids.load_replica(restored.lids);
         let has_view = restored.snapshot.is_some();
         let registry = Registry::restored(&restored.registrations, self.now);
         self.administration.registry_mut().replace(registry);
@@ -438,14 +437,14 @@ impl SubnetManager {
         let (Some(node), Some(port), Some(own)) = (
             self.subnet.get(at.node),
             self.subnet.port(at),
-            self.sm_lid(),
+            self.lids.of_sm(&self.subnet),
         ) else {
             return;
         };
         let is_end = node.end_ports().any(|num| num == at.port);
         let info = port.info();
         let carries = node.is_switch() || info.port_state == PortState::Active;
-        let same = self.lids.get(&port.guid) == Some(&(info.lid, info.lmc));
+        let same = self.lids.of(port.guid) == Some((info.lid, info.lmc));
         // Whose master was another has been told something by that one since the copy was made: the sweep looks at it closely.
         let left = Some(info.master_sm_lid) == self.last_master_lid();
         if is_end && carries && same && left && info.master_sm_lid != own {
@@ -463,7 +462,7 @@ impl SubnetManager {
         let (Some(node), Some(port), Some(own)) = (
             self.subnet.get(at.node),
             self.subnet.port(at).filter(|port| port.known),
-            self.sm_lid(),
+            self.lids.of_sm(&self.subnet),
         ) else {
             return;
         };
@@ -504,7 +503,7 @@ impl SubnetManager {
     pub(super) fn distrust_after_meddling(&mut self) {
         if !self.sweep.local && core::mem::take(&mut self.takeover.meddled) && self.is_master() {
             self.distrust_tables();
-            self.reign.end();
+            self.lids.unconfirm();
         }
     }
 
@@ -512,8 +511,8 @@ impl SubnetManager {
     pub(super) fn with_this_master(&self, at: PortRef) -> Option<[u8; 64]> {
         let mut raw = ports::current(self.subnet.port(at)?);
         let mut info = PortInfo::decode(&raw);
-        info.master_sm_lid = self.sm_lid()?;
-        if let Some((view, own)) = self.view().zip(self.sm_lid())
+        info.master_sm_lid = self.lids.of_sm(&self.subnet)?;
+        if let Some((view, own)) = self.view().zip(self.lids.of_sm(&self.subnet))
             && let Some(end) = view.by_lid(info.lid)
         {
             info.master_sm_sl = view.sl(end, own).0;
@@ -561,7 +560,9 @@ impl SubnetManager {
 
     /// The LID that devices may name as their master beside the one they named, because this sweep has told them already.
     pub(super) fn told_master(&self) -> Option<Lid> {
-        self.sm_lid().filter(|_| self.takeover.has_copy)
+        self.lids
+            .of_sm(&self.subnet)
+            .filter(|_| self.takeover.has_copy)
     }
 
     /// The LID that the last master had, where what it kept is known.

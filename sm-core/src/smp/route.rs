@@ -16,7 +16,9 @@ pub(crate) fn path_of(
     let detour = matches!(paths, PathPolicy::DetourFrom(first) if attempt >= first);
     let to_port = |at: PortRef| match paths {
         PathPolicy::Shortest => shortest(fabric, at),
-        PathPolicy::DetourFrom(_) if detour => self::detour(fabric, at).or(shortest(fabric, at)),
+        PathPolicy::DetourFrom(_) if detour => {
+            self::detour(fabric, at).or_else(|| shortest(fabric, at))
+        }
         PathPolicy::DetourFrom(_) => shortest(fabric, at),
         PathPolicy::Rotate(first) => in_turn(fabric, at, first + attempt / 2),
         PathPolicy::RotateEach => in_turn(fabric, at, attempt),

@@ -1,0 +1,116 @@
+//! LIDs: which port GUID owns which, and the assignment of the current sweep.
+
+use ferrosm_mad::ids::{Lid, Lmc, PortGuid};
+
+use crate::ctx::Ctx;
+use crate::kept::lid_updates;
+use crate::lid_map::LidMap;
+use crate::plan::lids::{self, LidPlan, Reign};
+use crate::report::ProblemKind;
+use crate::subnet::{PortRef, Subnet};
+
+/// The LID assignment.
+///
+/// Invariant: every change of the map is persisted before a device is sent the new LID.
+#[derive(Debug, Default)]
+pub(crate) struct LidTable {
+    map: LidMap,
+    /// Which assignments this SM has confirmed while master.
+    confirmed: Reign,
+    /// The assignment of the ports in the fabric.
+    plan: LidPlan,
+    /// The highest LID of the plan: LinearFDBTop of all switches.
+    top: Lid,
+}
+
+impl LidTable {
+    pub(crate) fn new(map: LidMap) -> Self {
+        Self {
+            map,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) const fn map(&self) -> &LidMap {
+        &self.map
+    }
+
+    pub(crate) const fn plan(&self) -> &LidPlan {
+        &self.plan
+    }
+
+    pub(crate) const fn top(&self) -> Lid {
+        self.top
+    }
+
+    /// Base LID and LMC of a port.
+    pub(crate) fn of(&self, guid: PortGuid) -> Option<(Lid, Lmc)> {
+        self.map.get(&guid).copied()
+    }
+
+    /// The LID that the SM's own port has, or will be sent.
+    pub(crate) fn of_sm(&self, fabric: &Subnet) -> Option<Lid> {
+        let guid = fabric.port(fabric.local()?)?.guid;
+        self.of(guid).map(|(lid, _)| lid)
+    }
+
+    /// Replaces the map by that of a replica. LIDs of this SM's own may have been assigned to other ports meanwhile.
+    pub(crate) fn load_replica(&mut self, map: LidMap) {
+        self.map = map;
+        self.confirmed.end();
+    }
+
+    /// Another SM may have assigned LIDs: no assignment counts as confirmed.
+    pub(crate) fn unconfirm(&mut self) {
+        self.confirmed.end();
+    }
+
+    /// A sweep is complete: what ports report confirms the assignment.
+    pub(crate) fn confirm(&mut self, fabric: &Subnet) {
+        self.confirmed.confirm(fabric, &self.map);
+    }
+
+    /// Assigns LIDs to all end ports. With `reassign` neither persisted nor reported LIDs are preserved. Returns how many ports get another
+    /// LID, and whether the plan changed.
+    pub(crate) fn assign(&mut self, ctx: &mut Ctx<'_>, reassign: bool) -> (usize, bool) {
+        let plan = lids::plan(ctx.fabric, &self.map, &self.confirmed, ctx.cfg, reassign);
+        for (p, lid) in &plan.conflicts {
+            ctx.effects.problem(*p, ProblemKind::LidConflict(*lid));
+        }
+        for p in &plan.without {
+            ctx.effects.problem(*p, ProblemKind::NoLid);
+        }
+        let reported = |p: PortRef| {
+            let port = ctx.fabric.port(p);
+            port.map_or(Lid::NONE, |port| port.info().lid)
+        };
+        let assigned = plan.lids.iter();
+        let changed = assigned.filter(|(p, lid, _)| reported(*p) != *lid).count();
+        if plan.map != self.map {
+            let updates = lid_updates(&self.map, &plan.map);
+            self.confirmed.replace(&self.map, &plan.map);
+            self.map.clone_from(&plan.map);
+            ctx.outbox.persist(updates);
+        }
+        let plan_changed = plan.lids != self.plan.lids;
+        self.plan = plan;
+        (changed, plan_changed)
+    }
+
+    /// Tables are written next: `top` follows the plan.
+    pub(crate) fn update_top(&mut self) {
+        let lids = self.plan.lids.iter();
+        let last = lids.map(|(_, lid, lmc)| Lid(lid.0 + ((1 << lmc.0) - 1)));
+        self.top = last.max().unwrap_or(Lid::NONE);
+    }
+
+    /// LIDs of the plan, those of LMC above 0 included.
+    pub(crate) fn count(&self) -> usize {
+        self.plan.lids.iter().map(|(_, _, lmc)| 1 << lmc.0).sum()
+    }
+
+    /// Ports that own a LID and are not in the fabric.
+    pub(crate) fn absent(&self) -> usize {
+        self.map.len().saturating_sub(self.plan.lids.len())
+    }
+}

@@ -1,0 +1,225 @@
+//! The routing in force, the routing job, and when routes have to be computed again.
+
+use std::sync::Arc;
+
+use ferrosm_routing::{LastRun, Proof};
+
+use crate::config::SmConfig;
+use crate::plan::lids::LidPlan;
+use crate::plan::routes::{Computed, Job, Start};
+use crate::report::SweepReport;
+use crate::routing_origin::RoutingInputs;
+use crate::subnet::{Node, NodeIdx, Subnet};
+
+/// A fabric that changes faster than it can be routed is programmed with the result of an outdated job after this many attempts.
+const STALE_RESULTS_MAX: u8 = 3;
+
+/// A routing, with the node of each of its switches.
+pub(crate) type InstalledRouting = (Arc<LastRun>, Vec<NodeIdx>);
+
+/// How the routing in force was computed, for reports.
+#[derive(Debug, Default)]
+struct EngineReport {
+    name: &'static str,
+    notes: Vec<String>,
+    proof: Option<Proof>,
+}
+
+/// The routing component.
+#[derive(Debug)]
+pub(crate) struct RoutingState {
+    /// The routing in force.
+    installed: Option<InstalledRouting>,
+    engine: EngineReport,
+    /// The configuration that the routing in force was computed for, and its inputs.
+    computed_for: Option<(u64, RoutingInputs)>,
+    /// Something changed that routes depend on since the last job began.
+    is_stale: bool,
+    /// Tables were written in part: the next sweep computes routes again, and no sweep is requested for it.
+    is_incomplete: bool,
+    /// What the next job starts from.
+    start: Start,
+    /// What the current job started from.
+    job_start: Start,
+    /// The ID of the current job.
+    job: Option<u64>,
+    /// Jobs so far.
+    jobs: u64,
+    /// The result of the current job, until the sweep takes it.
+    result: Option<Computed>,
+    /// Results in a row that were discarded because the fabric changed meanwhile.
+    stale_results: u8,
+    /// Counts configurations: a job is for one of them.
+    configuration: u64,
+}
+
+impl Default for RoutingState {
+    fn default() -> Self {
+        Self {
+            installed: None,
+            engine: EngineReport::default(),
+            computed_for: None,
+            is_stale: true,
+            is_incomplete: false,
+            start: Start::Repair,
+            job_start: Start::Repair,
+            job: None,
+            jobs: 0,
+            result: None,
+            stale_results: 0,
+            configuration: 0,
+        }
+    }
+}
+
+impl RoutingState {
+    pub(crate) const fn installed(&self) -> Option<&InstalledRouting> {
+        self.installed.as_ref()
+    }
+
+    /// The inputs that the routing in force was computed from.
+    pub(crate) fn inputs(&self) -> Option<&RoutingInputs> {
+        self.installed.as_ref()?;
+        self.computed_for.as_ref().map(|(_, inputs)| inputs)
+    }
+
+    /// The routing in force is unknown: another SM may have replaced it.
+    pub(crate) fn forget_installed(&mut self) {
+        self.installed = None;
+    }
+
+    /// Something changed that routes depend on.
+    pub(crate) const fn mark_stale(&mut self) {
+        self.is_stale = true;
+    }
+
+    pub(crate) const fn is_stale(&self) -> bool {
+        self.is_stale
+    }
+
+    /// Tables were written in part.
+    pub(crate) const fn mark_incomplete(&mut self) {
+        self.is_incomplete = true;
+    }
+
+    pub(crate) const fn is_incomplete(&self) -> bool {
+        self.is_incomplete
+    }
+
+    /// The next job starts from `start`, or from what an earlier request named if that discards more.
+    pub(crate) fn reroute_from(&mut self, start: Start) {
+        self.start = self.start.max(start);
+        self.is_stale = true;
+    }
+
+    /// The next job is a full reroute from the graph.
+    pub(crate) const fn rebalance(&mut self) {
+        self.start = Start::Graph;
+        self.is_stale = true;
+    }
+
+    /// The configuration changed.
+    pub(crate) const fn begin_configuration(&mut self) {
+        self.configuration += 1;
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn configuration(&self) -> u64 {
+        self.configuration
+    }
+
+    /// Whether routes have to be computed. All changes so far belong to that job.
+    pub(crate) fn take_due(&mut self, fabric: &Subnet) -> bool {
+        let has_lft = |n: &Node| n.switch_info().is_some_and(|s| s.linear_fdb_cap > 0);
+        let unrouted = fabric
+            .nodes()
+            .any(|(_, n)| n.wanted.is_none() && has_lft(n));
+        let has_switches = fabric.switches().next().is_some();
+        let is_stale = core::mem::take(&mut self.is_stale);
+        has_switches && (is_stale || unrouted || self.is_incomplete)
+    }
+
+    /// Begins a job.
+    pub(crate) fn begin_job(&mut self, fabric: &Subnet, lids: &LidPlan, cfg: &SmConfig) -> Job {
+        self.jobs += 1;
+        self.job = Some(self.jobs);
+        self.job_start = core::mem::take(&mut self.start);
+        let last = self.installed.as_ref();
+        let mut job = Job::new(self.jobs, fabric, lids, cfg, last, self.job_start);
+        job.generation = self.configuration;
+        job
+    }
+
+    /// Whether the current job may adopt the routing that another run of an SM installed.
+    pub(crate) fn may_adopt(&self) -> bool {
+        self.installed.is_none() && self.job_start == Start::Repair
+    }
+
+    /// Discards the current job: the next one starts where it would have started.
+    pub(crate) fn cancel_job(&mut self) {
+        if self.job.take().is_some() || self.result.take().is_some() {
+            self.start = self.start.max(self.job_start);
+        }
+    }
+
+    /// Takes the result of the current job; that of a cancelled one is dropped.
+    pub(crate) fn on_computed(&mut self, computed: Computed) {
+        if self.job == Some(computed.id) {
+            self.job = None;
+            self.result = Some(computed);
+        }
+    }
+
+    pub(crate) const fn take_result(&mut self) -> Option<Computed> {
+        self.result.take()
+    }
+
+    /// Whether a result is used. One of another configuration never is; an outdated one only if earlier ones were discarded. If not, the
+    /// next job starts where this one did.
+    pub(crate) fn accept(&mut self, result: &Computed) -> bool {
+        let of_other = result.generation != self.configuration;
+        if of_other || (self.is_stale && self.stale_results < STALE_RESULTS_MAX) {
+            if !of_other {
+                self.stale_results += 1;
+            }
+            self.reroute_from(self.job_start);
+            return false;
+        }
+        self.stale_results = 0;
+        true
+    }
+
+    /// The routing in force from now on.
+    pub(crate) fn install(
+        &mut self,
+        routing: InstalledRouting,
+        notes: Vec<String>,
+        proof: Proof,
+        cfg: &SmConfig,
+    ) {
+        self.engine = EngineReport {
+            name: routing.0.routing.engine,
+            notes,
+            proof: Some(proof),
+        };
+        self.installed = Some(routing);
+        self.is_incomplete = false;
+        // Computing the digest of long routing input files takes time.
+        let current = self.configuration;
+        if self
+            .computed_for
+            .as_ref()
+            .is_none_or(|(of, _)| *of != current)
+        {
+            self.computed_for = Some((current, cfg.routing_inputs()));
+        }
+    }
+
+    /// Adds how the routing in force was computed to a report.
+    pub(crate) fn report(&self, report: &mut SweepReport) {
+        report.engine = self.engine.name;
+        let notes = self.engine.notes.iter();
+        report.engine_notes.extend(notes.cloned());
+        report.proof.clone_from(&self.engine.proof);
+    }
+}
