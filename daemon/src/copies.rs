@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use ferrosm_core::kept::{Batch, Kind, Update};
-use ferrosm_core::sa::registry::registration::Registrations;
 use ferrosm_core::{Input, Restored};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_replication::tcp::{self, Tcp};
 use ferrosm_replication::{EVENTS, Event, Leaving, Record, Replication, Role, Settings};
+use ferrosm_sa::registry::registration::Registrations;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{error, info, warn};
 
@@ -543,8 +543,8 @@ mod tests {
     use std::sync::Mutex;
 
     use ferrosm_core::kept::Record;
-    use ferrosm_core::sa::registry::registration::{RegisteredAlias, Registration};
     use ferrosm_mad::ids::{Lid, Lmc};
+    use ferrosm_sa::registry::registration::{RegisteredAlias, Registration};
 
     use super::*;
     use crate::state::StateDir;

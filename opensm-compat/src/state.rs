@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use ferrosm_core::kept::{Batch, Change, Kind, Record};
-use ferrosm_core::sa::registry::multicast::{Member, Parameters};
-use ferrosm_core::sa::registry::registration::{
-    RegisteredAlias, RegisteredService, RegisteredSubscription, Registration,
-};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PKey, PortGuid, PortNum, Qpn, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::sa::path::RateCode;
 use ferrosm_mad::sa::service::ServiceRecord;
+use ferrosm_sa::registry::multicast::{Member, Parameters};
+use ferrosm_sa::registry::registration::{
+    RegisteredAlias, RegisteredService, RegisteredSubscription, Registration,
+};
 use thiserror::Error;
 
 /// Entries of a block of GUIDInfo.

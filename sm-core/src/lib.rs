@@ -13,15 +13,14 @@
 //! |---|---|
 //! | [`subnet`] | what is: nodes, ports, links as devices told them |
 //! | [`plan`] | what should be: pure functions |
-//! | [`qos`] | which service level and limits a path gets |
 //! | `smp` | the SMPs that the SM sends, and those outstanding |
 //! | [`election`] | which of several subnet managers is in charge |
 //! | `manager` | the phases that turn what is into what should be |
-//! | [`sa`] | what hosts ask, and what they are told |
 //! | [`kept`] | what outlives this value, as records |
-//! | [`lid_map`], [`routing_origin`] | values that several of these share |
-//! | [`tables`] | contents of device tables |
+//! | [`lid_map`] | a value that several of these share |
 //! | [`io`], [`config`], [`report`] | the surface |
+//!
+//! Subnet administration, the QoS policy and the contents of device tables are in [`ferrosm_sa`].
 
 pub mod config;
 mod ctx;
@@ -35,15 +34,11 @@ mod manager;
 mod outbox;
 mod partitions;
 pub mod plan;
-pub mod qos;
 pub mod report;
-pub mod routing_origin;
 mod routing_state;
-pub mod sa;
 mod schedule;
 mod smp;
 pub mod subnet;
-pub mod tables;
 mod traps;
 
 pub use config::SmConfig;
@@ -55,3 +50,7 @@ pub use plan::routes::{Computed, Job};
 pub use report::{Phase, Problem, ProblemKind, SweepReport};
 pub use smp::queue::without_attempt;
 pub use subnet::{Node, NodeIdx, Port, PortRef, Subnet};
+
+// Paths within this crate. Other crates name `ferrosm_sa`.
+pub(crate) use ferrosm_sa as sa;
+pub(crate) use ferrosm_sa::{qos, routing_origin, tables};

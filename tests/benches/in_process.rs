@@ -16,7 +16,6 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant as Clock};
 
-use ferrosm_core::sa::{EndPortIdx, Request, Verdict, View};
 use ferrosm_core::{Event, Input, Output, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::AttrId;
@@ -24,6 +23,7 @@ use ferrosm_mad::mad::{Mad, MadHeader, MadIn, Method, MgmtClass};
 use ferrosm_mad::sa::{self, path::PathRecord};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sa::{EndPortIdx, Request, Verdict, View};
 use ferrosm_sim::fabric::{Delivery, Fabric};
 use ferrosm_sim::spec::{FabricSpec, PortAt};
 
@@ -328,7 +328,7 @@ fn question(
 /// Bytes of the whole answer.
 fn answer_len(view: &View, (from, bytes): &(Peer, Vec<u8>)) -> usize {
     let request = Request::parse(*from, bytes).expect("a request");
-    match ferrosm_core::sa::answer(view, &request) {
+    match ferrosm_sa::answer(view, &request) {
         Verdict::Answer(reply) => {
             assert!(reply.status.is_ok(), "{}", reply.status);
             reply.to_bytes(&request).len()

@@ -17,14 +17,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use ferrosm_core::SmConfig;
-use ferrosm_core::sa::registry::Registry;
-use ferrosm_core::sa::{Request, View};
 use ferrosm_mad::ids::{Gid, PKey, Sl};
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::sa::service::ServiceRecord;
 use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sa::registry::Registry;
+use ferrosm_sa::{Request, View};
 use ferrosm_tests::members::{MEMBER, NEW_GROUP, creator};
 use ferrosm_tests::sa_wire::message;
 use ferrosm_tests::simulated::Lab;

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use ferrosm::state::{Kept, StateDir, Writer};
 use ferrosm_core::kept::{Record, Update};
-use ferrosm_core::sa::registry::multicast::Member;
-use ferrosm_core::sa::registry::registration::Registration;
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PortGuid};
 use ferrosm_mad::sa::multicast::JoinState;
+use ferrosm_sa::registry::multicast::Member;
+use ferrosm_sa::registry::registration::Registration;
 
 const LIDS: u64 = 48_000;
 /// Ports with LIDs; more than there are unicast LIDs, so the last have the LIDs of the first.

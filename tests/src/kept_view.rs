@@ -5,9 +5,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::sa::View;
-use ferrosm_core::sa::view::saved::{Broken, Change, Part, Restorer, Saver, Snapshot};
 use ferrosm_mad::ids::NodeGuid;
+use ferrosm_sa::View;
+use ferrosm_sa::view::saved::{Broken, Change, Part, Restorer, Saver, Snapshot};
 
 /// Records as they are kept.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@
 
 use ferrosm::state::StateDir;
 use ferrosm_core::kept::{Kind, Record, Update};
-use ferrosm_core::sa::registry::registration::{RegisteredAlias, Registration};
 use ferrosm_mad::ids::{Lid, Lmc, MKey, PortGuid};
+use ferrosm_sa::registry::registration::{RegisteredAlias, Registration};
 
 use crate::simulated::Dice;
 

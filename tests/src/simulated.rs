@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use ferrosm_core::kept::{Batch, Key, Record, Restorer};
 use ferrosm_core::plan::routes::Computed;
-use ferrosm_core::routing_origin::SlToVlEpoch;
-use ferrosm_core::sa::View;
-use ferrosm_core::sa::view::saved::Snapshot;
 use ferrosm_core::{Event, Input, Output, PortRef, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{MadIn, MadOut};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sa::View;
+use ferrosm_sa::routing_origin::SlToVlEpoch;
+use ferrosm_sa::view::saved::Snapshot;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::oracle::{Expect, judge_fabric};
 use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};

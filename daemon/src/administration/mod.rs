@@ -1,7 +1,7 @@
 //! The server of subnet administration: takes requests from QP1 and answers them from the last published view.
 //!
 //! One thread takes what arrives; as many as there are processors answer. So queries never wait for a sweep, nor a sweep for
-//! queries. What an answer says, and whose turn it is, is decided by [`ferrosm_core::sa`]; here is only who waits for whom.
+//! queries. What an answer says, and whose turn it is, is decided by [`ferrosm_sa`]; here is only who waits for whom.
 //! What the view does not know goes to the driver, who owns it.
 
 mod registrations;
@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
-use ferrosm_core::sa::View;
-use ferrosm_core::sa::admission::{Admission, Counts, Expensive, Limits};
-use ferrosm_core::sa::path::scan::PathQuery;
-use ferrosm_core::sa::registry::snapshot::RegistrySnapshot;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::{GmpReceiver, GmpSender, Peer};
+use ferrosm_sa::View;
+use ferrosm_sa::admission::{Admission, Counts, Expensive, Limits};
+use ferrosm_sa::path::scan::PathQuery;
+use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 use tokio::sync::Notify;
 use tracing::{debug, info};
 

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use ferrosm_core::SubnetManager;
-use ferrosm_core::sa::Request;
-use ferrosm_core::sa::admission::Class;
-use ferrosm_core::sa::registry::snapshot::RegistrySnapshot;
 use ferrosm_mad::time::Instant;
+use ferrosm_sa::Request;
+use ferrosm_sa::admission::Class;
+use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 
 use super::{Administration, Registrations, Work};
 use crate::clock::Clock;

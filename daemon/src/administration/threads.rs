@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ferrosm_core::sa::admission::{Class, Counts, Expensive, Outcome};
-use ferrosm_core::sa::path::scan::{PathQuery, Progress};
-use ferrosm_core::sa::registry::snapshot::is_registry_read;
-use ferrosm_core::sa::{self, Reply, Request, Verdict, View};
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver};
+use ferrosm_sa::admission::{Class, Counts, Expensive, Outcome};
+use ferrosm_sa::path::scan::{PathQuery, Progress};
+use ferrosm_sa::registry::snapshot::is_registry_read;
+use ferrosm_sa::{self as sa, Reply, Request, Verdict, View};
 use tracing::{error, warn};
 
 use super::{

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use ferrosm_core::plan::hints::GuidHints;
 use ferrosm_core::plan::partitions::Partitions;
-use ferrosm_core::qos::Policy;
-use ferrosm_core::sa::settings::PrefixRoute;
 use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::GidPrefix;
 use ferrosm_mad::transport::umad::LocalPort;
+use ferrosm_sa::qos::Policy;
+use ferrosm_sa::settings::PrefixRoute;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};

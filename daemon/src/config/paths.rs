@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ferrosm_core::plan::partitions::Partition;
-use ferrosm_core::qos::Policy;
-use ferrosm_core::sa::settings::PrefixRoute;
 use ferrosm_opensm_compat::InputError;
 use ferrosm_opensm_compat::input::{self, prefix_routes, qos_policy};
+use ferrosm_sa::qos::Policy;
+use ferrosm_sa::settings::PrefixRoute;
 
 use super::error::ConfigError;
 use super::raw::RawConfig;

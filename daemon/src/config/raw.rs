@@ -6,7 +6,7 @@
 use core::time::Duration;
 
 use ferrosm_core::config::SmConfig;
-use ferrosm_core::sa::admission::Limits;
+use ferrosm_sa::admission::Limits;
 use serde::{Deserialize, Serialize};
 
 use super::partition_keys::{PartitionEntry, PartitionRules};

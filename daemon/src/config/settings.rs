@@ -8,9 +8,9 @@ use core::net::SocketAddr;
 use core::time::Duration;
 
 use ferrosm_core::config::SmConfig;
-use ferrosm_core::sa::admission::Limits;
 use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid, PortNum};
 use ferrosm_opensm_compat::input::RoutingInputFiles;
+use ferrosm_sa::admission::Limits;
 
 use super::error::ConfigError;
 use super::raw::{LogFormat, RawConfig, Routing};

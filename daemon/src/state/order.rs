@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use ferrosm_core::kept::{Batch, Update};
-use ferrosm_core::sa::View;
 use ferrosm_replication::{Everything, Position};
+use ferrosm_sa::View;
 
 /// What is called when it is done.
 pub(super) type Done<T> = Box<dyn FnOnce(T) + Send>;

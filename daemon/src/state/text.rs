@@ -7,15 +7,15 @@
 use std::io::{self, Write};
 
 use ferrosm_core::kept::{Batch, Change, Key, Kind, Record};
-use ferrosm_core::routing_origin::SlToVlEpoch;
-use ferrosm_core::sa::registry::multicast::{Group, Member, Parameters};
-use ferrosm_core::sa::registry::registration::{
-    RegisteredAlias, RegisteredService, RegisteredSubscription, Registration,
-};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, MKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::inform::InformInfoRecord;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::service::ServiceRecord;
+use ferrosm_sa::registry::multicast::{Group, Member, Parameters};
+use ferrosm_sa::registry::registration::{
+    RegisteredAlias, RegisteredService, RegisteredSubscription, Registration,
+};
+use ferrosm_sa::routing_origin::SlToVlEpoch;
 use serde::{Deserialize, Serialize};
 
 /// Version of the form. A reader takes its own and no other.

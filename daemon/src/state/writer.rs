@@ -14,8 +14,8 @@ use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use ferrosm_core::kept::{Batch, Change, Key, Kind, Update, ViewKeeper};
-use ferrosm_core::sa::View;
 use ferrosm_replication::{Everything, Position};
+use ferrosm_sa::View;
 use tracing::{error, info, warn};
 
 use super::durable::Durable;

@@ -4,8 +4,8 @@
 //! for the first router that there is. The first line that fits is taken. Unlike OpenSM's, words behind these two are an error, not
 //! only remarked.
 
-use ferrosm_core::sa::settings::PrefixRoute;
 use ferrosm_mad::ids::{GidPrefix, PortGuid};
+use ferrosm_sa::settings::PrefixRoute;
 
 use super::line::{Line, Parsed, digits, each, lines};
 use crate::error::InputError;

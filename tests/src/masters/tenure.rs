@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ferrosm_core::sa::View;
 use ferrosm_mad::time::Instant;
+use ferrosm_sa::View;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
 use crate::masters::islands::Islands;

@@ -14,8 +14,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::sa::View;
 use ferrosm_mad::attr::{PortState, SmState};
+use ferrosm_sa::View;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 
 use crate::masters::clients::Registered;

@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use crate::simulated::{Dice, Lab, Sm};
-use ferrosm_core::sa::view::saved::Snapshot;
 use ferrosm_core::{Restored, SmConfig};
 use ferrosm_mad::attr::{LinkSpeed, LinkWidth, SmState, id};
 use ferrosm_mad::ids::{AttrId, NodeGuid, PortGuid};
+use ferrosm_sa::view::saved::Snapshot;
 use ferrosm_sim::fabric::PortCounter;
 use ferrosm_sim::faults::{Action, AgentChange, Cable, Garbage, Place, WireChange};
 use ferrosm_sim::spec::{NodeIdx, PortAt};

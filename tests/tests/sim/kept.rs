@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use ferrosm_core::SmConfig;
 use ferrosm_core::kept::{Key, Kind, Record};
-use ferrosm_core::sa::registry::registration::Registration;
 use ferrosm_mad::ids::PortGuid;
 use ferrosm_mad::ids::Qpn;
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::tables::GuidInfoRecord;
+use ferrosm_sa::registry::registration::Registration;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::clutter::Clutter;
 use ferrosm_tests::members::{BROADCAST, ask, hosts, plain};

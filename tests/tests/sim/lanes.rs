@@ -3,10 +3,10 @@
 
 #![allow(clippy::expect_used, reason = "test helpers")]
 
-use ferrosm_core::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_core::{Input, PortRef, Restored, SmConfig};
 use ferrosm_mad::attr::SlToVl;
 use ferrosm_mad::ids::{PortNum, Vl};
+use ferrosm_sa::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_sim::oracle::{Expect, SettingFault, Violation, judge_fabric};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::Lab;

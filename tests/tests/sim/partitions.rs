@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use ferrosm_core::plan::partitions::group::GroupSpec;
 use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
-use ferrosm_core::sa::{self, Request, Verdict};
 use ferrosm_core::{Input, ProblemKind, Restored, SmConfig};
 use ferrosm_mad::attr::{NodeType, PKeyBlock, id};
 use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, Lid, MKey, PKey, PortGuid, Qpn, Sl, Tid};
@@ -15,6 +14,7 @@ use ferrosm_mad::mad::{Method, Status};
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::tables::{NodeRecord, PKeyTableRecord};
 use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sa::{self as sa, Request, Verdict};
 use ferrosm_sim::oracle::{Enforcement as Checks, Expect};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::{Dice, Lab};

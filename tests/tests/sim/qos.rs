@@ -5,9 +5,6 @@
 use std::sync::Arc;
 
 use ferrosm_core::plan::partitions::{Enforcement, Membership, Partition, Partitions, Who};
-use ferrosm_core::qos::{Level, Policy, PortGroup, Ranges, Rule};
-use ferrosm_core::sa::settings::PrefixRoute;
-use ferrosm_core::sa::{self, Reply, Request, Verdict};
 use ferrosm_core::{Input, SmConfig};
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{AttrId, AttrMod, Gid, GidPrefix, Lid, Lmc, MKey, PKey, PortGuid, Sl, Tid};
@@ -16,6 +13,9 @@ use ferrosm_mad::sa::path::{MultiPathRecord, PathRecord, RateCode, Selector};
 use ferrosm_mad::sa::tables::ClassPortInfo;
 use ferrosm_mad::sa::{DATA_LEN, id};
 use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sa::qos::{Level, Policy, PortGroup, Ranges, Rule};
+use ferrosm_sa::settings::PrefixRoute;
+use ferrosm_sa::{self as sa, Reply, Request, Verdict};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::simulated::Lab;
 

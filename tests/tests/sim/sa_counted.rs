@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use ferrosm::administration::Administration;
 use ferrosm_core::SmConfig;
-use ferrosm_core::sa::admission::{Counts, Limits};
-use ferrosm_core::sa::registry::Registry;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
+use ferrosm_sa::admission::{Counts, Limits};
+use ferrosm_sa::registry::Registry;
 use ferrosm_tests::sa_wire::{Ask, method};
 use ferrosm_tests::sa_world as world;
 use ferrosm_tests::simulated::{Dice, Lab};

@@ -5,9 +5,9 @@
 //! environment may name others ([`ferrosm_tests::seeds`]).
 
 use ferrosm_core::SmConfig;
-use ferrosm_core::sa::answer_bytes;
 use ferrosm_mad::ids::{Gid, Lid, Qpn};
 use ferrosm_mad::transport::gmp::{Grh, Peer};
+use ferrosm_sa::answer_bytes;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_wire::{Ask, LATE, Told, ask, deliver, method, put_field, status};
 use ferrosm_tests::sa_world as world;

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use ferrosm::administration::Administration;
 use ferrosm_core::SmConfig;
-use ferrosm_core::sa::admission::{Admission, Class, Expensive, Limits, SCANS_RUNNING_MAX};
-use ferrosm_core::sa::path::scan::{PathQuery, Progress};
-use ferrosm_core::sa::{Request, Verdict, View, answer};
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::TransportError;
 use ferrosm_mad::transport::gmp::{GmpReceived, GmpReceiver, GmpSender, Peer};
+use ferrosm_sa::admission::{Admission, Class, Expensive, Limits, SCANS_RUNNING_MAX};
+use ferrosm_sa::path::scan::{PathQuery, Progress};
+use ferrosm_sa::{Request, Verdict, View, answer};
 use ferrosm_tests::sa_wire::{Ask, method};
 use ferrosm_tests::sa_world as world;
 use ferrosm_tests::simulated::Lab;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm::state::{Kept, StateDir};
-use ferrosm_core::sa::View;
-use ferrosm_core::sa::view::saved::Snapshot;
 use ferrosm_core::{Event, LidMap, Restored, SmConfig};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PKey};
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::{JoinState, mgid};
+use ferrosm_sa::View;
+use ferrosm_sa::view::saved::Snapshot;
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::kept_view::snapshot_of;

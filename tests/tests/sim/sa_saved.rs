@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use ferrosm_core::SmConfig;
-use ferrosm_core::sa::view::saved::Part;
-use ferrosm_core::sa::{Request, Verdict, View, answer};
 use ferrosm_mad::ids::{AttrId, Gid, Lid};
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::sa::multicast::JoinState;
 use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sa::view::saved::Part;
+use ferrosm_sa::{Request, Verdict, View, answer};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::kept_view::Records;
 use ferrosm_tests::members::Members;

@@ -1,10 +1,10 @@
 //! A view that shares what did not change with the view before answers as one that was made anew.
 
-use ferrosm_core::sa::{Request, Verdict, View, answer};
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::Method;
 use ferrosm_mad::sa::id;
 use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sa::{Request, Verdict, View, answer};
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::sa_wire::message;
 use ferrosm_tests::simulated::{Dice, Lab};

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ferrosm_core::kept::{Kind, Restorer, ViewKeeper};
-use ferrosm_core::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_core::{Input, Restored, SmConfig};
 use ferrosm_mad::attr::{VlArb, id};
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::time::Instant;
+use ferrosm_sa::tables::sl_to_vl::SlToVlSelector;
 use ferrosm_sim::faults::Action;
 use ferrosm_sim::spec::PortAt;
 use ferrosm_tests::members::hosts;

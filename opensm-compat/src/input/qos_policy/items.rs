@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ferrosm_core::plan::partitions::{DEFAULT_PARTITION, Partition};
-use ferrosm_core::qos::{Level, PortGroup, Ranges, Rule};
 use ferrosm_mad::ids::Sl;
+use ferrosm_sa::qos::{Level, PortGroup, Ranges, Rule};
 
 use super::values;
 use crate::error::InputError;

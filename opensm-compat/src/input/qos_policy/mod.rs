@@ -19,7 +19,7 @@ mod values;
 use std::sync::Arc;
 
 use ferrosm_core::plan::partitions::Partition;
-use ferrosm_core::qos::{Level, Policy, PortGroup, Rule};
+use ferrosm_sa::qos::{Level, Policy, PortGroup, Rule};
 
 use super::line::ERRORS_MAX;
 use super::span::{Span, Text};

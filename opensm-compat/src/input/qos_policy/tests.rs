@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ferrosm_core::qos::Ranges;
 use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{PortNum, Sl};
 use ferrosm_mad::sa::path::RateCode;
+use ferrosm_sa::qos::Ranges;
 
 use super::*;
 

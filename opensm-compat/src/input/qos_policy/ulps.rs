@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use ferrosm_core::qos::{Level, PortGroup, Ranges, Rule};
 use ferrosm_mad::ids::Sl;
+use ferrosm_sa::qos::{Level, PortGroup, Ranges, Rule};
 
 use super::values;
 use crate::error::InputError;

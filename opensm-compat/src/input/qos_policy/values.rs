@@ -1,7 +1,7 @@
 //! Values of a QoS policy: ranges of numbers, names, names of ports.
 
-use ferrosm_core::qos::Ranges;
 use ferrosm_mad::ids::PortNum;
+use ferrosm_sa::qos::Ranges;
 
 use crate::error::InputError;
 use crate::input::line::number;

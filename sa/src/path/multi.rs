@@ -1,0 +1,288 @@
+//! MultiPathRecord: paths between several sources and several destinations, as independent of each other as the fabric allows
+//! (IBA 15.2.5.20; rule 11.16).
+//!
+//! The answer is PathRecords. Where fewer paths are wanted than there are, the first is the first that exists, and each further one
+//! shares as few switches and cables with those before as any: what automatic path migration needs.
+
+use std::collections::BTreeSet;
+
+use ferrosm_mad::ids::{Gid, PortGuid, PortNum};
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::sa::id;
+use ferrosm_mad::sa::path::{MultiPathRecord, PathRecord};
+
+use super::limits::Limits;
+use super::progress::Progress;
+use super::query::{Demand, Ends, Path, paths};
+use super::record::{SCAN_PAIRS_MAX, record};
+use super::walk::walk;
+use crate::message::{Found, Reply, Request, given};
+use crate::qos::Asked;
+use crate::view::{EndPortIdx, View};
+
+/// Components of MultiPathRecord.
+mod component {
+    pub(super) const REVERSIBLE: u64 = 1 << 5;
+    pub(super) const NUMB_PATH: u64 = 1 << 6;
+    pub(super) const PKEY: u64 = 1 << 7;
+    pub(super) const QOS_CLASS: u64 = 1 << 8;
+    pub(super) const SL: u64 = 1 << 9;
+    pub(super) const MTU: u64 = 0b11 << 10;
+    pub(super) const RATE: u64 = 0b11 << 12;
+    pub(super) const PACKET_LIFE_TIME: u64 = 0b11 << 14;
+    pub(super) const SERVICE_ID: u64 = 1 << 16 | 1 << 21;
+    pub(super) const COUNTS: u64 = 0b11 << 19;
+}
+
+/// Most paths that are looked at: more would only find out what the first ones already show.
+const CANDIDATES_MAX: usize = 1024;
+/// Paths where the client does not say how many it wants (the field has 7 bits).
+const PATHS_MAX: usize = 127;
+
+/// A port, and the GUID by which the client names it.
+type Named = (EndPortIdx, PortGuid);
+
+/// A path and what it goes through.
+#[derive(Debug)]
+struct Candidate {
+    ends: Ends,
+    path: Path,
+    /// Switches (port 0) and the ports by which it leaves nodes.
+    through: BTreeSet<(u32, PortNum)>,
+    /// End ports shared with the paths chosen so far, each time counted.
+    shared_ends: usize,
+    /// Switches and links shared with the paths chosen so far.
+    shared_hops: usize,
+}
+
+/// Answers GetMulti in one go.
+#[must_use]
+pub fn answer(view: &View, request: &Request<'_>) -> Reply {
+    let mut scan = match MultiScan::new(view, request) {
+        Ok(scan) => scan,
+        Err(reply) => return reply,
+    };
+    loop {
+        if let Progress::Done(reply) = scan.advance(view, request, usize::MAX) {
+            return reply;
+        }
+    }
+}
+
+/// A GetMulti query in progress: collects candidates pair by pair, then chooses the most independent ones.
+///
+/// It holds no reference, so that it can be suspended between slices. All slices must use the same view and request.
+#[derive(Debug)]
+pub struct MultiScan {
+    demand: Demand,
+    sources: Vec<Named>,
+    destinations: Vec<Named>,
+    raw_traffic: bool,
+    paths_wanted: usize,
+    /// Index of the next pair, by source, then destination.
+    next: usize,
+    /// Work units spent so far: pairs of LIDs evaluated, candidates compared.
+    spent: usize,
+    candidates: Vec<Candidate>,
+    chosen: Vec<Candidate>,
+    /// What the chosen paths go through.
+    used: BTreeSet<(u32, PortNum)>,
+}
+
+impl MultiScan {
+    /// Validates a query and resolves its GIDs.
+    ///
+    /// # Errors
+    /// The reply to a query that is not valid or names an unknown GID.
+    pub fn new(view: &View, request: &Request<'_>) -> Result<Self, Reply> {
+        Self::resolve(view, request).map_err(|status| path_reply(Reply::error(status)))
+    }
+
+    fn resolve(view: &View, request: &Request<'_>) -> Result<Self, Status> {
+        if !request.has(component::COUNTS) {
+            return Err(Status::INSUFFICIENT_COMPONENTS);
+        }
+        let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+        let wanted = MultiPathRecord::decode(request.data);
+        let (sources, destinations) = gids(request, &wanted)?;
+        let resolve = |gids: Vec<Gid>| {
+            let port = |gid: &Gid| {
+                let at = view.by_gid(*gid).ok_or(Status::INVALID_GID)?;
+                Ok::<Named, Status>((at, gid.guid()))
+            };
+            let ports = gids.iter().map(port).collect::<Result<Vec<_>, _>>()?;
+            let visible = ports.into_iter().filter(|(at, _)| view.share(client, *at));
+            Ok::<Vec<Named>, Status>(visible.collect())
+        };
+        let (sources, destinations) = (resolve(sources)?, resolve(destinations)?);
+        let demand = demand(request, &wanted);
+        if !demand.limits.are_legal() {
+            return Err(Status::REQ_INVALID);
+        }
+        Ok(Self {
+            demand,
+            sources,
+            destinations,
+            raw_traffic: wanted.raw_traffic,
+            paths_wanted: if request.has(component::NUMB_PATH) {
+                usize::from(wanted.numb_path)
+            } else {
+                PATHS_MAX
+            },
+            next: 0,
+            spent: 0,
+            candidates: Vec::new(),
+            chosen: Vec::new(),
+            used: BTreeSet::new(),
+        })
+    }
+
+    /// Spends about `budget` more units of work.
+    pub fn advance(&mut self, view: &View, request: &Request<'_>, budget: usize) -> Progress {
+        let until = self.spent.saturating_add(budget);
+        while let Some(ends) = self.next_pair() {
+            if self.spent >= SCAN_PAIRS_MAX {
+                return Progress::Done(path_reply(Reply::error(Status::NO_RESOURCES)));
+            }
+            if self.spent >= until {
+                return Progress::More;
+            }
+            self.next += 1;
+            let candidates = &mut self.candidates;
+            self.spent += paths(view, &ends, &self.demand, &mut |path| {
+                candidates.push(candidate(view, ends, *path));
+                candidates.len() < CANDIDATES_MAX
+            });
+        }
+        // Only where there are more candidates than paths wanted does it matter which are chosen.
+        if self.chosen.is_empty() && self.candidates.len() <= self.paths_wanted {
+            self.chosen = core::mem::take(&mut self.candidates);
+        }
+        while self.chosen.len() < self.paths_wanted && !self.candidates.is_empty() {
+            if self.spent >= until {
+                return Progress::More;
+            }
+            self.spent += self.candidates.len();
+            self.choose();
+        }
+        let mut found = Found::new(request, PathRecord::LEN);
+        for chosen in &self.chosen {
+            let record = record(view, &chosen.ends, &chosen.path, None, self.raw_traffic);
+            found.push(&record.encode());
+        }
+        Progress::Done(path_reply(Reply::of(request, found)))
+    }
+
+    fn next_pair(&self) -> Option<Ends> {
+        if self.candidates.len() >= CANDIDATES_MAX || !self.chosen.is_empty() {
+            return None;
+        }
+        let width = self.destinations.len();
+        let (from, source) = *self.sources.get(self.next.checked_div(width)?)?;
+        let (to, destination) = *self.destinations.get(self.next % width)?;
+        Some(Ends {
+            from,
+            to,
+            slid: None,
+            dlid: None,
+            source,
+            destination,
+        })
+    }
+
+    /// Moves the candidate that shares the least with those chosen before.
+    fn choose(&mut self) {
+        let all = self.candidates.iter().enumerate();
+        // A shared end port costs more than anything in between.
+        let best = all.min_by_key(|(index, c)| (c.shared_ends, c.shared_hops, *index));
+        let Some((best, _)) = best else { return };
+        let chosen = self.candidates.remove(best);
+        let used = &mut self.used;
+        let new: Vec<_> = chosen
+            .through
+            .iter()
+            .filter(|hop| used.insert(**hop))
+            .collect();
+        for c in &mut self.candidates {
+            c.shared_ends += usize::from(chosen.ends.from == c.ends.from);
+            c.shared_ends += usize::from(chosen.ends.to == c.ends.to);
+            c.shared_hops += new.iter().filter(|hop| c.through.contains(hop)).count();
+        }
+        self.chosen.push(chosen);
+    }
+}
+
+/// The reply to GetMulti carries PathRecords.
+fn path_reply(reply: Reply) -> Reply {
+    Reply {
+        attr: Some(id::PATH),
+        ..reply
+    }
+}
+
+/// The GIDs that follow the head.
+fn gids(request: &Request<'_>, wanted: &MultiPathRecord) -> Result<(Vec<Gid>, Vec<Gid>), Status> {
+    let (sources, destinations) = (
+        usize::from(wanted.sgid_count),
+        usize::from(wanted.dgid_count),
+    );
+    if sources == 0 || destinations == 0 {
+        return Err(Status::REQ_INVALID);
+    }
+    // The data of the first MAD ends with a whole GID.
+    let (first, _) = request.data[MultiPathRecord::LEN..].as_chunks();
+    let (more, _) = request.tail.as_chunks();
+    let gids = first.iter().chain(more).copied().map(Gid);
+    let all: Vec<Gid> = gids.take(sources + destinations).collect();
+    if all.len() < sources + destinations {
+        return Err(Status::REQ_INVALID);
+    }
+    let (sources, destinations) = all.split_at(sources);
+    Ok((sources.to_vec(), destinations.to_vec()))
+}
+
+fn demand(request: &Request<'_>, wanted: &MultiPathRecord) -> Demand {
+    let service_id = u64::from(wanted.service_id_high) << 56 | wanted.service_id_low;
+    Demand {
+        limits: Limits {
+            mtu: given(request, component::MTU, (wanted.mtu_selector, wanted.mtu)),
+            rate: given(
+                request,
+                component::RATE,
+                (wanted.rate_selector, wanted.rate),
+            ),
+            packet_life_time: given(
+                request,
+                component::PACKET_LIFE_TIME,
+                (wanted.packet_life_time_selector, wanted.packet_life_time),
+            ),
+        },
+        pkey: given(request, component::PKEY, wanted.pkey),
+        sl: given(request, component::SL, wanted.sl),
+        reversible: request.has(component::REVERSIBLE) && wanted.reversible,
+        asked: Asked {
+            qos_class: given(request, component::QOS_CLASS, wanted.qos_class),
+            service_id: given(request, component::SERVICE_ID, service_id),
+            pkey: given(request, component::PKEY, wanted.pkey),
+        },
+    }
+}
+
+fn candidate(view: &View, ends: Ends, path: Path) -> Candidate {
+    let mut through = BTreeSet::new();
+    walk(view, ends.from, ends.to, path.dlid, |step| {
+        if view.node(step.node).switch.is_some() {
+            through.insert((step.node, PortNum::ZERO));
+        }
+        if step.exit != PortNum::ZERO {
+            through.insert((step.node, step.exit));
+        }
+    });
+    Candidate {
+        ends,
+        path,
+        through,
+        shared_ends: 0,
+        shared_hops: 0,
+    }
+}

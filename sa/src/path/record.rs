@@ -1,0 +1,421 @@
+//! PathRecord: which ports a query means, and the answer (IBA 15.2.5.16; rules 11.1 to 11.14).
+
+use ferrosm_mad::ids::{Gid, Lid, PortGuid};
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::sa::path::{PathRecord, Selector};
+
+use super::limits::Limits;
+use super::progress::Progress;
+use super::query::{Demand, Ends, Path, paths};
+use crate::message::{Found, Reply, Request, given};
+use crate::qos::Asked;
+use crate::view::{EndPortIdx, View};
+
+/// Components of PathRecord that are looked at here.
+pub(super) mod component {
+    pub(in super::super) const SERVICE_ID: u64 = 0b11;
+    pub(in super::super) const DGID: u64 = 1 << 2;
+    pub(in super::super) const SGID: u64 = 1 << 3;
+    pub(in super::super) const DLID: u64 = 1 << 4;
+    pub(in super::super) const SLID: u64 = 1 << 5;
+    pub(in super::super) const RAW_TRAFFIC: u64 = 1 << 6;
+    pub(in super::super) const FLOW_LABEL: u64 = 1 << 8;
+    pub(in super::super) const HOP_LIMIT: u64 = 1 << 9;
+    pub(in super::super) const TCLASS: u64 = 1 << 10;
+    pub(in super::super) const REVERSIBLE: u64 = 1 << 11;
+    pub(in super::super) const NUMB_PATH: u64 = 1 << 12;
+    pub(in super::super) const PKEY: u64 = 1 << 13;
+    pub(in super::super) const QOS_CLASS: u64 = 1 << 14;
+    pub(in super::super) const SL: u64 = 1 << 15;
+    pub(in super::super) const MTU: u64 = 0b11 << 16;
+    pub(in super::super) const RATE: u64 = 0b11 << 18;
+    pub(in super::super) const PACKET_LIFE_TIME: u64 = 0b11 << 20;
+}
+
+/// HopLimit of paths that leave the subnet.
+const HOP_LIMIT_ROUTED: u8 = 0xFF;
+
+/// Which ports one end of a query means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// All.
+    Any,
+    /// This one, and this LID of it only if one was given.
+    Port(EndPortIdx, Option<Lid>),
+}
+
+/// Most pairs of LIDs that one query may evaluate: every pair of a subnet of 1,024 end ports. More gets
+/// [`Status::NO_RESOURCES`].
+pub const SCAN_PAIRS_MAX: usize = 1 << 20;
+
+/// Whether a PathRecord query names at most one end, so that its work grows with the number of end ports. Paths to multicast
+/// groups are looked up by MGID.
+#[must_use]
+pub fn is_scan(request: &Request<'_>) -> bool {
+    let source = request.component_mask & (component::SGID | component::SLID) != 0;
+    let destination = request.component_mask & (component::DGID | component::DLID) != 0;
+    !(source && destination || is_to_group(request))
+}
+
+/// Whether the destination is a multicast group, which only the registry knows.
+#[must_use]
+pub fn is_to_group(request: &Request<'_>) -> bool {
+    request.has(component::DGID) && PathRecord::decode(request.data).dgid.is_multicast()
+}
+
+/// Answers a query in one go; `None` if the destination is a multicast group.
+#[must_use]
+pub fn answer(view: &View, request: &Request<'_>) -> Option<Reply> {
+    let wanted = PathRecord::decode(request.data);
+    if request.has(component::DGID) && wanted.dgid.is_multicast() {
+        return None;
+    }
+    let reply = resolve(view, request, &wanted).and_then(|(query, client, from, to)| {
+        let (End::Port(from, slid), End::Port(to, dlid)) = (from, to) else {
+            return Ok(PathScan::of(view, request, query, client, from, to)?.run(view, request));
+        };
+        // Most queries name both ends.
+        let mut found = Found::new(request, PathRecord::LEN);
+        if view.share(client, from) && view.share(client, to) {
+            query.find(view, (from, slid), (to, dlid), &mut found);
+        }
+        Ok(Reply::of(request, found))
+    });
+    Some(reply.unwrap_or_else(|status| refusal(request, status)))
+}
+
+/// A table of nothing is an answer, where one record is an error (rule 7.6).
+fn refusal(request: &Request<'_>, status: Status) -> Reply {
+    if request.wants_table() && (status == Status::NO_RECORDS || status == Status::INVALID_GID) {
+        return Reply::of(request, Found::new(request, PathRecord::LEN));
+    }
+    Reply::error(status)
+}
+
+/// What a unicast PathRecord query asks for, apart from its ends.
+#[derive(Debug)]
+struct Query {
+    demand: Demand,
+    sgid: Option<Gid>,
+    dgid: Option<Gid>,
+    /// The destination, if it is in another subnet.
+    routed: Option<Gid>,
+    raw_traffic: bool,
+    paths_per_pair: usize,
+}
+
+/// A unicast PathRecord query in progress: a cursor over pairs of end ports.
+///
+/// It holds no reference, so that it can be suspended between slices. All slices must use the same view and request.
+#[derive(Debug)]
+pub struct PathScan {
+    query: Query,
+    sources: EndPorts,
+    destinations: EndPorts,
+    /// Index of the next source and destination.
+    next: (usize, usize),
+    /// Pairs of LIDs evaluated so far.
+    evaluated: usize,
+    found: Found,
+}
+
+/// The end ports of one side that the client may see.
+#[derive(Debug)]
+enum EndPorts {
+    None,
+    One(EndPortIdx, Option<Lid>),
+    All(Vec<EndPortIdx>),
+}
+
+impl EndPorts {
+    fn visible(view: &View, client: EndPortIdx, end: End) -> Self {
+        match end {
+            End::Port(port, lid) if view.share(client, port) => Self::One(port, lid),
+            End::Port(..) => Self::None,
+            End::Any => {
+                let ports = view.end_port_indices();
+                Self::All(ports.filter(|at| view.share(client, *at)).collect())
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::One(..) => 1,
+            Self::All(ports) => ports.len(),
+        }
+    }
+
+    fn get(&self, index: usize) -> Option<(EndPortIdx, Option<Lid>)> {
+        match self {
+            Self::One(port, lid) if index == 0 => Some((*port, *lid)),
+            Self::None | Self::One(..) => None,
+            Self::All(ports) => Some((*ports.get(index)?, None)),
+        }
+    }
+}
+
+/// Validates a query; the client and the ends that it names.
+fn resolve(
+    view: &View,
+    request: &Request<'_>,
+    wanted: &PathRecord,
+) -> Result<(Query, EndPortIdx, End, End), Status> {
+    let service = request.component_mask & component::SERVICE_ID;
+    if service != 0 && service != component::SERVICE_ID {
+        return Err(Status::INSUFFICIENT_COMPONENTS);
+    }
+    let demand = demand(request, wanted);
+    if !demand.limits.are_legal() {
+        return Err(Status::REQ_INVALID);
+    }
+    let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+    let sgid = given(request, component::SGID, wanted.sgid);
+    let from = end(view, sgid, given(request, component::SLID, wanted.slid))?;
+    let dgid = given(request, component::DGID, wanted.dgid);
+    let routed = dgid.filter(|gid| !view.is_local_prefix(gid.prefix()));
+    let to = match routed {
+        Some(gid) => router(view, gid, from)?,
+        None => end(view, dgid, given(request, component::DLID, wanted.dlid))?,
+    };
+    let paths_per_pair = if !request.wants_table() {
+        1
+    } else if request.has(component::NUMB_PATH) {
+        usize::from(wanted.numb_path)
+    } else {
+        usize::MAX
+    };
+    let query = Query {
+        demand,
+        sgid,
+        dgid,
+        routed,
+        raw_traffic: request.has(component::RAW_TRAFFIC) && wanted.raw_traffic,
+        paths_per_pair,
+    };
+    Ok((query, client, from, to))
+}
+
+impl Query {
+    /// Adds the paths between two end ports to `found`. Returns the number of pairs of LIDs evaluated.
+    fn find(
+        &self,
+        view: &View,
+        (from, slid): (EndPortIdx, Option<Lid>),
+        (to, dlid): (EndPortIdx, Option<Lid>),
+        found: &mut Found,
+    ) -> usize {
+        let ends = Ends {
+            from,
+            to,
+            slid,
+            dlid,
+            source: name(view, from, self.sgid),
+            destination: name(view, to, self.dgid),
+        };
+        let mut left = self.paths_per_pair;
+        paths(view, &ends, &self.demand, &mut |path| {
+            if left == 0 {
+                return false;
+            }
+            left -= 1;
+            found.push(&record(view, &ends, path, self.routed, self.raw_traffic).encode());
+            left > 0
+        })
+    }
+}
+
+impl PathScan {
+    /// Validates a query and resolves the ends that it names.
+    ///
+    /// # Errors
+    /// The reply to a query that is not valid, names an unknown end, or would exceed [`SCAN_PAIRS_MAX`].
+    pub fn new(view: &View, request: &Request<'_>) -> Result<Self, Reply> {
+        let wanted = PathRecord::decode(request.data);
+        let scan = resolve(view, request, &wanted)
+            .and_then(|(query, client, from, to)| Self::of(view, request, query, client, from, to));
+        scan.map_err(|status| refusal(request, status))
+    }
+
+    fn of(
+        view: &View,
+        request: &Request<'_>,
+        query: Query,
+        client: EndPortIdx,
+        from: End,
+        to: End,
+    ) -> Result<Self, Status> {
+        let sources = EndPorts::visible(view, client, from);
+        let destinations = EndPorts::visible(view, client, to);
+        // A table needs all pairs, so it is rejected before any work. A Get ends at the first path.
+        if request.wants_table() && sources.len() * destinations.len() > SCAN_PAIRS_MAX {
+            return Err(Status::NO_RESOURCES);
+        }
+        Ok(Self {
+            query,
+            sources,
+            destinations,
+            next: (0, 0),
+            evaluated: 0,
+            found: Found::new(request, PathRecord::LEN),
+        })
+    }
+
+    /// Evaluates about `budget` more pairs of LIDs; the last pair of end ports of a slice may exceed it by its LIDs.
+    pub fn advance(&mut self, view: &View, request: &Request<'_>, budget: usize) -> Progress {
+        let until = self.evaluated.saturating_add(budget);
+        while let Some((from, slid)) = self.sources.get(self.next.0) {
+            let Some((to, dlid)) = self.destinations.get(self.next.1) else {
+                self.next = (self.next.0 + 1, 0);
+                if self.destinations.len() == 0 {
+                    break;
+                }
+                continue;
+            };
+            if self.evaluated >= SCAN_PAIRS_MAX {
+                return Progress::Done(Reply::error(Status::NO_RESOURCES));
+            }
+            if self.evaluated >= until {
+                return Progress::More;
+            }
+            self.next.1 += 1;
+            let (from, to) = ((from, slid), (to, dlid));
+            self.evaluated += self.query.find(view, from, to, &mut self.found);
+            // A Get is answered with the first path (rule 11.1).
+            if self.found.is_full() || !request.wants_table() && self.found.count() > 0 {
+                break;
+            }
+        }
+        let found = core::mem::replace(&mut self.found, Found::new(request, PathRecord::LEN));
+        Progress::Done(Reply::of(request, found))
+    }
+
+    fn run(mut self, view: &View, request: &Request<'_>) -> Reply {
+        loop {
+            if let Progress::Done(reply) = self.advance(view, request, usize::MAX) {
+                return reply;
+            }
+        }
+    }
+}
+
+fn demand(request: &Request<'_>, wanted: &PathRecord) -> Demand {
+    let limit = |components, selector: Selector| given(request, components, selector);
+    Demand {
+        limits: Limits {
+            mtu: limit(component::MTU, wanted.mtu_selector).map(|s| (s, wanted.mtu)),
+            rate: limit(component::RATE, wanted.rate_selector).map(|s| (s, wanted.rate)),
+            packet_life_time: limit(
+                component::PACKET_LIFE_TIME,
+                wanted.packet_life_time_selector,
+            )
+            .map(|s| (s, wanted.packet_life_time)),
+        },
+        pkey: given(request, component::PKEY, wanted.pkey),
+        sl: given(request, component::SL, wanted.sl),
+        reversible: request.has(component::REVERSIBLE) && wanted.reversible,
+        asked: Asked {
+            qos_class: given(request, component::QOS_CLASS, wanted.qos_class),
+            service_id: given(request, component::SERVICE_ID, wanted.service_id),
+            pkey: given(request, component::PKEY, wanted.pkey),
+        },
+    }
+}
+
+/// Whom a GID and a LID mean; both must mean the same (rule 11.1).
+fn end(view: &View, gid: Option<Gid>, lid: Option<Lid>) -> Result<End, Status> {
+    let by_gid = gid
+        .map(|gid| view.by_gid(gid).ok_or(Status::INVALID_GID))
+        .transpose()?;
+    let by_lid = lid
+        .map(|lid| view.by_lid(lid).ok_or(Status::NO_RECORDS))
+        .transpose()?;
+    match (by_gid, by_lid) {
+        (Some(a), Some(b)) if a != b => Err(Status::REQ_INVALID),
+        (_, Some(port)) => Ok(End::Port(port, lid)),
+        (Some(port), None) => Ok(End::Port(port, None)),
+        (None, None) => Ok(End::Any),
+    }
+}
+
+/// The port that one end names, and this LID of it if one was given; `None` where neither is given.
+pub(super) fn named(
+    view: &View,
+    gid: Option<Gid>,
+    lid: Option<Lid>,
+) -> Result<Option<(EndPortIdx, Option<Lid>)>, Status> {
+    Ok(match end(view, gid, lid)? {
+        End::Any => None,
+        End::Port(port, lid) => Some((port, lid)),
+    })
+}
+
+/// The GUID by which a client that gave this GID knows a port (rule 12.4).
+fn name(view: &View, at: EndPortIdx, gid: Option<Gid>) -> PortGuid {
+    gid.map_or_else(|| view.end_port(at).guid, |gid| gid.guid())
+}
+
+/// The router port that leads to another subnet (rule 11.12): the first that a prefix route names and that exists.
+fn router(view: &View, gid: Gid, from: End) -> Result<End, Status> {
+    let source = match from {
+        End::Port(port, _) => Some(port),
+        End::Any => None,
+    };
+    let is_router = |at: &EndPortIdx| {
+        let port = view.end_port(*at);
+        view.node(port.node).node_type == ferrosm_mad::attr::NodeType::Router
+            && source.is_none_or(|s| view.share(s, *at))
+    };
+    view.settings
+        .prefix_routes
+        .iter()
+        .find(|r| r.prefix.is_none_or(|p| p == gid.prefix()))
+        .and_then(|r| match r.router {
+            Some(guid) => view.by_guid(guid).filter(is_router),
+            // The lowest GUID, so that it does not depend on who was found first.
+            None => view
+                .end_port_indices()
+                .filter(is_router)
+                .min_by_key(|at| view.end_port(*at).guid),
+        })
+        .map(|port| End::Port(port, None))
+        .ok_or(Status::INVALID_GID)
+}
+
+/// The record of a path.
+pub(super) fn record(
+    view: &View,
+    ends: &Ends,
+    path: &Path,
+    routed: Option<Gid>,
+    raw: bool,
+) -> PathRecord {
+    PathRecord {
+        dgid: routed.unwrap_or_else(|| Gid::new(view.settings.prefix, ends.destination)),
+        sgid: Gid::new(view.settings.prefix, ends.source),
+        dlid: path.dlid,
+        slid: path.slid,
+        raw_traffic: raw,
+        hop_limit: if routed.is_some() {
+            HOP_LIMIT_ROUTED
+        } else {
+            0
+        },
+        reversible: path.reversible,
+        pkey: if raw {
+            ferrosm_mad::ids::PKey(0)
+        } else {
+            path.pkey
+        },
+        sl: path.sl,
+        mtu_selector: Selector::Exact,
+        mtu: path.values.mtu,
+        rate_selector: Selector::Exact,
+        rate: path.values.rate,
+        packet_life_time_selector: Selector::Exact,
+        packet_life_time: path.values.packet_life_time,
+        preference: path.preference,
+        ..PathRecord::default()
+    }
+}

@@ -1,0 +1,54 @@
+//! Path queries whose work grows with the size of the subnet, as cursors that run in slices.
+//!
+//! The holder of a [`PathQuery`] decides when each slice runs, so that other requests are answered in between. The total work of a
+//! query is bounded by [`super::record::SCAN_PAIRS_MAX`], its reply by the limit of all replies.
+
+use ferrosm_mad::mad::Method;
+use ferrosm_mad::sa::id;
+
+use super::multi::MultiScan;
+pub use super::progress::Progress;
+use super::record::{self, PathScan};
+use crate::message::{Reply, Request};
+use crate::view::View;
+
+/// A path query in progress.
+#[derive(Debug)]
+pub enum PathQuery {
+    /// PathRecord Get or GetTable.
+    Paths(PathScan),
+    /// MultiPathRecord GetMulti.
+    Multi(MultiScan),
+}
+
+/// Whether a request must run in slices: decided by the components that it names.
+#[must_use]
+pub fn is_scan(request: &Request<'_>) -> bool {
+    match (request.attr, request.method) {
+        (id::PATH, Method::Get | Method::GetTable) => record::is_scan(request),
+        (id::MULTI_PATH, Method::GetMulti) => true,
+        _ => false,
+    }
+}
+
+impl PathQuery {
+    /// Validates a request for which [`is_scan`] is true, and resolves the ends that it names.
+    ///
+    /// # Errors
+    /// The reply, if the query needs no slice.
+    pub fn new(view: &View, request: &Request<'_>) -> Result<Self, Reply> {
+        if request.method == Method::GetMulti {
+            MultiScan::new(view, request).map(Self::Multi)
+        } else {
+            PathScan::new(view, request).map(Self::Paths)
+        }
+    }
+
+    /// Runs one slice of about `budget` pairs of LIDs. View and request must be those that the query was made from.
+    pub fn advance(&mut self, view: &View, request: &Request<'_>, budget: usize) -> Progress {
+        match self {
+            Self::Paths(scan) => scan.advance(view, request, budget),
+            Self::Multi(scan) => scan.advance(view, request, budget),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! GuidInfoRecord: the GUIDs of end ports, in blocks of eight (rule 7.13). What hosts have set is in the view too.
+
+use ferrosm_mad::attr::PortInfo;
+use ferrosm_mad::sa::tables::GuidInfoRecord;
+
+use super::{LID, Search};
+use crate::aliases::{BLOCK, EMPTY};
+use crate::message::Reply;
+use crate::view::{EndPortIdx, View};
+
+/// The component of BlockNum.
+const BLOCK_NUM: u64 = 1 << 1;
+
+pub(super) fn answer(search: &Search<'_>) -> Reply {
+    // A LID was looked up: any LID of a port names it.
+    let mut found = search.matches_in::<GuidInfoRecord>(search.request.component_mask & !LID);
+    let asked = GuidInfoRecord::decode(search.request.data);
+    let one = search.request.has(BLOCK_NUM).then_some(asked.block_num);
+    'all: for at in ends(search, &asked).filter(|at| search.sees(*at)) {
+        let all = 0..blocks(search.view, at);
+        let wanted = match one {
+            Some(block) if all.contains(&block) => block..block + 1,
+            Some(_) => 0..0,
+            None => all,
+        };
+        for block_num in wanted {
+            let end = search.view.end_port(at);
+            let record = GuidInfoRecord {
+                lid: end.lid,
+                block_num,
+                guids: search.view.aliases().block(end.guid, block_num),
+            };
+            if found.offer(&record.encode()) {
+                break 'all;
+            }
+        }
+    }
+    search.reply(found)
+}
+
+/// The end ports that can match: by LID, by a GUID that is asked for, or all.
+fn ends<'a>(
+    search: &'a Search<'_>,
+    asked: &GuidInfoRecord,
+) -> impl Iterator<Item = EndPortIdx> + use<'a> {
+    let view = search.view;
+    let component = |i: usize| 1 << (usize::from(GuidInfoRecord::FIRST_GUID) + i);
+    let guid = (0..BLOCK)
+        .filter(|i| search.lid().is_none() && search.request.has(component(*i)))
+        .map(|i| asked.guids[i])
+        .find(|guid| *guid != EMPTY);
+    let named = guid.map(|guid| {
+        // Aliases come and go later than ports: one GUID may be both for a while.
+        let (own, alias) = (view.by_guid(guid), view.aliases().owner(guid));
+        let alias = alias.and_then(|owner| view.by_guid(owner));
+        own.into_iter().chain(alias.filter(|a| Some(*a) != own))
+    });
+    let all = named.is_none().then(|| search.end_ports());
+    let named = named.into_iter().flatten();
+    named.chain(all.into_iter().flatten())
+}
+
+/// Number of entries in an end port's table. There is always one, the port's own.
+pub(crate) fn entries(view: &View, at: EndPortIdx) -> usize {
+    let port = view.port(view.end_port(at).port);
+    usize::from(PortInfo::decode(&port.raw).guid_cap).max(1)
+}
+
+/// Number of blocks in it.
+pub(crate) fn blocks(view: &View, at: EndPortIdx) -> u8 {
+    u8::try_from(entries(view, at).div_ceil(BLOCK)).unwrap_or(u8::MAX)
+}

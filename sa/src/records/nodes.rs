@@ -1,0 +1,62 @@
+//! NodeRecord: one for each end port; PortGUID and LocalPortNum are that port's (rule 7.13).
+
+use ferrosm_mad::attr::NodeInfo;
+use ferrosm_mad::ids::{NodeGuid, PortGuid};
+use ferrosm_mad::sa::tables::NodeRecord;
+use ferrosm_mad::wire::get_bits;
+
+use super::Search;
+use crate::message::Reply;
+use crate::view::{EndPortIdx, View};
+
+/// Components that have an index.
+const SYSTEM_IMAGE_GUID: (u64, usize) = (1 << 6, 64);
+const NODE_GUID: (u64, usize) = (1 << 7, 128);
+const PORT_GUID: (u64, usize) = (1 << 8, 192);
+/// All of them.
+pub(super) const INDEXED: u64 = SYSTEM_IMAGE_GUID.0 | NODE_GUID.0 | PORT_GUID.0;
+
+pub(super) fn answer(search: &Search<'_>) -> Reply {
+    let mut found = search.matches::<NodeRecord>();
+    let mut offer = |at: EndPortIdx| search.sees(at) && found.offer(&record(search.view, at));
+    let asked = |(component, bit): (u64, usize)| {
+        search
+            .request
+            .has(component)
+            .then(|| get_bits(search.request.data, bit, 64))
+    };
+    if search.lid().is_some() {
+        let _ = search.end_ports().any(&mut offer);
+    } else if let Some(guid) = asked(PORT_GUID) {
+        let at = search.view.by_guid(PortGuid(guid));
+        let _ = at.into_iter().any(&mut offer);
+    } else if let Some(guid) = asked(NODE_GUID) {
+        let mut nodes = search.view.by_node_guid(NodeGuid(guid)).into_iter();
+        let _ = nodes.any(|node| search.view.end_ports_of(node).any(&mut offer));
+    } else if let Some(guid) = asked(SYSTEM_IMAGE_GUID) {
+        let mut nodes = search.view.by_system_image_guid(guid);
+        let _ = nodes.any(|node| search.view.end_ports_of(node).any(&mut offer));
+    } else {
+        let _ = search.end_ports().any(&mut offer);
+    }
+    search.reply(found)
+}
+
+fn record(view: &View, at: EndPortIdx) -> [u8; NodeRecord::LEN] {
+    let end = view.end_port(at);
+    let node = view.node(end.node);
+    let mut info = [0; 64];
+    info[..node.info.len()].copy_from_slice(&node.info);
+    let mut info = NodeInfo::decode(&info);
+    info.port_guid = end.guid;
+    // Of a switch this is its port 0, and not the port by which discovery came.
+    info.local_port_num = view.port(end.port).num;
+    let mut node_info = [0; 40];
+    node_info.copy_from_slice(&info.encode()[..40]);
+    NodeRecord {
+        lid: end.lid,
+        node_info,
+        node_description: node.description,
+    }
+    .encode()
+}

@@ -1,0 +1,123 @@
+//! PortInfoRecord: one for each port, those of switches included (wire reference 5.4; rules 7.8, 7.13).
+
+use ferrosm_mad::attr::PortInfo;
+use ferrosm_mad::ids::{Lid, MKey, PortNum};
+use ferrosm_mad::sa::tables::PortInfoRecord;
+use ferrosm_mad::wire::get_bits;
+
+use super::{LID, Search};
+use crate::message::Reply;
+use crate::view::{EndPort, PortView};
+
+/// Bit 31 of the modifier: CapabilityMask matches where all bits that are asked for are set.
+const MATCH_BITS: u32 = 1 << 31;
+/// The component of PortNum.
+const PORT_NUM: u64 = 1 << 1;
+/// The component of the LID in PortInfo, and where it is.
+const PORT_LID: (u64, usize) = (1 << 5, 160);
+
+pub(super) fn answer(search: &Search<'_>) -> Reply {
+    let wanted = Wanted::new(search);
+    let mut found = search.matches_in::<PortInfoRecord>(wanted.component_mask);
+    for (owner, port) in search
+        .ports_by(port_lid(search))
+        .filter(|(_, port)| port.known)
+    {
+        if let Some(record) = wanted.record(owner, port)
+            && found.offer(&record)
+        {
+            break;
+        }
+    }
+    search.reply(found)
+}
+
+/// The LID that must be in the PortInfo itself. Only end ports have one there, so a query by it is one by index too; ports of
+/// switches have 0, which names nobody.
+fn port_lid(search: &Search<'_>) -> Option<Lid> {
+    let lid = get_bits(search.request.data, PORT_LID.1, 16);
+    let lid = Lid(u16::try_from(lid).unwrap_or(0));
+    (search.request.has(PORT_LID.0) && lid.is_unicast()).then_some(lid)
+}
+
+/// What a query asks for.
+struct Wanted {
+    /// Components that are compared as bits.
+    component_mask: u64,
+    port_num: Option<PortNum>,
+    /// Bits that must be set, where the modifier says so.
+    capability_mask: u32,
+    capability_mask2: u16,
+    raw_speeds: bool,
+    show_m_key: bool,
+}
+
+impl Wanted {
+    fn new(search: &Search<'_>) -> Self {
+        let request = search.request;
+        let asked = PortInfoRecord::decode(request.data);
+        let info = PortInfo::decode(&asked.port_info);
+        let by_bits = request.attr_mod.0 & MATCH_BITS != 0;
+        let mut mask = request.component_mask & !(LID | PortInfoRecord::OPTIONS);
+        let (mut capability_mask, mut capability_mask2) = (0, 0);
+        if by_bits {
+            if request.has(PortInfoRecord::CAPABILITY_MASK) {
+                capability_mask = info.capability_mask.0;
+            }
+            if request.has(PortInfoRecord::CAPABILITY_MASK2) {
+                capability_mask2 = info.capability_mask2.0;
+            }
+            mask &= !(PortInfoRecord::CAPABILITY_MASK | PortInfoRecord::CAPABILITY_MASK2);
+        }
+        let raw_speeds = request.has(PortInfoRecord::OPTIONS)
+            && asked.options & PortInfoRecord::EXTENDED_SPEEDS != 0;
+        Self {
+            component_mask: mask,
+            port_num: request.has(PORT_NUM).then_some(asked.port_num),
+            capability_mask,
+            capability_mask2,
+            raw_speeds,
+            show_m_key: request.is_trusted(),
+        }
+    }
+
+    /// The record of a port as the client is to see it; `None` if what is not compared as bits does not match.
+    fn record(&self, owner: &EndPort, port: &PortView) -> Option<[u8; PortInfoRecord::LEN]> {
+        if self.port_num.is_some_and(|n| n != port.num) {
+            return None;
+        }
+        let mut info = PortInfo::decode(&port.raw);
+        if !info.capability_mask.has(self.capability_mask)
+            || !info.capability_mask2.has(self.capability_mask2)
+        {
+            return None;
+        }
+        if !self.show_m_key {
+            info.m_key = MKey::NONE;
+        }
+        // The answer to a Set has it as it was asked for; who reads the port finds it 0.
+        info.client_reregister = false;
+        if !self.raw_speeds {
+            as_old_clients_see(&mut info);
+        }
+        let mut port_info = port.raw;
+        info.encode_onto(&mut port_info);
+        let record = PortInfoRecord {
+            lid: owner.lid,
+            port_num: port.num,
+            options: 0,
+            port_info,
+        };
+        Some(record.encode())
+    }
+}
+
+/// Clients that do not know extended speeds take a link that has one for QDR, not for none.
+fn as_old_clients_see(info: &mut PortInfo) {
+    const QDR: u8 = 4;
+    if info.link_speed_ext_active != 0 {
+        info.link_speed_active |= QDR;
+        info.link_speed_supported |= QDR;
+        info.link_speed_enabled |= QDR;
+    }
+}

@@ -1,0 +1,96 @@
+//! Records of switches: SwitchInfoRecord, LinearForwardingTableRecord, MulticastForwardingTableRecord (rule 7.14).
+
+use ferrosm_mad::attr::MftBlock;
+use ferrosm_mad::ids::Lid;
+use ferrosm_mad::sa::tables::{LftRecord, MftRecord, SwitchInfoRecord};
+
+use super::Search;
+use crate::message::Reply;
+use crate::tables::mft::EMPTY;
+use crate::view::SwitchView;
+
+/// The component of BlockNum.
+const BLOCK_NUM: u64 = 1 << 1;
+
+/// Calls `visit` with the LID of each switch that can match and that the client may see, until it says that this is enough.
+fn each<'a>(search: &'a Search<'_>, mut visit: impl FnMut(Lid, &'a SwitchView) -> bool) {
+    for at in search.end_ports() {
+        let end = search.view.end_port(at);
+        if let Some(switch) = &search.view.node(end.node).switch
+            && search.sees(at)
+            && visit(end.lid, switch)
+        {
+            return;
+        }
+    }
+}
+
+pub(super) fn infos(search: &Search<'_>) -> Reply {
+    let mut found = search.matches::<SwitchInfoRecord>();
+    each(search, |lid, switch| {
+        let record = SwitchInfoRecord {
+            lid,
+            switch_info: switch.info,
+        }
+        .encode();
+        found.offer(&record)
+    });
+    search.reply(found)
+}
+
+pub(super) fn lfts(search: &Search<'_>) -> Reply {
+    let mut found = search.matches::<LftRecord>();
+    let asked = LftRecord::decode(search.request.data);
+    each(search, |lid, switch| {
+        let Some(lft) = &switch.lft else {
+            return false;
+        };
+        let blocks = if search.request.has(BLOCK_NUM) {
+            asked.block_num..asked.block_num.saturating_add(1).min(lft.num_blocks())
+        } else {
+            0..lft.num_blocks()
+        };
+        for block_num in blocks {
+            let record = LftRecord {
+                lid,
+                block_num,
+                table: lft.block(block_num),
+            }
+            .encode();
+            if found.offer(&record) {
+                return true;
+            }
+        }
+        false
+    });
+    search.reply(found)
+}
+
+/// Blocks up to the last one that has an entry; a switch without any has none.
+pub(super) fn mfts(search: &Search<'_>) -> Reply {
+    let mut found = search.matches::<MftRecord>();
+    each(search, |lid, switch| {
+        let full = switch.mft.iter().rev().find(|(_, masks)| **masks != EMPTY);
+        let Some((last, _)) = full else {
+            return false;
+        };
+        for (at, masks) in switch
+            .mft
+            .iter()
+            .take_while(|(at, _)| at.block <= last.block)
+        {
+            let record = MftRecord {
+                lid,
+                position: at.position,
+                block_num: at.block,
+                table: MftBlock { masks: *masks }.encode(),
+            }
+            .encode();
+            if found.offer(&record) {
+                return true;
+            }
+        }
+        false
+    });
+    search.reply(found)
+}

@@ -1,0 +1,250 @@
+//! Alias GUIDs that hosts set and delete: virtual functions have GIDs of their own (IBA 15.2.5.18; rules 12.3, 12.4).
+//!
+//! Which entries a request means is said by its component mask. A GUID that somebody else has is not taken: the client sees
+//! from the reply, which is the block as it is then, what became of its wishes. GUID 0 in a Set asks for one that the
+//! administrator makes up. It is made from the port's GUID and the place in its table alone, so that the port has the same
+//! one from whatever subnet manager is in charge, and nothing has to be kept for that.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ferrosm_mad::ids::PortGuid;
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::sa::tables::GuidInfoRecord;
+
+use super::multicast::Groups;
+use super::registration::{RegisteredAlias, Registration, RegistrationKey, RegistrationUpdate};
+use crate::aliases::{Aliases, BLOCK, EMPTY};
+use crate::message::Request;
+use crate::records::guids;
+use crate::view::{EndPortIdx, View};
+
+/// LID and BlockNum, without which nobody knows what is meant.
+const PLACE: u64 = 0b11;
+
+/// A locally administered EUI-64 that is no group's.
+const LOCAL: u64 = 0x02 << 56;
+/// Entries of a block.
+const PER_BLOCK: u16 = 8;
+const _: () = assert!(PER_BLOCK as usize == BLOCK);
+
+/// The last entry of the largest table: GUIDCap is a number of 8 bits, of blocks.
+const INDEX_MAX: u16 = 2047;
+/// Tries to make up a GUID that nobody has.
+const TRIES: u64 = 1000;
+
+/// The owner of alias GUIDs.
+#[derive(Debug, Clone, Default)]
+pub struct AliasGuids {
+    all: Arc<Aliases>,
+    /// Blocks that differ from what devices were told.
+    changed: BTreeSet<(PortGuid, u8)>,
+    /// Entries that are not as they are kept.
+    touched: BTreeSet<(PortGuid, u16)>,
+}
+
+/// What a request is about, once it is found to be in order.
+struct Asked {
+    record: GuidInfoRecord,
+    port: PortGuid,
+    /// Entries that the client means and the port has.
+    indices: Vec<usize>,
+}
+
+impl AliasGuids {
+    /// All of them, to be shared.
+    #[must_use]
+    pub const fn all(&self) -> &Arc<Aliases> {
+        &self.all
+    }
+
+    /// Set: puts GUIDs into entries of a port's table.
+    ///
+    /// # Errors
+    /// The status that the client is told.
+    pub fn set(
+        &mut self,
+        view: &View,
+        request: &Request<'_>,
+        groups: &mut Groups,
+    ) -> Result<GuidInfoRecord, Status> {
+        let asked = asked(view, request)?;
+        for &index in &asked.indices {
+            let present = self.all.get(asked.port, index);
+            let wanted = match asked.record.guids[index % BLOCK] {
+                EMPTY if present != EMPTY => present,
+                EMPTY => self
+                    .make_up(view, asked.port, index)
+                    .ok_or(Status::NO_RESOURCES)?,
+                guid => guid,
+            };
+            if wanted == present || self.is_taken(view, wanted) {
+                continue;
+            }
+            if present != EMPTY {
+                groups.remove_port(present);
+            }
+            self.put(asked.port, index, wanted);
+        }
+        Ok(self.reply(&asked))
+    }
+
+    /// Delete: empties entries of a port's table. An alias that is a member of a multicast group stays.
+    ///
+    /// # Errors
+    /// The status that the client is told.
+    pub fn delete(
+        &mut self,
+        view: &View,
+        request: &Request<'_>,
+        groups: &Groups,
+    ) -> Result<GuidInfoRecord, Status> {
+        let asked = asked(view, request)?;
+        let present = |index: &usize| self.all.get(asked.port, *index);
+        let joined = |guid: PortGuid| guid != EMPTY && groups.is_member(guid);
+        if asked.indices.iter().any(|i| joined(present(i))) {
+            return Err(Status::DENIED);
+        }
+        for &index in &asked.indices {
+            if self.all.get(asked.port, index) != EMPTY {
+                self.put(asked.port, index, EMPTY);
+            }
+        }
+        Ok(self.reply(&asked))
+    }
+
+    /// All of them, in order.
+    pub(super) fn saved(&self) -> Vec<RegisteredAlias> {
+        let mut ports: Vec<PortGuid> = self.all.ports().collect();
+        ports.sort_unstable();
+        ports.into_iter().flat_map(|port| self.of(port)).collect()
+    }
+
+    fn of(&self, port: PortGuid) -> impl Iterator<Item = RegisteredAlias> {
+        let indices = self.all.used_blocks(port).flat_map(|block| {
+            let first = u16::from(block) * PER_BLOCK;
+            first..first + PER_BLOCK
+        });
+        let alias = move |index: u16| RegisteredAlias {
+            port,
+            index,
+            alias: self.all.get(port, usize::from(index)),
+        };
+        let all = indices.filter(|index| *index > 0).map(alias);
+        all.filter(|saved| saved.alias != EMPTY)
+    }
+
+    /// What became of those that changed since this was last asked.
+    pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
+        for (port, index) in core::mem::take(&mut self.touched) {
+            let alias = self.all.get(port, usize::from(index));
+            updates.push(if alias == EMPTY {
+                RegistrationUpdate::Remove(RegistrationKey::Alias(port, index))
+            } else {
+                RegistrationUpdate::Put(Registration::Alias(RegisteredAlias { port, index, alias }))
+            });
+        }
+    }
+
+    /// Takes in what was saved.
+    pub(super) fn restore(&mut self, saved: &[RegisteredAlias]) {
+        for s in saved {
+            let possible = (1..=INDEX_MAX).contains(&s.index) && s.alias != EMPTY;
+            if possible && self.all.owner(s.alias).is_none() {
+                self.put(s.port, usize::from(s.index), s.alias);
+            }
+        }
+        self.changed.clear();
+    }
+
+    /// A port left the subnet, and its aliases with it. Says which these were.
+    pub fn remove_port(&mut self, port: PortGuid) -> Vec<PortGuid> {
+        if self.all.used_blocks(port).next().is_none() {
+            return Vec::new();
+        }
+        self.changed.retain(|(p, _)| *p != port);
+        let gone: Vec<_> = self.of(port).map(|alias| (port, alias.index)).collect();
+        self.touched.extend(gone);
+        Arc::make_mut(&mut self.all).remove_port(port)
+    }
+
+    /// The device behind a port may have lost its table.
+    pub fn write_again(&mut self, port: PortGuid) {
+        let blocks = self.all.used_blocks(port);
+        self.changed.extend(blocks.map(|block| (port, block)));
+    }
+
+    /// Blocks of tables that devices are to be told, by port and number; each is told once.
+    pub fn take_changed(&mut self) -> BTreeSet<(PortGuid, u8)> {
+        core::mem::take(&mut self.changed)
+    }
+
+    fn put(&mut self, port: PortGuid, index: usize, alias: PortGuid) {
+        Arc::make_mut(&mut self.all).put(port, index, alias);
+        let block = u8::try_from(index / BLOCK).unwrap_or(u8::MAX);
+        self.changed.insert((port, block));
+        let index = u16::try_from(index).unwrap_or(u16::MAX);
+        self.touched.insert((port, index));
+    }
+
+    fn reply(&self, asked: &Asked) -> GuidInfoRecord {
+        GuidInfoRecord {
+            guids: self.all.block(asked.port, asked.record.block_num),
+            ..asked.record
+        }
+    }
+
+    /// Whether a GUID means somebody already. A view may be older than what is an alias now.
+    fn is_taken(&self, view: &View, guid: PortGuid) -> bool {
+        let own = |at: EndPortIdx| view.end_port(at).guid == guid;
+        self.all.owner(guid).is_some() || view.by_guid(guid).is_some_and(own)
+    }
+
+    fn make_up(&self, view: &View, port: PortGuid, index: usize) -> Option<PortGuid> {
+        let index = u64::try_from(index).unwrap_or(0);
+        let candidates = (0..TRIES).map(|attempt| {
+            let seed = port.0 ^ index.rotate_left(48) ^ attempt.rotate_left(32);
+            PortGuid(LOCAL | scatter(seed) >> 8)
+        });
+        candidates.into_iter().find(|g| !self.is_taken(view, *g))
+    }
+}
+
+fn asked(view: &View, request: &Request<'_>) -> Result<Asked, Status> {
+    if !request.has(PLACE) {
+        return Err(Status::INSUFFICIENT_COMPONENTS);
+    }
+    let record = GuidInfoRecord::decode(request.data);
+    let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+    let at = view
+        .by_lid(record.lid)
+        .filter(|at| view.share(client, *at))
+        .ok_or(Status::NO_RECORDS)?;
+    if at != client && !request.is_trusted() {
+        return Err(Status::DENIED);
+    }
+    let first = usize::from(record.block_num) * BLOCK;
+    let entries = guids::entries(view, at);
+    if record.block_num >= guids::blocks(view, at) {
+        return Err(Status::NO_RECORDS);
+    }
+    let meant = |i: &usize| request.has(1 << (usize::from(GuidInfoRecord::FIRST_GUID) + i));
+    let indices: Vec<usize> = (0..BLOCK).filter(meant).map(|i| first + i).collect();
+    if indices.contains(&0) {
+        return Err(Status::REQ_INVALID);
+    }
+    Ok(Asked {
+        record,
+        port: view.end_port(at).guid,
+        indices: indices.into_iter().filter(|i| *i < entries).collect(),
+    })
+}
+
+/// Spreads a number over 64 bits, one to one (the last step of the generator SplitMix64).
+const fn scatter(mut x: u64) -> u64 {
+    x ^= x >> 30;
+    x = x.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x ^= x >> 27;
+    x = x.wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ x >> 31
+}

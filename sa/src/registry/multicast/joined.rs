@@ -1,0 +1,218 @@
+//! Which groups each GUID is in: the other way round than [`Group::members`](super::Group), and always the same.
+//!
+//! All that makes or ends a membership goes through here; nothing else changes members.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_mad::ids::{Gid, PortGuid};
+
+use super::{Groups, Member};
+
+/// The groups of each GUID.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Joined {
+    all: BTreeSet<(PortGuid, Gid)>,
+}
+
+impl Joined {
+    /// The groups that a GUID is in.
+    pub(super) fn of(&self, guid: PortGuid) -> impl Iterator<Item = Gid> {
+        let all = (guid, Gid([0; 16]))..=(guid, Gid([0xFF; 16]));
+        self.all.range(all).map(|(_, mgid)| *mgid)
+    }
+
+    /// All GUIDs that are in any, each once.
+    pub(super) fn guids(&self) -> impl Iterator<Item = PortGuid> {
+        let mut last = None;
+        let guids = self.all.iter().map(|(guid, _)| *guid);
+        guids.filter(move |guid| last.replace(*guid) != Some(*guid))
+    }
+
+    /// A group is gone, and who was in it.
+    pub(super) fn forget(&mut self, mgid: Gid, members: &BTreeMap<PortGuid, Member>) {
+        for guid in members.keys() {
+            self.all.remove(&(*guid, mgid));
+        }
+    }
+}
+
+impl Groups {
+    /// Makes a GUID a member of a group, or a member in other ways than before.
+    pub(super) fn put_member(&mut self, mgid: Gid, guid: PortGuid, member: Member) {
+        let Some(group) = self.groups.get_mut(&mgid) else {
+            return;
+        };
+        let before = group.members.insert(guid, member);
+        if before.is_none() {
+            self.joined.all.insert((guid, mgid));
+        }
+        if before != Some(member) {
+            self.touched.insert((mgid, Some(guid)));
+        }
+        if before.is_none_or(|b| b.join_state != member.join_state) {
+            self.changed.insert(group.mlid);
+        }
+    }
+
+    /// A GUID is no member of a group any more. Whether anybody keeps the group alive is for the caller.
+    pub(super) fn drop_member(&mut self, mgid: Gid, guid: PortGuid) {
+        if let Some(group) = self.groups.get_mut(&mgid)
+            && group.members.remove(&guid).is_some()
+        {
+            self.joined.all.remove(&(guid, mgid));
+            self.touched.insert((mgid, Some(guid)));
+            self.changed.insert(group.mlid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::attr::MtuCode;
+    use ferrosm_mad::ids::{AttrMod, GidPrefix, Lid, MKey, PKey, Sl, Tid};
+    use ferrosm_mad::mad::Method;
+    use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
+    use ferrosm_mad::sa::path::RateCode;
+    use ferrosm_mad::sa::{DATA_LEN, id};
+    use ferrosm_mad::transport::gmp::Peer;
+    use proptest::prelude::*;
+
+    use super::super::{Parameters, join::component};
+    use super::*;
+    use crate::message::Request;
+    use crate::registry::registration::RegistrationUpdate;
+    use crate::view::View;
+
+    fn mgid(n: u8) -> Gid {
+        let mut gid = Gid([0; 16]);
+        (gid.0[0], gid.0[1], gid.0[15]) = (0xFF, 0x12, n);
+        gid
+    }
+
+    fn parameters() -> Parameters {
+        Parameters {
+            qkey: 0,
+            mtu: MtuCode::Mtu2048,
+            tclass: 0,
+            pkey: PKey(0xFFFF),
+            rate: RateCode::G10,
+            packet_life_time: 18,
+            sl: Sl(0),
+            flow_label: 0,
+            hop_limit: 0,
+            scope: 2,
+        }
+    }
+
+    /// How many groups a trusted query looks at, and which they are.
+    fn looked_at(groups: &Groups, view: &View, mask: u64, asked: &McMemberRecord) -> Vec<Gid> {
+        let mut data = [0; DATA_LEN];
+        asked.encode_onto(&mut data);
+        let request = Request {
+            from: Peer::default(),
+            method: Method::GetTable,
+            attr: id::MC_MEMBER,
+            attr_mod: AttrMod(0),
+            tid: Tid(0),
+            sm_key: MKey::new(1),
+            component_mask: mask,
+            data: &data,
+            tail: &[],
+        };
+        let found = groups.candidates(view, &request, asked);
+        found.map(|(mgid, _)| mgid).collect()
+    }
+
+    /// What is said the other way round is what a walk over all groups says, and queries look at nothing else.
+    fn check(groups: &Groups, view: &View) {
+        for n in 0..12 {
+            let guid = PortGuid(n);
+            let scan = groups.iter().filter(|(_, g)| g.members.contains_key(&guid));
+            let scan: Vec<Gid> = scan.map(|(mgid, _)| mgid).collect();
+            assert_eq!(groups.joined.of(guid).collect::<Vec<_>>(), scan);
+            assert_eq!(groups.is_member(guid), !scan.is_empty());
+            let asked = McMemberRecord {
+                port_gid: Gid::new(GidPrefix::DEFAULT, guid),
+                ..McMemberRecord::default()
+            };
+            let found = looked_at(groups, view, component::PORT_GID, &asked);
+            assert_eq!(found, scan);
+        }
+        let all: BTreeSet<PortGuid> = groups
+            .iter()
+            .flat_map(|(_, g)| g.members.keys().copied())
+            .collect();
+        assert_eq!(
+            groups.member_guids().collect::<Vec<_>>(),
+            Vec::from_iter(all)
+        );
+        for mlid in 0xC000..0xC010 {
+            let mlid = Lid(mlid);
+            let scan = groups.iter().filter(|(_, g)| g.mlid == mlid);
+            let scan: Vec<Gid> = scan.map(|(mgid, _)| mgid).collect();
+            let asked = McMemberRecord {
+                mlid,
+                ..McMemberRecord::default()
+            };
+            assert_eq!(looked_at(groups, view, component::MLID, &asked), scan);
+        }
+    }
+
+    proptest! {
+        /// However members come and go, leave the subnet, and are saved and restored.
+        #[test]
+        fn the_other_way_round_it_is_the_same(
+            count in 2..12u16,
+            steps in prop::collection::vec((0..8u8, 0..10u8, 0..12u64, 1..16u8), 1..200),
+        ) {
+            let view = View::default();
+            let mut groups = Groups::default();
+            groups.set_mlid_count(count);
+            let mut kept = BTreeMap::new();
+            for (what, group, guid, how) in steps {
+                let (mgid, guid) = (mgid(group), PortGuid(guid));
+                match what {
+                    0..=3 => {
+                        if groups.get(mgid).is_none() {
+                            groups.add(mgid, parameters(), None, how == 15);
+                        }
+                        let member = Member { join_state: JoinState(how), proxy: false };
+                        groups.put_member(mgid, guid, member);
+                        groups.bury(mgid);
+                    }
+                    4 | 5 => {
+                        groups.drop_member(mgid, guid);
+                        groups.bury(mgid);
+                    }
+                    6 => {
+                        let there = groups.is_member(guid);
+                        prop_assert_eq!(groups.remove_port(guid), there);
+                        prop_assert!(!groups.is_member(guid));
+                    }
+                    _ => {
+                        let saved = groups.saved();
+                        let mlids = |g: &Groups| g.iter().map(|(mgid, g)| (mgid, g.mlid)).collect::<Vec<_>>();
+                        let before = mlids(&groups);
+                        groups = Groups::default();
+                        groups.set_mlid_count(count);
+                        groups.restore(&saved);
+                        kept.clear();
+                        prop_assert_eq!(mlids(&groups), before, "who shared an MLID goes on to share it");
+                        prop_assert_eq!(groups.saved(), saved);
+                    }
+                }
+                check(&groups, &view);
+                let mut updates = Vec::new();
+                groups.take_updates(&mut updates);
+                for update in updates {
+                    match update {
+                        RegistrationUpdate::Put(is) => kept.insert(is.key(), is),
+                        RegistrationUpdate::Remove(key) => kept.remove(&key),
+                    };
+                }
+                let all = groups.registrations().map(|r| (r.key(), r)).collect();
+                prop_assert_eq!(&kept, &all, "what changed is all that changed");
+            }
+        }
+    }
+}

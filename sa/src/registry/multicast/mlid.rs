@@ -1,0 +1,339 @@
+//! Which MLID a group gets (rules 1.18, 10.9, 10.10).
+//!
+//! The lowest free one. Where the smallest switch's table is full, a group shares the MLID of another of the same partition: its
+//! packets then also reach the members of that one, whose adapters drop them by MGID. That costs bandwidth, where having no
+//! MLID would cost the group.
+
+use core::fmt;
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_mad::ids::{Gid, Lid};
+use ferrosm_mad::sa::multicast::mgid;
+
+use super::{Group, Parameters};
+use crate::message::base;
+
+/// The first multicast LID.
+pub const FIRST: u16 = 0xC000;
+/// Multicast LIDs that there can be: 0xC000 to 0xFFFE.
+pub const COUNT_MAX: u16 = 0x3FFF;
+
+/// Who has which MLID.
+#[derive(Debug, Clone)]
+pub struct Mlids {
+    used: BTreeMap<Lid, BTreeSet<Gid>>,
+    /// No MLID below this one is free.
+    free_from: u16,
+    count: u16,
+    consolidate: bool,
+    /// The worst that was told and is not over.
+    told: Option<Shortage>,
+    /// It is still to be told.
+    to_tell: bool,
+}
+
+/// There are fewer MLIDs than groups. Each is told once; again only after an eighth of the MLIDs was free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shortage {
+    /// All are in use: new groups share them.
+    Shared {
+        /// How many there are.
+        count: u16,
+    },
+    /// A group was refused, because none of its partition and SL has one to share.
+    Refused {
+        /// How many there are.
+        count: u16,
+    },
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shared { count } => write!(
+                f,
+                "all {count} multicast LIDs are in use (the smallest switch decides): new groups share those of their partition"
+            ),
+            Self::Refused { count } => write!(
+                f,
+                "a multicast group was refused: all {count} multicast LIDs are in use, none by a group of its partition and SL"
+            ),
+        }
+    }
+}
+
+impl Default for Mlids {
+    fn default() -> Self {
+        Self {
+            used: BTreeMap::new(),
+            free_from: FIRST,
+            count: COUNT_MAX,
+            consolidate: false,
+            told: None,
+            to_tell: false,
+        }
+    }
+}
+
+impl Mlids {
+    pub(super) fn set_count(&mut self, count: u16) {
+        self.count = count.min(COUNT_MAX);
+    }
+
+    pub(super) fn consolidate(&mut self, yes: bool) {
+        self.consolidate = yes;
+    }
+
+    pub(super) fn used(&self) -> impl Iterator<Item = Lid> {
+        self.used.keys().copied()
+    }
+
+    pub(super) fn groups(&self, mlid: Lid) -> impl Iterator<Item = Gid> {
+        self.used.get(&mlid).into_iter().flatten().copied()
+    }
+
+    fn is_usable(&self, mlid: Lid) -> bool {
+        (FIRST..FIRST.saturating_add(self.count)).contains(&mlid.0)
+    }
+
+    /// An MLID for a new group: the wanted one if it is free, one that its like shares, the lowest free one, or that of the
+    /// group of its partition with the fewest sharing it.
+    pub(super) fn give(
+        &mut self,
+        gid: Gid,
+        parameters: &Parameters,
+        wanted: Option<Lid>,
+        groups: &BTreeMap<Gid, Group>,
+    ) -> Option<Lid> {
+        let free = |l: &Lid| self.is_usable(*l) && !self.used.contains_key(l);
+        let mlid = wanted
+            .filter(free)
+            .or_else(|| self.of_solicited_node(gid, parameters, groups))
+            .or_else(|| self.lowest_free())
+            .or_else(|| self.shared(parameters, groups));
+        let count = self.count;
+        match mlid {
+            None => self.is_short(Shortage::Refused { count }),
+            Some(mlid) if self.used.contains_key(&mlid) && self.lowest_free().is_none() => {
+                self.is_short(Shortage::Shared { count });
+            }
+            Some(_) => {}
+        }
+        let mlid = mlid?;
+        self.used.entry(mlid).or_default().insert(gid);
+        Some(mlid)
+    }
+
+    /// The MLID that a group had before a restart, if it is free or had by its like.
+    pub(super) fn keep(
+        &mut self,
+        gid: Gid,
+        parameters: &Parameters,
+        mlid: Lid,
+        groups: &BTreeMap<Gid, Group>,
+    ) -> Option<Lid> {
+        let sharing = self.used.get(&mlid).and_then(BTreeSet::first);
+        // Who shared one then did so with reason; one of them tells whether what was kept makes sense.
+        let alike = |g: &Group| base(g.parameters.pkey) == base(parameters.pkey);
+        let fits = sharing.is_none_or(|gid| groups.get(gid).is_some_and(alike));
+        if !fits || !self.is_usable(mlid) {
+            return None;
+        }
+        self.used.entry(mlid).or_default().insert(gid);
+        Some(mlid)
+    }
+
+    fn is_short(&mut self, how: Shortage) {
+        if self.told.is_none_or(|told| told < how) {
+            self.told = Some(how);
+            self.to_tell = true;
+        }
+    }
+
+    /// What is to be told of a shortage, once.
+    pub(super) fn take_shortage(&mut self) -> Option<Shortage> {
+        self.told.filter(|_| core::mem::take(&mut self.to_tell))
+    }
+
+    pub(super) fn free(&mut self, mlid: Lid, gid: Gid) {
+        if let Some(gids) = self.used.get_mut(&mlid) {
+            gids.remove(&gid);
+            if gids.is_empty() {
+                self.used.remove(&mlid);
+                self.free_from = self.free_from.min(mlid.0);
+                if self.used.len() <= usize::from(self.count - self.count / 8) {
+                    (self.told, self.to_tell) = (None, false);
+                }
+            }
+        }
+    }
+
+    fn lowest_free(&mut self) -> Option<Lid> {
+        while self.used.contains_key(&Lid(self.free_from)) {
+            self.free_from += 1;
+        }
+        Some(Lid(self.free_from)).filter(|l| self.is_usable(*l))
+    }
+
+    /// The MLID that solicited-node groups of the same partition and scope have, if their packets have all else in common too.
+    fn of_solicited_node(
+        &self,
+        gid: Gid,
+        parameters: &Parameters,
+        groups: &BTreeMap<Gid, Group>,
+    ) -> Option<Lid> {
+        if !self.consolidate || !is_solicited_node(gid) {
+            return None;
+        }
+        // They differ in the last 24 bits only, so they stand side by side.
+        let (mut first, mut last) = (gid, gid);
+        first.0[13..].fill(0);
+        last.0[13..].fill(0xFF);
+        groups
+            .range(first..=last)
+            .find(|(_, g)| g.parameters == *parameters)
+            .map(|(_, g)| g.mlid)
+    }
+
+    fn shared(&self, parameters: &Parameters, groups: &BTreeMap<Gid, Group>) -> Option<Lid> {
+        let alike = |gid: &Gid| {
+            groups.get(gid).is_some_and(|g| {
+                base(g.parameters.pkey) == base(parameters.pkey) && g.parameters.sl == parameters.sl
+            })
+        };
+        self.used
+            .iter()
+            .filter(|(_, gids)| gids.iter().all(alike))
+            .min_by_key(|(mlid, gids)| (gids.len(), **mlid))
+            .map(|(mlid, _)| *mlid)
+    }
+}
+
+/// FF1s:601B:pkey::1:FFxx:xxxx (RFC 4291, 2.7.1, in RFC 4391's place).
+fn is_solicited_node(gid: Gid) -> bool {
+    gid.is_multicast()
+        && gid.mgid_signature() == mgid::IPV6
+        && gid.0[6..13] == [0, 0, 0, 0, 0, 1, 0xFF]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ferrosm_mad::attr::MtuCode;
+    use ferrosm_mad::ids::{PKey, Sl};
+    use ferrosm_mad::sa::path::RateCode;
+    use proptest::prelude::*;
+
+    #[test]
+    fn solicited_node_groups_are_told_from_others() {
+        let group = |text: &str| {
+            Gid(text
+                .parse::<std::net::Ipv6Addr>()
+                .map_or([0; 16], |a| a.octets()))
+        };
+        assert!(is_solicited_node(group("ff12:601b:ffff::1:ff12:3456")));
+        assert!(!is_solicited_node(group("ff12:401b:ffff::1:ff12:3456")));
+        assert!(!is_solicited_node(group("ff12:601b:ffff::1:fe12:3456")));
+        assert!(!is_solicited_node(group("ff12:601b:ffff::1")));
+    }
+
+    fn parameters(pkey: u16, sl: u8) -> Parameters {
+        Parameters {
+            qkey: 0,
+            mtu: MtuCode::Mtu2048,
+            tclass: 0,
+            pkey: PKey(pkey),
+            rate: RateCode::G10,
+            packet_life_time: 18,
+            sl: Sl(sl),
+            flow_label: 0,
+            hop_limit: 0,
+            scope: 2,
+        }
+    }
+
+    proptest! {
+        /// However groups come and go where the smallest switch has room for few: a free MLID is used before any is shared, only
+        /// groups of one partition and SL share, the fewest first, nobody is refused who could share, and a shortage is told
+        /// only where there is one.
+        #[test]
+        fn few_mlids_are_shared_by_their_like(
+            count in 1..20u16,
+            steps in prop::collection::vec((0..40u8, 0..3u16, 0..2u8, any::<bool>()), 1..200),
+        ) {
+            let mut groups: BTreeMap<Gid, Group> = BTreeMap::new();
+            let mut mlids = Mlids::default();
+            mlids.set_count(count);
+            for (name, pkey, sl, comes) in steps {
+                let mut gid = Gid([0; 16]);
+                (gid.0[0], gid.0[15]) = (0xFF, name);
+                if let Some(group) = groups.remove(&gid) {
+                    if !comes {
+                        mlids.free(group.mlid, gid);
+                        continue;
+                    }
+                    groups.insert(gid, group);
+                    continue;
+                }
+                let parameters = parameters(0x8001 + pkey, sl);
+                let alike = |g: &&Group| g.parameters == parameters;
+                let users = |mlid: Lid| groups.values().filter(|g| g.mlid == mlid).count();
+                let in_use: BTreeSet<Lid> = groups.values().map(|g| g.mlid).collect();
+                let fewest = groups.values().filter(alike).map(|g| users(g.mlid)).min();
+                let given = mlids.give(gid, &parameters, None, &groups);
+                match given {
+                    Some(mlid) if in_use.len() < usize::from(count) => {
+                        prop_assert!(!in_use.contains(&mlid) && mlid.0 < FIRST + count);
+                    }
+                    Some(mlid) => {
+                        prop_assert!(groups.values().filter(|g| g.mlid == mlid).all(|g| alike(&g)));
+                        prop_assert_eq!(Some(users(mlid)), fewest);
+                    }
+                    None => prop_assert!(in_use.len() == usize::from(count) && fewest.is_none()),
+                }
+                let shortage = mlids.take_shortage();
+                prop_assert!(shortage.is_none() || in_use.len() == usize::from(count));
+                prop_assert!(mlids.take_shortage().is_none());
+                if let Some(mlid) = given {
+                    let members = BTreeMap::new();
+                    let well_known = false;
+                    groups.insert(gid, Group { mlid, parameters, well_known, members });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_shortage_is_told_once() {
+        let mut mlids = Mlids::default();
+        mlids.set_count(16);
+        let mut groups = BTreeMap::new();
+        let mut told = Vec::new();
+        let name = |n: u8| Gid([0xFF, n, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        for n in 0..30 {
+            let parameters = parameters(if n < 25 { 0x8001 } else { 0x8002 }, 0);
+            if let Some(mlid) = mlids.give(name(n), &parameters, None, &groups) {
+                let members = BTreeMap::new();
+                let well_known = true;
+                groups.insert(
+                    name(n),
+                    Group {
+                        mlid,
+                        parameters,
+                        well_known,
+                        members,
+                    },
+                );
+            }
+            told.extend(mlids.take_shortage().map(|s| (n, s)));
+        }
+        let count = 16;
+        assert_eq!(
+            told,
+            [
+                (16, Shortage::Shared { count }),
+                (25, Shortage::Refused { count })
+            ]
+        );
+    }
+}

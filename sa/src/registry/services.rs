@@ -1,0 +1,448 @@
+//! ServiceRecords: what programs offer, and until when (IBA 15.2.5.14; behaviour rules 12.1, 12.2).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use core::time::Duration;
+
+use ferrosm_mad::ids::{Gid, PKey, PortGuid};
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::sa::service::ServiceRecord;
+use ferrosm_mad::sa::{Record, Template};
+use ferrosm_mad::time::Instant;
+
+use super::registration::{RegisteredService, Registration, RegistrationKey, RegistrationUpdate};
+use crate::message::{Found, Reply, Request, base};
+use crate::view::{EndPortIdx, View};
+
+/// Components that tell records apart.
+const SERVICE_ID: u64 = 1;
+const SERVICE_GID: u64 = 1 << 1;
+const SERVICE_PKEY: u64 = 1 << 2;
+const SERVICE_LEASE: u64 = 1 << 4;
+const SERVICE_NAME: u64 = 1 << 6;
+/// Components that have an index.
+pub(crate) const INDEXED: u64 = SERVICE_ID | SERVICE_GID | SERVICE_NAME;
+
+/// Most services that are kept; a client that wants one more is told that there are no resources.
+const SERVICES_MAX: usize = 1 << 17;
+/// Most services that one port has registered: no client takes the place of all others.
+const OF_CLIENT_MAX: usize = 1 << 13;
+
+/// What tells a record apart (its RID).
+type Rid = (u64, Gid, PKey);
+
+/// The least and the greatest RID that there can be, but for the ServiceID.
+const LEAST: (Gid, PKey) = (Gid([0; 16]), PKey(0));
+const GREATEST: (Gid, PKey) = (Gid([0xFF; 16]), PKey(u16::MAX));
+
+/// A service that is offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Service {
+    record: ServiceRecord,
+    /// When it ends; `None` for never.
+    until: Option<Instant>,
+    /// Port that registered it.
+    by: PortGuid,
+}
+
+impl Service {
+    fn saved(&self, now: Instant) -> RegisteredService {
+        RegisteredService {
+            record: ServiceRecord {
+                service_lease_s: 0,
+                ..self.record
+            },
+            left_s: self.until.map(|until| until.since(now).as_secs()),
+            by: self.by,
+        }
+    }
+}
+
+/// All services.
+#[derive(Debug, Clone, Default)]
+pub struct Services {
+    services: BTreeMap<Rid, Service>,
+    by_gid: BTreeSet<(Gid, Rid)>,
+    by_name: BTreeSet<([u8; 64], Rid)>,
+    /// Ends of leases, soonest first.
+    ends: BTreeMap<(Instant, Rid), ()>,
+    /// How many each port has registered.
+    of_client: BTreeMap<PortGuid, usize>,
+    /// Those that are not as they are kept.
+    touched: BTreeSet<Rid>,
+}
+
+impl Services {
+    /// Set: offers a service, or changes what is offered.
+    ///
+    /// # Errors
+    /// The status that the client is told.
+    pub fn register(
+        &mut self,
+        view: &View,
+        request: &Request<'_>,
+        now: Instant,
+    ) -> Result<ServiceRecord, Status> {
+        let mut record = ServiceRecord::decode(request.data);
+        let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+        if !request.has(SERVICE_ID | SERVICE_GID) {
+            return Err(Status::REQ_INVALID);
+        }
+        if !request.has(SERVICE_PKEY) {
+            // For everybody: not whatever the field happened to hold.
+            record.service_pkey = PKey::DEFAULT_FULL;
+        } else if base(record.service_pkey) != 0 {
+            let at = view.by_gid(record.service_gid);
+            let ours = view.is_member(client, record.service_pkey);
+            if !ours || at.is_some_and(|port| !view.is_member(port, record.service_pkey)) {
+                return Err(Status::REQ_INVALID);
+            }
+        }
+        if !request.has(SERVICE_LEASE) {
+            record.service_lease_s = ServiceRecord::FOREVER;
+        }
+        let rid = rid(&record);
+        let by = view.end_port(client).guid;
+        if let Some(present) = self.services.get(&rid) {
+            may_change(view, request, client, present, &record)?;
+        } else {
+            let own = self.of_client.get(&by).copied().unwrap_or_default();
+            if self.services.len() >= SERVICES_MAX || own >= OF_CLIENT_MAX {
+                return Err(Status::NO_RESOURCES);
+            }
+        }
+        self.forget(rid);
+        self.keep(record, by, now);
+        if !request.is_trusted() {
+            record.service_key = [0; 16];
+        }
+        Ok(record)
+    }
+
+    /// Delete: the record with exactly this RID is offered no more.
+    ///
+    /// # Errors
+    /// The status that the client is told.
+    pub fn withdraw(
+        &mut self,
+        view: &View,
+        request: &Request<'_>,
+    ) -> Result<ServiceRecord, Status> {
+        let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+        let mut asked = ServiceRecord::decode(request.data);
+        if !request.has(SERVICE_PKEY) {
+            asked.service_pkey = PKey::DEFAULT_FULL;
+        }
+        let present = self.services.get(&rid(&asked)).ok_or(Status::NO_RECORDS)?;
+        may_change(view, request, client, present, &asked)?;
+        let mut record = self.forget(rid(&asked)).ok_or(Status::NO_RECORDS)?.record;
+        if !request.is_trusted() {
+            record.service_key = [0; 16];
+        }
+        Ok(record)
+    }
+
+    /// Answers a query: a client sees the services of its partitions, and keys only if it is trusted (rule 12.1).
+    #[must_use]
+    pub fn query(&self, view: &View, request: &Request<'_>, now: Instant) -> Reply {
+        let Some(client) = view.by_lid(request.from.lid) else {
+            return Reply::error(Status::REQ_INVALID);
+        };
+        let asked = ServiceRecord::decode(request.data);
+        let template = Template::new::<ServiceRecord>(request.component_mask, request.data);
+        let mut found = Found::new(request, ServiceRecord::STRIDE);
+        for service in self.candidates(request, &asked) {
+            let mut record = service.record;
+            let pkey = record.service_pkey;
+            let visible = base(pkey) == 0 || view.is_member(client, pkey);
+            // The lease is what is left of it.
+            if let Some(until) = service.until {
+                record.service_lease_s = lease_left_s(until, now);
+            }
+            // The key is compared with the one that was registered: who knows it may ask by it.
+            if !visible || !template.matches(&record.encode()) {
+                continue;
+            }
+            if !request.is_trusted() {
+                record.service_key = [0; 16];
+            }
+            found.push(&record.encode());
+            if found.is_enough() {
+                break;
+            }
+        }
+        Reply::of(request, found)
+    }
+
+    /// The services that can match: looked up by what is asked for.
+    fn candidates<'a>(
+        &'a self,
+        request: &Request<'_>,
+        asked: &ServiceRecord,
+    ) -> Box<dyn Iterator<Item = &'a Service> + 'a> {
+        let (id, gid, name) = (asked.service_id, asked.service_gid, asked.service_name);
+        let (first, last) = ((0, LEAST.0, LEAST.1), (u64::MAX, GREATEST.0, GREATEST.1));
+        let here = |rid: &Rid| self.services.get(rid);
+        if request.has(SERVICE_ID | SERVICE_GID) {
+            let range = (id, gid, LEAST.1)..=(id, gid, GREATEST.1);
+            Box::new(self.services.range(range).map(|(_, s)| s))
+        } else if request.has(SERVICE_GID) {
+            let range = self.by_gid.range((gid, first)..=(gid, last));
+            Box::new(range.filter_map(move |(_, rid)| here(rid)))
+        } else if request.has(SERVICE_NAME) {
+            let (first, last) = if request.has(SERVICE_ID) {
+                ((id, LEAST.0, LEAST.1), (id, GREATEST.0, GREATEST.1))
+            } else {
+                (first, last)
+            };
+            let range = self.by_name.range((name, first)..=(name, last));
+            Box::new(range.filter_map(move |(_, rid)| here(rid)))
+        } else if request.has(SERVICE_ID) {
+            let range = (id, LEAST.0, LEAST.1)..=(id, GREATEST.0, GREATEST.1);
+            Box::new(self.services.range(range).map(|(_, s)| s))
+        } else {
+            Box::new(self.services.values())
+        }
+    }
+
+    /// Ends the leases that are over.
+    pub fn expire(&mut self, now: Instant) {
+        while let Some((&(at, rid), ())) = self.ends.first_key_value() {
+            if at > now {
+                return;
+            }
+            self.forget(rid);
+        }
+    }
+
+    /// When the next lease ends.
+    #[must_use]
+    pub fn next_end(&self) -> Option<Instant> {
+        self.ends.first_key_value().map(|((at, _), ())| *at)
+    }
+
+    /// All of them.
+    pub(super) fn saved(&self, now: Instant) -> Vec<RegisteredService> {
+        self.services.values().map(|s| s.saved(now)).collect()
+    }
+
+    /// What became of those that changed since this was last asked.
+    pub(super) fn take_updates(&mut self, now: Instant, updates: &mut Vec<RegistrationUpdate>) {
+        for rid in core::mem::take(&mut self.touched) {
+            updates.push(match self.services.get(&rid) {
+                Some(service) => {
+                    RegistrationUpdate::Put(Registration::Service(Box::new(service.saved(now))))
+                }
+                None => RegistrationUpdate::Remove(RegistrationKey::Service(rid.0, rid.1, rid.2)),
+            });
+        }
+    }
+
+    /// Takes in what was saved.
+    pub(super) fn restore(&mut self, saved: &[RegisteredService], now: Instant) {
+        for service in saved.iter().take(SERVICES_MAX) {
+            let left_s = service
+                .left_s
+                .map(|left| u32::try_from(left).unwrap_or(u32::MAX - 1));
+            let record = ServiceRecord {
+                service_lease_s: left_s.unwrap_or(ServiceRecord::FOREVER),
+                ..service.record
+            };
+            self.forget(rid(&record));
+            self.keep(record, service.by, now);
+        }
+    }
+
+    /// Number of services.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.services.len()
+    }
+
+    /// Whether nothing is offered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.services.is_empty()
+    }
+
+    fn keep(&mut self, record: ServiceRecord, by: PortGuid, now: Instant) {
+        let until = (record.service_lease_s != ServiceRecord::FOREVER)
+            .then(|| now + Duration::from_secs(u64::from(record.service_lease_s)));
+        let rid = rid(&record);
+        if let Some(until) = until {
+            self.ends.insert((until, rid), ());
+        }
+        *self.of_client.entry(by).or_default() += 1;
+        self.by_gid.insert((record.service_gid, rid));
+        self.by_name.insert((record.service_name, rid));
+        self.touched.insert(rid);
+        self.services.insert(rid, Service { record, until, by });
+    }
+
+    fn forget(&mut self, rid: Rid) -> Option<Service> {
+        let service = self.services.remove(&rid)?;
+        self.touched.insert(rid);
+        if let Some(until) = service.until {
+            self.ends.remove(&(until, rid));
+        }
+        self.by_gid.remove(&(service.record.service_gid, rid));
+        self.by_name.remove(&(service.record.service_name, rid));
+        if let Some(own) = self.of_client.get_mut(&service.by) {
+            *own -= 1;
+            if *own == 0 {
+                self.of_client.remove(&service.by);
+            }
+        }
+        Some(service)
+    }
+}
+
+/// A record is changed and withdrawn by the port that registered it, by the port where the service is, by who knows its key,
+/// and by who is trusted. OpenSM lets anybody (rule 12.2).
+///
+/// # Errors
+/// The status that anybody else is told.
+fn may_change(
+    view: &View,
+    request: &Request<'_>,
+    client: EndPortIdx,
+    present: &Service,
+    asked: &ServiceRecord,
+) -> Result<(), Status> {
+    let key = present.record.service_key;
+    let may = request.is_trusted()
+        || view.end_port(client).guid == present.by
+        || view.by_gid(present.record.service_gid) == Some(client)
+        || key != [0; 16] && key == asked.service_key;
+    if may { Ok(()) } else { Err(Status::DENIED) }
+}
+
+const fn rid(record: &ServiceRecord) -> Rid {
+    (record.service_id, record.service_gid, record.service_pkey)
+}
+
+/// Whole seconds until then.
+fn lease_left_s(until: Instant, now: Instant) -> u32 {
+    u32::try_from(until.since(now).as_secs()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::ids::{AttrMod, GidPrefix, MKey, Tid};
+    use ferrosm_mad::mad::Method;
+    use ferrosm_mad::sa::{DATA_LEN, id};
+    use ferrosm_mad::transport::gmp::Peer;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(s: u64) -> Instant {
+        Instant::from_nanos(s * 1_000_000_000)
+    }
+
+    fn record(service_id: u64, port: u64, name: u8, lease_s: u32) -> ServiceRecord {
+        let mut service_name = [0; 64];
+        service_name[63] = name;
+        ServiceRecord {
+            service_id,
+            service_gid: Gid::new(GidPrefix::DEFAULT, PortGuid(port)),
+            service_pkey: PKey::DEFAULT_FULL,
+            service_lease_s: if lease_s == 9 {
+                ServiceRecord::FOREVER
+            } else {
+                lease_s
+            },
+            service_name,
+            ..ServiceRecord::default()
+        }
+    }
+
+    /// The services that a query looks at are those that have what it is asked by, and no others.
+    fn check(services: &Services, mask: u64, asked: &ServiceRecord) {
+        let mut data = [0; DATA_LEN];
+        asked.encode_onto(&mut data);
+        let request = Request {
+            from: Peer::default(),
+            method: Method::GetTable,
+            attr: id::SERVICE,
+            attr_mod: AttrMod(0),
+            tid: Tid(0),
+            sm_key: MKey::NONE,
+            component_mask: mask,
+            data: &data,
+            tail: &[],
+        };
+        let has = |component, same: bool| mask & component == 0 || same;
+        let plain = |r: &&ServiceRecord| {
+            has(SERVICE_ID, r.service_id == asked.service_id)
+                && has(SERVICE_GID, r.service_gid == asked.service_gid)
+                && (has(SERVICE_NAME, r.service_name == asked.service_name)
+                    // Few services have one GID: their names are compared.
+                    || mask & SERVICE_GID != 0)
+        };
+        let all = services.services.values().map(|s| &s.record);
+        let mut scan: Vec<Rid> = all.filter(plain).map(rid).collect();
+        let found = services.candidates(&request, asked);
+        let mut found: Vec<Rid> = found.map(|s| rid(&s.record)).collect();
+        scan.sort_unstable();
+        found.sort_unstable();
+        assert_eq!(found, scan, "mask {mask:#x}");
+    }
+
+    proptest! {
+        /// However services come, change their names, end, and are restored.
+        #[test]
+        fn queries_look_at_what_they_are_asked_by(
+            steps in prop::collection::vec((0..8u8, 0..4u64, 0..4u64, 0..4u8, 1..10u32), 1..100),
+        ) {
+            let mut services = Services::default();
+            let mut kept = BTreeMap::new();
+            for (unix_s, (what, service_id, port, name, lease_s)) in (0..).zip(steps) {
+                let now = at(unix_s);
+                services.expire(now);
+                let record = record(service_id, port, name, lease_s);
+                match what {
+                    0..=4 => {
+                        services.forget(rid(&record));
+                        services.keep(record, PortGuid(port), now);
+                    }
+                    5 | 6 => {
+                        services.forget(rid(&record));
+                    }
+                    _ => {
+                        let saved = services.saved(now);
+                        services = Services::default();
+                        services.restore(&saved, now);
+                        kept.clear();
+                        prop_assert_eq!(services.saved(now), saved);
+                    }
+                }
+                for mask in [SERVICE_ID, SERVICE_GID, SERVICE_NAME] {
+                    for other in [0, SERVICE_ID, SERVICE_GID, SERVICE_NAME] {
+                        check(&services, mask | other, &record);
+                    }
+                }
+                let mut updates = Vec::new();
+                services.take_updates(now, &mut updates);
+                let ending = |mut service: RegisteredService| {
+                    service.left_s = service.left_s.map(|left_s| unix_s + left_s);
+                    service
+                };
+                for update in updates {
+                    if let RegistrationUpdate::Put(Registration::Service(service)) = update {
+                        kept.insert(rid(&service.record), ending(*service));
+                    } else if let RegistrationUpdate::Remove(RegistrationKey::Service(id, gid, pkey)) = update {
+                        kept.remove(&(id, gid, pkey));
+                    } else {
+                        prop_assert!(false, "{update:?}");
+                    }
+                }
+                let all = services.saved(now).into_iter();
+                let all = all.map(|s| (rid(&s.record), ending(s))).collect();
+                prop_assert_eq!(&kept, &all, "what changed is all that changed, and leases end when they end");
+                let len = services.len();
+                prop_assert_eq!((services.by_gid.len(), services.by_name.len()), (len, len));
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! An immutable copy of what clients have registered, for reads on any thread.
+//!
+//! Made by the owner on demand ([`super::Registry::snapshot`]); parts that did not change since the last one are shared with it.
+//! Its revision says which writes it contains: a reader that needs a newer one waits for the owner.
+
+use std::sync::Arc;
+
+use ferrosm_mad::mad::Method;
+use ferrosm_mad::sa::id;
+use ferrosm_mad::sa::path::PathRecord;
+use ferrosm_mad::time::Instant;
+
+use super::Registry;
+use super::multicast::Groups;
+use super::services::Services;
+use super::subscriptions::Subscriptions;
+use crate::message::{Reply, Request};
+use crate::path::{group, record};
+use crate::view::View;
+
+/// Registrations at one revision.
+#[derive(Debug, Clone)]
+pub struct RegistrySnapshot {
+    revision: u64,
+    groups: Arc<Groups>,
+    services: Arc<Services>,
+    subscriptions: Arc<Subscriptions>,
+}
+
+/// Parts of the last snapshot that are still current.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SnapshotParts {
+    groups: Option<Arc<Groups>>,
+    services: Option<Arc<Services>>,
+    subscriptions: Option<Arc<Subscriptions>>,
+}
+
+/// Which parts of the registry changed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ChangedParts {
+    pub(super) groups: bool,
+    pub(super) services: bool,
+    pub(super) subscriptions: bool,
+}
+
+impl SnapshotParts {
+    pub(super) fn invalidate(&mut self, changed: ChangedParts) {
+        if changed.groups {
+            self.groups = None;
+        }
+        if changed.services {
+            self.services = None;
+        }
+        if changed.subscriptions {
+            self.subscriptions = None;
+        }
+    }
+}
+
+impl Registry {
+    /// The registrations as of the last [`Self::take_updates`]. Costs a copy of the parts that changed since the last snapshot.
+    pub fn snapshot(&mut self) -> RegistrySnapshot {
+        let groups = &self.groups;
+        let groups = self
+            .parts
+            .groups
+            .get_or_insert_with(|| Arc::new(groups.clone()));
+        let services = &self.services;
+        let services = self
+            .parts
+            .services
+            .get_or_insert_with(|| Arc::new(services.clone()));
+        let subscriptions = &self.subscriptions;
+        let subscriptions = self
+            .parts
+            .subscriptions
+            .get_or_insert_with(|| Arc::new(subscriptions.clone()));
+        RegistrySnapshot {
+            revision: self.revision,
+            groups: Arc::clone(groups),
+            services: Arc::clone(services),
+            subscriptions: Arc::clone(subscriptions),
+        }
+    }
+
+    /// Number of the last change. Never decreases, also when the registry is replaced.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Replaces all registrations, which is one more change.
+    pub fn replace(&mut self, other: Self) {
+        let revision = self.revision.max(other.revision) + 1;
+        *self = other;
+        self.revision = revision;
+    }
+}
+
+impl RegistrySnapshot {
+    /// The last change that it contains.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Answers a request for which [`is_registry_read`] is true and whose SM_Key [`crate::answer`] has accepted. `now` is the
+    /// time of the owner's clock.
+    #[must_use]
+    pub fn answer(&self, view: &View, request: &Request<'_>, now: Instant) -> Reply {
+        match request.attr {
+            id::MC_MEMBER => self.groups.query(view, request),
+            id::SERVICE => self.services.query(view, request, now),
+            id::INFORM_INFO_RECORD => self.subscriptions.query(view, request),
+            _ => {
+                let asked = PathRecord::decode(request.data);
+                group::answer(view, &self.groups, request, &asked)
+            }
+        }
+    }
+}
+
+/// Whether a request only reads registrations, so that a snapshot answers it.
+#[must_use]
+pub fn is_registry_read(request: &Request<'_>) -> bool {
+    matches!(request.method, Method::Get | Method::GetTable)
+        && match request.attr {
+            id::MC_MEMBER | id::SERVICE | id::INFORM_INFO_RECORD => true,
+            id::PATH => record::is_to_group(request),
+            _ => false,
+        }
+}

@@ -1,0 +1,324 @@
+//! Subscriptions: who wants to hear of which notices (IBA 13.4.8.3, 15.2.5.15; behaviour rules 6.7 to 6.16).
+//!
+//! What is sent to whom, and how often, is [`super::reports`]'s.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_mad::attr::Notice;
+use ferrosm_mad::ids::{Gid, Lid, PKey, Qpn};
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::sa::inform::{GidDetails, InformInfo, InformInfoRecord};
+use ferrosm_mad::sa::{Record, Template};
+use ferrosm_mad::transport::gmp::Peer;
+
+use super::registration::{
+    RegisteredSubscription, Registration, RegistrationKey, RegistrationUpdate,
+};
+use crate::message::{Found, Reply, Request};
+use crate::view::{EndPortIdx, View};
+
+/// Most subscriptions of one port; one more gets the status of no resources.
+const OF_PORT_MAX: usize = 1024;
+
+/// The component of SubscriberGID.
+const SUBSCRIBER_GID: u64 = 1;
+
+/// A subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subscription {
+    /// What the subscriber wants to hear of.
+    pub info: InformInfo,
+    /// Where reports go.
+    pub to: Peer,
+    /// The subscriber.
+    pub gid: Gid,
+}
+
+impl Subscription {
+    fn saved(&self, number: u16) -> RegisteredSubscription {
+        RegisteredSubscription {
+            record: record(self.gid, number, &self.info),
+            lid: self.to.lid,
+            sl: self.to.sl,
+            path_bits: self.to.path_bits,
+            pkey_index: self.to.pkey_index,
+        }
+    }
+}
+
+/// All subscriptions, by subscriber, then in the order in which they came.
+#[derive(Debug, Clone, Default)]
+pub struct Subscriptions {
+    by_subscriber: BTreeMap<(Gid, u16), Subscription>,
+    /// Those that are not as they are kept.
+    touched: BTreeSet<(Gid, u16)>,
+}
+
+impl Subscriptions {
+    /// Set: subscribes, or ends a subscription.
+    ///
+    /// # Errors
+    /// The status that the client is told.
+    pub fn set(&mut self, view: &View, request: &Request<'_>) -> Result<InformInfo, Status> {
+        let mut info = InformInfo::decode(request.data);
+        let client = view.by_lid(request.from.lid).ok_or(Status::REQ_INVALID)?;
+        let gid = view.gid(client);
+        // Reports go to the queue pair of the request where none is named: srp_daemon names its own only to unsubscribe (rule 6.9).
+        if info.qpn == Qpn(0) {
+            let own = request.from.qpn;
+            info.qpn = if own == Qpn(0) { Qpn(1) } else { own };
+        }
+        let same = |s: &Subscription| same_interest(&s.info, &info);
+        let present = self.of(gid).find(|(_, s)| same(s)).map(|(key, _)| key);
+        if info.subscribe == 0 {
+            let key = present.ok_or(Status::REQ_INVALID)?;
+            self.by_subscriber.remove(&key);
+            self.touched.insert(key);
+            return Ok(info);
+        }
+        if info.subscribe != 1 || !may_hear(request, &info) {
+            return Err(Status::REQ_INVALID);
+        }
+        let to = Peer {
+            qpn: info.qpn,
+            ..request.from
+        };
+        let subscription = Subscription { info, to, gid };
+        let key = match present {
+            Some(key) => key,
+            None => self.free_key(gid).ok_or(Status::NO_RESOURCES)?,
+        };
+        if self.by_subscriber.insert(key, subscription) != Some(subscription) {
+            self.touched.insert(key);
+        }
+        Ok(info)
+    }
+
+    /// Answers a query (rule 6.14).
+    #[must_use]
+    pub fn query(&self, view: &View, request: &Request<'_>) -> Reply {
+        let Some(client) = view.by_lid(request.from.lid) else {
+            return Reply::error(Status::REQ_INVALID);
+        };
+        let template = Template::new::<InformInfoRecord>(request.component_mask, request.data);
+        let mut found = Found::new(request, InformInfoRecord::STRIDE);
+        let (first, last) = if request.has(SUBSCRIBER_GID) {
+            let asked = InformInfoRecord::decode(request.data).subscriber_gid;
+            (asked, asked)
+        } else {
+            (Gid::default(), Gid([0xFF; 16]))
+        };
+        for ((gid, number), subscription) in self.by_subscriber.range((first, 0)..=(last, u16::MAX))
+        {
+            let visible = view
+                .by_gid(*gid)
+                .is_some_and(|port| view.share(client, port));
+            let mut record = record(*gid, *number, &subscription.info);
+            // Hidden before it is compared: who may not see it cannot find it out by asking for one after the other.
+            if !request.is_trusted() {
+                record.qpn = Qpn(0);
+            }
+            let record = record.encode();
+            if !visible || !template.matches(&record) {
+                continue;
+            }
+            found.push(&record);
+            if found.is_enough() {
+                break;
+            }
+        }
+        Reply::of(request, found)
+    }
+
+    /// Who is to hear of a notice. `pkey` is the group's where a group came or went.
+    pub fn interested<'a>(
+        &'a self,
+        view: &'a View,
+        notice: &'a Notice,
+        issuer: Gid,
+        pkey: Option<PKey>,
+    ) -> impl Iterator<Item = &'a Subscription> {
+        let about = subject(view, notice, issuer);
+        self.by_subscriber.values().filter(move |s| {
+            if !matches(&s.info, notice, issuer) {
+                return false;
+            }
+            let Some(subscriber) = view.by_gid(s.gid) else {
+                return false;
+            };
+            match (pkey, about) {
+                (Some(pkey), _) => view.is_member(subscriber, pkey),
+                (None, Some(port)) => view.share(subscriber, port),
+                // Of a port that is gone nobody knows which partitions it was in.
+                (None, None) => true,
+            }
+        })
+    }
+
+    /// Forgets the subscriptions of a subscriber.
+    pub fn remove(&mut self, gid: Gid) {
+        let own: Vec<_> = self.of(gid).map(|(key, _)| key).collect();
+        for key in own {
+            self.by_subscriber.remove(&key);
+            self.touched.insert(key);
+        }
+    }
+
+    /// Number of subscriptions.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_subscriber.len()
+    }
+
+    /// Whether nobody has subscribed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_subscriber.is_empty()
+    }
+
+    /// All of them.
+    pub(super) fn saved(&self) -> Vec<RegisteredSubscription> {
+        let all = self.by_subscriber.iter();
+        all.map(|((_, number), s)| s.saved(*number)).collect()
+    }
+
+    /// What became of those that changed since this was last asked.
+    pub(super) fn take_updates(&mut self, updates: &mut Vec<RegistrationUpdate>) {
+        for (gid, number) in core::mem::take(&mut self.touched) {
+            updates.push(match self.by_subscriber.get(&(gid, number)) {
+                Some(s) => RegistrationUpdate::Put(Registration::Subscription(s.saved(number))),
+                None => RegistrationUpdate::Remove(RegistrationKey::Subscription(gid, number)),
+            });
+        }
+    }
+
+    /// Takes in what was saved.
+    pub(super) fn restore(&mut self, saved: &[RegisteredSubscription]) {
+        for s in saved {
+            let r = &s.record;
+            let (gid, number) = (r.subscriber_gid, r.subscriber_enum);
+            let info = InformInfo {
+                gid: r.gid,
+                lid_range_begin: r.lid_range_begin,
+                lid_range_end: r.lid_range_end,
+                is_generic: r.is_generic,
+                subscribe: 1,
+                notice_type: r.notice_type,
+                trap_number: r.trap_number,
+                qpn: r.qpn,
+                resp_time_value: r.resp_time_value,
+                producer_type: r.producer_type,
+            };
+            let to = Peer {
+                lid: s.lid,
+                qpn: r.qpn,
+                sl: s.sl,
+                path_bits: s.path_bits,
+                pkey_index: s.pkey_index,
+                grh: None,
+            };
+            self.by_subscriber
+                .insert((gid, number), Subscription { info, to, gid });
+            self.touched.insert((gid, number));
+        }
+    }
+
+    /// Subscribers are reached by the LIDs that they have now.
+    pub(super) fn readdress(&mut self, view: &View) {
+        for (key, subscription) in &mut self.by_subscriber {
+            if let Some(port) = view.by_gid(subscription.gid) {
+                let port = view.end_port(port);
+                let theirs = port.lid.0..port.lid.0.saturating_add(port.lids());
+                if !theirs.contains(&subscription.to.lid.0) {
+                    subscription.to.lid = port.lid;
+                    self.touched.insert(*key);
+                }
+            }
+        }
+    }
+
+    fn of(&self, gid: Gid) -> impl Iterator<Item = ((Gid, u16), &Subscription)> {
+        self.by_subscriber
+            .range((gid, 0)..=(gid, u16::MAX))
+            .map(|(key, s)| (*key, s))
+    }
+
+    fn free_key(&self, gid: Gid) -> Option<(Gid, u16)> {
+        if self.of(gid).count() >= OF_PORT_MAX {
+            return None;
+        }
+        let taken = self.of(gid).map(|((_, number), _)| number);
+        let mut free = 0;
+        for number in taken {
+            if number != free {
+                break;
+            }
+            free += 1;
+        }
+        Some((gid, free))
+    }
+}
+
+/// Traps of security are for the trusted (rule 6.11).
+fn may_hear(request: &Request<'_>, info: &InformInfo) -> bool {
+    let security = info.is_generic == 1 && (256..=259).contains(&info.trap_number);
+    !security || request.is_trusted()
+}
+
+/// Whether two subscriptions of one subscriber are the same (rule 6.10); path bits do not count (rule 6.16).
+fn same_interest(a: &InformInfo, b: &InformInfo) -> bool {
+    let key = |i: &InformInfo| InformInfo {
+        subscribe: 0,
+        resp_time_value: 0,
+        ..*i
+    };
+    key(a) == key(b)
+}
+
+/// Whether a subscription is for such a notice (rule 6.8).
+fn matches(info: &InformInfo, notice: &Notice, issuer: Gid) -> bool {
+    let from = if info.gid != Gid::default() {
+        info.gid == issuer
+    } else if info.lid_range_begin == InformInfo::ALL_LIDS {
+        true
+    } else {
+        // A range without an end is one LID (rule 6.15).
+        let end = if info.lid_range_end == Lid(0) {
+            info.lid_range_begin
+        } else {
+            info.lid_range_end
+        };
+        (info.lid_range_begin..=end).contains(&notice.issuer_lid)
+    };
+    let notice_type = u16::from(notice.notice_type.0);
+    from && (info.is_generic != 0) == notice.is_generic
+        && (info.notice_type == InformInfo::ALL_TYPES || info.notice_type == notice_type)
+        && (info.trap_number == InformInfo::ALL_TRAPS || info.trap_number == notice.trap_number.0)
+        && (info.producer_type == InformInfo::ALL_PRODUCERS
+            || info.producer_type == notice.producer_type)
+}
+
+/// The port that a notice is about: of 64 and 65 the one that came or went, of others the issuer.
+fn subject(view: &View, notice: &Notice, issuer: Gid) -> Option<EndPortIdx> {
+    if notice.is_generic && matches!(notice.trap_number.0, 64 | 65) {
+        return view.by_gid(GidDetails::decode(&notice.data_details).gid);
+    }
+    view.by_gid(issuer)
+}
+
+fn record(gid: Gid, number: u16, info: &InformInfo) -> InformInfoRecord {
+    InformInfoRecord {
+        subscriber_gid: gid,
+        subscriber_enum: number,
+        gid: info.gid,
+        lid_range_begin: info.lid_range_begin,
+        lid_range_end: info.lid_range_end,
+        is_generic: info.is_generic,
+        subscribe: 1,
+        notice_type: info.notice_type,
+        trap_number: info.trap_number,
+        qpn: info.qpn,
+        resp_time_value: info.resp_time_value,
+        producer_type: info.producer_type,
+    }
+}

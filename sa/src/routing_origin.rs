@@ -1,0 +1,58 @@
+//! What the routing in force was made for and how its SLtoVLMappingTables were written: the part of a routing that the routing itself
+//! does not hold. It is persisted with the routing and carried by the published view.
+
+use ferrosm_mad::ids::{NodeGuid, PortGuid};
+use serde::{Deserialize, Serialize};
+
+/// Settings that a routing depends on. A routing made for other settings is not adopted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoutingInputs {
+    /// Engines in the order in which they are tried.
+    pub engines: Vec<String>,
+    /// Data VLs that may be used.
+    pub vls: u8,
+    /// Digest of the operator's routing input files; 0 without any.
+    pub hints: u64,
+}
+
+/// Identifies one state of the SLtoVL and VLArbitration tables of the fabric. It is persisted before the first table is written, and
+/// again with the routing when all tables are written. If the two differ, an SM failed in between and the tables are unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct SlToVlEpoch {
+    /// Incremented before tables are written.
+    pub number: u64,
+    /// Port of the SM that incremented it: SMs that do not know of each other never produce the same epoch.
+    pub by: PortGuid,
+}
+
+impl SlToVlEpoch {
+    /// No tables were ever written.
+    pub const NEVER: Self = Self {
+        number: 0,
+        by: PortGuid(0),
+    };
+
+    /// Stands for an epoch that cannot be read; no routing has it.
+    pub const UNREADABLE: Self = Self {
+        number: 0,
+        by: PortGuid(u64::MAX),
+    };
+
+    /// The epoch of tables that the SM at this port is about to write.
+    #[must_use]
+    pub const fn next(self, by: PortGuid) -> Self {
+        let number = self.number.wrapping_add(1);
+        Self { number, by }
+    }
+}
+
+/// Where a routing comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoutingOrigin {
+    /// The settings that it was made for.
+    pub inputs: RoutingInputs,
+    /// Nodes that did not accept all SLtoVL and VLArbitration tables.
+    pub without_lanes: Vec<NodeGuid>,
+    /// The state in which it left these tables.
+    pub lanes_written: SlToVlEpoch,
+}
