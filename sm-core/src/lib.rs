@@ -39,6 +39,7 @@ mod routing_state;
 mod schedule;
 mod smp;
 pub mod subnet;
+mod sweep;
 mod traps;
 
 pub use config::SmConfig;

@@ -7,10 +7,9 @@ use core::hash::{Hash, Hasher};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{LFT_BLOCK_LEN, NodeType, PortInfo, PortState, id};
-use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_mad::attr::{NodeType, PortInfo, PortState, id};
+use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::mad::Status;
-use ferrosm_routing::Lft;
 
 use super::{Stage, SubnetManager};
 use crate::ctx::SweepScope;
@@ -21,34 +20,16 @@ use crate::plan::routes::Computed;
 use crate::report::{Phase, ProblemKind, QuarantineReason};
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{Node, NodeIdx, Port, PortRef, plausible};
+use crate::sweep::lft_readback::LftReadback;
 
 /// Bounces of a link whose ends keep a mismatch, with `links.bounce`; after that its values are rewritten.
 const MAX_RESTARTS: u8 = 3;
-
-/// LIDs of one forwarding table block.
-const BLOCK_LIDS: u16 = 64;
 
 impl SubnetManager {
     /// Reads the tables of switches that had some before this SM came, so that only differences are written.
     pub(super) fn begin_reading(&mut self) {
         self.enter(Phase::ReadTables);
-        let to_read: Vec<(NodeIdx, u16)> = self
-            .subnet
-            .nodes()
-            .filter(|(_, n)| n.installed.is_none())
-            .filter_map(|(i, n)| Some((i, n.switch_info()?.linear_fdb_top)))
-            .filter(|(_, top)| *top > 0 && *top <= Lid::UNICAST_MAX.0)
-            .collect();
-        for (n, top) in to_read {
-            let blocks = top / BLOCK_LIDS + 1;
-            self.sweep.reading.insert(
-                n,
-                vec![PortNum::DROP.0; usize::from(blocks) * LFT_BLOCK_LEN],
-            );
-            for block in 0..blocks {
-                self.enqueue(SmpOp::Lft(n, block));
-            }
-        }
+        self.readback = with_ctx!(self, |ctx| LftReadback::start(ctx));
         self.look_for_foreign_lanes();
         let read = &self.sweep.touched;
         let scope = SweepScope::new(self.sweep.local, read);
@@ -67,29 +48,9 @@ impl SubnetManager {
         }
     }
 
-    pub(super) fn on_lft(&mut self, n: NodeIdx, block: u16, status: Status, data: &[u8; 64]) {
-        if !status.is_ok() {
-            self.sweep.reading.remove(&n);
-            return;
-        }
-        let at = usize::from(block) * LFT_BLOCK_LEN;
-        if let Some(part) = self
-            .sweep
-            .reading
-            .get_mut(&n)
-            .and_then(|t| t.get_mut(at..at + LFT_BLOCK_LEN))
-        {
-            part.copy_from_slice(data);
-        }
-    }
-
     pub(super) fn finish_reading(&mut self) {
-        for (n, entries) in core::mem::take(&mut self.sweep.reading) {
-            if let Some(node) = self.subnet.get_mut(n) {
-                node.installed = Some(Arc::new(Lft::from_entries(entries)));
-                node.last_known = None;
-            }
-        }
+        let readback = core::mem::take(&mut self.readback);
+        with_ctx!(self, |ctx| readback.finish(ctx));
         self.begin_routing();
     }
 
@@ -158,9 +119,17 @@ impl SubnetManager {
                 let tables = computed.nodes.iter().copied();
                 let tables = tables.zip(routing.tables.iter().map(Arc::clone)).collect();
                 let lanes = LanePlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
-                self.sweep.ordered = routes.lanes_first;
                 self.put_out_of_the_way(routes.in_the_way);
-                self.want_tables(tables, lanes, routes.order);
+                let vls = self.lfts.set_wanted(
+                    &mut self.subnet,
+                    tables,
+                    lanes,
+                    routes.order,
+                    routes.lanes_first,
+                );
+                if vls.is_some() {
+                    self.lanes = vls;
+                }
                 let routing = (routes.run, computed.nodes);
                 self.routing
                     .install(routing, routes.notes, routes.proof, &self.cfg);

@@ -213,8 +213,8 @@ impl SubnetManager {
     /// The same for a table of VLs. What a CA does not take keeps its own packets back, nobody else's.
     pub(super) fn map_not_taken(&mut self, p: PortRef, kind: ProblemKind) {
         let switch = self.subnet.get(p.node).is_some_and(Node::is_switch);
-        if self.sweep.ordered && switch {
-            self.sweep.not_taken = Some(p);
+        if self.lfts.is_ordered() && switch {
+            self.lfts.block_on(p);
         }
         self.lanes_not_taken(p, kind);
     }

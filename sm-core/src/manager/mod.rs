@@ -40,10 +40,10 @@ mod past;
 mod payload;
 mod progress;
 mod sminfo;
-mod tables;
+mod table_update;
 mod takeover;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{SmInfo, id};
@@ -64,7 +64,7 @@ use crate::lids::LidTable;
 use crate::outbox::Outbox;
 use crate::partitions::PartitionTables;
 use crate::plan::lanes::LanePlan;
-use crate::plan::routes::{Start, WriteOrder};
+use crate::plan::routes::Start;
 use crate::report::{Phase, Problem, ProblemKind, SweepReport};
 use crate::routing_origin::SlToVlEpoch;
 use crate::routing_state::RoutingState;
@@ -73,6 +73,8 @@ use crate::smp::op::SmpOp;
 use crate::smp::queue::{Limits, TimedOut};
 use crate::smp::{PathPolicy, SmpTransaction, Smps};
 use crate::subnet::{NodeIdx, PortRef, Subnet};
+use crate::sweep::lft_readback::LftReadback;
+use crate::sweep::lft_update::LftUpdate;
 use crate::traps::{Reread, TrapMonitor};
 pub use progress::Progress;
 
@@ -122,28 +124,8 @@ struct Sweep {
     refused: BTreeSet<PortRef>,
     /// Switches whose change bit was seen set, and not cleared before their ports were read.
     change_unread: BTreeSet<NodeIdx>,
-    /// Tables being read.
-    reading: BTreeMap<NodeIdx, Vec<u8>>,
-    /// LFT blocks still to be answered, by switch.
-    blocks_left: BTreeMap<NodeIdx, usize>,
-    /// Blocks that wait for those before them.
-    later: VecDeque<Vec<(NodeIdx, u16)>>,
-    /// All blocks that wait for others or are waited for.
-    staged: BTreeSet<(NodeIdx, u16)>,
-    /// What follows when routes were dropped.
-    drain: Option<tables::Drain>,
-    /// Traffic relies on the order of writes.
-    ordered: bool,
     /// It is kept that tables of lanes are being written.
     lanes_marked: bool,
-    /// Forwarding tables wait until tables of lanes are there.
-    tables_wait: bool,
-    /// Everything waits until multicast entries are out of the way.
-    groups_wait: bool,
-    /// Somebody did not take a write that others wait for.
-    not_taken: Option<PortRef>,
-    /// Forwarding table blocks that were not accepted.
-    blocks_failed: BTreeSet<(NodeIdx, u16)>,
     problems: Vec<(Option<PortRef>, ProblemKind)>,
     report: SweepReport,
 }
@@ -187,8 +169,8 @@ pub struct SubnetManager {
     paths_stale: bool,
     /// Lanes of the routing in force.
     lanes: Option<LanePlan>,
-    /// The order in which wanted tables are to be written.
-    write_order: WriteOrder,
+    readback: LftReadback,
+    lfts: LftUpdate,
     schedule: SweepSchedule,
     keys: MKeyRing,
     partitions: PartitionTables,
@@ -249,7 +231,8 @@ impl SubnetManager {
             routing: RoutingState::default(),
             paths_stale: false,
             lanes: None,
-            write_order: WriteOrder::Any,
+            readback: LftReadback::default(),
+            lfts: LftUpdate::default(),
             schedule: SweepSchedule::new(now),
             keys,
             partitions: PartitionTables::default(),
@@ -506,13 +489,23 @@ impl SubnetManager {
             SmpOp::SwitchInfo(n) => self.on_switch_info(n, status, &data),
             SmpOp::ClearPortStateChange(n) => self.on_change_cleared(n, status, &data),
             SmpOp::PortInfo(p) => self.on_port_info(p, mad.attr_mod(), status, &data),
-            SmpOp::Lft(n, block) => self.on_lft(n, block, status, &data),
+            SmpOp::Lft(n, block) => self.readback.on_block(n, block, status, &data),
             SmpOp::Mft(n, at) => self.on_mft(n, at, status, &data),
             SmpOp::SetMft(n, at) => self.on_mft_set(n, at, status, &data),
             SmpOp::MlnxExtPortInfo(p) => self.on_ext_port_info(p, status, &data),
             SmpOp::SmInfo(p) => self.on_sm_info(p, status, &data),
             SmpOp::SetSwitchInfo(n) => self.on_switch_set(n, status, &data),
-            SmpOp::SetLft(n, block) => self.on_lft_set(n, block, status, &data),
+            SmpOp::SetLft(n, block) => {
+                self.sweep.report.lft_blocks_written += 1;
+                let top = self.lids.top();
+                with_ctx!(self, |ctx| self.lfts.on_block_written(
+                    ctx,
+                    (n, block),
+                    status,
+                    &data,
+                    top
+                ));
+            }
             SmpOp::SetPortInfo(p, step) => self.on_port_set(p, step, status, &data),
             SmpOp::SetSlToVl(p, at) => self.on_map_set(p, at, status, &data),
             SmpOp::SetVlArbitration(p, block) => self.on_arbitration_set(p, block, status, &data),
@@ -570,7 +563,7 @@ impl SubnetManager {
             SmpOp::SwitchInfo(n) | SmpOp::ClearPortStateChange(n) => self.on_switch_silent(n),
             SmpOp::PortInfo(p) => self.on_port_silent(p, ProblemKind::NoAnswer { attr: op.attr() }),
             SmpOp::Lft(n, _) => {
-                self.sweep.reading.remove(&n);
+                self.readback.on_failed(n);
             }
             // What is not known is written over. An agent without the vendor's attribute need not answer.
             SmpOp::Mft(..) | SmpOp::MlnxExtPortInfo(_) => {}
@@ -608,7 +601,14 @@ impl SubnetManager {
                 with_ctx!(self, |ctx| self.partitions.on_write_failed(ctx, p, kind));
             }
             SmpOp::SetLft(n, block) => {
-                self.on_block_done(n, block, Err(ProblemKind::NoAnswer { attr: id::LFT }));
+                let failure = Err(ProblemKind::NoAnswer { attr: id::LFT });
+                let top = self.lids.top();
+                with_ctx!(self, |ctx| self.lfts.on_block_done(
+                    ctx,
+                    (n, block),
+                    failure,
+                    top
+                ));
             }
         }
     }
@@ -766,6 +766,8 @@ impl SubnetManager {
         self.stage = Stage::Idle;
         self.routing.cancel_job();
         self.partitions = PartitionTables::default();
+        self.lfts = LftUpdate::default();
+        self.readback = LftReadback::default();
         self.sweep = Sweep {
             local,
             started: self.now,

@@ -1,0 +1,115 @@
+//! The order in which a sweep writes tables: P_Keys, multicast entries that are in the way, VL tables, LFTs, MFTs.
+
+use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::time::Instant;
+
+use super::{Stage, SubnetManager};
+use crate::ctx::SweepScope;
+use crate::plan::ports;
+use crate::report::Phase;
+use crate::smp::op::{PortSetting, SmpOp};
+use crate::subnet::{NodeIdx, PortRef};
+use crate::sweep::lft_update::{self, DrainState, LftPrecondition};
+
+impl SubnetManager {
+    pub(super) fn begin_writing(&mut self) {
+        self.lids.update_top();
+        self.enter(Phase::WriteTables);
+        with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));
+        let scope = SweepScope::new(self.sweep.local, &self.sweep.touched);
+        with_ctx!(self, |ctx| self.partitions.write(ctx, scope));
+        // The SM's own port gets its LID even if nothing is connected to it.
+        if let Some(own) = self.subnet.local() {
+            self.configure_unlinked(own);
+        }
+        if self.empty_groups() {
+            self.lfts.wait_for(LftPrecondition::MulticastRemoved);
+        } else {
+            self.write_vls_and_lfts();
+        }
+    }
+
+    /// Writes the parameters of a port that carries no data and is not configured with its link.
+    fn configure_unlinked(&mut self, p: PortRef) {
+        if !ports::is_live(&self.subnet, p) && self.needs_params(p) {
+            self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Params));
+        }
+    }
+
+    fn write_vls_and_lfts(&mut self) {
+        if self.write_lanes() && self.lfts.is_ordered() {
+            self.lfts.wait_for(LftPrecondition::VlTablesWritten);
+        } else {
+            self.write_lfts();
+        }
+    }
+
+    fn write_lfts(&mut self) {
+        self.lfts.begin_pass();
+        let (top, local) = (self.lids.top(), self.subnet.local());
+        let switches: Vec<NodeIdx> = self.subnet.switches().map(|(i, _)| i).collect();
+        for n in switches {
+            with_ctx!(self, |ctx| self.lfts.write_switch(ctx, n, top));
+            let port0 = PortRef::new(n, PortNum::ZERO);
+            if Some(port0) != local {
+                self.configure_unlinked(port0);
+            }
+        }
+    }
+
+    /// All requests are complete: writes the next stage, the tables after a drain, or arms links.
+    pub(super) fn write_on(&mut self) {
+        let precondition = self.lfts.take_precondition();
+        if let Some(port) = self.lfts.take_blocking_port(&self.subnet) {
+            let vls = precondition == LftPrecondition::VlTablesWritten;
+            with_ctx!(self, |ctx| self.lfts.abort(ctx, port, vls));
+            self.routing.mark_incomplete();
+            self.begin_arming();
+            return;
+        }
+        match precondition {
+            LftPrecondition::None => {}
+            LftPrecondition::MulticastRemoved => self.write_vls_and_lfts(),
+            LftPrecondition::VlTablesWritten => self.write_lfts(),
+        }
+        if !self.smps.is_idle() {
+            return;
+        }
+        if with_ctx!(self, |ctx| self.lfts.write_next_stage(ctx)) {
+            return;
+        }
+        match self.lfts.poll_drain(self.now, self.cfg.packet_life_time) {
+            DrainState::None => {
+                let scope = SweepScope::new(self.sweep.local, &self.sweep.touched);
+                with_ctx!(self, |ctx| self.partitions.write_late(ctx, scope));
+                if self.smps.is_idle() && !self.write_multicast() {
+                    self.begin_arming();
+                }
+            }
+            DrainState::Draining => {}
+            DrainState::Over(after) => {
+                self.lanes = Some(after.vls.clone());
+                self.lfts.begin_after_drain(&mut self.subnet, *after);
+                self.begin_writing();
+            }
+        }
+    }
+
+    /// When the tables after a drain can be written; an SM that hands over writes them no more.
+    pub(super) fn drained_at(&self) -> Option<Instant> {
+        let writes = self.stage == Stage::Sweep(Phase::WriteTables);
+        self.lfts.drained_at().filter(|_| writes)
+    }
+
+    pub(super) fn on_switch_set(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
+        let top = self.lids.top();
+        let changed = with_ctx!(self, |ctx| lft_update::on_switch_info_set(
+            ctx, n, status, data, top
+        ));
+        if changed {
+            self.schedule.reread_switch(n);
+            self.want_local();
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Writes linear forwarding tables: the blocks that differ, in an order in which no intermediate state loops or deadlocks.
+//!
+//! The order comes from [`ferrosm_routing::transition`]. Blocks of one stage are written at once; the next stage waits until all of them
+//! are accepted. If a switch rejects a block that later stages depend on, those are not written: the next sweep reads the tables and
+//! computes routes from what is installed.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use ferrosm_mad::attr::{LFT_BLOCK_LEN, SwitchInfo, id};
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::time::Instant;
+use ferrosm_routing::Lft;
+
+use crate::ctx::Ctx;
+use crate::plan::lanes::LanePlan;
+use crate::plan::routes::{NodeTables, WriteOrder, blocks_to_write};
+use crate::report::ProblemKind;
+use crate::smp::op::SmpOp;
+use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
+
+/// Longest pause between dropping routes and writing those that replace them.
+const DRAIN_MAX: Duration = Duration::from_secs(1);
+
+/// A block of a switch's forwarding table.
+type LftBlockRef = (NodeIdx, u16);
+
+/// The second part of an update that first drops routes: it begins when no packet that follows them is left in a switch.
+#[derive(Debug)]
+pub(crate) struct AfterDrain {
+    tables: NodeTables,
+    pub(crate) vls: LanePlan,
+    stages: Vec<Vec<LftBlockRef>>,
+}
+
+/// What a table update does when its requests are complete and no stage is left.
+#[derive(Debug)]
+pub(crate) enum DrainState {
+    /// Nothing was dropped: the update is complete.
+    None,
+    /// Packets on dropped routes are draining.
+    Draining,
+    /// They are gone.
+    Over(Box<AfterDrain>),
+}
+
+/// What forwarding tables wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum LftPrecondition {
+    #[default]
+    None,
+    /// Multicast entries that would loop together with the new routes are being removed.
+    MulticastRemoved,
+    /// SLtoVL tables are being written, while traffic depends on the order.
+    VlTablesWritten,
+}
+
+/// The LFT update of a sweep.
+#[derive(Debug, Default)]
+pub(crate) struct LftUpdate {
+    /// The order of the next pass over the switches; `Any` once that pass has begun.
+    order: WriteOrder,
+    /// Traffic depends on the order of writes.
+    is_ordered: bool,
+    precondition: LftPrecondition,
+    /// Stages that are not written yet.
+    stages: VecDeque<Vec<LftBlockRef>>,
+    /// The blocks of all stages.
+    staged: BTreeSet<LftBlockRef>,
+    /// Blocks without a response, by switch.
+    outstanding: BTreeMap<NodeIdx, usize>,
+    /// Blocks that were not accepted.
+    rejected: BTreeSet<LftBlockRef>,
+    /// The port whose rejected write blocks the remaining stages.
+    blocking_port: Option<PortRef>,
+    drain: Option<AfterDrain>,
+    /// When the drain is over; `None` until all routes are dropped.
+    drained_at: Option<Instant>,
+}
+
+impl LftUpdate {
+    /// Sets the tables that all switches should have, and the order in which they get them. `vls_first` is whether SLtoVL tables have to be
+    /// in place before; `vls` go with `tables`. Returns the VLs to use from now on, unless routes are dropped first.
+    pub(crate) fn set_wanted(
+        &mut self,
+        fabric: &mut Subnet,
+        tables: NodeTables,
+        vls: LanePlan,
+        order: WriteOrder,
+        vls_first: bool,
+    ) -> Option<LanePlan> {
+        self.is_ordered = vls_first;
+        self.order = WriteOrder::Any;
+        match order {
+            WriteOrder::Drain { first, then } => {
+                self.is_ordered = true;
+                self.drained_at = None;
+                self.drain = Some(AfterDrain {
+                    tables,
+                    vls,
+                    stages: then,
+                });
+                set_wanted_tables(fabric, first);
+                None
+            }
+            order @ (WriteOrder::Any | WriteOrder::Stages(_)) => {
+                self.is_ordered |= matches!(order, WriteOrder::Stages(_));
+                self.order = order;
+                set_wanted_tables(fabric, tables);
+                Some(vls)
+            }
+        }
+    }
+
+    /// Whether traffic depends on the order of writes.
+    pub(crate) const fn is_ordered(&self) -> bool {
+        self.is_ordered
+    }
+
+    /// Tables are not written before `precondition` is met.
+    pub(crate) const fn wait_for(&mut self, precondition: LftPrecondition) {
+        self.precondition = precondition;
+    }
+
+    /// The precondition, which is met when all requests are complete.
+    pub(crate) fn take_precondition(&mut self) -> LftPrecondition {
+        core::mem::take(&mut self.precondition)
+    }
+
+    /// The rejected write of `port` blocks the remaining stages.
+    pub(crate) const fn block_on(&mut self, port: PortRef) {
+        self.blocking_port = Some(port);
+    }
+
+    /// The port that blocks the remaining stages, unless it left the fabric and forwards nothing.
+    pub(crate) fn take_blocking_port(&mut self, fabric: &Subnet) -> Option<PortRef> {
+        let port = self.blocking_port.take();
+        port.filter(|p| fabric.get(p.node).is_some())
+    }
+
+    /// Begins a pass over all switches; [`Self::write_switch`] follows for each.
+    pub(crate) fn begin_pass(&mut self) {
+        if let WriteOrder::Stages(stages) = core::mem::take(&mut self.order) {
+            self.stages = stages.into_iter().filter(|s| !s.is_empty()).collect();
+        }
+        self.staged = self.stages.iter().flatten().copied().collect();
+    }
+
+    /// Writes the blocks of a switch that belong to no stage. `top` is the highest LID.
+    pub(crate) fn write_switch(&mut self, ctx: &mut Ctx<'_>, n: NodeIdx, top: Lid) {
+        let Some(node) = ctx.fabric.get(n) else {
+            return;
+        };
+        let Some(wanted) = node.wanted.as_ref() else {
+            return;
+        };
+        let blocks = blocks_to_write(node.installed.as_ref(), wanted);
+        if blocks.is_empty() {
+            write_top(ctx, n, top);
+            return;
+        }
+        self.outstanding.insert(n, blocks.len());
+        for block in blocks {
+            if !self.staged.contains(&(n, block)) {
+                ctx.smps.enqueue(SmpOp::SetLft(n, block));
+            }
+        }
+    }
+
+    /// Writes the next stage. Returns whether there was one.
+    pub(crate) fn write_next_stage(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        while let Some(stage) = self.stages.pop_front() {
+            let blocks = stage.into_iter();
+            let differ: Vec<LftBlockRef> = blocks
+                .filter(|(n, _)| self.outstanding.contains_key(n))
+                .collect();
+            if !differ.is_empty() {
+                for (n, block) in differ {
+                    ctx.smps.enqueue(SmpOp::SetLft(n, block));
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    /// All stages are written: whether the update is complete. `packet_life_time` is the configured code.
+    pub(crate) fn poll_drain(&mut self, now: Instant, packet_life_time: u8) -> DrainState {
+        let Some(after) = self.drain.take() else {
+            return DrainState::None;
+        };
+        // A packet on its way to a dropped LID is gone when no packet of now is left in a switch.
+        let life = packet_life(packet_life_time).min(DRAIN_MAX);
+        if now < *self.drained_at.get_or_insert(now + life) {
+            self.drain = Some(after);
+            return DrainState::Draining;
+        }
+        DrainState::Over(Box::new(after))
+    }
+
+    /// Sets the tables that follow a drain.
+    pub(crate) fn begin_after_drain(&mut self, fabric: &mut Subnet, after: AfterDrain) {
+        self.rejected.clear();
+        self.order = WriteOrder::Stages(after.stages);
+        set_wanted_tables(fabric, after.tables);
+    }
+
+    /// When the drain is over.
+    pub(crate) fn drained_at(&self) -> Option<Instant> {
+        self.drain.as_ref()?;
+        self.drained_at
+    }
+
+    /// Leaves the remaining stages unwritten, because `port` rejected what they depend on. The tables as they are neither loop nor deadlock;
+    /// links are armed, and the next sweep computes routes from what is installed.
+    pub(crate) fn abort(&mut self, ctx: &mut Ctx<'_>, port: PortRef, vls_unwritten: bool) {
+        let waiting: BTreeSet<LftBlockRef> = self.stages.drain(..).flatten().collect();
+        let drains = self.drain.take().is_some();
+        for (n, _) in core::mem::take(&mut self.outstanding) {
+            let rejected = blocks_of(&self.rejected, n);
+            if let Some(node) = ctx.fabric.get_mut(n) {
+                let mut unwritten = rejected.clone();
+                unwritten.extend(blocks_of(&waiting, n));
+                if rejected.is_empty() && node.installed.is_some() {
+                    node.installed = table_without(node, &unwritten);
+                } else {
+                    node.last_known = table_without(node, &unwritten);
+                    node.installed = None;
+                }
+            }
+        }
+        let what = if vls_unwritten || drains {
+            "forwarding tables".to_owned()
+        } else {
+            format!("{} blocks of forwarding tables", waiting.len())
+        };
+        let place = ctx.fabric.describe(port);
+        ctx.effects.notes.push(format!(
+            "{what} are not written in this sweep, because {place} did not take what has to come before"
+        ));
+    }
+
+    /// A block was written.
+    pub(crate) fn on_block_written(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        (n, block): LftBlockRef,
+        status: Status,
+        data: &[u8; 64],
+        top: Lid,
+    ) {
+        let wanted = ctx.fabric.get(n).and_then(|node| node.wanted.as_ref());
+        let accepted = wanted.is_some_and(|w| w.block(block) == *data);
+        let attr = id::LFT;
+        let outcome = if status.is_ok() && accepted {
+            Ok(())
+        } else {
+            Err(ProblemKind::Refused { attr, status })
+        };
+        self.on_block_done(ctx, (n, block), outcome, top);
+    }
+
+    /// A block was written or failed. After the last block of a switch its table is known again, and LinearFDBTop is written.
+    pub(crate) fn on_block_done(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        (n, block): LftBlockRef,
+        outcome: Result<(), ProblemKind>,
+        top: Lid,
+    ) {
+        if let Err(kind) = outcome {
+            let port0 = PortRef::new(n, PortNum::ZERO);
+            if self.drain.is_some() || self.staged.contains(&(n, block)) {
+                self.block_on(port0);
+            }
+            self.rejected.insert((n, block));
+            ctx.effects.reread_switches.insert(n);
+            ctx.effects.problem(port0, kind);
+        }
+        let Some(left) = self.outstanding.get_mut(&n) else {
+            return;
+        };
+        *left -= 1;
+        if *left > 0 {
+            return;
+        }
+        self.outstanding.remove(&n);
+        let rejected = blocks_of(&self.rejected, n);
+        if let Some(node) = ctx.fabric.get_mut(n) {
+            if rejected.is_empty() {
+                node.installed.clone_from(&node.wanted);
+                node.last_known = None;
+            } else {
+                // The table is read back before routes are computed from it. The switch forwards meanwhile, so the SA replies from its last
+                // known table: rejected blocks hold their old entries, even if only the response was lost.
+                node.last_known = table_without(node, &rejected);
+                node.installed = None;
+            }
+        }
+        write_top(ctx, n, top);
+    }
+}
+
+/// SwitchInfo was written. Returns whether PortStateChange shows a change since the ports were read.
+pub(crate) fn on_switch_info_set(
+    ctx: &mut Ctx<'_>,
+    n: NodeIdx,
+    status: Status,
+    data: &[u8; 64],
+    top: Lid,
+) -> bool {
+    let info = SwitchInfo::decode(data);
+    if !status.is_ok() || info.linear_fdb_top != top.0 {
+        let attr = id::SWITCH_INFO;
+        let port0 = PortRef::new(n, PortNum::ZERO);
+        ctx.effects.reread_switches.insert(n);
+        ctx.effects
+            .problem(port0, ProblemKind::Refused { attr, status });
+    }
+    let Some(node) = ctx.fabric.get_mut(n).filter(|_| status.is_ok()) else {
+        return false;
+    };
+    node.switch_raw = Some(*data);
+    if info.port_state_change {
+        // If it was a reboot, a part of the table is lost again.
+        node.forget_tables();
+    }
+    info.port_state_change
+}
+
+/// 4.096 µs × 2^code (IBA vol. 1, 14.2.5.4); infinite for codes above 19.
+fn packet_life(code: u8) -> Duration {
+    if code > 19 {
+        Duration::MAX
+    } else {
+        Duration::from_nanos(4096 << code)
+    }
+}
+
+fn set_wanted_tables(fabric: &mut Subnet, tables: NodeTables) {
+    for (n, lft) in tables {
+        if let Some(node) = fabric.get_mut(n) {
+            node.wanted = Some(lft);
+        }
+    }
+}
+
+/// Writes LinearFDBTop if it differs. It is the last write to a switch that had a lower one, so that the switch never looks up an entry
+/// that is not written yet.
+fn write_top(ctx: &mut Ctx<'_>, n: NodeIdx, top: Lid) {
+    let life_time = ctx.cfg.packet_life_time;
+    let info = ctx.fabric.get(n).and_then(Node::switch_info);
+    if info.is_some_and(|s| s.linear_fdb_top != top.0 || s.life_time_value != life_time) {
+        ctx.smps.enqueue(SmpOp::SetSwitchInfo(n));
+    }
+}
+
+fn blocks_of(blocks: &BTreeSet<LftBlockRef>, n: NodeIdx) -> BTreeSet<u16> {
+    let of_node = blocks.range((n, 0)..=(n, u16::MAX));
+    of_node.map(|(_, block)| *block).collect()
+}
+
+/// The wanted table of a switch, with the last known entries in `unwritten` blocks; drop entries where none are known.
+fn table_without(node: &Node, unwritten: &BTreeSet<u16>) -> Option<Arc<Lft>> {
+    let wanted = node.wanted.as_ref()?;
+    if unwritten.is_empty() {
+        return Some(Arc::clone(wanted));
+    }
+    let known = node.installed.as_ref().or(node.last_known.as_ref());
+    let none = Arc::new(Lft::from_entries(Vec::new()));
+    let known = known.unwrap_or(&none);
+    let len = known.entries().len().max(wanted.entries().len());
+    let mut entries = wanted.entries().to_vec();
+    entries.resize(len, PortNum::DROP.raw());
+    for block in unwritten {
+        let first = usize::from(*block) * LFT_BLOCK_LEN;
+        let old = known.block(*block);
+        for (entry, old) in entries.iter_mut().skip(first).zip(old) {
+            *entry = old;
+        }
+    }
+    Some(Arc::new(Lft::from_entries(entries)))
+}

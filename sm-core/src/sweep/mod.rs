@@ -1,0 +1,4 @@
+//! The phases of a sweep, each with the state that only it needs.
+
+pub(crate) mod lft_readback;
+pub(crate) mod lft_update;
