@@ -36,6 +36,16 @@ pub(crate) struct Effects {
     pub(crate) reread_switches: BTreeSet<NodeIdx>,
     /// Ports to read again after the next light sweep.
     pub(crate) reread_ports: BTreeSet<PortRef>,
+    /// Switches to read again by the next local sweep, if one is requested.
+    pub(crate) next_switches: BTreeSet<NodeIdx>,
+    /// Ports to read again by the next local sweep, if one is requested.
+    pub(crate) next_ports: BTreeSet<PortRef>,
+    /// Nodes that were removed from the fabric.
+    pub(crate) removed_nodes: Vec<NodeIdx>,
+    /// Something changed that routes depend on.
+    pub(crate) routing_stale: bool,
+    /// Two links contradict each other.
+    pub(crate) link_conflict: bool,
 }
 
 impl Effects {

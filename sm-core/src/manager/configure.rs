@@ -21,6 +21,7 @@ use crate::report::{Phase, ProblemKind, QuarantineReason};
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{Node, NodeIdx, Port, PortRef, plausible};
 use crate::sweep::lft_readback::LftReadback;
+use crate::sweep::quarantine::report_quarantined;
 
 /// Bounces of a link whose ends keep a mismatch, with `links.bounce`; after that its values are rewritten.
 const MAX_RESTARTS: u8 = 3;
@@ -95,7 +96,7 @@ impl SubnetManager {
     /// other settings is never taken.
     pub(super) fn install(&mut self, computed: Computed) {
         if !self.routing.accept(&computed) {
-            self.find_out_what_is_gone();
+            self.remove_absent();
             self.begin_routing();
             return;
         }
@@ -318,7 +319,7 @@ impl SubnetManager {
             let wrong = plausible::wrong_port_info(&PortInfo::decode(data), has_link);
             if let Some(why) = wrong {
                 let why = QuarantineReason::Garbage(why);
-                self.on_port_silent(p, ProblemKind::Quarantined(why));
+                self.on_port_info_failed(p, ProblemKind::Quarantined(why));
                 return;
             }
             port.raw = *data;
@@ -396,7 +397,7 @@ impl SubnetManager {
     /// Ports that may have changed between their reading and the clearing of the change bit. Those that were written since
     /// have told how they are; the others have to be read once more, when there is time.
     fn read_unwritten_ports_later(&mut self) {
-        for n in core::mem::take(&mut self.sweep.change_unread) {
+        for n in self.discovery.take_uncleared() {
             let Some(node) = self.subnet.get(n) else {
                 continue;
             };
@@ -431,7 +432,7 @@ impl SubnetManager {
                 }
             }
         }
-        self.report_quarantined();
+        with_ctx!(self, |ctx| report_quarantined(ctx));
         self.enter(Phase::Idle);
         let mut report = core::mem::take(&mut self.sweep.report);
         report.problems = self.take_problems();

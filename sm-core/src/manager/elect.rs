@@ -21,6 +21,7 @@ use crate::io::Event;
 use crate::smp::op::SmpOp;
 use crate::smp::{PathPolicy, SmpTransaction};
 use crate::subnet::{Port, PortRef};
+use crate::sweep::quarantine::is_in_fabric;
 
 /// TID of what nobody waits for; questions never have it.
 const UNTRACKED: Tid = Tid(u32::MAX as u64);
@@ -295,7 +296,7 @@ impl SubnetManager {
     /// The port that an SM was last seen at.
     fn sm_port(&self, guid: PortGuid) -> Option<PortRef> {
         let seen = self.others.get(&guid).map(|(at, _)| *at);
-        seen.filter(|at| self.is_here(*at))
+        seen.filter(|at| is_in_fabric(&self.subnet, *at))
             .or_else(|| self.subnet.port_by_guid(guid))
     }
 

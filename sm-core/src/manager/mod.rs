@@ -25,7 +25,6 @@ macro_rules! with_ctx {
 
 mod administration;
 mod asked;
-mod claims;
 mod configure;
 mod discover;
 mod elect;
@@ -73,8 +72,10 @@ use crate::smp::op::SmpOp;
 use crate::smp::queue::{Limits, TimedOut};
 use crate::smp::{PathPolicy, SmpTransaction, Smps};
 use crate::subnet::{NodeIdx, PortRef, Subnet};
+use crate::sweep::discovery::{self, Discovery};
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
+use crate::sweep::quarantine::is_in_fabric;
 use crate::traps::{Reread, TrapMonitor};
 pub use progress::Progress;
 
@@ -110,20 +111,10 @@ struct Sweep {
     started: Instant,
     phase_began: Instant,
     phase_queued: u64,
-    /// What a probe out of a port answered, in this sweep.
-    claims: BTreeMap<PortRef, PortRef>,
-    /// Ends of cables that something else was found at.
-    disputes: BTreeSet<(PortRef, PortRef)>,
-    /// Ports with a known cable that must be probed nevertheless.
-    doubtful: BTreeSet<PortRef>,
-    /// Switches that were read because they are at the far end of a changed link.
-    far_ends: BTreeSet<NodeIdx>,
     /// Ports that were read in this sweep.
     touched: BTreeSet<PortRef>,
     /// Ports that refused their parameters and may be armed only if they took what matters.
     refused: BTreeSet<PortRef>,
-    /// Switches whose change bit was seen set, and not cleared before their ports were read.
-    change_unread: BTreeSet<NodeIdx>,
     /// It is kept that tables of lanes are being written.
     lanes_marked: bool,
     problems: Vec<(Option<PortRef>, ProblemKind)>,
@@ -145,7 +136,6 @@ pub struct SubnetManager {
     stage: Stage,
     sweep: Sweep,
     sweeps: u32,
-    epoch: u32,
     last_report: Option<SweepReport>,
 
     election: Election,
@@ -165,10 +155,9 @@ pub struct SubnetManager {
 
     lids: LidTable,
     routing: RoutingState,
-    /// A link was lost that known paths may go over.
-    paths_stale: bool,
     /// Lanes of the routing in force.
     lanes: Option<LanePlan>,
+    discovery: Discovery,
     readback: LftReadback,
     lfts: LftUpdate,
     schedule: SweepSchedule,
@@ -216,7 +205,6 @@ impl SubnetManager {
             stage: Stage::Idle,
             sweep: Sweep::default(),
             sweeps: 0,
-            epoch: 0,
             last_report: None,
             election: Election::new(PortGuid(0), settings),
             look_wanted: false,
@@ -229,8 +217,8 @@ impl SubnetManager {
             learned,
             lids: LidTable::new(restored.lids),
             routing: RoutingState::default(),
-            paths_stale: false,
             lanes: None,
+            discovery: Discovery::default(),
             readback: LftReadback::default(),
             lfts: LftUpdate::default(),
             schedule: SweepSchedule::new(now),
@@ -330,9 +318,7 @@ impl SubnetManager {
                 return Some(out);
             }
             let dispatch = self.smps.next(self.now)?;
-            if core::mem::take(&mut self.paths_stale) {
-                self.subnet.refresh_paths(self.now);
-            }
+            self.subnet.refresh_stale_paths(self.now);
             if let Some(mad) = self.frame(&dispatch.item, dispatch.attempt, dispatch.tid) {
                 self.out.count_sent();
                 self.count_request(dispatch.item.op);
@@ -404,6 +390,22 @@ impl SubnetManager {
         for n in effects.reread_switches {
             self.schedule.reread_switch_later(n);
         }
+        for n in effects.next_switches {
+            self.schedule.reread_switch(n);
+        }
+        for p in effects.next_ports {
+            self.schedule.reread_port(p);
+        }
+        for n in effects.removed_nodes {
+            self.schedule.remove_node(n);
+            self.others.retain(|_, (p, _)| p.node != n);
+        }
+        if effects.routing_stale {
+            self.routing.mark_stale();
+        }
+        if effects.link_conflict {
+            self.schedule.record_link_conflict(self.now);
+        }
         for p in effects.reread_ports {
             self.schedule.reread_port_later(p);
         }
@@ -429,9 +431,9 @@ impl SubnetManager {
                 && matches!(kind, ProblemKind::Quarantined(_))
                 && at.is_some_and(|p| self.subnet.peer(p).is_some())
         };
-        let here = found
-            .into_iter()
-            .filter(|(at, kind)| at.is_none_or(|p| self.is_here(p)) && !settled(at, kind));
+        let here = found.into_iter().filter(|(at, kind)| {
+            at.is_none_or(|p| is_in_fabric(&self.subnet, p)) && !settled(at, kind)
+        });
         here.map(|(at, kind)| {
             let place = at.map_or_else(|| "local node".to_owned(), |p| self.subnet.describe(p));
             Problem { place, kind }
@@ -485,14 +487,30 @@ impl SubnetManager {
         let (status, data) = (mad.status(), *smp::data(mad));
         match op {
             SmpOp::NodeInfo(from) => self.on_node_info(from, status, &data),
-            SmpOp::NodeDescription(n) => self.on_description(n, status, &data),
-            SmpOp::SwitchInfo(n) => self.on_switch_info(n, status, &data),
-            SmpOp::ClearPortStateChange(n) => self.on_change_cleared(n, status, &data),
+            SmpOp::NodeDescription(n) => {
+                with_ctx!(self, |ctx| discovery::on_description(ctx, n, status, &data));
+            }
+            SmpOp::SwitchInfo(n) => {
+                let (top, mode) = (self.lids.top(), self.read_mode());
+                with_ctx!(self, |ctx| self
+                    .discovery
+                    .on_switch_info(ctx, n, status, &data, top, mode));
+            }
+            SmpOp::ClearPortStateChange(n) => {
+                let mode = self.read_mode();
+                with_ctx!(self, |ctx| discovery::on_port_state_change_cleared(
+                    ctx, n, status, &data, mode
+                ));
+            }
             SmpOp::PortInfo(p) => self.on_port_info(p, mad.attr_mod(), status, &data),
             SmpOp::Lft(n, block) => self.readback.on_block(n, block, status, &data),
             SmpOp::Mft(n, at) => self.on_mft(n, at, status, &data),
             SmpOp::SetMft(n, at) => self.on_mft_set(n, at, status, &data),
-            SmpOp::MlnxExtPortInfo(p) => self.on_ext_port_info(p, status, &data),
+            SmpOp::MlnxExtPortInfo(p) => {
+                with_ctx!(self, |ctx| discovery::on_ext_port_info(
+                    ctx, p, status, &data
+                ));
+            }
             SmpOp::SmInfo(p) => self.on_sm_info(p, status, &data),
             SmpOp::SetSwitchInfo(n) => self.on_switch_set(n, status, &data),
             SmpOp::SetLft(n, block) => {
@@ -557,11 +575,18 @@ impl SubnetManager {
             self.schedule.record_timeout(self.now);
         }
         match op {
-            SmpOp::NodeInfo(from) => self.on_probe_failed(from),
+            SmpOp::NodeInfo(from) => self.on_node_info_failed(from),
             // The next light sweep reads it again.
             SmpOp::NodeDescription(_) => {}
-            SmpOp::SwitchInfo(n) | SmpOp::ClearPortStateChange(n) => self.on_switch_silent(n),
-            SmpOp::PortInfo(p) => self.on_port_silent(p, ProblemKind::NoAnswer { attr: op.attr() }),
+            SmpOp::SwitchInfo(n) | SmpOp::ClearPortStateChange(n) => {
+                let mode = self.read_mode();
+                with_ctx!(self, |ctx| self
+                    .discovery
+                    .on_switch_info_failed(ctx, n, mode));
+            }
+            SmpOp::PortInfo(p) => {
+                self.on_port_info_failed(p, ProblemKind::NoAnswer { attr: op.attr() })
+            }
             SmpOp::Lft(n, _) => {
                 self.readback.on_failed(n);
             }
@@ -658,8 +683,8 @@ impl SubnetManager {
 
     /// Has a local sweep read what is to be read again: now if one is discovering or routing, otherwise when the SM is idle.
     fn want_local(&mut self) {
-        if self.is_looking() && self.sweep.local {
-            self.ask_suspects();
+        if self.sweep.local && self.read_mode().phase.is_discovering() {
+            self.read_again();
         } else {
             self.schedule.request(SweepKind::Local);
         }
@@ -768,6 +793,7 @@ impl SubnetManager {
         self.partitions = PartitionTables::default();
         self.lfts = LftUpdate::default();
         self.readback = LftReadback::default();
+        self.discovery.begin();
         self.sweep = Sweep {
             local,
             started: self.now,

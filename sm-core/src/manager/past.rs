@@ -283,7 +283,7 @@ impl SubnetManager {
 
     /// Whether a sweep of this run has looked what a port's cable leads to, since its link came up.
     fn is_probed(&self, p: PortRef) -> bool {
-        self.sweep.claims.contains_key(&p) || self.role() == SmState::Master
+        self.discovery.has_queried(p) || self.role() == SmState::Master
     }
 
     fn begin_with(&mut self, view: &View) {

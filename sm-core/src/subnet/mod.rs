@@ -85,6 +85,8 @@ pub struct Subnet {
     revisions: u64,
     /// Times that nodes came and went, or a GUID or the SM moved.
     guids_revision: u64,
+    /// A link changed that known DR paths may lead over.
+    paths_stale: bool,
 }
 
 impl Subnet {

@@ -54,6 +54,18 @@ impl Subnet {
         found
     }
 
+    /// Known DR paths may lead over a link that changed.
+    pub(crate) const fn mark_paths_stale(&mut self) {
+        self.paths_stale = true;
+    }
+
+    /// Recomputes the DR paths if they may be stale. Nodes without a path keep the one that they had.
+    pub(crate) fn refresh_stale_paths(&mut self, now: Instant) {
+        if self.paths_stale {
+            let _ = self.refresh_paths(now);
+        }
+    }
+
     /// Whether a link was down a moment ago: what is sent over it may be lost.
     fn is_restless(&self, link: LinkIdx, now: Instant) -> bool {
         let fell = |end: PortRef| self.port(end)?.fell;
@@ -116,6 +128,7 @@ impl Subnet {
     /// Gives every node that is reached over the known links the shortest way, and names the others, which keep theirs. Links that
     /// may be about to go down again are used only by nodes that are reached over no others.
     pub fn refresh_paths(&mut self, now: Instant) -> Vec<NodeIdx> {
+        self.paths_stale = false;
         let mut routes = self.routes(&|l| self.is_restless(l, now));
         if self.node_indices().any(|n| routes[n.index()].is_none()) {
             let any = self.routes(&|_| false);

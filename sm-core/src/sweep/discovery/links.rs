@@ -1,0 +1,171 @@
+//! Which port is linked to which, and conflicting reports.
+//!
+//! A NodeInfo response to a query out of a port reports the port at the other end of the link. If two ports report the same far end, or the
+//! two ends of a link report different neighbours, a GUID is used twice or a cable was moved during the sweep. Conflicts are resolved
+//! when all responses are in.
+
+use std::collections::BTreeSet;
+
+use ferrosm_mad::attr::PortState;
+
+use super::{Discovery, ReadMode};
+use crate::ctx::Ctx;
+use crate::io::Event;
+use crate::report::{ProblemKind, QuarantineReason};
+use crate::smp::op::SmpOp;
+use crate::subnet::{Node, PortRef, Subnet};
+use crate::sweep::quarantine::quarantine;
+
+/// Whether `to`, which is behind `from`, shows that a link between switches leads elsewhere than before.
+///
+/// DR paths over the link then end at other nodes than was assumed, so what was read or written over them is about unknown nodes.
+pub(super) fn has_moved(fabric: &Subnet, from: PortRef, to: PortRef) -> bool {
+    let is_switch = |p: PortRef| fabric.get(p.node).is_some_and(Node::is_switch);
+    let elsewhere = |end: PortRef, seen: PortRef| {
+        let before = || fabric.port(end).and_then(|port| port.last_peer);
+        let known = fabric.peer(end).or_else(before);
+        is_switch(end) && known.is_some_and(|k| k != seen && is_switch(k))
+    };
+    elsewhere(from, to) || elsewhere(to, from)
+}
+
+impl Discovery {
+    /// `to` is behind `from`.
+    pub(super) fn on_neighbour(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        from: PortRef,
+        to: PortRef,
+        mode: ReadMode,
+    ) {
+        if ctx.fabric.peer(from) == Some(to) {
+            // An active link is unchanged; one that came up again may have a rebooted switch behind it.
+            let port = ctx.fabric.port(from);
+            let is_active = port.is_some_and(|p| p.state() == PortState::Active);
+            if mode.is_local && !is_active {
+                self.read_far_end(ctx, to);
+            }
+            return;
+        }
+        if ctx.fabric.peer(to).is_some_and(|other| other != from) {
+            // Another link is known to end there. It may have moved: its other end is queried again.
+            ctx.effects.link_conflict = true;
+            self.conflicts.insert((from, to));
+            if mode.is_local
+                && let Some(other) = ctx.fabric.peer(to)
+                && ctx.fabric.get(other.node).is_some_and(Node::is_switch)
+                && self.unverified.insert(other)
+            {
+                ctx.smps.enqueue(SmpOp::PortInfo(other));
+            }
+            return;
+        }
+        connect(ctx, from, to, mode);
+        if mode.is_local {
+            self.read_far_end(ctx, to);
+        }
+    }
+
+    /// Reads the switch at the far end of a changed link, which may have lost its tables. Once a sweep, or two switches would have each
+    /// other read without end.
+    fn read_far_end(&mut self, ctx: &mut Ctx<'_>, to: PortRef) {
+        if ctx.fabric.get(to.node).is_some_and(Node::is_switch) && self.far_ends.insert(to.node) {
+            ctx.smps.enqueue(SmpOp::SwitchInfo(to.node));
+        }
+    }
+
+    /// Two ports report the same far end. The older link is preserved if it is still reported: the node behind the other port uses a GUID
+    /// that is not its own. If only one port still reports the far end, the cable was moved.
+    pub(super) fn resolve_conflicts(&mut self, ctx: &mut Ctx<'_>, mode: ReadMode) {
+        for (from, to) in core::mem::take(&mut self.conflicts) {
+            if self.neighbours.get(&from) != Some(&to) {
+                continue;
+            }
+            match ctx.fabric.peer(to) {
+                Some(other) if other != from => {
+                    let far_end = self.neighbours.get(&to);
+                    let other_reports = self.neighbours.get(&other) == Some(&to);
+                    if far_end == Some(&from) {
+                        if other_reports {
+                            reject(ctx, other, to);
+                        }
+                        reconnect(ctx, from, to, mode);
+                    } else if other_reports || far_end == Some(&other) {
+                        reject(ctx, from, to);
+                    } else {
+                        reconnect(ctx, from, to, mode);
+                    }
+                }
+                Some(_) => {}
+                None => reconnect(ctx, from, to, mode),
+            }
+        }
+    }
+
+    /// A link between switches must be reported by both ends. If one end reports another neighbour, or is down, the node behind the other
+    /// end uses a GUID that is not its own.
+    pub(super) fn check_both_ends(&self, ctx: &mut Ctx<'_>, mode: ReadMode) {
+        let mut rejected = BTreeSet::new();
+        for (from, to) in &self.neighbours {
+            let (from, to) = (*from, *to);
+            let Some(far) = ctx.fabric.port(to) else {
+                continue;
+            };
+            if !ctx.fabric.get(to.node).is_some_and(Node::is_switch) || !far.known {
+                continue;
+            }
+            let contradicts = match self.neighbours.get(&to) {
+                Some(seen) => *seen != from,
+                None => far.state() == PortState::Down && far.seen == self.epoch,
+            };
+            if contradicts && !rejected.contains(&to) {
+                rejected.insert(from);
+                reject(ctx, from, to);
+                if let Some(real) = self.neighbours.get(&to).copied()
+                    && ctx.fabric.peer(to).is_none()
+                    && ctx.fabric.peer(real).is_none()
+                {
+                    connect(ctx, to, real, mode);
+                }
+            }
+        }
+    }
+}
+
+fn connect(ctx: &mut Ctx<'_>, from: PortRef, to: PortRef, mode: ReadMode) {
+    ctx.fabric.connect(from, to);
+    for end in [from, to] {
+        let is_switch = ctx.fabric.get(end.node).is_some_and(Node::is_switch);
+        if let Some(port) = ctx.fabric.port_mut(end).filter(|_| is_switch) {
+            port.quarantine = None;
+            port.last_peer = None;
+        }
+    }
+    ctx.effects.routing_stale = true;
+    // A full sweep finds DR paths together with the nodes; a local sweep may find a new path to a known node.
+    if mode.is_local {
+        ctx.fabric.mark_paths_stale();
+    }
+    if from.node == to.node {
+        ctx.effects.problem(from, ProblemKind::Loopback);
+    }
+    if mode.reports_changes {
+        let (from, to) = (ctx.fabric.describe(from), ctx.fabric.describe(to));
+        ctx.outbox.emit(Event::LinkUp(format!("{from} - {to}")));
+    }
+}
+
+/// Connects a link after a conflict. A CA or router port at its far end was read over the earlier link, so it is read again: another one may
+/// have answered.
+fn reconnect(ctx: &mut Ctx<'_>, from: PortRef, to: PortRef, mode: ReadMode) {
+    connect(ctx, from, to, mode);
+    if !ctx.fabric.get(to.node).is_some_and(Node::is_switch) {
+        ctx.smps.enqueue(SmpOp::PortInfo(to));
+    }
+}
+
+fn reject(ctx: &mut Ctx<'_>, from: PortRef, to: PortRef) {
+    if let Some(guid) = ctx.fabric.get(to.node).map(|n| n.info.node_guid) {
+        quarantine(ctx, from, QuarantineReason::DuplicateNodeGuid(guid));
+    }
+}

@@ -1,0 +1,476 @@
+//! Discovery by directed route (IBA vol. 1, 14.4.3): of the whole fabric, or of the switches and ports that are to be read again.
+//!
+//! Both use the same requests: a switch is read by SwitchInfo and the PortInfo of all its ports, and the node behind a port by NodeInfo. A
+//! full sweep queries behind every port that is up, a local sweep only where the state of a port changed. No response, and no missing
+//! response, ends a sweep: the node or port is left out and reported.
+//!
+//! [`ports`] handles PortInfo, [`links`] which port is linked to which.
+
+mod links;
+mod ports;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_mad::attr::{NodeDescription, NodeInfo, NodeType, PortState, SwitchInfo, id};
+use ferrosm_mad::ids::{Lid, PortGuid, PortNum};
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::smp::DrPath;
+
+use super::quarantine::{exclude_node, quarantine};
+use crate::ctx::Ctx;
+use crate::io::Event;
+use crate::report::{ProblemKind, QuarantineReason};
+use crate::smp::op::SmpOp;
+use crate::smp::route;
+use crate::subnet::{Node, NodeIdx, PortRef, plausible};
+
+pub(crate) use ports::on_ext_port_info;
+
+/// What the SM does while a response arrives, as far as discovery depends on it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadMode {
+    pub(crate) phase: ReadPhase,
+    /// The current sweep is a local one.
+    pub(crate) is_local: bool,
+    pub(crate) is_master: bool,
+    /// A sweep is complete: what is added to the fabric is an event.
+    pub(crate) reports_changes: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadPhase {
+    Discovery,
+    /// Routes are being computed; traps that arrive meanwhile are followed up as in discovery.
+    Routing,
+    LightSweep,
+    Other,
+}
+
+impl ReadPhase {
+    /// Whether responses lead to further requests.
+    pub(crate) const fn is_discovering(self) -> bool {
+        matches!(self, Self::Discovery | Self::Routing)
+    }
+}
+
+/// What follows from a NodeInfo response.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NodeInfoOutcome {
+    Done,
+    /// The local node cannot be used.
+    NoLocalNode(String),
+    /// A link between switches leads to another node than before: the contents of tables are unknown. A local sweep cannot go on.
+    LinkMoved(PortRef),
+}
+
+/// The state of discovery; reset when a sweep begins, except `epoch`.
+#[derive(Debug, Default)]
+pub(crate) struct Discovery {
+    /// Number of the last full sweep; nodes and ports that it reached carry it.
+    epoch: u32,
+    /// The port behind each port, as reported by NodeInfo in this sweep.
+    neighbours: BTreeMap<PortRef, PortRef>,
+    /// Links whose far end is already linked to another port.
+    conflicts: BTreeSet<(PortRef, PortRef)>,
+    /// Ports whose known link must be verified by a NodeInfo query.
+    unverified: BTreeSet<PortRef>,
+    /// Switches that were read because they are at the far end of a changed link.
+    far_ends: BTreeSet<NodeIdx>,
+    /// Switches whose PortStateChange was set and not cleared before their ports were read.
+    uncleared: BTreeSet<NodeIdx>,
+}
+
+/// Whether two NodeInfos can be of the same node.
+fn is_same_node(a: &NodeInfo, b: &NodeInfo) -> bool {
+    (a.node_type, a.num_ports, a.device_id, a.vendor_id)
+        == (b.node_type, b.num_ports, b.device_id, b.vendor_id)
+}
+
+impl Discovery {
+    /// A sweep begins.
+    pub(crate) fn begin(&mut self) {
+        *self = Self {
+            epoch: self.epoch,
+            ..Self::default()
+        };
+    }
+
+    /// Reads the whole fabric, beginning with the local node.
+    pub(crate) fn read_all(&mut self, ctx: &mut Ctx<'_>) {
+        self.epoch += 1;
+        ctx.effects.routing_stale = true;
+        ctx.smps.enqueue(SmpOp::NodeInfo(None));
+    }
+
+    /// Whether this sweep has queried the node behind a port.
+    pub(crate) fn has_queried(&self, p: PortRef) -> bool {
+        self.neighbours.contains_key(&p)
+    }
+
+    /// Switches whose ports may have changed between their PortInfo and the end of the sweep.
+    pub(crate) fn take_uncleared(&mut self) -> BTreeSet<NodeIdx> {
+        core::mem::take(&mut self.uncleared)
+    }
+
+    /// A NodeInfo response; `from` is the port that the node is behind.
+    pub(crate) fn on_node_info(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        from: Option<PortRef>,
+        status: Status,
+        data: &[u8; 64],
+        mode: ReadMode,
+    ) -> NodeInfoOutcome {
+        let info = NodeInfo::decode(data);
+        let implausible = if status.is_ok() {
+            plausible::wrong_node_info(&info)
+        } else {
+            Some("error status to NodeInfo")
+        };
+        if let Some(why) = implausible {
+            let Some(from) = from else {
+                return NodeInfoOutcome::NoLocalNode(format!(
+                    "the local node's answer cannot be used: {why}"
+                ));
+            };
+            let why = QuarantineReason::Garbage(why);
+            self.on_no_neighbour(ctx, from, why, mode);
+            return NodeInfoOutcome::Done;
+        }
+        let Some(path) = from.map_or(Some(DrPath::LOCAL), |p| {
+            route::shortest(ctx.fabric, p).and_then(|path| path.extend(p.port))
+        }) else {
+            return NodeInfoOutcome::Done;
+        };
+        let Some(idx) = self.visit(ctx, from, &info, path, mode) else {
+            return NodeInfoOutcome::Done;
+        };
+        let to = PortRef::new(idx, info.local_port_num);
+        let mut outcome = NodeInfoOutcome::Done;
+        match from {
+            None => {
+                let port = if info.node_type == NodeType::Switch {
+                    PortNum::ZERO
+                } else {
+                    info.local_port_num
+                };
+                ctx.fabric.set_local(PortRef::new(idx, port));
+            }
+            Some(from) => {
+                if links::has_moved(ctx.fabric, from, to) {
+                    outcome = NodeInfoOutcome::LinkMoved(from);
+                    if mode.is_local {
+                        return outcome;
+                    }
+                }
+                self.neighbours.insert(from, to);
+                self.on_neighbour(ctx, from, to, mode);
+            }
+        }
+        if info.node_type != NodeType::Switch {
+            self.visit_end_port(ctx, to, info.port_guid, mode);
+        }
+        outcome
+    }
+
+    /// The node that responded, added if it is new; `None` if another node of this sweep has its GUID.
+    fn visit(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        from: Option<PortRef>,
+        info: &NodeInfo,
+        path: DrPath,
+        mode: ReadMode,
+    ) -> Option<NodeIdx> {
+        let epoch = self.epoch;
+        if let Some(idx) = ctx.fabric.node_by_guid(info.node_guid) {
+            let node = ctx.fabric.get_mut(idx)?;
+            if node.seen == epoch {
+                if is_same_node(&node.info, info) {
+                    return Some(idx);
+                }
+                // A switch has precedence over a CA with its GUID: more is attached to it.
+                let switch_came_second = !node.is_switch() && info.node_type == NodeType::Switch;
+                let is_own = ctx.fabric.local().is_some_and(|l| l.node == idx);
+                let why = QuarantineReason::DuplicateNodeGuid(info.node_guid);
+                if !switch_came_second || is_own {
+                    if let Some(from) = from {
+                        quarantine(ctx, from, why);
+                    }
+                    return None;
+                }
+                exclude_node(ctx, idx, &why);
+                return Some(self.add_node(ctx, info, path, mode));
+            }
+            if mode.is_local || is_same_node(&node.info, info) {
+                node.seen = epoch;
+                node.path = path;
+                node.info = *info;
+                self.read_node(ctx, idx);
+                return Some(idx);
+            }
+            // Another node has the GUID since the last sweep.
+            ctx.fabric.remove_node(idx);
+        }
+        Some(self.add_node(ctx, info, path, mode))
+    }
+
+    fn add_node(
+        &self,
+        ctx: &mut Ctx<'_>,
+        info: &NodeInfo,
+        path: DrPath,
+        mode: ReadMode,
+    ) -> NodeIdx {
+        let mut node = Node::new(*info, path);
+        node.seen = self.epoch;
+        let idx = ctx.fabric.add_node(node);
+        ctx.effects.routing_stale = true;
+        if mode.reports_changes {
+            ctx.outbox
+                .emit(Event::NodeAdded(info.node_guid.to_string()));
+        }
+        self.read_node(ctx, idx);
+        idx
+    }
+
+    fn read_node(&self, ctx: &mut Ctx<'_>, idx: NodeIdx) {
+        let Some(node) = ctx.fabric.get(idx) else {
+            return;
+        };
+        let (is_switch, guid) = (node.is_switch(), node.info.port_guid);
+        ctx.smps.enqueue(SmpOp::NodeDescription(idx));
+        if is_switch {
+            let at = PortRef::new(idx, PortNum::ZERO);
+            if let Some(port) = ctx.fabric.port_mut(at) {
+                port.guid = guid;
+            }
+            self.index_port(ctx, at, guid);
+            ctx.smps.enqueue(SmpOp::SwitchInfo(idx));
+        }
+    }
+
+    fn visit_end_port(&self, ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid, mode: ReadMode) {
+        let epoch = self.epoch;
+        let Some(port) = ctx.fabric.port_mut(at) else {
+            return;
+        };
+        if port.seen == epoch && !mode.is_local {
+            return;
+        }
+        port.seen = epoch;
+        if port.guid != guid {
+            port.guid = guid;
+            ctx.effects.routing_stale = true;
+        }
+        self.index_port(ctx, at, guid);
+        ctx.smps.enqueue(SmpOp::PortInfo(at));
+    }
+
+    /// Indexes a port GUID, or quarantines the port if another port of this sweep has it.
+    fn index_port(&self, ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
+        let fabric = &mut *ctx.fabric;
+        let is_current = |p: PortRef| {
+            fabric.port(p).is_some_and(|port| port.guid == guid)
+                && fabric.get(p.node).is_some_and(|n| n.seen == self.epoch)
+        };
+        let owner = fabric.port_by_guid(guid).filter(|owner| *owner != at);
+        let is_duplicate = owner.is_some_and(is_current);
+        if let Some(port) = fabric.port_mut(at) {
+            port.quarantine = is_duplicate.then_some(QuarantineReason::DuplicatePortGuid(guid));
+        }
+        if !is_duplicate {
+            fabric.index_port_guid(guid, at);
+        }
+    }
+
+    /// Removes what a sweep did not find, after link conflicts are resolved, and recomputes DR paths. Call it when all responses of
+    /// discovery are in.
+    pub(crate) fn remove_absent(&mut self, ctx: &mut Ctx<'_>, mode: ReadMode) {
+        self.resolve_conflicts(ctx, mode);
+        if !mode.is_local {
+            self.check_both_ends(ctx, mode);
+            let nodes = ctx.fabric.nodes();
+            let absent: Vec<NodeIdx> = nodes
+                .filter(|(_, n)| n.seen != self.epoch)
+                .map(|(i, _)| i)
+                .collect();
+            remove_nodes(ctx, &absent);
+        }
+        let unreachable = ctx.fabric.refresh_paths(ctx.now);
+        remove_nodes(ctx, &unreachable);
+        remove_unlinked_end_ports(ctx);
+    }
+
+    /// A NodeInfo query was not answered.
+    pub(crate) fn on_node_info_failed(
+        &self,
+        ctx: &mut Ctx<'_>,
+        from: Option<PortRef>,
+        mode: ReadMode,
+    ) -> NodeInfoOutcome {
+        let Some(from) = from else {
+            return NodeInfoOutcome::NoLocalNode("the local node does not answer".to_owned());
+        };
+        self.on_no_neighbour(ctx, from, QuarantineReason::NoAnswer, mode);
+        NodeInfoOutcome::Done
+    }
+
+    /// A NodeInfo query was not answered, or not plausibly. A local sweep does not give up an active link for that: the agent may be hung
+    /// while the node forwards.
+    fn on_no_neighbour(
+        &self,
+        ctx: &mut Ctx<'_>,
+        from: PortRef,
+        why: QuarantineReason,
+        mode: ReadMode,
+    ) {
+        let is_linked = ctx.fabric.peer(from).is_some();
+        match ctx.fabric.port_mut(from) {
+            Some(port) if mode.is_local && is_linked && port.state() == PortState::Active => {
+                port.unproven = true;
+                let attr = id::NODE_INFO;
+                ctx.effects
+                    .port_problem(from, ProblemKind::NoAnswer { attr });
+            }
+            _ => quarantine(ctx, from, why),
+        }
+    }
+
+    /// A SwitchInfo response. `top` is the LinearFDBTop that this SM writes.
+    pub(crate) fn on_switch_info(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        n: NodeIdx,
+        status: Status,
+        data: &[u8; 64],
+        top: Lid,
+        mode: ReadMode,
+    ) {
+        let info = SwitchInfo::decode(data);
+        if !status.is_ok() || plausible::wrong_switch_info(&info).is_some() {
+            self.on_switch_info_failed(ctx, n, mode);
+            return;
+        }
+        let Some(node) = ctx.fabric.get_mut(n) else {
+            return;
+        };
+        node.switch_raw = Some(*data);
+        // A switch that lost LinearFDBTop rebooted and lost its tables.
+        if node.installed.is_some() && info.linear_fdb_top != top.0 {
+            node.forget_tables();
+            ctx.effects.routing_stale = true;
+        }
+        if mode.phase == ReadPhase::LightSweep {
+            let is_unwritten = info.linear_fdb_cap > 0 && node.installed.is_none();
+            if info.port_state_change || is_unwritten {
+                ctx.effects.next_switches.insert(n);
+            }
+            return;
+        }
+        if info.port_state_change && mode.is_master {
+            ctx.smps.enqueue(SmpOp::ClearPortStateChange(n));
+        } else {
+            if info.port_state_change {
+                self.uncleared.insert(n);
+            }
+            read_ports(ctx, n);
+        }
+    }
+
+    /// SwitchInfo was not answered: a full sweep cannot use the switch; otherwise its neighbours are read for the state of their links.
+    pub(crate) fn on_switch_info_failed(&self, ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
+        let port0 = PortRef::new(n, PortNum::ZERO);
+        let attr = id::SWITCH_INFO;
+        ctx.effects.problem(port0, ProblemKind::NoAnswer { attr });
+        if mode.phase != ReadPhase::LightSweep && !mode.is_local && mode.phase.is_discovering() {
+            exclude_node(ctx, n, &QuarantineReason::NoAnswer);
+            return;
+        }
+        let fabric = &*ctx.fabric;
+        let Some(node) = fabric.get(n) else {
+            return;
+        };
+        ctx.effects.reread_switches.insert(n);
+        let peers = node
+            .physical_ports()
+            .filter_map(|p| fabric.peer(PortRef::new(n, p)));
+        for peer in peers.filter(|p| p.node != n) {
+            if fabric.get(peer.node).is_some_and(Node::is_switch) {
+                if mode.phase.is_discovering() {
+                    ctx.smps.enqueue(SmpOp::PortInfo(peer));
+                } else {
+                    ctx.effects.next_ports.insert(peer);
+                }
+            }
+        }
+    }
+}
+
+/// A NodeDescription response.
+pub(crate) fn on_description(ctx: &mut Ctx<'_>, n: NodeIdx, status: Status, data: &[u8; 64]) {
+    if status.is_ok()
+        && let Some(node) = ctx.fabric.get_mut(n)
+    {
+        node.description = NodeDescription::decode(data);
+        node.described = true;
+    }
+}
+
+/// PortStateChange was cleared: the ports are read now.
+pub(crate) fn on_port_state_change_cleared(
+    ctx: &mut Ctx<'_>,
+    n: NodeIdx,
+    status: Status,
+    data: &[u8; 64],
+    mode: ReadMode,
+) {
+    if status.is_ok()
+        && let Some(node) = ctx.fabric.get_mut(n)
+    {
+        node.switch_raw = Some(*data);
+    }
+    if mode.phase.is_discovering() {
+        read_ports(ctx, n);
+    }
+}
+
+fn read_ports(ctx: &mut Ctx<'_>, n: NodeIdx) {
+    let Some(node) = ctx.fabric.get(n) else {
+        return;
+    };
+    let ports = node.physical_ports();
+    for p in core::iter::once(PortNum::ZERO).chain(ports) {
+        ctx.smps.enqueue(SmpOp::PortInfo(PortRef::new(n, p)));
+    }
+}
+
+fn remove_nodes(ctx: &mut Ctx<'_>, absent: &[NodeIdx]) {
+    for n in absent {
+        let Some(node) = ctx.fabric.remove_node(*n) else {
+            continue;
+        };
+        ctx.effects.routing_stale = true;
+        ctx.effects.removed_nodes.push(*n);
+        ctx.outbox.emit(Event::NodeGone(format!(
+            "\"{}\" ({})",
+            node.description, node.info.node_guid
+        )));
+    }
+}
+
+/// A CA or router port without a link is no end port of the fabric.
+fn remove_unlinked_end_ports(ctx: &mut Ctx<'_>) {
+    let fabric = &mut *ctx.fabric;
+    let local = fabric.local();
+    let is_unlinked =
+        |p: &PortRef| p.port != PortNum::ZERO && Some(*p) != local && fabric.peer(*p).is_none();
+    let unlinked: Vec<PortRef> = fabric.end_ports().filter(is_unlinked).collect();
+    for p in unlinked {
+        ctx.effects.routing_stale = true;
+        if let Some(port) = fabric.port_mut(p) {
+            port.known = false;
+            port.guid = PortGuid(0);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Nodes and ports that are left out of the fabric because they cannot be used.
+
+use ferrosm_mad::ids::PortNum;
+
+use crate::ctx::Ctx;
+use crate::report::{ProblemKind, QuarantineReason};
+use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
+
+/// Removes a node that cannot be used, and quarantines the ports that lead to it.
+pub(crate) fn exclude_node(ctx: &mut Ctx<'_>, n: NodeIdx, why: &QuarantineReason) {
+    let Some(node) = ctx.fabric.get(n) else {
+        return;
+    };
+    let ports = (0..node.ports.len()).filter_map(|p| Some(PortNum(u8::try_from(p).ok()?)));
+    let peers: Vec<PortRef> = ports
+        .filter_map(|p| ctx.fabric.peer(PortRef::new(n, p)))
+        .collect();
+    for peer in peers {
+        quarantine(ctx, peer, why.clone());
+    }
+    ctx.fabric.remove_node(n);
+    ctx.effects.routing_stale = true;
+}
+
+/// Removes the link at a port. On a switch port the reason is recorded; it is about whatever is behind the port.
+pub(crate) fn quarantine(ctx: &mut Ctx<'_>, at: PortRef, why: QuarantineReason) {
+    if let Some(peer) = ctx.fabric.disconnect(at) {
+        ctx.effects.routing_stale = true;
+        if let Some(port) = ctx.fabric.port_mut(at) {
+            port.last_peer = Some(peer);
+        }
+    }
+    let is_switch = ctx.fabric.get(at.node).is_some_and(Node::is_switch);
+    match ctx.fabric.port_mut(at).filter(|_| is_switch) {
+        // Nothing is behind a port that went down meanwhile.
+        Some(port) => port.quarantine = Some(why).filter(|_| port.is_up()),
+        None => ctx.effects.problem(at, ProblemKind::Quarantined(why)),
+    }
+}
+
+/// Whether a port is in the fabric: a switch's always, a CA or router port's if it is linked or the SM's own.
+pub(crate) fn is_in_fabric(fabric: &Subnet, p: PortRef) -> bool {
+    fabric.get(p.node).is_some_and(|node| {
+        node.is_switch() || fabric.local() == Some(p) || fabric.peer(p).is_some()
+    })
+}
+
+/// Reports everything that is quarantined, whichever sweep found it.
+pub(crate) fn report_quarantined(ctx: &mut Ctx<'_>) {
+    let fabric = &*ctx.fabric;
+    for (n, node) in fabric.nodes() {
+        for (p, port) in (0..=u8::MAX).zip(&node.ports) {
+            let at = PortRef::new(n, PortNum(p));
+            if let Some(why) = &port.quarantine {
+                // An end port is reported at the switch port that it is attached to.
+                let switch_port = fabric.peer(at).filter(|_| !node.is_switch());
+                let kind = ProblemKind::Quarantined(why.clone());
+                ctx.effects.problem(switch_port.unwrap_or(at), kind);
+            }
+        }
+    }
+}
