@@ -31,6 +31,7 @@ mod keys;
 pub mod lid_map;
 mod lids;
 mod manager;
+mod multicast;
 mod outbox;
 mod partitions;
 pub mod plan;

@@ -29,7 +29,6 @@ use crate::sa::view::Extra;
 use crate::sa::view::saved::Snapshot;
 use crate::sa::{self, Reply, Request, Verdict, View};
 use crate::subnet::PortRef;
-use crate::tables::mft;
 
 /// Changes of multicast forwarding tables between sweeps are published after so long, many at once.
 const TABLES_AFTER: Duration = Duration::from_secs(1);
@@ -70,6 +69,14 @@ impl Administration {
             past: Past::new(past, now),
             ..Self::default()
         }
+    }
+
+    pub(super) const fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    pub(super) fn view(&self) -> Option<&View> {
+        self.view.as_deref()
     }
 
     pub(super) const fn registry_mut(&mut self) -> &mut Registry {
@@ -122,16 +129,6 @@ impl Administration {
     /// MLIDs whose members changed; each is told once.
     pub(super) fn take_changed_groups(&mut self) -> BTreeSet<Lid> {
         self.registry.take_changed_groups()
-    }
-
-    /// The MLIDs in use.
-    pub(super) fn mlids(&self) -> impl Iterator<Item = Lid> {
-        self.registry.groups().mlids()
-    }
-
-    /// The blocks of multicast forwarding tables that they are in.
-    pub(super) fn used_blocks(&self) -> BTreeSet<u16> {
-        self.mlids().map(|mlid| mft::place(mlid).0).collect()
     }
 
     /// Alias GUIDs, to be told to devices.

@@ -14,6 +14,7 @@ use ferrosm_mad::mad::Status;
 use super::{Stage, SubnetManager};
 use crate::ctx::SweepScope;
 use crate::io::{Event, Output};
+use crate::plan::installed_groups::InstalledGroups;
 use crate::plan::lanes::LanePlan;
 use crate::plan::ports;
 use crate::plan::routes::Computed;
@@ -35,7 +36,9 @@ impl SubnetManager {
         let read = &self.sweep.touched;
         let scope = SweepScope::new(self.sweep.local, read);
         with_ctx!(self, |ctx| self.partitions.read(ctx, scope));
-        self.read_multicast();
+        with_ctx!(self, |ctx| self
+            .multicast
+            .read(ctx, self.administration.registry()));
         // Changes that were seen before this SM might write are cleared before tables are written: what is set after
         // that, came after that.
         let changed: Vec<NodeIdx> = self
@@ -71,7 +74,8 @@ impl SubnetManager {
         let plan = self.lids.plan();
         let mut job = self.routing.begin_job(&self.subnet, plan, &self.cfg);
         job.lanes_before.clone_from(&self.lanes);
-        job.groups = self.installed_groups(job.nodes());
+        let groups = self.registry().groups();
+        job.groups = InstalledGroups::new(&self.subnet, job.nodes(), groups);
         if self.routing.may_adopt() {
             job.inherited = self.inherited(job.nodes());
         }
@@ -120,7 +124,9 @@ impl SubnetManager {
                 let tables = computed.nodes.iter().copied();
                 let tables = tables.zip(routing.tables.iter().map(Arc::clone)).collect();
                 let lanes = LanePlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
-                self.put_out_of_the_way(routes.in_the_way);
+                with_ctx!(self, |ctx| self
+                    .multicast
+                    .set_conflicting(ctx, routes.in_the_way));
                 let vls = self.lfts.set_wanted(
                     &mut self.subnet,
                     tables,

@@ -81,7 +81,7 @@ impl SubnetManager {
         }
         // It may have used other routes and multicast trees: what is installed is adopted.
         self.routing.forget_installed();
-        self.multicast.forget_trees();
+        self.multicast.discard_trees();
     }
 
     pub(super) fn on_node_info(&mut self, from: Option<PortRef>, status: Status, data: &[u8; 64]) {

@@ -60,6 +60,7 @@ use crate::kept::Restored;
 use crate::keys::MKeyRing;
 use crate::lid_map::LidMap;
 use crate::lids::LidTable;
+use crate::multicast::MulticastTables;
 use crate::outbox::Outbox;
 use crate::partitions::PartitionTables;
 use crate::plan::lanes::LanePlan;
@@ -166,7 +167,7 @@ pub struct SubnetManager {
     effects: Effects,
     traps: TrapMonitor,
     administration: administration::Administration,
-    multicast: multicast::Multicast,
+    multicast: MulticastTables,
     inheritance: inherit::Inheritance,
     /// The state that tables of lanes are in, or are about to be.
     lanes_written: SlToVlEpoch,
@@ -233,7 +234,7 @@ impl SubnetManager {
                 restored.snapshot,
                 now,
             ),
-            multicast: multicast::Multicast::default(),
+            multicast: MulticastTables::default(),
             inheritance,
             asked: asked::Asked::default(),
             notices: notices::Notices::default(),
@@ -341,7 +342,7 @@ impl SubnetManager {
         let timer = self.schedule.poll_timeout().filter(|_| idle);
         let drained = self.drained_at().filter(|_| idle);
         let administration = self.administration.poll_timeout();
-        let groups = self.groups_due().filter(|_| idle);
+        let groups = self.multicast_update_due().filter(|_| idle);
         let election = self.election.poll_timeout();
         let takeover = self.takeover.poll_timeout();
         let looks = idle && self.stage == Stage::Idle && self.is_master();
@@ -504,12 +505,20 @@ impl SubnetManager {
             }
             SmpOp::PortInfo(p) => self.on_port_info(p, mad.attr_mod(), status, &data),
             SmpOp::Lft(n, block) => self.readback.on_block(n, block, status, &data),
-            SmpOp::Mft(n, at) => self.on_mft(n, at, status, &data),
-            SmpOp::SetMft(n, at) => self.on_mft_set(n, at, status, &data),
             SmpOp::MlnxExtPortInfo(p) => {
                 with_ctx!(self, |ctx| discovery::on_ext_port_info(
                     ctx, p, status, &data
                 ));
+            }
+            SmpOp::Mft(n, at) => {
+                with_ctx!(self, |ctx| self
+                    .multicast
+                    .on_block_read(ctx, n, at, status, &data));
+            }
+            SmpOp::SetMft(n, at) => {
+                with_ctx!(self, |ctx| self
+                    .multicast
+                    .on_block_written(ctx, n, at, status, &data));
             }
             SmpOp::SmInfo(p) => self.on_sm_info(p, status, &data),
             SmpOp::SetSwitchInfo(n) => self.on_switch_set(n, status, &data),
@@ -593,7 +602,8 @@ impl SubnetManager {
             // What is not known is written over. An agent without the vendor's attribute need not answer.
             SmpOp::Mft(..) | SmpOp::MlnxExtPortInfo(_) => {}
             SmpOp::SetMft(n, at) => {
-                self.block_not_taken(n, at, ProblemKind::NoAnswer { attr: id::MFT });
+                let kind = ProblemKind::NoAnswer { attr: op.attr() };
+                with_ctx!(self, |ctx| self.multicast.on_write_failed(ctx, n, at, kind));
             }
             SmpOp::SmInfo(p) => self.on_sm_silent(p),
             SmpOp::SmInfoPoll(p) => self.poll_failed(p),
@@ -751,12 +761,16 @@ impl SubnetManager {
             Stage::Sweep(Phase::Arm) => self.begin_activation(),
             Stage::Sweep(Phase::Activate) => self.finish_sweep(),
             Stage::Light => self.finish_light_sweep(),
-            Stage::Multicast => self.continue_multicast(),
+            Stage::Multicast => self.continue_multicast_update(),
             Stage::Asked => self.finish_asked(),
             Stage::Idle => {
                 self.reread_after_storms();
                 let idle = self.smps.is_idle();
-                if idle && !self.begin_look() && !self.begin_multicast() && !self.begin_asked() {
+                if idle
+                    && !self.begin_look()
+                    && !self.begin_multicast_update()
+                    && !self.begin_asked()
+                {
                     self.on_idle();
                 }
             }
@@ -794,6 +808,7 @@ impl SubnetManager {
         self.lfts = LftUpdate::default();
         self.readback = LftReadback::default();
         self.discovery.begin();
+        self.multicast.begin_sweep();
         self.sweep = Sweep {
             local,
             started: self.now,

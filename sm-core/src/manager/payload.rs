@@ -8,6 +8,7 @@ use ferrosm_mad::mad::Mad;
 use ferrosm_mad::smp::SmpRequest;
 
 use super::SubnetManager;
+use crate::multicast;
 use crate::plan::ports::{self, Address};
 use crate::sa::View;
 use crate::smp::op::{PortSetting, SmpOp, SmpSpec};
@@ -51,7 +52,7 @@ impl SubnetManager {
             SmpOp::ClearPortStateChange(n) => self.switch_set(n, None),
             SmpOp::SetSwitchInfo(n) => self.switch_set(n, Some(self.lids.top())),
             SmpOp::SetLft(n, block) => Some(self.subnet.get(n)?.wanted.as_ref()?.block(block)),
-            SmpOp::SetMft(n, at) => self.sent_block(n, at),
+            SmpOp::SetMft(n, at) => multicast::payload(&self.subnet, n, at),
             SmpOp::SetPortInfo(p, step) => self.port_set(p, step),
             SmpOp::SetSlToVl(p, at) => self.wanted_map(p, at),
             SmpOp::SetVlArbitration(p, block) => self.wanted_arbitration(p, block),
@@ -82,7 +83,7 @@ impl SubnetManager {
         if let Some(top) = top {
             info.linear_fdb_top = top.0;
             info.life_time_value = self.cfg.packet_life_time;
-            info.multicast_fdb_top = self.multicast_top(n, &info);
+            info.multicast_fdb_top = self.multicast.fdb_top(&self.subnet, n, &info);
         }
         info.encode_onto(&mut raw);
         Some(raw)

@@ -23,7 +23,7 @@ impl SubnetManager {
         if let Some(own) = self.subnet.local() {
             self.configure_unlinked(own);
         }
-        if self.empty_groups() {
+        if with_ctx!(self, |ctx| self.multicast.clear_conflicting(ctx)) {
             self.lfts.wait_for(LftPrecondition::MulticastRemoved);
         } else {
             self.write_vls_and_lfts();

@@ -18,9 +18,9 @@ use super::adopt::{Adopted, Inherited};
 use super::change::LaneChange;
 use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
 use super::hints;
+use super::installed_groups::InstalledGroups;
 use super::lanes::{LanePlan, operated_vls};
 use super::lids::LidPlan;
-use super::multicast::beside::Installed;
 use crate::config::{SmConfig, work_units};
 use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 
@@ -38,7 +38,7 @@ pub struct Job {
     /// Lanes of the routing in force.
     pub lanes_before: Option<LanePlan>,
     /// The same of multicast.
-    pub groups: Installed,
+    pub groups: InstalledGroups,
     /// The configuration that it is for.
     pub generation: u64,
     /// Engines in the order in which they are tried.
@@ -222,7 +222,7 @@ impl Job {
             previous,
             installed,
             lanes_before: None,
-            groups: Installed::default(),
+            groups: InstalledGroups::default(),
             generation: 0,
             engines: cfg.engines.clone(),
             vls: cfg.routing_vls,
@@ -362,7 +362,7 @@ impl Job {
             transition: &transition,
         };
         let before = self.lanes_before.as_ref();
-        let in_the_way = self.groups.in_the_way(replacement, &self.nodes, before);
+        let in_the_way = self.groups.conflicting(replacement, &self.nodes, before);
         let stages: Vec<Vec<(NodeIdx, u16)>> = match transition {
             Transition::AnyOrder => Vec::new(),
             Transition::Stages(stages) => {

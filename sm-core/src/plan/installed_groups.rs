@@ -1,36 +1,37 @@
-//! Installed multicast entries beside forwarding tables that are about to be replaced: which of them have to go first.
+//! Multicast entries that are installed while LFTs are about to be replaced, and which of them must be cleared first.
 //!
-//! The proof is [`ferrosm_routing::transition::groups`]; here is what it is asked of, in words of the subnet. Pure.
+//! The proof is [`ferrosm_routing::transition::groups`]; here its arguments are taken from the fabric. Pure.
 
 use std::collections::BTreeMap;
 
-use ferrosm_mad::ids::{Lid, PortNum, Sl};
+use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::transition::groups::{GroupEntries, Replacement, in_the_way};
 use ferrosm_routing::{Lanes, SwitchIdx, Topology};
 
 use crate::plan::lanes::LanePlan;
+use crate::sa::registry::multicast::Groups;
 use crate::subnet::{NodeIdx, Subnet};
-use crate::tables::mft::FIRST;
+use crate::tables::mft::first_of;
 
-/// What switches are known to have for each MLID.
+/// The known MFT entries of all switches, by MLID.
 #[derive(Debug, Clone, Default)]
-pub struct Installed {
+pub struct InstalledGroups {
     groups: Vec<(Lid, GroupEntries)>,
 }
 
-/// What switches are known to have for each MLID, where that is anything. `nodes` are the switches of a graph in its order.
+/// The known MFT entries that have ports, by MLID. `nodes` are the switches of a graph in its order.
 #[must_use]
-pub fn entries_of(
-    subnet: &Subnet,
+pub fn installed_entries(
+    fabric: &Subnet,
     nodes: &[NodeIdx],
 ) -> BTreeMap<Lid, BTreeMap<SwitchIdx, PortSet>> {
     let mut all: BTreeMap<Lid, BTreeMap<SwitchIdx, PortSet>> = BTreeMap::new();
     for (n, s) in nodes.iter().zip(0u32..) {
-        let Some(node) = subnet.get(*n) else { continue };
+        let Some(node) = fabric.get(*n) else { continue };
         for (at, masks) in node.mft.known.iter() {
-            let first = FIRST.saturating_add(at.block.saturating_mul(32));
-            for (mlid, mask) in (first..).zip(masks).filter(|(_, mask)| **mask != 0) {
+            let mlids = first_of(at.block)..;
+            for (mlid, mask) in mlids.zip(masks).filter(|(_, mask)| **mask != 0) {
                 let ports = all
                     .entry(Lid(mlid))
                     .or_default()
@@ -44,53 +45,53 @@ pub fn entries_of(
     all
 }
 
-impl Installed {
-    /// The entries of switches `nodes`, which are the switches of a graph in its order. Packets to an MLID have the SL that
-    /// `sl_of` says.
+impl InstalledGroups {
+    /// The entries of `nodes`, which are the switches of a graph in its order. `groups` gives the SL of each MLID; of others it is SL 0.
     #[must_use]
-    pub fn new(subnet: &Subnet, nodes: &[NodeIdx], sl_of: &dyn Fn(Lid) -> Sl) -> Self {
-        let all = entries_of(subnet, nodes);
+    pub fn new(fabric: &Subnet, nodes: &[NodeIdx], groups: &Groups) -> Self {
         let group = |(mlid, ports): (Lid, BTreeMap<SwitchIdx, PortSet>)| {
-            let sl = sl_of(mlid).raw();
+            let first = groups.of_mlid(mlid).next();
+            let sl = first.map_or(0, |(_, group)| group.parameters.sl.raw());
             let ports = ports.into_iter().collect();
             (mlid, GroupEntries { sl, ports })
         };
+        let entries = installed_entries(fabric, nodes).into_iter();
         Self {
-            groups: all.into_iter().map(group).collect(),
+            groups: entries.map(group).collect(),
         }
     }
 
-    /// The entries that must be emptied before anything is written. `lanes_before` are the lanes that are in force: where a
-    /// group's packets would change theirs in the middle of the way, all entries of the group go.
+    /// The entries that must be cleared before LFTs are written. If a group's packets would change the VL that they have with
+    /// `lanes_before`, all entries of the group are cleared.
     #[must_use]
-    pub fn in_the_way(
+    pub fn conflicting(
         &self,
         of: Replacement<'_>,
         nodes: &[NodeIdx],
         lanes_before: Option<&LanePlan>,
     ) -> Vec<(Lid, NodeIdx)> {
-        let mut go: Vec<(Lid, SwitchIdx)> = Vec::new();
+        let mut conflicting: Vec<(Lid, SwitchIdx)> = Vec::new();
         let (mut mlids, mut groups) = (Vec::new(), Vec::new());
         for (mlid, group) in &self.groups {
             let stays = lanes_before
-                .is_none_or(|before| keeps_lanes(group, before, (of.topo, of.lanes), nodes));
+                .is_none_or(|before| keeps_vls(group, before, (of.topo, of.lanes), nodes));
             if stays {
                 mlids.push(*mlid);
                 groups.push(group.clone());
             } else {
-                go.extend(group.ports.iter().map(|(s, _)| (*mlid, *s)));
+                conflicting.extend(group.ports.iter().map(|(s, _)| (*mlid, *s)));
             }
         }
         for (mlid, switches) in mlids.iter().zip(in_the_way(of, &groups)) {
-            go.extend(switches.into_iter().map(|s| (*mlid, s)));
+            conflicting.extend(switches.into_iter().map(|s| (*mlid, s)));
         }
         let node = |(mlid, s): (Lid, SwitchIdx)| Some((mlid, *nodes.get(s.index())?));
-        go.into_iter().filter_map(node).collect()
+        conflicting.into_iter().filter_map(node).collect()
     }
 }
 
-/// Whether packets to a group stay on the VLs that they have at each of its switches.
-fn keeps_lanes(
+/// Whether packets of a group stay on the VLs that they have at each of its switches.
+fn keeps_vls(
     group: &GroupEntries,
     before: &LanePlan,
     (topo, lanes): (&Topology, &Lanes),
@@ -104,10 +105,10 @@ fn keeps_lanes(
         let Some(old) = nodes.get(s.index()).and_then(|n| before.switch(*n)) else {
             return false;
         };
-        let cables = || ports.iter().filter(|p| topo.neighbor(*s, *p).is_some());
+        let links = || ports.iter().filter(|p| topo.neighbor(*s, *p).is_some());
         let inputs = (0..=topo.num_ports(*s)).map(PortNum);
         inputs.into_iter().all(|input| {
-            cables()
+            links()
                 .all(|out| was.vl(old, input, out, group.sl) == lanes.vl(*s, input, out, group.sl))
         })
     })

@@ -1,0 +1,214 @@
+//! The multicast tree of each MLID, within the spanning forest of the routing in force.
+//!
+//! A member that joins or leaves changes only its branch of its tree. A new routing replaces all trees, unless its graph and the trees
+//! that its engine guarantees are those of the routing before it (a host was added, a LID moved).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ferrosm_mad::ids::{Lid, PortNum};
+use ferrosm_routing::multicast::{Forest, Ground, Member, PortSet, Tree};
+use ferrosm_routing::{LastRun, SwitchIdx};
+use rustc_hash::FxHashMap;
+
+use crate::subnet::{NodeIdx, PortRef, Subnet};
+
+/// Members of an MLID by the switch port that they are attached to (port 0: the switch itself), and whether they receive.
+pub(super) type Members = BTreeMap<(SwitchIdx, PortNum), bool>;
+
+/// A tree and the members that it was computed for.
+#[derive(Debug, Default)]
+struct GroupTree {
+    members: Members,
+    tree: Tree,
+    /// The tree was read from the switches and may have branches without members. Cleared by the next update.
+    is_imported: bool,
+}
+
+impl GroupTree {
+    /// The MFT entries of the tree. Without a member that receives what another one sends there are none.
+    fn entries(&self) -> BTreeMap<SwitchIdx, PortSet> {
+        if self.members.len() < 2 || !self.members.values().any(|receives| *receives) {
+            return BTreeMap::new();
+        }
+        self.tree.ports().filter(|(_, p)| !p.is_empty()).collect()
+    }
+
+    fn set_members(&mut self, forest: &Forest<'_>, members: Members, group: u64) {
+        let member = |(&(switch, port), &receives): (&(SwitchIdx, PortNum), &bool)| Member {
+            switch,
+            port,
+            receives,
+        };
+        let joined: Vec<Member> = members
+            .iter()
+            .filter(|(at, receives)| self.members.get(at) != Some(receives))
+            .map(member)
+            .collect();
+        let left: Vec<(SwitchIdx, PortNum)> = self
+            .members
+            .keys()
+            .filter(|at| !members.contains_key(at))
+            .copied()
+            .collect();
+        if joined.len() + left.len() > members.len() {
+            let all: Vec<Member> = members.iter().map(member).collect();
+            self.tree = forest.tree(&all, group);
+        } else {
+            // Branches are added before others are removed, so that a link that both need stays.
+            for member in &joined {
+                forest.join(&mut self.tree, member, group);
+            }
+            for (switch, port) in left {
+                forest.leave(&mut self.tree, switch, port);
+            }
+            if self.is_imported {
+                forest.trim(&mut self.tree);
+            }
+        }
+        self.is_imported = false;
+        self.members = members;
+    }
+}
+
+/// What a change of the routing means for trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ForestChange {
+    /// The routing is the same.
+    Unchanged,
+    /// Trees stay valid; end ports may be attached elsewhere.
+    SameForest,
+    /// All trees are discarded.
+    Replaced,
+    /// The first routing: trees that are installed may stay.
+    First,
+}
+
+/// The trees of all MLIDs.
+#[derive(Debug, Default)]
+pub(super) struct MulticastTrees {
+    /// The routing in force; `None` before the first one.
+    run: Option<Arc<LastRun>>,
+    /// The forest of `run`; `None` if no tree is free of deadlocks with its routes.
+    base: Option<Ground>,
+    /// The node of each switch of `run`.
+    nodes: Vec<NodeIdx>,
+    index: FxHashMap<NodeIdx, SwitchIdx>,
+    trees: BTreeMap<Lid, GroupTree>,
+}
+
+impl MulticastTrees {
+    /// Replaces the routing that trees are computed for.
+    pub(super) fn set_routing(&mut self, run: &Arc<LastRun>, nodes: &[NodeIdx]) -> ForestChange {
+        if self.run.as_ref().is_some_and(|r| Arc::ptr_eq(r, run)) {
+            return ForestChange::Unchanged;
+        }
+        let before = self.run.replace(Arc::clone(run));
+        let is_first = before.is_none();
+        if before.is_some_and(|before| self.nodes == nodes && has_same_forest(&before, run)) {
+            return ForestChange::SameForest;
+        }
+        self.base = Forest::new(&run.topo, &run.routing)
+            .ok()
+            .map(|forest| forest.ground());
+        self.nodes = nodes.to_vec();
+        self.index = nodes.iter().copied().zip(run.topo.switches()).collect();
+        self.trees.clear();
+        if is_first {
+            ForestChange::First
+        } else {
+            ForestChange::Replaced
+        }
+    }
+
+    /// Whether the routing in force rules out all trees.
+    pub(super) const fn is_impossible(&self) -> bool {
+        self.base.is_none() && self.run.is_some()
+    }
+
+    /// The forest of the routing in force.
+    pub(super) fn forest(&self) -> Option<Forest<'_>> {
+        let topo = &self.run.as_ref()?.topo;
+        Some(self.base.as_ref()?.forest(topo))
+    }
+
+    /// The MLIDs that have trees.
+    pub(super) fn mlids(&self) -> impl Iterator<Item = Lid> {
+        self.trees.keys().copied()
+    }
+
+    /// The index of a switch in the routing in force.
+    pub(super) fn switch(&self, node: NodeIdx) -> Option<SwitchIdx> {
+        self.index.get(&node).copied()
+    }
+
+    /// The switch port that an end port is attached to; `None` if its switch is not routed.
+    pub(super) fn attachment(
+        &self,
+        fabric: &Subnet,
+        end_port: PortRef,
+    ) -> Option<(SwitchIdx, PortNum)> {
+        if fabric.get(end_port.node)?.is_switch() {
+            return Some((self.switch(end_port.node)?, PortNum::ZERO));
+        }
+        let peer = fabric.peer(end_port)?;
+        Some((self.switch(peer.node)?, peer.port))
+    }
+
+    /// Adopts the tree of an MLID that is installed in the switches, if the forest contains it. [`Self::set_members`] then corrects
+    /// its members. Returns its MFT entries.
+    pub(super) fn import(
+        &mut self,
+        mlid: Lid,
+        installed: &BTreeMap<SwitchIdx, PortSet>,
+    ) -> Vec<(NodeIdx, PortSet)> {
+        let tree = self.forest().and_then(|forest| forest.found(installed));
+        let Some(tree) = tree else {
+            return Vec::new();
+        };
+        let tree = GroupTree {
+            members: tree.receivers().map(|at| (at, true)).collect(),
+            tree,
+            is_imported: true,
+        };
+        let entries = self.by_node(tree.entries());
+        self.trees.insert(mlid, tree);
+        entries
+    }
+
+    /// Sets the members of an MLID. Returns the MFT entries that change, without ports where an entry is removed.
+    pub(super) fn set_members(&mut self, mlid: Lid, members: Members) -> Vec<(NodeIdx, PortSet)> {
+        let mut tree = self.trees.remove(&mlid).unwrap_or_default();
+        let before = tree.entries();
+        if let Some(forest) = self.forest() {
+            tree.set_members(&forest, members, u64::from(mlid.0));
+        }
+        let after = tree.entries();
+        let removed = before.keys().filter(|s| !after.contains_key(s));
+        let removed = removed.map(|s| (*s, PortSet::new()));
+        let changed = after.iter().map(|(s, ports)| (*s, *ports));
+        let changed = changed.filter(|(s, ports)| before.get(s) != Some(ports));
+        let changes = self.by_node(removed.chain(changed));
+        if !tree.members.is_empty() {
+            self.trees.insert(mlid, tree);
+        }
+        changes
+    }
+
+    fn by_node(
+        &self,
+        entries: impl IntoIterator<Item = (SwitchIdx, PortSet)>,
+    ) -> Vec<(NodeIdx, PortSet)> {
+        let node = |(s, ports): (SwitchIdx, PortSet)| Some((*self.nodes.get(s.index())?, ports));
+        entries.into_iter().filter_map(node).collect()
+    }
+}
+
+/// Whether two routings of the same nodes have the same links and guarantee the same trees.
+fn has_same_forest(a: &LastRun, b: &LastRun) -> bool {
+    let mut switches = b.topo.switches();
+    a.routing.trees == b.routing.trees
+        && a.routing.trees != ferrosm_routing::engine::Trees::Search
+        && a.topo.num_switches() == b.topo.num_switches()
+        && switches.all(|s| a.topo.links(s) == b.topo.links(s))
+}

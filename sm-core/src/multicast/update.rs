@@ -1,0 +1,223 @@
+//! Writes the differences between installed and desired MFTs, step by step ([`super::steps`]).
+//!
+//! A step begins when the request queue is idle. A switch that does not accept a block is skipped until the next sweep; only MLIDs whose
+//! new entries must not coexist with entries that it may still have are held back. MulticastFDBTop follows the last step (IBA vol. 1,
+//! 14.2.5.4): it includes a block only after the block is known to be written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ferrosm_mad::attr::{CapMask, SwitchInfo};
+use ferrosm_mad::ids::Lid;
+
+use super::steps::{self, MftEntryIdx, MftSteps, SwitchMft};
+use super::trees::MulticastTrees;
+use crate::ctx::Ctx;
+use crate::smp::op::SmpOp;
+use crate::subnet::{Node, NodeIdx, Subnet};
+use crate::tables::mft::{EMPTY, MftBlockIdx, PortMasks, TOP_NONE, last_of, place, positions};
+
+/// What is written when the request queue is idle next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Step {
+    #[default]
+    Nothing,
+    First,
+    /// Entries of another routing were removed: the tables are compared again.
+    CompareAgain,
+    Second,
+    Tops,
+}
+
+/// An update of MFTs.
+#[derive(Debug, Default)]
+pub(super) struct MftUpdate {
+    next: Step,
+    steps: MftSteps,
+    /// Blocks that some switch did not accept in this update.
+    failed_blocks: BTreeSet<u16>,
+    /// Switches that did not accept a block. Cleared when a sweep compares all tables.
+    skipped: BTreeSet<NodeIdx>,
+    /// Installed entries may be trees of another routing. Set by a change of the forest, cleared when they were removed.
+    has_old_trees: bool,
+}
+
+impl MftUpdate {
+    /// A sweep is about to compare all tables.
+    pub(super) fn begin_sweep(&mut self) {
+        self.skipped.clear();
+        self.has_old_trees = false;
+    }
+
+    /// The forest changed: installed entries may be trees of the one before.
+    pub(super) const fn expect_old_trees(&mut self) {
+        self.has_old_trees = true;
+    }
+
+    /// Compares the tables: those of `only`, where given. Entries of `frozen` MLIDs stay as they are.
+    pub(super) fn compare(
+        &mut self,
+        fabric: &Subnet,
+        trees: &MulticastTrees,
+        used: &BTreeSet<u16>,
+        only: Option<&BTreeSet<u16>>,
+        frozen: &BTreeSet<MftEntryIdx>,
+    ) {
+        let mut switches = Vec::new();
+        for (n, node) in fabric.nodes() {
+            let blocks = node
+                .switch_info()
+                .map_or(0, |s| s.multicast_fdb_cap.div_ceil(32));
+            if blocks > 0 && !self.skipped.contains(&n) {
+                switches.push(SwitchMft {
+                    node: n,
+                    routed: trees.switch(n),
+                    mft: &node.mft,
+                    positions: positions(node.info.num_ports),
+                    blocks,
+                });
+            }
+        }
+        let forest = trees.forest();
+        self.steps = steps::plan(&switches, used, only, forest.as_ref(), self.has_old_trees);
+        self.steps.freeze(&switches, frozen);
+        self.failed_blocks.clear();
+        self.next = Step::First;
+    }
+
+    /// Enqueues the next step that has anything to write. Call it when the request queue is idle. Returns whether there is one.
+    pub(super) fn write_next(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        trees: &MulticastTrees,
+        used: &BTreeSet<u16>,
+    ) -> bool {
+        loop {
+            self.next = match self.next {
+                Step::Nothing => return false,
+                Step::First => {
+                    for w in core::mem::take(&mut self.steps.first) {
+                        send_block(ctx, w.node, w.at, w.masks);
+                    }
+                    if self.steps.is_removal_pass {
+                        Step::CompareAgain
+                    } else {
+                        Step::Second
+                    }
+                }
+                Step::CompareAgain => {
+                    self.has_old_trees = false;
+                    let is_failed = |at: &&MftEntryIdx| self.failed_blocks.contains(&at.0);
+                    let frozen = self.steps.exclusive.iter().filter(is_failed);
+                    let frozen = frozen.copied().collect();
+                    self.compare(ctx.fabric, trees, used, None, &frozen);
+                    Step::First
+                }
+                Step::Second => {
+                    self.write_second(ctx);
+                    Step::Tops
+                }
+                Step::Tops => {
+                    write_tops(ctx, used);
+                    Step::Nothing
+                }
+            };
+            if !ctx.smps.is_idle() {
+                return true;
+            }
+        }
+    }
+
+    fn write_second(&mut self, ctx: &mut Ctx<'_>) {
+        for mut w in core::mem::take(&mut self.steps.second) {
+            let Some(node) = ctx.fabric.get(w.node) else {
+                continue;
+            };
+            let known = node.mft.known.get(&w.at).copied();
+            if self.failed_blocks.contains(&w.at.block) {
+                // A switch that did not accept the first step may still have the old tree.
+                let installed = known.unwrap_or(EMPTY);
+                for (i, mask) in w.masks.iter_mut().enumerate() {
+                    if self.steps.exclusive.contains(&(w.at.block, i)) {
+                        *mask = installed[i];
+                    }
+                }
+            }
+            if known != Some(w.masks) && !self.skipped.contains(&w.node) {
+                send_block(ctx, w.node, w.at, w.masks);
+            }
+        }
+    }
+
+    /// A switch did not accept a block.
+    pub(super) fn on_block_failed(&mut self, n: NodeIdx, block: u16) {
+        self.failed_blocks.insert(block);
+        self.skipped.insert(n);
+    }
+}
+
+/// Clears entries. Returns whether any Set was enqueued.
+pub(super) fn clear_entries(ctx: &mut Ctx<'_>, entries: Vec<(Lid, NodeIdx)>) -> bool {
+    let mut blocks: BTreeMap<(NodeIdx, MftBlockIdx), PortMasks> = BTreeMap::new();
+    for (mlid, n) in entries {
+        let Some(node) = ctx.fabric.get(n) else {
+            continue;
+        };
+        let (block, i) = place(mlid);
+        for position in 0..positions(node.info.num_ports) {
+            let at = MftBlockIdx { block, position };
+            if let Some(known) = node.mft.known.get(&at).filter(|masks| masks[i] != 0) {
+                blocks.entry((n, at)).or_insert(*known)[i] = 0;
+            }
+        }
+    }
+    let any = !blocks.is_empty();
+    for ((n, at), masks) in blocks {
+        send_block(ctx, n, at, masks);
+    }
+    any
+}
+
+fn send_block(ctx: &mut Ctx<'_>, n: NodeIdx, at: MftBlockIdx, masks: PortMasks) {
+    if let Some(node) = ctx.fabric.get_mut(n) {
+        node.mft.send(at, masks);
+        ctx.smps.enqueue(SmpOp::SetMft(n, at));
+    }
+}
+
+pub(super) fn has_fdb_top(node: &Node) -> bool {
+    let own = node.ports.first().filter(|port| port.known);
+    own.is_some_and(|port| port.info().capability_mask.has(CapMask::MULTICAST_FDB_TOP))
+}
+
+/// The MulticastFDBTop that a switch should have: the end of the last block in use, but no higher than it is while any block in use is
+/// not known to be written.
+pub(super) fn fdb_top(fabric: &Subnet, used: &BTreeSet<u16>, n: NodeIdx, info: &SwitchInfo) -> u16 {
+    let current = info.multicast_fdb_top;
+    let Some(node) = fabric.get(n).filter(|node| has_fdb_top(node)) else {
+        return current;
+    };
+    let blocks = info.multicast_fdb_cap.div_ceil(32);
+    let mut used = used.range(..blocks);
+    let Some(last) = used.clone().next_back() else {
+        return current;
+    };
+    let max = TOP_NONE.saturating_add(info.multicast_fdb_cap);
+    let top = last_of(*last).min(max);
+    let positions = positions(node.info.num_ports);
+    if top <= current || used.all(|block| node.mft.knows(*block, positions)) {
+        top
+    } else {
+        current
+    }
+}
+
+fn write_tops(ctx: &mut Ctx<'_>, used: &BTreeSet<u16>) {
+    let fabric = &*ctx.fabric;
+    for (n, node) in fabric.nodes() {
+        if let Some(info) = node.switch_info()
+            && fdb_top(fabric, used, n, &info) != info.multicast_fdb_top
+        {
+            ctx.smps.enqueue(SmpOp::SetSwitchInfo(n));
+        }
+    }
+}
