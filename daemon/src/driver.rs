@@ -6,15 +6,14 @@
 
 use core::ops::ControlFlow;
 use core::time::Duration;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ferrosm_core::election::Then;
-use ferrosm_core::kept::Update;
 use ferrosm_core::{
-    Computed, Event, Input, LocalPortEvent, Output, Progress, SubnetManager, without_attempt,
+    Computed, Event, Input, LocalPortEvent, Output, Persisted, Progress, SubnetManager,
 };
-use ferrosm_mad::attr::{SmState, id};
-use ferrosm_mad::mad::{Mad, MadOut, Method};
+use ferrosm_mad::mad::MadOut;
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_mad::transport::{Received, TransportError};
@@ -25,14 +24,13 @@ use tracing::{debug, info, warn};
 use crate::administration::Administration;
 use crate::clock::{Clock, since_boot};
 use crate::copies::{Copies, PULSE};
-use crate::held::{Alarm, Held, LIMIT};
 use crate::port::Port;
 use crate::state::{Durable, Kept};
 
 /// MADs that are taken before outputs are looked at: enough to be quick, few enough to keep the window full.
 const BATCH: usize = 64;
 /// Replies that wait for durable state; while there are more, requests wait in the queues of their clients.
-const HELD_MAX: usize = 4096;
+const WAITING_REPLIES_MAX: usize = 4096;
 /// Rounds without a pause before signals and timers of the runtime get their turn.
 const ROUNDS: u32 = 32;
 /// Time between two looks at the progress.
@@ -67,7 +65,7 @@ pub trait Shell {
     /// Something happened. `Break` ends the driver.
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End>;
 
-    /// Keep this over restarts. The ticket that answers wait for, if they should: [`Driver::holding`].
+    /// Persists this. Returns the store's ticket for it, which replies wait for ([`Driver::holding`]).
     fn persist(&mut self, what: Kept) -> Option<u64>;
 
     /// The configuration should be read again; what the subnet manager is to be told, if anything.
@@ -93,12 +91,13 @@ pub struct Driver<P, S> {
     control: mpsc::Receiver<Control>,
     jobs: JoinSet<Computed>,
     administration: Option<Administration>,
-    /// What is durable of what was given to be kept, and the answers that wait for it.
+    /// Up to which ticket the store is durable.
     durable: Option<Arc<Durable>>,
     copies: Option<Copies>,
-    held: Held<(Peer, Vec<u8>)>,
-    /// What is to be written to devices, while something that it follows from is not durable yet.
-    ahead: Held<MadOut>,
+    /// Batches that the store has not reported as durable: their number, and the ticket of the store.
+    tickets: VecDeque<(u64, u64)>,
+    /// What the subnet manager knows to be durable.
+    persisted: Persisted,
     clock: Clock,
     next_tick: Instant,
     trouble: Trouble,
@@ -136,8 +135,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
             administration: None,
             durable: None,
             copies: None,
-            held: Held::default(),
-            ahead: Held::default(),
+            tickets: VecDeque::new(),
+            persisted: Persisted::default(),
             clock,
             next_tick: Instant::START,
             trouble: Trouble::default(),
@@ -164,11 +163,12 @@ impl<P: Port, S: Shell> Driver<P, S> {
     /// The same, with copies of its state elsewhere, or a copy of another's.
     #[must_use]
     pub fn replicating(self, copies: Option<Copies>) -> Self {
-        let mut driver = Self { copies, ..self };
-        let patience = driver.copies.as_ref().map(Copies::patience);
-        driver.held.set_patience(patience.unwrap_or_default());
-        driver.ahead.set_patience(patience.unwrap_or_default());
-        driver
+        let timeout = copies.as_ref().map(Copies::patience).unwrap_or_default();
+        Self {
+            sm: self.sm.with_replication_timeout(timeout),
+            copies,
+            ..self
+        }
     }
 
     /// Runs until the shell ends it.
@@ -199,7 +199,6 @@ impl<P: Port, S: Shell> Driver<P, S> {
                 busy = true;
             }
             flow = self.carry_out()?;
-            self.release();
             if let Some(administration) = &mut self.administration {
                 administration.publish_if_due(&mut self.sm, &self.clock);
             }
@@ -258,7 +257,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         };
         self.last_turn = Some(since_boot());
         let now = self.clock.now();
-        copies.pulse(self.held.disk_waits(now).max(self.ahead.disk_waits(now)));
+        copies.pulse(self.sm.disk_wait(now));
         let told = copies.take();
         if stalled {
             // Before anything that came meanwhile is looked at.
@@ -273,9 +272,6 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// This process did not run for so long that another may be in charge.
     fn on_stalled(&mut self) {
-        // Who is may not know what these promise, and writes what it wants.
-        self.held.forget();
-        self.ahead.forget();
         self.sm.handle(Input::Stalled, self.clock.now());
     }
 
@@ -299,7 +295,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         };
         let now = self.clock.now();
         for n in 0..BATCH {
-            if self.held.len() >= HELD_MAX {
+            if self.sm.waiting_replies() >= WAITING_REPLIES_MAX {
                 return n > 0;
             }
             let Some((from, bytes)) = administration.take() else {
@@ -311,23 +307,14 @@ impl<P: Port, S: Shell> Driver<P, S> {
     }
 
     fn carry_out(&mut self) -> Result<ControlFlow<S::End>, TransportError> {
-        self.go_on()?;
+        self.report_persisted();
         if let Some(administration) = &self.administration {
             // Before any reply to a write goes out.
             administration.observe(&self.sm);
         }
         while let Some(output) = self.sm.poll_output() {
             match output {
-                // What reads, and what is said to other subnet managers, waits for no disk: a master that says nothing is replaced.
-                Output::Send(mad) if !configures(&mad.mad) => self.send_mad(&mad)?,
-                Output::Send(mad) => {
-                    if let Some(held) = self.held_request(&mad.mad) {
-                        // Asked for once more, because the answer does not come.
-                        *held = mad;
-                    } else if let Some(mad) = self.ahead.answer(mad, self.clock.now()) {
-                        self.send_mad(&mad)?;
-                    }
-                }
+                Output::Send(mad) => self.send_mad(&mad)?,
                 Output::Compute(job) => {
                     let (budget, cancel) = (job.budget, job.cancel.clone());
                     tokio::spawn(async move {
@@ -340,7 +327,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
                     to,
                     bytes,
                     answer_within,
-                } => self.send(to, bytes, answer_within),
+                } => self.send(&to, &bytes, answer_within),
                 Output::Recall => match &mut self.copies {
                     Some(copies) => copies.recall(),
                     None => self.sm.handle(Input::Recalled(None), self.clock.now()),
@@ -355,29 +342,11 @@ impl<P: Port, S: Shell> Driver<P, S> {
                         administration.publish(view);
                     }
                 }
-                Output::Keep(updates) => {
-                    let goes_ahead = updates.iter().any(Update::goes_ahead);
-                    let ticket = self.keep(Kept::Updates(updates));
-                    if let Some(ticket) = ticket.filter(|_| goes_ahead)
-                        && let Some(durable) = &self.durable
-                    {
-                        self.ahead.reached(durable.reached(), durable.on_disk());
-                        self.ahead.given(ticket);
-                    }
-                }
-                Output::PersistView(view) => {
-                    self.keep(Kept::View(view));
-                }
+                Output::Persist { seq, updates } => self.persist(seq, Kept::Updates(updates)),
+                Output::PersistView { seq, view } => self.persist(seq, Kept::View(view)),
                 Output::Event(event) => {
-                    if let Event::Role { state, .. } = &event {
-                        if *state != SmState::Master {
-                            // The next master may not know what these promise, and devices are its own now.
-                            self.held.forget();
-                            self.ahead.forget();
-                        }
-                        if let Some(copies) = &mut self.copies {
-                            copies.role(*state);
-                        }
+                    if let (Event::Role { state, .. }, Some(copies)) = (&event, &mut self.copies) {
+                        copies.role(*state);
                     }
                     let flow = self.shell.event(event, &self.sm);
                     if flow.is_break() {
@@ -390,17 +359,40 @@ impl<P: Port, S: Shell> Driver<P, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn keep(&mut self, what: Kept) -> Option<u64> {
-        let ticket = self.shell.persist(what)?;
-        self.held.given(ticket);
-        Some(ticket)
+    /// Has the store persist a batch. Without a store, or if it takes nothing more, the batch counts as durable: replies must not wait for
+    /// what will never be.
+    fn persist(&mut self, seq: u64, what: Kept) {
+        let ticket = self.shell.persist(what).filter(|_| self.durable.is_some());
+        let last = self.tickets.back().map(|(_, ticket)| *ticket);
+        if let Some(ticket) = ticket.or(last) {
+            self.tickets.push_back((seq, ticket));
+        } else {
+            self.persisted = Persisted::all(seq);
+            let input = Input::Persisted(self.persisted);
+            self.sm.handle(input, self.clock.now());
+        }
     }
 
-    /// The same request, where it waits already.
-    fn held_request(&mut self, mad: &Mad) -> Option<&mut MadOut> {
-        let request = without_attempt(mad.tid());
-        let mut held = self.ahead.iter_mut();
-        held.find(|m| without_attempt(m.mad.tid()) == request)
+    /// Reports to the subnet manager which batches are durable.
+    fn report_persisted(&mut self) {
+        let Some(durable) = &self.durable else {
+            return;
+        };
+        let (reached, on_disk) = (durable.reached(), durable.on_disk());
+        let before = self.persisted;
+        for (seq, ticket) in &self.tickets {
+            if *ticket <= on_disk {
+                self.persisted.on_disk = self.persisted.on_disk.max(*seq);
+            }
+        }
+        while let Some((seq, _)) = self.tickets.front().filter(|(_, t)| *t <= reached) {
+            self.persisted.durable = *seq;
+            self.tickets.pop_front();
+        }
+        if self.persisted != before {
+            let input = Input::Persisted(self.persisted);
+            self.sm.handle(input, self.clock.now());
+        }
     }
 
     /// A MAD goes out, unless others may be in charge: then it is as one that was lost.
@@ -413,61 +405,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
         Ok(())
     }
 
-    /// Devices are told what follows from what is durable now.
-    fn go_on(&mut self) -> Result<(), TransportError> {
-        let Some(durable) = &self.durable else {
-            return Ok(());
-        };
-        self.ahead.reached(durable.reached(), durable.on_disk());
-        while let Some(mad) = self.ahead.poll(self.clock.now()) {
-            // What was left, or given up, while it waited is not wanted any more: somebody else may be in charge, or other tables.
-            if self.sm.awaits(mad.mad.tid()) {
-                self.send_mad(&mad)?;
-            }
-        }
-        if self.ahead.take_alarm() == Some(Alarm::Lost) {
-            warn!(
-                "what goes before tables of lanes and M_Keys is not durable in time: they are written all the same, and whoever \
-                 takes over in the midst of it may not know of them"
-            );
-        }
-        Ok(())
-    }
-
-    /// Answers wait until what they say is durable; reports need not.
-    fn send(&mut self, to: Peer, bytes: Vec<u8>, answer_within: Option<Duration>) {
-        let Some(administration) = &self.administration else {
-            return;
-        };
-        if answer_within.is_some() || self.durable.is_none() {
-            administration.send(&to, &bytes, answer_within);
-        } else if let Some((to, bytes)) = self.held.answer((to, bytes), self.clock.now()) {
-            administration.send(&to, &bytes, None);
-        }
-    }
-
-    /// Sends the answers that need not wait any more.
-    fn release(&mut self) {
-        let Some(durable) = &self.durable else {
-            return;
-        };
-        self.held.reached(durable.reached(), durable.on_disk());
-        let now = self.clock.now();
-        while let Some((to, bytes)) = self.held.poll(now) {
-            if let Some(administration) = &self.administration {
-                administration.send(&to, &bytes, None);
-            }
-        }
-        match self.held.take_alarm() {
-            Some(Alarm::Lost) => warn!(
-                limit = ?LIMIT,
-                "what clients register is not durable in time: they are answered all the same, and may have to register again \
-                 after a restart or a takeover"
-            ),
-            Some(Alarm::Back) => {
-                info!("what clients register is durable again before they are answered")
-            }
-            None => {}
+    /// Sends a message from QP1.
+    fn send(&self, to: &Peer, bytes: &[u8], answer_within: Option<Duration>) {
+        if let Some(administration) = &self.administration {
+            administration.send(to, bytes, answer_within);
         }
     }
 
@@ -475,8 +416,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
     fn keep_what_is_left(&mut self) {
         while let Some(output) = self.sm.poll_output() {
             match output {
-                Output::Keep(updates) => drop(self.keep(Kept::Updates(updates))),
-                Output::PersistView(view) => drop(self.keep(Kept::View(view))),
+                Output::Persist { seq, updates } => self.persist(seq, Kept::Updates(updates)),
+                Output::PersistView { seq, view } => self.persist(seq, Kept::View(view)),
                 Output::Send(_) => return,
                 Output::Compute(_)
                 | Output::Recall
@@ -557,8 +498,6 @@ impl<P: Port, S: Shell> Driver<P, S> {
         let server = self.administration.as_ref();
         let due = [
             self.sm.poll_timeout(),
-            self.held.poll_timeout(),
-            self.ahead.poll_timeout(),
             self.leaving,
             pulse,
             server.and_then(Administration::snapshot_due),
@@ -572,12 +511,16 @@ impl<P: Port, S: Shell> Driver<P, S> {
         };
         let gmps = async {
             match server {
-                Some(server) => server.ready(self.held.len() < HELD_MAX).await,
+                Some(server) => {
+                    server
+                        .ready(self.sm.waiting_replies() < WAITING_REPLIES_MAX)
+                        .await
+                }
                 None => core::future::pending().await,
             }
         };
         let durable = async {
-            let waits = !self.held.is_empty() || !self.ahead.is_empty();
+            let waits = self.sm.waits_for_durability();
             match self.durable.as_ref().filter(|_| waits) {
                 Some(durable) => durable.changed().await,
                 None => core::future::pending().await,
@@ -627,17 +570,12 @@ impl<P: Port, S: Shell> Driver<P, S> {
     }
 }
 
-/// Whether a MAD changes what a device does; what subnet managers say to each other does not.
-fn configures(mad: &Mad) -> bool {
-    mad.method() == Method::Set && mad.attr_id() != id::SM_INFO
-}
-
 #[cfg(test)]
 #[cfg(feature = "simulator")]
 mod tests {
     use super::*;
     use crate::port::Threaded;
-    use ferrosm_core::kept::Record;
+    use ferrosm_core::kept::{Record, Update};
     use ferrosm_core::{Restored, SmConfig, SweepReport};
     use ferrosm_sim::fabric::Fabric;
     use ferrosm_sim::generate::from_spec;

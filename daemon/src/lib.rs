@@ -37,7 +37,6 @@ pub mod copies;
 pub mod driver;
 pub mod dump;
 pub mod failure;
-pub mod held;
 pub mod metrics;
 pub mod orders;
 pub mod output;

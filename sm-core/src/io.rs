@@ -34,6 +34,8 @@ pub enum Input {
     Timeout,
     /// The result of a [`Job`].
     Computed(Box<Computed>),
+    /// Batches are durable.
+    Persisted(Persisted),
     /// New settings, already validated.
     Config(Box<SmConfig>),
     /// The operator or the local device asks for a full sweep.
@@ -79,6 +81,26 @@ pub enum LocalPortEvent {
     Changed,
 }
 
+/// Which batches of [`Output::Persist`] and [`Output::PersistView`] are durable; each includes all earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Persisted {
+    /// The last batch that is durable by the policy of the store: on the local disk, and acknowledged by the followers in sync.
+    pub durable: u64,
+    /// The last batch that is on the local disk.
+    pub on_disk: u64,
+}
+
+impl Persisted {
+    /// All batches up to this one are durable.
+    #[must_use]
+    pub const fn all(seq: u64) -> Self {
+        Self {
+            durable: seq,
+            on_disk: seq,
+        }
+    }
+}
+
 /// Something to be done outside.
 #[derive(Debug)]
 pub enum Output {
@@ -97,12 +119,21 @@ pub enum Output {
     Publish(Option<Arc<View>>),
     /// Run [`Job::run`] somewhere and feed the result back as [`Input::Computed`].
     Compute(Box<Job>),
-    /// Keep these changes of LIDs and of what clients have registered over restarts. Answers that come after it tell clients that
-    /// it is so: they must not go out before it is. Of what [`Update::goes_ahead`] nothing that comes after it may be sent to
-    /// devices before.
-    Keep(Vec<Update>),
-    /// Keep this view over restarts ([`crate::sa::view::saved`]), in place of what was kept before; with `None` keep nothing.
-    PersistView(Option<Arc<View>>),
+    /// Persist these changes of records, and report it with [`Input::Persisted`]. Replies that depend on them wait for that, and so do
+    /// writes to devices if [`Update::precedes_device_writes`].
+    Persist {
+        /// Number of the batch; batches are numbered from 1.
+        seq: u64,
+        /// The changes, in order.
+        updates: Vec<Update>,
+    },
+    /// Persist this view ([`crate::sa::view::saved`]) in place of the earlier one; with `None` remove it.
+    PersistView {
+        /// Number of the batch, in the same sequence.
+        seq: u64,
+        /// The view.
+        view: Option<Arc<View>>,
+    },
     /// This SM was standby and takes over: give it what its master kept, if there is a copy ([`Input::Recalled`]). It asks again where
     /// it lost its link or stood still before it was master: what it was given then is too old.
     Recall,
@@ -110,6 +141,31 @@ pub enum Output {
     Forgo,
     /// Tell the operator.
     Event(Event),
+}
+
+/// Whether outputs wait for durable state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DurabilityEvent {
+    /// The store is late: replies to SA clients leave before the registrations that they confirm are durable.
+    RepliesUnprotected,
+    /// The store has caught up: replies wait for durable state again.
+    RepliesProtected,
+    /// The store is late: SLtoVL tables or M_Keys are written before the records that must precede them are durable.
+    WritesUnprotected,
+}
+
+impl fmt::Display for DurabilityEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RepliesUnprotected => {
+                "SA registrations not durable in time; replying before they are: clients may have to register again after a restart or takeover"
+            }
+            Self::RepliesProtected => "SA replies wait for durable state again",
+            Self::WritesUnprotected => {
+                "records of SLtoVL tables and M_Keys not durable in time; writing devices before they are: a successor may not know them"
+            }
+        })
+    }
 }
 
 /// What an operator may want to know. `Display` is one line.
@@ -151,6 +207,8 @@ pub enum Event {
         /// This SM was master until then.
         was_master: bool,
     },
+    /// Whether outputs wait for durable state.
+    Durability(DurabilityEvent),
     /// There is too little of something that clients or devices need.
     Shortage(String),
     /// A node came into the subnet after the first sweep.
@@ -190,11 +248,23 @@ impl fmt::Display for Event {
                 was_master: true, ..
             } => f.write_str("stopped: no other SM took the subnet"),
             Self::Stopped { .. } => f.write_str("stopped, and was not master"),
+            Self::Durability(event) => event.fmt(f),
             Self::Shortage(of) => write!(f, "{of}"),
             Self::NodeAdded(n) => write!(f, "node added: {n}"),
             Self::NodeGone(n) => write!(f, "node gone: {n}"),
             Self::LinkUp(l) => write!(f, "link up: {l}"),
             Self::LinkDown(l) => write!(f, "link down: {l}"),
+        }
+    }
+}
+
+impl Output {
+    /// A reply to an SA client.
+    pub(crate) const fn reply(to: Peer, bytes: Vec<u8>) -> Self {
+        Self::Gmp {
+            to,
+            bytes,
+            answer_within: None,
         }
     }
 }

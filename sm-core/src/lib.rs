@@ -44,13 +44,12 @@ mod sweep;
 mod traps;
 
 pub use config::SmConfig;
-pub use io::{Event, Input, LocalPortEvent, Output};
+pub use io::{DurabilityEvent, Event, Input, LocalPortEvent, Output, Persisted};
 pub use kept::Restored;
 pub use lid_map::LidMap;
 pub use manager::{Progress, SubnetManager};
 pub use plan::routes::{Computed, Job};
 pub use report::{Phase, Problem, ProblemKind, SweepReport};
-pub use smp::queue::without_attempt;
 pub use subnet::{Node, NodeIdx, Port, PortRef, Subnet};
 
 // Paths within this crate. Other crates name `ferrosm_sa`.

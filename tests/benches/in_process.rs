@@ -16,7 +16,9 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant as Clock};
 
-use ferrosm_core::{Event, Input, Output, Restored, SmConfig, SubnetManager, SweepReport};
+use ferrosm_core::{
+    Event, Input, Output, Persisted, Restored, SmConfig, SubnetManager, SweepReport,
+};
 use ferrosm_mad::attr::id;
 use ferrosm_mad::ids::AttrId;
 use ferrosm_mad::mad::{Mad, MadHeader, MadIn, Method, MgmtClass};
@@ -112,9 +114,12 @@ impl Bench {
                         self.sm.handle(Input::Computed(Box::new(computed)), now);
                     }
                     Output::Event(Event::SweepDone(r)) => report = Some(*r),
+                    Output::Persist { seq, .. } | Output::PersistView { seq, .. } => {
+                        let durable = Persisted::all(seq);
+                        let now = self.now();
+                        self.sm.handle(Input::Persisted(durable), now);
+                    }
                     Output::Event(_)
-                    | Output::Keep(_)
-                    | Output::PersistView(_)
                     | Output::Gmp { .. }
                     | Output::Recall
                     | Output::Forgo

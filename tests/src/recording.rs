@@ -75,6 +75,7 @@ const fn kind(event: &Event) -> &'static str {
         Event::NotHandedOver(_) => "not-handed-over",
         Event::Alarm(_) => "alarm",
         Event::Stopped { .. } => "stopped",
+        Event::Durability(_) => "durability",
         Event::Shortage(_) => "shortage",
         Event::NodeAdded(_) => "node-added",
         Event::NodeGone(_) => "node-gone",

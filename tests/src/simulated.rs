@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use ferrosm_core::kept::{Batch, Key, Record, Restorer};
 use ferrosm_core::plan::routes::Computed;
-use ferrosm_core::{Event, Input, Output, PortRef, Restored, SmConfig, SubnetManager, SweepReport};
+use ferrosm_core::{
+    Event, Input, Output, Persisted, PortRef, Restored, SmConfig, SubnetManager, SweepReport,
+};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{MadIn, MadOut};
@@ -132,6 +134,12 @@ impl Sm {
         }
     }
 
+    /// The store of these tests is instantaneous.
+    fn is_durable(&mut self, seq: u64) {
+        let durable = Persisted::all(seq);
+        self.core.handle(Input::Persisted(durable), self.now);
+    }
+
     /// Hands in what the oldest routing job that was held back has found.
     pub fn answer(&mut self, now: Instant) {
         if !self.held.is_empty() {
@@ -222,13 +230,20 @@ impl Manager for Sm {
                             .handle(Input::Computed(Box::new(computed)), self.now);
                     }
                 }
-                Output::Keep(_) | Output::PersistView(_) if !self.keeps => {}
-                Output::Keep(updates) => {
-                    let now = unix_s(self.now);
-                    let changes = updates.iter().map(|u| u.change(now)).collect();
-                    Batch { changes }.apply(&mut self.kept);
+                Output::Persist { seq, updates } => {
+                    if self.keeps {
+                        let now = unix_s(self.now);
+                        let changes = updates.iter().map(|u| u.change(now)).collect();
+                        Batch { changes }.apply(&mut self.kept);
+                    }
+                    self.is_durable(seq);
                 }
-                Output::PersistView(view) => self.view_kept = view,
+                Output::PersistView { seq, view } => {
+                    if self.keeps {
+                        self.view_kept = view;
+                    }
+                    self.is_durable(seq);
+                }
                 Output::Event(event) => {
                     if let Event::Role { state, .. } = &event {
                         self.keeps = match *state {

@@ -326,7 +326,8 @@ impl Shell for Operator {
                 log::event(&event, role);
                 return ControlFlow::Break(self.stop(sm));
             }
-            Event::NoLink(_)
+            Event::Durability(_)
+            | Event::NoLink(_)
             | Event::RoutingFailed(_)
             | Event::Role { .. }
             | Event::Phase(_)

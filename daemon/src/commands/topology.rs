@@ -131,6 +131,7 @@ impl Shell for Look {
             | Event::NotHandedOver(_)
             | Event::Alarm(_)
             | Event::Stopped { .. }
+            | Event::Durability(_)
             | Event::Shortage(_)
             | Event::NodeAdded(_)
             | Event::NodeGone(_)

@@ -363,6 +363,7 @@ const fn kind(event: &Event) -> Option<&'static str> {
         Event::LinkDown(_) => "link-down",
         // Counted by themselves, or the end.
         Event::Phase(_)
+        | Event::Durability(_)
         | Event::SweepDone(_)
         | Event::Role { .. }
         | Event::Trap { .. }

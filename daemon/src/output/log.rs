@@ -3,7 +3,7 @@
 //! Messages are constant and lower case, data are in fields. Levels: `error` an operator must act, `warn` the subnet is
 //! not as it should be, `info` a few lines a sweep, `debug` per phase and port.
 
-use ferrosm_core::{Event, SweepReport};
+use ferrosm_core::{DurabilityEvent, Event, SweepReport};
 use ferrosm_mad::attr::SmState;
 use tracing::{debug, error, info, warn};
 use tracing_subscriber::Registry;
@@ -71,6 +71,8 @@ pub fn event(event: &Event, role: SmState) {
         } => info!("no other subnet manager took the subnet"),
         // Nothing changes for anybody.
         Event::Stopped { .. } => {}
+        Event::Durability(event @ DurabilityEvent::RepliesProtected) => info!("{event}"),
+        Event::Durability(event) => warn!("{event}"),
         Event::Shortage(of) => warn!(of, "too little room"),
         Event::NodeAdded(node) => info!(node, "node added"),
         Event::NodeGone(node) => warn!(node, "node gone"),

@@ -81,10 +81,10 @@ impl Update {
         }
     }
 
-    /// Whether devices are told nothing of what follows before this is durable: whoever comes after a subnet manager that died
-    /// would take them for what they were.
+    /// Whether it must be durable before devices are written: a successor of an SM that died meanwhile would otherwise assume that they
+    /// are unchanged.
     #[must_use]
-    pub const fn goes_ahead(&self) -> bool {
+    pub const fn precedes_device_writes(&self) -> bool {
         matches!(
             self,
             Self::Put(Record::LanesWritten(_) | Record::MKey { .. })

@@ -201,7 +201,7 @@ impl SubnetManager {
         self.administration.view_due = None;
         self.administration.view_kept = true;
         let kept = Some(Arc::clone(&view));
-        self.out.push(Output::PersistView(kept));
+        self.out.persist_view(kept);
         let registry = &mut self.administration.registry;
         let now = self.now;
         if before.is_none() {
@@ -315,7 +315,7 @@ impl SubnetManager {
         }
         administration.registry.replace(Registry::default());
         let nothing = Kind::REGISTRATIONS.map(Update::Clear);
-        self.out.push(Output::Keep(nothing.into()));
+        self.out.persist(nothing.into());
     }
 
     /// Has registrations kept that changed.
@@ -323,7 +323,7 @@ impl SubnetManager {
         let updates = self.administration.registry.take_updates(self.now);
         if !updates.is_empty() {
             let updates = updates.into_iter().map(Update::from).collect();
-            self.out.push(Output::Keep(updates));
+            self.out.persist(updates);
         }
     }
 
@@ -335,7 +335,7 @@ impl SubnetManager {
             let view = administration.view.clone();
             // What is kept already need not be kept again.
             if view.is_some() && !administration.past.is_in_force() {
-                self.out.push(Output::PersistView(view));
+                self.out.persist_view(view);
             }
         }
     }

@@ -10,7 +10,6 @@ use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::Lid;
 
 use super::SubnetManager;
-use crate::io::Output;
 use crate::kept::routing::KeptRouting;
 use crate::kept::{Record, Restored, Update};
 use crate::plan::adopt::Inherited;
@@ -131,7 +130,7 @@ impl SubnetManager {
         last.number = last.number.max(self.lanes_counted);
         self.lanes_written = last.next(self.own_sm_info().guid);
         let mark = Record::LanesWritten(self.lanes_written);
-        self.out.push(Output::Keep(vec![Update::Put(mark)]));
+        self.out.persist(vec![Update::Put(mark)]);
     }
 
     /// The tables of lanes that a node is known to have, because it is as it was when they were kept, or may have; whether any is.

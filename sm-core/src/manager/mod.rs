@@ -42,6 +42,7 @@ mod sminfo;
 mod table_update;
 mod takeover;
 
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -274,6 +275,31 @@ impl SubnetManager {
         self.lanes.as_ref()
     }
 
+    /// With replication: how long it takes at most to acknowledge a batch, or to report that a follower lost its replica.
+    #[must_use]
+    pub const fn with_replication_timeout(mut self, timeout: Duration) -> Self {
+        self.out.set_replication_timeout(timeout);
+        self
+    }
+
+    /// Replies to SA clients that wait for durable state.
+    #[must_use]
+    pub fn waiting_replies(&self) -> usize {
+        self.out.waiting_replies()
+    }
+
+    /// Whether outputs wait for durable state.
+    #[must_use]
+    pub fn waits_for_durability(&self) -> bool {
+        self.out.is_waiting()
+    }
+
+    /// How long the oldest waiting output has waited for the local disk.
+    #[must_use]
+    pub fn disk_wait(&self, now: Instant) -> Duration {
+        self.out.disk_wait(now)
+    }
+
     /// Takes one input. Drain [`poll_output`](Self::poll_output) afterwards.
     pub fn handle(&mut self, input: Input, now: Instant) {
         self.now = now;
@@ -283,6 +309,7 @@ impl SubnetManager {
             Input::SendFailed(tid) => self.on_timeout(tid),
             Input::Timeout => {}
             Input::Computed(computed) => self.routing.on_computed(*computed),
+            Input::Persisted(persisted) => self.out.on_persisted(persisted),
             Input::Config(cfg) => self.on_config(*cfg),
             Input::Resweep => self.want_full(),
             Input::Rebalance => {
@@ -295,7 +322,10 @@ impl SubnetManager {
             Input::PeerSm(guid) => self.add_peer_sm(guid),
             Input::PeerSilent { guid, doubtful } => self.on_peer_silent(guid, doubtful),
             Input::Copying(copying) => self.on_copying(copying),
-            Input::Stalled => self.on_stalled(),
+            Input::Stalled => {
+                self.out.drop_replies();
+                self.on_stalled();
+            }
             Input::LeaseLost => self.on_lease_lost(),
             Input::Deposed(by) => self.elect(election::Input::Deposed(by)),
             Input::Recalled(restored) => self.on_recalled(restored.map(|r| *r)),
@@ -315,10 +345,11 @@ impl SubnetManager {
     #[must_use]
     pub fn poll_output(&mut self) -> Option<Output> {
         loop {
-            if let Some(out) = self.out.pop() {
+            if let Some(out) = self.out.pop(self.now) {
                 return Some(out);
             }
-            let dispatch = self.smps.next(self.now)?;
+            let may_write = self.out.may_write(self.now);
+            let dispatch = self.smps.next(self.now, may_write)?;
             self.subnet.refresh_stale_paths(self.now);
             if let Some(mad) = self.frame(&dispatch.item, dispatch.attempt, dispatch.tid) {
                 self.out.count_sent();
@@ -348,6 +379,7 @@ impl SubnetManager {
         let looks = idle && self.stage == Stage::Idle && self.is_master();
         let noisy = self.traps.due().filter(|_| looks);
         let own = [
+            self.out.poll_timeout(),
             self.smps.deadline(),
             timer,
             drained,

@@ -155,7 +155,7 @@ impl SubnetManager {
                 self.administration.past = Past::default();
                 self.forget_inheritance();
                 if self.administration.take_view_kept() {
-                    self.out.push(Output::PersistView(None));
+                    self.out.persist_view(None);
                 }
                 return;
             }

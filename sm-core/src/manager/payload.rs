@@ -135,12 +135,6 @@ impl SubnetManager {
         })
     }
 
-    /// Whether a request that was sent, or held back, is still to be answered. One that was left or given up must not go out late.
-    #[must_use]
-    pub fn awaits(&self, tid: Tid) -> bool {
-        self.smps.is_outstanding(tid)
-    }
-
     /// Whether the host behind an end port must repeat its registrations: this SM, or its LID, is new to it (rule 3.19).
     pub(super) fn reregisters(&self, p: PortRef, address: Option<Address>) -> bool {
         let (Some(address), Some(port)) = (address, self.subnet.port(p)) else {

@@ -83,8 +83,15 @@ impl Smps {
         self.queue.clear();
     }
 
-    pub(crate) fn next(&mut self, now: Instant) -> Option<Dispatch<SmpTransaction>> {
-        self.queue.next(now)
+    /// The next attempt to send. Without `may_write` Sets wait in the queue, except those of SMInfo, and Gets pass them.
+    pub(crate) fn next(
+        &mut self,
+        now: Instant,
+        may_write: bool,
+    ) -> Option<Dispatch<SmpTransaction>> {
+        self.queue.next(now, |transaction| {
+            may_write || !transaction.op.spec().configures()
+        })
     }
 
     pub(crate) fn complete(&mut self, tid: Tid) -> Option<SmpTransaction> {
@@ -110,9 +117,5 @@ impl Smps {
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.queue.deadline()
-    }
-
-    pub(crate) fn is_outstanding(&self, tid: Tid) -> bool {
-        self.queue.is_outstanding(tid)
     }
 }

@@ -148,6 +148,11 @@ impl SmpSpec {
         }
     }
 
+    /// Whether it changes the configuration of a device; SMInfo Sets do not.
+    pub(crate) fn configures(&self) -> bool {
+        self.is_set && self.attr != id::SM_INFO
+    }
+
     /// Whether a response with this attribute and modifier can belong to the request.
     pub(crate) fn matches_response(&self, attr: AttrId, modifier: AttrMod) -> bool {
         attr == self.attr && (modifier.0 ^ self.modifier.0) & self.modifier_mask == 0

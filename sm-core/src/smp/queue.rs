@@ -155,12 +155,6 @@ const MAX_SLOTS: usize = 1 << SLOT_BITS;
 /// Retries that a transaction ID can distinguish.
 pub(crate) const MAX_RETRIES: u8 = (1 << ATTEMPT_BITS) - 1;
 
-/// The part of a transaction ID that all attempts of a request share.
-#[must_use]
-pub const fn without_attempt(tid: Tid) -> Tid {
-    Tid(tid.0 & !(((1 << ATTEMPT_BITS) - 1) << SLOT_BITS))
-}
-
 const fn attempt_of(tid: Tid) -> u64 {
     (tid.0 >> SLOT_BITS) & ((1 << ATTEMPT_BITS) - 1)
 }
@@ -234,8 +228,13 @@ impl<I: Copy> SmpQueue<I> {
         }
     }
 
-    /// The next request to send, if the windows allow one.
-    pub(crate) fn next(&mut self, now: Instant) -> Option<Dispatch<I>> {
+    /// The next request to send, if the windows allow one. Requests that are not `allowed` stay where they are, and later ones to the same
+    /// device pass them; a retry of one that was sent already is always allowed.
+    pub(crate) fn next(
+        &mut self,
+        now: Instant,
+        allowed: impl Fn(&I) -> bool,
+    ) -> Option<Dispatch<I>> {
         if self.in_flight >= self.common.size.min(self.limits.window) {
             return None;
         }
@@ -251,15 +250,20 @@ impl<I: Copy> SmpQueue<I> {
         if let Some(item) = self.undirected.pop_front() {
             return self.dispatch(DeviceId::NONE, item, now);
         }
-        while let Some(d) = self.ready.pop_front() {
+        // Each ready device is tried once: one whose requests must all wait stays ready.
+        for _ in 0..self.ready.len() {
+            let d = self.ready.pop_front()?;
             let queue = &mut self.devices[d as usize];
-            queue.ready = false;
-            if queue.in_flight >= queue.window {
+            if queue.in_flight >= queue.window || queue.waiting.is_empty() {
+                queue.ready = false;
                 continue;
             }
-            let Some(item) = queue.waiting.pop_front() else {
+            let Some(first) = queue.waiting.iter().position(&allowed) else {
+                self.ready.push_back(d);
                 continue;
             };
+            queue.ready = false;
+            let item = queue.waiting.remove(first)?;
             let dispatch = self.dispatch(DeviceId(d), item, now);
             self.mark_ready(DeviceId(d));
             return dispatch;
@@ -411,11 +415,6 @@ impl<I: Copy> SmpQueue<I> {
         let slot = self.slots.get(index)?;
         (u64::from(slot.generation) == low >> GENERATION_SHIFT && slot.item.is_some())
             .then_some(index)
-    }
-
-    /// Whether the request of this transaction ID is outstanding.
-    pub(crate) fn is_outstanding(&self, tid: Tid) -> bool {
-        self.slot_of(tid).is_some()
     }
 
     /// The slot whose latest attempt this is, if that attempt is on the wire.

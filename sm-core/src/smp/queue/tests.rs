@@ -14,7 +14,7 @@ fn smp_queue(window: usize, device_window: u16, retries: u8) -> SmpQueue<u32> {
 }
 
 fn drain(r: &mut SmpQueue<u32>, now: Instant) -> Vec<Dispatch<u32>> {
-    core::iter::from_fn(|| r.next(now)).collect()
+    core::iter::from_fn(|| r.next(now, |_| true)).collect()
 }
 
 /// Ten requests to one device and one to another: the first device gets its first window of four, the second is not
@@ -69,11 +69,11 @@ fn a_window_grows_with_answers_and_halves_with_silence() {
 fn requests_are_repeated_then_given_back() {
     let mut r = smp_queue(10, 4, 1);
     r.enqueue(DeviceId(0), 7);
-    let first = r.next(Instant::START).unwrap();
+    let first = r.next(Instant::START, |_| true).unwrap();
     assert_eq!(r.expired(Instant::START + 199 * MS), None);
     assert_eq!(r.expired(Instant::START + 200 * MS), Some(first.tid));
     assert_eq!(r.time_out(first.tid, Instant::START), TimedOut::Retrying(7));
-    let second = r.next(Instant::START + 200 * MS).unwrap();
+    let second = r.next(Instant::START + 200 * MS, |_| true).unwrap();
     assert_eq!((second.item, second.attempt), (7, 1));
     assert_ne!(second.tid, first.tid);
     assert!(!r.is_idle());
@@ -92,12 +92,16 @@ fn a_late_answer_is_an_answer() {
     for repeated_already in [false, true] {
         let mut r = smp_queue(10, 4, 3);
         r.enqueue(DeviceId(0), 7);
-        let first = r.next(Instant::START).unwrap();
+        let first = r.next(Instant::START, |_| true).unwrap();
         assert_eq!(r.time_out(first.tid, Instant::START), TimedOut::Retrying(7));
-        let second = repeated_already.then(|| r.next(Instant::START).unwrap());
+        let second = repeated_already.then(|| r.next(Instant::START, |_| true).unwrap());
         assert_eq!(r.complete(first.tid), Some(7));
         assert!(r.is_idle());
-        assert_eq!(r.next(Instant::START), None, "nothing is left to repeat");
+        assert_eq!(
+            r.next(Instant::START, |_| true),
+            None,
+            "nothing is left to repeat"
+        );
         assert_eq!(second.and_then(|s| r.complete(s.tid)), None);
         assert_eq!(r.time_out(first.tid, Instant::START), TimedOut::Unknown);
     }

@@ -1,0 +1,180 @@
+//! Outputs of the SM, in order, and those that wait for durable state.
+//!
+//! A reply to an SA client may leave once everything that was persisted before it is durable: a client that was told that it is a member of
+//! a group does not ask again, so a restart or a successor must know it ([`gate`]). A batch that must precede device writes
+//! ([`Update::precedes_device_writes`]) is a barrier for later Sets; Gets and SMInfo pass it. If the store takes longer than
+//! [`gate::LIMIT`], the fabric has precedence: an event is reported, and outputs leave until the store has caught up.
+
+pub(crate) mod gate;
+
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ferrosm_mad::attr::SmState;
+use ferrosm_mad::mad::{Address, Mad, MadOut};
+use ferrosm_mad::time::Instant;
+use ferrosm_mad::transport::gmp::Peer;
+
+use crate::io::{DurabilityEvent, Event, Output, Persisted};
+use crate::kept::Update;
+use crate::sa::View;
+use gate::{Alarm, Gate};
+
+/// A reply to an SA client.
+type Reply = (Peer, Vec<u8>);
+
+/// The only way out of the SM: everything that the driver has to do, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    queue: VecDeque<Output>,
+    /// MADs sent on QP0 since the SM started: SMInfo.ActCount.
+    sent: u64,
+    /// The number of the last batch.
+    last_batch: u64,
+    replies: Gate<Reply>,
+    /// Whether Sets may be sent; it holds no outputs, because Sets wait in the request queue.
+    writes: Gate<()>,
+}
+
+impl Outbox {
+    pub(crate) fn push(&mut self, output: Output) {
+        self.queue.push_back(output);
+    }
+
+    /// The next output; `None` if there is none, or the next ones wait for durable state.
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<Output> {
+        loop {
+            if let Some((to, bytes)) = self.replies.poll(now) {
+                return Some(Output::reply(to, bytes));
+            }
+            if let Some(event) = self.take_alarm() {
+                return Some(Output::Event(Event::Durability(event)));
+            }
+            match self.queue.pop_front()? {
+                Output::Gmp {
+                    to,
+                    bytes,
+                    answer_within: None,
+                } => {
+                    if let Some((to, bytes)) = self.replies.admit((to, bytes), now) {
+                        return Some(Output::reply(to, bytes));
+                    }
+                }
+                Output::Persist { seq, updates } => {
+                    self.replies.wait_for(seq);
+                    if updates.iter().any(Update::precedes_device_writes) {
+                        self.writes.wait_for(seq);
+                        self.writes.admit((), now);
+                    }
+                    return Some(Output::Persist { seq, updates });
+                }
+                Output::PersistView { seq, view } => {
+                    self.replies.wait_for(seq);
+                    return Some(Output::PersistView { seq, view });
+                }
+                Output::Event(event) => {
+                    if matches!(event, Event::Role { state, .. } if state != SmState::Master) {
+                        self.drop_replies();
+                        // The Sets that waited were dropped with the request queue.
+                        self.writes.clear();
+                    }
+                    return Some(Output::Event(event));
+                }
+                output @ (Output::Send(_)
+                | Output::Gmp { .. }
+                | Output::Publish(_)
+                | Output::Compute(_)
+                | Output::Recall
+                | Output::Forgo) => return Some(output),
+            }
+        }
+    }
+
+    fn take_alarm(&mut self) -> Option<DurabilityEvent> {
+        match (self.replies.take_alarm(), self.writes.take_alarm()) {
+            (Some(Alarm::Late), _) => Some(DurabilityEvent::RepliesUnprotected),
+            (Some(Alarm::Recovered), _) => Some(DurabilityEvent::RepliesProtected),
+            (None, Some(Alarm::Late)) => Some(DurabilityEvent::WritesUnprotected),
+            (None, Some(Alarm::Recovered) | None) => None,
+        }
+    }
+
+    /// Whether Sets may be sent; call it before one is taken from the request queue.
+    pub(crate) fn may_write(&mut self, now: Instant) -> bool {
+        while self.writes.poll(now).is_some() {}
+        self.writes.is_empty()
+    }
+
+    /// Batches are durable.
+    pub(crate) fn on_persisted(&mut self, persisted: Persisted) {
+        self.replies.reach(persisted);
+        self.writes.reach(persisted);
+    }
+
+    /// Another SM may be master, which may not know what the waiting replies promise: they are dropped.
+    pub(crate) fn drop_replies(&mut self) {
+        self.replies.clear();
+    }
+
+    /// Replication acknowledges or reports within this time, so that replies wait this much longer.
+    pub(crate) const fn set_replication_timeout(&mut self, timeout: Duration) {
+        self.replies.set_extra(timeout);
+        self.writes.set_extra(timeout);
+    }
+
+    /// Replies that wait.
+    pub(crate) fn waiting_replies(&self) -> usize {
+        self.replies.len()
+    }
+
+    /// Whether anything waits for durable state.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.replies.is_empty() || !self.writes.is_empty()
+    }
+
+    /// How long the oldest waiting output has waited for the local disk.
+    pub(crate) fn disk_wait(&self, now: Instant) -> Duration {
+        self.replies.disk_wait(now).max(self.writes.disk_wait(now))
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let due = [self.replies.poll_timeout(), self.writes.poll_timeout()];
+        due.into_iter().flatten().min()
+    }
+
+    /// Reports an event to the operator.
+    pub(crate) fn emit(&mut self, event: Event) {
+        self.push(Output::Event(event));
+    }
+
+    /// Sends a MAD on QP0 that is not limited by windows: a response, a TrapRepress, a trap, or a Set that expects no response.
+    pub(crate) fn send(&mut self, to: Address, mad: Mad) {
+        self.count_sent();
+        self.push(Output::Send(MadOut { to, mad }));
+    }
+
+    /// Counts a MAD that was taken from the request queue.
+    pub(crate) const fn count_sent(&mut self) {
+        self.sent += 1;
+    }
+
+    /// MADs sent on QP0.
+    pub(crate) const fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Persists changes of records.
+    pub(crate) fn persist(&mut self, updates: Vec<Update>) {
+        self.last_batch += 1;
+        let seq = self.last_batch;
+        self.push(Output::Persist { seq, updates });
+    }
+
+    /// Persists a view in place of the earlier one; with `None` removes it.
+    pub(crate) fn persist_view(&mut self, view: Option<Arc<View>>) {
+        self.last_batch += 1;
+        let seq = self.last_batch;
+        self.push(Output::PersistView { seq, view });
+    }
+}
