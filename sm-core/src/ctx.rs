@@ -46,6 +46,10 @@ pub(crate) struct Effects {
     pub(crate) routing_stale: bool,
     /// Two links contradict each other.
     pub(crate) link_conflict: bool,
+    /// A switch port that rejected a table which LFTs depend on, if their order matters.
+    pub(crate) blocking_port: Option<PortRef>,
+    /// VL tables are written with a new epoch: what was known of those of earlier epochs is void.
+    pub(crate) is_new_vl_epoch: bool,
 }
 
 impl Effects {

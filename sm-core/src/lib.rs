@@ -42,6 +42,7 @@ mod smp;
 pub mod subnet;
 mod sweep;
 mod traps;
+mod vls;
 
 pub use config::SmConfig;
 pub use io::{DurabilityEvent, Event, Input, LocalPortEvent, Output, Persisted};

@@ -341,7 +341,7 @@ pub fn decode(lab: &Lab, record: &[u8]) -> Told {
 #[must_use]
 pub fn sl(lab: &Lab, from: PortAt, to: u16) -> (u8, bool) {
     let core = lab.manager().core();
-    let Some(lanes) = core.lanes().filter(|l| !l.is_single()) else {
+    let Some(lanes) = core.vl_plan().filter(|l| !l.is_single()) else {
         return (0, true);
     };
     let guid = lab.world.fabric().port_guid(from);

@@ -501,7 +501,7 @@ pub fn expect_of(world: &World<Sm>, sm: ManagerId, at: PortAt) -> Expect {
     let Some(core) = world.manager(sm).map(Sm::core) else {
         return expect;
     };
-    let Some(lanes) = core.lanes().filter(|lanes| !lanes.is_single()).cloned() else {
+    let Some(lanes) = core.vl_plan().filter(|lanes| !lanes.is_single()).cloned() else {
         return expect;
     };
     let subnet = core.subnet().clone();

@@ -15,9 +15,9 @@ use super::{Stage, SubnetManager};
 use crate::ctx::SweepScope;
 use crate::io::{Event, Output};
 use crate::plan::installed_groups::InstalledGroups;
-use crate::plan::lanes::LanePlan;
 use crate::plan::ports;
 use crate::plan::routes::Computed;
+use crate::plan::vls::VlPlan;
 use crate::report::{Phase, ProblemKind, QuarantineReason};
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{Node, NodeIdx, Port, PortRef, plausible};
@@ -32,7 +32,7 @@ impl SubnetManager {
     pub(super) fn begin_reading(&mut self) {
         self.enter(Phase::ReadTables);
         self.readback = with_ctx!(self, |ctx| LftReadback::start(ctx));
-        self.look_for_foreign_lanes();
+        self.find_vl_table_origins();
         let read = &self.sweep.touched;
         let scope = SweepScope::new(self.sweep.local, read);
         with_ctx!(self, |ctx| self.partitions.read(ctx, scope));
@@ -73,7 +73,7 @@ impl SubnetManager {
         }
         let plan = self.lids.plan();
         let mut job = self.routing.begin_job(&self.subnet, plan, &self.cfg);
-        job.lanes_before.clone_from(&self.lanes);
+        job.lanes_before = self.vls.plan().cloned();
         let groups = self.registry().groups();
         job.groups = InstalledGroups::new(&self.subnet, job.nodes(), groups);
         if self.routing.may_adopt() {
@@ -123,19 +123,19 @@ impl SubnetManager {
                 }
                 let tables = computed.nodes.iter().copied();
                 let tables = tables.zip(routing.tables.iter().map(Arc::clone)).collect();
-                let lanes = LanePlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
+                let vls = VlPlan::new(computed.id, Arc::clone(&routes.run), &computed.nodes);
                 with_ctx!(self, |ctx| self
                     .multicast
                     .set_conflicting(ctx, routes.in_the_way));
                 let vls = self.lfts.set_wanted(
                     &mut self.subnet,
                     tables,
-                    lanes,
+                    vls,
                     routes.order,
                     routes.lanes_first,
                 );
-                if vls.is_some() {
-                    self.lanes = vls;
+                if let Some(vls) = vls {
+                    self.vls.set_plan(vls);
                 }
                 let routing = (routes.run, computed.nodes);
                 self.routing

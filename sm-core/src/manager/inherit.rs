@@ -10,13 +10,14 @@ use ferrosm_mad::attr::PortInfo;
 use ferrosm_mad::ids::Lid;
 
 use super::SubnetManager;
+use crate::kept::Restored;
 use crate::kept::routing::KeptRouting;
-use crate::kept::{Record, Restored, Update};
 use crate::plan::adopt::Inherited;
 use crate::routing_origin::{RoutingOrigin, SlToVlEpoch};
 use crate::sa::View;
 use crate::sa::view::NodeView;
-use crate::subnet::{LeftLanes, Node, NodeIdx, Port};
+use crate::subnet::{Node, NodeIdx, Port};
+use crate::vls::{self, InheritedVls};
 
 /// What was left.
 #[derive(Debug, Default)]
@@ -66,6 +67,11 @@ impl Inheritance {
             view: restored.snapshot.as_ref().map(|s| Arc::clone(&s.view)),
             registered: restored.complete,
         }
+    }
+
+    /// VL tables are being written: until the sweep is complete a device may have old ones or new ones.
+    pub(super) const fn void_vl_tables(&mut self) {
+        self.lanes = LeftAs::HalfWritten;
     }
 }
 
@@ -119,75 +125,43 @@ impl SubnetManager {
         })
     }
 
-    /// Before tables of lanes are written, once in a sweep: that it is so is kept, so that whoever comes after this subnet manager
-    /// knows that devices may have others than the view says.
-    pub(super) fn mark_lanes(&mut self) {
-        if core::mem::replace(&mut self.sweep.lanes_marked, true) {
-            return;
+    /// Before anything is written: decides which VL tables devices have that this SM did not write.
+    pub(super) fn find_vl_table_origins(&mut self) {
+        for n in vls::nodes_of_unknown_origin(&self.subnet) {
+            let inherited = self.inherited_vls(n);
+            vls::set_origin(&mut self.subnet, n, inherited);
         }
-        self.inheritance.lanes = LeftAs::HalfWritten;
-        let mut last = self.lanes_written;
-        last.number = last.number.max(self.lanes_counted);
-        self.lanes_written = last.next(self.own_sm_info().guid);
-        let mark = Record::LanesWritten(self.lanes_written);
-        self.out.persist(vec![Update::Put(mark)]);
     }
 
-    /// The tables of lanes that a node is known to have, because it is as it was when they were kept, or may have; whether any is.
-    pub(super) fn inherit_lanes(&mut self, n: NodeIdx) -> bool {
+    /// What is known of a node's VL tables from before. The tables of the view are those of a node that is in the same state as then.
+    fn inherited_vls(&self, n: NodeIdx) -> InheritedVls {
         match self.inheritance.lanes {
-            LeftAs::Unknown => return false,
-            LeftAs::Kept => {}
-            LeftAs::HalfWritten => {
-                if let Some(node) = self.subnet.get_mut(n) {
-                    node.left_lanes = LeftLanes::Foreign;
-                }
-                return true;
-            }
+            LeftAs::Unknown => InheritedVls::Nothing,
+            LeftAs::HalfWritten => InheritedVls::Unknown,
+            LeftAs::Kept => self.kept_vls(n).unwrap_or(InheritedVls::Nothing),
         }
-        let Some((routing, view)) = self
-            .inheritance
-            .routing
-            .clone()
-            .zip(self.inheritance.view.clone())
-        else {
-            return false;
-        };
-        let told = self.told_master();
-        let Some(node) = self.subnet.get_mut(n) else {
-            return false;
-        };
+    }
+
+    fn kept_vls(&self, n: NodeIdx) -> Option<InheritedVls> {
+        let routing = self.inheritance.routing.as_ref()?;
+        let view = self.inheritance.view.as_ref()?;
+        let node = self.subnet.get(n)?;
         let guid = node.info.node_guid;
-        let Some(was) = view.by_node_guid(guid).map(|at| view.node(at)) else {
-            return false;
-        };
-        if !is_as_it_was(node, was, told) {
-            return false;
-        }
-        node.sl_to_vl.clone_from(&was.sl_to_vl);
-        let mut written = !was.sl_to_vl.is_empty();
-        for (port, was) in node.ports.iter_mut().zip(was.ports()) {
-            port.vl_arbitration.clone_from(&was.vl_arbitration);
-            written |= !was.vl_arbitration.is_empty();
-        }
-        // Of one that did not take all its tables, the last master did not know what it woke up with, and nor does this one.
-        node.left_lanes = if written || routing.is_without_lanes(guid) {
-            LeftLanes::Foreign
-        } else {
-            LeftLanes::AsWoken
-        };
-        true
+        let was = view.node(view.by_node_guid(guid)?);
+        let arbitration = was.ports().map(|port| Arc::clone(&port.vl_arbitration));
+        is_as_it_was(node, was, self.told_master()).then(|| InheritedVls::Known {
+            sl_to_vl: was.sl_to_vl.clone(),
+            vl_arbitration: arbitration.collect(),
+            is_incomplete: routing.is_without_lanes(guid),
+        })
     }
 
     /// Where the routing in force comes from.
     pub(super) fn origin(&self) -> Option<RoutingOrigin> {
-        let nodes = self.subnet.nodes().map(|(_, node)| node);
-        let without = nodes
-            .filter(|node| node.left_lanes != LeftLanes::AsWoken && node.lanes_checked.is_none());
         Some(RoutingOrigin {
             inputs: self.routing.inputs()?.clone(),
-            without_lanes: without.map(|node| node.info.node_guid).collect(),
-            lanes_written: self.lanes_written,
+            without_lanes: vls::nodes_without_tables(&self.subnet),
+            lanes_written: self.vls.epoch(),
         })
     }
 

@@ -29,7 +29,6 @@ mod configure;
 mod discover;
 mod elect;
 mod inherit;
-mod lanes;
 mod light_sweep;
 mod multicast;
 mod notices;
@@ -64,10 +63,9 @@ use crate::lids::LidTable;
 use crate::multicast::MulticastTables;
 use crate::outbox::Outbox;
 use crate::partitions::PartitionTables;
-use crate::plan::lanes::LanePlan;
 use crate::plan::routes::Start;
+use crate::plan::vls::VlPlan;
 use crate::report::{Phase, Problem, ProblemKind, SweepReport};
-use crate::routing_origin::SlToVlEpoch;
 use crate::routing_state::RoutingState;
 use crate::schedule::{SweepKind, SweepSchedule};
 use crate::smp::op::SmpOp;
@@ -79,6 +77,7 @@ use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::quarantine::is_in_fabric;
 use crate::traps::{Reread, TrapMonitor};
+use crate::vls::{self, VlTables};
 pub use progress::Progress;
 
 /// What the SM waits for.
@@ -117,8 +116,6 @@ struct Sweep {
     touched: BTreeSet<PortRef>,
     /// Ports that refused their parameters and may be armed only if they took what matters.
     refused: BTreeSet<PortRef>,
-    /// It is kept that tables of lanes are being written.
-    lanes_marked: bool,
     problems: Vec<(Option<PortRef>, ProblemKind)>,
     report: SweepReport,
 }
@@ -157,9 +154,8 @@ pub struct SubnetManager {
 
     lids: LidTable,
     routing: RoutingState,
-    /// Lanes of the routing in force.
-    lanes: Option<LanePlan>,
     discovery: Discovery,
+    vls: VlTables,
     readback: LftReadback,
     lfts: LftUpdate,
     schedule: SweepSchedule,
@@ -170,10 +166,6 @@ pub struct SubnetManager {
     administration: administration::Administration,
     multicast: MulticastTables,
     inheritance: inherit::Inheritance,
-    /// The state that tables of lanes are in, or are about to be.
-    lanes_written: SlToVlEpoch,
-    /// The highest number of a state that this SM has left for a copy: it is not given again.
-    lanes_counted: u64,
     asked: asked::Asked,
     notices: notices::Notices,
 }
@@ -195,7 +187,7 @@ impl SubnetManager {
         let learned = BTreeSet::new();
         let settings = Self::election_settings(&cfg, &learned);
         let inheritance = inherit::Inheritance::new(&restored);
-        let lanes_written = inherit::last_mark(&restored);
+        let vls = VlTables::new(inherit::last_mark(&restored));
         let keys = MKeyRing::new(&restored, cfg.m_key);
         let mut sm = Self {
             smps: Smps::new(limits(&cfg)),
@@ -219,16 +211,14 @@ impl SubnetManager {
             learned,
             lids: LidTable::new(restored.lids),
             routing: RoutingState::default(),
-            lanes: None,
             discovery: Discovery::default(),
+            vls,
             readback: LftReadback::default(),
             lfts: LftUpdate::default(),
             schedule: SweepSchedule::new(now),
             keys,
             partitions: PartitionTables::default(),
             effects: Effects::default(),
-            lanes_written,
-            lanes_counted: 0,
             traps: TrapMonitor::default(),
             administration: administration::Administration::restored(
                 &restored.registrations,
@@ -269,10 +259,10 @@ impl SubnetManager {
         self.lids.map()
     }
 
-    /// SLs and lanes of the routing in force; `None` before the first one.
+    /// SLs and VLs of the routing in force; `None` before the first one.
     #[must_use]
-    pub const fn lanes(&self) -> Option<&LanePlan> {
-        self.lanes.as_ref()
+    pub const fn vl_plan(&self) -> Option<&VlPlan> {
+        self.vls.plan()
     }
 
     /// With replication: how long it takes at most to acknowledge a batch, or to report that a follower lost its replica.
@@ -442,6 +432,14 @@ impl SubnetManager {
         for p in effects.reread_ports {
             self.schedule.reread_port_later(p);
         }
+        if let Some(port) = effects.blocking_port
+            && self.lfts.is_ordered()
+        {
+            self.lfts.block_on(port);
+        }
+        if effects.is_new_vl_epoch {
+            self.inheritance.void_vl_tables();
+        }
     }
 
     fn emit(&mut self, event: Event) {
@@ -566,8 +564,16 @@ impl SubnetManager {
                 ));
             }
             SmpOp::SetPortInfo(p, step) => self.on_port_set(p, step, status, &data),
-            SmpOp::SetSlToVl(p, at) => self.on_map_set(p, at, status, &data),
-            SmpOp::SetVlArbitration(p, block) => self.on_arbitration_set(p, block, status, &data),
+            SmpOp::SetSlToVl(p, at) => {
+                with_ctx!(self, |ctx| self
+                    .vls
+                    .on_sl_to_vl_written(ctx, p, at, status, &data));
+            }
+            SmpOp::SetVlArbitration(p, block) => {
+                with_ctx!(self, |ctx| self
+                    .vls
+                    .on_arbitration_written(ctx, p, block, status, &data));
+            }
             SmpOp::PKeyTable(p, block) => {
                 with_ctx!(self, |ctx| self
                     .partitions
@@ -650,14 +656,12 @@ impl SubnetManager {
                 self.problem(op.port(), ProblemKind::NoAnswer { attr: op.attr() });
             }
             SmpOp::SetSlToVl(p, _) => {
-                self.map_not_taken(p, ProblemKind::NoAnswer { attr: op.attr() });
-            }
-            SmpOp::SetVlArbitration(p, _) => {
-                self.lanes_not_taken(p, ProblemKind::NoAnswer { attr: op.attr() });
+                let kind = ProblemKind::NoAnswer { attr: op.attr() };
+                with_ctx!(self, |ctx| vls::on_sl_to_vl_failed(ctx, p, kind));
             }
             SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => self.table_silent(op),
             SmpOp::SetGuidInfo(p, block) => self.guids_not_taken(p, block, "no answer"),
-            SmpOp::PKeyTable(p, _) => {
+            SmpOp::PKeyTable(p, _) | SmpOp::SetVlArbitration(p, _) => {
                 let attr = op.attr();
                 with_ctx!(self, |ctx| ctx
                     .effects
@@ -841,6 +845,7 @@ impl SubnetManager {
         self.readback = LftReadback::default();
         self.discovery.begin();
         self.multicast.begin_sweep();
+        self.vls.begin_sweep();
         self.sweep = Sweep {
             local,
             started: self.now,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ferrosm_mad::attr::{PortInfo, PortState, SwitchInfo, id};
-use ferrosm_mad::ids::{AttrMod, Lid, Sl, Tid};
+use ferrosm_mad::ids::{AttrMod, Lid, Tid};
 use ferrosm_mad::mad::Mad;
 use ferrosm_mad::smp::SmpRequest;
 
@@ -54,8 +54,11 @@ impl SubnetManager {
             SmpOp::SetLft(n, block) => Some(self.subnet.get(n)?.wanted.as_ref()?.block(block)),
             SmpOp::SetMft(n, at) => multicast::payload(&self.subnet, n, at),
             SmpOp::SetPortInfo(p, step) => self.port_set(p, step),
-            SmpOp::SetSlToVl(p, at) => self.wanted_map(p, at),
-            SmpOp::SetVlArbitration(p, block) => self.wanted_arbitration(p, block),
+            SmpOp::SetSlToVl(p, at) => self.vls.sl_to_vl_payload(&self.subnet, &self.cfg, p, at),
+            SmpOp::SetVlArbitration(p, block) => {
+                self.vls
+                    .arbitration_payload(&self.subnet, &self.cfg, p, block)
+            }
             SmpOp::SetPKeyTable(p, block) => self.partitions.payload(p, block),
             SmpOp::SetGuidInfo(p, block) => self.wanted_guids(p, block),
             SmpOp::SetSmInfo(_, _, state) => Some(self.sm_info_as(state).encode()),
@@ -125,8 +128,7 @@ impl SubnetManager {
         let sm_lid = self.lids.of_sm(&self.subnet)?;
         let port = self.subnet.port(p)?;
         let (lid, lmc) = self.lids.of(port.guid)?;
-        let lanes = self.lanes.as_ref();
-        let sm_sl = lanes.map_or(Sl(0), |lanes| lanes.sl(&self.subnet, p, sm_lid));
+        let sm_sl = self.vls.sl(&self.subnet, p, sm_lid);
         Some(Address {
             lid,
             lmc,

@@ -38,7 +38,7 @@ impl SubnetManager {
     }
 
     fn write_vls_and_lfts(&mut self) {
-        if self.write_lanes() && self.lfts.is_ordered() {
+        if with_ctx!(self, |ctx| self.vls.write(ctx)) && self.lfts.is_ordered() {
             self.lfts.wait_for(LftPrecondition::VlTablesWritten);
         } else {
             self.write_lfts();
@@ -89,7 +89,7 @@ impl SubnetManager {
             }
             DrainState::Draining => {}
             DrainState::Over(after) => {
-                self.lanes = Some(after.vls.clone());
+                self.vls.set_plan(after.vls.clone());
                 self.lfts.begin_after_drain(&mut self.subnet, *after);
                 self.begin_writing();
             }

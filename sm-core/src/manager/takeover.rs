@@ -196,7 +196,7 @@ impl SubnetManager {
                 age: Duration::ZERO,
             }),
             routing: KeptRouting::of_view(view).map(Arc::new),
-            lanes_written: self.lanes_written,
+            lanes_written: self.vls.epoch(),
             complete: true,
             ..Restored::default()
         };
@@ -355,9 +355,7 @@ impl SubnetManager {
 
     fn adopt_copy(&mut self, restored: Restored) {
         self.inheritance = Inheritance::new(&restored);
-        // The state is the copy's. A mark from another time of this SM would say of it that somebody died while he wrote.
-        self.lanes_counted = self.lanes_counted.max(self.lanes_written.number);
-        self.lanes_written = last_mark(&restored);
+        self.vls.load_replica(last_mark(&restored));
         self.keys.load_replica(&restored, self.cfg.m_key);
         // The last master's map, whole: what this SM has from another time would hold LIDs that were given to others since.
         self.lids.load_replica(restored.lids);

@@ -7,7 +7,7 @@ use ferrosm_mad::ids::{Lid, PortNum};
 use ferrosm_routing::lanes::SLS;
 use ferrosm_routing::{Lanes, PathSl, Sl2Vl, SwitchIdx, Topology};
 
-use super::lanes::LanePlan;
+use super::vls::VlPlan;
 use crate::subnet::NodeIdx;
 
 /// What changes.
@@ -23,7 +23,7 @@ pub enum LaneChange {
     Maps,
 }
 
-impl LanePlan {
+impl VlPlan {
     /// What becomes of this plan's packets with other lanes for the switches `nodes` of `topo`.
     #[must_use]
     pub fn change_to(&self, topo: &Topology, nodes: &[NodeIdx], lanes: &Lanes) -> LaneChange {

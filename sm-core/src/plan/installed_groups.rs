@@ -9,7 +9,7 @@ use ferrosm_routing::multicast::PortSet;
 use ferrosm_routing::transition::groups::{GroupEntries, Replacement, in_the_way};
 use ferrosm_routing::{Lanes, SwitchIdx, Topology};
 
-use crate::plan::lanes::LanePlan;
+use crate::plan::vls::VlPlan;
 use crate::sa::registry::multicast::Groups;
 use crate::subnet::{NodeIdx, Subnet};
 use crate::tables::mft::first_of;
@@ -62,18 +62,18 @@ impl InstalledGroups {
     }
 
     /// The entries that must be cleared before LFTs are written. If a group's packets would change the VL that they have with
-    /// `lanes_before`, all entries of the group are cleared.
+    /// `vls_before`, all entries of the group are cleared.
     #[must_use]
     pub fn conflicting(
         &self,
         of: Replacement<'_>,
         nodes: &[NodeIdx],
-        lanes_before: Option<&LanePlan>,
+        vls_before: Option<&VlPlan>,
     ) -> Vec<(Lid, NodeIdx)> {
         let mut conflicting: Vec<(Lid, SwitchIdx)> = Vec::new();
         let (mut mlids, mut groups) = (Vec::new(), Vec::new());
         for (mlid, group) in &self.groups {
-            let stays = lanes_before
+            let stays = vls_before
                 .is_none_or(|before| keeps_vls(group, before, (of.topo, of.lanes), nodes));
             if stays {
                 mlids.push(*mlid);
@@ -93,7 +93,7 @@ impl InstalledGroups {
 /// Whether packets of a group stay on the VLs that they have at each of its switches.
 fn keeps_vls(
     group: &GroupEntries,
-    before: &LanePlan,
+    before: &VlPlan,
     (topo, lanes): (&Topology, &Lanes),
     nodes: &[NodeIdx],
 ) -> bool {

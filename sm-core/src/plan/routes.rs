@@ -19,8 +19,8 @@ use super::change::LaneChange;
 use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
 use super::hints;
 use super::installed_groups::InstalledGroups;
-use super::lanes::{LanePlan, operated_vls};
 use super::lids::LidPlan;
+use super::vls::{VlPlan, operated_vls};
 use crate::config::{SmConfig, work_units};
 use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
 
@@ -36,7 +36,7 @@ pub struct Job {
     /// The same, for the order of writes.
     pub installed: Vec<Option<Arc<Lft>>>,
     /// Lanes of the routing in force.
-    pub lanes_before: Option<LanePlan>,
+    pub lanes_before: Option<VlPlan>,
     /// The same of multicast.
     pub groups: InstalledGroups,
     /// The configuration that it is for.

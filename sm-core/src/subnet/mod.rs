@@ -13,7 +13,7 @@ use petgraph::stable_graph::{EdgeIndex, NodeIndex, StableUnGraph};
 use rustc_hash::FxHashMap;
 
 pub use mft::Mft;
-pub use node::{LeftLanes, Node, Port};
+pub use node::{Node, Port, VlTableOrigin};
 
 /// A node of the subnet. It names one stay of one node: once that was removed it names nothing, also where its place was
 /// taken by another node. So whatever is kept of a node, late answers included, can never mean a different one.

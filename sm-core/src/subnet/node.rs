@@ -46,10 +46,10 @@ pub struct Node {
     pub sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
     /// Tables of lanes that were read because a client asked.
     pub read_lanes: Arc<ReadTables>,
-    /// What its tables of lanes may hold that this SM did not write.
-    pub left_lanes: LeftLanes,
-    /// What stands for its tables of lanes when all of them were there ([`crate::plan::lanes::LanePlan::fingerprint`]).
-    pub lanes_checked: Option<u64>,
+    /// What VL tables it has that this SM did not write.
+    pub vl_origin: VlTableOrigin,
+    /// The fingerprint of its VL tables ([`crate::plan::vls::VlPlan::fingerprint`]) when all of them were last in place.
+    pub vl_fingerprint: Option<u64>,
     /// It refused the short forms of them.
     pub plain_sl_to_vl: bool,
     /// Its place in the order that the wanted table was made with, if the engine has one.
@@ -64,14 +64,14 @@ pub struct Node {
     pub described: bool,
 }
 
-/// What a device's tables of lanes may hold that this SM did not write.
+/// Where the VL tables of a device come from that this SM did not write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftLanes {
-    /// Nobody has looked yet.
+pub enum VlTableOrigin {
+    /// Not decided since the device was discovered or lost its tables.
     Unknown,
-    /// What it woke up with: SL 0 travels on VL 0.
-    AsWoken,
-    /// Whatever another SM has written.
+    /// Power-up tables: SL 0 travels on VL 0.
+    PowerUp,
+    /// Another SM may have written them.
     Foreign,
 }
 
@@ -199,8 +199,8 @@ impl Node {
             mft: Mft::default(),
             sl_to_vl: BTreeMap::new(),
             read_lanes: Arc::default(),
-            left_lanes: LeftLanes::Unknown,
-            lanes_checked: None,
+            vl_origin: VlTableOrigin::Unknown,
+            vl_fingerprint: None,
             plain_sl_to_vl: false,
             order: None,
             seen: 0,
@@ -227,8 +227,8 @@ impl Node {
         self.mft.forget();
         self.sl_to_vl.clear();
         self.read_lanes = Arc::default();
-        self.left_lanes = LeftLanes::Unknown;
-        self.lanes_checked = None;
+        self.vl_origin = VlTableOrigin::Unknown;
+        self.vl_fingerprint = None;
         for port in &mut self.ports {
             port.vl_arbitration = Arc::default();
             port.keys.forget();

@@ -15,8 +15,8 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
 
 use crate::ctx::Ctx;
-use crate::plan::lanes::LanePlan;
 use crate::plan::routes::{NodeTables, WriteOrder, blocks_to_write};
+use crate::plan::vls::VlPlan;
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef, Subnet};
@@ -31,7 +31,7 @@ type LftBlockRef = (NodeIdx, u16);
 #[derive(Debug)]
 pub(crate) struct AfterDrain {
     tables: NodeTables,
-    pub(crate) vls: LanePlan,
+    pub(crate) vls: VlPlan,
     stages: Vec<Vec<LftBlockRef>>,
 }
 
@@ -87,10 +87,10 @@ impl LftUpdate {
         &mut self,
         fabric: &mut Subnet,
         tables: NodeTables,
-        vls: LanePlan,
+        vls: VlPlan,
         order: WriteOrder,
         vls_first: bool,
-    ) -> Option<LanePlan> {
+    ) -> Option<VlPlan> {
         self.is_ordered = vls_first;
         self.order = WriteOrder::Any;
         match order {

@@ -23,7 +23,7 @@ fn brought_up(spec: &str, engine: &str) -> Lab {
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{spec} {engine}: {report:?}");
     assert_eq!(report.engine, engine, "{spec}");
-    let lanes = lab.manager().core().lanes();
+    let lanes = lab.manager().core().vl_plan();
     assert!(
         lanes.is_some_and(|lanes| !lanes.is_single()),
         "{spec} {engine}: one lane proves nothing here"
@@ -167,7 +167,7 @@ fn assert_carried(lab: &Lab, expect: &Expect, what: &str) {
 
 fn maps_are_as_planned(lab: &Lab) {
     let core = lab.manager().core();
-    let lanes = core.lanes().expect("a routing");
+    let lanes = core.vl_plan().expect("a routing");
     let fabric = lab.world.fabric();
     let mut compared = 0;
     for (n, node) in core.subnet().nodes().filter(|(_, n)| n.is_switch()) {

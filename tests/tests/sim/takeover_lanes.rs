@@ -28,7 +28,7 @@ fn up(spec: &str, engine: &str, seed: u64) -> Lab {
     let mut lab = Lab::with(spec, seed, with(engine));
     let report = lab.next_sweep(600);
     assert!(report.is_clean(), "{spec} {engine}: {report:?}");
-    let lanes = lab.manager().core().lanes();
+    let lanes = lab.manager().core().vl_plan();
     let single = lanes.is_none_or(|lanes| lanes.is_single());
     assert!(!single, "{spec} {engine}: one lane proves nothing here");
     lab.world.run_for(Duration::from_secs(2));
@@ -132,7 +132,7 @@ fn take_over(lab: &mut Lab, cfg: SmConfig, elsewhere: bool, restored: Restored) 
 /// Every SLtoVLMappingTable of every pair of ports of a switch that packets pass is what the manager believes it to be.
 fn assert_as_planned(lab: &Lab) {
     let core = lab.manager().core();
-    let plan = core.lanes().expect("a routing");
+    let plan = core.vl_plan().expect("a routing");
     let there = lanes(lab);
     let fabric = lab.world.fabric();
     let mut wrong = Vec::new();

@@ -1,7 +1,6 @@
-//! Which SLtoVLMappingTables and VLArbitrationTables the fabric should have, and which SL each path.
+//! The desired SLtoVLMappingTables and VLArbitrationTables, and the SL of each path, from the routing in force. Pure.
 //!
-//! Pure: from the routing in force to bytes. Who has which already, and writing them, is the manager's. Where a routing
-//! keeps to one lane nothing is wanted: SL 0 travels on VL 0 on every device that was never told otherwise (rule 13.1).
+//! A routing on one VL needs no tables: with the power-up tables of a device SL 0 travels on VL 0.
 
 use core::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -15,24 +14,24 @@ use crate::config::SmConfig;
 use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet};
 use crate::tables::sl_to_vl::SlToVlSelector;
 
-/// Share of each lane, in units of 64 bytes: lanes are there against deadlocks, and none is better than another.
+/// Share of each VL, in units of 64 bytes. VLs avoid deadlocks; none has priority.
 const WEIGHT: u8 = 64;
 
 /// Entries in one block of a VLArbitrationTable.
 const ARBITRATION_ENTRIES: usize = 32;
 
-/// Lanes of the routing in force, by node.
+/// The VLs of a routing, by node.
 #[derive(Debug, Clone)]
-pub struct LanePlan {
-    /// Tells plans apart.
+pub struct VlPlan {
+    /// Different for each plan.
     id: u64,
     pub(super) run: Arc<LastRun>,
-    /// By the small number of a node.
+    /// By the place of a node in the fabric.
     switches: Vec<Option<(NodeIdx, SwitchIdx)>>,
 }
 
-impl LanePlan {
-    /// From a run, and the node of each of its switches; `id` is another one for each.
+impl VlPlan {
+    /// The plan of a routing, whose switches are `nodes`. No two plans have the same `id`.
     #[must_use]
     pub fn new(id: u64, run: Arc<LastRun>, nodes: &[NodeIdx]) -> Self {
         let mut switches = Vec::new();
@@ -45,7 +44,7 @@ impl LanePlan {
         Self { id, run, switches }
     }
 
-    /// Stands for "the tables of this node by this plan": they change only if it does.
+    /// A hash of all that the tables of a node depend on.
     #[must_use]
     pub fn fingerprint(&self, subnet: &Subnet, n: NodeIdx, cfg: &SmConfig) -> u64 {
         let mut h = rustc_hash::FxHasher::default();
@@ -63,7 +62,7 @@ impl LanePlan {
         h.finish()
     }
 
-    /// Whether nothing is to be written.
+    /// Whether the routing has one VL, and needs no tables.
     #[must_use]
     pub fn is_single(&self) -> bool {
         self.run.routing.lanes.is_single()
@@ -103,7 +102,7 @@ impl LanePlan {
         node: &Node,
         live: &[PortNum],
     ) -> Vec<(SlToVlSelector, [u8; 64])> {
-        let Some(s) = self.switch(n).filter(|_| maps_lanes(node, PortNum::ZERO)) else {
+        let Some(s) = self.switch(n).filter(|_| has_sl_to_vl(node, PortNum::ZERO)) else {
             return Vec::new();
         };
         let short = !node.plain_sl_to_vl
@@ -112,7 +111,7 @@ impl LanePlan {
                 .is_some_and(|i| i.optimized_sl_to_vl != 0);
         let lanes = &self.run.routing.lanes;
         let mut wanted = Vec::new();
-        for &output in live.iter().filter(|p| has_lanes(node, **p)) {
+        for &output in live.iter().filter(|p| has_several_vls(node, **p)) {
             let inputs = || {
                 let others = live.iter().copied().filter(move |i| *i != output);
                 core::iter::once(PortNum::ZERO).chain(others)
@@ -144,17 +143,19 @@ impl LanePlan {
     #[must_use]
     pub fn end_port_map(&self, subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> Option<[u8; 64]> {
         let node = subnet.get(p.node)?;
-        (!node.is_switch() && maps_lanes(node, p.port) && has_lanes(node, p.port)).then(|| {
-            let have = operated_vls(subnet, p, cfg);
-            table(self.run.routing.lanes.end_port_map(have))
-        })
+        (!node.is_switch() && has_sl_to_vl(node, p.port) && has_several_vls(node, p.port)).then(
+            || {
+                let have = operated_vls(subnet, p, cfg);
+                table(self.run.routing.lanes.end_port_map(have))
+            },
+        )
     }
 
-    /// The blocks of VLArbitrationTable of a port: every lane in use gets the same share at low priority, none has high
+    /// The blocks of VLArbitrationTable of a port: every VL in use has the same share at low priority, none has high
     /// priority. Without them a device may serve VL 0 alone.
     #[must_use]
     pub fn arbitration(&self, subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> Vec<(u8, [u8; 64])> {
-        let Some(node) = subnet.get(p.node).filter(|n| has_lanes(n, p.port)) else {
+        let Some(node) = subnet.get(p.node).filter(|n| has_several_vls(n, p.port)) else {
             return Vec::new();
         };
         let Some(info) = node.ports.get(p.port.index()).map(Port::info) else {
@@ -185,20 +186,20 @@ fn table(map: [u8; 16]) -> [u8; 64] {
 }
 
 /// Whether a node's port has SLtoVLMappingTables (PortInfo.CapabilityMask; of a switch port 0's counts for all).
-fn maps_lanes(node: &Node, port: PortNum) -> bool {
+fn has_sl_to_vl(node: &Node, port: PortNum) -> bool {
     node.ports
         .get(port.index())
         .is_some_and(|p| p.info().capability_mask.has(CapMask::SL_MAPPING))
 }
 
 /// Whether a port can operate more than one data VL: without them it has neither table.
-fn has_lanes(node: &Node, port: PortNum) -> bool {
+fn has_several_vls(node: &Node, port: PortNum) -> bool {
     node.ports
         .get(port.index())
         .is_some_and(|p| p.known && p.info().vl_cap > 1)
 }
 
-/// How many data VLs a port's cable operates, or will when it is armed: what both ends can and the operator allows.
+/// The number of data VLs that the link of a port operates, or will when it is armed: what both ends support and the configuration allows.
 #[must_use]
 pub fn operated_vls(subnet: &Subnet, p: PortRef, cfg: &SmConfig) -> u8 {
     let Some((node, port)) = subnet.get(p.node).zip(subnet.port(p)) else {

@@ -1,0 +1,372 @@
+//! VL tables: SLtoVLMappingTables and VLArbitrationTables, written before links are armed (IBA vol. 1, 14.2.5.8 and 14.2.5.9).
+//!
+//! Tables are not read: that takes a request for each pair of ports, while most switches accept one Set for all inputs. Every table is
+//! written once after the SM started or the device rebooted, unless it is known from before ([`InheritedVls`]). A routing on one VL writes
+//! none to devices that no SM has configured, because their power-up tables map SL 0 to VL 0.
+//!
+//! Invariants: a table is unknown from its Set until the response. Before the first write of a sweep a new epoch is persisted; if the SM
+//! fails before the routing of that epoch is persisted, its successor takes all tables for unknown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ferrosm_mad::attr::id;
+use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum, Sl};
+use ferrosm_mad::mad::Status;
+
+use crate::config::SmConfig;
+use crate::ctx::Ctx;
+use crate::kept::{Record, Update};
+use crate::plan::vls::VlPlan;
+use crate::report::ProblemKind;
+use crate::routing_origin::SlToVlEpoch;
+use crate::smp::op::SmpOp;
+use crate::subnet::{Node, NodeIdx, Port, PortRef, Subnet, VlTableOrigin};
+use crate::tables::sl_to_vl::SlToVlSelector;
+
+/// The known blocks of a port's VLArbitrationTable, by number.
+type ArbitrationBlocks = Arc<[(u8, [u8; 64])]>;
+
+/// What is known of a node's tables from an earlier run or another SM.
+#[derive(Debug)]
+pub(crate) enum InheritedVls {
+    /// Nothing; a node without configuration has its power-up tables.
+    Nothing,
+    /// An SM failed while it wrote tables: the node may have any.
+    Unknown,
+    /// The tables that the node has.
+    Known {
+        sl_to_vl: BTreeMap<SlToVlSelector, [u8; 8]>,
+        /// By port number.
+        vl_arbitration: Vec<ArbitrationBlocks>,
+        /// The node did not accept all of its tables.
+        is_incomplete: bool,
+    },
+}
+
+/// The VLs of the routing in force, and the epoch of the tables.
+#[derive(Debug)]
+pub(crate) struct VlTables {
+    /// `None` before the first routing.
+    plan: Option<VlPlan>,
+    /// The epoch of the tables that were written last, or are being written.
+    epoch: SlToVlEpoch,
+    /// The highest number of an epoch of this SM that a replica's replaced. It is not used again.
+    replaced_number: u64,
+    /// The epoch began in the current sweep.
+    is_epoch_new: bool,
+}
+
+impl VlTables {
+    /// `epoch` is the last one that was persisted.
+    pub(crate) const fn new(epoch: SlToVlEpoch) -> Self {
+        Self {
+            plan: None,
+            epoch,
+            replaced_number: 0,
+            is_epoch_new: false,
+        }
+    }
+
+    pub(crate) const fn plan(&self) -> Option<&VlPlan> {
+        self.plan.as_ref()
+    }
+
+    pub(crate) fn set_plan(&mut self, plan: VlPlan) {
+        self.plan = Some(plan);
+    }
+
+    pub(crate) const fn epoch(&self) -> SlToVlEpoch {
+        self.epoch
+    }
+
+    /// Replaces the epoch by that of a replica. With an epoch of an earlier term of this SM, tables would count as partly written.
+    pub(crate) fn load_replica(&mut self, epoch: SlToVlEpoch) {
+        self.replaced_number = self.replaced_number.max(self.epoch.number);
+        self.epoch = epoch;
+    }
+
+    pub(crate) const fn begin_sweep(&mut self) {
+        self.is_epoch_new = false;
+    }
+
+    /// The SL of packets from an end port to a LID.
+    pub(crate) fn sl(&self, fabric: &Subnet, from: PortRef, to: Lid) -> Sl {
+        let plan = self.plan.as_ref();
+        plan.map_or(Sl(0), |plan| plan.sl(fabric, from, to))
+    }
+
+    /// Writes every table that is not known to be in place. Returns whether there is any.
+    pub(crate) fn write(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        let mut any = false;
+        let nodes: Vec<NodeIdx> = ctx.fabric.node_indices().collect();
+        for n in nodes {
+            let (Some(plan), Some(node)) = (&self.plan, ctx.fabric.get(n)) else {
+                continue;
+            };
+            let is_at_power_up =
+                node.sl_to_vl.is_empty() && node.vl_origin != VlTableOrigin::Foreign;
+            if plan.is_single() && is_at_power_up {
+                continue;
+            }
+            let fingerprint = plan.fingerprint(ctx.fabric, n, ctx.cfg);
+            if node.vl_fingerprint == Some(fingerprint) {
+                continue;
+            }
+            let missing = missing_tables(plan, ctx.fabric, ctx.cfg, n);
+            let is_complete = missing.is_empty();
+            any |= !is_complete;
+            self.write_tables(ctx, missing);
+            if let Some(node) = ctx.fabric.get_mut(n) {
+                node.vl_fingerprint = is_complete.then_some(fingerprint);
+            }
+        }
+        any
+    }
+
+    fn write_tables(&mut self, ctx: &mut Ctx<'_>, sets: Vec<SmpOp>) {
+        if !sets.is_empty() {
+            self.begin_epoch(ctx);
+        }
+        for set in sets {
+            forget_table(ctx.fabric, set);
+            ctx.smps.enqueue(set);
+        }
+    }
+
+    /// Persists a new epoch, once a sweep.
+    fn begin_epoch(&mut self, ctx: &mut Ctx<'_>) {
+        if core::mem::replace(&mut self.is_epoch_new, true) {
+            return;
+        }
+        ctx.effects.is_new_vl_epoch = true;
+        let own = ctx.fabric.local().and_then(|p| ctx.fabric.port(p));
+        let own = own.map_or(PortGuid(0), |port| port.guid);
+        self.epoch.number = self.epoch.number.max(self.replaced_number);
+        self.epoch = self.epoch.next(own);
+        let epoch = Record::LanesWritten(self.epoch);
+        ctx.outbox.persist(vec![Update::Put(epoch)]);
+    }
+
+    /// The data of a Set of an SLtoVLMappingTable.
+    pub(crate) fn sl_to_vl_payload(
+        &self,
+        fabric: &Subnet,
+        cfg: &SmConfig,
+        p: PortRef,
+        at: SlToVlSelector,
+    ) -> Option<[u8; 64]> {
+        let plan = self.plan.as_ref()?;
+        if fabric.get(p.node)?.is_switch() {
+            plan.switch_map(p.node, at)
+        } else {
+            plan.end_port_map(fabric, p, cfg)
+        }
+    }
+
+    /// The data of a Set of a block of VLArbitrationTable.
+    pub(crate) fn arbitration_payload(
+        &self,
+        fabric: &Subnet,
+        cfg: &SmConfig,
+        p: PortRef,
+        block: u8,
+    ) -> Option<[u8; 64]> {
+        let blocks = self.plan.as_ref()?.arbitration(fabric, p, cfg);
+        let mut blocks = blocks.into_iter();
+        blocks.find_map(|(b, table)| (b == block).then_some(table))
+    }
+
+    /// An SLtoVLMappingTable was written.
+    pub(crate) fn on_sl_to_vl_written(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        p: PortRef,
+        at: SlToVlSelector,
+        status: Status,
+        data: &[u8; 64],
+    ) {
+        let wanted = self.sl_to_vl_payload(ctx.fabric, ctx.cfg, p, at);
+        let is_for_all_inputs = matches!(at, SlToVlSelector::Output(_));
+        let node = ctx.fabric.get_mut(p.node);
+        if status.is_ok() && wanted.is_some_and(|w| w[..8] == data[..8]) {
+            if let Some(node) = node {
+                let mut map = [0; 8];
+                map.copy_from_slice(&data[..8]);
+                // A table for all inputs replaces those for one input, and the reverse.
+                node.sl_to_vl.retain(|other, _| {
+                    let is_other_form =
+                        matches!(other, SlToVlSelector::Output(_)) != is_for_all_inputs;
+                    !(is_other_form && other.ports().1 == at.ports().1)
+                });
+                node.sl_to_vl.insert(at, map);
+            }
+        } else if !is_for_all_inputs {
+            let attr = id::SL_TO_VL;
+            on_sl_to_vl_failed(ctx, p, ProblemKind::Refused { attr, status });
+        } else if let Some(node) = node
+            && !node.plain_sl_to_vl
+        {
+            // The switch reports that it accepts tables for all inputs, but does not: each pair of ports gets its own.
+            node.plain_sl_to_vl = true;
+            if let Some(plan) = &self.plan {
+                let missing = missing_tables(plan, ctx.fabric, ctx.cfg, p.node);
+                self.write_tables(ctx, missing);
+            }
+        }
+    }
+
+    /// A block of VLArbitrationTable was written.
+    pub(crate) fn on_arbitration_written(
+        &self,
+        ctx: &mut Ctx<'_>,
+        p: PortRef,
+        block: u8,
+        status: Status,
+        data: &[u8; 64],
+    ) {
+        let wanted = self.arbitration_payload(ctx.fabric, ctx.cfg, p, block);
+        let is_accepted = status.is_ok() && wanted == Some(*data);
+        if let Some(port) = ctx.fabric.port_mut(p) {
+            if is_accepted {
+                port.put_vl_arbitration(block, *data);
+            } else {
+                port.forget_vl_arbitration(block);
+            }
+        }
+        if !is_accepted {
+            let attr = id::VL_ARBITRATION;
+            ctx.effects
+                .port_problem(p, ProblemKind::Refused { attr, status });
+        }
+    }
+}
+
+/// An SLtoVLMappingTable was not written. With one of a CA that is missing only its own packets are blocked; what depends on one of a
+/// switch is not written.
+pub(crate) fn on_sl_to_vl_failed(ctx: &mut Ctx<'_>, p: PortRef, kind: ProblemKind) {
+    if ctx.fabric.get(p.node).is_some_and(Node::is_switch) {
+        ctx.effects.blocking_port = Some(p);
+    }
+    ctx.effects.port_problem(p, kind);
+}
+
+/// Nodes for which [`set_origin`] was not called since they were discovered or lost their tables.
+pub(crate) fn nodes_of_unknown_origin(fabric: &Subnet) -> Vec<NodeIdx> {
+    let nodes = fabric.nodes();
+    let unknown = nodes.filter(|(_, node)| node.vl_origin == VlTableOrigin::Unknown);
+    unknown.map(|(n, _)| n).collect()
+}
+
+/// Decides what tables a node has that this SM did not write. Call it before the node is configured.
+pub(crate) fn set_origin(fabric: &mut Subnet, n: NodeIdx, inherited: InheritedVls) {
+    let Some(node) = fabric.get_mut(n) else {
+        return;
+    };
+    let is_foreign = match inherited {
+        InheritedVls::Nothing => is_configured(node),
+        InheritedVls::Unknown => true,
+        InheritedVls::Known {
+            sl_to_vl,
+            vl_arbitration,
+            is_incomplete,
+        } => {
+            let mut has_any = !sl_to_vl.is_empty();
+            node.sl_to_vl = sl_to_vl;
+            for (port, blocks) in node.ports.iter_mut().zip(vl_arbitration) {
+                has_any |= !blocks.is_empty();
+                port.vl_arbitration = blocks;
+            }
+            // Of a node that did not accept all of its tables, the power-up tables were not known either.
+            has_any || is_incomplete
+        }
+    };
+    node.vl_origin = if is_foreign {
+        VlTableOrigin::Foreign
+    } else {
+        VlTableOrigin::PowerUp
+    };
+}
+
+/// Whether an SM has configured a node since it powered up: it has an LFT or a LID.
+fn is_configured(node: &Node) -> bool {
+    match node.switch_info() {
+        Some(info) => info.linear_fdb_top > 0,
+        None => node.end_ports().any(|p| {
+            let port = node.ports.get(p.index());
+            port.is_some_and(|port| port.info().lid != Lid::NONE)
+        }),
+    }
+}
+
+/// Nodes that may have tables that this SM did not write, and did not accept all of those that it wrote.
+pub(crate) fn nodes_without_tables(fabric: &Subnet) -> Vec<NodeGuid> {
+    let nodes = fabric.nodes().map(|(_, node)| node);
+    let without = nodes
+        .filter(|node| node.vl_origin != VlTableOrigin::PowerUp && node.vl_fingerprint.is_none());
+    without.map(|node| node.info.node_guid).collect()
+}
+
+/// Sets of a node's tables that are not known to be in place.
+fn missing_tables(plan: &VlPlan, fabric: &Subnet, cfg: &SmConfig, n: NodeIdx) -> Vec<SmpOp> {
+    let Some(node) = fabric.get(n) else {
+        return Vec::new();
+    };
+    let mut missing = Vec::new();
+    let live: Vec<PortNum> = node
+        .physical_ports()
+        .filter(|p| {
+            node.ports.get(p.index()).is_some_and(Port::is_up)
+                && fabric.peer(PortRef::new(n, *p)).is_some()
+        })
+        .collect();
+    let is_missing = |at: &SlToVlSelector, table: &[u8; 64]| {
+        let known = node.sl_to_vl.get(at);
+        known.is_none_or(|known| *known != table[..8])
+    };
+    if node.is_switch() {
+        for (at, table) in plan.switch_maps(n, node, &live) {
+            if is_missing(&at, &table) {
+                missing.push(SmpOp::SetSlToVl(PortRef::new(n, PortNum::ZERO), at));
+            }
+        }
+    }
+    for &port in &live {
+        let p = PortRef::new(n, port);
+        let at = SlToVlSelector::EndPort(port);
+        if let Some(table) = plan.end_port_map(fabric, p, cfg)
+            && is_missing(&at, &table)
+        {
+            missing.push(SmpOp::SetSlToVl(p, at));
+        }
+        let known = node
+            .ports
+            .get(port.index())
+            .map(|port| &port.vl_arbitration);
+        for (block, table) in plan.arbitration(fabric, p, cfg) {
+            if known.is_none_or(|known| !known.contains(&(block, table))) {
+                missing.push(SmpOp::SetVlArbitration(p, block));
+            }
+        }
+    }
+    missing
+}
+
+/// A Set is about to be sent: the table is unknown until its response, which may be lost although the Set was accepted.
+fn forget_table(fabric: &mut Subnet, set: SmpOp) {
+    let Some(p) = set.port() else {
+        return;
+    };
+    let Some(node) = fabric.get_mut(p.node) else {
+        return;
+    };
+    node.vl_origin = VlTableOrigin::Foreign;
+    node.read_lanes = Arc::default();
+    if let SmpOp::SetSlToVl(_, at) = set {
+        node.sl_to_vl.remove(&at);
+    } else if let SmpOp::SetVlArbitration(_, block) = set
+        && let Some(port) = node.ports.get_mut(p.port.index())
+    {
+        port.forget_vl_arbitration(block);
+    }
+}
