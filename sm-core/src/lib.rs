@@ -22,6 +22,7 @@
 //!
 //! Subnet administration, the QoS policy and the contents of device tables are in [`ferrosm_sa`].
 
+mod adoption;
 pub mod config;
 mod ctx;
 pub mod election;

@@ -1,7 +1,7 @@
 //! Subnet administration as part of the subnet manager: which view is published, and who owns what clients register.
 //!
 //! Answers are [`crate::sa`]'s; here is only when there are any. A view is published after each sweep of a master that brought
-//! the subnet up, and withdrawn with the mastership (rules 5.9, 7.2); before the first one there may be one of [`super::past`].
+//! the subnet up, and withdrawn with the mastership (rules 5.9, 7.2); before the first one there may be a restored one ([`crate::adoption`]).
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -17,18 +17,18 @@ use ferrosm_mad::transport::gmp::Peer;
 
 use super::SubnetManager;
 use super::partition_groups::update_partition_groups;
-use super::past::Past;
 use crate::io::{Event, Output};
 use crate::kept::{Kind, Update};
 use crate::plan::partitions::Partitions;
+use crate::routing_origin::RoutingOrigin;
 use crate::sa::registry::Registry;
 use crate::sa::registry::aliases::AliasGuids;
 use crate::sa::registry::registration::Registrations;
 use crate::sa::registry::snapshot::RegistrySnapshot;
 use crate::sa::view::Extra;
-use crate::sa::view::saved::Snapshot;
 use crate::sa::{self, Reply, Request, Verdict, View};
 use crate::subnet::PortRef;
+use crate::vls;
 
 /// Changes of multicast forwarding tables between sweeps are published after so long, many at once.
 const TABLES_AFTER: Duration = Duration::from_secs(1);
@@ -54,19 +54,16 @@ pub(super) struct Administration {
     view_due: Option<Instant>,
     /// A view is kept.
     view_kept: bool,
-    /// What was kept of the subnet before this run.
-    pub(super) past: Past,
     /// Ports that left the subnet and lost what was registered: if one comes back as it was, its host does not know.
     ended: BTreeSet<PortGuid>,
 }
 
 impl Administration {
     /// With what clients had registered before a restart, and what the subnet was then.
-    pub(super) fn restored(saved: &Registrations, past: Option<Snapshot>, now: Instant) -> Self {
+    pub(super) fn restored(saved: &Registrations, has_view: bool, now: Instant) -> Self {
         Self {
             registry: Registry::restored(saved, now),
-            view_kept: past.is_some(),
-            past: Past::new(past, now),
+            view_kept: has_view,
             ..Self::default()
         }
     }
@@ -75,16 +72,20 @@ impl Administration {
         &self.registry
     }
 
-    pub(super) fn view(&self) -> Option<&View> {
-        self.view.as_deref()
-    }
-
     pub(super) const fn registry_mut(&mut self) -> &mut Registry {
         &mut self.registry
     }
 
-    pub(super) fn set_view(&mut self, view: Arc<View>) {
-        self.view = Some(view);
+    pub(super) const fn view(&self) -> Option<&Arc<View>> {
+        self.view.as_ref()
+    }
+
+    /// Answers are given from this restored view from now on, or not at all.
+    pub(super) fn set_view(&mut self, view: Option<Arc<View>>) {
+        if view.is_none() {
+            self.last_sweep_view = None;
+        }
+        self.view = view;
     }
 
     /// Whether a view is kept, which it is not to be any more.
@@ -105,11 +106,6 @@ impl Administration {
     /// The host behind a port was told to register again.
     pub(super) fn told_again(&mut self, port: PortGuid) {
         self.ended.remove(&port);
-    }
-
-    pub(super) fn drop_view(&mut self) {
-        self.last_sweep_view = None;
-        self.view = None;
     }
 
     /// Counts a request that is dropped for the client to retry.
@@ -184,7 +180,7 @@ impl SubnetManager {
         let keys_from = (Arc::clone(&self.cfg.partitions), self.subnet.local());
         let known = &self.administration.keys_from;
         let same_keys = Arc::ptr_eq(&known.0, &keys_from.0) && known.1 == keys_from.1;
-        let past = self.administration.past.end();
+        let past = self.adoption.take_restored_view();
         let current = self.administration.view.clone();
         // What changed is reported against the last sweep; what did not change is shared with the view of this sweep, if there is one.
         let (before, shared) = match self.administration.last_sweep_view.take() {
@@ -255,7 +251,7 @@ impl SubnetManager {
         let same_keys =
             Arc::ptr_eq(&known.0, &self.cfg.partitions) && known.1 == self.subnet.local();
         let before = self.administration.view.clone();
-        let before = before.filter(|_| same_keys && !self.administration.past.is_in_force());
+        let before = before.filter(|_| same_keys && !self.adoption.is_view_in_use());
         let view = Arc::new(self.view_after(before.as_deref()));
         let keys_from = (Arc::clone(&self.cfg.partitions), self.subnet.local());
         let administration = &mut self.administration;
@@ -273,7 +269,7 @@ impl SubnetManager {
             // The next start begins with what is kept, as if there had been none.
             return;
         }
-        self.answer_from_past();
+        self.update_restored_view();
         if !self.may_answer() && self.withdraw_view().is_some() {
             self.disown();
         }
@@ -334,7 +330,7 @@ impl SubnetManager {
             administration.view_due = None;
             let view = administration.view.clone();
             // What is kept already need not be kept again.
-            if view.is_some() && !administration.past.is_in_force() {
+            if view.is_some() && !self.adoption.is_view_in_use() {
                 self.out.persist_view(view);
             }
         }
@@ -449,6 +445,15 @@ impl SubnetManager {
         let own = self.subnet.local();
         let lid = own.map_or_else(Default::default, |p| self.subnet.lid(p));
         manager_record(lid, &self.own_sm_info())
+    }
+
+    /// Where the routing in force comes from.
+    fn origin(&self) -> Option<RoutingOrigin> {
+        Some(RoutingOrigin {
+            inputs: self.routing.inputs()?.clone(),
+            without_lanes: vls::nodes_without_tables(&self.subnet),
+            lanes_written: self.vls.epoch(),
+        })
     }
 
     /// The view of the subnet as it is known now.

@@ -77,7 +77,9 @@ impl SubnetManager {
         let groups = self.registry().groups();
         job.groups = InstalledGroups::new(&self.subnet, job.nodes(), groups);
         if self.routing.may_adopt() {
-            job.inherited = self.inherited(job.nodes());
+            job.inherited = self
+                .adoption
+                .installed_routing(&self.subnet, &self.cfg, job.nodes());
         }
         for n in self.unroutable_switches() {
             self.problem(
@@ -466,7 +468,7 @@ impl SubnetManager {
             self.first_as_master = false;
             self.is_new = false;
             self.lids.confirm(&self.subnet);
-            self.forget_inheritance();
+            self.adoption.forget_installed();
             if self.is_master() {
                 with_ctx!(self, |ctx| self.keys.remove_exceptions(ctx));
             }

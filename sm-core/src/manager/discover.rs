@@ -144,7 +144,7 @@ impl SubnetManager {
             return;
         }
         self.sweep.touched.insert(at);
-        self.doubt_past(at);
+        self.correct_restored_view(at);
         self.tell_of_change(at);
         with_ctx!(self, |ctx| self.discovery.read_fdr10(ctx, &change, mode));
         let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);

@@ -24,17 +24,16 @@ macro_rules! with_ctx {
 }
 
 mod administration;
+mod adoption;
 mod asked;
 mod configure;
 mod discover;
 mod elect;
-mod inherit;
 mod light_sweep;
 mod multicast;
 mod notices;
 mod observed;
 mod partition_groups;
-mod past;
 mod payload;
 mod progress;
 mod sminfo;
@@ -52,6 +51,7 @@ use ferrosm_mad::smp::{self, DATA_LEN};
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::LastRun;
 
+use crate::adoption::{Adoption, last_epoch};
 use crate::config::SmConfig;
 use crate::ctx::Effects;
 use crate::election::{self, Election};
@@ -165,7 +165,7 @@ pub struct SubnetManager {
     traps: TrapMonitor,
     administration: administration::Administration,
     multicast: MulticastTables,
-    inheritance: inherit::Inheritance,
+    adoption: Adoption,
     asked: asked::Asked,
     notices: notices::Notices,
 }
@@ -186,8 +186,8 @@ impl SubnetManager {
     fn build_new(cfg: SmConfig, restored: Restored, now: Instant, read_only: bool) -> Self {
         let learned = BTreeSet::new();
         let settings = Self::election_settings(&cfg, &learned);
-        let inheritance = inherit::Inheritance::new(&restored);
-        let vls = VlTables::new(inherit::last_mark(&restored));
+        let adoption = Adoption::new(&restored, now);
+        let vls = VlTables::new(last_epoch(&restored));
         let keys = MKeyRing::new(&restored, cfg.m_key);
         let mut sm = Self {
             smps: Smps::new(limits(&cfg)),
@@ -222,11 +222,11 @@ impl SubnetManager {
             traps: TrapMonitor::default(),
             administration: administration::Administration::restored(
                 &restored.registrations,
-                restored.snapshot,
+                restored.snapshot.is_some(),
                 now,
             ),
             multicast: MulticastTables::default(),
-            inheritance,
+            adoption,
             asked: asked::Asked::default(),
             notices: notices::Notices::default(),
         };
@@ -438,7 +438,7 @@ impl SubnetManager {
             self.lfts.block_on(port);
         }
         if effects.is_new_vl_epoch {
-            self.inheritance.void_vl_tables();
+            self.adoption.on_vl_tables_changing();
         }
     }
 

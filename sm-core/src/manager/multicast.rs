@@ -16,7 +16,7 @@ fn tree_inputs<'a>(
 ) -> TreeInputs<'a> {
     TreeInputs {
         registry: administration.registry(),
-        view: administration.view(),
+        view: administration.view().map(Arc::as_ref),
         routing,
     }
 }

@@ -146,11 +146,15 @@ impl SubnetManager {
         let new_to_it = self.first_as_master || info.master_sm_lid != address.sm_lid;
         // Who was not there has nothing registered here, whatever its port says: it was cut off, or in another SM's island.
         let was_away = |view: &Arc<View>| view.by_guid(port.guid).is_none();
-        // Clients are not told of a port whose LID another one has, but it was here.
-        let past = &self.administration.past;
-        let before = past.kept_view().filter(|_| past.is_in_force());
+        // Ports that were removed from the restored view because of their LIDs were in the subnet.
+        let adoption = &self.adoption;
+        let before = adoption
+            .restored_view()
+            .filter(|_| adoption.is_view_in_use());
+        let own_lid = self.lids.of_sm(&self.subnet);
+        let is_known = self.first_as_master && adoption.has_registrations_of(port, own_lid);
         self.cfg.client_reregister
-            && ((new_to_it && !self.has_registrations_of(port))
+            && ((new_to_it && !is_known)
                 || before.or_else(|| self.view()).is_some_and(was_away)
                 || self.administration.has_ended(port.guid)
                 || info.lid != address.lid

@@ -51,7 +51,7 @@ impl SubnetManager {
         let sweep = self.sweeps;
         self.looked();
         if self.is_master() && self.sweeps == sweep {
-            self.compare_with_past();
+            self.compare_restored_view();
             self.begin_reading();
         }
     }

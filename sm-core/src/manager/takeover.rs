@@ -7,24 +7,19 @@
 
 use core::time::Duration;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use ferrosm_mad::attr::{PortInfo, PortState, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
 
-use super::inherit::{Inheritance, last_mark};
-use super::past::Past;
 use super::{Stage, SubnetManager, limits};
+use crate::adoption::{Adoption, last_epoch};
 use crate::election::{self, Then};
 use crate::io::{Event, Output};
 use crate::kept::Restored;
-use crate::kept::routing::KeptRouting;
 use crate::plan::ports;
 use crate::report::Phase;
-use crate::sa::View;
 use crate::sa::registry::Registry;
-use crate::sa::view::saved::Snapshot;
 use crate::smp::PathPolicy;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::queue::Limits;
@@ -145,11 +140,10 @@ impl SubnetManager {
                 doubtful: self.takeover.doubtful,
                 ..Takeover::default()
             };
-            self.administration.past = Past::default();
-            self.forget_inheritance();
-        } else if self.inherits_from_another() {
+            self.adoption.forget();
+        } else if self.adoption.is_of_another_sm(&self.subnet) {
             // It began with a copy, and was not standby since: there is none to ask for.
-            self.forget_inheritance();
+            self.adoption.forget_installed();
         }
     }
 
@@ -171,49 +165,30 @@ impl SubnetManager {
         // may live.
         let unproven = core::mem::take(&mut self.takeover.adopted);
         self.takeover.has_copy = false;
-        if self.administration.past.is_in_force() || self.view().is_none() {
+        if self.adoption.is_view_in_use() || self.view().is_none() {
             if unproven {
-                self.doubt_registrations();
+                self.adoption.doubt_registrations();
             }
             return;
         }
         let Some(view) = self.withdraw_view() else {
             return;
         };
-        self.inherit_from_itself(&view);
-        let snapshot = Snapshot {
-            view,
-            age: Duration::ZERO,
-        };
-        self.administration.past = Past::new(Some(snapshot), self.now);
-    }
-
-    /// What devices have is not sure any more: it is compared with what this SM knew of them, as over a restart.
-    fn inherit_from_itself(&mut self, view: &Arc<View>) {
-        let left = Restored {
-            snapshot: Some(Snapshot {
-                view: Arc::clone(view),
-                age: Duration::ZERO,
-            }),
-            routing: KeptRouting::of_view(view).map(Arc::new),
-            lanes_written: self.vls.epoch(),
-            complete: true,
-            ..Restored::default()
-        };
-        self.inheritance = Inheritance::new(&left);
+        self.adoption
+            .outlive_link_loss(&view, self.vls.epoch(), self.now);
     }
 
     /// A master's tables are to be read anew. Those that cannot be read are as they were where the device shows that nobody else was
-    /// in charge of it meanwhile ([`super::inherit`]).
+    /// in charge of it meanwhile ([`crate::adoption`]).
     pub(super) fn remember_tables(&mut self) {
         // What the last master kept is waited for where there was one.
         let own =
             self.role() == SmState::Master && !self.read_only && !self.takeover.is_recalling();
         if own
-            && !self.administration.past.is_in_force()
+            && !self.adoption.is_view_in_use()
             && let Some(view) = self.view().cloned()
         {
-            self.inherit_from_itself(&view);
+            self.adoption.adopt_own_tables(&view, self.vls.epoch());
         }
     }
 
@@ -354,22 +329,21 @@ impl SubnetManager {
     }
 
     fn adopt_copy(&mut self, restored: Restored) {
-        self.inheritance = Inheritance::new(&restored);
-        self.vls.load_replica(last_mark(&restored));
+        self.adoption = Adoption::of_replica(&restored, self.now);
+        self.vls.load_replica(last_epoch(&restored));
         self.keys.load_replica(&restored, self.cfg.m_key);
         // The last master's map, whole: what this SM has from another time would hold LIDs that were given to others since.
         self.lids.load_replica(restored.lids);
         let has_view = restored.snapshot.is_some();
         let registry = Registry::restored(&restored.registrations, self.now);
         self.administration.registry_mut().replace(registry);
-        self.administration.past = Past::copied(restored.snapshot, self.now);
         self.takeover.has_copy = has_view;
         self.takeover.adopted = true;
     }
 
     /// Whether all SMs that the last master knew are known to this one too: then it is enough to ask them.
     fn may_look_only(&self) -> bool {
-        let Some(view) = self.administration.past.kept_view() else {
+        let Some(view) = self.adoption.restored_view() else {
             return false;
         };
         let own = self.own_sm_info().guid;
@@ -565,7 +539,6 @@ impl SubnetManager {
 
     /// The LID that the last master had, where what it kept is known.
     pub(super) fn last_master_lid(&self) -> Option<Lid> {
-        let view = self.administration.past.kept_view()?;
-        view.whose().map(|whose| whose.lid)
+        self.adoption.last_master_lid()
     }
 }

@@ -54,7 +54,7 @@ fn until_answering(lab: &mut Lab) {
         lab.manager().core().view().is_some()
     });
     assert!(lab.manager().reports().is_empty(), "it answers too late");
-    let age = lab.manager().core().answers_from_past();
+    let age = lab.manager().core().restored_view_age();
     assert!(age.is_some_and(|age| age >= AGE), "{age:?}");
 }
 
@@ -169,7 +169,7 @@ fn an_unchanged_subnet_is_answered_for_at_once() {
         }
         assert!(looks > 5, "{spec}: {looks} looks during the first sweep");
         assert!(told_of(&lab, "answered from what was kept"));
-        assert_eq!(lab.manager().core().answers_from_past(), None);
+        assert_eq!(lab.manager().core().restored_view_age(), None);
         for pair in all.windows(2) {
             assert_path(&mut lab, (pair[0], pair[1]));
         }

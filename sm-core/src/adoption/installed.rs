@@ -1,0 +1,178 @@
+//! What an earlier SM left in devices: the installed routing, SLtoVL and VLArb tables, which cannot all be read, and hosts that are
+//! registered.
+//!
+//! An adopted routing is proven like a new one ([`crate::plan::adopt`]). What a device does not show to be unchanged is written again.
+
+use std::sync::Arc;
+
+use ferrosm_mad::attr::PortInfo;
+use ferrosm_mad::ids::Lid;
+
+use super::Adoption;
+use crate::config::SmConfig;
+use crate::kept::Restored;
+use crate::kept::routing::KeptRouting;
+use crate::plan::adopt::Inherited;
+use crate::routing_origin::SlToVlEpoch;
+use crate::sa::View;
+use crate::sa::view::NodeView;
+use crate::subnet::{Node, NodeIdx, Port, Subnet};
+use crate::vls::InheritedVls;
+
+/// What is known of the devices' state.
+#[derive(Debug, Default)]
+pub(super) struct InstalledState {
+    routing: Option<Arc<KeptRouting>>,
+    view: Option<Arc<View>>,
+    /// The restored registrations are all that clients had registered.
+    registrations_complete: bool,
+    vl_tables: VlTablesLeft,
+}
+
+/// The state of the SLtoVL and VLArb tables in devices.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum VlTablesLeft {
+    /// Unknown. A device that was reset has the default ones.
+    #[default]
+    Unknown,
+    /// As in the view, where the device was not reset or configured since.
+    AsPersisted,
+    /// An SM failed while it wrote them: the table of each device is either the old or the new one.
+    PartlyWritten,
+}
+
+/// The last persisted epoch of the SLtoVL and VLArb tables, whichever SM persisted it.
+pub(crate) fn last_epoch(restored: &Restored) -> SlToVlEpoch {
+    restored.lanes_written.max(epoch_of_routing(restored))
+}
+
+fn epoch_of_routing(restored: &Restored) -> SlToVlEpoch {
+    let routing = restored.routing.as_ref();
+    routing.map_or(SlToVlEpoch::NEVER, |routing| routing.lanes_written())
+}
+
+impl InstalledState {
+    pub(super) fn new(restored: &Restored) -> Self {
+        let vl_tables = if restored.lanes_written != epoch_of_routing(restored) {
+            VlTablesLeft::PartlyWritten
+        } else if restored.complete {
+            VlTablesLeft::AsPersisted
+        } else {
+            // Later records may be missing, the epoch among them.
+            VlTablesLeft::Unknown
+        };
+        Self {
+            vl_tables,
+            routing: restored.routing.clone(),
+            view: restored.snapshot.as_ref().map(|s| Arc::clone(&s.view)),
+            registrations_complete: restored.complete,
+        }
+    }
+
+    /// The VL tables of a node that is in the state of that time.
+    fn persisted_vls(&self, node: &Node, announced: Option<Lid>) -> Option<InheritedVls> {
+        let routing = self.routing.as_ref()?;
+        let view = self.view.as_ref()?;
+        let guid = node.info.node_guid;
+        let was = view.node(view.by_node_guid(guid)?);
+        let arbitration = was.ports().map(|port| Arc::clone(&port.vl_arbitration));
+        is_unchanged(node, was, announced).then(|| InheritedVls::Known {
+            sl_to_vl: was.sl_to_vl.clone(),
+            vl_arbitration: arbitration.collect(),
+            is_incomplete: routing.is_without_lanes(guid),
+        })
+    }
+}
+
+impl Adoption {
+    /// Whether the registrations of the host behind an end port are restored, so that it need not repeat them: the last master had the
+    /// port in its subnet, and no other SM was its master since. `own` is the SM LID.
+    pub(crate) fn has_registrations_of(&self, port: &Port, own: Option<Lid>) -> bool {
+        let installed = &self.installed;
+        if !installed.registrations_complete {
+            return false;
+        }
+        // Without a view there is nothing to compare with.
+        let Some(view) = &installed.view else {
+            return true;
+        };
+        // A port that left the subnet lost its registrations with the master that saw it leave.
+        let was = view.by_guid(port.guid).map(|at| view.end_port(at));
+        let info = port.info();
+        let masters = [view.whose().map(|whose| whose.lid), own];
+        was.is_some_and(|was| was.guid == port.guid && was.lid == info.lid)
+            && masters.contains(&Some(info.master_sm_lid))
+    }
+
+    /// What was restored is not of this subnet or not of its last master: registrations may be missing.
+    pub(crate) const fn doubt_registrations(&mut self) {
+        self.installed.registrations_complete = false;
+    }
+
+    /// Whether the installed state is that of another SM, which may have changed it since.
+    pub(crate) fn is_of_another_sm(&self, fabric: &Subnet) -> bool {
+        let view = self.installed.view.as_ref();
+        let whose = view.and_then(|view| view.whose());
+        let own = fabric.local().and_then(|p| fabric.port(p));
+        whose
+            .zip(own)
+            .is_some_and(|(whose, own)| whose.port != own.guid)
+    }
+
+    /// The routing that may stay installed on these switches.
+    pub(crate) fn installed_routing(
+        &self,
+        fabric: &Subnet,
+        cfg: &SmConfig,
+        switches: &[NodeIdx],
+    ) -> Option<Inherited> {
+        let routing = Arc::clone(self.installed.routing.as_ref()?);
+        let guid = |n: &NodeIdx| Some(fabric.get(*n)?.info.node_guid);
+        Some(Inherited {
+            routing,
+            view: self.installed.view.clone(),
+            cfg: Arc::new(cfg.clone()),
+            guids: switches.iter().filter_map(guid).collect(),
+        })
+    }
+
+    /// SLtoVL or VLArb tables are about to be written.
+    pub(crate) const fn on_vl_tables_changing(&mut self) {
+        self.installed.vl_tables = VlTablesLeft::PartlyWritten;
+    }
+
+    /// What is known of a node's VL tables. `announced` is the SM LID that this sweep may have written to ports already.
+    pub(crate) fn inherited_vls(&self, node: &Node, announced: Option<Lid>) -> InheritedVls {
+        let installed = &self.installed;
+        match installed.vl_tables {
+            VlTablesLeft::Unknown => InheritedVls::Nothing,
+            VlTablesLeft::PartlyWritten => InheritedVls::Unknown,
+            VlTablesLeft::AsPersisted => installed
+                .persisted_vls(node, announced)
+                .unwrap_or(InheritedVls::Nothing),
+        }
+    }
+}
+
+/// Whether a node is in the state of that time: it has its tables as long as it has its LID, and another master would have written its own
+/// LID to the node's ports.
+fn is_unchanged(node: &Node, was: &NodeView, announced: Option<Lid>) -> bool {
+    let mut any = false;
+    for num in node.end_ports() {
+        let Some((port, was)) = node
+            .ports
+            .get(num.index())
+            .zip(was.ports().nth(num.index()))
+        else {
+            return false;
+        };
+        let (is, was) = (port.info(), PortInfo::decode(&was.raw));
+        let master = is.master_sm_lid == was.master_sm_lid || Some(is.master_sm_lid) == announced;
+        if is.lid == Lid::NONE || is.lid != was.lid || !master {
+            return false;
+        }
+        any = true;
+    }
+    let table = node.switch_info().is_none_or(|s| s.linear_fdb_top > 0);
+    any && table
+}

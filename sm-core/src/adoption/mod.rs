@@ -1,0 +1,92 @@
+//! Adoption of what an earlier run or another SM left: the installed routing, SLtoVL and VLArb tables, client registrations and the SA view.
+//!
+//! Restored from disk, loaded from a replica, or made of this SM's own state when its link is lost (ADR 0009). It is used until the first
+//! sweep as master is complete, and dropped as soon as another SM is master: that one knows better.
+//!
+//! State in devices is adopted only where the device itself shows that nothing came between: it has the LID and the master of that time, and
+//! was not reset since ([`installed`]). The view is answered from only if it must be of this subnet ([`restored_view`]).
+
+mod installed;
+mod restored_view;
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use ferrosm_mad::ids::Lid;
+use ferrosm_mad::time::Instant;
+
+use crate::kept::Restored;
+use crate::kept::routing::KeptRouting;
+use crate::routing_origin::SlToVlEpoch;
+use crate::sa::View;
+use crate::sa::view::saved::Snapshot;
+use installed::InstalledState;
+pub(crate) use installed::last_epoch;
+use restored_view::RestoredView;
+pub(crate) use restored_view::ViewUpdate;
+
+/// State of an earlier master, until the first sweep as master is complete.
+#[derive(Debug, Default)]
+pub(crate) struct Adoption {
+    installed: InstalledState,
+    restored: RestoredView,
+}
+
+impl Adoption {
+    /// What the last run persisted.
+    pub(crate) fn new(restored: &Restored, now: Instant) -> Self {
+        Self {
+            installed: InstalledState::new(restored),
+            restored: RestoredView::new(restored.snapshot.clone(), now),
+        }
+    }
+
+    /// The replica of what another master persisted.
+    pub(crate) fn of_replica(replica: &Restored, now: Instant) -> Self {
+        Self {
+            installed: InstalledState::new(replica),
+            restored: RestoredView::of_replica(replica.snapshot.clone(), now),
+        }
+    }
+
+    /// Tables in devices have to be read again: they are compared with what this SM knew of them, as over a restart.
+    pub(crate) fn adopt_own_tables(&mut self, view: &Arc<View>, epoch: SlToVlEpoch) {
+        let own = Restored {
+            snapshot: Some(snapshot_of(view)),
+            routing: KeptRouting::of_view(view).map(Arc::new),
+            lanes_written: epoch,
+            complete: true,
+            ..Restored::default()
+        };
+        self.installed = InstalledState::new(&own);
+    }
+
+    /// The master's own link was lost: its view outlives it, as over a restart.
+    pub(crate) fn outlive_link_loss(&mut self, view: &Arc<View>, epoch: SlToVlEpoch, now: Instant) {
+        self.adopt_own_tables(view, epoch);
+        self.restored = RestoredView::new(Some(snapshot_of(view)), now);
+    }
+
+    /// Another SM is master, or what is known may be older than what it did since.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The devices are as this SM wants them, or another SM configured them since.
+    pub(crate) fn forget_installed(&mut self) {
+        self.installed = InstalledState::default();
+    }
+
+    /// The LID of the master whose view was restored.
+    pub(crate) fn last_master_lid(&self) -> Option<Lid> {
+        let view = self.restored_view()?;
+        view.whose().map(|whose| whose.lid)
+    }
+}
+
+fn snapshot_of(view: &Arc<View>) -> Snapshot {
+    Snapshot {
+        view: Arc::clone(view),
+        age: Duration::ZERO,
+    }
+}

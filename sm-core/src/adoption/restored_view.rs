@@ -1,0 +1,406 @@
+//! Answers from the restored view until the first sweep is complete (ADR 0009).
+//!
+//! The view is used only if it must be of this subnet and no other SM was master since: the SM's own port has the GUID, the LID and the
+//! neighbour of that time, and names no other master. During discovery clients are answered but register nothing; once this SM is master
+//! they may register. End ports that the sweep finds elsewhere are removed at once, and with too many of them the whole view.
+
+use core::fmt;
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ferrosm_mad::attr::{PortInfo, PortState, SmState};
+use ferrosm_mad::ids::{Lid, PortGuid};
+use ferrosm_mad::sa::tables::SmInfoRecord;
+use ferrosm_mad::time::Instant;
+use rustc_hash::FxHashMap;
+
+use super::Adoption;
+use crate::config::SmConfig;
+use crate::ctx::Ctx;
+use crate::io::Event;
+use crate::sa::View;
+use crate::sa::aliases::Aliases;
+use crate::sa::view::saved::{Snapshot, Whose};
+use crate::subnet::{PortRef, Subnet};
+
+/// End ports that may have changed their LIDs; with more of them the view is not used any more.
+const MOVED_PORTS_MAX: usize = 16;
+
+/// Why the restored view is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Misfit {
+    /// It names no port of its SM.
+    NoOwnPort,
+    /// It is of another port or subnet.
+    AnotherPort,
+    /// The SM's own port has another LID.
+    AnotherLid,
+    /// The SM's own port has another subnet prefix.
+    AnotherPrefix,
+    /// Another SM was master since: clients may have registered with it.
+    AnotherMaster,
+    /// A replica of another subnet.
+    AnotherSubnet,
+    /// The SM's own port is not in the replica: its master had seen the port leave. The rest of the replica may be right.
+    PortAbsent,
+    /// The SM's own port has another LID in the replica.
+    AnotherLidInReplica,
+    /// The SM's own link leads to another port.
+    AnotherNeighbour,
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoOwnPort => "it has no own port",
+            Self::AnotherPort => "it is of another port or subnet",
+            Self::AnotherLid => "the own port has another LID",
+            Self::AnotherPrefix => "the own port has another subnet prefix",
+            Self::AnotherMaster => "another master was there since",
+            Self::AnotherSubnet => "it is of another subnet",
+            Self::PortAbsent => "the own port is not in it",
+            Self::AnotherLidInReplica => "the own port has another LID in it",
+            Self::AnotherNeighbour => "the own cable leads to another port",
+        })
+    }
+}
+
+/// A view of an earlier run or another master.
+#[derive(Debug, Default)]
+pub(super) struct RestoredView {
+    snapshot: Option<Snapshot>,
+    /// When the snapshot was restored.
+    restored_at: Instant,
+    /// Clients are answered from it.
+    in_use: bool,
+    /// It was compared with all end ports that discovery found.
+    compared: bool,
+    /// End ports whose LID is not the one in the view.
+    moved: BTreeSet<PortGuid>,
+    /// It is a replica of another master's view.
+    is_replica: bool,
+    /// The SM's own port was read since. What a standby knows of it may be from before it had a LID, or from an earlier mastership.
+    own_port_read: bool,
+}
+
+impl RestoredView {
+    pub(super) fn new(snapshot: Option<Snapshot>, now: Instant) -> Self {
+        Self {
+            snapshot,
+            restored_at: now,
+            ..Self::default()
+        }
+    }
+
+    /// The replica of another master's view.
+    pub(super) fn of_replica(snapshot: Option<Snapshot>, now: Instant) -> Self {
+        Self {
+            is_replica: true,
+            ..Self::new(snapshot, now)
+        }
+    }
+
+    fn age(&self, now: Instant) -> Option<Duration> {
+        let snapshot = self.snapshot.as_ref()?;
+        Some(snapshot.age + now.since(self.restored_at))
+    }
+
+    fn fits(&self, fabric: &Subnet, cfg: &SmConfig, is_master: bool, own_link_probed: bool) -> Fit {
+        let Some(view) = self.snapshot.as_ref().map(|s| &s.view) else {
+            return Fit::Undecided;
+        };
+        let Some(was) = view.whose() else {
+            return Fit::No(Misfit::NoOwnPort);
+        };
+        let Some(local) = fabric.local() else {
+            return Fit::Undecided;
+        };
+        let Some(port) = fabric.port(local).filter(|port| port.known) else {
+            return Fit::Undecided;
+        };
+        let info = port.info();
+        if self.is_replica {
+            // Until this SM is master, another one may become it.
+            return if self.own_port_read && is_master {
+                replica_fits(view, cfg, port.guid, &info)
+            } else {
+                Fit::Undecided
+            };
+        }
+        if (port.guid, cfg.subnet_prefix) != (was.port, was.prefix) {
+            return Fit::No(Misfit::AnotherPort);
+        }
+        if info.lid == Lid::NONE {
+            // The port was reset: no client reaches it before it has a LID again.
+            return Fit::Undecided;
+        }
+        if info.lid != was.lid {
+            return Fit::No(Misfit::AnotherLid);
+        }
+        if info.gid_prefix != was.prefix {
+            return Fit::No(Misfit::AnotherPrefix);
+        }
+        if ![Lid::NONE, info.lid].contains(&info.master_sm_lid) {
+            return Fit::No(Misfit::AnotherMaster);
+        }
+        neighbour_fits(fabric, local, &was, info.port_state, own_link_probed)
+    }
+}
+
+/// Whether a view is of this subnet as it is now.
+enum Fit {
+    Yes,
+    No(Misfit),
+    /// Too little is known yet.
+    Undecided,
+}
+
+/// Whether a replica is of this subnet; the SM's own port is one of many in it.
+fn replica_fits(view: &View, cfg: &SmConfig, own: PortGuid, info: &PortInfo) -> Fit {
+    if view.settings.prefix != cfg.subnet_prefix {
+        return Fit::No(Misfit::AnotherSubnet);
+    }
+    if info.lid == Lid::NONE {
+        // The port was reset and not configured since: it is the same one as soon as it has its LID again.
+        return Fit::Undecided;
+    }
+    if info.gid_prefix != view.settings.prefix {
+        return Fit::No(Misfit::AnotherSubnet);
+    }
+    let end = view.by_guid(own).map(|at| view.end_port(at));
+    let Some(end) = end.filter(|end| end.guid == own) else {
+        return Fit::No(Misfit::PortAbsent);
+    };
+    if end.lid != info.lid {
+        return Fit::No(Misfit::AnotherLidInReplica);
+    }
+    let last_master = view.whose().map(|whose| whose.lid);
+    let masters = [Some(Lid::NONE), Some(info.lid), last_master];
+    if !masters.contains(&Some(info.master_sm_lid)) {
+        return Fit::No(Misfit::AnotherMaster);
+    }
+    Fit::Yes
+}
+
+/// Whether the SM's own link leads to the port of that time: the first thing that a sweep discovers.
+fn neighbour_fits(
+    fabric: &Subnet,
+    local: PortRef,
+    was: &Whose,
+    state: PortState,
+    own_link_probed: bool,
+) -> Fit {
+    let is_switch = fabric.get(local.node).is_some_and(|n| n.is_switch());
+    if is_switch {
+        return Fit::Yes;
+    }
+    if state != PortState::Active || !own_link_probed {
+        return Fit::Undecided;
+    }
+    let Some(peer) = fabric.peer(local) else {
+        return Fit::Undecided;
+    };
+    let node = fabric.get(peer.node);
+    if node.map(|n| (n.info.node_guid, peer.port)) == was.neighbour {
+        Fit::Yes
+    } else {
+        Fit::No(Misfit::AnotherNeighbour)
+    }
+}
+
+/// What clients are to be answered from instead of the published view, before the first sweep as master is complete.
+#[derive(Debug)]
+pub(crate) struct ViewUpdate {
+    /// The view to publish; `None` withdraws the published one.
+    pub(crate) view: Option<View>,
+    /// Message for the operator.
+    pub(crate) message: Option<String>,
+}
+
+impl ViewUpdate {
+    const WITHDRAW: Self = Self {
+        view: None,
+        message: None,
+    };
+}
+
+impl Adoption {
+    /// The restored view, in use or not.
+    pub(crate) fn restored_view(&self) -> Option<&Arc<View>> {
+        self.restored.snapshot.as_ref().map(|s| &s.view)
+    }
+
+    /// Whether clients are answered from the restored view.
+    pub(crate) const fn is_view_in_use(&self) -> bool {
+        self.restored.in_use
+    }
+
+    /// The age of the restored view, if clients are answered from it.
+    pub(crate) fn view_age(&self, now: Instant) -> Option<Duration> {
+        self.restored.age(now).filter(|_| self.restored.in_use)
+    }
+
+    /// A sweep as master is complete, and its view replaces the restored one. Returns the restored view if clients were answered from it.
+    pub(crate) fn take_restored_view(&mut self) -> Option<Arc<View>> {
+        let was = core::mem::take(&mut self.restored);
+        was.snapshot.filter(|_| was.in_use).map(|s| s.view)
+    }
+
+    /// The SM has no link or must not answer: the restored view is not used for now.
+    pub(crate) fn suspend_view(&mut self) -> Option<ViewUpdate> {
+        core::mem::take(&mut self.restored.in_use).then_some(ViewUpdate::WITHDRAW)
+    }
+
+    /// Whether clients can be answered from the restored view from now on. A view that does not fit is dropped. `own_link_probed`: since
+    /// the own link came up, a sweep found the port at its other end.
+    pub(crate) fn may_use_view(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        is_master: bool,
+        own_link_probed: bool,
+    ) -> bool {
+        if self.restored.in_use {
+            return false;
+        }
+        let restored = &self.restored;
+        match restored.fits(ctx.fabric, ctx.cfg, is_master, own_link_probed) {
+            Fit::Undecided => false,
+            Fit::Yes => true,
+            Fit::No(why) => {
+                self.restored = RestoredView::default();
+                // Records may be moved to another host: the state that they have of each port is compared with that port.
+                if !matches!(why, Misfit::AnotherPort | Misfit::PortAbsent) {
+                    self.doubt_registrations();
+                }
+                if why == Misfit::AnotherMaster {
+                    // Hosts may have registered with that one.
+                    self.forget_installed();
+                }
+                ctx.outbox.emit(Event::Noticed(format!(
+                    "what was kept of the subnet is not used: {why}"
+                )));
+                false
+            }
+        }
+    }
+
+    /// Uses the restored view. `own` is the record of this SM, which replaces what the view says of it.
+    pub(crate) fn use_view(
+        &mut self,
+        cfg: &SmConfig,
+        now: Instant,
+        own: SmInfoRecord,
+        aliases: Arc<Aliases>,
+    ) -> Option<ViewUpdate> {
+        let restored = &mut self.restored;
+        let age = restored.age(now)?;
+        let mut view = restored
+            .snapshot
+            .as_ref()?
+            .view
+            .with_local(own.guid)
+            .with_settings(cfg.sa_settings())
+            .with_aliases(aliases);
+        // The master of a replica is not master any more.
+        let is_replica = restored.is_replica;
+        let was_master = |m: &SmInfoRecord| is_replica && m.sm_state == SmState::Master;
+        view.managers
+            .retain(|m| m.guid != own.guid && !was_master(m));
+        view.managers.insert(0, own);
+        restored.in_use = true;
+        let message = format!(
+            "until the first sweep is done, clients are answered from what was kept {} s ago",
+            age.as_secs()
+        );
+        Some(ViewUpdate {
+            view: Some(view),
+            message: Some(message),
+        })
+    }
+
+    /// A port was read: end ports that have another LID than in the published view are removed from it.
+    pub(crate) fn on_port_read(
+        &mut self,
+        fabric: &Subnet,
+        at: PortRef,
+        published: Option<&Arc<View>>,
+    ) -> Option<ViewUpdate> {
+        let restored = &mut self.restored;
+        restored.own_port_read |= fabric.local() == Some(at);
+        if !restored.in_use {
+            return None;
+        }
+        let view = published?;
+        let (guid, lid) = reported_end_port(fabric, at)?;
+        let moved = &mut restored.moved;
+        let before = moved.len();
+        if let Some(other) = view.by_lid(lid).map(|at| view.end_port(at).guid)
+            && other != guid
+        {
+            moved.insert(other);
+        }
+        if let Some(known) = view.by_guid(guid).map(|at| view.end_port(at))
+            && known.guid == guid
+            && known.lid != lid
+            && lid != Lid::NONE
+        {
+            moved.insert(guid);
+        }
+        if moved.len() > MOVED_PORTS_MAX {
+            self.forget();
+            return Some(ViewUpdate {
+                message: Some("what was kept of the subnet is not used any more: too many ports have other LIDs".to_owned()),
+                ..ViewUpdate::WITHDRAW
+            });
+        }
+        (moved.len() > before).then(|| ViewUpdate {
+            view: Some(view.with_ends(|end| !moved.contains(&end.guid))),
+            message: None,
+        })
+    }
+
+    /// Discovery is complete: end ports that are absent or have another LID are removed from the published view.
+    pub(crate) fn on_discovered(
+        &mut self,
+        fabric: &Subnet,
+        published: Option<&Arc<View>>,
+    ) -> Option<ViewUpdate> {
+        let restored = &mut self.restored;
+        if !restored.in_use || core::mem::replace(&mut restored.compared, true) {
+            return None;
+        }
+        let view = published?;
+        let present: Vec<(PortGuid, Lid)> = fabric
+            .end_ports()
+            .filter_map(|p| reported_end_port(fabric, p))
+            .collect();
+        let lid_of: FxHashMap<PortGuid, Lid> = present.iter().copied().collect();
+        let owner_of: FxHashMap<Lid, PortGuid> =
+            present.iter().map(|(guid, lid)| (*lid, *guid)).collect();
+        let stays = |guid: PortGuid, lid: Lid, lids: u16| {
+            let has = lid_of.get(&guid);
+            let unchanged = has.is_some_and(|has| *has == lid || *has == Lid::NONE);
+            let free = |n: u16| {
+                let owner = owner_of.get(&Lid(lid.0.saturating_add(n)));
+                owner.is_none_or(|owner| *owner == guid)
+            };
+            unchanged && (0..lids).all(free)
+        };
+        let all = view.end_ports().iter();
+        let gone = all
+            .filter(|end| !stays(end.guid, end.lid, end.lids()))
+            .count();
+        (gone > 0).then(|| ViewUpdate {
+            view: Some(view.with_ends(|end| stays(end.guid, end.lid, end.lids()))),
+            message: Some(format!("{gone} end ports are not where they were: nobody is told of them before the sweep is done")),
+        })
+    }
+}
+
+/// GUID and base LID of an end port, as its device reports them.
+fn reported_end_port(fabric: &Subnet, at: PortRef) -> Option<(PortGuid, Lid)> {
+    let node = fabric.get(at.node)?;
+    let port = fabric.port(at).filter(|_| node.is_end_port(at.port))?;
+    Some((port.guid, port.info().lid))
+}
