@@ -50,6 +50,8 @@ pub(crate) struct Effects {
     pub(crate) blocking_port: Option<PortRef>,
     /// VL tables are written with a new epoch: what was known of those of earlier epochs is void.
     pub(crate) is_new_vl_epoch: bool,
+    /// A full sweep is needed.
+    pub(crate) full_sweep: bool,
 }
 
 impl Effects {

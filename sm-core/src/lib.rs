@@ -38,6 +38,7 @@ mod partitions;
 pub mod plan;
 pub mod report;
 mod routing_state;
+mod sa_owner;
 mod schedule;
 mod smp;
 pub mod subnet;

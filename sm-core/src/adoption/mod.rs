@@ -1,10 +1,11 @@
-//! Adoption of what an earlier run or another SM left: the installed routing, SLtoVL and VLArb tables, client registrations and the SA view.
+//! Adoption of what an earlier run or another SM left: the installed routing, SLtoVL and VLArb tables, client registrations and the SA
+//! view.
 //!
 //! Restored from disk, loaded from a replica, or made of this SM's own state when its link is lost (ADR 0009). It is used until the first
 //! sweep as master is complete, and dropped as soon as another SM is master: that one knows better.
 //!
-//! State in devices is adopted only where the device itself shows that nothing came between: it has the LID and the master of that time, and
-//! was not reset since ([`installed`]). The view is answered from only if it must be of this subnet ([`restored_view`]).
+//! State in devices is adopted only where the device itself shows that nothing came between: it has the LID and the master of that time,
+//! and was not reset since ([`installed`]). The view is answered from only if it must be of this subnet ([`restored_view`]).
 
 mod installed;
 mod restored_view;

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use ferrosm_mad::attr::SmState;
 
-use super::partition_groups::update_partition_groups;
 use super::{Stage, SubnetManager};
 use crate::adoption::ViewUpdate;
-use crate::io::{Event, Output};
 use crate::subnet::PortRef;
 use crate::vls;
 
@@ -38,9 +36,7 @@ impl SubnetManager {
             // The master knows the subnet better than what was restored.
             _ => {
                 self.adoption.forget();
-                if self.administration.take_view_kept() {
-                    self.out.persist_view(None);
-                }
+                self.sa.forget_persisted_view(&mut self.out);
                 return;
             }
         }
@@ -58,38 +54,31 @@ impl SubnetManager {
         {
             return;
         }
-        let own = self.make_own_record();
+        let own = self.own_sm_record();
         let aliases = Arc::clone(self.registry().aliases().all());
         let update = self.adoption.use_view(&self.cfg, self.now, own, aliases);
         if let Some(view) = update.as_ref().and_then(|update| update.view.as_ref()) {
-            let groups = self.administration.registry_mut().groups_mut();
-            update_partition_groups(groups, &self.cfg, view);
+            self.sa.update_partition_groups(&self.cfg, view);
         }
         self.publish_restored(update);
     }
 
     fn publish_restored(&mut self, update: Option<ViewUpdate>) {
-        let Some(ViewUpdate { view, message }) = update else {
-            return;
-        };
-        let view = view.map(Arc::new);
-        self.administration.set_view(view.clone());
-        self.out.push(Output::Publish(view));
-        if let Some(message) = message {
-            self.emit(Event::Noticed(message));
+        if let Some(ViewUpdate { view, message }) = update {
+            self.sa.publish_restored_view(&mut self.out, view, message);
         }
     }
 
     /// A port was read: a restored view that contradicts it is corrected.
     pub(super) fn correct_restored_view(&mut self, at: PortRef) {
-        let published = self.administration.view();
+        let published = self.sa.view();
         let update = self.adoption.on_port_read(&self.subnet, at, published);
         self.publish_restored(update);
     }
 
     /// Discovery is complete: the restored view is compared with it.
     pub(super) fn compare_restored_view(&mut self) {
-        let published = self.administration.view();
+        let published = self.sa.view();
         let update = self.adoption.on_discovered(&self.subnet, published);
         self.publish_restored(update);
     }

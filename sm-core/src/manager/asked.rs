@@ -15,9 +15,10 @@ use ferrosm_mad::transport::gmp::Peer;
 
 use super::{Stage, SubnetManager};
 use crate::io::Event;
-use crate::sa::lanes::{ReadLanes, Table};
+use crate::sa::lanes::Table;
 use crate::sa::records::lanes::{self, Unknown};
-use crate::sa::{Reply, Request, View};
+use crate::sa::{Request, View};
+use crate::sa_owner::send_reply;
 use crate::smp::op::SmpOp;
 use crate::subnet::PortRef;
 use crate::tables::sl_to_vl::SlToVlSelector;
@@ -38,36 +39,43 @@ pub(super) struct Asked {
     silent: BTreeSet<(NodeGuid, Table)>,
     /// Blocks of alias GUIDs that devices are to be told, and how often they were.
     guids: BTreeMap<(PortGuid, u8), u8>,
+    /// Requests dropped because too many waited.
+    dropped: u64,
 }
 
 impl Asked {
+    pub(super) const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
     /// Somebody else is in charge: nobody waits for this subnet manager.
     pub(super) fn forget(&mut self) {
-        *self = Self::default();
+        *self = Self {
+            dropped: self.dropped,
+            ..Self::default()
+        };
     }
 }
 
 impl SubnetManager {
-    /// Keeps a request until the tables that it reaches are known; what is to be answered at once, if anything.
-    pub(super) fn wait_for_tables(
-        &mut self,
-        view: &View,
-        request: &Request<'_>,
-        bytes: &[u8],
-    ) -> Option<Reply> {
-        if let Some(reply) = lanes::answer(view, request, Unknown::Stop) {
-            return Some(reply);
+    /// Keeps a request until the tables that it reaches are known, or answers it.
+    pub(super) fn wait_for_tables(&mut self, from: Peer, bytes: &[u8]) {
+        let Some((view, request)) = self.view().zip(Request::parse(from, bytes)) else {
+            return;
+        };
+        if let Some(reply) = lanes::answer(view, &request, Unknown::Stop) {
+            send_reply(&mut self.out, &request, &reply);
+            return;
         }
-        let same = |(from, kept): &(Peer, Vec<u8>)| *from == request.from && **kept == *bytes;
+        let same = |(peer, kept): &(Peer, Vec<u8>)| *peer == from && **kept == *bytes;
         if self.asked.waiting.iter().any(same) {
-            return None;
+            return;
         }
         if self.asked.waiting.len() >= WAITING_MAX {
-            self.administration.count_dropped();
-            return None;
+            self.asked.dropped = self.asked.dropped.saturating_add(1);
+            return;
         }
-        self.asked.waiting.push_back((request.from, bytes.to_vec()));
-        None
+        self.asked.waiting.push_back((from, bytes.to_vec()));
     }
 
     /// Asks for what clients want, if nothing more important is to be done; whether there is anything.
@@ -78,7 +86,7 @@ impl SubnetManager {
         let Some(view) = self.view().cloned() else {
             return false;
         };
-        for place in self.administration.take_changed_guids() {
+        for place in self.sa.take_changed_alias_guids() {
             self.asked.guids.insert(place, 0);
         }
         let mut asks: Vec<SmpOp> = Vec::new();
@@ -122,7 +130,7 @@ impl SubnetManager {
             });
             if missing.is_empty() {
                 if let Some(reply) = lanes::answer(view, &request, Unknown::LeaveOut) {
-                    self.answer_client(&request, &reply);
+                    send_reply(&mut self.out, &request, &reply);
                 }
                 continue;
             }
@@ -154,20 +162,9 @@ impl SubnetManager {
     /// A round is over: what was read is published, and those who waited for it are answered.
     pub(super) fn finish_asked(&mut self) {
         self.stage = Stage::Idle;
-        if self.asked.waiting.is_empty() {
-            return;
+        if !self.asked.waiting.is_empty() {
+            with_ctx!(self, |ctx| self.sa.publish_read_vl_tables(ctx));
         }
-        let Some(view) = self.view() else {
-            return;
-        };
-        let view = view.with_read_lanes(Arc::new(self.read_lanes()));
-        self.publish(Arc::new(view));
-    }
-
-    /// All tables of lanes that were read.
-    pub(super) fn read_lanes(&self) -> ReadLanes {
-        let nodes = self.subnet.nodes();
-        ReadLanes::new(nodes.map(|(_, n)| (n.info.node_guid, &n.read_lanes)))
     }
 
     /// A table, as a device answered. One that it refuses it has not got: that is an empty table, and is not asked for again.
@@ -188,22 +185,6 @@ impl SubnetManager {
         };
         if let Some(node) = self.subnet.get(place.node) {
             self.asked.silent.insert((node.info.node_guid, table));
-        }
-    }
-
-    /// After a sweep: devices that were looked at may have lost their alias GUIDs, because they were restarted.
-    pub(super) fn write_guids_again(&mut self) {
-        let aliases = self.administration.aliases_mut();
-        let ports: Vec<PortGuid> = if self.sweep.local {
-            let touched = self.sweep.touched.iter();
-            touched
-                .filter_map(|p| Some(self.subnet.port(*p)?.guid))
-                .collect()
-        } else {
-            aliases.all().ports().collect()
-        };
-        for port in ports {
-            aliases.write_again(port);
         }
     }
 

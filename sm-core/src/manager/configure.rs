@@ -36,9 +36,7 @@ impl SubnetManager {
         let read = &self.sweep.touched;
         let scope = SweepScope::new(self.sweep.local, read);
         with_ctx!(self, |ctx| self.partitions.read(ctx, scope));
-        with_ctx!(self, |ctx| self
-            .multicast
-            .read(ctx, self.administration.registry()));
+        with_ctx!(self, |ctx| self.multicast.read(ctx, self.sa.registry()));
         // Changes that were seen before this SM might write are cleared before tables are written: what is set after
         // that, came after that.
         let changed: Vec<NodeIdx> = self
@@ -307,7 +305,7 @@ impl SubnetManager {
             && self.reregisters(p, self.address_of(p))
             && let Some(port) = self.subnet.port(p)
         {
-            self.administration.was_not_told(port.guid);
+            self.sa.on_reregister_failed(port.guid);
         }
     }
 
@@ -344,7 +342,7 @@ impl SubnetManager {
             if let Some(port) = self.subnet.port_mut(p) {
                 port.asked = asked;
                 if step.carries_params() {
-                    self.administration.told_again(port.guid);
+                    self.sa.on_reregister_sent(port.guid);
                 }
             }
             let state = self.subnet.port(p).map_or(PortState::Down, Port::state);

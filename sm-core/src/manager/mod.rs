@@ -23,7 +23,6 @@ macro_rules! with_ctx {
     }};
 }
 
-mod administration;
 mod adoption;
 mod asked;
 mod configure;
@@ -31,11 +30,9 @@ mod discover;
 mod elect;
 mod light_sweep;
 mod multicast;
-mod notices;
-mod observed;
-mod partition_groups;
 mod payload;
 mod progress;
+mod sa;
 mod sminfo;
 mod table_update;
 mod takeover;
@@ -67,6 +64,7 @@ use crate::plan::routes::Start;
 use crate::plan::vls::VlPlan;
 use crate::report::{Phase, Problem, ProblemKind, SweepReport};
 use crate::routing_state::RoutingState;
+use crate::sa_owner::SaOwner;
 use crate::schedule::{SweepKind, SweepSchedule};
 use crate::smp::op::SmpOp;
 use crate::smp::queue::{Limits, TimedOut};
@@ -163,11 +161,10 @@ pub struct SubnetManager {
     partitions: PartitionTables,
     effects: Effects,
     traps: TrapMonitor,
-    administration: administration::Administration,
+    sa: SaOwner,
     multicast: MulticastTables,
     adoption: Adoption,
     asked: asked::Asked,
-    notices: notices::Notices,
 }
 
 impl SubnetManager {
@@ -188,6 +185,7 @@ impl SubnetManager {
         let settings = Self::election_settings(&cfg, &learned);
         let adoption = Adoption::new(&restored, now);
         let vls = VlTables::new(last_epoch(&restored));
+        let sa = SaOwner::new(&restored, now);
         let keys = MKeyRing::new(&restored, cfg.m_key);
         let mut sm = Self {
             smps: Smps::new(limits(&cfg)),
@@ -220,15 +218,10 @@ impl SubnetManager {
             partitions: PartitionTables::default(),
             effects: Effects::default(),
             traps: TrapMonitor::default(),
-            administration: administration::Administration::restored(
-                &restored.registrations,
-                restored.snapshot.is_some(),
-                now,
-            ),
+            sa,
             multicast: MulticastTables::default(),
             adoption,
             asked: asked::Asked::default(),
-            notices: notices::Notices::default(),
         };
         sm.begin_full_sweep();
         sm
@@ -362,7 +355,7 @@ impl SubnetManager {
         let idle = self.smps.is_idle();
         let timer = self.schedule.poll_timeout().filter(|_| idle);
         let drained = self.drained_at().filter(|_| idle);
-        let administration = self.administration.poll_timeout();
+        let sa = self.sa.poll_timeout();
         let groups = self.multicast_update_due().filter(|_| idle);
         let election = self.election.poll_timeout();
         let takeover = self.takeover.poll_timeout();
@@ -377,10 +370,7 @@ impl SubnetManager {
             takeover,
             noisy,
         ];
-        own.into_iter()
-            .chain([administration, groups])
-            .flatten()
-            .min()
+        own.into_iter().chain([sa, groups]).flatten().min()
     }
 
     fn is_local_sweep(&self) -> bool {
@@ -439,6 +429,9 @@ impl SubnetManager {
         }
         if effects.is_new_vl_epoch {
             self.adoption.on_vl_tables_changing();
+        }
+        if effects.full_sweep {
+            self.want_full();
         }
     }
 

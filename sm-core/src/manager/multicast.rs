@@ -5,18 +5,18 @@ use std::sync::Arc;
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::LastRun;
 
-use super::administration::Administration;
 use super::{Stage, SubnetManager};
 use crate::multicast::{TreeInputs, mlid_count};
+use crate::sa_owner::SaOwner;
 use crate::subnet::NodeIdx;
 
 fn tree_inputs<'a>(
-    administration: &'a Administration,
+    sa: &'a SaOwner,
     routing: Option<&'a (Arc<LastRun>, Vec<NodeIdx>)>,
 ) -> TreeInputs<'a> {
     TreeInputs {
-        registry: administration.registry(),
-        view: administration.view().map(Arc::as_ref),
+        registry: sa.registry(),
+        view: sa.view().map(Arc::as_ref),
         routing,
     }
 }
@@ -27,10 +27,10 @@ impl SubnetManager {
     pub(super) fn write_multicast(&mut self) -> bool {
         if self.multicast.needs_comparison() {
             if let Some(count) = mlid_count(&self.subnet) {
-                self.administration.set_mlid_count(count);
+                self.sa.set_mlid_count(count);
             }
-            let changed = self.administration.take_changed_groups();
-            let inputs = tree_inputs(&self.administration, self.routing.installed());
+            let changed = self.sa.take_changed_groups();
+            let inputs = tree_inputs(&self.sa, self.routing.installed());
             with_ctx!(self, |ctx| self.multicast.compare_all(ctx, changed, inputs));
         }
         with_ctx!(self, |ctx| self.multicast.write_next(ctx))
@@ -55,8 +55,8 @@ impl SubnetManager {
         if !self.may_update_multicast() {
             return false;
         }
-        let changed = self.administration.take_changed_groups();
-        let inputs = tree_inputs(&self.administration, self.routing.installed());
+        let changed = self.sa.take_changed_groups();
+        let inputs = tree_inputs(&self.sa, self.routing.installed());
         let is_writing = with_ctx!(self, |ctx| self
             .multicast
             .begin_update(ctx, changed, inputs));
@@ -70,7 +70,7 @@ impl SubnetManager {
     pub(super) fn continue_multicast_update(&mut self) {
         if !with_ctx!(self, |ctx| self.multicast.continue_update(ctx)) {
             self.stage = Stage::Idle;
-            self.administration.tables_changed(self.now);
+            self.sa.tables_changed(self.now);
         }
     }
 }

@@ -156,7 +156,7 @@ impl SubnetManager {
         self.cfg.client_reregister
             && ((new_to_it && !is_known)
                 || before.or_else(|| self.view()).is_some_and(was_away)
-                || self.administration.has_ended(port.guid)
+                || self.sa.has_lost_registrations(port.guid)
                 || info.lid != address.lid
                 || port.state().0 < PortState::Active.0)
     }

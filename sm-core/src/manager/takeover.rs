@@ -19,7 +19,6 @@ use crate::io::{Event, Output};
 use crate::kept::Restored;
 use crate::plan::ports;
 use crate::report::Phase;
-use crate::sa::registry::Registry;
 use crate::smp::PathPolicy;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::queue::Limits;
@@ -335,8 +334,7 @@ impl SubnetManager {
         // The last master's map, whole: what this SM has from another time would hold LIDs that were given to others since.
         self.lids.load_replica(restored.lids);
         let has_view = restored.snapshot.is_some();
-        let registry = Registry::restored(&restored.registrations, self.now);
-        self.administration.registry_mut().replace(registry);
+        self.sa.load_replica(&restored.registrations, self.now);
         self.takeover.has_copy = has_view;
         self.takeover.adopted = true;
     }

@@ -8,7 +8,7 @@ use crate::config::SmConfig;
 use crate::sa::View;
 use crate::sa::registry::multicast::{Groups, Parameters};
 
-/// Creates the groups that partitions define, and withdraws groups that no partition defines any more (rules 9.11, 10.12).
+/// Creates the groups that partitions define, and withdraws groups that no partition defines any more.
 pub(super) fn update_partition_groups(groups: &mut Groups, cfg: &SmConfig, view: &View) {
     groups.consolidate_solicited_node(cfg.consolidate_solicited_node);
     let wanted: BTreeMap<Gid, Parameters> = cfg
@@ -20,8 +20,8 @@ pub(super) fn update_partition_groups(groups: &mut Groups, cfg: &SmConfig, view:
             (group.mgid, parameters)
         })
         .collect();
-    let kept = groups.iter().filter(|(_, group)| group.well_known);
-    let stale: Vec<Gid> = kept
+    let defined = groups.iter().filter(|(_, group)| group.well_known);
+    let stale: Vec<Gid> = defined
         .map(|(mgid, _)| mgid)
         .filter(|mgid| !wanted.contains_key(mgid))
         .collect();

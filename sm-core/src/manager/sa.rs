@@ -1,0 +1,167 @@
+//! Calls of [`crate::sa_owner`]: when a view is published, who is answered, and who may register.
+
+use std::sync::Arc;
+
+use ferrosm_mad::attr::{Notice, SmState};
+use ferrosm_mad::sa::tables::SmInfoRecord;
+use ferrosm_mad::transport::gmp::Peer;
+
+use super::{Stage, SubnetManager};
+use crate::routing_origin::RoutingOrigin;
+use crate::sa::View;
+use crate::sa::registry::Registry;
+use crate::sa::registry::snapshot::RegistrySnapshot;
+use crate::sa_owner::{ViewInputs, build_view, sm_record};
+use crate::subnet::PortRef;
+use crate::vls;
+
+impl SubnetManager {
+    /// The view that requests are answered from; `None` while this SM does not answer.
+    #[must_use]
+    pub const fn view(&self) -> Option<&Arc<View>> {
+        self.sa.view()
+    }
+
+    /// Requests dropped because mastership was not settled or the queue of deferred reads was full.
+    #[must_use]
+    pub const fn dropped_requests(&self) -> u64 {
+        self.sa
+            .dropped_requests()
+            .saturating_add(self.asked.dropped())
+    }
+
+    /// What clients have registered.
+    #[must_use]
+    pub const fn registry(&self) -> &Registry {
+        self.sa.registry()
+    }
+
+    /// What clients have registered, for reads on other threads.
+    pub fn registry_snapshot(&mut self) -> RegistrySnapshot {
+        self.sa.registry_snapshot()
+    }
+
+    /// The view of the subnet as it is known now.
+    #[must_use]
+    pub fn make_view(&self) -> View {
+        self.view_after(None)
+    }
+
+    /// The same, sharing with the view before what did not change.
+    #[must_use]
+    pub fn view_after(&self, before: Option<&View>) -> View {
+        let aliases = self.registry().aliases().all();
+        let inputs = self.view_inputs();
+        build_view(&self.subnet, &self.cfg, inputs, aliases, before)
+    }
+
+    fn view_inputs(&self) -> ViewInputs {
+        let others = self.others.values();
+        // An SM with another SM_Key belongs to another administrative domain.
+        let others = others.filter(|(_, info)| self.peer_of(info).key_fits);
+        let others = others.map(|(at, info)| sm_record(self.subnet.lid(*at), info));
+        ViewInputs {
+            run: self.routing.installed().map(|(run, nodes)| {
+                let places = nodes.iter().map(|n| n.index()).collect();
+                (Arc::clone(run), places)
+            }),
+            origin: self.origin(),
+            managers: core::iter::once(self.own_sm_record())
+                .chain(others)
+                .collect(),
+        }
+    }
+
+    /// Where the routing in force comes from.
+    fn origin(&self) -> Option<RoutingOrigin> {
+        Some(RoutingOrigin {
+            inputs: self.routing.inputs()?.clone(),
+            without_lanes: vls::nodes_without_tables(&self.subnet),
+            lanes_written: self.vls.epoch(),
+        })
+    }
+
+    /// The SMInfoRecord of this SM.
+    pub(super) fn own_sm_record(&self) -> SmInfoRecord {
+        let own = self.subnet.local();
+        let lid = own.map_or_else(Default::default, |p| self.subnet.lid(p));
+        sm_record(lid, &self.own_sm_info())
+    }
+
+    /// A sweep is complete: requests are answered from its view.
+    pub(super) fn publish_view(&mut self) {
+        if self.role() != SmState::Master || self.read_only {
+            return;
+        }
+        let restored = self.adoption.take_restored_view();
+        let inputs = self.view_inputs();
+        with_ctx!(self, |ctx| self
+            .sa
+            .publish_sweep_view(ctx, inputs, restored));
+    }
+
+    /// The ports of a sweep are about to become Active: requests are answered from what it found.
+    pub(super) fn publish_view_before_activation(&mut self) {
+        if self.role() != SmState::Master || self.read_only {
+            return;
+        }
+        let is_restored = self.adoption.is_view_in_use();
+        let inputs = self.view_inputs();
+        with_ctx!(self, |ctx| self.sa.publish_view_before_activation(
+            ctx,
+            inputs,
+            is_restored
+        ));
+    }
+
+    /// After each input: answers end with mastership, and what became due is published, persisted and sent.
+    pub(super) fn administer(&mut self) {
+        if self.takeover.has_ended() {
+            // The next start begins with what is persisted.
+            return;
+        }
+        self.update_restored_view();
+        if !self.may_answer() && self.withdraw_view().is_some() {
+            self.disown();
+        }
+        if self.role() == SmState::Standby && !self.takeover.lingers() {
+            // What was restored at a start beside a master is older than what the master knows.
+            self.disown();
+        }
+        let is_idle = self.stage == Stage::Idle && !self.schedule.is_requested();
+        let is_restored = self.adoption.is_view_in_use();
+        with_ctx!(self, |ctx| self.sa.after_input(ctx, is_idle, is_restored));
+    }
+
+    /// Ends answers to clients, and reads on their behalf. Returns the view that was published.
+    pub(super) fn withdraw_view(&mut self) -> Option<Arc<View>> {
+        let view = self.sa.withdraw_view(&mut self.out)?;
+        self.asked.forget();
+        Some(view)
+    }
+
+    pub(super) fn disown(&mut self) {
+        self.sa.disown(&mut self.out);
+    }
+
+    /// Forwards a trap that is not part of a storm to subscribers.
+    pub(super) fn forward(&mut self, notice: &Notice, at: Option<PortRef>) {
+        with_ctx!(self, |ctx| self.sa.forward_trap(ctx, notice, at));
+    }
+
+    /// A request to subnet administration that was not answered from the published view.
+    pub(super) fn on_gmp(&mut self, from: Peer, bytes: &[u8]) {
+        let may_register = self.election.may_write()
+            && !self.takeover.is_unsure()
+            && !self.takeover.is_recalling();
+        let is_deferred = with_ctx!(self, |ctx| self.sa.on_request(
+            ctx,
+            from,
+            bytes,
+            may_register
+        ));
+        if is_deferred {
+            self.wait_for_tables(from, bytes);
+        }
+    }
+}

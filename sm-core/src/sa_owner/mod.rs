@@ -1,0 +1,440 @@
+//! Ownership of subnet administration: what clients registered, and the view that requests are answered from.
+//!
+//! Requests are answered by [`crate::sa`], on any thread, from the last published view. This component publishes it: after each sweep of a
+//! master, and before that sweep's ports become Active. It withdraws it when mastership ends. It answers the requests that a view is not
+//! enough for, and sends reports to subscribers.
+//!
+//! Invariants: a registration is persisted before the client's reply. Registrations are those of the current mastership, restored or
+//! replicated; another master's clients are disowned.
+
+mod partition_groups;
+mod trap_reports;
+mod view;
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ferrosm_mad::attr::TrapNumber;
+use ferrosm_mad::ids::{Gid, Lid, PortGuid};
+use ferrosm_mad::mad::Method;
+use ferrosm_mad::sa::id;
+use ferrosm_mad::time::Instant;
+use ferrosm_mad::transport::gmp::Peer;
+
+use crate::config::SmConfig;
+use crate::ctx::Ctx;
+use crate::io::{Event, Output};
+use crate::kept::{Kind, Restored, Update};
+use crate::outbox::Outbox;
+use crate::plan::partitions::Partitions;
+use crate::sa::registry::Registry;
+use crate::sa::registry::registration::Registrations;
+use crate::sa::registry::snapshot::RegistrySnapshot;
+use crate::sa::{self, Reply, Request, Verdict, View};
+use crate::subnet::PortRef;
+use partition_groups::update_partition_groups;
+use trap_reports::PendingTraps;
+use view::read_vl_tables;
+pub(crate) use view::{ViewInputs, build_view, sm_record};
+
+/// Delay from the first change of MFTs between sweeps to a view that shows it, so that many changes are one view.
+const MFTS_DELAY: Duration = Duration::from_secs(1);
+/// Delay from the first change of the view between sweeps until it is persisted.
+const PERSIST_DELAY: Duration = Duration::from_secs(10);
+
+/// Registrations of clients, and the published view.
+#[derive(Debug, Default)]
+pub(crate) struct SaOwner {
+    registry: Registry,
+    /// The view that requests are answered from; `None` while this SM does not answer.
+    view: Option<Arc<View>>,
+    /// The view of the last sweep, while `view` was published before activation: GID changes are reported against it, after the
+    /// sweep. The inner value is `None` if no view had been published.
+    last_sweep_view: Option<Option<Arc<View>>>,
+    /// What P_Keys in `view` follow from besides the observed fabric: the partitions, and which port is the SM's own.
+    keys_from: (Arc<Partitions>, Option<PortRef>),
+    /// When MFTs that changed since the last sweep are published.
+    mfts_due: Option<Instant>,
+    /// When a view that changed since the last sweep is persisted.
+    persist_due: Option<Instant>,
+    /// A view is persisted.
+    is_view_persisted: bool,
+    /// End ports whose registrations ended while their hosts could not notice: they have to register again.
+    lost_registrations: BTreeSet<PortGuid>,
+    /// Requests dropped because mastership was not settled.
+    dropped_requests: u64,
+    pending_traps: PendingTraps,
+}
+
+impl SaOwner {
+    /// With the registrations that were restored.
+    pub(crate) fn new(restored: &Restored, now: Instant) -> Self {
+        Self {
+            registry: Registry::restored(&restored.registrations, now),
+            is_view_persisted: restored.snapshot.is_some(),
+            ..Self::default()
+        }
+    }
+
+    /// Replaces registrations by those of another master's replica.
+    pub(crate) fn load_replica(&mut self, registrations: &Registrations, now: Instant) {
+        self.registry
+            .replace(Registry::restored(registrations, now));
+    }
+
+    pub(crate) const fn view(&self) -> Option<&Arc<View>> {
+        self.view.as_ref()
+    }
+
+    pub(crate) const fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    pub(crate) fn registry_snapshot(&mut self) -> RegistrySnapshot {
+        self.registry.snapshot()
+    }
+
+    pub(crate) const fn dropped_requests(&self) -> u64 {
+        self.dropped_requests
+    }
+
+    /// When [`Self::after_input`] has something to do without an input.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let own = [self.mfts_due, self.persist_due];
+        own.into_iter()
+            .chain([self.registry.poll_timeout()])
+            .flatten()
+            .min()
+    }
+
+    /// MLIDs whose members changed since the last call.
+    pub(crate) fn take_changed_groups(&mut self) -> BTreeSet<Lid> {
+        self.registry.take_changed_groups()
+    }
+
+    /// Sets the number of MLIDs that all switches support.
+    pub(crate) fn set_mlid_count(&mut self, count: u16) {
+        self.registry.groups_mut().set_mlid_count(count);
+    }
+
+    /// MFTs changed between sweeps.
+    pub(crate) fn tables_changed(&mut self, now: Instant) {
+        self.mfts_due.get_or_insert(now + MFTS_DELAY);
+    }
+
+    /// Blocks of alias GUIDs to write to devices that were registered since the last call.
+    pub(crate) fn take_changed_alias_guids(&mut self) -> BTreeSet<(PortGuid, u8)> {
+        self.registry.aliases_mut().take_changed()
+    }
+
+    /// Whether the host behind a port has to register again, because its registrations ended.
+    pub(crate) fn has_lost_registrations(&self, port: PortGuid) -> bool {
+        self.lost_registrations.contains(&port)
+    }
+
+    /// The host behind a port had to register again, and ClientReregister did not reach it.
+    pub(crate) fn on_reregister_failed(&mut self, port: PortGuid) {
+        self.lost_registrations.insert(port);
+    }
+
+    /// ClientReregister reached the host behind a port.
+    pub(crate) fn on_reregister_sent(&mut self, port: PortGuid) {
+        self.lost_registrations.remove(&port);
+    }
+
+    /// A sweep as master is complete: publishes its view and reports GID changes. `restored` is the restored view, if clients were answered
+    /// from it until now.
+    pub(crate) fn publish_sweep_view(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        inputs: ViewInputs,
+        restored: Option<Arc<View>>,
+    ) {
+        let current = self.view.take();
+        // Changes are reported against the last sweep's view. What did not change is shared with the view of this sweep, if there is one.
+        let (before, shared) = match self.last_sweep_view.take() {
+            Some(last) => (last.filter(|_| restored.is_none()), current),
+            None => {
+                let before = current.filter(|_| restored.is_none());
+                (before.clone(), before)
+            }
+        };
+        let view = self.build_view(ctx, inputs, shared.as_deref());
+        self.view = Some(Arc::clone(&view));
+        ctx.outbox.push(Output::Publish(Some(Arc::clone(&view))));
+        self.persist_due = None;
+        self.is_view_persisted = true;
+        ctx.outbox.persist_view(Some(Arc::clone(&view)));
+        let now = ctx.now;
+        if before.is_none() {
+            let ended = self.registry.meet(&view, now);
+            self.lost_registrations.extend(ended);
+        }
+        let groups = self.registry.groups_mut();
+        update_partition_groups(groups, ctx.cfg, &view);
+        groups.remove_strangers(&view);
+        let misinformed = groups.take_misinformed();
+        self.registry.tell_lifetimes(&view, now);
+        // After a restart, GIDs that changed meanwhile are reported as far as they are known. On a first sweep there are no subscribers, so
+        // every port counts as new without cost.
+        self.report_gid_changes(&view, before.or(restored).as_deref(), now);
+        if ctx.cfg.client_reregister && !misinformed.is_empty() {
+            // Members send with the old parameters until they join again.
+            ctx.outbox.emit(Event::Noticed(format!(
+                "{} hosts are asked to join their groups again: SL, MTU or rate of a group is another",
+                misinformed.len()
+            )));
+            // A member that joined with an alias GUID is reached through its port.
+            let port =
+                |guid: PortGuid| view.by_guid(guid).map_or(guid, |at| view.end_port(at).guid);
+            self.lost_registrations
+                .extend(misinformed.into_iter().map(port));
+            ctx.effects.full_sweep = true;
+        }
+        self.rewrite_alias_guids();
+        self.forward_pending_traps(now);
+    }
+
+    /// Reports (Trap 64, 65) end ports that joined or left since a view, and ends the registrations of those that left.
+    fn report_gid_changes(&mut self, view: &View, before: Option<&View>, now: Instant) {
+        let changes = view.gid_changes(before);
+        let gid = |guid| Gid::new(view.settings.prefix, guid);
+        for gid in changes.gone.into_iter().map(gid) {
+            if let Some(before) = before {
+                // Subscribers that could see the port are notified; only the view before knows them.
+                let number = TrapNumber::GidOutOfService;
+                self.registry.notify_gid(before, number, gid, None, now);
+            }
+            if self.registry.remove_port(view, gid, now) {
+                self.lost_registrations.insert(gid.guid());
+            }
+        }
+        for gid in changes.come.into_iter().map(gid) {
+            let number = TrapNumber::GidInService;
+            self.registry.notify_gid(view, number, gid, None, now);
+        }
+    }
+
+    /// Devices may have been reset before the sweep: their alias GUIDs are written again.
+    fn rewrite_alias_guids(&mut self) {
+        let aliases = self.registry.aliases_mut();
+        let ports: Vec<PortGuid> = aliases.all().ports().collect();
+        for port in ports {
+            aliases.write_again(port);
+        }
+    }
+
+    /// Publishes the LIDs and paths of a sweep before its ports become Active. GID changes are reported after the sweep. `is_restored`:
+    /// clients are answered from the restored view until now.
+    pub(crate) fn publish_view_before_activation(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        inputs: ViewInputs,
+        is_restored: bool,
+    ) {
+        let last = self.view.take();
+        let shared = last.as_deref().filter(|_| !is_restored);
+        let view = self.build_view(ctx, inputs, shared);
+        self.view = Some(Arc::clone(&view));
+        self.last_sweep_view.get_or_insert(last);
+        update_partition_groups(self.registry.groups_mut(), ctx.cfg, &view);
+        ctx.outbox.push(Output::Publish(Some(view)));
+    }
+
+    /// Builds the view of the fabric. It shares with `before` what did not change, unless P_Keys may have.
+    fn build_view(
+        &mut self,
+        ctx: &Ctx<'_>,
+        inputs: ViewInputs,
+        before: Option<&View>,
+    ) -> Arc<View> {
+        let from = (Arc::clone(&ctx.cfg.partitions), ctx.fabric.local());
+        let known = core::mem::replace(&mut self.keys_from, from);
+        let same_keys = Arc::ptr_eq(&known.0, &self.keys_from.0) && known.1 == self.keys_from.1;
+        let aliases = self.registry.aliases().all();
+        let before = before.filter(|_| same_keys);
+        Arc::new(build_view(ctx.fabric, ctx.cfg, inputs, aliases, before))
+    }
+
+    /// Creates and deletes groups as the partitions define them, before `view` is published.
+    pub(crate) fn update_partition_groups(&mut self, cfg: &SmConfig, view: &View) {
+        update_partition_groups(self.registry.groups_mut(), cfg, view);
+    }
+
+    /// Publishes a restored view, or withdraws it, before the first sweep is complete; then logs the message.
+    pub(crate) fn publish_restored_view(
+        &mut self,
+        outbox: &mut Outbox,
+        view: Option<View>,
+        message: Option<String>,
+    ) {
+        if view.is_none() {
+            self.last_sweep_view = None;
+        }
+        self.view = view.map(Arc::new);
+        outbox.push(Output::Publish(self.view.clone()));
+        if let Some(message) = message {
+            outbox.emit(Event::Noticed(message));
+        }
+    }
+
+    /// Another SM is master: the persisted view is removed.
+    pub(crate) fn forget_persisted_view(&mut self, outbox: &mut Outbox) {
+        if core::mem::take(&mut self.is_view_persisted) {
+            outbox.persist_view(None);
+        }
+    }
+
+    /// Ends answers to clients. Returns the view that was published.
+    pub(crate) fn withdraw_view(&mut self, outbox: &mut Outbox) -> Option<Arc<View>> {
+        let view = self.view.take()?;
+        self.last_sweep_view = None;
+        outbox.push(Output::Publish(None));
+        Some(view)
+    }
+
+    /// Another SM is master and owns what clients register.
+    pub(crate) fn disown(&mut self, outbox: &mut Outbox) {
+        self.lost_registrations.clear();
+        if self.registry.is_empty() {
+            return;
+        }
+        self.registry.replace(Registry::default());
+        outbox.persist(Kind::REGISTRATIONS.map(Update::Clear).into());
+    }
+
+    /// Publishes, persists and sends what became due. Call it after each input. `is_idle`: no sweep is in progress or pending.
+    /// `is_restored`: clients are answered from the restored view.
+    pub(crate) fn after_input(&mut self, ctx: &mut Ctx<'_>, is_idle: bool, is_restored: bool) {
+        if is_idle {
+            self.forward_pending_traps(ctx.now);
+        }
+        self.publish_aliases(ctx);
+        self.publish_mfts(ctx);
+        self.registry.on_timeout(ctx.now);
+        self.persist_registrations(ctx);
+        self.persist_view(ctx, is_restored);
+        while let Some(report) = self.registry.poll_report(ctx.now) {
+            ctx.outbox.push(Output::Gmp {
+                to: report.to,
+                bytes: report.bytes,
+                answer_within: Some(report.answer_within),
+            });
+        }
+    }
+
+    fn persist_registrations(&mut self, ctx: &mut Ctx<'_>) {
+        let updates = self.registry.take_updates(ctx.now);
+        if !updates.is_empty() {
+            ctx.outbox
+                .persist(updates.into_iter().map(Update::from).collect());
+        }
+    }
+
+    /// Persists a view that changed since the last sweep, if it is due.
+    fn persist_view(&mut self, ctx: &mut Ctx<'_>, is_restored: bool) {
+        if self.persist_due.is_some_and(|due| due <= ctx.now) {
+            self.persist_due = None;
+            // The restored view is persisted already.
+            if self.view.is_some() && !is_restored {
+                ctx.outbox.persist_view(self.view.clone());
+            }
+        }
+    }
+
+    /// Publishes the MFTs that changed since the last sweep, if they are due.
+    fn publish_mfts(&mut self, ctx: &mut Ctx<'_>) {
+        if self.mfts_due.is_none_or(|due| ctx.now < due) {
+            return;
+        }
+        self.mfts_due = None;
+        if let Some(view) = &self.view {
+            let switches = ctx.fabric.switches();
+            let mfts = switches.map(|(_, n)| (n.info.node_guid, &n.mft.known));
+            let view = view.with_multicast_tables(mfts);
+            self.publish(ctx, view);
+        }
+    }
+
+    /// Publishes alias GUIDs that changed, before the next request is answered.
+    fn publish_aliases(&mut self, ctx: &mut Ctx<'_>) {
+        let aliases = self.registry.aliases().all();
+        if let Some(view) = &self.view
+            && !Arc::ptr_eq(view.aliases(), aliases)
+        {
+            let view = view.with_aliases(Arc::clone(aliases));
+            self.publish(ctx, view);
+        }
+    }
+
+    /// Publishes the SLtoVL and VLArb tables that were read on behalf of clients.
+    pub(crate) fn publish_read_vl_tables(&mut self, ctx: &mut Ctx<'_>) {
+        if let Some(view) = &self.view {
+            let view = view.with_read_lanes(Arc::new(read_vl_tables(ctx.fabric)));
+            self.publish(ctx, view);
+        }
+    }
+
+    /// Publishes a view that changed between sweeps.
+    fn publish(&mut self, ctx: &mut Ctx<'_>, view: View) {
+        let view = Arc::new(view);
+        self.view = Some(Arc::clone(&view));
+        self.persist_due.get_or_insert(ctx.now + PERSIST_DELAY);
+        ctx.outbox.push(Output::Publish(Some(view)));
+    }
+
+    /// Answers a request that the published view was not enough for. Returns whether the reply needs SLtoVL or VLArb tables that may have
+    /// to be read first. `may_register`: mastership is settled and the replica is loaded.
+    pub(crate) fn on_request(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        from: Peer,
+        bytes: &[u8],
+        may_register: bool,
+    ) -> bool {
+        let view = self.view.clone();
+        let Some((view, request)) = view.zip(Request::parse(from, bytes)) else {
+            return false;
+        };
+        let reply = match sa::answer(&view, &request) {
+            Verdict::Answer(reply) => Some(reply),
+            Verdict::Owner
+                if !request.method.is_response()
+                    && matches!(request.attr, id::SL_TO_VL | id::VL_ARBITRATION) =>
+            {
+                return true;
+            }
+            // A registration could be lost. The request is dropped: Linux ib_sa retries after a timeout and treats any status, BUSY
+            // too, as final.
+            Verdict::Owner
+                if !may_register && matches!(request.method, Method::Set | Method::Delete) =>
+            {
+                self.dropped_requests = self.dropped_requests.saturating_add(1);
+                None
+            }
+            Verdict::Owner => {
+                let reply = self.registry.handle(&view, &request, ctx.now);
+                if let Some(shortage) = self.registry.groups_mut().take_shortage() {
+                    ctx.outbox.emit(Event::Shortage(shortage.to_string()));
+                }
+                self.persist_registrations(ctx);
+                reply
+            }
+            Verdict::Drop => None,
+        };
+        if let Some(reply) = reply {
+            send_reply(ctx.outbox, &request, &reply);
+        }
+        false
+    }
+}
+
+/// Sends the reply to a client's request.
+pub(crate) fn send_reply(outbox: &mut Outbox, request: &Request<'_>, reply: &Reply) {
+    outbox.push(Output::Gmp {
+        to: request.from,
+        bytes: reply.to_bytes(request),
+        answer_within: None,
+    });
+}

@@ -1,0 +1,130 @@
+//! The view of the observed fabric that requests are answered from. Free functions of the fabric and plain data.
+
+use std::sync::Arc;
+
+use ferrosm_mad::attr::SmInfo;
+use ferrosm_mad::ids::{Lid, MKey, PortGuid, PortNum};
+use ferrosm_mad::sa::tables::SmInfoRecord;
+use ferrosm_routing::LastRun;
+
+use crate::config::SmConfig;
+use crate::partitions;
+use crate::routing_origin::RoutingOrigin;
+use crate::sa::View;
+use crate::sa::aliases::Aliases;
+use crate::sa::keys::Keys;
+use crate::sa::lanes::ReadLanes;
+use crate::sa::view::{Extra, ObservedFabric, ObservedNode, ObservedPort, PortIdx};
+use crate::subnet::{NodeIdx, PortRef, Subnet};
+
+/// What a view shows besides the fabric and the registrations.
+#[derive(Debug)]
+pub(crate) struct ViewInputs {
+    /// The routing in force, and the place of each of its switches.
+    pub(crate) run: Option<(Arc<LastRun>, Vec<usize>)>,
+    /// Where the routing comes from.
+    pub(crate) origin: Option<RoutingOrigin>,
+    /// SMs, this one first.
+    pub(crate) managers: Vec<SmInfoRecord>,
+}
+
+/// The view of the subnet as it is now. It shares with `before`, the last view of the fabric, what did not change since.
+pub(crate) fn build_view(
+    fabric: &Subnet,
+    cfg: &SmConfig,
+    inputs: ViewInputs,
+    aliases: &Arc<Aliases>,
+    before: Option<&View>,
+) -> View {
+    let extra = Extra {
+        run: inputs.run,
+        origin: inputs.origin.map(Arc::new),
+        managers: inputs.managers,
+        aliases: Arc::clone(aliases),
+        read_lanes: Arc::new(read_vl_tables(fabric)),
+    };
+    View::new(&Observed { fabric, cfg }, cfg.sa_settings(), extra, before)
+}
+
+/// The SLtoVL and VLArb tables that were read on behalf of clients.
+pub(super) fn read_vl_tables(fabric: &Subnet) -> ReadLanes {
+    let nodes = fabric.nodes();
+    ReadLanes::new(nodes.map(|(_, n)| (n.info.node_guid, &n.read_lanes)))
+}
+
+/// The SMInfoRecord of an SM, without its SM_Key.
+pub(crate) const fn sm_record(lid: Lid, info: &SmInfo) -> SmInfoRecord {
+    SmInfoRecord {
+        lid,
+        guid: info.guid,
+        sm_key: MKey::NONE,
+        act_count: info.act_count,
+        priority: info.priority,
+        sm_state: info.sm_state,
+    }
+}
+
+/// The observed fabric as views are built from it.
+struct Observed<'a> {
+    fabric: &'a Subnet,
+    cfg: &'a SmConfig,
+}
+
+/// Place of a node in views.
+fn place(node: NodeIdx) -> u32 {
+    u32::try_from(node.index()).unwrap_or(u32::MAX)
+}
+
+fn port_idx(port: PortRef) -> PortIdx {
+    PortIdx::new(place(port.node), port.port)
+}
+
+impl ObservedFabric for Observed<'_> {
+    fn nodes(
+        &self,
+    ) -> impl Iterator<Item = ObservedNode<'_, impl Iterator<Item = ObservedPort<'_>> + Clone>>
+    {
+        self.fabric.nodes().map(move |(idx, node)| ObservedNode {
+            place: place(idx),
+            revision: node.revision(),
+            info: &node.info,
+            description: &node.description,
+            switch_info: node.switch_raw.as_ref(),
+            lft: node.installed.as_ref().or(node.last_known.as_ref()),
+            mft: &node.mft.known,
+            sl_to_vl: &node.sl_to_vl,
+            ports: (0u8..)
+                .map(PortNum)
+                .zip(&node.ports)
+                .map(move |(num, port)| ObservedPort {
+                    guid: port.guid,
+                    raw: &port.raw,
+                    known: port.known,
+                    is_end_port: node.is_end_port(num),
+                    fdr10: port.fdr10,
+                    keys: &port.keys,
+                    checks_keys: port.checks_keys,
+                    vl_arbitration: &port.vl_arbitration,
+                    peer: self.fabric.peer(PortRef::new(idx, num)).map(port_idx),
+                }),
+        })
+    }
+
+    fn port_by_guid(&self, guid: PortGuid) -> Option<PortIdx> {
+        self.fabric.port_by_guid(guid).map(port_idx)
+    }
+
+    fn pkeys(&self, port: PortIdx) -> Option<Keys> {
+        let node = self.fabric.at_place(port.node())?;
+        let at = PortRef::new(node, port.num());
+        Some(partitions::effective_keys(self.fabric, self.cfg, at))
+    }
+
+    fn local(&self) -> Option<PortIdx> {
+        self.fabric.local().map(port_idx)
+    }
+
+    fn guids_revision(&self) -> u64 {
+        self.fabric.guids_revision()
+    }
+}
