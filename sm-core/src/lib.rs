@@ -25,6 +25,7 @@
 mod adoption;
 pub mod config;
 mod ctx;
+mod deferred_reads;
 pub mod election;
 pub mod io;
 pub mod kept;

@@ -57,7 +57,7 @@ impl SubnetManager {
                 Stage::Idle
                 | Stage::Sweep(_)
                 | Stage::Multicast
-                | Stage::Asked
+                | Stage::DeferredReads
                 | Stage::Standby
                 | Stage::Looking
                 | Stage::Yielding

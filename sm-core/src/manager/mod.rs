@@ -24,7 +24,6 @@ macro_rules! with_ctx {
 }
 
 mod adoption;
-mod asked;
 mod configure;
 mod discover;
 mod elect;
@@ -51,6 +50,7 @@ use ferrosm_routing::LastRun;
 use crate::adoption::{Adoption, last_epoch};
 use crate::config::SmConfig;
 use crate::ctx::Effects;
+use crate::deferred_reads::{DeferredReads, store_table};
 use crate::election::{self, Election};
 use crate::io::{Event, Input, Output};
 use crate::kept::Restored;
@@ -89,8 +89,8 @@ enum Stage {
     Sweep(Phase),
     /// Answers to changes of multicast forwarding tables.
     Multicast,
-    /// Answers to what clients made it ask.
-    Asked,
+    /// Responses to SMPs on behalf of SA clients.
+    DeferredReads,
     /// The end of another SM's reign, or what an operator or that SM decides.
     Standby,
     /// Answers of other SMs, before it goes on as it was.
@@ -164,7 +164,7 @@ pub struct SubnetManager {
     sa: SaOwner,
     multicast: MulticastTables,
     adoption: Adoption,
-    asked: asked::Asked,
+    deferred_reads: DeferredReads,
 }
 
 impl SubnetManager {
@@ -221,7 +221,7 @@ impl SubnetManager {
             sa,
             multicast: MulticastTables::default(),
             adoption,
-            asked: asked::Asked::default(),
+            deferred_reads: DeferredReads::default(),
         };
         sm.begin_full_sweep();
         sm
@@ -577,8 +577,19 @@ impl SubnetManager {
                     .partitions
                     .on_block_written(ctx, p, block, status, &data));
             }
-            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => self.on_table_read(op, status, &data),
-            SmpOp::SetGuidInfo(p, block) => self.on_guids_set(p, block, status, &data),
+            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
+                store_table(&mut self.subnet, op, status, &data);
+            }
+            SmpOp::SetGuidInfo(p, block) => {
+                let aliases = self.sa.registry().aliases().all();
+                with_ctx!(self, |ctx| self.deferred_reads.on_guid_info_set(
+                    ctx,
+                    aliases,
+                    (p, block),
+                    status,
+                    &data
+                ));
+            }
             SmpOp::SmInfoPoll(p) => self.on_poll_answer(p, status, &data),
             SmpOp::SetSmInfo(p, control, _) => self.on_control_answer(p, control, status),
         }
@@ -652,8 +663,17 @@ impl SubnetManager {
                 let kind = ProblemKind::NoAnswer { attr: op.attr() };
                 with_ctx!(self, |ctx| vls::on_sl_to_vl_failed(ctx, p, kind));
             }
-            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => self.table_silent(op),
-            SmpOp::SetGuidInfo(p, block) => self.guids_not_taken(p, block, "no answer"),
+            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
+                self.deferred_reads.on_table_unanswered(&self.subnet, op);
+            }
+            SmpOp::SetGuidInfo(p, block) => {
+                with_ctx!(self, |ctx| self.deferred_reads.on_guid_info_failed(
+                    ctx,
+                    p,
+                    block,
+                    "no answer"
+                ));
+            }
             SmpOp::PKeyTable(p, _) | SmpOp::SetVlArbitration(p, _) => {
                 let attr = op.attr();
                 with_ctx!(self, |ctx| ctx
@@ -791,14 +811,14 @@ impl SubnetManager {
             Stage::Sweep(Phase::Activate) => self.finish_sweep(),
             Stage::Light => self.finish_light_sweep(),
             Stage::Multicast => self.continue_multicast_update(),
-            Stage::Asked => self.finish_asked(),
+            Stage::DeferredReads => self.finish_deferred_reads(),
             Stage::Idle => {
                 self.reread_after_storms();
                 let idle = self.smps.is_idle();
                 if idle
                     && !self.begin_look()
                     && !self.begin_multicast_update()
-                    && !self.begin_asked()
+                    && !self.begin_deferred_reads()
                 {
                     self.on_idle();
                 }

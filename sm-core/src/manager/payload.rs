@@ -8,6 +8,7 @@ use ferrosm_mad::mad::Mad;
 use ferrosm_mad::smp::SmpRequest;
 
 use super::SubnetManager;
+use crate::deferred_reads::alias_guid_block;
 use crate::multicast;
 use crate::plan::ports::{self, Address};
 use crate::sa::View;
@@ -60,7 +61,10 @@ impl SubnetManager {
                     .arbitration_payload(&self.subnet, &self.cfg, p, block)
             }
             SmpOp::SetPKeyTable(p, block) => self.partitions.payload(p, block),
-            SmpOp::SetGuidInfo(p, block) => self.wanted_guids(p, block),
+            SmpOp::SetGuidInfo(p, block) => {
+                let aliases = self.sa.registry().aliases().all();
+                alias_guid_block(&self.subnet, aliases, p, block)
+            }
             SmpOp::SetSmInfo(_, _, state) => Some(self.sm_info_as(state).encode()),
             SmpOp::NodeInfo(_)
             | SmpOp::NodeDescription(_)

@@ -23,7 +23,7 @@ impl SubnetManager {
             Stage::Idle
             | Stage::Light
             | Stage::Multicast
-            | Stage::Asked
+            | Stage::DeferredReads
             | Stage::Standby
             | Stage::Looking
             | Stage::Yielding

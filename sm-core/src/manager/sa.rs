@@ -1,4 +1,4 @@
-//! Calls of [`crate::sa_owner`]: when a view is published, who is answered, and who may register.
+//! Calls of [`crate::sa_owner`] and [`crate::deferred_reads`]: when a view is published, who is answered, and who may register.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl SubnetManager {
     pub const fn dropped_requests(&self) -> u64 {
         self.sa
             .dropped_requests()
-            .saturating_add(self.asked.dropped())
+            .saturating_add(self.deferred_reads.dropped())
     }
 
     /// What clients have registered.
@@ -136,7 +136,7 @@ impl SubnetManager {
     /// Ends answers to clients, and reads on their behalf. Returns the view that was published.
     pub(super) fn withdraw_view(&mut self) -> Option<Arc<View>> {
         let view = self.sa.withdraw_view(&mut self.out)?;
-        self.asked.forget();
+        self.deferred_reads.forget();
         Some(view)
     }
 
@@ -160,8 +160,34 @@ impl SubnetManager {
             bytes,
             may_register
         ));
-        if is_deferred {
-            self.wait_for_tables(from, bytes);
+        if is_deferred && let Some(view) = self.sa.view() {
+            self.deferred_reads.defer(&mut self.out, view, from, bytes);
+        }
+    }
+
+    /// Between sweeps: starts a round of SMPs on behalf of clients. Returns whether there are any.
+    pub(super) fn begin_deferred_reads(&mut self) -> bool {
+        if !self.is_master() || self.schedule.is_requested() {
+            return false;
+        }
+        let Some(view) = self.sa.view().cloned() else {
+            return false;
+        };
+        let changed = self.sa.take_changed_alias_guids();
+        let started = with_ctx!(self, |ctx| self
+            .deferred_reads
+            .start_round(ctx, &view, changed));
+        if started {
+            self.stage = Stage::DeferredReads;
+        }
+        started
+    }
+
+    /// A round is complete: the tables that it read are published, and the next one replies to the queries that waited for them.
+    pub(super) fn finish_deferred_reads(&mut self) {
+        self.stage = Stage::Idle;
+        if self.deferred_reads.has_waiting() {
+            with_ctx!(self, |ctx| self.sa.publish_read_vl_tables(ctx));
         }
     }
 }

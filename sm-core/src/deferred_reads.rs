@@ -1,0 +1,252 @@
+//! SMPs on behalf of SA clients: reads of SLtoVL and VLArb tables that a query needs, and writes of registered alias GUIDs (GUIDInfo).
+//!
+//! They are sent in rounds between sweeps, so that a sweep or an MFT update waits at most one round for what one client requests. A query
+//! whose tables are unknown is deferred, and answered when they are read. A client that repeats it meanwhile waits for the same reply.
+//!
+//! The tables that were read belong to the observed fabric; alias GUIDs belong to the registry ([`crate::sa::registry`]).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use ferrosm_mad::attr::GuidInfo;
+use ferrosm_mad::ids::{NodeGuid, PortGuid, PortNum};
+use ferrosm_mad::mad::Status;
+use ferrosm_mad::transport::gmp::Peer;
+
+use crate::ctx::Ctx;
+use crate::io::Event;
+use crate::outbox::Outbox;
+use crate::sa::aliases::Aliases;
+use crate::sa::lanes::Table;
+use crate::sa::records::lanes::{self, Unknown};
+use crate::sa::{Request, View};
+use crate::sa_owner::send_reply;
+use crate::smp::op::SmpOp;
+use crate::subnet::{PortRef, Subnet};
+use crate::tables::sl_to_vl::SlToVlSelector;
+
+/// SMPs in one round.
+const ROUND_MAX: usize = 16_384;
+/// Deferred queries; further ones are dropped for the client to retry.
+const WAITING_MAX: usize = 256;
+/// Writes of a block of alias GUIDs that a device does not accept, until the next sweep.
+const WRITES_MAX: u8 = 3;
+
+/// Queries that wait for tables, and alias GUIDs to write.
+#[derive(Debug, Default)]
+pub(crate) struct DeferredReads {
+    /// Deferred queries, in order of arrival.
+    waiting: VecDeque<(Peer, Vec<u8>)>,
+    /// Tables whose reads were unanswered while a query waited.
+    unanswered: BTreeSet<(NodeGuid, Table)>,
+    /// Blocks of alias GUIDs that devices have not accepted yet, and how often they were written.
+    guid_blocks: BTreeMap<(PortGuid, u8), u8>,
+    /// Queries dropped because too many waited.
+    dropped: u64,
+}
+
+impl DeferredReads {
+    pub(crate) const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// This SM does not answer clients any more.
+    pub(crate) fn forget(&mut self) {
+        *self = Self {
+            dropped: self.dropped,
+            ..Self::default()
+        };
+    }
+
+    /// Defers a query until the tables that its reply needs are known, or replies if they are.
+    pub(crate) fn defer(&mut self, outbox: &mut Outbox, view: &View, from: Peer, bytes: &[u8]) {
+        let Some(request) = Request::parse(from, bytes) else {
+            return;
+        };
+        if let Some(reply) = lanes::answer(view, &request, Unknown::Stop) {
+            send_reply(outbox, &request, &reply);
+            return;
+        }
+        let same = |(peer, query): &(Peer, Vec<u8>)| *peer == from && **query == *bytes;
+        if self.waiting.iter().any(same) {
+            return;
+        }
+        if self.waiting.len() >= WAITING_MAX {
+            self.dropped = self.dropped.saturating_add(1);
+            return;
+        }
+        self.waiting.push_back((from, bytes.to_vec()));
+    }
+
+    /// Enqueues the SMPs of a round, and replies to queries that need no further table. Returns whether there are any SMPs. `changed` are
+    /// blocks of alias GUIDs that changed since the last round.
+    pub(crate) fn start_round(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        view: &View,
+        changed: BTreeSet<(PortGuid, u8)>,
+    ) -> bool {
+        self.guid_blocks
+            .extend(changed.into_iter().map(|block| (block, 0)));
+        let mut ops: Vec<SmpOp> = Vec::new();
+        let fabric = &*ctx.fabric;
+        self.guid_blocks.retain(|(port, block), writes| {
+            let Some(at) = fabric.port_by_guid(*port) else {
+                return false;
+            };
+            if ops.len() < ROUND_MAX {
+                *writes += 1;
+                ops.push(SmpOp::SetGuidInfo(at, *block));
+            }
+            true
+        });
+        let room = ROUND_MAX.saturating_sub(ops.len());
+        let tables = self.needed_tables(ctx, view, room);
+        ops.extend(
+            tables
+                .into_iter()
+                .filter_map(|table| read_op(ctx.fabric, table)),
+        );
+        for op in &ops {
+            ctx.smps.enqueue(*op);
+        }
+        !ops.is_empty()
+    }
+
+    /// At most `room` tables that deferred queries need, in order of the queries' arrival. Queries that need no further table are replied
+    /// to.
+    fn needed_tables(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        view: &View,
+        room: usize,
+    ) -> BTreeSet<(NodeGuid, Table)> {
+        let mut needed = BTreeSet::new();
+        for (from, bytes) in core::mem::take(&mut self.waiting) {
+            let Some(request) = Request::parse(from, &bytes) else {
+                continue;
+            };
+            let most = (room - needed.len()) + self.unanswered.len() + 1;
+            let mut missing = lanes::missing(view, &request, most);
+            missing.retain(|table| {
+                !self.unanswered.contains(table) && read_op(ctx.fabric, *table).is_some()
+            });
+            if missing.is_empty() {
+                if let Some(reply) = lanes::answer(view, &request, Unknown::LeaveOut) {
+                    send_reply(ctx.outbox, &request, &reply);
+                }
+                continue;
+            }
+            needed.extend(missing.into_iter().take(room - needed.len()));
+            self.waiting.push_back((from, bytes));
+        }
+        if self.waiting.is_empty() {
+            self.unanswered.clear();
+        }
+        needed
+    }
+
+    /// Whether queries wait for tables.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// A read of a table was unanswered: queries do not wait for it.
+    pub(crate) fn on_table_unanswered(&mut self, fabric: &Subnet, op: SmpOp) {
+        let Some((at, table)) = table_of(op) else {
+            return;
+        };
+        if let Some(node) = fabric.get(at.node) {
+            self.unanswered.insert((node.info.node_guid, table));
+        }
+    }
+
+    /// A block of alias GUIDs was written.
+    pub(crate) fn on_guid_info_set(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        aliases: &Aliases,
+        (p, block): (PortRef, u8),
+        status: Status,
+        data: &[u8; 64],
+    ) {
+        // The first GUID of the response does not count: agents return the port's own GUID there.
+        let accepted = status.is_ok()
+            && alias_guid_block(ctx.fabric, aliases, p, block)
+                .is_some_and(|wanted| wanted[8..] == data[8..]);
+        if !accepted {
+            self.on_guid_info_failed(ctx, p, block, &format!("status {status}"));
+        } else if let Some(port) = ctx.fabric.port(p) {
+            self.guid_blocks.remove(&(port.guid, block));
+        }
+    }
+
+    /// A block of alias GUIDs was not accepted: it is written again in the next rounds, then after the next sweep.
+    pub(crate) fn on_guid_info_failed(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        p: PortRef,
+        block: u8,
+        why: &str,
+    ) {
+        let Some(port) = ctx.fabric.port(p) else {
+            return;
+        };
+        let key = (port.guid, block);
+        if self.guid_blocks.get(&key).is_none_or(|n| *n >= WRITES_MAX) {
+            self.guid_blocks.remove(&key);
+            ctx.outbox.emit(Event::Noticed(format!(
+                "{} does not take alias GUIDs of block {block}: {why}",
+                ctx.fabric.describe(p)
+            )));
+        }
+    }
+}
+
+/// A table was read. A device that refuses the read has no such table: an empty one is stored, and it is not read again.
+pub(crate) fn store_table(fabric: &mut Subnet, op: SmpOp, status: Status, data: &[u8; 64]) {
+    let Some((at, table)) = table_of(op) else {
+        return;
+    };
+    if let Some(node) = fabric.get_mut(at.node) {
+        let data = if status.is_ok() { data } else { &[0; 64] };
+        Arc::make_mut(&mut node.read_lanes).put(table, data);
+    }
+}
+
+/// The block of GUIDs that a Set writes to a port.
+pub(crate) fn alias_guid_block(
+    fabric: &Subnet,
+    aliases: &Aliases,
+    p: PortRef,
+    block: u8,
+) -> Option<[u8; 64]> {
+    let guids = aliases.block(fabric.port(p)?.guid, block);
+    Some(GuidInfo { guids }.encode())
+}
+
+/// The read of a table; `None` if the node is no longer in the fabric.
+fn read_op(fabric: &Subnet, (node, table): (NodeGuid, Table)) -> Option<SmpOp> {
+    let n = fabric.node_by_guid(node)?;
+    let is_switch = fabric.get(n)?.is_switch();
+    Some(match table {
+        Table::Map(input, output) if is_switch => SmpOp::SlToVl(
+            PortRef::new(n, PortNum::ZERO),
+            SlToVlSelector::Pair(input, output),
+        ),
+        Table::Map(_, port) => SmpOp::SlToVl(PortRef::new(n, port), SlToVlSelector::EndPort(port)),
+        Table::Arbitration(port, block) => SmpOp::VlArbitration(PortRef::new(n, port), block),
+    })
+}
+
+/// The table that a read reads, and where.
+fn table_of(op: SmpOp) -> Option<(PortRef, Table)> {
+    if let SmpOp::SlToVl(p, at) = op {
+        let (input, output) = at.ports();
+        return Some((p, Table::Map(input, output)));
+    }
+    if let SmpOp::VlArbitration(p, block) = op {
+        return Some((p, Table::Arbitration(p.port, block)));
+    }
+    None
+}
