@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::ids::{PortGuid, PortNum};
 use ferrosm_mad::time::Instant;
 
 use crate::config::SmConfig;
@@ -44,6 +44,12 @@ pub(crate) struct Effects {
     pub(crate) removed_nodes: Vec<NodeIdx>,
     /// Something changed that routes depend on.
     pub(crate) routing_stale: bool,
+    /// A local sweep is to read `next_switches` and `next_ports`.
+    pub(crate) local_sweep: bool,
+    /// End ports that were sent ClientReregister.
+    pub(crate) reregister_sent: Vec<PortGuid>,
+    /// End ports for which a Set with ClientReregister failed.
+    pub(crate) reregister_failed: Vec<PortGuid>,
     /// Two links contradict each other.
     pub(crate) link_conflict: bool,
     /// A switch port that rejected a table which LFTs depend on, if their order matters.

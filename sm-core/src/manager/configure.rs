@@ -3,11 +3,9 @@
 //! Tables are complete before any link is armed, and all links are armed before any becomes active. Each step waits for
 //! its answers, not for a node that gives none: that one is reported and asked again later.
 
-use core::hash::{Hash, Hasher};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{NodeType, PortInfo, PortState, id};
+use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::mad::Status;
 
@@ -15,17 +13,14 @@ use super::{Stage, SubnetManager};
 use crate::ctx::SweepScope;
 use crate::io::{Event, Output};
 use crate::plan::installed_groups::InstalledGroups;
-use crate::plan::ports;
 use crate::plan::routes::Computed;
 use crate::plan::vls::VlPlan;
-use crate::report::{Phase, ProblemKind, QuarantineReason};
+use crate::report::{Phase, ProblemKind};
 use crate::smp::op::{PortSetting, SmpOp};
-use crate::subnet::{Node, NodeIdx, Port, PortRef, plausible};
+use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::lft_readback::LftReadback;
+use crate::sweep::link_setup::LinkSetup;
 use crate::sweep::quarantine::report_quarantined;
-
-/// Bounces of a link whose ends keep a mismatch, with `links.bounce`; after that its values are rewritten.
-const MAX_RESTARTS: u8 = 3;
 
 impl SubnetManager {
     /// Reads the tables of switches that had some before this SM came, so that only differences are written.
@@ -152,291 +147,53 @@ impl SubnetManager {
         self.finish_sweep();
     }
 
-    /// Whether a port's parameters differ from what they should be, and asking could help.
-    pub(super) fn needs_params(&self, p: PortRef) -> bool {
-        let (Some(want), Some(port)) = (self.wanted_port(p), self.subnet.port(p)) else {
-            return false;
-        };
-        let urgent = port.asked.is_none() || PortInfo::decode(&want).client_reregister;
-        want != ports::current(port) && (urgent || port.asked != self.fingerprint(p))
-    }
-
-    /// Stands for "this is wanted of the port while it says that"; a wish to register again is no lasting value.
-    fn fingerprint(&self, p: PortRef) -> Option<u64> {
-        let want = ports::wanted(&self.subnet, p, self.address_of(p), &self.cfg, false)?;
-        let mut h = rustc_hash::FxHasher::default();
-        want.hash(&mut h);
-        ports::current(self.subnet.port(p)?).hash(&mut h);
-        Some(h.finish())
-    }
-
-    /// Ports with a cable whose far end is known, switch ports 0 that are end ports, and the SM's own.
-    fn live_ports(&self) -> Vec<PortRef> {
-        let local = self.subnet.local();
-        let mut ports: Vec<PortRef> = local
-            .into_iter()
-            .filter(|p| ports::is_live(&self.subnet, *p))
-            .collect();
-        let mut add = |p: PortRef| {
-            if Some(p) != local && ports::is_live(&self.subnet, p) {
-                ports.push(p);
-            }
-        };
-        if self.sweep.local {
-            // Only what was read can have changed, and what is at the other end of it.
-            let mut near = self.sweep.touched.clone();
-            near.extend(
-                self.sweep
-                    .touched
-                    .iter()
-                    .filter_map(|p| self.subnet.peer(*p)),
-            );
-            near.into_iter().for_each(&mut add);
-        } else {
-            for (n, node) in self.subnet.nodes() {
-                (0..=node.info.num_ports).for_each(|p| add(PortRef::new(n, PortNum(p))));
-            }
-        }
-        ports
-    }
-
-    /// Configures ports and arms those links that wait for it. Needs complete tables.
+    /// Configures ports and arms links. Needs complete tables.
     pub(super) fn begin_arming(&mut self) {
         self.enter(Phase::Arm);
-        let mut restarted = BTreeSet::new();
-        let mut mismatches = BTreeSet::new();
-        for p in self.live_ports() {
-            let (Some(port), false) = (self.subnet.port(p), restarted.contains(&p)) else {
-                continue;
-            };
-            let state = port.state();
-            let peer = self.subnet.peer(p).filter(|_| p.port != PortNum::ZERO);
-            let mismatched = peer
-                .and_then(|peer| self.subnet.port(peer))
-                .is_some_and(|far| ports::has_link_mismatch(port, far, &self.cfg));
-            if port.restarts != 0
-                && !mismatched
-                && let Some(port) = self.subnet.port_mut(p)
-            {
-                port.restarts = 0;
-            }
-            if let Some(peer) = peer.filter(|_| mismatched)
-                && self.cfg.bounce_links
-                && self.may_restart(p)
-            {
-                self.problem(Some(p), ProblemKind::LinkBounced);
-                restarted.extend([p, peer]);
-                for side in self.switch_side(p, peer) {
-                    self.schedule.reread_port(side);
-                }
-                self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Bounce));
-                self.want_local();
-                continue;
-            }
-            // One report a link: that of the end that comes first.
-            if let Some(peer) = peer.filter(|_| mismatched)
-                && mismatches.insert(p.min(peer))
-            {
-                self.problem(Some(p), ProblemKind::LinkMismatch);
-            }
-            // A port without a LID must not carry data.
-            let addressed = self.has_address(p);
-            if state == PortState::Initialize && addressed {
-                self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Arm));
-            } else if addressed && self.needs_params(p) {
-                self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Params));
-            }
-        }
-    }
-
-    fn may_restart(&mut self, p: PortRef) -> bool {
-        self.subnet.port_mut(p).is_some_and(|port| {
-            port.restarts = port.restarts.saturating_add(1);
-            port.restarts <= MAX_RESTARTS
-        })
-    }
-
-    fn switch_side(&self, a: PortRef, b: PortRef) -> Vec<PortRef> {
-        [a, b]
-            .into_iter()
-            .filter(|p| self.subnet.get(p.node).is_some_and(Node::is_switch))
-            .collect()
-    }
-
-    /// Whether a port has a LID, or needs none; the far side of a cable counts, because both ends go up together.
-    fn has_address(&self, p: PortRef) -> bool {
-        let own = |p: PortRef| match self.subnet.get(p.node) {
-            Some(node) if node.is_switch() && p.port != PortNum::ZERO => true,
-            _ => {
-                self.address_of(p).is_some()
-                    && self.subnet.port(p).is_some_and(|x| x.quarantine.is_none())
-            }
-        };
-        own(p) && self.subnet.peer(p).is_none_or(own)
+        let scope = SweepScope::new(self.sweep.local, &self.sweep.touched);
+        let intents = port_intents!(self);
+        with_ctx!(self, |ctx| self.links.arm(ctx, scope, &intents));
     }
 
     pub(super) fn begin_activation(&mut self) {
         self.enter(Phase::Activate);
-        let mut to_activate = Vec::new();
-        for p in self.live_ports() {
-            let state = |p: PortRef| self.subnet.port(p).map_or(PortState::Down, Port::state);
-            // Next to a port that is not armed an active one would lose what it sends (rule 3.6).
-            let far_is_ready = p.port == PortNum::ZERO
-                || self
-                    .subnet
-                    .peer(p)
-                    .is_none_or(|far| state(far) >= PortState::Armed);
-            if state(p) == PortState::Armed && far_is_ready {
-                to_activate.push(p);
-            }
-        }
-        if !to_activate.is_empty() && !self.sweep.report.failed {
-            // A host joins and queries paths as soon as its port is Active: the SA knows its LID before.
+        let scope = SweepScope::new(self.sweep.local, &self.sweep.touched);
+        let ports = LinkSetup::ports_to_activate(&self.subnet, scope);
+        if !ports.is_empty() && !self.sweep.report.failed {
+            // A host joins groups and queries paths as soon as its port is Active: the SA must know its LID before.
             self.publish_view_before_activation();
         }
-        for p in to_activate {
+        for p in ports {
             self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Activate));
-        }
-    }
-
-    /// A Set was not taken, or its answer is lost: if it was to tell a host to register again, that is not done.
-    pub(super) fn tell_again(&mut self, p: PortRef, step: PortSetting) {
-        if step.carries_params()
-            && self.reregisters(p, self.address_of(p))
-            && let Some(port) = self.subnet.port(p)
-        {
-            self.sa.on_reregister_failed(port.guid);
         }
     }
 
     pub(super) fn on_port_set(
         &mut self,
         p: PortRef,
-        step: PortSetting,
+        setting: PortSetting,
         status: Status,
         data: &[u8; 64],
     ) {
-        let is_switch = self.subnet.get(p.node).is_some_and(Node::is_switch);
-        let has_link = !is_switch || p.port != PortNum::ZERO;
-        let Some(port) = self.subnet.port_mut(p) else {
-            return;
-        };
-        if status.is_ok() {
-            let wrong = plausible::wrong_port_info(&PortInfo::decode(data), has_link);
-            if let Some(why) = wrong {
-                let why = QuarantineReason::Garbage(why);
-                self.on_port_info_failed(p, ProblemKind::Quarantined(why));
-                return;
-            }
-            port.raw = *data;
-            port.known = true;
-            match step {
-                PortSetting::Arm | PortSetting::ArmOnly => port.unproven = true,
-                PortSetting::Params
-                | PortSetting::ParamsFirst
-                | PortSetting::Activate
-                | PortSetting::SmLid
-                | PortSetting::Bounce => {}
-            }
-            let asked = self.fingerprint(p).filter(|_| step != PortSetting::SmLid);
-            if let Some(port) = self.subnet.port_mut(p) {
-                port.asked = asked;
-                if step.carries_params() {
-                    self.sa.on_reregister_sent(port.guid);
-                }
-            }
-            let state = self.subnet.port(p).map_or(PortState::Down, Port::state);
-            let late = match step {
-                PortSetting::Arm | PortSetting::ArmOnly => state < PortState::Armed,
-                PortSetting::Activate => state < PortState::Active,
-                PortSetting::Params
-                | PortSetting::ParamsFirst
-                | PortSetting::SmLid
-                | PortSetting::Bounce => false,
-            };
-            if step == PortSetting::ParamsFirst {
-                self.enqueue(SmpOp::SetPortInfo(p, PortSetting::ArmOnly));
-            } else if late {
-                // It may get there a moment later; look once more.
-                self.enqueue(SmpOp::PortInfo(p));
-            }
-            return;
+        let intents = port_intents!(self);
+        let implausible = with_ctx!(self, |ctx| self.links.on_set(
+            ctx,
+            (p, setting),
+            status,
+            data,
+            &intents
+        ));
+        if let Some(kind) = implausible {
+            self.on_port_info_failed(p, kind);
         }
-        self.tell_again(p, step);
-        let refuse = |this: &mut Self| {
-            let attr = id::PORT_INFO;
-            this.schedule.reread_port_later(p);
-            this.problem(Some(p), ProblemKind::Refused { attr, status });
-        };
-        match step {
-            // What it is worth is seen when the sweep comes to this port.
-            PortSetting::SmLid => {}
-            // Some devices do not take parameters and a state at once.
-            PortSetting::Arm => self.enqueue(SmpOp::SetPortInfo(p, PortSetting::ParamsFirst)),
-            PortSetting::ParamsFirst => {
-                refuse(self);
-                // Part of it may have been taken; only what the port says now tells whether it can be armed.
-                self.sweep.refused.insert(p);
-                self.enqueue(SmpOp::PortInfo(p));
-            }
-            // The port may have moved by itself (rule 3.7).
-            PortSetting::ArmOnly | PortSetting::Activate => self.enqueue(SmpOp::PortInfo(p)),
-            PortSetting::Params | PortSetting::Bounce => refuse(self),
-        }
-    }
-
-    /// Whether a port that refused its parameters has those without which it must not carry data.
-    pub(super) fn may_be_armed(&self, p: PortRef) -> bool {
-        let Some(port) = self.subnet.port(p) else {
-            return false;
-        };
-        let info = port.info();
-        let is_external =
-            p.port != PortNum::ZERO && self.subnet.get(p.node).is_some_and(Node::is_switch);
-        port.state() == PortState::Initialize
-            && (is_external
-                || self
-                    .address_of(p)
-                    .is_some_and(|a| (a.lid, a.sm_lid) == (info.lid, info.master_sm_lid)))
-    }
-
-    /// Ports that may have changed between their reading and the clearing of the change bit. Those that were written since
-    /// have told how they are; the others have to be read once more, when there is time.
-    fn read_unwritten_ports_later(&mut self) {
-        for n in self.discovery.take_uncleared() {
-            let Some(node) = self.subnet.get(n) else {
-                continue;
-            };
-            let ports = node.physical_ports().map(|p| PortRef::new(n, p));
-            let unwritten: Vec<PortRef> = ports
-                .filter(|p| !ports::is_live(&self.subnet, *p))
-                .collect();
-            for p in unwritten {
-                self.schedule.reread_port_later(p);
-            }
-        }
-    }
-
-    fn is_below_active(&self, p: PortRef) -> bool {
-        self.subnet
-            .port(p)
-            .is_some_and(|port| port.state().0 < PortState::Active.0)
     }
 
     /// The sweep is over: report, and decide what to look at next.
     pub(super) fn finish_sweep(&mut self) {
         let configured = !self.read_only && !self.sweep.report.failed;
         if configured {
-            for p in self.live_ports() {
-                if self.is_below_active(p) {
-                    self.schedule.reread_port_later(p);
-                    if let Some(peer) = self.subnet.peer(p) {
-                        self.schedule.reread_port_later(peer);
-                    }
-                    let state = self.subnet.port(p).map_or(PortState::Down, Port::state);
-                    self.problem(Some(p), ProblemKind::NotActive(state));
-                }
-            }
+            let scope = SweepScope::new(self.sweep.local, &self.sweep.touched);
+            with_ctx!(self, |ctx| LinkSetup::report_inactive(ctx, scope));
         }
         with_ctx!(self, |ctx| report_quarantined(ctx));
         self.enter(Phase::Idle);
@@ -477,7 +234,7 @@ impl SubnetManager {
             self.want_local();
         }
         self.last_report = Some(report.clone());
-        self.read_unwritten_ports_later();
+        with_ctx!(self, |ctx| self.discovery.reread_uncleared(ctx));
         self.stage = Stage::Idle;
         self.sweep = super::Sweep::default();
         self.sweep.phase_queued = self.smps.queued();

@@ -9,7 +9,7 @@ use ferrosm_mad::mad::Status;
 use super::{Stage, SubnetManager};
 use crate::io::Event;
 use crate::report::{Phase, ProblemKind};
-use crate::smp::op::{PortSetting, SmpOp};
+use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef};
 use crate::sweep::discovery::{NodeInfoOutcome, ReadMode, ReadPhase};
 use crate::sweep::quarantine::is_in_fabric;
@@ -152,9 +152,8 @@ impl SubnetManager {
         if self.stage == Stage::Light && is_own && new.port_state < PortState::Active {
             self.want_full();
         }
-        if self.sweep.refused.remove(&at) && self.may_be_armed(at) {
-            self.enqueue(SmpOp::SetPortInfo(at, PortSetting::ArmOnly));
-        }
+        let intents = port_intents!(self);
+        with_ctx!(self, |ctx| self.links.on_port_observed(ctx, at, &intents));
         if !mode.phase.is_discovering() {
             return;
         }

@@ -23,6 +23,33 @@ macro_rules! with_ctx {
     }};
 }
 
+/// The intent of each port, from the components that own its parts.
+macro_rules! port_intents {
+    ($sm:ident) => {{
+        let (lids, vls) = (&$sm.lids, &$sm.vls);
+        let (adoption, sa) = (&$sm.adoption, &$sm.sa);
+        let is_enabled = $sm.cfg.client_reregister;
+        let is_first_sweep = $sm.first_as_master;
+        move |fabric: &$crate::subnet::Subnet, p: $crate::subnet::PortRef| {
+            let address = $crate::manager::payload::address_of(fabric, lids, vls, p);
+            let reregister = address.zip(fabric.port(p)).is_some_and(|(address, port)| {
+                is_enabled
+                    && $crate::manager::payload::must_reregister(
+                        port,
+                        address,
+                        is_first_sweep,
+                        adoption,
+                        sa,
+                    )
+            });
+            $crate::sweep::link_setup::PortIntent {
+                address,
+                reregister,
+            }
+        }
+    }};
+}
+
 mod adoption;
 mod configure;
 mod discover;
@@ -73,6 +100,7 @@ use crate::subnet::{NodeIdx, PortRef, Subnet};
 use crate::sweep::discovery::{self, Discovery};
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
+use crate::sweep::link_setup::LinkSetup;
 use crate::sweep::quarantine::is_in_fabric;
 use crate::traps::{Reread, TrapMonitor};
 use crate::vls::{self, VlTables};
@@ -112,8 +140,6 @@ struct Sweep {
     phase_queued: u64,
     /// Ports that were read in this sweep.
     touched: BTreeSet<PortRef>,
-    /// Ports that refused their parameters and may be armed only if they took what matters.
-    refused: BTreeSet<PortRef>,
     problems: Vec<(Option<PortRef>, ProblemKind)>,
     report: SweepReport,
 }
@@ -156,6 +182,7 @@ pub struct SubnetManager {
     vls: VlTables,
     readback: LftReadback,
     lfts: LftUpdate,
+    links: LinkSetup,
     schedule: SweepSchedule,
     keys: MKeyRing,
     partitions: PartitionTables,
@@ -213,6 +240,7 @@ impl SubnetManager {
             vls,
             readback: LftReadback::default(),
             lfts: LftUpdate::default(),
+            links: LinkSetup::default(),
             schedule: SweepSchedule::new(now),
             keys,
             partitions: PartitionTables::default(),
@@ -408,6 +436,15 @@ impl SubnetManager {
         }
         for p in effects.next_ports {
             self.schedule.reread_port(p);
+        }
+        for guid in effects.reregister_sent {
+            self.sa.on_reregister_sent(guid);
+        }
+        for guid in effects.reregister_failed {
+            self.sa.on_reregister_failed(guid);
+        }
+        if effects.local_sweep {
+            self.want_local();
         }
         for n in effects.removed_nodes {
             self.schedule.remove_node(n);
@@ -654,10 +691,11 @@ impl SubnetManager {
                 self.schedule.reread_switch_later(n);
                 self.problem(op.port(), ProblemKind::NoAnswer { attr: op.attr() });
             }
-            SmpOp::SetPortInfo(p, step) => {
-                self.tell_again(p, step);
-                self.schedule.reread_port_later(p);
-                self.problem(op.port(), ProblemKind::NoAnswer { attr: op.attr() });
+            SmpOp::SetPortInfo(p, setting) => {
+                let intents = port_intents!(self);
+                with_ctx!(self, |ctx| LinkSetup::on_set_timeout(
+                    ctx, p, setting, &intents
+                ));
             }
             SmpOp::SetSlToVl(p, _) => {
                 let kind = ProblemKind::NoAnswer { attr: op.attr() };
@@ -855,6 +893,7 @@ impl SubnetManager {
         self.routing.cancel_job();
         self.partitions = PartitionTables::default();
         self.lfts = LftUpdate::default();
+        self.links = LinkSetup::default();
         self.readback = LftReadback::default();
         self.discovery.begin();
         self.multicast.begin_sweep();

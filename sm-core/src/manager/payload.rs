@@ -1,20 +1,22 @@
 //! The MADs of transactions: DR path, M_Key, and the data of a Set, which is built when the Set is sent.
 
-use std::sync::Arc;
-
 use ferrosm_mad::attr::{PortInfo, PortState, SwitchInfo, id};
 use ferrosm_mad::ids::{AttrMod, Lid, Tid};
 use ferrosm_mad::mad::Mad;
 use ferrosm_mad::smp::SmpRequest;
 
 use super::SubnetManager;
+use crate::adoption::Adoption;
 use crate::deferred_reads::alias_guid_block;
+use crate::lids::LidTable;
 use crate::multicast;
 use crate::plan::ports::{self, Address};
-use crate::sa::View;
+use crate::sa_owner::SaOwner;
 use crate::smp::op::{PortSetting, SmpOp, SmpSpec};
 use crate::smp::{SmpTransaction, route};
-use crate::subnet::{NodeIdx, PortRef};
+use crate::subnet::{NodeIdx, Port, PortRef, Subnet};
+use crate::sweep::link_setup::wanted_port_info;
+use crate::vls::VlTables;
 
 impl SubnetManager {
     /// The MAD of a transaction's attempt; `None` if its target is no longer in the fabric.
@@ -117,51 +119,50 @@ impl SubnetManager {
     }
 
     /// The PortInfo that a port should have, without a change of state.
-    pub(super) fn wanted_port(&self, p: PortRef) -> Option<[u8; 64]> {
-        let address = self.address_of(p);
-        ports::wanted(
-            &self.subnet,
-            p,
-            address,
-            &self.cfg,
-            self.reregisters(p, address),
-        )
+    fn wanted_port(&self, p: PortRef) -> Option<[u8; 64]> {
+        let intent = port_intents!(self)(&self.subnet, p);
+        wanted_port_info(&self.subnet, &self.cfg, p, intent)
     }
+}
 
-    pub(super) fn address_of(&self, p: PortRef) -> Option<Address> {
-        let sm_lid = self.lids.of_sm(&self.subnet)?;
-        let port = self.subnet.port(p)?;
-        let (lid, lmc) = self.lids.of(port.guid)?;
-        let sm_sl = self.vls.sl(&self.subnet, p, sm_lid);
-        Some(Address {
-            lid,
-            lmc,
-            sm_lid,
-            sm_sl,
-        })
-    }
+/// LID, LMC, SM LID and SM SL of an end port.
+pub(super) fn address_of(
+    fabric: &Subnet,
+    lids: &LidTable,
+    vls: &VlTables,
+    p: PortRef,
+) -> Option<Address> {
+    let sm_lid = lids.of_sm(fabric)?;
+    let (lid, lmc) = lids.of(fabric.port(p)?.guid)?;
+    let sm_sl = vls.sl(fabric, p, sm_lid);
+    Some(Address {
+        lid,
+        lmc,
+        sm_lid,
+        sm_sl,
+    })
+}
 
-    /// Whether the host behind an end port must repeat its registrations: this SM, or its LID, is new to it (rule 3.19).
-    pub(super) fn reregisters(&self, p: PortRef, address: Option<Address>) -> bool {
-        let (Some(address), Some(port)) = (address, self.subnet.port(p)) else {
-            return false;
-        };
-        let info = port.info();
-        let new_to_it = self.first_as_master || info.master_sm_lid != address.sm_lid;
-        // Who was not there has nothing registered here, whatever its port says: it was cut off, or in another SM's island.
-        let was_away = |view: &Arc<View>| view.by_guid(port.guid).is_none();
-        // Ports that were removed from the restored view because of their LIDs were in the subnet.
-        let adoption = &self.adoption;
-        let before = adoption
-            .restored_view()
-            .filter(|_| adoption.is_view_in_use());
-        let own_lid = self.lids.of_sm(&self.subnet);
-        let is_known = self.first_as_master && adoption.has_registrations_of(port, own_lid);
-        self.cfg.client_reregister
-            && ((new_to_it && !is_known)
-                || before.or_else(|| self.view()).is_some_and(was_away)
-                || self.sa.has_lost_registrations(port.guid)
-                || info.lid != address.lid
-                || port.state().0 < PortState::Active.0)
-    }
+/// Whether the host behind an end port must repeat its registrations because this SM, or the port's LID, is new to it (IBA vol. 1, 14.4.11).
+pub(super) fn must_reregister(
+    port: &Port,
+    address: Address,
+    is_first_sweep: bool,
+    adoption: &Adoption,
+    sa: &SaOwner,
+) -> bool {
+    let info = port.info();
+    let is_new_to_host = is_first_sweep || info.master_sm_lid != address.sm_lid;
+    let is_known = is_first_sweep && adoption.has_registrations_of(port, Some(address.sm_lid));
+    // A host that was absent is registered nowhere, whatever its port reports: it was disconnected, or in another subnet. Ports that were
+    // removed from the restored view because of their LIDs were in the subnet.
+    let restored = adoption
+        .restored_view()
+        .filter(|_| adoption.is_view_in_use());
+    let view = restored.or_else(|| sa.view());
+    (is_new_to_host && !is_known)
+        || view.is_some_and(|view| view.by_guid(port.guid).is_none())
+        || sa.has_lost_registrations(port.guid)
+        || info.lid != address.lid
+        || port.state() < PortState::Active
 }

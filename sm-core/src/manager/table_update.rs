@@ -11,6 +11,7 @@ use crate::report::Phase;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::lft_update::{self, DrainState, LftPrecondition};
+use crate::sweep::link_setup;
 
 impl SubnetManager {
     pub(super) fn begin_writing(&mut self) {
@@ -32,7 +33,9 @@ impl SubnetManager {
 
     /// Writes the parameters of a port that carries no data and is not configured with its link.
     fn configure_unlinked(&mut self, p: PortRef) {
-        if !ports::is_live(&self.subnet, p) && self.needs_params(p) {
+        let intent = port_intents!(self)(&self.subnet, p);
+        let differs = link_setup::needs_params(&self.subnet, &self.cfg, p, intent);
+        if !ports::is_live(&self.subnet, p) && differs {
             self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Params));
         }
     }

@@ -3,4 +3,5 @@
 pub(crate) mod discovery;
 pub(crate) mod lft_readback;
 pub(crate) mod lft_update;
+pub(crate) mod link_setup;
 pub(crate) mod quarantine;

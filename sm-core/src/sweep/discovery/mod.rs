@@ -4,10 +4,10 @@
 //! full sweep queries behind every port that is up, a local sweep only where the state of a port changed. No response, and no missing
 //! response, ends a sweep: the node or port is left out and reported.
 //!
-//! [`ports`] handles PortInfo, [`links`] which port is linked to which.
+//! [`port_info`] handles PortInfo, [`links`] which port is linked to which.
 
 mod links;
-mod ports;
+mod port_info;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +19,13 @@ use ferrosm_mad::smp::DrPath;
 use super::quarantine::{exclude_node, quarantine};
 use crate::ctx::Ctx;
 use crate::io::Event;
+use crate::plan::ports;
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
 use crate::smp::route;
 use crate::subnet::{Node, NodeIdx, PortRef, plausible};
 
-pub(crate) use ports::on_ext_port_info;
+pub(crate) use port_info::on_ext_port_info;
 
 /// What the SM does while a response arrives, as far as discovery depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -107,9 +108,18 @@ impl Discovery {
         self.neighbours.contains_key(&p)
     }
 
-    /// Switches whose ports may have changed between their PortInfo and the end of the sweep.
-    pub(crate) fn take_uncleared(&mut self) -> BTreeSet<NodeIdx> {
-        core::mem::take(&mut self.uncleared)
+    /// Has ports read again that may have changed after they were read and before PortStateChange is cleared. Ports that carry data were
+    /// written since, and reported their state then.
+    pub(crate) fn reread_uncleared(&mut self, ctx: &mut Ctx<'_>) {
+        for n in core::mem::take(&mut self.uncleared) {
+            let Some(node) = ctx.fabric.get(n) else {
+                continue;
+            };
+            let ports = node.physical_ports().map(|p| PortRef::new(n, p));
+            let fabric = &*ctx.fabric;
+            let unwritten = ports.filter(|p| !ports::is_live(fabric, *p));
+            ctx.effects.reread_ports.extend(unwritten);
+        }
     }
 
     /// A NodeInfo response; `from` is the port that the node is behind.

@@ -1,0 +1,311 @@
+//! Configures ports, arms links and activates them (IBA vol. 1, 14.4.4).
+//!
+//! All tables are written before any link is armed, and all links are armed before any is activated. A port that does not respond is reported
+//! and read again later; the others do not wait for it.
+
+use core::hash::{Hash, Hasher};
+use std::collections::BTreeSet;
+
+use ferrosm_mad::attr::{PortInfo, PortState, id};
+use ferrosm_mad::ids::PortNum;
+use ferrosm_mad::mad::Status;
+
+use crate::config::SmConfig;
+use crate::ctx::{Ctx, SweepScope};
+use crate::plan::ports::{self, Address};
+use crate::report::{ProblemKind, QuarantineReason};
+use crate::smp::op::{PortSetting, SmpOp};
+use crate::subnet::{Node, Port, PortRef, Subnet, plausible};
+
+/// Bounces of a link whose ends keep a mismatch, with `links.bounce`; after that its values are rewritten.
+const BOUNCES_MAX: u8 = 3;
+
+/// What a port should be sent besides the values that follow from its link.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PortIntent {
+    pub(crate) address: Option<Address>,
+    /// ClientReregister: the SM, or the port's LID, is new to the host behind it.
+    pub(crate) reregister: bool,
+}
+
+/// The intents of all ports.
+pub(crate) type PortIntents<'a> = &'a dyn Fn(&Subnet, PortRef) -> PortIntent;
+
+/// The link setup of a sweep.
+#[derive(Debug, Default)]
+pub(crate) struct LinkSetup {
+    /// Ports that rejected their parameters: they are armed only if PortInfo shows the essential ones.
+    rejected: BTreeSet<PortRef>,
+}
+
+/// The PortInfo that a port should have, without a change of state.
+pub(crate) fn wanted_port_info(
+    fabric: &Subnet,
+    cfg: &SmConfig,
+    p: PortRef,
+    intent: PortIntent,
+) -> Option<[u8; 64]> {
+    ports::wanted(fabric, p, intent.address, cfg, intent.reregister)
+}
+
+/// Whether a port's parameters differ from the wanted ones, unless the port showed already that it does not accept them.
+pub(crate) fn needs_params(
+    fabric: &Subnet,
+    cfg: &SmConfig,
+    p: PortRef,
+    intent: PortIntent,
+) -> bool {
+    let wanted = wanted_port_info(fabric, cfg, p, intent);
+    let (Some(wanted), Some(port)) = (wanted, fabric.port(p)) else {
+        return false;
+    };
+    let is_urgent = port.asked.is_none() || PortInfo::decode(&wanted).client_reregister;
+    wanted != ports::current(port)
+        && (is_urgent || port.asked != fingerprint(fabric, cfg, p, intent))
+}
+
+/// Identifies a wanted PortInfo together with the one that the port has. ClientReregister is not part of it.
+fn fingerprint(fabric: &Subnet, cfg: &SmConfig, p: PortRef, intent: PortIntent) -> Option<u64> {
+    let wanted = ports::wanted(fabric, p, intent.address, cfg, false)?;
+    let mut h = rustc_hash::FxHasher::default();
+    wanted.hash(&mut h);
+    ports::current(fabric.port(p)?).hash(&mut h);
+    Some(h.finish())
+}
+
+/// The ports in scope that carry data or will, the SM's own first.
+fn live_ports(fabric: &Subnet, scope: SweepScope<'_>) -> Vec<PortRef> {
+    let local = fabric.local();
+    let others = scope.ports(fabric).into_iter();
+    let all = local
+        .into_iter()
+        .chain(others.filter(|p| Some(*p) != local));
+    all.filter(|p| ports::is_live(fabric, *p)).collect()
+}
+
+/// Whether a port has a LID or needs none, and its peer too, because both ends of a link become active together.
+fn has_lid(fabric: &Subnet, p: PortRef, intents: PortIntents<'_>) -> bool {
+    let own = |p: PortRef| match fabric.get(p.node) {
+        Some(node) if node.is_switch() && p.port != PortNum::ZERO => true,
+        _ => {
+            let port = fabric.port(p);
+            intents(fabric, p).address.is_some() && port.is_some_and(|x| x.quarantine.is_none())
+        }
+    };
+    own(p) && fabric.peer(p).is_none_or(own)
+}
+
+fn state(fabric: &Subnet, p: PortRef) -> PortState {
+    fabric.port(p).map_or(PortState::Down, Port::state)
+}
+
+impl LinkSetup {
+    /// Writes the parameters of ports that differ, and arms links in Initialize.
+    pub(crate) fn arm(&self, ctx: &mut Ctx<'_>, scope: SweepScope<'_>, intents: PortIntents<'_>) {
+        let mut bounced = BTreeSet::new();
+        let mut mismatched = BTreeSet::new();
+        for p in live_ports(ctx.fabric, scope) {
+            let (Some(port), false) = (ctx.fabric.port(p), bounced.contains(&p)) else {
+                continue;
+            };
+            let link_state = port.state();
+            let peer = ctx.fabric.peer(p).filter(|_| p.port != PortNum::ZERO);
+            let far = peer.and_then(|peer| ctx.fabric.port(peer));
+            let has_mismatch = far.is_some_and(|far| ports::has_link_mismatch(port, far, ctx.cfg));
+            if port.restarts != 0
+                && !has_mismatch
+                && let Some(port) = ctx.fabric.port_mut(p)
+            {
+                port.restarts = 0;
+            }
+            if let Some(peer) = peer.filter(|_| has_mismatch) {
+                if ctx.cfg.bounce_links && may_bounce(ctx.fabric, p) {
+                    ctx.effects.problem(p, ProblemKind::LinkBounced);
+                    bounced.extend([p, peer]);
+                    for end in [p, peer] {
+                        if ctx.fabric.get(end.node).is_some_and(Node::is_switch) {
+                            ctx.effects.next_ports.insert(end);
+                        }
+                    }
+                    ctx.smps.enqueue(SmpOp::SetPortInfo(p, PortSetting::Bounce));
+                    ctx.effects.local_sweep = true;
+                    continue;
+                }
+                // One report for each link, at the end that comes first.
+                if mismatched.insert(p.min(peer)) {
+                    ctx.effects.problem(p, ProblemKind::LinkMismatch);
+                }
+            }
+            // A port without a LID must not carry data.
+            if !has_lid(ctx.fabric, p, intents) {
+                continue;
+            }
+            if link_state == PortState::Initialize {
+                ctx.smps.enqueue(SmpOp::SetPortInfo(p, PortSetting::Arm));
+            } else if needs_params(ctx.fabric, ctx.cfg, p, intents(ctx.fabric, p)) {
+                ctx.smps.enqueue(SmpOp::SetPortInfo(p, PortSetting::Params));
+            }
+        }
+    }
+
+    /// The armed ports whose links can be activated: the peer must be armed, or it would drop what an active port sends.
+    pub(crate) fn ports_to_activate(fabric: &Subnet, scope: SweepScope<'_>) -> Vec<PortRef> {
+        let is_ready = |p: &PortRef| {
+            let peer = fabric.peer(*p).filter(|_| p.port != PortNum::ZERO);
+            state(fabric, *p) == PortState::Armed
+                && peer.is_none_or(|far| state(fabric, far) >= PortState::Armed)
+        };
+        let ports = live_ports(fabric, scope);
+        ports.into_iter().filter(is_ready).collect()
+    }
+
+    /// A Set(PortInfo) failed: ClientReregister has to be sent again.
+    fn note_reregister_failed(
+        ctx: &mut Ctx<'_>,
+        p: PortRef,
+        setting: PortSetting,
+        intents: PortIntents<'_>,
+    ) {
+        if setting.carries_params()
+            && intents(ctx.fabric, p).reregister
+            && let Some(port) = ctx.fabric.port(p)
+        {
+            ctx.effects.reregister_failed.push(port.guid);
+        }
+    }
+
+    /// A Set(PortInfo) was not answered.
+    pub(crate) fn on_set_timeout(
+        ctx: &mut Ctx<'_>,
+        p: PortRef,
+        setting: PortSetting,
+        intents: PortIntents<'_>,
+    ) {
+        Self::note_reregister_failed(ctx, p, setting, intents);
+        let attr = id::PORT_INFO;
+        ctx.effects.port_problem(p, ProblemKind::NoAnswer { attr });
+    }
+
+    /// The response to a Set(PortInfo). Returns why it is implausible, if it is.
+    pub(crate) fn on_set(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        (p, setting): (PortRef, PortSetting),
+        status: Status,
+        data: &[u8; 64],
+        intents: PortIntents<'_>,
+    ) -> Option<ProblemKind> {
+        ctx.fabric.port(p)?;
+        if status.is_ok() {
+            return on_accepted(ctx, (p, setting), data, intents);
+        }
+        Self::note_reregister_failed(ctx, p, setting, intents);
+        let attr = id::PORT_INFO;
+        let rejected = ProblemKind::Refused { attr, status };
+        match setting {
+            // The sweep configures the port later anyway.
+            PortSetting::SmLid => {}
+            // Some devices reject parameters together with a change of state.
+            PortSetting::Arm => ctx
+                .smps
+                .enqueue(SmpOp::SetPortInfo(p, PortSetting::ParamsFirst)),
+            PortSetting::ParamsFirst => {
+                ctx.effects.port_problem(p, rejected);
+                // The device may have accepted a part: PortInfo shows whether the port can be armed.
+                self.rejected.insert(p);
+                ctx.smps.enqueue(SmpOp::PortInfo(p));
+            }
+            // The state may have changed by itself (IBA vol. 1, 7.2.7).
+            PortSetting::ArmOnly | PortSetting::Activate => ctx.smps.enqueue(SmpOp::PortInfo(p)),
+            PortSetting::Params | PortSetting::Bounce => ctx.effects.port_problem(p, rejected),
+        }
+        None
+    }
+
+    /// A port was read: arms it if it rejected its parameters and has those without which it must not carry data.
+    pub(crate) fn on_port_observed(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        p: PortRef,
+        intents: PortIntents<'_>,
+    ) {
+        if !self.rejected.remove(&p) {
+            return;
+        }
+        let Some(port) = ctx.fabric.port(p) else {
+            return;
+        };
+        let info = port.info();
+        let is_switch = ctx.fabric.get(p.node).is_some_and(Node::is_switch);
+        let is_external = p.port != PortNum::ZERO && is_switch;
+        let address = intents(ctx.fabric, p).address;
+        let has_essentials =
+            address.is_some_and(|a| (a.lid, a.sm_lid) == (info.lid, info.master_sm_lid));
+        if port.state() == PortState::Initialize && (is_external || has_essentials) {
+            ctx.smps
+                .enqueue(SmpOp::SetPortInfo(p, PortSetting::ArmOnly));
+        }
+    }
+
+    /// Reports links that did not become active, and reads both ends again after the next light sweep.
+    pub(crate) fn report_inactive(ctx: &mut Ctx<'_>, scope: SweepScope<'_>) {
+        for p in live_ports(ctx.fabric, scope) {
+            let state = state(ctx.fabric, p);
+            if state < PortState::Active {
+                let peer = ctx.fabric.peer(p);
+                ctx.effects.reread_ports.extend(peer);
+                ctx.effects.port_problem(p, ProblemKind::NotActive(state));
+            }
+        }
+    }
+}
+
+fn may_bounce(fabric: &mut Subnet, p: PortRef) -> bool {
+    fabric.port_mut(p).is_some_and(|port| {
+        port.restarts = port.restarts.saturating_add(1);
+        port.restarts <= BOUNCES_MAX
+    })
+}
+
+/// A device accepted a Set(PortInfo).
+fn on_accepted(
+    ctx: &mut Ctx<'_>,
+    (p, setting): (PortRef, PortSetting),
+    data: &[u8; 64],
+    intents: PortIntents<'_>,
+) -> Option<ProblemKind> {
+    let is_switch = ctx.fabric.get(p.node).is_some_and(Node::is_switch);
+    let has_link = !is_switch || p.port != PortNum::ZERO;
+    if let Some(why) = plausible::wrong_port_info(&PortInfo::decode(data), has_link) {
+        return Some(ProblemKind::Quarantined(QuarantineReason::Garbage(why)));
+    }
+    let arms = matches!(setting, PortSetting::Arm | PortSetting::ArmOnly);
+    let port = ctx.fabric.port_mut(p)?;
+    port.raw = *data;
+    port.known = true;
+    port.unproven |= arms;
+    let intent = intents(ctx.fabric, p);
+    let written = fingerprint(ctx.fabric, ctx.cfg, p, intent);
+    let port = ctx.fabric.port_mut(p)?;
+    port.asked = written.filter(|_| setting != PortSetting::SmLid);
+    if setting.carries_params() {
+        ctx.effects.reregister_sent.push(port.guid);
+    }
+    let wanted = match setting {
+        PortSetting::Arm | PortSetting::ArmOnly => Some(PortState::Armed),
+        PortSetting::Activate => Some(PortState::Active),
+        PortSetting::Params
+        | PortSetting::ParamsFirst
+        | PortSetting::SmLid
+        | PortSetting::Bounce => None,
+    };
+    let is_late = wanted.is_some_and(|wanted| port.state() < wanted);
+    if setting == PortSetting::ParamsFirst {
+        ctx.smps
+            .enqueue(SmpOp::SetPortInfo(p, PortSetting::ArmOnly));
+    } else if is_late {
+        // It may reach the state a moment later.
+        ctx.smps.enqueue(SmpOp::PortInfo(p));
+    }
+    None
+}
