@@ -264,6 +264,10 @@ impl<I: Copy> SmpQueue<I> {
             };
             queue.ready = false;
             let item = queue.waiting.remove(first)?;
+            if queue.waiting.is_empty() {
+                // Room for 200 LFT blocks on every switch of a large fabric is worth megabytes.
+                queue.waiting = VecDeque::new();
+            }
             let dispatch = self.dispatch(DeviceId(d), item, now);
             self.mark_ready(DeviceId(d));
             return dispatch;
