@@ -1,8 +1,8 @@
 //! The subnet manager as one value: inputs in, outputs out, everything between is here.
 //!
-//! This file holds the state, the contract with the driver, and the order of the phases. What a phase does is in
-//! its own file: [`discover`], [`claims`], [`configure`], [`watch`] (light sweeps), [`traps`], [`sminfo`] and [`elect`] (other SMs),
-//! [`takeover`] (from one master to the next).
+//! This file holds the components, the contract with the driver, and the order of the phases. The calls of the components in a phase are
+//! in its own file: [`discover`], [`configure`], [`table_update`], [`light_sweep`], [`sminfo`] and [`elect`] (other SMs), [`takeover`] (from
+//! one master to the next), [`adoption`] and [`sa`].
 
 /// Runs `$body` with the context of a component, then applies what the component wants of others.
 macro_rules! with_ctx {
