@@ -179,7 +179,7 @@ fn child_file(file: &Path, name: &str) -> PathBuf {
     }
 }
 
-fn is_test(attributes: &[Attribute]) -> bool {
+pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
             && matches!(&attribute.meta, syn::Meta::List(list) if has_word(list.tokens.clone(), "test"))

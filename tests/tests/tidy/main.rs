@@ -1,5 +1,6 @@
 //! House rules that no compiler checks: crate edges, import cycles, module heads, file sizes, loose ends, `unsafe`.
 
+mod components;
 mod imports;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -355,6 +356,12 @@ fn modules_import_each_other_without_cycles() {
         found.extend(krate.cycles());
     }
     assert_none(&found);
+}
+
+/// Only the manager names two components of the core.
+#[test]
+fn components_do_not_name_each_other() {
+    assert_none(&components::breaches(&workspace().join("sm-core/src")));
 }
 
 /// `mad` needs nothing by default; the core crates have no runtime, no C library, no serialisation where none is due.

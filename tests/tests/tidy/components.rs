@@ -1,0 +1,159 @@
+//! The components of `sm-core` (ADR 0018): only `manager` names `SubnetManager` or two components together.
+//!
+//! A component is a type of the crate that is a field of `SubnetManager`, except the values that components share ([`SHARED`]). Code under
+//! `#[cfg(test)]` does not count.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use syn::visit::{self, Visit};
+use syn::{Fields, FnArg, ImplItemFn, ItemFn, ItemMod, ItemStruct, Type, TypePath};
+
+/// Fields of `SubnetManager` that components read or write through `Ctx`, and data without behaviour.
+const SHARED: [&str; 9] = [
+    "SmConfig",
+    "Instant",
+    "Subnet",
+    "Smps",
+    "Outbox",
+    "Effects",
+    "Option",
+    "SweepReport",
+    "Activity",
+];
+const CTX_FIELDS_MAX: usize = 6;
+
+/// Type names in a type.
+struct Names(BTreeSet<String>);
+
+impl<'a> Visit<'a> for Names {
+    fn visit_type_path(&mut self, path: &'a TypePath) {
+        if let Some(last) = path.path.segments.last() {
+            self.0.insert(last.ident.to_string());
+        }
+        visit::visit_type_path(self, path);
+    }
+}
+
+fn names_in(ty: &Type) -> BTreeSet<String> {
+    let mut names = Names(BTreeSet::new());
+    names.visit_type(ty);
+    names.0
+}
+
+/// The structs of a file with the type names of each field, and the parameter types of its functions.
+#[derive(Default)]
+struct File {
+    structs: BTreeMap<String, Vec<BTreeSet<String>>>,
+    functions: Vec<(String, BTreeSet<String>)>,
+}
+
+impl File {
+    fn add_function(&mut self, signature: &syn::Signature) {
+        let mut names = BTreeSet::new();
+        for input in &signature.inputs {
+            if let FnArg::Typed(argument) = input {
+                names.extend(names_in(&argument.ty));
+            }
+        }
+        self.functions.push((signature.ident.to_string(), names));
+    }
+}
+
+impl<'a> Visit<'a> for File {
+    fn visit_item_mod(&mut self, item: &'a ItemMod) {
+        if !super::imports::is_test(&item.attrs) {
+            visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_item_struct(&mut self, item: &'a ItemStruct) {
+        let fields = match &item.fields {
+            Fields::Named(named) => named.named.iter().map(|f| names_in(&f.ty)).collect(),
+            Fields::Unnamed(unnamed) => unnamed.unnamed.iter().map(|f| names_in(&f.ty)).collect(),
+            Fields::Unit => Vec::new(),
+        };
+        self.structs.insert(item.ident.to_string(), fields);
+    }
+
+    fn visit_item_fn(&mut self, item: &'a ItemFn) {
+        self.add_function(&item.sig);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'a ImplItemFn) {
+        self.add_function(&item.sig);
+    }
+}
+
+fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display())) {
+        let path = entry.unwrap_or_else(|e| panic!("{e}")).path();
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// What breaks the rules, for a crate with the sources in `src`.
+pub(crate) fn breaches(src: &Path) -> Vec<String> {
+    let mut paths = Vec::new();
+    rust_files(src, &mut paths);
+    let mut files: BTreeMap<PathBuf, File> = BTreeMap::new();
+    for path in paths {
+        let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let parsed = syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let mut file = File::default();
+        file.visit_file(&parsed);
+        let name = path.strip_prefix(src).unwrap_or(&path).to_path_buf();
+        files.insert(name, file);
+    }
+    let defined: BTreeSet<&String> = files.values().flat_map(|f| f.structs.keys()).collect();
+    let manager = files.values().find_map(|f| f.structs.get("SubnetManager"));
+    let fields = manager.unwrap_or_else(|| panic!("no SubnetManager in {}", src.display()));
+    let components: BTreeSet<String> = fields
+        .iter()
+        .flatten()
+        .filter(|name| defined.contains(name) && !SHARED.contains(&name.as_str()))
+        .cloned()
+        .collect();
+    assert!(components.len() > 10, "{components:?}");
+    let mut found = Vec::new();
+    for (path, file) in &files {
+        if path.starts_with("manager") {
+            continue;
+        }
+        let shown = path.display();
+        let in_struct = |names: &BTreeSet<String>| -> Vec<String> {
+            names.intersection(&components).cloned().collect()
+        };
+        for (name, fields) in &file.structs {
+            let all: BTreeSet<String> = fields.iter().flatten().cloned().collect();
+            if in_struct(&all).len() > 1 {
+                found.push(format!(
+                    "{shown}: struct {name} holds {:?}",
+                    in_struct(&all)
+                ));
+            }
+        }
+        for (name, arguments) in &file.functions {
+            if arguments.contains("SubnetManager") {
+                found.push(format!("{shown}: fn {name} takes SubnetManager"));
+            }
+            if in_struct(arguments).len() > 1 {
+                found.push(format!(
+                    "{shown}: fn {name} takes {:?}",
+                    in_struct(arguments)
+                ));
+            }
+        }
+    }
+    let ctx = files.values().find_map(|f| f.structs.get("Ctx"));
+    let ctx_fields = ctx.map_or(0, Vec::len);
+    if ctx_fields == 0 || ctx_fields > CTX_FIELDS_MAX {
+        found.push(format!("Ctx has {ctx_fields} fields"));
+    }
+    found
+}
