@@ -14,7 +14,7 @@
 //! | [`subnet`] | what is: nodes, ports, links as devices told them |
 //! | [`plan`] | what should be: pure functions |
 //! | `smp` | the SMPs that the SM sends, and those outstanding |
-//! | [`election`] | which of several subnet managers is in charge |
+//! | `mastership` | which of several SMs is master; [`election`] is its step function |
 //! | `manager` | the phases that turn what is into what should be |
 //! | [`kept`] | what outlives this value, as records |
 //! | [`lid_map`] | a value that several of these share |

@@ -24,7 +24,7 @@ impl SubnetManager {
             SmState::Master => true,
             SmState::Discovering => self.adoption.is_view_in_use(),
             // Hosts do not know yet who is master now.
-            _ => self.takeover.lingers(),
+            _ => self.mastership.is_lingering(),
         }
     }
 
@@ -32,7 +32,7 @@ impl SubnetManager {
     pub(super) fn update_restored_view(&mut self) {
         match self.role() {
             SmState::Master | SmState::Discovering => {}
-            _ if self.takeover.lingers() => return,
+            _ if self.mastership.is_lingering() => return,
             // The master knows the subnet better than what was restored.
             _ => {
                 self.adoption.forget();

@@ -54,7 +54,7 @@ impl SubnetManager {
     /// Plans LIDs, and has routes computed where something changed that they depend on.
     pub(super) fn begin_routing(&mut self) {
         self.enter(Phase::Route);
-        let reassign = self.cfg.reassign_lids && self.is_new;
+        let reassign = self.cfg.reassign_lids && self.mastership.is_new();
         let (changed, plan_changed) = with_ctx!(self, |ctx| self.lids.assign(ctx, reassign));
         self.sweep.report.lids_changed = changed;
         if plan_changed {
@@ -220,14 +220,12 @@ impl SubnetManager {
             self.routing.report(&mut report);
         }
         if configured {
-            self.first_as_master = false;
-            self.is_new = false;
             self.lids.confirm(&self.subnet);
             self.adoption.forget_installed();
             if self.is_master() {
                 with_ctx!(self, |ctx| self.keys.remove_exceptions(ctx));
             }
-            self.takeover.end();
+            self.mastership.finish_sweep();
         }
         if self.routing.is_stale() && configured {
             // A change came too late for this sweep's routes.

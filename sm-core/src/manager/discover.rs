@@ -136,7 +136,7 @@ impl SubnetManager {
             return;
         };
         let new = change.new;
-        self.notice_meddling(at, &new);
+        self.detect_foreign_change(at, &new);
         if !with_ctx!(self, |ctx| self
             .discovery
             .store_port_info(ctx, &change, mode))
@@ -145,7 +145,7 @@ impl SubnetManager {
         }
         self.sweep.touched.insert(at);
         self.correct_restored_view(at);
-        self.tell_of_change(at);
+        self.write_sm_lid_early(at);
         with_ctx!(self, |ctx| self.discovery.read_fdr10(ctx, &change, mode));
         let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
         let is_own = self.subnet.local() == Some(at) && !is_switch;
@@ -164,7 +164,7 @@ impl SubnetManager {
         } else if is_own {
             if new.port_state == PortState::Down {
                 self.no_link(format!("{} is down", self.subnet.describe(at)));
-            } else if !self.recall_again() {
+            } else if !self.reload_replica() {
                 self.enqueue(SmpOp::NodeInfo(Some(at)));
             }
         }
@@ -190,7 +190,7 @@ impl SubnetManager {
         self.schedule.arm_timer(self.now, retry);
         // Another SM may become master meanwhile.
         self.elect(crate::election::Input::NoLink);
-        self.doubt_copy();
+        self.distrust_replica();
         self.emit(Event::NoLink(why));
     }
 
@@ -208,8 +208,8 @@ impl SubnetManager {
         } else if self.read_only {
             self.finish_sweep();
         } else {
-            self.distrust_after_meddling();
-            self.begin_asking_sms();
+            self.distrust_tables_after_foreign_change();
+            self.begin_querying_sms();
         }
     }
 }

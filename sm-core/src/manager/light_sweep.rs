@@ -2,6 +2,7 @@
 
 use super::{Stage, SubnetManager};
 use crate::io::{Event, LocalPortEvent};
+use crate::mastership;
 use crate::report::QuarantineReason;
 use crate::schedule::{Due, SweepKind};
 use crate::smp::op::SmpOp;
@@ -52,7 +53,7 @@ impl SubnetManager {
         for n in switches {
             self.enqueue(SmpOp::SwitchInfo(n));
         }
-        for p in self.sm_ports() {
+        for p in mastership::sm_ports(&self.subnet) {
             self.enqueue(SmpOp::SmInfo(p));
         }
         // Nobody else would tell that this port lost its link.
@@ -76,8 +77,8 @@ impl SubnetManager {
     pub(super) fn finish_light_sweep(&mut self) {
         self.stage = Stage::Idle;
         self.schedule.arm_timer(self.now, self.cfg.sweep_interval);
-        self.look_wanted = false;
-        self.looked();
+        self.mastership.cancel_pending_scan();
+        self.compare_sms();
         if self.stage != Stage::Idle {
             // Another SM is to be master, or is one.
             return;

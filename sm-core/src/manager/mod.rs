@@ -1,8 +1,7 @@
 //! The subnet manager as one value: inputs in, outputs out, everything between is here.
 //!
 //! This file holds the components, the contract with the driver, and the order of the phases. The calls of the components in a phase are
-//! in its own file: [`discover`], [`configure`], [`table_update`], [`light_sweep`], [`sminfo`] and [`elect`] (other SMs), [`takeover`] (from
-//! one master to the next), [`adoption`] and [`sa`].
+//! in its own file: [`discover`], [`configure`], [`table_update`], [`light_sweep`], [`mastership`], [`adoption`] and [`sa`].
 
 /// Runs `$body` with the context of a component, then applies what the component wants of others.
 macro_rules! with_ctx {
@@ -29,7 +28,7 @@ macro_rules! port_intents {
         let (lids, vls) = (&$sm.lids, &$sm.vls);
         let (adoption, sa) = (&$sm.adoption, &$sm.sa);
         let is_enabled = $sm.cfg.client_reregister;
-        let is_first_sweep = $sm.first_as_master;
+        let is_first_sweep = $sm.mastership.is_first_as_master();
         move |fabric: &$crate::subnet::Subnet, p: $crate::subnet::PortRef| {
             let address = $crate::manager::payload::address_of(fabric, lids, vls, p);
             let reregister = address.zip(fabric.port(p)).is_some_and(|(address, port)| {
@@ -53,22 +52,20 @@ macro_rules! port_intents {
 mod adoption;
 mod configure;
 mod discover;
-mod elect;
 mod light_sweep;
+mod mastership;
 mod multicast;
 mod payload;
 mod progress;
 mod sa;
-mod sminfo;
 mod table_update;
-mod takeover;
 
 use core::time::Duration;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferrosm_mad::attr::{SmInfo, id};
-use ferrosm_mad::ids::{PortGuid, Tid};
+use ferrosm_mad::attr::id;
+use ferrosm_mad::ids::Tid;
 use ferrosm_mad::mad::{Address, MadIn, MadOut, Method, MgmtClass, Status};
 use ferrosm_mad::smp::{self, DATA_LEN};
 use ferrosm_mad::time::Instant;
@@ -78,12 +75,13 @@ use crate::adoption::{Adoption, last_epoch};
 use crate::config::SmConfig;
 use crate::ctx::Effects;
 use crate::deferred_reads::{DeferredReads, store_table};
-use crate::election::{self, Election};
+use crate::election;
 use crate::io::{Event, Input, Output};
 use crate::kept::Restored;
 use crate::keys::MKeyRing;
 use crate::lid_map::LidMap;
 use crate::lids::LidTable;
+use crate::mastership::Mastership;
 use crate::multicast::MulticastTables;
 use crate::outbox::Outbox;
 use crate::partitions::PartitionTables;
@@ -161,21 +159,7 @@ pub struct SubnetManager {
     sweeps: u32,
     last_report: Option<SweepReport>,
 
-    election: Election,
-    /// All SMs are to be asked soon.
-    look_wanted: bool,
-    /// They are being asked, apart from any sweep.
-    looks: bool,
-    takeover: takeover::Takeover,
-    first_as_master: bool,
-    /// This SM has had no part in the subnet yet: LIDs may be given out anew, where the operator wants it.
-    is_new: bool,
-    /// A copy of the master's state is still to be had.
-    copying: bool,
-    others: BTreeMap<PortGuid, (PortRef, SmInfo)>,
-    /// Ports whose SMs told that they are ferrosm, beside those that the settings name.
-    learned: BTreeSet<PortGuid>,
-
+    mastership: Mastership,
     lids: LidTable,
     routing: RoutingState,
     discovery: Discovery,
@@ -208,14 +192,13 @@ impl SubnetManager {
     }
 
     fn build_new(cfg: SmConfig, restored: Restored, now: Instant, read_only: bool) -> Self {
-        let learned = BTreeSet::new();
-        let settings = Self::election_settings(&cfg, &learned);
         let adoption = Adoption::new(&restored, now);
         let vls = VlTables::new(last_epoch(&restored));
         let sa = SaOwner::new(&restored, now);
         let keys = MKeyRing::new(&restored, cfg.m_key);
         let mut sm = Self {
-            smps: Smps::new(limits(&cfg)),
+            smps: Smps::new(Limits::new(&cfg)),
+            mastership: Mastership::new(&cfg),
             cfg,
             read_only,
             now,
@@ -225,15 +208,6 @@ impl SubnetManager {
             sweep: Sweep::default(),
             sweeps: 0,
             last_report: None,
-            election: Election::new(PortGuid(0), settings),
-            look_wanted: false,
-            looks: false,
-            takeover: takeover::Takeover::default(),
-            first_as_master: true,
-            is_new: true,
-            copying: false,
-            others: BTreeMap::new(),
-            learned,
             lids: LidTable::new(restored.lids),
             routing: RoutingState::default(),
             discovery: Discovery::default(),
@@ -330,21 +304,18 @@ impl SubnetManager {
             Input::LocalPort(event) => self.on_local_port(event),
             Input::HandOver(then) => self.begin_handover(then),
             Input::TakeOver => self.elect(election::Input::TakeOver),
-            Input::PeerSm(guid) => self.add_peer_sm(guid),
+            Input::PeerSm(guid) => self.mastership.add_ferrosm_peer(&self.cfg, guid),
             Input::PeerSilent { guid, doubtful } => self.on_peer_silent(guid, doubtful),
-            Input::Copying(copying) => self.on_copying(copying),
+            Input::Copying(incomplete) => self.on_replica_state(incomplete),
             Input::Stalled => {
                 self.out.drop_replies();
                 self.on_stalled();
             }
             Input::LeaseLost => self.on_lease_lost(),
             Input::Deposed(by) => self.elect(election::Input::Deposed(by)),
-            Input::Recalled(restored) => self.on_recalled(restored.map(|r| *r)),
+            Input::Recalled(restored) => self.on_replica(restored.map(|r| *r)),
         }
-        self.on_takeover_timeout();
-        if self.election.poll_timeout().is_some_and(|due| due <= now) {
-            self.elect(election::Input::Timer);
-        }
+        self.on_mastership_timeout();
         while let Some(tid) = self.smps.expired(now) {
             self.on_timeout(tid);
         }
@@ -385,8 +356,7 @@ impl SubnetManager {
         let drained = self.drained_at().filter(|_| idle);
         let sa = self.sa.poll_timeout();
         let groups = self.multicast_update_due().filter(|_| idle);
-        let election = self.election.poll_timeout();
-        let takeover = self.takeover.poll_timeout();
+        let mastership = self.mastership.poll_timeout();
         let looks = idle && self.stage == Stage::Idle && self.is_master();
         let noisy = self.traps.due().filter(|_| looks);
         let own = [
@@ -394,8 +364,7 @@ impl SubnetManager {
             self.smps.deadline(),
             timer,
             drained,
-            election,
-            takeover,
+            mastership,
             noisy,
         ];
         own.into_iter().chain([sa, groups]).flatten().min()
@@ -448,7 +417,7 @@ impl SubnetManager {
         }
         for n in effects.removed_nodes {
             self.schedule.remove_node(n);
-            self.others.retain(|_, (p, _)| p.node != n);
+            self.mastership.remove_node(n);
         }
         if effects.routing_stale {
             self.routing.mark_stale();
@@ -627,8 +596,8 @@ impl SubnetManager {
                     &data
                 ));
             }
-            SmpOp::SmInfoPoll(p) => self.on_poll_answer(p, status, &data),
-            SmpOp::SetSmInfo(p, control, _) => self.on_control_answer(p, control, status),
+            SmpOp::SmInfoPoll(p) => self.on_poll_response(p, status, &data),
+            SmpOp::SetSmInfo(p, control, _) => self.on_control_response(p, control, status),
         }
     }
 
@@ -684,8 +653,8 @@ impl SubnetManager {
                 let kind = ProblemKind::NoAnswer { attr: op.attr() };
                 with_ctx!(self, |ctx| self.multicast.on_write_failed(ctx, n, at, kind));
             }
-            SmpOp::SmInfo(p) => self.on_sm_silent(p),
-            SmpOp::SmInfoPoll(p) => self.poll_failed(p),
+            SmpOp::SmInfo(p) => self.mastership.on_sm_unanswered(p),
+            SmpOp::SmInfoPoll(p) => self.on_poll_unanswered(p),
             SmpOp::SetSmInfo(p, control, _) => self.on_control_unanswered(p, control),
             SmpOp::SetSwitchInfo(n) => {
                 self.schedule.reread_switch_later(n);
@@ -799,7 +768,7 @@ impl SubnetManager {
     }
 
     fn on_config(&mut self, cfg: SmConfig) {
-        self.smps.set_limits(limits(&cfg));
+        self.smps.set_limits(Limits::new(&cfg));
         self.keys.change_configured(self.cfg.m_key, cfg.m_key);
         let routing = |c: &SmConfig| (c.engines.clone(), Arc::clone(&c.hints), c.routing_vls);
         if routing(&cfg) != routing(&self.cfg) {
@@ -810,7 +779,7 @@ impl SubnetManager {
         }
         let priority = cfg.priority;
         self.cfg = cfg;
-        self.set_election_settings();
+        self.mastership.update_settings(&self.cfg);
         self.elect(election::Input::Priority(priority));
         if self.is_master() {
             // Ports are told of it from now on, whatever the sweep is at.
@@ -837,7 +806,7 @@ impl SubnetManager {
         match self.stage {
             Stage::Sweep(Phase::Idle) => self.stage = Stage::Idle,
             Stage::Sweep(Phase::Discover) => self.finish_discovery(),
-            Stage::Sweep(Phase::OtherSms) => self.finish_asking_sms(),
+            Stage::Sweep(Phase::OtherSms) => self.finish_querying_sms(),
             Stage::Sweep(Phase::ReadTables) => self.finish_reading(),
             Stage::Sweep(Phase::Route) => {
                 if let Some(computed) = self.routing.take_result() {
@@ -854,7 +823,7 @@ impl SubnetManager {
                 self.reread_after_storms();
                 let idle = self.smps.is_idle();
                 if idle
-                    && !self.begin_look()
+                    && !self.begin_sm_scan()
                     && !self.begin_multicast_update()
                     && !self.begin_deferred_reads()
                 {
@@ -862,10 +831,10 @@ impl SubnetManager {
                 }
             }
             Stage::Recalling => {}
-            Stage::Looking => self.finish_look(),
-            Stage::Yielding if self.looks => self.finish_look(),
+            Stage::Looking => self.finish_sm_scan(),
+            Stage::Yielding if self.mastership.is_scan_running() => self.finish_sm_scan(),
             Stage::Yielding => {
-                self.begin_look();
+                self.begin_sm_scan();
             }
             Stage::Standby | Stage::NoLink => self.on_idle(),
         }
@@ -884,10 +853,8 @@ impl SubnetManager {
 
     fn begin_sweep(&mut self, local: bool) {
         self.smps.clear();
-        // A look at the other SMs that was under way is not waited for any more.
-        self.smps.set_limits(limits(&self.cfg));
-        self.looks = false;
-        self.takeover.forget_look();
+        self.smps.set_limits(Limits::new(&self.cfg));
+        self.mastership.begin_sweep();
         self.sweeps += 1;
         self.stage = Stage::Idle;
         self.routing.cancel_job();
@@ -909,14 +876,5 @@ impl SubnetManager {
             ..Sweep::default()
         };
         self.enter(Phase::Discover);
-    }
-}
-
-fn limits(cfg: &SmConfig) -> Limits {
-    Limits {
-        timeout: cfg.smp_timeout,
-        retries: cfg.smp_retries,
-        window: cfg.max_outstanding.max(1),
-        device_window: cfg.max_outstanding_per_node.max(1),
     }
 }

@@ -1,6 +1,6 @@
 //! The MADs of transactions: DR path, M_Key, and the data of a Set, which is built when the Set is sent.
 
-use ferrosm_mad::attr::{PortInfo, PortState, SwitchInfo, id};
+use ferrosm_mad::attr::{PortInfo, PortState, SmInfo, SwitchInfo, id};
 use ferrosm_mad::ids::{AttrMod, Lid, Tid};
 use ferrosm_mad::mad::Mad;
 use ferrosm_mad::smp::SmpRequest;
@@ -9,6 +9,7 @@ use super::SubnetManager;
 use crate::adoption::Adoption;
 use crate::deferred_reads::alias_guid_block;
 use crate::lids::LidTable;
+use crate::mastership::with_sm_lid;
 use crate::multicast;
 use crate::plan::ports::{self, Address};
 use crate::sa_owner::SaOwner;
@@ -67,7 +68,10 @@ impl SubnetManager {
                 let aliases = self.sa.registry().aliases().all();
                 alias_guid_block(&self.subnet, aliases, p, block)
             }
-            SmpOp::SetSmInfo(_, _, state) => Some(self.sm_info_as(state).encode()),
+            SmpOp::SetSmInfo(_, _, sm_state) => {
+                let own = self.own_sm_info();
+                Some(SmInfo { sm_state, ..own }.encode())
+            }
             SmpOp::NodeInfo(_)
             | SmpOp::NodeDescription(_)
             | SmpOp::SwitchInfo(_)
@@ -110,7 +114,12 @@ impl SubnetManager {
                 ports::current(self.subnet.port(p)?),
                 PortState::Active,
             )),
-            PortSetting::SmLid => self.with_this_master(p),
+            PortSetting::SmLid => with_sm_lid(
+                &self.subnet,
+                p,
+                self.lids.of_sm(&self.subnet)?,
+                self.view().map(AsRef::as_ref),
+            ),
             PortSetting::Bounce => Some(ports::with_state(
                 ports::current(self.subnet.port(p)?),
                 PortState::Down,

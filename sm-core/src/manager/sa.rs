@@ -56,10 +56,9 @@ impl SubnetManager {
     }
 
     fn view_inputs(&self) -> ViewInputs {
-        let others = self.others.values();
         // An SM with another SM_Key belongs to another administrative domain.
-        let others = others.filter(|(_, info)| self.peer_of(info).key_fits);
-        let others = others.map(|(at, info)| sm_record(self.subnet.lid(*at), info));
+        let others = self.mastership.other_sms(&self.cfg);
+        let others = others.map(|(at, info)| sm_record(self.subnet.lid(at), info));
         ViewInputs {
             run: self.routing.installed().map(|(run, nodes)| {
                 let places = nodes.iter().map(|n| n.index()).collect();
@@ -116,7 +115,7 @@ impl SubnetManager {
 
     /// After each input: answers end with mastership, and what became due is published, persisted and sent.
     pub(super) fn administer(&mut self) {
-        if self.takeover.has_ended() {
+        if self.mastership.has_ended() {
             // The next start begins with what is persisted.
             return;
         }
@@ -124,7 +123,7 @@ impl SubnetManager {
         if !self.may_answer() && self.withdraw_view().is_some() {
             self.disown();
         }
-        if self.role() == SmState::Standby && !self.takeover.lingers() {
+        if self.role() == SmState::Standby && !self.mastership.is_lingering() {
             // What was restored at a start beside a master is older than what the master knows.
             self.disown();
         }
@@ -151,9 +150,7 @@ impl SubnetManager {
 
     /// A request to subnet administration that was not answered from the published view.
     pub(super) fn on_gmp(&mut self, from: Peer, bytes: &[u8]) {
-        let may_register = self.election.may_write()
-            && !self.takeover.is_unsure()
-            && !self.takeover.is_recalling();
+        let may_register = self.mastership.may_register();
         let is_deferred = with_ctx!(self, |ctx| self.sa.on_request(
             ctx,
             from,

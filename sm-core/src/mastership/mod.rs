@@ -1,3 +1,310 @@
-//! Which SM is master of the subnet, and the way from one master to the next (IBA vol. 1, 14.4).
+//! Mastership: which SM is master of the subnet, and the transitions from one master to the next (IBA vol. 1, 14.4; ADR 0010, 0013).
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`election`] | the model-checked step function: who is master |
+//! | [`decisions`] | carries out what the election decides |
+//! | [`sm_info`] | SMInfo on the wire: queries, polls, controls, trap 144 |
+//! | [`sm_scan`] | queries all SMs outside a sweep |
+//! | [`handover`] | handover to another SM, and verification of mastership after a stall |
+//! | [`takeover`] | the replica of the last master's state, and SMs that were master unseen |
+//!
+//! Owned by the subnet manager. What has to happen in other components is returned as [`MastershipAction`]s, which the manager executes in
+//! order before the component is called again. Invariants: an SM that yields, or has to verify that it is still master, has no request in
+//! progress that writes; SMInfo is made by [`Mastership::sm_info`] only.
 
+mod decisions;
 pub mod election;
+mod handover;
+pub(crate) mod sm_info;
+mod sm_scan;
+mod takeover;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ferrosm_mad::attr::{SmInfo, SmState};
+use ferrosm_mad::ids::{MKey, PortGuid};
+use ferrosm_mad::time::Instant;
+
+use crate::config::SmConfig;
+use crate::smp::op::SmpOp;
+use crate::subnet::{NodeIdx, PortRef};
+use election::{Election, Peer, Settings};
+pub(crate) use sm_scan::sm_ports;
+use takeover::Takeover;
+pub(crate) use takeover::{knows_all_sms, with_sm_lid};
+
+/// Most SMs that are remembered as ferrosm because they reported it. Further ones are polled at the pace of other SMs.
+const FERROSM_PEERS_MAX: usize = 64;
+
+/// What mastership wants of the manager.
+#[derive(Debug)]
+pub(crate) enum MastershipAction {
+    /// Step the election with this input.
+    Elect(election::Input),
+    /// Send a Set that expects no response.
+    SendUntracked(SmpOp),
+    /// Abandon what is in progress, and write nothing until this SM is known to be master.
+    Yield,
+    /// Abandon what is in progress, and leave the subnet to another SM.
+    EnterStandby,
+    /// Abandon what is in progress until the replica is loaded.
+    AwaitReplica,
+    /// An SMInfo scan was abandoned: the SM is idle.
+    EndSmScan,
+    /// No LID assignment counts as confirmed: another SM may have assigned LIDs.
+    UnconfirmLids,
+    /// The master's own link is down: compare the fabric with the present state when the link is back, as after a restart.
+    PreserveState {
+        /// A replica was loaded, and no sweep as master has verified it.
+        replica_unverified: bool,
+    },
+    /// The replica is outdated: discard what was adopted of it.
+    DiscardReplica,
+    /// Discard the restored state of devices if it is another SM's.
+    DiscardStateOfOtherSm,
+    /// Compare this SM with the SMs that the last scan found.
+    CompareSms,
+    /// The same before a takeover: then sweep, if this SM is master.
+    CompareSmsAndSweep,
+    /// Start a full sweep now.
+    StartFullSweep,
+    /// Start a full sweep when the SM is idle.
+    RequestFullSweep,
+}
+
+/// What the manager is doing, as far as mastership depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WorkInProgress {
+    None,
+    /// An SMInfo scan outside a sweep, which began when the SM was idle.
+    SmScan,
+    NoLink,
+    Other,
+}
+
+/// The mastership component.
+#[derive(Debug)]
+pub(crate) struct Mastership {
+    election: Election,
+    /// An SMInfo scan starts as soon as nothing else is in progress.
+    sm_scan_pending: bool,
+    /// An SMInfo scan is in progress outside a sweep.
+    sm_scan_running: bool,
+    takeover: Takeover,
+    /// No sweep as master is complete since the start, or since another SM was master.
+    first_as_master: bool,
+    /// This SM was neither standby nor completed a sweep as master since its start: LIDs may be reassigned if the operator wants it.
+    is_new: bool,
+    /// The replica of the master's state is incomplete.
+    replica_incomplete: bool,
+    /// The other SMs by GUID, with the port and the SMInfo of the last response.
+    other_sms: BTreeMap<PortGuid, (PortRef, SmInfo)>,
+    /// Ports whose SMs reported that they are ferrosm, besides configured ones.
+    ferrosm_peers: BTreeSet<PortGuid>,
+}
+
+/// The settings of the election.
+fn election_settings(cfg: &SmConfig, ferrosm_peers: &BTreeSet<PortGuid>) -> Settings {
+    let peers = if ferrosm_peers.is_empty() {
+        Arc::clone(&cfg.peer_sms)
+    } else {
+        Arc::new(cfg.peer_sms.union(ferrosm_peers).copied().collect())
+    };
+    Settings {
+        priority: cfg.priority,
+        master_priority: cfg.master_priority,
+        poll_interval: cfg.sm_poll_interval,
+        missed_polls: cfg.sm_poll_retries.saturating_add(1),
+        peers,
+        peer_poll_interval: cfg.peer_poll_interval,
+        peer_missed_polls: cfg.peer_poll_retries.saturating_add(1),
+        handover_tries: cfg.handover_tries,
+        patience: cfg.patience,
+        allowed: cfg.allowed_sms.clone(),
+        refuse_managed: cfg.refuse_managed_subnet,
+        ..Settings::default()
+    }
+}
+
+/// Another SM as the election sees it.
+fn peer(cfg: &SmConfig, info: &SmInfo) -> Peer {
+    Peer::new(info, sm_key_fits(cfg, info))
+}
+
+/// Whether an SM belongs to the same installation. An SM that hides its SM_Key does, and any SM does if no SM_Key is configured.
+fn sm_key_fits(cfg: &SmConfig, info: &SmInfo) -> bool {
+    cfg.sm_key == MKey::NONE || info.sm_key == MKey::NONE || info.sm_key == cfg.sm_key
+}
+
+impl Mastership {
+    pub(crate) fn new(cfg: &SmConfig) -> Self {
+        let ferrosm_peers = BTreeSet::new();
+        let settings = election_settings(cfg, &ferrosm_peers);
+        Self {
+            election: Election::new(PortGuid(0), settings),
+            sm_scan_pending: false,
+            sm_scan_running: false,
+            takeover: Takeover::default(),
+            first_as_master: true,
+            is_new: true,
+            replica_incomplete: false,
+            other_sms: BTreeMap::new(),
+            ferrosm_peers,
+        }
+    }
+
+    /// The SM state.
+    pub(crate) const fn role(&self) -> SmState {
+        self.election.state()
+    }
+
+    /// Whether this SM is master and neither offers the subnet nor waits for another master.
+    pub(crate) const fn may_write(&self) -> bool {
+        self.election.may_write()
+    }
+
+    /// Whether this SM is master, it is verified that no other SM is, and no replica is pending.
+    pub(crate) const fn may_register(&self) -> bool {
+        self.may_write() && !self.takeover.unverified && !self.is_awaiting_replica()
+    }
+
+    /// Whether an SM that yielded is master again.
+    pub(crate) const fn may_resume(&self) -> bool {
+        self.may_write() && !self.takeover.unverified
+    }
+
+    /// Whether no sweep as master is complete since the start, or since another SM was master.
+    pub(crate) const fn is_first_as_master(&self) -> bool {
+        self.first_as_master
+    }
+
+    /// Whether LIDs may still be reassigned.
+    pub(crate) const fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// When [`Self::on_timeout`] or the election's timer is due.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let timer = self.election.poll_timeout();
+        timer.into_iter().chain(self.takeover.poll_timeout()).min()
+    }
+
+    /// Whether the election's timer is due.
+    pub(crate) fn is_timer_due(&self, now: Instant) -> bool {
+        self.election.poll_timeout().is_some_and(|due| due <= now)
+    }
+
+    /// The other SMs with a fitting SM_Key, as they last responded.
+    pub(crate) fn other_sms<'a>(
+        &'a self,
+        cfg: &SmConfig,
+    ) -> impl Iterator<Item = (PortRef, &'a SmInfo)> {
+        let fitting = self.other_sms.values();
+        let fitting = fitting.filter(|(_, info)| sm_key_fits(cfg, info));
+        fitting.map(|(at, info)| (*at, info))
+    }
+
+    /// The other SMs as the election sees them.
+    fn peers(&self, cfg: &SmConfig) -> Vec<Peer> {
+        let infos = self.other_sms.values();
+        infos.map(|(_, info)| peer(cfg, info)).collect()
+    }
+
+    /// An SM that takes part in the election and last responded as master.
+    fn other_master(&self, cfg: &SmConfig) -> Option<PortGuid> {
+        let allowed = cfg.allowed_sms.as_ref();
+        let counts = |p: &Peer| p.key_fits && allowed.is_none_or(|a| a.contains(&p.guid));
+        let masters = self.peers(cfg).into_iter().filter(Peer::is_master);
+        masters.filter(counts).map(|p| p.guid).next()
+    }
+
+    /// A node left the fabric.
+    pub(crate) fn remove_node(&mut self, n: NodeIdx) {
+        self.other_sms.retain(|_, (p, _)| p.node != n);
+    }
+
+    /// An SM reported that it is ferrosm: it is polled at the pace of ferrosm SMs.
+    pub(crate) fn add_ferrosm_peer(&mut self, cfg: &SmConfig, guid: PortGuid) {
+        if self.ferrosm_peers.len() < FERROSM_PEERS_MAX && self.ferrosm_peers.insert(guid) {
+            self.update_settings(cfg);
+        }
+    }
+
+    /// The configuration or the set of ferrosm SMs changed. SMs do not report again after a reload, so the set survives one, except where
+    /// the configuration allows no SM any more.
+    pub(crate) fn update_settings(&mut self, cfg: &SmConfig) {
+        if let Some(allowed) = &cfg.allowed_sms {
+            self.ferrosm_peers.retain(|guid| allowed.contains(guid));
+        }
+        let settings = election_settings(cfg, &self.ferrosm_peers);
+        self.election.set_settings(settings);
+    }
+
+    /// A sweep starts, which queries all SMs: an SMInfo scan in progress is abandoned.
+    pub(crate) const fn begin_sweep(&mut self) {
+        self.sm_scan_running = false;
+        self.takeover.begin_sweep();
+    }
+
+    /// A sweep as master is complete.
+    pub(crate) const fn finish_sweep(&mut self) {
+        self.first_as_master = false;
+        self.is_new = false;
+        self.takeover.finish_sweep();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peers(mastership: &Mastership, cfg: &SmConfig) -> Vec<u64> {
+        let settings = election_settings(cfg, &mastership.ferrosm_peers);
+        settings.peers.iter().map(|guid| guid.0).collect()
+    }
+
+    fn guids(of: &[u64]) -> Arc<BTreeSet<PortGuid>> {
+        Arc::new(of.iter().map(|guid| PortGuid(*guid)).collect())
+    }
+
+    #[test]
+    fn ferrosm_peers_survive_a_reload_unless_disallowed() {
+        let cfg = SmConfig {
+            peer_sms: guids(&[1]),
+            ..SmConfig::default()
+        };
+        let mut mastership = Mastership::new(&cfg);
+        for guid in [1, 2, 3] {
+            mastership.add_ferrosm_peer(&cfg, PortGuid(guid));
+        }
+        let mut reload = |cfg: &SmConfig| {
+            mastership.update_settings(cfg);
+            peers(&mastership, cfg)
+        };
+        assert_eq!(reload(&cfg), [1, 2, 3]);
+        let other = SmConfig {
+            peer_sms: guids(&[4]),
+            ..cfg.clone()
+        };
+        assert_eq!(reload(&other), [1, 2, 3, 4]);
+        let narrow = SmConfig {
+            peer_sms: guids(&[1]),
+            allowed_sms: Some(guids(&[1, 3])),
+            ..cfg.clone()
+        };
+        assert_eq!(reload(&narrow), [1, 3]);
+        assert_eq!(reload(&cfg), [1, 3]);
+    }
+
+    #[test]
+    fn ferrosm_peers_are_bounded() {
+        let cfg = SmConfig::default();
+        let mut mastership = Mastership::new(&cfg);
+        for guid in 1..1000 {
+            mastership.add_ferrosm_peer(&cfg, PortGuid(guid));
+        }
+        assert_eq!(peers(&mastership, &cfg).len(), FERROSM_PEERS_MAX);
+    }
+}

@@ -11,6 +11,9 @@ use ferrosm_mad::time::Instant;
 use op::SmpOp;
 use queue::{Dispatch, Limits, SmpQueue, TimedOut};
 
+/// The TID of MADs that expect no response; no tracked request has it.
+pub(crate) const UNTRACKED: Tid = Tid(u32::MAX as u64);
+
 /// Which DR path a transaction uses, by attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathPolicy {

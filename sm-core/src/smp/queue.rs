@@ -14,6 +14,8 @@ use std::collections::VecDeque;
 use ferrosm_mad::ids::Tid;
 use ferrosm_mad::time::Instant;
 
+use crate::config::SmConfig;
+
 /// Number of a device; [`DeviceId::NONE`] for requests to an unknown node behind a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeviceId(pub(crate) u32);
@@ -34,6 +36,18 @@ pub(crate) struct Limits {
     pub(crate) window: usize,
     /// Requests in flight to one device.
     pub(crate) device_window: u16,
+}
+
+impl Limits {
+    /// The configured limits.
+    pub(crate) fn new(cfg: &SmConfig) -> Self {
+        Self {
+            timeout: cfg.smp_timeout,
+            retries: cfg.smp_retries,
+            window: cfg.max_outstanding.max(1),
+            device_window: cfg.max_outstanding_per_node.max(1),
+        }
+    }
 }
 
 /// A request to be put on the wire.

@@ -1,0 +1,415 @@
+//! Dispatch of mastership ([`crate::mastership`]): executes its actions, and loads the replica of another master or this SM's own state.
+
+use std::sync::Arc;
+
+use ferrosm_mad::attr::{PortInfo, SmControl, SmInfo, SmState};
+use ferrosm_mad::ids::{Lid, PortGuid};
+use ferrosm_mad::mad::{Address, MadIn, Status};
+
+use super::{Stage, SubnetManager};
+use crate::adoption::{Adoption, last_epoch};
+use crate::election::{self, Then};
+use crate::kept::Restored;
+use crate::mastership::{MastershipAction, WorkInProgress, knows_all_sms, sm_info};
+use crate::report::Phase;
+use crate::smp::op::SmpOp;
+use crate::smp::{SmpTransaction, UNTRACKED};
+use crate::subnet::PortRef;
+
+impl SubnetManager {
+    /// The state among subnet managers.
+    #[must_use]
+    pub const fn role(&self) -> SmState {
+        self.mastership.role()
+    }
+
+    /// Whether this SM configures the subnet now.
+    pub(super) fn is_master(&self) -> bool {
+        self.mastership.may_write() && !self.read_only && self.stage != Stage::Yielding
+    }
+
+    pub(super) fn own_sm_info(&self) -> SmInfo {
+        self.mastership
+            .sm_info(&self.cfg, &self.subnet, self.out.sent())
+    }
+
+    fn work_in_progress(&self) -> WorkInProgress {
+        match self.stage {
+            Stage::Idle => WorkInProgress::None,
+            Stage::Looking => WorkInProgress::SmScan,
+            Stage::NoLink => WorkInProgress::NoLink,
+            Stage::Light
+            | Stage::Sweep(_)
+            | Stage::Multicast
+            | Stage::DeferredReads
+            | Stage::Standby
+            | Stage::Yielding
+            | Stage::Recalling => WorkInProgress::Other,
+        }
+    }
+
+    /// Steps the election and carries out its decisions.
+    pub(super) fn elect(&mut self, input: election::Input) {
+        self.decide(input, None);
+    }
+
+    fn decide(&mut self, input: election::Input, request: Option<&MadIn>) {
+        let step = with_ctx!(self, |ctx| self.mastership.step(ctx, input, request));
+        self.execute(step.actions);
+        for decision in step.decisions {
+            let (origin, is_master) = (&step.origin, self.is_master());
+            let has_view = self.view().is_some();
+            let actions = with_ctx!(self, |ctx| self
+                .mastership
+                .carry_out(ctx, decision, origin, is_master, has_view));
+            self.execute(actions);
+        }
+        // While this SM yielded, another one may have been master.
+        let resumes = self.stage == Stage::Yielding && self.mastership.may_resume();
+        if step.needs_sweep || resumes {
+            self.distrust_tables();
+            self.lids.unconfirm();
+        }
+        // Without a link the port is read from time to time, and a sweep starts when it has one.
+        if (step.needs_sweep && !step.origin.is_link_down) || resumes {
+            if self.mastership.is_awaiting_replica() {
+                self.stage = Stage::Recalling;
+            } else {
+                self.begin_full_sweep();
+            }
+        }
+    }
+
+    /// Executes actions of mastership in order.
+    pub(super) fn execute(&mut self, actions: impl IntoIterator<Item = MastershipAction>) {
+        for action in actions {
+            match action {
+                MastershipAction::Elect(input) => self.elect(input),
+                MastershipAction::SendUntracked(op) => self.send_untracked(op),
+                MastershipAction::Yield if self.stage == Stage::Yielding => {}
+                MastershipAction::Yield => self.abandon_for(Stage::Yielding),
+                MastershipAction::EnterStandby => {
+                    self.abandon_for(Stage::Standby);
+                    self.schedule.cancel();
+                }
+                MastershipAction::AwaitReplica => self.abandon_for(Stage::Recalling),
+                MastershipAction::EndSmScan => self.stage = Stage::Idle,
+                MastershipAction::UnconfirmLids => self.lids.unconfirm(),
+                MastershipAction::PreserveState { replica_unverified } => {
+                    self.preserve_state(replica_unverified);
+                }
+                MastershipAction::DiscardReplica => self.adoption.forget(),
+                MastershipAction::DiscardStateOfOtherSm => {
+                    if self.adoption.is_of_another_sm(&self.subnet) {
+                        self.adoption.forget_installed();
+                    }
+                }
+                MastershipAction::CompareSms => self.compare_sms(),
+                MastershipAction::CompareSmsAndSweep => {
+                    self.compare_sms();
+                    if self.role() == SmState::Master && self.stage == Stage::Idle {
+                        self.begin_full_sweep();
+                    }
+                }
+                MastershipAction::StartFullSweep => self.begin_full_sweep(),
+                MastershipAction::RequestFullSweep => self.want_full(),
+            }
+        }
+    }
+
+    /// Abandons what is in progress or due.
+    fn abandon_for(&mut self, stage: Stage) {
+        self.smps.clear();
+        self.routing.cancel_job();
+        self.schedule.stop_timer();
+        self.stage = stage;
+    }
+
+    fn send_untracked(&mut self, op: SmpOp) {
+        let transaction = SmpTransaction {
+            op,
+            paths: self.path_policy(),
+        };
+        if let Some(mad) = self.frame(&transaction, 0, UNTRACKED) {
+            self.count_request(op);
+            self.out.send(Address::DIRECTED, mad);
+        }
+    }
+
+    /// Another SM requests SMInfo or sends a control.
+    pub(super) fn on_sm_info_request(&mut self, received: &MadIn) {
+        if self.read_only {
+            return;
+        }
+        let input = with_ctx!(self, |ctx| self.mastership.on_request(ctx, received));
+        if let Some(input) = input {
+            self.decide(input, Some(received));
+        }
+    }
+
+    pub(super) fn on_sm_info(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
+        self.mastership.on_sm_info(&self.subnet, at, status, data);
+    }
+
+    pub(super) fn on_poll_response(&mut self, at: PortRef, status: Status, data: &[u8; 64]) {
+        let action = with_ctx!(self, |ctx| self
+            .mastership
+            .on_poll_response(ctx, at, status, data));
+        self.execute(action);
+    }
+
+    pub(super) fn on_poll_unanswered(&mut self, at: PortRef) {
+        self.execute(sm_info::on_poll_unanswered(&self.subnet, at));
+    }
+
+    pub(super) fn on_control_response(&mut self, at: PortRef, control: SmControl, status: Status) {
+        let action = sm_info::on_control_response(&self.subnet, at, control, status);
+        self.execute(action);
+    }
+
+    pub(super) fn on_control_unanswered(&mut self, at: PortRef, control: SmControl) {
+        self.execute(sm_info::on_control_unanswered(&self.subnet, at, control));
+    }
+
+    pub(super) fn on_replica_state(&mut self, incomplete: bool) {
+        with_ctx!(self, |ctx| self
+            .mastership
+            .on_replica_state(ctx, incomplete));
+    }
+
+    /// A peer is silent: its polls count as missed, and if it responds to the SMInfo scan that follows, it is polled again.
+    pub(super) fn on_peer_silent(&mut self, guid: PortGuid, doubtful: bool) {
+        let mut watches = self.mastership.on_peer_silent(guid, doubtful);
+        for _ in 0..=u8::MAX {
+            if !watches {
+                return;
+            }
+            self.elect(election::Input::Silent { guid, paths: 1 });
+            watches = self.mastership.is_standby_of(guid);
+        }
+    }
+
+    pub(super) fn begin_handover(&mut self, then: Then) {
+        let is_master = self.is_master();
+        let action = with_ctx!(self, |ctx| self
+            .mastership
+            .request_handover(ctx, then, is_master));
+        self.execute(action);
+    }
+
+    pub(super) fn on_stalled(&mut self) {
+        let (is_master, work) = (self.is_master(), self.work_in_progress());
+        let actions = with_ctx!(self, |ctx| self.mastership.on_stalled(ctx, is_master, work));
+        self.execute(actions);
+    }
+
+    pub(super) fn on_lease_lost(&mut self) {
+        let (is_master, work) = (self.is_master(), self.work_in_progress());
+        let actions = with_ctx!(self, |ctx| self
+            .mastership
+            .on_lease_lost(ctx, is_master, work));
+        self.execute(actions);
+    }
+
+    /// Ends what has timed out.
+    pub(super) fn on_mastership_timeout(&mut self) {
+        if with_ctx!(self, |ctx| self.mastership.on_timeout(ctx)) {
+            self.on_replica(None);
+        }
+        if self.mastership.is_timer_due(self.now) {
+            self.elect(election::Input::Timer);
+        }
+    }
+
+    /// Starts the pending SMInfo scan, if any.
+    pub(super) fn begin_sm_scan(&mut self) -> bool {
+        if !self.mastership.take_pending_scan() {
+            return false;
+        }
+        if self.stage == Stage::Idle {
+            self.stage = Stage::Looking;
+        }
+        if !with_ctx!(self, |ctx| self.mastership.start_scan(ctx)) {
+            self.finish_sm_scan();
+        }
+        true
+    }
+
+    pub(super) fn finish_sm_scan(&mut self) {
+        if self.stage == Stage::Looking {
+            self.stage = Stage::Idle;
+        }
+        let work = self.work_in_progress();
+        let actions = with_ctx!(self, |ctx| self.mastership.finish_scan(ctx, work));
+        self.execute(actions);
+    }
+
+    /// The SMInfo scan of a sweep.
+    pub(super) fn begin_querying_sms(&mut self) {
+        self.enter(Phase::OtherSms);
+        let local = self.sweep.local;
+        with_ctx!(self, |ctx| self.mastership.query_sms_in_sweep(ctx, local));
+    }
+
+    pub(super) fn finish_querying_sms(&mut self) {
+        let sweep = self.sweeps;
+        self.compare_sms();
+        if self.is_master() && self.sweeps == sweep {
+            self.compare_restored_view();
+            self.begin_reading();
+        }
+    }
+
+    /// Steps the election with the SMs as they last responded.
+    pub(super) fn compare_sms(&mut self) {
+        let own = self.lids.of_sm(&self.subnet);
+        let last_master = self.adoption.last_master_lid();
+        let lids = self.lids.map();
+        let input = self
+            .mastership
+            .scan_result(&self.subnet, &self.cfg, lids, own, last_master);
+        self.elect(input);
+    }
+
+    /// Discards a replica that may be outdated.
+    pub(super) fn distrust_replica(&mut self) {
+        let action = self.mastership.distrust_replica();
+        self.execute(action);
+    }
+
+    /// Requests an outdated replica again; returns whether it does.
+    pub(super) fn reload_replica(&mut self) -> bool {
+        let action = with_ctx!(self, |ctx| self.mastership.reload_replica(ctx));
+        let reloads = action.is_some();
+        self.execute(action);
+        reloads
+    }
+
+    /// The requested replica; `None` if there is none.
+    pub(super) fn on_replica(&mut self, restored: Option<Restored>) {
+        if !self.mastership.end_replica_wait() {
+            return;
+        }
+        if self.role() != SmState::Master {
+            // The view of an own mastership that has just ended is older than the replica.
+            let _ = self.withdraw_view();
+        }
+        match restored {
+            Some(restored) => self.load_replica(restored),
+            None => self.disown(),
+        }
+        if self.stage != Stage::Recalling {
+            return;
+        }
+        self.stage = Stage::Idle;
+        let own = self.own_sm_info().guid;
+        let view = self.adoption.restored_view().map(Arc::as_ref);
+        if self.role() == SmState::Discovering && knows_all_sms(&self.subnet, own, view) {
+            self.stage = Stage::Looking;
+            with_ctx!(self, |ctx| self.mastership.start_takeover_scan(ctx));
+        } else {
+            self.begin_full_sweep();
+        }
+    }
+
+    fn load_replica(&mut self, restored: Restored) {
+        self.adoption = Adoption::of_replica(&restored, self.now);
+        self.vls.load_replica(last_epoch(&restored));
+        self.keys.load_replica(&restored, self.cfg.m_key);
+        self.lids.load_replica(restored.lids);
+        let has_view = restored.snapshot.is_some();
+        self.sa.load_replica(&restored.registrations, self.now);
+        self.mastership.on_replica_loaded(has_view);
+    }
+
+    /// The master's own link is lost: its state is preserved as over a restart (ADR 0009). Whether another SM was master meanwhile is seen
+    /// when the link is back.
+    fn preserve_state(&mut self, replica_unverified: bool) {
+        if self.adoption.is_view_in_use() || self.view().is_none() {
+            if replica_unverified {
+                // The SM that the replica is of may be alive.
+                self.adoption.doubt_registrations();
+            }
+            return;
+        }
+        let Some(view) = self.withdraw_view() else {
+            return;
+        };
+        self.adoption
+            .outlive_link_loss(&view, self.vls.epoch(), self.now);
+    }
+
+    /// Tables are about to be forgotten. Where they cannot be read, they count as before if the device shows that no other SM was master
+    /// meanwhile ([`crate::adoption`]).
+    pub(super) fn remember_tables(&mut self) {
+        let own = self.role() == SmState::Master
+            && !self.read_only
+            && !self.mastership.is_awaiting_replica();
+        if own
+            && !self.adoption.is_view_in_use()
+            && let Some(view) = self.view().cloned()
+        {
+            self.adoption.adopt_own_tables(&view, self.vls.epoch());
+        }
+    }
+
+    /// A port was read in a takeover: its MasterSMLID is written at once.
+    pub(super) fn write_sm_lid_early(&mut self, at: PortRef) {
+        let discovering = self.stage == Stage::Sweep(Phase::Discover) && !self.sweep.local;
+        if !self.mastership.has_replica_view() || !discovering || !self.is_master() {
+            return;
+        }
+        let own = self.lids.of_sm(&self.subnet);
+        let last_master = self.adoption.last_master_lid();
+        with_ctx!(self, |ctx| {
+            let lids = self.lids.map();
+            self.mastership
+                .write_sm_lid(ctx, at, lids, own, last_master);
+        });
+    }
+
+    /// A port was read; `new` is not yet in the fabric.
+    pub(super) fn detect_foreign_change(&mut self, at: PortRef, new: &PortInfo) {
+        let is_master = self.is_master();
+        let own = self.lids.of_sm(&self.subnet);
+        let detected = with_ctx!(self, |ctx| self
+            .mastership
+            .detect_foreign_change(ctx, at, new, is_master, own));
+        if detected && (self.stage != Stage::Sweep(Phase::Discover) || self.sweep.local) {
+            self.want_full();
+        }
+    }
+
+    /// A full sweep has read all ports: tables that another SM may have written are read next.
+    pub(super) fn distrust_tables_after_foreign_change(&mut self) {
+        if !self.sweep.local && self.mastership.take_foreign_change() && self.is_master() {
+            self.distrust_tables();
+            self.lids.unconfirm();
+        }
+    }
+
+    /// In a takeover: this SM's LID, which devices may name as their master already.
+    pub(super) fn told_master(&self) -> Option<Lid> {
+        self.lids
+            .of_sm(&self.subnet)
+            .filter(|_| self.mastership.has_replica_view())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ferrosm_mad::time::Instant;
+
+    use super::*;
+    use crate::config::SmConfig;
+    use crate::io::Input;
+
+    #[test]
+    fn ferrosm_peers_are_not_part_of_the_configuration() {
+        let cfg = SmConfig::default();
+        let mut sm = SubnetManager::new(cfg.clone(), Restored::default(), Instant::START);
+        sm.handle(Input::PeerSm(PortGuid(2)), Instant::START);
+        sm.handle(Input::Config(Box::new(cfg)), Instant::START);
+        assert_eq!(sm.routing.configuration(), 0);
+    }
+}

@@ -1,0 +1,256 @@
+//! Carries out what the election decides: polls, controls, replies, changes of the role, and messages to the operator.
+
+use ferrosm_mad::attr::{SmControl, SmInfo, SmState};
+use ferrosm_mad::ids::PortGuid;
+use ferrosm_mad::mad::{MadIn, Status};
+use ferrosm_mad::smp;
+
+use super::election::{Input, Notice, Output as Decision, Why};
+use super::{Mastership, MastershipAction};
+use crate::ctx::Ctx;
+use crate::io::Event;
+use crate::smp::PathPolicy;
+use crate::smp::op::SmpOp;
+use crate::subnet::{PortRef, Subnet};
+use crate::sweep::quarantine::is_in_fabric;
+
+/// A step of the election.
+#[derive(Debug)]
+pub(crate) struct Step<'a> {
+    pub(crate) origin: Origin<'a>,
+    /// What precedes the decisions.
+    pub(crate) actions: Vec<MastershipAction>,
+    pub(crate) decisions: Vec<Decision>,
+    /// The decisions end with a full sweep that trusts nothing read before.
+    pub(crate) needs_sweep: bool,
+}
+
+/// What a step began with.
+#[derive(Debug)]
+pub(crate) struct Origin<'a> {
+    /// The SM state before the step.
+    role: SmState,
+    /// The Set(SMInfo) that the step replies to, with the SMInfo of the reply: that of before the step.
+    request: Option<(&'a MadIn, SmInfo)>,
+    /// The SM's own port has no link.
+    pub(crate) is_link_down: bool,
+}
+
+impl Mastership {
+    /// Steps the election. The manager executes `actions`, then has [`Self::carry_out`] carry out each decision.
+    pub(crate) fn step<'a>(
+        &mut self,
+        ctx: &Ctx<'_>,
+        input: Input,
+        request: Option<&'a MadIn>,
+    ) -> Step<'a> {
+        let own = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent());
+        self.election.set_guid(own.guid);
+        let origin = Origin {
+            role: self.role(),
+            request: request.map(|request| (request, own)),
+            is_link_down: input == Input::NoLink,
+        };
+        let decisions = self.election.step(ctx.now, input);
+        let role = self.role();
+        let mut actions = Vec::new();
+        if role == SmState::Master && !self.may_write() {
+            // A master that offers the subnet, or waits for another master, has no request in progress that writes.
+            actions.push(MastershipAction::Yield);
+        }
+        if origin.is_link_down && origin.role == SmState::Master && role == SmState::Discovering {
+            actions.push(self.on_link_lost_as_master());
+        }
+        Step {
+            origin,
+            actions,
+            needs_sweep: decisions.contains(&Decision::Sweep),
+            decisions,
+        }
+    }
+
+    /// Carries out a decision of the step from `origin`. `is_master`: this SM configures the subnet now. `has_view`: SA clients are
+    /// answered.
+    pub(crate) fn carry_out(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        decision: Decision,
+        origin: &Origin<'_>,
+        is_master: bool,
+        has_view: bool,
+    ) -> Vec<MastershipAction> {
+        match decision {
+            Decision::Get { to, path } => self.poll_sm(ctx, to, path).into_iter().collect(),
+            Decision::Set {
+                to,
+                control,
+                as_state,
+            } => self
+                .control_sm(ctx, to, control, as_state)
+                .into_iter()
+                .collect(),
+            Decision::Reply { accepted } => {
+                if let Some((request, own)) = &origin.request {
+                    let status = if accepted {
+                        Status::OK
+                    } else {
+                        Status::BAD_FIELD
+                    };
+                    let reply = smp::response(&request.mad, status, &own.encode());
+                    ctx.outbox.send(request.from, reply);
+                }
+                Vec::new()
+            }
+            Decision::Become { state, why } => {
+                // The replica as it was before this SM is anything but standby.
+                if origin.role == SmState::Standby
+                    && matches!(state, SmState::Discovering | SmState::Master)
+                {
+                    self.request_replica(ctx);
+                }
+                self.on_role(ctx, state, &why, has_view)
+            }
+            // Part of the step.
+            Decision::Sweep => Vec::new(),
+            Decision::Look => {
+                self.sm_scan_pending = true;
+                Vec::new()
+            }
+            Decision::Announce { to } => {
+                self.send_trap_144(ctx, to);
+                Vec::new()
+            }
+            Decision::Stop {
+                handed_to: Some(to),
+            } => {
+                self.linger(ctx, Some(to), has_view);
+                Vec::new()
+            }
+            Decision::Stop { handed_to: None } => {
+                self.takeover.ended = true;
+                ctx.outbox.emit(Event::Stopped {
+                    handed_to: None,
+                    was_master: origin.role == SmState::Master,
+                });
+                Vec::new()
+            }
+            Decision::Notice(notice) => self
+                .on_notice(ctx, &notice, is_master)
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    fn on_role(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        state: SmState,
+        why: &Why,
+        has_view: bool,
+    ) -> Vec<MastershipAction> {
+        let mut actions = Vec::new();
+        // Discovery begins with what the SM had as standby.
+        if state != SmState::Discovering {
+            let incomplete = state == SmState::Standby && self.replica_incomplete;
+            self.election.set_lacks_copy(incomplete);
+            self.takeover.silence_doubtful = false;
+        }
+        if matches!(state, SmState::Standby | SmState::NotActive) {
+            self.is_new = false;
+            self.sm_scan_pending = false;
+            actions.push(MastershipAction::EnterStandby);
+        }
+        if state != SmState::Master || matches!(why, Why::HandedOverBy(_)) {
+            // Another SM is master, or was until now: clients are new to this one when it is master.
+            self.first_as_master = true;
+            actions.push(MastershipAction::UnconfirmLids);
+        }
+        if state == SmState::Standby && matches!(why, Why::HandedOver(_)) {
+            self.linger(ctx, None, has_view);
+        }
+        let why = self.with_location(ctx.fabric, why.to_string(), why.about());
+        ctx.outbox.emit(Event::Role { state, why });
+        actions
+    }
+
+    fn on_notice(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        notice: &Notice,
+        is_master: bool,
+    ) -> Option<MastershipAction> {
+        // An ignored SM is gone and writes no more: what it wrote is reconfigured.
+        let reconfigures = is_master && matches!(notice, Notice::OutsiderGone(_));
+        self.takeover.foreign_change |= reconfigures;
+        let text = self.with_location(ctx.fabric, notice.to_string(), notice.about());
+        let stays = matches!(
+            notice,
+            Notice::NoSuccessor | Notice::NotReady(_) | Notice::Unwilling(_)
+        );
+        ctx.outbox.emit(if stays {
+            Event::NotHandedOver(text)
+        } else if notice.is_alarm() {
+            Event::Alarm(text)
+        } else {
+            Event::Noticed(text)
+        });
+        reconfigures.then_some(MastershipAction::RequestFullSweep)
+    }
+
+    /// A message about an SM, with the SM's location.
+    fn with_location(&self, fabric: &Subnet, message: String, about: Option<PortGuid>) -> String {
+        match about {
+            Some(guid) => format!("{message} ({})", self.location(fabric, guid)),
+            None => message,
+        }
+    }
+
+    /// The port of an SM, and the port at the other end of its link.
+    fn location(&self, fabric: &Subnet, guid: PortGuid) -> String {
+        let Some(at) = self.sm_port(fabric, guid) else {
+            return "at an unknown place".to_owned();
+        };
+        let place = fabric.describe(at);
+        match fabric.peer(at) {
+            Some(peer) => format!("at {place}, behind {}", fabric.describe(peer)),
+            None => format!("at {place}"),
+        }
+    }
+
+    /// The port of an SM.
+    pub(super) fn sm_port(&self, fabric: &Subnet, guid: PortGuid) -> Option<PortRef> {
+        let last = self.other_sms.get(&guid).map(|(at, _)| *at);
+        last.filter(|at| is_in_fabric(fabric, *at))
+            .or_else(|| fabric.port_by_guid(guid))
+    }
+
+    fn poll_sm(&self, ctx: &mut Ctx<'_>, to: PortGuid, path: u8) -> Option<MastershipAction> {
+        let Some(at) = self.sm_port(ctx.fabric, to) else {
+            let input = Input::Silent { guid: to, paths: 1 };
+            return Some(MastershipAction::Elect(input));
+        };
+        ctx.smps
+            .enqueue_over(SmpOp::SmInfoPoll(at), PathPolicy::Rotate(path));
+        None
+    }
+
+    fn control_sm(
+        &self,
+        ctx: &mut Ctx<'_>,
+        to: PortGuid,
+        control: SmControl,
+        as_state: SmState,
+    ) -> Option<MastershipAction> {
+        let Some(at) = self.sm_port(ctx.fabric, to) else {
+            let input = Input::Unanswered { guid: to, control };
+            return Some(MastershipAction::Elect(input));
+        };
+        let op = SmpOp::SetSmInfo(at, control, as_state);
+        if control == SmControl::Acknowledge {
+            // Optional: the sweep of the new master does not wait for a response to it.
+            return Some(MastershipAction::SendUntracked(op));
+        }
+        ctx.smps.enqueue(op);
+        None
+    }
+}

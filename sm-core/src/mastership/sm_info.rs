@@ -1,0 +1,183 @@
+//! SMInfo on the wire: the SMInfo of this SM, responses of other SMs, their requests, and trap 144 (IBA vol. 1, 14.2.5.13, 14.4; behaviour
+//! rule 8).
+
+use ferrosm_mad::attr::{
+    LocalChangeDetails, NodeType, Notice, NoticeType, SmControl, SmInfo, SmState, TrapNumber, id,
+};
+use ferrosm_mad::ids::{AttrMod, Lid, MKey, PortGuid};
+use ferrosm_mad::mad::{Address, Mad, MadHeader, MadIn, Method, MgmtClass, Status};
+use ferrosm_mad::smp::{self, SmpRequest};
+
+use super::election::Input;
+use super::{Mastership, MastershipAction, peer};
+use crate::config::SmConfig;
+use crate::ctx::Ctx;
+use crate::smp::{UNTRACKED, route};
+use crate::subnet::{PortRef, Subnet};
+
+/// The GUID of an SM's port.
+fn sm_guid(fabric: &Subnet, at: PortRef) -> Option<PortGuid> {
+    fabric.port(at).map(|port| port.guid)
+}
+
+impl Mastership {
+    /// The SMInfo of this SM. `sent` is the number of MADs sent on QP0.
+    pub(crate) fn sm_info(&self, cfg: &SmConfig, fabric: &Subnet, sent: u64) -> SmInfo {
+        let own = fabric.local().and_then(|p| sm_guid(fabric, p));
+        let sm_state = match self.role() {
+            // A master of lower rank would hand over to an SM without its state.
+            SmState::Standby if self.replica_incomplete => SmState::Discovering,
+            // An SM with outdated state would be handed the subnet of the present master.
+            SmState::Master if self.takeover.stalled => SmState::Discovering,
+            state => state,
+        };
+        SmInfo {
+            guid: own.unwrap_or(PortGuid(0)),
+            sm_key: cfg.sm_key,
+            act_count: u32::try_from(sent & u64::from(u32::MAX)).unwrap_or(u32::MAX),
+            priority: self.election.priority(),
+            sm_state,
+        }
+    }
+
+    /// An SM responded. Returns its SMInfo unless the response is an error or has the GUID of another port.
+    pub(crate) fn on_sm_info(
+        &mut self,
+        fabric: &Subnet,
+        at: PortRef,
+        status: Status,
+        data: &[u8; 64],
+    ) -> Option<SmInfo> {
+        let info = SmInfo::decode(data);
+        if !status.is_ok() || sm_guid(fabric, at).is_some_and(|guid| guid != info.guid) {
+            self.on_sm_unanswered(at);
+            return None;
+        }
+        self.other_sms.insert(info.guid, (at, info));
+        Some(info)
+    }
+
+    /// An SM did not respond.
+    pub(crate) fn on_sm_unanswered(&mut self, at: PortRef) {
+        self.other_sms.retain(|_, (p, _)| *p != at);
+    }
+
+    /// An SM responded to a poll.
+    pub(crate) fn on_poll_response(
+        &mut self,
+        ctx: &Ctx<'_>,
+        at: PortRef,
+        status: Status,
+        data: &[u8; 64],
+    ) -> Option<MastershipAction> {
+        match self.on_sm_info(ctx.fabric, at, status, data) {
+            Some(info) => Some(MastershipAction::Elect(Input::Seen(peer(ctx.cfg, &info)))),
+            None => on_poll_unanswered(ctx.fabric, at),
+        }
+    }
+
+    /// Another SM requests SMInfo (Get: responds at once) or sends a control (Set: returns the input for the election, whose step
+    /// responds).
+    pub(crate) fn on_request(&self, ctx: &mut Ctx<'_>, received: &MadIn) -> Option<Input> {
+        let mad = &received.mad;
+        let right_key = ctx.cfg.m_key == MKey::NONE || smp::m_key(mad) == ctx.cfg.m_key;
+        let is_set = mad.method() == Method::Set;
+        if !right_key && (is_set || ctx.cfg.m_key_protect_bits >= 2) {
+            return None;
+        }
+        if is_set {
+            let from = peer(ctx.cfg, &SmInfo::decode(smp::data(mad)));
+            let control = SmControl(mad.attr_mod().0);
+            return Some(Input::Asked { control, from });
+        }
+        let mut own = self.sm_info(ctx.cfg, ctx.fabric, ctx.outbox.sent());
+        if !right_key {
+            own.sm_key = MKey::NONE;
+        }
+        let response = smp::response(mad, Status::OK, &own.encode());
+        ctx.outbox.send(received.from, response);
+        None
+    }
+
+    /// Sends trap 144 with the priority flag to a master, which then compares the SMs (behaviour rule 8.4). It is sent again with the polls
+    /// while it matters.
+    pub(super) fn send_trap_144(&self, ctx: &mut Ctx<'_>, to: PortGuid) {
+        let fabric = &*ctx.fabric;
+        let lid_of = |p: PortRef| fabric.lid(p);
+        let own = fabric.local();
+        let from = own.map_or(Lid::NONE, lid_of);
+        let master = self.sm_port(fabric, to).map_or(Lid::NONE, lid_of);
+        // A port without a LID sends no traps; the master scans all SMs in each sweep.
+        let (Some(own), true) = (own, from.is_unicast() && master.is_unicast()) else {
+            return;
+        };
+        let (Some(port), Some(node)) = (fabric.port(own), fabric.get(own.node)) else {
+            return;
+        };
+        let mut data_details = [0; 54];
+        LocalChangeDetails {
+            lid: from,
+            other_local_changes: true,
+            capability_mask: port.info().capability_mask,
+            change_flags: LocalChangeDetails::SM_PRIORITY,
+            ..LocalChangeDetails::default()
+        }
+        .encode_onto(&mut data_details);
+        let producer = if node.info.node_type == NodeType::Switch {
+            NodeType::Switch
+        } else {
+            NodeType::Ca
+        };
+        let notice = Notice {
+            is_generic: true,
+            notice_type: NoticeType::Informational,
+            producer_type: u32::from(producer.0),
+            trap_number: TrapNumber::LocalChange,
+            issuer_lid: from,
+            data_details,
+            ..Notice::default()
+        };
+        let mut data = [0; smp::DATA_LEN];
+        notice.encode_onto(&mut data);
+        let request = SmpRequest::set(id::NOTICE, AttrMod(0), MKey::NONE, data);
+        let mut mad: Mad = request.lid_routed(UNTRACKED);
+        let header = MadHeader {
+            method: Method::Trap,
+            mgmt_class: MgmtClass::SubnLid,
+            ..mad.header()
+        };
+        mad.set_header(&header);
+        ctx.outbox.send(Address::smp(master), mad);
+    }
+}
+
+/// A poll failed.
+pub(crate) fn on_poll_unanswered(fabric: &Subnet, at: PortRef) -> Option<MastershipAction> {
+    let guid = sm_guid(fabric, at)?;
+    let paths = u8::try_from(route::paths(fabric, at).len()).unwrap_or(u8::MAX);
+    Some(MastershipAction::Elect(Input::Silent { guid, paths }))
+}
+
+/// An SM responded to a control.
+pub(crate) fn on_control_response(
+    fabric: &Subnet,
+    at: PortRef,
+    control: SmControl,
+    status: Status,
+) -> Option<MastershipAction> {
+    Some(MastershipAction::Elect(Input::Answered {
+        guid: sm_guid(fabric, at)?,
+        control,
+        accepted: status.is_ok(),
+    }))
+}
+
+/// A control was not responded to.
+pub(crate) fn on_control_unanswered(
+    fabric: &Subnet,
+    at: PortRef,
+    control: SmControl,
+) -> Option<MastershipAction> {
+    let guid = sm_guid(fabric, at)?;
+    Some(MastershipAction::Elect(Input::Unanswered { guid, control }))
+}

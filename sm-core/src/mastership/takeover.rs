@@ -1,0 +1,327 @@
+//! Takeover from another master with a replica of its state, and masters that were not seen.
+//!
+//! A standby with a replica queries the SMs that it knows, becomes master, answers from the replica, and writes MasterSMLID to each end
+//! port as soon as discovery has read it. The sweep then compares and writes what differs, as any sweep does.
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+
+use ferrosm_mad::attr::{PortInfo, PortState, SmState};
+use ferrosm_mad::ids::{Lid, PortGuid};
+use ferrosm_mad::time::Instant;
+
+use super::election::Then;
+use super::sm_scan::sm_ports;
+use super::{Mastership, MastershipAction};
+use crate::ctx::Ctx;
+use crate::io::{Event, Output};
+use crate::lid_map::LidMap;
+use crate::plan::ports;
+use crate::sa::View;
+use crate::smp::PathPolicy;
+use crate::smp::op::{PortSetting, SmpOp};
+use crate::smp::queue::Limits;
+use crate::subnet::{PortRef, Subnet};
+
+/// Time within which the replica is loaded; then the takeover continues without it.
+const REPLICA_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A change of masters in progress.
+#[derive(Debug, Default)]
+pub(super) struct Takeover {
+    /// The replica is requested, and awaited until then.
+    pub(super) replica_deadline: Option<Instant>,
+    /// A replica with a view was loaded, and no sweep as master is complete since.
+    pub(super) has_replica_view: bool,
+    /// A replica was loaded, with or without a view, and no sweep as master is complete since.
+    pub(super) replica_loaded: bool,
+    /// The replica is outdated and is loaded again when there is a link.
+    pub(super) replica_outdated: bool,
+    /// SA reads are answered until then, although another SM is master.
+    pub(super) linger_until: Option<Instant>,
+    /// The SM that took over, to be reported when lingering ends.
+    pub(super) successor: Option<PortGuid>,
+    /// Another SM may have become master; an SMInfo scan is pending or in progress.
+    pub(super) unverified: bool,
+    /// The reason is that the process stalled or the lease was lost: another master's state is newer than this SM's.
+    pub(super) stalled: bool,
+    /// A peer that was itself in trouble reported that the master is silent: the master may be alive.
+    pub(super) silence_doubtful: bool,
+    /// This SM ended without a successor: the persisted state stays for its next start.
+    pub(super) ended: bool,
+    /// The operator wants another SM to be master; done after the SMInfo scan.
+    pub(super) handover_pending: Option<Then>,
+    /// Another SM was master unseen or is ignored, and may have written tables: the next full sweep reads them again.
+    pub(super) foreign_change: bool,
+}
+
+impl Takeover {
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        let deadline = self.replica_deadline.into_iter();
+        deadline.chain(self.linger_until).min()
+    }
+
+    /// A sweep queries all SMs itself, and a handover that the operator wanted before it is outdated after it.
+    pub(super) const fn begin_sweep(&mut self) {
+        self.unverified = false;
+        self.stalled = false;
+        self.silence_doubtful = false;
+        self.handover_pending = None;
+    }
+
+    /// A sweep as master is complete: the replica was compared with the fabric.
+    pub(super) const fn finish_sweep(&mut self) {
+        self.has_replica_view = false;
+        self.replica_loaded = false;
+    }
+}
+
+impl Mastership {
+    /// A standby may become master soon: its replica is loaded.
+    pub(super) fn request_replica(&mut self, ctx: &mut Ctx<'_>) {
+        self.takeover = Takeover {
+            replica_deadline: Some(ctx.now + REPLICA_TIMEOUT),
+            silence_doubtful: self.takeover.silence_doubtful,
+            ..Takeover::default()
+        };
+        ctx.outbox.push(Output::Recall);
+    }
+
+    /// The link is down, or the process stalled, before mastership was decided. The last master may be alive and have acknowledged
+    /// registrations that are not in the replica.
+    pub(crate) fn distrust_replica(&mut self) -> Option<MastershipAction> {
+        if self.role() != SmState::Discovering {
+            return None;
+        }
+        if !self.takeover.replica_loaded && !self.is_awaiting_replica() {
+            // A replica that was restored at the start cannot be requested again: this SM was not standby since.
+            return Some(MastershipAction::DiscardStateOfOtherSm);
+        }
+        self.takeover = Takeover {
+            replica_outdated: true,
+            silence_doubtful: self.takeover.silence_doubtful,
+            ..Takeover::default()
+        };
+        Some(MastershipAction::DiscardReplica)
+    }
+
+    /// Requests an outdated replica again. A sweep starts when it is loaded.
+    pub(crate) fn reload_replica(&mut self, ctx: &mut Ctx<'_>) -> Option<MastershipAction> {
+        let outdated = core::mem::take(&mut self.takeover.replica_outdated);
+        if !outdated || self.role() != SmState::Discovering {
+            return None;
+        }
+        self.request_replica(ctx);
+        Some(MastershipAction::AwaitReplica)
+    }
+
+    /// The own link is lost. State that this SM acknowledged as master stays valid until another master is seen (ADR 0009).
+    pub(super) fn on_link_lost_as_master(&mut self) -> MastershipAction {
+        self.takeover.has_replica_view = false;
+        MastershipAction::PreserveState {
+            replica_unverified: core::mem::take(&mut self.takeover.replica_loaded),
+        }
+    }
+
+    /// Whether a requested replica is awaited.
+    pub(crate) const fn is_awaiting_replica(&self) -> bool {
+        self.takeover.replica_deadline.is_some()
+    }
+
+    /// The replica arrived, or there is none. Returns false if it is not awaited: a sweep began without it, and clients may have
+    /// registered since.
+    pub(crate) fn end_replica_wait(&mut self) -> bool {
+        self.takeover.replica_deadline.take().is_some()
+    }
+
+    /// A replica was loaded.
+    pub(crate) const fn on_replica_loaded(&mut self, has_view: bool) {
+        self.takeover.has_replica_view = has_view;
+        self.takeover.replica_loaded = true;
+    }
+
+    /// Whether a replica with a view was loaded, and no sweep as master is complete since.
+    pub(crate) const fn has_replica_view(&self) -> bool {
+        self.takeover.has_replica_view
+    }
+
+    /// Ends what has timed out. Returns whether that is the wait for the replica.
+    pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        self.end_lingering(ctx);
+        let deadline = self.takeover.replica_deadline;
+        let timed_out = deadline.is_some_and(|due| due <= ctx.now);
+        if timed_out {
+            ctx.outbox.emit(Event::Noticed(
+                "what was kept did not come in time: it is begun without".to_owned(),
+            ));
+            ctx.outbox.push(Output::Forgo);
+        }
+        timed_out
+    }
+
+    /// Replication reports whether the replica is incomplete. A standby with a complete one announces itself to the master.
+    pub(crate) fn on_replica_state(&mut self, ctx: &mut Ctx<'_>, incomplete: bool) {
+        let before = core::mem::replace(&mut self.replica_incomplete, incomplete);
+        if self.role() != SmState::Standby {
+            return;
+        }
+        self.election.set_lacks_copy(incomplete);
+        if before
+            && !incomplete
+            && let Some(master) = self.election.other()
+        {
+            self.send_trap_144(ctx, master);
+        }
+    }
+
+    /// Replication reports that an SM is silent. Returns whether this SM waits for that one's end: then all its polls count as missed.
+    pub(crate) fn on_peer_silent(&mut self, guid: PortGuid, doubtful: bool) -> bool {
+        let watches = self.is_standby_of(guid);
+        if watches {
+            self.takeover.silence_doubtful = doubtful;
+        }
+        watches
+    }
+
+    /// Whether this SM is standby and polls that SM.
+    pub(crate) fn is_standby_of(&self, guid: PortGuid) -> bool {
+        self.role() == SmState::Standby && self.election.other() == Some(guid)
+    }
+
+    /// Starts the SMInfo scan of a takeover; it also reads whether this SM's port has a link.
+    pub(crate) fn start_takeover_scan(&mut self, ctx: &mut Ctx<'_>) {
+        self.sm_scan_running = true;
+        self.other_sms.clear();
+        let mut limits = Limits::new(ctx.cfg);
+        if !self.takeover.silence_doubtful {
+            // The last master is probably dead: it is not waited for as long as any device is.
+            limits.timeout = ctx.cfg.smp_timeout / 4;
+            limits.retries = 1;
+        }
+        ctx.smps.set_limits(limits);
+        // Over more than one path, because this SM takes over without a second scan.
+        for p in sm_ports(ctx.fabric) {
+            ctx.smps
+                .enqueue_over(SmpOp::SmInfo(p), PathPolicy::RotateEach);
+        }
+        if let Some(local) = ctx.fabric.local() {
+            ctx.smps.enqueue(SmpOp::PortInfo(local));
+        }
+    }
+
+    /// The SMInfo scan of a takeover is complete: this SM is master or standby of another, if its port is still active.
+    pub(super) fn finish_takeover_scan(ctx: &mut Ctx<'_>) -> MastershipAction {
+        ctx.smps.set_limits(Limits::new(ctx.cfg));
+        let own = ctx.fabric.local().and_then(|p| ctx.fabric.port(p));
+        if own.is_some_and(|port| port.known && port.state() == PortState::Active) {
+            MastershipAction::CompareSmsAndSweep
+        } else {
+            MastershipAction::StartFullSweep
+        }
+    }
+
+    /// Writes MasterSMLID of an end port that discovery has just read, if nothing else about the port changed: its host queries this SM
+    /// long before the sweep writes. `own` is this SM's LID.
+    pub(crate) fn write_sm_lid(
+        &self,
+        ctx: &mut Ctx<'_>,
+        at: PortRef,
+        lids: &LidMap,
+        own: Option<Lid>,
+        last_master: Option<Lid>,
+    ) {
+        let (Some(node), Some(port), Some(own)) =
+            (ctx.fabric.get(at.node), ctx.fabric.port(at), own)
+        else {
+            return;
+        };
+        let is_end_port = node.end_ports().any(|num| num == at.port);
+        let info = port.info();
+        let carries_data = node.is_switch() || info.port_state == PortState::Active;
+        let same_lid = lids.get(&port.guid) == Some(&(info.lid, info.lmc));
+        // A port with another master was configured since the replica was made: the sweep compares it first.
+        let same_master = Some(info.master_sm_lid) == last_master;
+        if is_end_port && carries_data && same_lid && same_master && info.master_sm_lid != own {
+            ctx.smps.enqueue(SmpOp::SetPortInfo(at, PortSetting::SmLid));
+        }
+    }
+
+    /// Detects that another SM was master between two scans, and may be gone: a port that named this SM as its master names another one.
+    /// Returns whether the whole fabric has to be read again, because no other SM corrects such ports. `own` is this SM's LID.
+    pub(crate) fn detect_foreign_change(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        at: PortRef,
+        new: &PortInfo,
+        is_master: bool,
+        own: Option<Lid>,
+    ) -> bool {
+        // In the first sweep ports name the last master.
+        if !is_master || self.first_as_master || self.takeover.foreign_change {
+            return false;
+        }
+        let (Some(node), Some(port), Some(own)) = (
+            ctx.fabric.get(at.node),
+            ctx.fabric.port(at).filter(|port| port.known),
+            own,
+        ) else {
+            return false;
+        };
+        let is_end_port = node.end_ports().any(|num| num == at.port);
+        let other = new.master_sm_lid;
+        // A port that was reset names no master.
+        let names_other = other.is_unicast() && other != own && new.lid.is_unicast();
+        if !is_end_port || port.info().master_sm_lid != own || !names_other {
+            return false;
+        }
+        // An ignored SM raises an alarm and goes on to write: tables are not written in turn with it.
+        let owner = ctx.fabric.port_by_lid(other);
+        let guid = owner.and_then(|p| ctx.fabric.port(p)).map(|port| port.guid);
+        if guid.is_some_and(|guid| self.election.ignores(guid)) {
+            return false;
+        }
+        self.takeover.foreign_change = true;
+        let place = ctx.fabric.describe(at);
+        ctx.outbox.emit(Event::Noticed(format!(
+            "{place} names the SM at LID {other} as its master: looking at everything"
+        )));
+        true
+    }
+
+    /// A full sweep has read all ports. Returns whether another SM may have written tables, which are read next.
+    pub(crate) const fn take_foreign_change(&mut self) -> bool {
+        core::mem::replace(&mut self.takeover.foreign_change, false)
+    }
+}
+
+/// Whether all SMs of a restored view are known: then an SMInfo scan finds the next master without discovery.
+pub(crate) fn knows_all_sms(fabric: &Subnet, own: PortGuid, view: Option<&View>) -> bool {
+    let ports = sm_ports(fabric).into_iter();
+    let known: BTreeSet<PortGuid> = ports
+        .filter_map(|p| fabric.port(p))
+        .map(|port| port.guid)
+        .collect();
+    view.is_some_and(|view| {
+        let mut others = view.managers.iter().filter(|sm| sm.guid != own);
+        fabric.local().is_some() && others.all(|sm| known.contains(&sm.guid))
+    })
+}
+
+/// The PortInfo of a port, with this SM as its master. `own` is this SM's LID.
+pub(crate) fn with_sm_lid(
+    fabric: &Subnet,
+    at: PortRef,
+    own: Lid,
+    view: Option<&View>,
+) -> Option<[u8; 64]> {
+    let mut raw = ports::current(fabric.port(at)?);
+    let mut info = PortInfo::decode(&raw);
+    info.master_sm_lid = own;
+    if let Some(view) = view
+        && let Some(end) = view.by_lid(info.lid)
+    {
+        info.master_sm_sl = view.sl(end, own).0;
+    }
+    info.encode_onto(&mut raw);
+    Some(raw)
+}
