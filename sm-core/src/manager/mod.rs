@@ -50,31 +50,30 @@ macro_rules! port_intents {
 }
 
 mod adoption;
-mod configure;
 mod discover;
+mod dispatch;
+mod effects;
 mod light_sweep;
 mod mastership;
 mod multicast;
 mod payload;
 mod progress;
 mod sa;
+mod sweep;
 mod table_update;
 
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ferrosm_mad::attr::id;
-use ferrosm_mad::ids::Tid;
-use ferrosm_mad::mad::{Address, MadIn, MadOut, Method, MgmtClass, Status};
-use ferrosm_mad::smp::{self, DATA_LEN};
+use ferrosm_mad::mad::{Address, MadOut};
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::LastRun;
 
 use crate::adoption::{Adoption, last_epoch};
 use crate::config::SmConfig;
 use crate::ctx::Effects;
-use crate::deferred_reads::{DeferredReads, store_table};
+use crate::deferred_reads::DeferredReads;
 use crate::election;
 use crate::io::{Event, Input, Output};
 use crate::kept::Restored;
@@ -87,21 +86,20 @@ use crate::outbox::Outbox;
 use crate::partitions::PartitionTables;
 use crate::plan::routes::Start;
 use crate::plan::vls::VlPlan;
-use crate::report::{Phase, Problem, ProblemKind, SweepReport};
+use crate::report::{Phase, ProblemKind, SweepReport};
 use crate::routing_state::RoutingState;
 use crate::sa_owner::SaOwner;
-use crate::schedule::{SweepKind, SweepSchedule};
+use crate::schedule::SweepSchedule;
 use crate::smp::op::SmpOp;
-use crate::smp::queue::{Limits, TimedOut};
-use crate::smp::{PathPolicy, SmpTransaction, Smps};
+use crate::smp::queue::Limits;
+use crate::smp::{PathPolicy, Smps};
 use crate::subnet::{NodeIdx, PortRef, Subnet};
-use crate::sweep::discovery::{self, Discovery};
+use crate::sweep::discovery::Discovery;
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::LinkSetup;
-use crate::sweep::quarantine::is_in_fabric;
-use crate::traps::{Reread, TrapMonitor};
-use crate::vls::{self, VlTables};
+use crate::traps::TrapMonitor;
+use crate::vls::VlTables;
 pub use progress::Progress;
 
 /// What the SM waits for.
@@ -390,381 +388,8 @@ impl SubnetManager {
         }
     }
 
-    /// Applies what a component wants of others.
-    fn apply_effects(&mut self) {
-        let effects = core::mem::take(&mut self.effects);
-        for (at, kind) in effects.problems {
-            self.problem(at, kind);
-        }
-        self.sweep.report.engine_notes.extend(effects.notes);
-        for n in effects.reread_switches {
-            self.schedule.reread_switch_later(n);
-        }
-        for n in effects.next_switches {
-            self.schedule.reread_switch(n);
-        }
-        for p in effects.next_ports {
-            self.schedule.reread_port(p);
-        }
-        for guid in effects.reregister_sent {
-            self.sa.on_reregister_sent(guid);
-        }
-        for guid in effects.reregister_failed {
-            self.sa.on_reregister_failed(guid);
-        }
-        if effects.local_sweep {
-            self.want_local();
-        }
-        for n in effects.removed_nodes {
-            self.schedule.remove_node(n);
-            self.mastership.remove_node(n);
-        }
-        if effects.routing_stale {
-            self.routing.mark_stale();
-        }
-        if effects.link_conflict {
-            self.schedule.record_link_conflict(self.now);
-        }
-        for p in effects.reread_ports {
-            self.schedule.reread_port_later(p);
-        }
-        if let Some(port) = effects.blocking_port
-            && self.lfts.is_ordered()
-        {
-            self.lfts.block_on(port);
-        }
-        if effects.is_new_vl_epoch {
-            self.adoption.on_vl_tables_changing();
-        }
-        if effects.full_sweep {
-            self.want_full();
-        }
-    }
-
     fn emit(&mut self, event: Event) {
         self.out.emit(event);
-    }
-
-    fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
-        if !self.sweep.problems.contains(&(at, kind.clone())) {
-            self.sweep.problems.push((at, kind));
-        }
-    }
-
-    /// The problems of this sweep, those apart whose place has left the subnet meanwhile.
-    fn take_problems(&mut self) -> Vec<Problem> {
-        let found = core::mem::take(&mut self.sweep.problems);
-        // This SM's own port is not marked where what is behind it is left out; a cable that was found later is enough.
-        let own = self.subnet.local();
-        let settled = |at: &Option<PortRef>, kind: &ProblemKind| {
-            *at == own
-                && matches!(kind, ProblemKind::Quarantined(_))
-                && at.is_some_and(|p| self.subnet.peer(p).is_some())
-        };
-        let here = found.into_iter().filter(|(at, kind)| {
-            at.is_none_or(|p| is_in_fabric(&self.subnet, p)) && !settled(at, kind)
-        });
-        here.map(|(at, kind)| {
-            let place = at.map_or_else(|| "local node".to_owned(), |p| self.subnet.describe(p));
-            Problem { place, kind }
-        })
-        .collect()
-    }
-
-    /// Counts a request in the report of the current sweep.
-    fn count_request(&mut self, op: SmpOp) {
-        let spec = op.spec();
-        let count = self.sweep.report.smps.entry(spec.attr).or_default();
-        if spec.is_set {
-            count.sets += 1;
-        } else {
-            count.gets += 1;
-        }
-    }
-
-    fn on_mad(&mut self, received: &MadIn) {
-        let mad = &received.mad;
-        let class = mad.mgmt_class();
-        if class != MgmtClass::SubnDirected && class != MgmtClass::SubnLid {
-            return;
-        }
-        match mad.method() {
-            Method::GetResp => self.on_answer(received),
-            // An SM that is not master leaves it to the sender to repeat the trap (IBA vol. 1, 13.4.9).
-            Method::Trap if mad.attr_id() == id::NOTICE && self.is_master() => {
-                self.on_trap(received);
-            }
-            Method::Get | Method::Set => self.on_request(received),
-            _ => {}
-        }
-    }
-
-    /// An answer to something of ours; anything else is late, foreign or garbage and changes nothing.
-    fn on_answer(&mut self, received: &MadIn) {
-        let mad = &received.mad;
-        let tid = Tid(mad.tid().0 & u64::from(u32::MAX));
-        let Some(SmpTransaction { op, .. }) = self.smps.peek(tid) else {
-            return;
-        };
-        if !op.spec().matches_response(mad.attr_id(), mad.attr_mod()) {
-            return;
-        }
-        if mad.status().is_busy() {
-            self.on_timeout(tid);
-            return;
-        }
-        self.smps.complete(tid);
-        let (status, data) = (mad.status(), *smp::data(mad));
-        match op {
-            SmpOp::NodeInfo(from) => self.on_node_info(from, status, &data),
-            SmpOp::NodeDescription(n) => {
-                with_ctx!(self, |ctx| discovery::on_description(ctx, n, status, &data));
-            }
-            SmpOp::SwitchInfo(n) => {
-                let (top, mode) = (self.lids.top(), self.read_mode());
-                with_ctx!(self, |ctx| self
-                    .discovery
-                    .on_switch_info(ctx, n, status, &data, top, mode));
-            }
-            SmpOp::ClearPortStateChange(n) => {
-                let mode = self.read_mode();
-                with_ctx!(self, |ctx| discovery::on_port_state_change_cleared(
-                    ctx, n, status, &data, mode
-                ));
-            }
-            SmpOp::PortInfo(p) => self.on_port_info(p, mad.attr_mod(), status, &data),
-            SmpOp::Lft(n, block) => self.readback.on_block(n, block, status, &data),
-            SmpOp::MlnxExtPortInfo(p) => {
-                with_ctx!(self, |ctx| discovery::on_ext_port_info(
-                    ctx, p, status, &data
-                ));
-            }
-            SmpOp::Mft(n, at) => {
-                with_ctx!(self, |ctx| self
-                    .multicast
-                    .on_block_read(ctx, n, at, status, &data));
-            }
-            SmpOp::SetMft(n, at) => {
-                with_ctx!(self, |ctx| self
-                    .multicast
-                    .on_block_written(ctx, n, at, status, &data));
-            }
-            SmpOp::SmInfo(p) => self.on_sm_info(p, status, &data),
-            SmpOp::SetSwitchInfo(n) => self.on_switch_set(n, status, &data),
-            SmpOp::SetLft(n, block) => {
-                self.sweep.report.lft_blocks_written += 1;
-                let top = self.lids.top();
-                with_ctx!(self, |ctx| self.lfts.on_block_written(
-                    ctx,
-                    (n, block),
-                    status,
-                    &data,
-                    top
-                ));
-            }
-            SmpOp::SetPortInfo(p, step) => self.on_port_set(p, step, status, &data),
-            SmpOp::SetSlToVl(p, at) => {
-                with_ctx!(self, |ctx| self
-                    .vls
-                    .on_sl_to_vl_written(ctx, p, at, status, &data));
-            }
-            SmpOp::SetVlArbitration(p, block) => {
-                with_ctx!(self, |ctx| self
-                    .vls
-                    .on_arbitration_written(ctx, p, block, status, &data));
-            }
-            SmpOp::PKeyTable(p, block) => {
-                with_ctx!(self, |ctx| self
-                    .partitions
-                    .on_block_read(ctx, p, block, status, &data));
-            }
-            SmpOp::SetPKeyTable(p, block) => {
-                with_ctx!(self, |ctx| self
-                    .partitions
-                    .on_block_written(ctx, p, block, status, &data));
-            }
-            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
-                store_table(&mut self.subnet, op, status, &data);
-            }
-            SmpOp::SetGuidInfo(p, block) => {
-                let aliases = self.sa.registry().aliases().all();
-                with_ctx!(self, |ctx| self.deferred_reads.on_guid_info_set(
-                    ctx,
-                    aliases,
-                    (p, block),
-                    status,
-                    &data
-                ));
-            }
-            SmpOp::SmInfoPoll(p) => self.on_poll_response(p, status, &data),
-            SmpOp::SetSmInfo(p, control, _) => self.on_control_response(p, control, status),
-        }
-    }
-
-    fn on_timeout(&mut self, tid: Tid) {
-        let tid = Tid(tid.0 & u64::from(u32::MAX));
-        let outcome = self.smps.time_out(tid, self.now);
-        let (TimedOut::Retrying(SmpTransaction { op, .. })
-        | TimedOut::Failed(SmpTransaction { op, .. })) = outcome
-        else {
-            return;
-        };
-        let counts = &mut self.sweep.report.smps;
-        counts.entry(op.attr()).or_default().timeouts += 1;
-        if matches!(outcome, TimedOut::Failed(_)) {
-            self.on_failed(op);
-            // Requests that wait for a dead device do not time out one by one. Handling a failure may clear or add requests.
-            while let Some(SmpTransaction { op, .. }) = self.smps.take_hopeless(op) {
-                self.on_failed(op);
-            }
-        }
-    }
-
-    /// A request failed: all attempts timed out.
-    fn on_failed(&mut self, op: SmpOp) {
-        if !matches!(
-            op,
-            SmpOp::MlnxExtPortInfo(_)
-                | SmpOp::SlToVl(..)
-                | SmpOp::VlArbitration(..)
-                | SmpOp::SetGuidInfo(..)
-        ) {
-            self.schedule.record_timeout(self.now);
-        }
-        match op {
-            SmpOp::NodeInfo(from) => self.on_node_info_failed(from),
-            // The next light sweep reads it again.
-            SmpOp::NodeDescription(_) => {}
-            SmpOp::SwitchInfo(n) | SmpOp::ClearPortStateChange(n) => {
-                let mode = self.read_mode();
-                with_ctx!(self, |ctx| self
-                    .discovery
-                    .on_switch_info_failed(ctx, n, mode));
-            }
-            SmpOp::PortInfo(p) => {
-                self.on_port_info_failed(p, ProblemKind::NoAnswer { attr: op.attr() })
-            }
-            SmpOp::Lft(n, _) => {
-                self.readback.on_failed(n);
-            }
-            // What is not known is written over. An agent without the vendor's attribute need not answer.
-            SmpOp::Mft(..) | SmpOp::MlnxExtPortInfo(_) => {}
-            SmpOp::SetMft(n, at) => {
-                let kind = ProblemKind::NoAnswer { attr: op.attr() };
-                with_ctx!(self, |ctx| self.multicast.on_write_failed(ctx, n, at, kind));
-            }
-            SmpOp::SmInfo(p) => self.mastership.on_sm_unanswered(p),
-            SmpOp::SmInfoPoll(p) => self.on_poll_unanswered(p),
-            SmpOp::SetSmInfo(p, control, _) => self.on_control_unanswered(p, control),
-            SmpOp::SetSwitchInfo(n) => {
-                self.schedule.reread_switch_later(n);
-                self.problem(op.port(), ProblemKind::NoAnswer { attr: op.attr() });
-            }
-            SmpOp::SetPortInfo(p, setting) => {
-                let intents = port_intents!(self);
-                with_ctx!(self, |ctx| LinkSetup::on_set_timeout(
-                    ctx, p, setting, &intents
-                ));
-            }
-            SmpOp::SetSlToVl(p, _) => {
-                let kind = ProblemKind::NoAnswer { attr: op.attr() };
-                with_ctx!(self, |ctx| vls::on_sl_to_vl_failed(ctx, p, kind));
-            }
-            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
-                self.deferred_reads.on_table_unanswered(&self.subnet, op);
-            }
-            SmpOp::SetGuidInfo(p, block) => {
-                with_ctx!(self, |ctx| self.deferred_reads.on_guid_info_failed(
-                    ctx,
-                    p,
-                    block,
-                    "no answer"
-                ));
-            }
-            SmpOp::PKeyTable(p, _) | SmpOp::SetVlArbitration(p, _) => {
-                let attr = op.attr();
-                with_ctx!(self, |ctx| ctx
-                    .effects
-                    .port_problem(p, ProblemKind::NoAnswer { attr }));
-            }
-            SmpOp::SetPKeyTable(p, _) => {
-                let kind = ProblemKind::NoAnswer { attr: op.attr() };
-                with_ctx!(self, |ctx| self.partitions.on_write_failed(ctx, p, kind));
-            }
-            SmpOp::SetLft(n, block) => {
-                let failure = Err(ProblemKind::NoAnswer { attr: id::LFT });
-                let top = self.lids.top();
-                with_ctx!(self, |ctx| self.lfts.on_block_done(
-                    ctx,
-                    (n, block),
-                    failure,
-                    top
-                ));
-            }
-        }
-    }
-
-    fn on_trap(&mut self, received: &MadIn) {
-        let own_lid = self.lids.of_sm(&self.subnet);
-        let outcome = with_ctx!(self, |ctx| self.traps.on_trap(ctx, received, own_lid));
-        if outcome.needs_light_sweep {
-            self.schedule.request(SweepKind::Light);
-        }
-        if let Some((notice, at)) = outcome.forward {
-            self.forward(&notice, at);
-        }
-        for reread in outcome.rereads {
-            self.reread(reread);
-        }
-    }
-
-    /// Reads what trap storm sources named, if it is due.
-    fn reread_after_storms(&mut self) {
-        if self.is_master() {
-            for reread in self.traps.take_due(self.now) {
-                self.reread(reread);
-            }
-        }
-    }
-
-    fn reread(&mut self, reread: Reread) {
-        match reread {
-            Reread::Switch(n) => {
-                self.schedule.reread_switch(n);
-                self.want_local();
-            }
-            Reread::Port(p) => {
-                self.schedule.reread_port(p);
-                self.want_local();
-            }
-            Reread::Description(n) => {
-                if let Some(node) = self.subnet.get_mut(n) {
-                    node.described = false;
-                    self.enqueue(SmpOp::NodeDescription(n));
-                }
-            }
-            Reread::Sms => self.elect(election::Input::PriorityTrap),
-        }
-    }
-
-    /// Has a local sweep read what is to be read again: now if one is discovering or routing, otherwise when the SM is idle.
-    fn want_local(&mut self) {
-        if self.sweep.local && self.read_mode().phase.is_discovering() {
-            self.read_again();
-        } else {
-            self.schedule.request(SweepKind::Local);
-        }
-    }
-
-    fn on_request(&mut self, received: &MadIn) {
-        let mad = &received.mad;
-        if mad.attr_id() == id::SM_INFO {
-            self.on_sm_info_request(received);
-        } else {
-            // The SMA answers for everything else; what it left to us is not supported by the node.
-            let answer = smp::response(mad, Status::BAD_METHOD_ATTR, &[0; DATA_LEN]);
-            self.out.send(received.from, answer);
-        }
     }
 
     fn on_config(&mut self, cfg: SmConfig) {
@@ -838,43 +463,5 @@ impl SubnetManager {
             }
             Stage::Standby | Stage::NoLink => self.on_idle(),
         }
-    }
-
-    fn enter(&mut self, phase: Phase) {
-        if let Stage::Sweep(old) = self.stage {
-            let took = self.now.since(self.sweep.phase_began);
-            self.sweep.report.phases.push((old, took));
-        }
-        self.stage = Stage::Sweep(phase);
-        self.sweep.phase_began = self.now;
-        self.sweep.phase_queued = self.smps.queued();
-        self.emit(Event::Phase(phase));
-    }
-
-    fn begin_sweep(&mut self, local: bool) {
-        self.smps.clear();
-        self.smps.set_limits(Limits::new(&self.cfg));
-        self.mastership.begin_sweep();
-        self.sweeps += 1;
-        self.stage = Stage::Idle;
-        self.routing.cancel_job();
-        self.partitions = PartitionTables::default();
-        self.lfts = LftUpdate::default();
-        self.links = LinkSetup::default();
-        self.readback = LftReadback::default();
-        self.discovery.begin();
-        self.multicast.begin_sweep();
-        self.vls.begin_sweep();
-        self.sweep = Sweep {
-            local,
-            started: self.now,
-            report: SweepReport {
-                number: self.sweeps,
-                local,
-                ..SweepReport::default()
-            },
-            ..Sweep::default()
-        };
-        self.enter(Phase::Discover);
     }
 }

@@ -1,7 +1,7 @@
-//! From what is to what should be: LIDs, routes, tables, ports, links, in the order of behaviour rule 3.6.
+//! The phases of a sweep in order: discovery, SMInfo scan, readback, routing, tables, arming, activation (IBA vol. 1, 14.4).
 //!
-//! Tables are complete before any link is armed, and all links are armed before any becomes active. Each step waits for
-//! its answers, not for a node that gives none: that one is reported and asked again later.
+//! A phase ends when the request queue is idle. It waits for responses, not for a node that sends none: that one is reported and read again
+//! later.
 
 use std::sync::Arc;
 
@@ -9,20 +9,98 @@ use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::mad::Status;
 
-use super::{Stage, SubnetManager};
+use super::{Stage, SubnetManager, Sweep};
 use crate::ctx::SweepScope;
 use crate::io::{Event, Output};
+use crate::partitions::PartitionTables;
 use crate::plan::installed_groups::InstalledGroups;
 use crate::plan::routes::Computed;
 use crate::plan::vls::VlPlan;
-use crate::report::{Phase, ProblemKind};
+use crate::report::{Phase, Problem, ProblemKind, SweepReport};
 use crate::smp::op::{PortSetting, SmpOp};
+use crate::smp::queue::Limits;
 use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::lft_readback::LftReadback;
+use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::LinkSetup;
-use crate::sweep::quarantine::report_quarantined;
+use crate::sweep::quarantine::{is_in_fabric, report_quarantined};
 
 impl SubnetManager {
+    pub(super) fn enter(&mut self, phase: Phase) {
+        if let Stage::Sweep(old) = self.stage {
+            let took = self.now.since(self.sweep.phase_began);
+            self.sweep.report.phases.push((old, took));
+        }
+        self.stage = Stage::Sweep(phase);
+        self.sweep.phase_began = self.now;
+        self.sweep.phase_queued = self.smps.queued();
+        self.emit(Event::Phase(phase));
+    }
+
+    pub(super) fn begin_sweep(&mut self, local: bool) {
+        self.smps.clear();
+        self.smps.set_limits(Limits::new(&self.cfg));
+        self.mastership.begin_sweep();
+        self.sweeps += 1;
+        self.stage = Stage::Idle;
+        self.routing.cancel_job();
+        self.partitions = PartitionTables::default();
+        self.lfts = LftUpdate::default();
+        self.links = LinkSetup::default();
+        self.readback = LftReadback::default();
+        self.discovery.begin();
+        self.multicast.begin_sweep();
+        self.vls.begin_sweep();
+        self.sweep = Sweep {
+            local,
+            started: self.now,
+            report: SweepReport {
+                number: self.sweeps,
+                local,
+                ..SweepReport::default()
+            },
+            ..Sweep::default()
+        };
+        self.enter(Phase::Discover);
+    }
+
+    pub(super) fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
+        if !self.sweep.problems.contains(&(at, kind.clone())) {
+            self.sweep.problems.push((at, kind));
+        }
+    }
+
+    /// The problems of this sweep, those apart whose place has left the subnet meanwhile.
+    fn take_problems(&mut self) -> Vec<Problem> {
+        let found = core::mem::take(&mut self.sweep.problems);
+        // This SM's own port is not marked where what is behind it is left out; a cable that was found later is enough.
+        let own = self.subnet.local();
+        let settled = |at: &Option<PortRef>, kind: &ProblemKind| {
+            *at == own
+                && matches!(kind, ProblemKind::Quarantined(_))
+                && at.is_some_and(|p| self.subnet.peer(p).is_some())
+        };
+        let here = found.into_iter().filter(|(at, kind)| {
+            at.is_none_or(|p| is_in_fabric(&self.subnet, p)) && !settled(at, kind)
+        });
+        here.map(|(at, kind)| {
+            let place = at.map_or_else(|| "local node".to_owned(), |p| self.subnet.describe(p));
+            Problem { place, kind }
+        })
+        .collect()
+    }
+
+    /// Counts a request in the report of the current sweep.
+    pub(super) fn count_request(&mut self, op: SmpOp) {
+        let spec = op.spec();
+        let count = self.sweep.report.smps.entry(spec.attr).or_default();
+        if spec.is_set {
+            count.sets += 1;
+        } else {
+            count.gets += 1;
+        }
+    }
+
     /// Reads the tables of switches that had some before this SM came, so that only differences are written.
     pub(super) fn begin_reading(&mut self) {
         self.enter(Phase::ReadTables);
@@ -234,7 +312,7 @@ impl SubnetManager {
         self.last_report = Some(report.clone());
         with_ctx!(self, |ctx| self.discovery.reread_uncleared(ctx));
         self.stage = Stage::Idle;
-        self.sweep = super::Sweep::default();
+        self.sweep = Sweep::default();
         self.sweep.phase_queued = self.smps.queued();
         if !self.read_only {
             self.schedule

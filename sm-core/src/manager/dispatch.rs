@@ -1,0 +1,306 @@
+//! MADs from the fabric: which component a response, a timeout, a trap or a request belongs to.
+
+use ferrosm_mad::attr::id;
+use ferrosm_mad::ids::Tid;
+use ferrosm_mad::mad::{MadIn, Method, MgmtClass, Status};
+use ferrosm_mad::smp::{self, DATA_LEN};
+
+use super::SubnetManager;
+use crate::deferred_reads::store_table;
+use crate::mastership::election;
+use crate::report::ProblemKind;
+use crate::schedule::SweepKind;
+use crate::smp::SmpTransaction;
+use crate::smp::op::SmpOp;
+use crate::smp::queue::TimedOut;
+use crate::sweep::discovery;
+use crate::sweep::link_setup::LinkSetup;
+use crate::traps::Reread;
+use crate::vls;
+
+impl SubnetManager {
+    pub(super) fn on_mad(&mut self, received: &MadIn) {
+        let mad = &received.mad;
+        let class = mad.mgmt_class();
+        if class != MgmtClass::SubnDirected && class != MgmtClass::SubnLid {
+            return;
+        }
+        match mad.method() {
+            Method::GetResp => self.on_answer(received),
+            // An SM that is not master leaves it to the sender to repeat the trap (IBA vol. 1, 13.4.9).
+            Method::Trap if mad.attr_id() == id::NOTICE && self.is_master() => {
+                self.on_trap(received);
+            }
+            Method::Get | Method::Set => self.on_request(received),
+            _ => {}
+        }
+    }
+
+    /// An answer to something of ours; anything else is late, foreign or garbage and changes nothing.
+    pub(super) fn on_answer(&mut self, received: &MadIn) {
+        let mad = &received.mad;
+        let tid = Tid(mad.tid().0 & u64::from(u32::MAX));
+        let Some(SmpTransaction { op, .. }) = self.smps.peek(tid) else {
+            return;
+        };
+        if !op.spec().matches_response(mad.attr_id(), mad.attr_mod()) {
+            return;
+        }
+        if mad.status().is_busy() {
+            self.on_timeout(tid);
+            return;
+        }
+        self.smps.complete(tid);
+        let (status, data) = (mad.status(), *smp::data(mad));
+        match op {
+            SmpOp::NodeInfo(from) => self.on_node_info(from, status, &data),
+            SmpOp::NodeDescription(n) => {
+                with_ctx!(self, |ctx| discovery::on_description(ctx, n, status, &data));
+            }
+            SmpOp::SwitchInfo(n) => {
+                let (top, mode) = (self.lids.top(), self.read_mode());
+                with_ctx!(self, |ctx| self
+                    .discovery
+                    .on_switch_info(ctx, n, status, &data, top, mode));
+            }
+            SmpOp::ClearPortStateChange(n) => {
+                let mode = self.read_mode();
+                with_ctx!(self, |ctx| discovery::on_port_state_change_cleared(
+                    ctx, n, status, &data, mode
+                ));
+            }
+            SmpOp::PortInfo(p) => self.on_port_info(p, mad.attr_mod(), status, &data),
+            SmpOp::Lft(n, block) => self.readback.on_block(n, block, status, &data),
+            SmpOp::MlnxExtPortInfo(p) => {
+                with_ctx!(self, |ctx| discovery::on_ext_port_info(
+                    ctx, p, status, &data
+                ));
+            }
+            SmpOp::Mft(n, at) => {
+                with_ctx!(self, |ctx| self
+                    .multicast
+                    .on_block_read(ctx, n, at, status, &data));
+            }
+            SmpOp::SetMft(n, at) => {
+                with_ctx!(self, |ctx| self
+                    .multicast
+                    .on_block_written(ctx, n, at, status, &data));
+            }
+            SmpOp::SmInfo(p) => self.on_sm_info(p, status, &data),
+            SmpOp::SetSwitchInfo(n) => self.on_switch_set(n, status, &data),
+            SmpOp::SetLft(n, block) => {
+                self.sweep.report.lft_blocks_written += 1;
+                let top = self.lids.top();
+                with_ctx!(self, |ctx| self.lfts.on_block_written(
+                    ctx,
+                    (n, block),
+                    status,
+                    &data,
+                    top
+                ));
+            }
+            SmpOp::SetPortInfo(p, step) => self.on_port_set(p, step, status, &data),
+            SmpOp::SetSlToVl(p, at) => {
+                with_ctx!(self, |ctx| self
+                    .vls
+                    .on_sl_to_vl_written(ctx, p, at, status, &data));
+            }
+            SmpOp::SetVlArbitration(p, block) => {
+                with_ctx!(self, |ctx| self
+                    .vls
+                    .on_arbitration_written(ctx, p, block, status, &data));
+            }
+            SmpOp::PKeyTable(p, block) => {
+                with_ctx!(self, |ctx| self
+                    .partitions
+                    .on_block_read(ctx, p, block, status, &data));
+            }
+            SmpOp::SetPKeyTable(p, block) => {
+                with_ctx!(self, |ctx| self
+                    .partitions
+                    .on_block_written(ctx, p, block, status, &data));
+            }
+            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
+                store_table(&mut self.subnet, op, status, &data);
+            }
+            SmpOp::SetGuidInfo(p, block) => {
+                let aliases = self.sa.registry().aliases().all();
+                with_ctx!(self, |ctx| self.deferred_reads.on_guid_info_set(
+                    ctx,
+                    aliases,
+                    (p, block),
+                    status,
+                    &data
+                ));
+            }
+            SmpOp::SmInfoPoll(p) => self.on_poll_response(p, status, &data),
+            SmpOp::SetSmInfo(p, control, _) => self.on_control_response(p, control, status),
+        }
+    }
+
+    pub(super) fn on_timeout(&mut self, tid: Tid) {
+        let tid = Tid(tid.0 & u64::from(u32::MAX));
+        let outcome = self.smps.time_out(tid, self.now);
+        let (TimedOut::Retrying(SmpTransaction { op, .. })
+        | TimedOut::Failed(SmpTransaction { op, .. })) = outcome
+        else {
+            return;
+        };
+        let counts = &mut self.sweep.report.smps;
+        counts.entry(op.attr()).or_default().timeouts += 1;
+        if matches!(outcome, TimedOut::Failed(_)) {
+            self.on_failed(op);
+            // Requests that wait for a dead device do not time out one by one. Handling a failure may clear or add requests.
+            while let Some(SmpTransaction { op, .. }) = self.smps.take_hopeless(op) {
+                self.on_failed(op);
+            }
+        }
+    }
+
+    /// A request failed: all attempts timed out.
+    pub(super) fn on_failed(&mut self, op: SmpOp) {
+        if !matches!(
+            op,
+            SmpOp::MlnxExtPortInfo(_)
+                | SmpOp::SlToVl(..)
+                | SmpOp::VlArbitration(..)
+                | SmpOp::SetGuidInfo(..)
+        ) {
+            self.schedule.record_timeout(self.now);
+        }
+        match op {
+            SmpOp::NodeInfo(from) => self.on_node_info_failed(from),
+            // The next light sweep reads it again.
+            SmpOp::NodeDescription(_) => {}
+            SmpOp::SwitchInfo(n) | SmpOp::ClearPortStateChange(n) => {
+                let mode = self.read_mode();
+                with_ctx!(self, |ctx| self
+                    .discovery
+                    .on_switch_info_failed(ctx, n, mode));
+            }
+            SmpOp::PortInfo(p) => {
+                self.on_port_info_failed(p, ProblemKind::NoAnswer { attr: op.attr() })
+            }
+            SmpOp::Lft(n, _) => {
+                self.readback.on_failed(n);
+            }
+            // What is not known is written over. An agent without the vendor's attribute need not answer.
+            SmpOp::Mft(..) | SmpOp::MlnxExtPortInfo(_) => {}
+            SmpOp::SetMft(n, at) => {
+                let kind = ProblemKind::NoAnswer { attr: op.attr() };
+                with_ctx!(self, |ctx| self.multicast.on_write_failed(ctx, n, at, kind));
+            }
+            SmpOp::SmInfo(p) => self.mastership.on_sm_unanswered(p),
+            SmpOp::SmInfoPoll(p) => self.on_poll_unanswered(p),
+            SmpOp::SetSmInfo(p, control, _) => self.on_control_unanswered(p, control),
+            SmpOp::SetSwitchInfo(n) => {
+                self.schedule.reread_switch_later(n);
+                self.problem(op.port(), ProblemKind::NoAnswer { attr: op.attr() });
+            }
+            SmpOp::SetPortInfo(p, setting) => {
+                let intents = port_intents!(self);
+                with_ctx!(self, |ctx| LinkSetup::on_set_timeout(
+                    ctx, p, setting, &intents
+                ));
+            }
+            SmpOp::SetSlToVl(p, _) => {
+                let kind = ProblemKind::NoAnswer { attr: op.attr() };
+                with_ctx!(self, |ctx| vls::on_sl_to_vl_failed(ctx, p, kind));
+            }
+            SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
+                self.deferred_reads.on_table_unanswered(&self.subnet, op);
+            }
+            SmpOp::SetGuidInfo(p, block) => {
+                with_ctx!(self, |ctx| self.deferred_reads.on_guid_info_failed(
+                    ctx,
+                    p,
+                    block,
+                    "no answer"
+                ));
+            }
+            SmpOp::PKeyTable(p, _) | SmpOp::SetVlArbitration(p, _) => {
+                let attr = op.attr();
+                with_ctx!(self, |ctx| ctx
+                    .effects
+                    .port_problem(p, ProblemKind::NoAnswer { attr }));
+            }
+            SmpOp::SetPKeyTable(p, _) => {
+                let kind = ProblemKind::NoAnswer { attr: op.attr() };
+                with_ctx!(self, |ctx| self.partitions.on_write_failed(ctx, p, kind));
+            }
+            SmpOp::SetLft(n, block) => {
+                let failure = Err(ProblemKind::NoAnswer { attr: id::LFT });
+                let top = self.lids.top();
+                with_ctx!(self, |ctx| self.lfts.on_block_done(
+                    ctx,
+                    (n, block),
+                    failure,
+                    top
+                ));
+            }
+        }
+    }
+
+    pub(super) fn on_trap(&mut self, received: &MadIn) {
+        let own_lid = self.lids.of_sm(&self.subnet);
+        let outcome = with_ctx!(self, |ctx| self.traps.on_trap(ctx, received, own_lid));
+        if outcome.needs_light_sweep {
+            self.schedule.request(SweepKind::Light);
+        }
+        if let Some((notice, at)) = outcome.forward {
+            self.forward(&notice, at);
+        }
+        for reread in outcome.rereads {
+            self.reread(reread);
+        }
+    }
+
+    /// Reads what trap storm sources named, if it is due.
+    pub(super) fn reread_after_storms(&mut self) {
+        if self.is_master() {
+            for reread in self.traps.take_due(self.now) {
+                self.reread(reread);
+            }
+        }
+    }
+
+    fn reread(&mut self, reread: Reread) {
+        match reread {
+            Reread::Switch(n) => {
+                self.schedule.reread_switch(n);
+                self.want_local();
+            }
+            Reread::Port(p) => {
+                self.schedule.reread_port(p);
+                self.want_local();
+            }
+            Reread::Description(n) => {
+                if let Some(node) = self.subnet.get_mut(n) {
+                    node.described = false;
+                    self.enqueue(SmpOp::NodeDescription(n));
+                }
+            }
+            Reread::Sms => self.elect(election::Input::PriorityTrap),
+        }
+    }
+
+    /// Has a local sweep read what is to be read again: now if one is discovering or routing, otherwise when the SM is idle.
+    pub(super) fn want_local(&mut self) {
+        if self.sweep.local && self.read_mode().phase.is_discovering() {
+            self.read_again();
+        } else {
+            self.schedule.request(SweepKind::Local);
+        }
+    }
+
+    fn on_request(&mut self, received: &MadIn) {
+        let mad = &received.mad;
+        if mad.attr_id() == id::SM_INFO {
+            self.on_sm_info_request(received);
+        } else {
+            // The SMA answers for everything else; what it left to us is not supported by the node.
+            let answer = smp::response(mad, Status::BAD_METHOD_ATTR, &[0; DATA_LEN]);
+            self.out.send(received.from, answer);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What a component wants of the others, applied as soon as it returns.
+
+use super::SubnetManager;
+
+impl SubnetManager {
+    /// Applies what a component wants of others.
+    pub(super) fn apply_effects(&mut self) {
+        let effects = core::mem::take(&mut self.effects);
+        for (at, kind) in effects.problems {
+            self.problem(at, kind);
+        }
+        self.sweep.report.engine_notes.extend(effects.notes);
+        for n in effects.reread_switches {
+            self.schedule.reread_switch_later(n);
+        }
+        for n in effects.next_switches {
+            self.schedule.reread_switch(n);
+        }
+        for p in effects.next_ports {
+            self.schedule.reread_port(p);
+        }
+        for guid in effects.reregister_sent {
+            self.sa.on_reregister_sent(guid);
+        }
+        for guid in effects.reregister_failed {
+            self.sa.on_reregister_failed(guid);
+        }
+        if effects.local_sweep {
+            self.want_local();
+        }
+        for n in effects.removed_nodes {
+            self.schedule.remove_node(n);
+            self.mastership.remove_node(n);
+        }
+        if effects.routing_stale {
+            self.routing.mark_stale();
+        }
+        if effects.link_conflict {
+            self.schedule.record_link_conflict(self.now);
+        }
+        for p in effects.reread_ports {
+            self.schedule.reread_port_later(p);
+        }
+        if let Some(port) = effects.blocking_port
+            && self.lfts.is_ordered()
+        {
+            self.lfts.block_on(port);
+        }
+        if effects.is_new_vl_epoch {
+            self.adoption.on_vl_tables_changing();
+        }
+        if effects.full_sweep {
+            self.want_full();
+        }
+    }
+}
