@@ -158,9 +158,10 @@ impl fmt::Display for Problem {
 }
 
 /// What the SM is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Phase {
     /// Nothing: between sweeps.
+    #[default]
     Idle,
     /// Looking at the fabric.
     Discover,

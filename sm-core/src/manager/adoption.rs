@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use ferrosm_mad::attr::SmState;
 
-use super::{Stage, SubnetManager};
+use super::SubnetManager;
+use super::activity::Activity;
 use crate::adoption::ViewUpdate;
 use crate::subnet::PortRef;
 use crate::vls;
@@ -40,7 +41,7 @@ impl SubnetManager {
                 return;
             }
         }
-        if self.stage == Stage::NoLink || self.read_only {
+        if self.activity == Activity::NoLink || self.read_only {
             let update = self.adoption.suspend_view();
             self.publish_restored(update);
             return;

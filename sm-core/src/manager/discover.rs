@@ -6,7 +6,8 @@ use ferrosm_mad::attr::PortState;
 use ferrosm_mad::ids::AttrMod;
 use ferrosm_mad::mad::Status;
 
-use super::{Stage, SubnetManager};
+use super::SubnetManager;
+use super::activity::Activity;
 use crate::io::Event;
 use crate::report::{Phase, ProblemKind};
 use crate::smp::op::SmpOp;
@@ -50,21 +51,16 @@ impl SubnetManager {
     /// What the SM does while a response arrives.
     pub(super) fn read_mode(&self) -> ReadMode {
         ReadMode {
-            phase: match self.stage {
-                Stage::Sweep(Phase::Discover) => ReadPhase::Discovery,
-                Stage::Sweep(Phase::Route) => ReadPhase::Routing,
-                Stage::Light => ReadPhase::LightSweep,
-                Stage::Idle
-                | Stage::Sweep(_)
-                | Stage::Multicast
-                | Stage::DeferredReads
-                | Stage::Standby
-                | Stage::Looking
-                | Stage::Yielding
-                | Stage::Recalling
-                | Stage::NoLink => ReadPhase::Other,
+            phase: if self.is_in_phase(Phase::Discover) {
+                ReadPhase::Discovery
+            } else if self.is_in_phase(Phase::Route) {
+                ReadPhase::Routing
+            } else if self.activity == Activity::LightSweep {
+                ReadPhase::LightSweep
+            } else {
+                ReadPhase::Other
             },
-            is_local: self.sweep.local,
+            is_local: self.sweep.is_local,
             is_master: self.is_master(),
             reports_changes: self.last_report.is_some(),
         }
@@ -106,7 +102,7 @@ impl SubnetManager {
             NodeInfoOutcome::NoLocalNode(why) => self.no_link(why),
             NodeInfoOutcome::LinkMoved(at) => {
                 self.distrust_tables();
-                if self.sweep.local {
+                if self.sweep.is_local {
                     self.emit(Event::Noticed(format!(
                         "the cable at {} leads elsewhere than before",
                         self.subnet.describe(at)
@@ -143,17 +139,19 @@ impl SubnetManager {
         {
             return;
         }
-        self.sweep.touched.insert(at);
+        self.sweep.read_ports.insert(at);
         self.correct_restored_view(at);
         self.write_sm_lid_early(at);
         with_ctx!(self, |ctx| self.discovery.read_fdr10(ctx, &change, mode));
         let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
         let is_own = self.subnet.local() == Some(at) && !is_switch;
-        if self.stage == Stage::Light && is_own && new.port_state < PortState::Active {
+        if self.activity == Activity::LightSweep && is_own && new.port_state < PortState::Active {
             self.want_full();
         }
         let intents = port_intents!(self);
-        with_ctx!(self, |ctx| self.links.on_port_observed(ctx, at, &intents));
+        if let Some(links) = self.sweep.link_setup() {
+            with_ctx!(self, |ctx| links.on_port_observed(ctx, at, &intents));
+        }
         if !mode.phase.is_discovering() {
             return;
         }
@@ -179,7 +177,7 @@ impl SubnetManager {
 
     pub(super) fn no_link(&mut self, why: String) {
         self.smps.clear();
-        self.stage = Stage::NoLink;
+        self.set_activity(Activity::NoLink);
         // Also if light sweeps are disabled: nothing else reports that the link is back.
         let interval = self.cfg.sweep_interval;
         let retry = if interval.is_zero() {

@@ -14,7 +14,7 @@ use crate::smp::SmpTransaction;
 use crate::smp::op::SmpOp;
 use crate::smp::queue::TimedOut;
 use crate::sweep::discovery;
-use crate::sweep::link_setup::LinkSetup;
+use crate::sweep::link_setup;
 use crate::traps::Reread;
 use crate::vls;
 
@@ -70,7 +70,11 @@ impl SubnetManager {
                 ));
             }
             SmpOp::PortInfo(p) => self.on_port_info(p, mad.attr_mod(), status, &data),
-            SmpOp::Lft(n, block) => self.readback.on_block(n, block, status, &data),
+            SmpOp::Lft(n, block) => {
+                if let Some(readback) = self.sweep.lft_readback() {
+                    readback.on_block(n, block, status, &data);
+                }
+            }
             SmpOp::MlnxExtPortInfo(p) => {
                 with_ctx!(self, |ctx| discovery::on_ext_port_info(
                     ctx, p, status, &data
@@ -91,13 +95,15 @@ impl SubnetManager {
             SmpOp::SetLft(n, block) => {
                 self.sweep.report.lft_blocks_written += 1;
                 let top = self.lids.top();
-                with_ctx!(self, |ctx| self.lfts.on_block_written(
-                    ctx,
-                    (n, block),
-                    status,
-                    &data,
-                    top
-                ));
+                if let Some(lfts) = self.sweep.lft_update() {
+                    with_ctx!(self, |ctx| lfts.on_block_written(
+                        ctx,
+                        (n, block),
+                        status,
+                        &data,
+                        top
+                    ));
+                }
             }
             SmpOp::SetPortInfo(p, step) => self.on_port_set(p, step, status, &data),
             SmpOp::SetSlToVl(p, at) => {
@@ -182,7 +188,9 @@ impl SubnetManager {
                 self.on_port_info_failed(p, ProblemKind::NoAnswer { attr: op.attr() })
             }
             SmpOp::Lft(n, _) => {
-                self.readback.on_failed(n);
+                if let Some(readback) = self.sweep.lft_readback() {
+                    readback.on_failed(n);
+                }
             }
             // What is not known is written over. An agent without the vendor's attribute need not answer.
             SmpOp::Mft(..) | SmpOp::MlnxExtPortInfo(_) => {}
@@ -199,7 +207,7 @@ impl SubnetManager {
             }
             SmpOp::SetPortInfo(p, setting) => {
                 let intents = port_intents!(self);
-                with_ctx!(self, |ctx| LinkSetup::on_set_timeout(
+                with_ctx!(self, |ctx| link_setup::on_set_timeout(
                     ctx, p, setting, &intents
                 ));
             }
@@ -231,12 +239,14 @@ impl SubnetManager {
             SmpOp::SetLft(n, block) => {
                 let failure = Err(ProblemKind::NoAnswer { attr: id::LFT });
                 let top = self.lids.top();
-                with_ctx!(self, |ctx| self.lfts.on_block_done(
-                    ctx,
-                    (n, block),
-                    failure,
-                    top
-                ));
+                if let Some(lfts) = self.sweep.lft_update() {
+                    with_ctx!(self, |ctx| lfts.on_block_done(
+                        ctx,
+                        (n, block),
+                        failure,
+                        top
+                    ));
+                }
             }
         }
     }
@@ -286,7 +296,7 @@ impl SubnetManager {
 
     /// Has a local sweep read what is to be read again: now if one is discovering or routing, otherwise when the SM is idle.
     pub(super) fn want_local(&mut self) {
-        if self.sweep.local && self.read_mode().phase.is_discovering() {
+        if self.sweep.is_local && self.read_mode().phase.is_discovering() {
             self.read_again();
         } else {
             self.schedule.request(SweepKind::Local);

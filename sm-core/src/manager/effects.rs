@@ -42,9 +42,10 @@ impl SubnetManager {
             self.schedule.reread_port_later(p);
         }
         if let Some(port) = effects.blocking_port
-            && self.lfts.is_ordered()
+            && let Some(lfts) = self.sweep.lft_update()
+            && lfts.is_ordered()
         {
-            self.lfts.block_on(port);
+            lfts.block_on(port);
         }
         if effects.is_new_vl_epoch {
             self.adoption.on_vl_tables_changing();

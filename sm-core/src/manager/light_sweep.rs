@@ -1,6 +1,7 @@
 //! Light sweeps: every switch is asked for SwitchInfo.PortStateChange, every other SM for its SMInfo (IBA vol. 1, 14.2.5.4).
 
-use super::{Stage, SubnetManager};
+use super::SubnetManager;
+use super::activity::Activity;
 use crate::io::{Event, LocalPortEvent};
 use crate::mastership;
 use crate::report::QuarantineReason;
@@ -18,8 +19,8 @@ impl SubnetManager {
     pub(super) fn on_local_port(&mut self, event: LocalPortEvent) {
         match event {
             // The SM's own activation of the port comes back as this event.
-            LocalPortEvent::Up if self.stage != Stage::NoLink && self.role() == SmState::Master => {
-            }
+            LocalPortEvent::Up
+                if self.activity != Activity::NoLink && self.role() == SmState::Master => {}
             LocalPortEvent::Up | LocalPortEvent::Down => self.want_full(),
             LocalPortEvent::Changed => {
                 if let Some(local) = self.subnet.local() {
@@ -32,22 +33,22 @@ impl SubnetManager {
 
     /// Nothing is outstanding: begins the sweep that is due.
     pub(super) fn on_idle(&mut self) {
-        if self.stage == Stage::Standby {
+        if self.activity == Activity::Standby {
             // A standby only polls the master.
             self.schedule.cancel();
         }
-        let may_sweep = self.stage == Stage::Idle && self.is_master();
+        let may_sweep = self.activity == Activity::Idle && self.is_master();
         match self.schedule.next(self.now, may_sweep) {
             Due::Full => self.begin_full_sweep(),
             Due::Local => self.begin_local_sweep(),
-            Due::Light if self.stage == Stage::NoLink => self.begin_full_sweep(),
+            Due::Light if self.activity == Activity::NoLink => self.begin_full_sweep(),
             Due::Light if may_sweep => self.begin_light_sweep(),
             Due::Light | Due::Nothing => {}
         }
     }
 
     fn begin_light_sweep(&mut self) {
-        self.stage = Stage::Light;
+        self.set_activity(Activity::LightSweep);
         self.schedule.begin_light_sweep(self.now);
         let switches: Vec<NodeIdx> = self.subnet.switches().map(|(i, _)| i).collect();
         for n in switches {
@@ -75,11 +76,11 @@ impl SubnetManager {
     }
 
     pub(super) fn finish_light_sweep(&mut self) {
-        self.stage = Stage::Idle;
+        self.set_activity(Activity::Idle);
         self.schedule.arm_timer(self.now, self.cfg.sweep_interval);
         self.mastership.cancel_pending_scan();
         self.compare_sms();
-        if self.stage != Stage::Idle {
+        if self.activity != Activity::Idle {
             // Another SM is to be master, or is one.
             return;
         }

@@ -6,7 +6,8 @@ use ferrosm_mad::attr::{PortInfo, SmControl, SmInfo, SmState};
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::mad::{Address, MadIn, Status};
 
-use super::{Stage, SubnetManager};
+use super::SubnetManager;
+use super::activity::{Activity, SweepPhase};
 use crate::adoption::{Adoption, last_epoch};
 use crate::election::{self, Then};
 use crate::kept::Restored;
@@ -25,7 +26,7 @@ impl SubnetManager {
 
     /// Whether this SM configures the subnet now.
     pub(super) fn is_master(&self) -> bool {
-        self.mastership.may_write() && !self.read_only && self.stage != Stage::Yielding
+        self.mastership.may_write() && !self.read_only && self.activity != Activity::AwaitMastership
     }
 
     pub(super) fn own_sm_info(&self) -> SmInfo {
@@ -34,17 +35,17 @@ impl SubnetManager {
     }
 
     fn work_in_progress(&self) -> WorkInProgress {
-        match self.stage {
-            Stage::Idle => WorkInProgress::None,
-            Stage::Looking => WorkInProgress::SmScan,
-            Stage::NoLink => WorkInProgress::NoLink,
-            Stage::Light
-            | Stage::Sweep(_)
-            | Stage::Multicast
-            | Stage::DeferredReads
-            | Stage::Standby
-            | Stage::Yielding
-            | Stage::Recalling => WorkInProgress::Other,
+        match self.activity {
+            Activity::Idle => WorkInProgress::None,
+            Activity::SmScan => WorkInProgress::SmScan,
+            Activity::NoLink => WorkInProgress::NoLink,
+            Activity::LightSweep
+            | Activity::Sweep
+            | Activity::MulticastUpdate
+            | Activity::DeferredReads
+            | Activity::Standby
+            | Activity::AwaitMastership
+            | Activity::AwaitReplica => WorkInProgress::Other,
         }
     }
 
@@ -65,7 +66,7 @@ impl SubnetManager {
             self.execute(actions);
         }
         // While this SM yielded, another one may have been master.
-        let resumes = self.stage == Stage::Yielding && self.mastership.may_resume();
+        let resumes = self.activity == Activity::AwaitMastership && self.mastership.may_resume();
         if step.needs_sweep || resumes {
             self.distrust_tables();
             self.lids.unconfirm();
@@ -73,7 +74,7 @@ impl SubnetManager {
         // Without a link the port is read from time to time, and a sweep starts when it has one.
         if (step.needs_sweep && !step.origin.is_link_down) || resumes {
             if self.mastership.is_awaiting_replica() {
-                self.stage = Stage::Recalling;
+                self.set_activity(Activity::AwaitReplica);
             } else {
                 self.begin_full_sweep();
             }
@@ -86,14 +87,14 @@ impl SubnetManager {
             match action {
                 MastershipAction::Elect(input) => self.elect(input),
                 MastershipAction::SendUntracked(op) => self.send_untracked(op),
-                MastershipAction::Yield if self.stage == Stage::Yielding => {}
-                MastershipAction::Yield => self.abandon_for(Stage::Yielding),
+                MastershipAction::Yield if self.activity == Activity::AwaitMastership => {}
+                MastershipAction::Yield => self.abandon_for(Activity::AwaitMastership),
                 MastershipAction::EnterStandby => {
-                    self.abandon_for(Stage::Standby);
+                    self.abandon_for(Activity::Standby);
                     self.schedule.cancel();
                 }
-                MastershipAction::AwaitReplica => self.abandon_for(Stage::Recalling),
-                MastershipAction::EndSmScan => self.stage = Stage::Idle,
+                MastershipAction::AwaitReplica => self.abandon_for(Activity::AwaitReplica),
+                MastershipAction::EndSmScan => self.set_activity(Activity::Idle),
                 MastershipAction::UnconfirmLids => self.lids.unconfirm(),
                 MastershipAction::PreserveState { replica_unverified } => {
                     self.preserve_state(replica_unverified);
@@ -107,7 +108,7 @@ impl SubnetManager {
                 MastershipAction::CompareSms => self.compare_sms(),
                 MastershipAction::CompareSmsAndSweep => {
                     self.compare_sms();
-                    if self.role() == SmState::Master && self.stage == Stage::Idle {
+                    if self.role() == SmState::Master && self.activity == Activity::Idle {
                         self.begin_full_sweep();
                     }
                 }
@@ -118,11 +119,11 @@ impl SubnetManager {
     }
 
     /// Abandons what is in progress or due.
-    fn abandon_for(&mut self, stage: Stage) {
+    fn abandon_for(&mut self, activity: Activity) {
         self.smps.clear();
         self.routing.cancel_job();
         self.schedule.stop_timer();
-        self.stage = stage;
+        self.set_activity(activity);
     }
 
     fn send_untracked(&mut self, op: SmpOp) {
@@ -226,8 +227,8 @@ impl SubnetManager {
         if !self.mastership.take_pending_scan() {
             return false;
         }
-        if self.stage == Stage::Idle {
-            self.stage = Stage::Looking;
+        if self.activity == Activity::Idle {
+            self.set_activity(Activity::SmScan);
         }
         if !with_ctx!(self, |ctx| self.mastership.start_scan(ctx)) {
             self.finish_sm_scan();
@@ -236,8 +237,8 @@ impl SubnetManager {
     }
 
     pub(super) fn finish_sm_scan(&mut self) {
-        if self.stage == Stage::Looking {
-            self.stage = Stage::Idle;
+        if self.activity == Activity::SmScan {
+            self.set_activity(Activity::Idle);
         }
         let work = self.work_in_progress();
         let actions = with_ctx!(self, |ctx| self.mastership.finish_scan(ctx, work));
@@ -246,8 +247,8 @@ impl SubnetManager {
 
     /// The SMInfo scan of a sweep.
     pub(super) fn begin_querying_sms(&mut self) {
-        self.enter(Phase::OtherSms);
-        let local = self.sweep.local;
+        self.enter(SweepPhase::SmScan);
+        let local = self.sweep.is_local;
         with_ctx!(self, |ctx| self.mastership.query_sms_in_sweep(ctx, local));
     }
 
@@ -298,14 +299,14 @@ impl SubnetManager {
             Some(restored) => self.load_replica(restored),
             None => self.disown(),
         }
-        if self.stage != Stage::Recalling {
+        if self.activity != Activity::AwaitReplica {
             return;
         }
-        self.stage = Stage::Idle;
+        self.set_activity(Activity::Idle);
         let own = self.own_sm_info().guid;
         let view = self.adoption.restored_view().map(Arc::as_ref);
         if self.role() == SmState::Discovering && knows_all_sms(&self.subnet, own, view) {
-            self.stage = Stage::Looking;
+            self.set_activity(Activity::SmScan);
             with_ctx!(self, |ctx| self.mastership.start_takeover_scan(ctx));
         } else {
             self.begin_full_sweep();
@@ -355,7 +356,7 @@ impl SubnetManager {
 
     /// A port was read in a takeover: its MasterSMLID is written at once.
     pub(super) fn write_sm_lid_early(&mut self, at: PortRef) {
-        let discovering = self.stage == Stage::Sweep(Phase::Discover) && !self.sweep.local;
+        let discovering = self.is_in_phase(Phase::Discover) && !self.sweep.is_local;
         if !self.mastership.has_replica_view() || !discovering || !self.is_master() {
             return;
         }
@@ -375,14 +376,14 @@ impl SubnetManager {
         let detected = with_ctx!(self, |ctx| self
             .mastership
             .detect_foreign_change(ctx, at, new, is_master, own));
-        if detected && (self.stage != Stage::Sweep(Phase::Discover) || self.sweep.local) {
+        if detected && (!self.is_in_phase(Phase::Discover) || self.sweep.is_local) {
             self.want_full();
         }
     }
 
     /// A full sweep has read all ports: tables that another SM may have written are read next.
     pub(super) fn distrust_tables_after_foreign_change(&mut self) {
-        if !self.sweep.local && self.mastership.take_foreign_change() && self.is_master() {
+        if !self.sweep.is_local && self.mastership.take_foreign_change() && self.is_master() {
             self.distrust_tables();
             self.lids.unconfirm();
         }

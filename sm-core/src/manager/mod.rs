@@ -6,8 +6,6 @@
 /// Runs `$body` with the context of a component, then applies what the component wants of others.
 macro_rules! with_ctx {
     ($sm:ident, |$ctx:ident| $body:expr) => {{
-        let paths = $sm.path_policy();
-        $sm.smps.set_paths(paths);
         let $ctx = &mut $crate::ctx::Ctx {
             now: $sm.now,
             cfg: &$sm.cfg,
@@ -49,6 +47,7 @@ macro_rules! port_intents {
     }};
 }
 
+mod activity;
 mod adoption;
 mod discover;
 mod dispatch;
@@ -63,7 +62,6 @@ mod sweep;
 mod table_update;
 
 use core::time::Duration;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_mad::mad::{Address, MadOut};
@@ -86,59 +84,19 @@ use crate::outbox::Outbox;
 use crate::partitions::PartitionTables;
 use crate::plan::routes::Start;
 use crate::plan::vls::VlPlan;
-use crate::report::{Phase, ProblemKind, SweepReport};
+use crate::report::{Phase, SweepReport};
 use crate::routing_state::RoutingState;
 use crate::sa_owner::SaOwner;
 use crate::schedule::SweepSchedule;
+use crate::smp::Smps;
 use crate::smp::op::SmpOp;
 use crate::smp::queue::Limits;
-use crate::smp::{PathPolicy, Smps};
-use crate::subnet::{NodeIdx, PortRef, Subnet};
+use crate::subnet::{NodeIdx, Subnet};
 use crate::sweep::discovery::Discovery;
-use crate::sweep::lft_readback::LftReadback;
-use crate::sweep::lft_update::LftUpdate;
-use crate::sweep::link_setup::LinkSetup;
 use crate::traps::TrapMonitor;
 use crate::vls::VlTables;
+use activity::{Activity, Sweep};
 pub use progress::Progress;
-
-/// What the SM waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// The next timer, trap or command.
-    Idle,
-    /// Answers to a light sweep.
-    Light,
-    /// A step of a sweep.
-    Sweep(Phase),
-    /// Answers to changes of multicast forwarding tables.
-    Multicast,
-    /// Responses to SMPs on behalf of SA clients.
-    DeferredReads,
-    /// The end of another SM's reign, or what an operator or that SM decides.
-    Standby,
-    /// Answers of other SMs, before it goes on as it was.
-    Looking,
-    /// Another SM, that is to take the subnet or to give it up.
-    Yielding,
-    /// What the last master kept.
-    Recalling,
-    /// A cable.
-    NoLink,
-}
-
-/// What a sweep is about.
-#[derive(Debug, Default)]
-struct Sweep {
-    local: bool,
-    started: Instant,
-    phase_began: Instant,
-    phase_queued: u64,
-    /// Ports that were read in this sweep.
-    touched: BTreeSet<PortRef>,
-    problems: Vec<(Option<PortRef>, ProblemKind)>,
-    report: SweepReport,
-}
 
 /// An InfiniBand subnet manager without I/O.
 ///
@@ -152,7 +110,7 @@ pub struct SubnetManager {
     subnet: Subnet,
     smps: Smps,
     out: Outbox,
-    stage: Stage,
+    activity: Activity,
     sweep: Sweep,
     sweeps: u32,
     last_report: Option<SweepReport>,
@@ -162,9 +120,6 @@ pub struct SubnetManager {
     routing: RoutingState,
     discovery: Discovery,
     vls: VlTables,
-    readback: LftReadback,
-    lfts: LftUpdate,
-    links: LinkSetup,
     schedule: SweepSchedule,
     keys: MKeyRing,
     partitions: PartitionTables,
@@ -202,7 +157,7 @@ impl SubnetManager {
             now,
             subnet: Subnet::default(),
             out: Outbox::default(),
-            stage: Stage::Idle,
+            activity: Activity::Idle,
             sweep: Sweep::default(),
             sweeps: 0,
             last_report: None,
@@ -210,9 +165,6 @@ impl SubnetManager {
             routing: RoutingState::default(),
             discovery: Discovery::default(),
             vls,
-            readback: LftReadback::default(),
-            lfts: LftUpdate::default(),
-            links: LinkSetup::default(),
             schedule: SweepSchedule::new(now),
             keys,
             partitions: PartitionTables::default(),
@@ -355,7 +307,7 @@ impl SubnetManager {
         let sa = self.sa.poll_timeout();
         let groups = self.multicast_update_due().filter(|_| idle);
         let mastership = self.mastership.poll_timeout();
-        let looks = idle && self.stage == Stage::Idle && self.is_master();
+        let looks = idle && self.activity == Activity::Idle && self.is_master();
         let noisy = self.traps.due().filter(|_| looks);
         let own = [
             self.out.poll_timeout(),
@@ -368,24 +320,8 @@ impl SubnetManager {
         own.into_iter().chain([sa, groups]).flatten().min()
     }
 
-    fn is_local_sweep(&self) -> bool {
-        self.sweep.local
-    }
-
     fn enqueue(&mut self, op: SmpOp) {
-        self.smps.set_paths(self.path_policy());
         self.smps.enqueue(op);
-    }
-
-    /// A full sweep has verified the shortest paths, but not yet the links of a detour.
-    fn path_policy(&self) -> PathPolicy {
-        if self.is_local_sweep() {
-            PathPolicy::DetourFrom(1)
-        } else if self.stage == Stage::Sweep(Phase::Discover) {
-            PathPolicy::Shortest
-        } else {
-            PathPolicy::DetourFrom(2)
-        }
     }
 
     fn emit(&mut self, event: Event) {
@@ -416,35 +352,29 @@ impl SubnetManager {
     /// Moves on as far as nothing has to be waited for.
     fn advance(&mut self) {
         loop {
-            let before = (self.stage, self.sweeps);
+            let before = self.progress_mark();
             self.step();
-            if before == (self.stage, self.sweeps) {
+            if before == self.progress_mark() {
                 return;
             }
         }
+    }
+
+    /// Changes whenever an activity, a sweep or a phase begins.
+    const fn progress_mark(&self) -> (Activity, Phase, u32) {
+        (self.activity, self.sweep.phase_name, self.sweeps)
     }
 
     fn step(&mut self) {
         if !self.smps.is_idle() {
             return;
         }
-        match self.stage {
-            Stage::Sweep(Phase::Idle) => self.stage = Stage::Idle,
-            Stage::Sweep(Phase::Discover) => self.finish_discovery(),
-            Stage::Sweep(Phase::OtherSms) => self.finish_querying_sms(),
-            Stage::Sweep(Phase::ReadTables) => self.finish_reading(),
-            Stage::Sweep(Phase::Route) => {
-                if let Some(computed) = self.routing.take_result() {
-                    self.install(computed);
-                }
-            }
-            Stage::Sweep(Phase::WriteTables) => self.write_on(),
-            Stage::Sweep(Phase::Arm) => self.begin_activation(),
-            Stage::Sweep(Phase::Activate) => self.finish_sweep(),
-            Stage::Light => self.finish_light_sweep(),
-            Stage::Multicast => self.continue_multicast_update(),
-            Stage::DeferredReads => self.finish_deferred_reads(),
-            Stage::Idle => {
+        match self.activity {
+            Activity::Sweep => self.step_sweep(),
+            Activity::LightSweep => self.finish_light_sweep(),
+            Activity::MulticastUpdate => self.continue_multicast_update(),
+            Activity::DeferredReads => self.finish_deferred_reads(),
+            Activity::Idle => {
                 self.reread_after_storms();
                 let idle = self.smps.is_idle();
                 if idle
@@ -455,13 +385,13 @@ impl SubnetManager {
                     self.on_idle();
                 }
             }
-            Stage::Recalling => {}
-            Stage::Looking => self.finish_sm_scan(),
-            Stage::Yielding if self.mastership.is_scan_running() => self.finish_sm_scan(),
-            Stage::Yielding => {
+            Activity::AwaitReplica => {}
+            Activity::SmScan => self.finish_sm_scan(),
+            Activity::AwaitMastership if self.mastership.is_scan_running() => self.finish_sm_scan(),
+            Activity::AwaitMastership => {
                 self.begin_sm_scan();
             }
-            Stage::Standby | Stage::NoLink => self.on_idle(),
+            Activity::Standby | Activity::NoLink => self.on_idle(),
         }
     }
 }

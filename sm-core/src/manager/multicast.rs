@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::LastRun;
 
-use super::{Stage, SubnetManager};
+use super::SubnetManager;
+use super::activity::Activity;
 use crate::multicast::{TreeInputs, mlid_count};
 use crate::sa_owner::SaOwner;
 use crate::subnet::NodeIdx;
@@ -38,7 +39,7 @@ impl SubnetManager {
 
     /// Whether tables may be updated outside of sweeps. While LFTs are incomplete or a sweep is requested, updates wait for the sweep.
     fn may_update_multicast(&self) -> bool {
-        let settled = self.stage == Stage::Idle
+        let settled = self.activity == Activity::Idle
             && !self.schedule.is_requested()
             && !self.routing.is_incomplete();
         settled && self.is_master() && self.view().is_some()
@@ -61,7 +62,7 @@ impl SubnetManager {
             .multicast
             .begin_update(ctx, changed, inputs));
         if is_writing {
-            self.stage = Stage::Multicast;
+            self.set_activity(Activity::MulticastUpdate);
         }
         is_writing
     }
@@ -69,7 +70,7 @@ impl SubnetManager {
     /// Between sweeps, when the request queue is idle: writes the next step, or ends the update.
     pub(super) fn continue_multicast_update(&mut self) {
         if !with_ctx!(self, |ctx| self.multicast.continue_update(ctx)) {
-            self.stage = Stage::Idle;
+            self.set_activity(Activity::Idle);
             self.sa.tables_changed(self.now);
         }
     }

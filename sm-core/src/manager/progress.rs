@@ -1,6 +1,7 @@
 //! How far the present sweep is, for displays.
 
-use super::{Stage, SubnetManager};
+use super::SubnetManager;
+use super::activity::Activity;
 use crate::report::Phase;
 
 /// How far the present phase is.
@@ -18,17 +19,17 @@ impl SubnetManager {
     /// What the SM is doing.
     #[must_use]
     pub const fn phase(&self) -> Phase {
-        match self.stage {
-            Stage::Sweep(phase) => phase,
-            Stage::Idle
-            | Stage::Light
-            | Stage::Multicast
-            | Stage::DeferredReads
-            | Stage::Standby
-            | Stage::Looking
-            | Stage::Yielding
-            | Stage::Recalling
-            | Stage::NoLink => Phase::Idle,
+        match self.activity {
+            Activity::Sweep => self.sweep.phase_name,
+            Activity::Idle
+            | Activity::NoLink
+            | Activity::Standby
+            | Activity::LightSweep
+            | Activity::SmScan
+            | Activity::AwaitMastership
+            | Activity::AwaitReplica
+            | Activity::MulticastUpdate
+            | Activity::DeferredReads => Phase::Idle,
         }
     }
 

@@ -6,7 +6,8 @@ use ferrosm_mad::attr::{Notice, SmState};
 use ferrosm_mad::sa::tables::SmInfoRecord;
 use ferrosm_mad::transport::gmp::Peer;
 
-use super::{Stage, SubnetManager};
+use super::SubnetManager;
+use super::activity::Activity;
 use crate::routing_origin::RoutingOrigin;
 use crate::sa::View;
 use crate::sa::registry::Registry;
@@ -127,7 +128,7 @@ impl SubnetManager {
             // What was restored at a start beside a master is older than what the master knows.
             self.disown();
         }
-        let is_idle = self.stage == Stage::Idle && !self.schedule.is_requested();
+        let is_idle = self.activity == Activity::Idle && !self.schedule.is_requested();
         let is_restored = self.adoption.is_view_in_use();
         with_ctx!(self, |ctx| self.sa.after_input(ctx, is_idle, is_restored));
     }
@@ -175,14 +176,14 @@ impl SubnetManager {
             .deferred_reads
             .start_round(ctx, &view, changed));
         if started {
-            self.stage = Stage::DeferredReads;
+            self.set_activity(Activity::DeferredReads);
         }
         started
     }
 
     /// A round is complete: the tables that it read are published, and the next one replies to the queries that waited for them.
     pub(super) fn finish_deferred_reads(&mut self) {
-        self.stage = Stage::Idle;
+        self.set_activity(Activity::Idle);
         if self.deferred_reads.has_waiting() {
             with_ctx!(self, |ctx| self.sa.publish_read_vl_tables(ctx));
         }

@@ -9,32 +9,50 @@ use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::mad::Status;
 
-use super::{Stage, SubnetManager, Sweep};
-use crate::ctx::SweepScope;
+use super::SubnetManager;
+use super::activity::{Activity, Sweep, SweepPhase};
 use crate::io::{Event, Output};
 use crate::partitions::PartitionTables;
 use crate::plan::installed_groups::InstalledGroups;
 use crate::plan::routes::Computed;
 use crate::plan::vls::VlPlan;
-use crate::report::{Phase, Problem, ProblemKind, SweepReport};
+use crate::report::{Phase, Problem, ProblemKind};
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::queue::Limits;
 use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
-use crate::sweep::link_setup::LinkSetup;
+use crate::sweep::link_setup::{self, LinkSetup};
 use crate::sweep::quarantine::{is_in_fabric, report_quarantined};
 
 impl SubnetManager {
-    pub(super) fn enter(&mut self, phase: Phase) {
-        if let Stage::Sweep(old) = self.stage {
-            let took = self.now.since(self.sweep.phase_began);
-            self.sweep.report.phases.push((old, took));
+    /// The request queue is idle: ends the current phase, or goes on with it.
+    pub(super) fn step_sweep(&mut self) {
+        match core::mem::take(&mut self.sweep.phase) {
+            phase @ (SweepPhase::Discovery | SweepPhase::SmScan | SweepPhase::Routing) => {
+                self.sweep.phase = phase;
+                self.finish_reading_phase();
+            }
+            SweepPhase::Readback(readback) => {
+                with_ctx!(self, |ctx| readback.finish(ctx));
+                self.begin_routing();
+            }
+            SweepPhase::Tables(lfts) => self.continue_tables(lfts),
+            SweepPhase::Arm(links) => self.begin_activation(links),
+            SweepPhase::Activate(_) => self.finish_sweep(),
+            SweepPhase::Complete => self.set_activity(Activity::Idle),
         }
-        self.stage = Stage::Sweep(phase);
-        self.sweep.phase_began = self.now;
-        self.sweep.phase_queued = self.smps.queued();
-        self.emit(Event::Phase(phase));
+    }
+
+    /// Ends a phase that owns no component, if it is complete.
+    fn finish_reading_phase(&mut self) {
+        if self.is_in_phase(Phase::Discover) {
+            self.finish_discovery();
+        } else if self.is_in_phase(Phase::OtherSms) {
+            self.finish_querying_sms();
+        } else if let Some(computed) = self.routing.take_result() {
+            self.install(computed);
+        }
     }
 
     pub(super) fn begin_sweep(&mut self, local: bool) {
@@ -42,26 +60,14 @@ impl SubnetManager {
         self.smps.set_limits(Limits::new(&self.cfg));
         self.mastership.begin_sweep();
         self.sweeps += 1;
-        self.stage = Stage::Idle;
+        self.activity = Activity::Idle;
         self.routing.cancel_job();
         self.partitions = PartitionTables::default();
-        self.lfts = LftUpdate::default();
-        self.links = LinkSetup::default();
-        self.readback = LftReadback::default();
         self.discovery.begin();
         self.multicast.begin_sweep();
         self.vls.begin_sweep();
-        self.sweep = Sweep {
-            local,
-            started: self.now,
-            report: SweepReport {
-                number: self.sweeps,
-                local,
-                ..SweepReport::default()
-            },
-            ..Sweep::default()
-        };
-        self.enter(Phase::Discover);
+        self.sweep = Sweep::new(self.sweeps, local, self.now);
+        self.enter(SweepPhase::Discovery);
     }
 
     pub(super) fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
@@ -103,11 +109,12 @@ impl SubnetManager {
 
     /// Reads the tables of switches that had some before this SM came, so that only differences are written.
     pub(super) fn begin_reading(&mut self) {
-        self.enter(Phase::ReadTables);
-        self.readback = with_ctx!(self, |ctx| LftReadback::start(ctx));
+        self.enter(SweepPhase::Readback(LftReadback::default()));
+        if let Some(readback) = self.sweep.lft_readback() {
+            with_ctx!(self, |ctx| readback.start(ctx));
+        }
         self.find_vl_table_origins();
-        let read = &self.sweep.touched;
-        let scope = SweepScope::new(self.sweep.local, read);
+        let scope = self.sweep.scope();
         with_ctx!(self, |ctx| self.partitions.read(ctx, scope));
         with_ctx!(self, |ctx| self.multicast.read(ctx, self.sa.registry()));
         // Changes that were seen before this SM might write are cleared before tables are written: what is set after
@@ -123,15 +130,9 @@ impl SubnetManager {
         }
     }
 
-    pub(super) fn finish_reading(&mut self) {
-        let readback = core::mem::take(&mut self.readback);
-        with_ctx!(self, |ctx| readback.finish(ctx));
-        self.begin_routing();
-    }
-
     /// Plans LIDs, and has routes computed where something changed that they depend on.
     pub(super) fn begin_routing(&mut self) {
-        self.enter(Phase::Route);
+        self.enter(SweepPhase::Routing);
         let reassign = self.cfg.reassign_lids && self.mastership.is_new();
         let (changed, plan_changed) = with_ctx!(self, |ctx| self.lids.assign(ctx, reassign));
         self.sweep.report.lids_changed = changed;
@@ -139,7 +140,7 @@ impl SubnetManager {
             self.routing.mark_stale();
         }
         if !self.routing.take_due(&self.subnet) {
-            self.begin_writing();
+            self.begin_tables(Box::default());
             return;
         }
         let plan = self.lids.plan();
@@ -200,7 +201,8 @@ impl SubnetManager {
                 with_ctx!(self, |ctx| self
                     .multicast
                     .set_conflicting(ctx, routes.in_the_way));
-                let vls = self.lfts.set_wanted(
+                let mut lfts = Box::<LftUpdate>::default();
+                let vls = lfts.set_wanted(
                     &mut self.subnet,
                     tables,
                     vls,
@@ -213,7 +215,7 @@ impl SubnetManager {
                 let routing = (routes.run, computed.nodes);
                 self.routing
                     .install(routing, routes.notes, routes.proof, &self.cfg);
-                self.begin_writing();
+                self.begin_tables(lfts);
             }
         }
     }
@@ -227,16 +229,15 @@ impl SubnetManager {
 
     /// Configures ports and arms links. Needs complete tables.
     pub(super) fn begin_arming(&mut self) {
-        self.enter(Phase::Arm);
-        let scope = SweepScope::new(self.sweep.local, &self.sweep.touched);
+        self.enter(SweepPhase::Arm(LinkSetup::default()));
+        let scope = self.sweep.scope();
         let intents = port_intents!(self);
-        with_ctx!(self, |ctx| self.links.arm(ctx, scope, &intents));
+        with_ctx!(self, |ctx| LinkSetup::arm(ctx, scope, &intents));
     }
 
-    pub(super) fn begin_activation(&mut self) {
-        self.enter(Phase::Activate);
-        let scope = SweepScope::new(self.sweep.local, &self.sweep.touched);
-        let ports = LinkSetup::ports_to_activate(&self.subnet, scope);
+    fn begin_activation(&mut self, links: LinkSetup) {
+        self.enter(SweepPhase::Activate(links));
+        let ports = LinkSetup::ports_to_activate(&self.subnet, self.sweep.scope());
         if !ports.is_empty() && !self.sweep.report.failed {
             // A host joins groups and queries paths as soon as its port is Active: the SA must know its LID before.
             self.publish_view_before_activation();
@@ -254,8 +255,10 @@ impl SubnetManager {
         data: &[u8; 64],
     ) {
         let intents = port_intents!(self);
-        let implausible = with_ctx!(self, |ctx| self.links.on_set(
+        let links = self.sweep.link_setup();
+        let implausible = with_ctx!(self, |ctx| link_setup::on_set(
             ctx,
+            links,
             (p, setting),
             status,
             data,
@@ -270,11 +273,11 @@ impl SubnetManager {
     pub(super) fn finish_sweep(&mut self) {
         let configured = !self.read_only && !self.sweep.report.failed;
         if configured {
-            let scope = SweepScope::new(self.sweep.local, &self.sweep.touched);
+            let scope = self.sweep.scope();
             with_ctx!(self, |ctx| LinkSetup::report_inactive(ctx, scope));
         }
         with_ctx!(self, |ctx| report_quarantined(ctx));
-        self.enter(Phase::Idle);
+        self.enter(SweepPhase::Complete);
         let mut report = core::mem::take(&mut self.sweep.report);
         report.problems = self.take_problems();
         report.key_room = self.partitions.take_fullest();
@@ -311,9 +314,9 @@ impl SubnetManager {
         }
         self.last_report = Some(report.clone());
         with_ctx!(self, |ctx| self.discovery.reread_uncleared(ctx));
-        self.stage = Stage::Idle;
         self.sweep = Sweep::default();
         self.sweep.phase_queued = self.smps.queued();
+        self.set_activity(Activity::Idle);
         if !self.read_only {
             self.schedule
                 .finish_sweep(self.now, self.cfg.sweep_interval);

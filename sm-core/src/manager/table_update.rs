@@ -4,31 +4,31 @@ use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 
-use super::{Stage, SubnetManager};
-use crate::ctx::SweepScope;
+use super::SubnetManager;
+use super::activity::{Activity, SweepPhase};
 use crate::plan::ports;
-use crate::report::Phase;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{NodeIdx, PortRef};
-use crate::sweep::lft_update::{self, DrainState, LftPrecondition};
+use crate::sweep::lft_update::{self, DrainState, LftPrecondition, LftUpdate};
 use crate::sweep::link_setup;
 
 impl SubnetManager {
-    pub(super) fn begin_writing(&mut self) {
+    pub(super) fn begin_tables(&mut self, mut lfts: Box<LftUpdate>) {
         self.lids.update_top();
-        self.enter(Phase::WriteTables);
+        self.enter(SweepPhase::Tables(Box::default()));
         with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));
-        let scope = SweepScope::new(self.sweep.local, &self.sweep.touched);
+        let scope = self.sweep.scope();
         with_ctx!(self, |ctx| self.partitions.write(ctx, scope));
         // The SM's own port gets its LID even if nothing is connected to it.
         if let Some(own) = self.subnet.local() {
             self.configure_unlinked(own);
         }
         if with_ctx!(self, |ctx| self.multicast.clear_conflicting(ctx)) {
-            self.lfts.wait_for(LftPrecondition::MulticastRemoved);
+            lfts.wait_for(LftPrecondition::MulticastRemoved);
         } else {
-            self.write_vls_and_lfts();
+            self.write_vls_and_lfts(&mut lfts);
         }
+        self.sweep.phase = SweepPhase::Tables(lfts);
     }
 
     /// Writes the parameters of a port that carries no data and is not configured with its link.
@@ -40,20 +40,20 @@ impl SubnetManager {
         }
     }
 
-    fn write_vls_and_lfts(&mut self) {
-        if with_ctx!(self, |ctx| self.vls.write(ctx)) && self.lfts.is_ordered() {
-            self.lfts.wait_for(LftPrecondition::VlTablesWritten);
+    fn write_vls_and_lfts(&mut self, lfts: &mut LftUpdate) {
+        if with_ctx!(self, |ctx| self.vls.write(ctx)) && lfts.is_ordered() {
+            lfts.wait_for(LftPrecondition::VlTablesWritten);
         } else {
-            self.write_lfts();
+            self.write_lfts(lfts);
         }
     }
 
-    fn write_lfts(&mut self) {
-        self.lfts.begin_pass();
+    fn write_lfts(&mut self, lfts: &mut LftUpdate) {
+        lfts.begin_pass();
         let (top, local) = (self.lids.top(), self.subnet.local());
         let switches: Vec<NodeIdx> = self.subnet.switches().map(|(i, _)| i).collect();
         for n in switches {
-            with_ctx!(self, |ctx| self.lfts.write_switch(ctx, n, top));
+            with_ctx!(self, |ctx| lfts.write_switch(ctx, n, top));
             let port0 = PortRef::new(n, PortNum::ZERO);
             if Some(port0) != local {
                 self.configure_unlinked(port0);
@@ -62,47 +62,49 @@ impl SubnetManager {
     }
 
     /// All requests are complete: writes the next stage, the tables after a drain, or arms links.
-    pub(super) fn write_on(&mut self) {
-        let precondition = self.lfts.take_precondition();
-        if let Some(port) = self.lfts.take_blocking_port(&self.subnet) {
+    pub(super) fn continue_tables(&mut self, mut lfts: Box<LftUpdate>) {
+        let precondition = lfts.take_precondition();
+        if let Some(port) = lfts.take_blocking_port(&self.subnet) {
             let vls = precondition == LftPrecondition::VlTablesWritten;
-            with_ctx!(self, |ctx| self.lfts.abort(ctx, port, vls));
+            with_ctx!(self, |ctx| lfts.abort(ctx, port, vls));
             self.routing.mark_incomplete();
             self.begin_arming();
             return;
         }
         match precondition {
             LftPrecondition::None => {}
-            LftPrecondition::MulticastRemoved => self.write_vls_and_lfts(),
-            LftPrecondition::VlTablesWritten => self.write_lfts(),
+            LftPrecondition::MulticastRemoved => self.write_vls_and_lfts(&mut lfts),
+            LftPrecondition::VlTablesWritten => self.write_lfts(&mut lfts),
         }
-        if !self.smps.is_idle() {
+        if !self.smps.is_idle() || with_ctx!(self, |ctx| lfts.write_next_stage(ctx)) {
+            self.sweep.phase = SweepPhase::Tables(lfts);
             return;
         }
-        if with_ctx!(self, |ctx| self.lfts.write_next_stage(ctx)) {
-            return;
-        }
-        match self.lfts.poll_drain(self.now, self.cfg.packet_life_time) {
+        match lfts.poll_drain(self.now, self.cfg.packet_life_time) {
             DrainState::None => {
-                let scope = SweepScope::new(self.sweep.local, &self.sweep.touched);
+                self.sweep.phase = SweepPhase::Tables(lfts);
+                let scope = self.sweep.scope();
                 with_ctx!(self, |ctx| self.partitions.write_late(ctx, scope));
                 if self.smps.is_idle() && !self.write_multicast() {
                     self.begin_arming();
                 }
             }
-            DrainState::Draining => {}
+            DrainState::Draining => self.sweep.phase = SweepPhase::Tables(lfts),
             DrainState::Over(after) => {
                 self.vls.set_plan(after.vls.clone());
-                self.lfts.begin_after_drain(&mut self.subnet, *after);
-                self.begin_writing();
+                lfts.begin_after_drain(&mut self.subnet, *after);
+                self.begin_tables(lfts);
             }
         }
     }
 
     /// When the tables after a drain can be written; an SM that hands over writes them no more.
     pub(super) fn drained_at(&self) -> Option<Instant> {
-        let writes = self.stage == Stage::Sweep(Phase::WriteTables);
-        self.lfts.drained_at().filter(|_| writes)
+        let SweepPhase::Tables(lfts) = &self.sweep.phase else {
+            return None;
+        };
+        lfts.drained_at()
+            .filter(|_| self.activity == Activity::Sweep)
     }
 
     pub(super) fn on_switch_set(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {

@@ -23,7 +23,7 @@ pub(crate) struct LftReadback {
 
 impl LftReadback {
     /// Reads all blocks up to LinearFDBTop.
-    pub(crate) fn start(ctx: &mut Ctx<'_>) -> Self {
+    pub(crate) fn start(&mut self, ctx: &mut Ctx<'_>) {
         let tops: Vec<(NodeIdx, u16)> = ctx
             .fabric
             .nodes()
@@ -31,16 +31,14 @@ impl LftReadback {
             .filter_map(|(i, n)| Some((i, n.switch_info()?.linear_fdb_top)))
             .filter(|(_, top)| *top > 0 && *top <= Lid::UNICAST_MAX.0)
             .collect();
-        let mut readback = Self::default();
         for (n, top) in tops {
             let blocks = top / BLOCK_LIDS + 1;
             let empty = vec![PortNum::DROP.0; usize::from(blocks) * LFT_BLOCK_LEN];
-            readback.tables.insert(n, empty);
+            self.tables.insert(n, empty);
             for block in 0..blocks {
                 ctx.smps.enqueue(SmpOp::Lft(n, block));
             }
         }
-        readback
     }
 
     /// A block was read.

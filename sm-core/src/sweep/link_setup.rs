@@ -101,7 +101,7 @@ fn state(fabric: &Subnet, p: PortRef) -> PortState {
 
 impl LinkSetup {
     /// Writes the parameters of ports that differ, and arms links in Initialize.
-    pub(crate) fn arm(&self, ctx: &mut Ctx<'_>, scope: SweepScope<'_>, intents: PortIntents<'_>) {
+    pub(crate) fn arm(ctx: &mut Ctx<'_>, scope: SweepScope<'_>, intents: PortIntents<'_>) {
         let mut bounced = BTreeSet::new();
         let mut mismatched = BTreeSet::new();
         for p in live_ports(ctx.fabric, scope) {
@@ -159,69 +159,6 @@ impl LinkSetup {
         ports.into_iter().filter(is_ready).collect()
     }
 
-    /// A Set(PortInfo) failed: ClientReregister has to be sent again.
-    fn note_reregister_failed(
-        ctx: &mut Ctx<'_>,
-        p: PortRef,
-        setting: PortSetting,
-        intents: PortIntents<'_>,
-    ) {
-        if setting.carries_params()
-            && intents(ctx.fabric, p).reregister
-            && let Some(port) = ctx.fabric.port(p)
-        {
-            ctx.effects.reregister_failed.push(port.guid);
-        }
-    }
-
-    /// A Set(PortInfo) was not answered.
-    pub(crate) fn on_set_timeout(
-        ctx: &mut Ctx<'_>,
-        p: PortRef,
-        setting: PortSetting,
-        intents: PortIntents<'_>,
-    ) {
-        Self::note_reregister_failed(ctx, p, setting, intents);
-        let attr = id::PORT_INFO;
-        ctx.effects.port_problem(p, ProblemKind::NoAnswer { attr });
-    }
-
-    /// The response to a Set(PortInfo). Returns why it is implausible, if it is.
-    pub(crate) fn on_set(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        (p, setting): (PortRef, PortSetting),
-        status: Status,
-        data: &[u8; 64],
-        intents: PortIntents<'_>,
-    ) -> Option<ProblemKind> {
-        ctx.fabric.port(p)?;
-        if status.is_ok() {
-            return on_accepted(ctx, (p, setting), data, intents);
-        }
-        Self::note_reregister_failed(ctx, p, setting, intents);
-        let attr = id::PORT_INFO;
-        let rejected = ProblemKind::Refused { attr, status };
-        match setting {
-            // The sweep configures the port later anyway.
-            PortSetting::SmLid => {}
-            // Some devices reject parameters together with a change of state.
-            PortSetting::Arm => ctx
-                .smps
-                .enqueue(SmpOp::SetPortInfo(p, PortSetting::ParamsFirst)),
-            PortSetting::ParamsFirst => {
-                ctx.effects.port_problem(p, rejected);
-                // The device may have accepted a part: PortInfo shows whether the port can be armed.
-                self.rejected.insert(p);
-                ctx.smps.enqueue(SmpOp::PortInfo(p));
-            }
-            // The state may have changed by itself (IBA vol. 1, 7.2.7).
-            PortSetting::ArmOnly | PortSetting::Activate => ctx.smps.enqueue(SmpOp::PortInfo(p)),
-            PortSetting::Params | PortSetting::Bounce => ctx.effects.port_problem(p, rejected),
-        }
-        None
-    }
-
     /// A port was read: arms it if it rejected its parameters and has those without which it must not carry data.
     pub(crate) fn on_port_observed(
         &mut self,
@@ -258,6 +195,71 @@ impl LinkSetup {
             }
         }
     }
+}
+
+/// A Set(PortInfo) failed: ClientReregister has to be sent again.
+fn note_reregister_failed(
+    ctx: &mut Ctx<'_>,
+    p: PortRef,
+    setting: PortSetting,
+    intents: PortIntents<'_>,
+) {
+    if setting.carries_params()
+        && intents(ctx.fabric, p).reregister
+        && let Some(port) = ctx.fabric.port(p)
+    {
+        ctx.effects.reregister_failed.push(port.guid);
+    }
+}
+
+/// A Set(PortInfo) was not answered.
+pub(crate) fn on_set_timeout(
+    ctx: &mut Ctx<'_>,
+    p: PortRef,
+    setting: PortSetting,
+    intents: PortIntents<'_>,
+) {
+    note_reregister_failed(ctx, p, setting, intents);
+    let attr = id::PORT_INFO;
+    ctx.effects.port_problem(p, ProblemKind::NoAnswer { attr });
+}
+
+/// The response to a Set(PortInfo); `links` is the link setup, if that is the current phase. Returns why it is implausible, if it is.
+pub(crate) fn on_set(
+    ctx: &mut Ctx<'_>,
+    links: Option<&mut LinkSetup>,
+    (p, setting): (PortRef, PortSetting),
+    status: Status,
+    data: &[u8; 64],
+    intents: PortIntents<'_>,
+) -> Option<ProblemKind> {
+    ctx.fabric.port(p)?;
+    if status.is_ok() {
+        return on_accepted(ctx, (p, setting), data, intents);
+    }
+    note_reregister_failed(ctx, p, setting, intents);
+    let attr = id::PORT_INFO;
+    let rejected = ProblemKind::Refused { attr, status };
+    match setting {
+        // The sweep configures the port later anyway.
+        PortSetting::SmLid => {}
+        // Some devices reject parameters together with a change of state.
+        PortSetting::Arm => ctx
+            .smps
+            .enqueue(SmpOp::SetPortInfo(p, PortSetting::ParamsFirst)),
+        PortSetting::ParamsFirst => {
+            ctx.effects.port_problem(p, rejected);
+            // The device may have accepted a part: PortInfo shows whether the port can be armed.
+            if let Some(links) = links {
+                links.rejected.insert(p);
+            }
+            ctx.smps.enqueue(SmpOp::PortInfo(p));
+        }
+        // The state may have changed by itself (IBA vol. 1, 7.2.7).
+        PortSetting::ArmOnly | PortSetting::Activate => ctx.smps.enqueue(SmpOp::PortInfo(p)),
+        PortSetting::Params | PortSetting::Bounce => ctx.effects.port_problem(p, rejected),
+    }
+    None
 }
 
 fn may_bounce(fabric: &mut Subnet, p: PortRef) -> bool {
