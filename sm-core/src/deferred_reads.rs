@@ -197,7 +197,7 @@ impl DeferredReads {
             self.guid_blocks.remove(&key);
             ctx.outbox.emit(Event::Noticed(format!(
                 "{} does not take alias GUIDs of block {block}: {why}",
-                ctx.fabric.describe(p)
+                ctx.fabric.port_name(p)
             )));
         }
     }

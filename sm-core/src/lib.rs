@@ -17,8 +17,8 @@
 //! | `mastership` | which of several SMs is master; [`election`] is its step function |
 //! | `manager` | the phases that turn what is into what should be |
 //! | [`kept`] | what outlives this value, as records |
-//! | [`lid_map`] | a value that several of these share |
-//! | [`io`], [`config`], [`report`] | the surface |
+//! | [`lid_map`], [`location`] | values that several of these share |
+//! | [`io`], [`config`], [`event`], [`report`] | the surface |
 //!
 //! Subnet administration, the QoS policy and the contents of device tables are in [`ferrosm_sa`].
 
@@ -26,11 +26,13 @@ mod adoption;
 pub mod config;
 mod ctx;
 mod deferred_reads;
+pub mod event;
 pub mod io;
 pub mod kept;
 mod keys;
 pub mod lid_map;
 mod lids;
+pub mod location;
 mod manager;
 mod mastership;
 mod multicast;
@@ -48,9 +50,11 @@ mod traps;
 mod vls;
 
 pub use config::SmConfig;
-pub use io::{DurabilityEvent, Event, Input, LocalPortEvent, Output, Persisted};
+pub use event::{DurabilityEvent, Event};
+pub use io::{Input, LocalPortEvent, Output, Persisted};
 pub use kept::Restored;
 pub use lid_map::LidMap;
+pub use location::{Location, NodeName, PortName};
 pub use manager::{Progress, SubnetManager};
 pub use mastership::election;
 pub use plan::routes::{Computed, Job};

@@ -12,6 +12,7 @@ use ferrosm_mad::mad::Status;
 
 use crate::config::SmConfig;
 use crate::ctx::{Ctx, SweepScope};
+use crate::location::Location;
 use crate::plan::partitions::members::{EndPortFacts, WantedKeys};
 use crate::plan::partitions::partition_of;
 use crate::plan::partitions::table::{place, to_let_pass};
@@ -248,7 +249,7 @@ impl PartitionTables {
         let free = usize::from(capacity).saturating_sub(used);
         let least = self.fullest.as_ref().map(KeyRoom::free);
         if least.is_none_or(|least| free < least) {
-            let place = ctx.fabric.describe(p);
+            let place = Location::Port(ctx.fabric.port_name(p));
             self.fullest = Some(KeyRoom {
                 place,
                 used,

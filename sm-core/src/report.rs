@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use ferrosm_mad::ids::{AttrId, Lid, NodeGuid, PortGuid};
 use ferrosm_routing::Proof;
 
+use crate::location::Location;
+
 /// Why a port or node is left out of the subnet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuarantineReason {
@@ -41,8 +43,8 @@ impl fmt::Display for QuarantineReason {
 /// Something that is wrong with the fabric; the sweep went on without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where: a port's name, as [`crate::Subnet::describe`] gives it.
-    pub place: String,
+    /// Where.
+    pub place: Location,
     /// What.
     pub kind: ProblemKind,
 }
@@ -253,8 +255,8 @@ pub struct SweepReport {
 /// How full a P_Key table is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRoom {
-    /// The port, as [`crate::Subnet::describe`] gives it.
-    pub place: String,
+    /// The port.
+    pub place: Location,
     /// Entries in use.
     pub used: usize,
     /// Entries that there are.

@@ -19,6 +19,7 @@ use ferrosm_mad::time::Instant;
 use crate::ctx::Ctx;
 use crate::io::Event;
 use crate::keys::reported_key;
+use crate::location::Location;
 use crate::schedule::LIGHT_SPACING;
 use crate::subnet::{Node, NodeIdx, PortRef};
 
@@ -136,7 +137,9 @@ impl TrapMonitor {
         });
         ctx.outbox.emit(Event::Trap {
             number: number.0,
-            place: at.map_or_else(|| format!("LID {lid}"), |p| ctx.fabric.describe(p)),
+            place: at.map_or(Location::Lid(lid), |p| {
+                Location::Port(ctx.fabric.port_name(p))
+            }),
         });
         let is_storm = self.is_storm(number.0, lid, port, ctx.now);
         let Some(at) = at else {

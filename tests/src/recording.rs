@@ -79,7 +79,7 @@ const fn kind(event: &Event) -> &'static str {
         Event::Shortage(_) => "shortage",
         Event::NodeAdded(_) => "node-added",
         Event::NodeGone(_) => "node-gone",
-        Event::LinkUp(_) => "link-up",
-        Event::LinkDown(_) => "link-down",
+        Event::LinkUp(..) => "link-up",
+        Event::LinkDown(..) => "link-down",
     }
 }

@@ -338,8 +338,8 @@ impl Shell for Operator {
             | Event::Shortage(_)
             | Event::NodeAdded(_)
             | Event::NodeGone(_)
-            | Event::LinkUp(_)
-            | Event::LinkDown(_) => log::event(&event, role),
+            | Event::LinkUp(..)
+            | Event::LinkDown(..) => log::event(&event, role),
         }
         ControlFlow::Continue(())
     }

@@ -135,8 +135,8 @@ impl Shell for Look {
             | Event::Shortage(_)
             | Event::NodeAdded(_)
             | Event::NodeGone(_)
-            | Event::LinkUp(_)
-            | Event::LinkDown(_) => {
+            | Event::LinkUp(..)
+            | Event::LinkDown(..) => {
                 log::event(&event, sm.role());
                 ControlFlow::Continue(())
             }

@@ -359,8 +359,8 @@ const fn kind(event: &Event) -> Option<&'static str> {
         Event::Shortage(_) => "shortage",
         Event::NodeAdded(_) => "node-added",
         Event::NodeGone(_) => "node-gone",
-        Event::LinkUp(_) => "link-up",
-        Event::LinkDown(_) => "link-down",
+        Event::LinkUp(..) => "link-up",
+        Event::LinkDown(..) => "link-down",
         // Counted by themselves, or the end.
         Event::Phase(_)
         | Event::Durability(_)
@@ -378,6 +378,10 @@ fn with<const N: usize>(labels: &Labels, more: [(&'static str, Label); N]) -> La
 #[cfg(test)]
 mod tests {
     use core::sync::atomic::Ordering;
+
+    use ferrosm_core::{Location, NodeName, PortName};
+    use ferrosm_mad::attr::NodeDescription;
+    use ferrosm_mad::ids::{NodeGuid, PortNum};
 
     use super::*;
     use crate::administration::Counters;
@@ -413,6 +417,14 @@ mod tests {
     #[test]
     fn every_event_begins_with_0() {
         let words = String::new;
+        let node = NodeName {
+            description: NodeDescription::default(),
+            guid: NodeGuid(1),
+        };
+        let port = PortName {
+            node: Some(node),
+            port: PortNum(1),
+        };
         let told = [
             Event::NoLink(words()),
             Event::RoutingFailed(words()),
@@ -420,10 +432,10 @@ mod tests {
             Event::NotHandedOver(words()),
             Event::Alarm(words()),
             Event::Shortage(words()),
-            Event::NodeAdded(words()),
-            Event::NodeGone(words()),
-            Event::LinkUp(words()),
-            Event::LinkDown(words()),
+            Event::NodeAdded(node.guid),
+            Event::NodeGone(node),
+            Event::LinkUp(port, port),
+            Event::LinkDown(port, port),
         ];
         let metrics = Metrics::default();
         let mut of = metrics.of(Some("a")).serves(Source::default());
@@ -476,7 +488,7 @@ mod tests {
         let metrics = Metrics::default();
         let mut of = metrics.of(Some("a")).serves(Source::default());
         for number in [128, 4000, 4001] {
-            let place = String::new();
+            let place = Location::LocalNode;
             of.event(&Event::Trap { number, place }, SmState::Master);
         }
         assert_eq!(

@@ -57,7 +57,7 @@ pub fn event(event: &Event, role: SmState) {
         Event::SweepDone(report) => sweep(report, role),
         Event::NoLink(why) => warn!(why, "no link"),
         Event::Role { state, why } => info!(%state, why, "role changed"),
-        Event::Trap { number, place } => info!(number, place, "trap"),
+        Event::Trap { number, place } => info!(number, place = place.to_string(), "trap"),
         Event::RoutingFailed(why) => error!(why, "no routing, the old tables stay"),
         Event::Noticed(what) => info!(what, "noticed"),
         Event::NotHandedOver(why) => warn!(why, "the subnet is not handed over"),
@@ -74,10 +74,10 @@ pub fn event(event: &Event, role: SmState) {
         Event::Durability(event @ DurabilityEvent::RepliesProtected) => info!("{event}"),
         Event::Durability(event) => warn!("{event}"),
         Event::Shortage(of) => warn!(of, "too little room"),
-        Event::NodeAdded(node) => info!(node, "node added"),
-        Event::NodeGone(node) => warn!(node, "node gone"),
-        Event::LinkUp(link) => info!(link, "link up"),
-        Event::LinkDown(link) => warn!(link, "link down"),
+        Event::NodeAdded(node) => info!(node = node.to_string(), "node added"),
+        Event::NodeGone(node) => warn!(node = node.to_string(), "node gone"),
+        Event::LinkUp(a, b) => info!(link = format!("{a} - {b}"), "link up"),
+        Event::LinkDown(a, b) => warn!(link = format!("{a} - {b}"), "link down"),
     }
 }
 
@@ -107,7 +107,7 @@ fn sweep(r: &SweepReport, role: SmState) {
     if let Some(room) = r.key_room.as_ref().filter(|_| !r.local) {
         let (used, capacity, free) = (room.used, room.capacity, room.free());
         info!(
-            place = room.place,
+            place = room.place.to_string(),
             used, capacity, free, "fullest P_Key table"
         );
     }

@@ -167,7 +167,9 @@ pub fn duration(d: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ferrosm_core::Location;
     use ferrosm_core::report::{Phase, Problem, ProblemKind, SmpCount};
+    use ferrosm_mad::ids::Lid;
 
     fn report() -> SweepReport {
         let mut report = SweepReport {
@@ -211,18 +213,18 @@ mod tests {
     fn grave_problems_come_first_and_the_list_ends() {
         let mut report = report();
         report.problems = vec![Problem {
-            place: "p0".to_owned(),
+            place: Location::LocalNode,
             kind: ProblemKind::Loopback,
         }];
-        for n in 0..30 {
+        for n in 1..=30 {
             report.problems.push(Problem {
-                place: format!("q{n}"),
+                place: Location::Lid(Lid(n)),
                 kind: ProblemKind::NoLid,
             });
         }
         let lines = problems(&report);
         assert_eq!(lines.len(), PROBLEMS_MAX + 1);
-        assert_eq!(lines[0], "problem: q0: no LID left for it");
+        assert_eq!(lines[0], "problem: LID 1: no LID left for it");
         assert_eq!(lines[PROBLEMS_MAX], "... and 11 more");
         assert!(render(&report, SmState::Master).contains("NOT fully up"));
     }

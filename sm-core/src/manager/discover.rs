@@ -105,7 +105,7 @@ impl SubnetManager {
                 if self.sweep.is_local {
                     self.emit(Event::Noticed(format!(
                         "the cable at {} leads elsewhere than before",
-                        self.subnet.describe(at)
+                        self.subnet.port_name(at)
                     )));
                     self.begin_full_sweep();
                 }
@@ -161,7 +161,7 @@ impl SubnetManager {
                 .follow_external_port(ctx, at, mode));
         } else if is_own {
             if new.port_state == PortState::Down {
-                self.no_link(format!("{} is down", self.subnet.describe(at)));
+                self.no_link(format!("{} is down", self.subnet.port_name(at)));
             } else if !self.reload_replica() {
                 self.enqueue(SmpOp::NodeInfo(Some(at)));
             }

@@ -12,6 +12,7 @@ use ferrosm_mad::mad::Status;
 use super::SubnetManager;
 use super::activity::{Activity, Sweep, SweepPhase};
 use crate::io::{Event, Output};
+use crate::location::Location;
 use crate::partitions::PartitionTables;
 use crate::plan::installed_groups::InstalledGroups;
 use crate::plan::routes::Computed;
@@ -90,7 +91,9 @@ impl SubnetManager {
             at.is_none_or(|p| is_in_fabric(&self.subnet, p)) && !settled(at, kind)
         });
         here.map(|(at, kind)| {
-            let place = at.map_or_else(|| "local node".to_owned(), |p| self.subnet.describe(p));
+            let place = at.map_or(Location::LocalNode, |p| {
+                Location::Port(self.subnet.port_name(p))
+            });
             Problem { place, kind }
         })
         .collect()

@@ -210,9 +210,9 @@ impl Mastership {
         let Some(at) = self.sm_port(fabric, guid) else {
             return "at an unknown place".to_owned();
         };
-        let place = fabric.describe(at);
+        let place = fabric.port_name(at);
         match fabric.peer(at) {
-            Some(peer) => format!("at {place}, behind {}", fabric.describe(peer)),
+            Some(peer) => format!("at {place}, behind {}", fabric.port_name(peer)),
             None => format!("at {place}"),
         }
     }

@@ -281,7 +281,7 @@ impl Mastership {
             return false;
         }
         self.takeover.foreign_change = true;
-        let place = ctx.fabric.describe(at);
+        let place = ctx.fabric.port_name(at);
         ctx.outbox.emit(Event::Noticed(format!(
             "{place} names the SM at LID {other} as its master: looking at everything"
         )));

@@ -12,6 +12,8 @@ use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use petgraph::stable_graph::{EdgeIndex, NodeIndex, StableUnGraph};
 use rustc_hash::FxHashMap;
 
+use crate::location::PortName;
+
 pub use mft::Mft;
 pub use node::{Node, Port, VlTableOrigin};
 
@@ -256,15 +258,12 @@ impl Subnet {
         }
     }
 
-    /// A name for messages: `"description" (GUID) port 3`.
+    /// The name of a port, for messages.
     #[must_use]
-    pub fn describe(&self, p: PortRef) -> String {
-        match self.get(p.node) {
-            Some(n) => format!(
-                "\"{}\" ({}) port {}",
-                n.description, n.info.node_guid, p.port
-            ),
-            None => format!("a removed node, port {}", p.port),
+    pub fn port_name(&self, p: PortRef) -> PortName {
+        PortName {
+            node: self.get(p.node).map(Node::name),
+            port: p.port,
         }
     }
 

@@ -13,6 +13,7 @@ use ferrosm_routing::Lft;
 
 use super::LinkIdx;
 use super::mft::Mft;
+use crate::location::NodeName;
 use crate::sa::lanes::ReadTables;
 use crate::tables::pkeys::PKeyTable;
 use crate::tables::sl_to_vl::SlToVlSelector;
@@ -207,6 +208,15 @@ impl Node {
             stay: 0,
             revision: 0,
             described: false,
+        }
+    }
+
+    /// Its name, for messages.
+    #[must_use]
+    pub const fn name(&self) -> NodeName {
+        NodeName {
+            description: self.description,
+            guid: self.info.node_guid,
         }
     }
 

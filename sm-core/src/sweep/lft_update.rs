@@ -236,7 +236,7 @@ impl LftUpdate {
         } else {
             format!("{} blocks of forwarding tables", waiting.len())
         };
-        let place = ctx.fabric.describe(port);
+        let place = ctx.fabric.port_name(port);
         ctx.effects.notes.push(format!(
             "{what} are not written in this sweep, because {place} did not take what has to come before"
         ));

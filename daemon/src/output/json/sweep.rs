@@ -49,13 +49,13 @@ pub struct Document<'a> {
     engine: &'static str,
     engine_notes: &'a [String],
     proof: Option<ProofOf<'a>>,
-    key_room: Option<KeyRoomOf<'a>>,
+    key_room: Option<KeyRoomOf>,
     lft_blocks_written: u64,
     smps_sent: u64,
     smps: Vec<Smps>,
     phases: Vec<Phase>,
     took_ms: f64,
-    problems: Vec<Problem<'a>>,
+    problems: Vec<Problem>,
 }
 
 /// A proof, as `sweep` and `routing` documents have it.
@@ -72,8 +72,8 @@ pub struct ProofOf<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct KeyRoomOf<'a> {
-    place: &'a str,
+struct KeyRoomOf {
+    place: String,
     used: usize,
     capacity: u16,
 }
@@ -94,8 +94,8 @@ struct Phase {
 }
 
 #[derive(Debug, Serialize)]
-struct Problem<'a> {
-    place: &'a str,
+struct Problem {
+    place: String,
     what: String,
     grave: bool,
 }
@@ -138,7 +138,7 @@ pub fn document<'a>(
         timeouts: c.timeouts,
     });
     let problems = report.problems.iter().map(|p| Problem {
-        place: &p.place,
+        place: p.place.to_string(),
         what: p.kind.to_string(),
         grave: p.kind.is_grave(),
     });
@@ -165,7 +165,7 @@ pub fn document<'a>(
         engine_notes: &report.engine_notes,
         proof: report.proof.as_ref().map(ProofOf::new),
         key_room: report.key_room.as_ref().map(|room| KeyRoomOf {
-            place: &room.place,
+            place: room.place.to_string(),
             used: room.used,
             capacity: room.capacity,
         }),
@@ -203,7 +203,7 @@ mod tests {
             .phases
             .push((report::Phase::ReadTables, Duration::from_micros(1500)));
         report.problems.push(report::Problem {
-            place: "x".to_owned(),
+            place: ferrosm_core::Location::LocalNode,
             kind: ProblemKind::NoLid,
         });
         let text = crate::output::json::line(&document(&report, SmState::Master, None));

@@ -150,8 +150,8 @@ fn connect(ctx: &mut Ctx<'_>, from: PortRef, to: PortRef, mode: ReadMode) {
         ctx.effects.problem(from, ProblemKind::Loopback);
     }
     if mode.reports_changes {
-        let (from, to) = (ctx.fabric.describe(from), ctx.fabric.describe(to));
-        ctx.outbox.emit(Event::LinkUp(format!("{from} - {to}")));
+        let (from, to) = (ctx.fabric.port_name(from), ctx.fabric.port_name(to));
+        ctx.outbox.emit(Event::LinkUp(from, to));
     }
 }
 

@@ -237,8 +237,7 @@ impl Discovery {
         let idx = ctx.fabric.add_node(node);
         ctx.effects.routing_stale = true;
         if mode.reports_changes {
-            ctx.outbox
-                .emit(Event::NodeAdded(info.node_guid.to_string()));
+            ctx.outbox.emit(Event::NodeAdded(info.node_guid));
         }
         self.read_node(ctx, idx);
         idx
@@ -462,10 +461,7 @@ fn remove_nodes(ctx: &mut Ctx<'_>, absent: &[NodeIdx]) {
         };
         ctx.effects.routing_stale = true;
         ctx.effects.removed_nodes.push(*n);
-        ctx.outbox.emit(Event::NodeGone(format!(
-            "\"{}\" ({})",
-            node.description, node.info.node_guid
-        )));
+        ctx.outbox.emit(Event::NodeGone(node.name()));
     }
 }
 

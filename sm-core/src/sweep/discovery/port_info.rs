@@ -190,7 +190,7 @@ pub(crate) fn on_ext_port_info(ctx: &mut Ctx<'_>, at: PortRef, status: Status, d
 
 /// A linked port is down: its link is removed. In a local sweep the far end is read for its own state.
 fn disconnect_down_port(ctx: &mut Ctx<'_>, at: PortRef, mode: ReadMode) {
-    let name = ctx.fabric.describe(at);
+    let name = ctx.fabric.port_name(at);
     let Some(peer) = ctx.fabric.disconnect(at) else {
         return;
     };
@@ -200,9 +200,8 @@ fn disconnect_down_port(ctx: &mut Ctx<'_>, at: PortRef, mode: ReadMode) {
             port.last_peer = Some(other);
         }
     }
-    let peer_name = ctx.fabric.describe(peer);
-    ctx.outbox
-        .emit(Event::LinkDown(format!("{name} - {peer_name}")));
+    let peer_name = ctx.fabric.port_name(peer);
+    ctx.outbox.emit(Event::LinkDown(name, peer_name));
     if mode.is_local && ctx.fabric.get(peer.node).is_some_and(Node::is_switch) {
         // The known DR path to it may lead over this link.
         ctx.fabric.mark_paths_stale();

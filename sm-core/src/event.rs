@@ -1,0 +1,124 @@
+//! What a [`crate::SubnetManager`] reports to the operator. Events are data; their `Display` is one line.
+
+use core::fmt;
+
+use ferrosm_mad::attr::SmState;
+use ferrosm_mad::ids::{NodeGuid, PortGuid};
+
+use crate::location::{Location, NodeName, PortName};
+use crate::report::{Phase, SweepReport};
+
+/// Whether outputs wait for durable state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DurabilityEvent {
+    /// The store is late: replies to SA clients leave before the registrations that they confirm are durable.
+    RepliesUnprotected,
+    /// The store has caught up: replies wait for durable state again.
+    RepliesProtected,
+    /// The store is late: SLtoVL tables or M_Keys are written before the records that must precede them are durable.
+    WritesUnprotected,
+}
+
+impl fmt::Display for DurabilityEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RepliesUnprotected => {
+                "SA registrations not durable in time; replying before they are: clients may have to register again after a restart or takeover"
+            }
+            Self::RepliesProtected => "SA replies wait for durable state again",
+            Self::WritesUnprotected => {
+                "records of SLtoVL tables and M_Keys not durable in time; writing devices before they are: a successor may not know them"
+            }
+        })
+    }
+}
+
+/// What an operator may want to know. `Display` is one line.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// A phase of a sweep has begun.
+    Phase(Phase),
+    /// A sweep is complete; the subnet is up as far as the report says.
+    SweepDone(Box<SweepReport>),
+    /// The SM's own port is down or the local node does not answer: nothing can be done until it is up.
+    NoLink(String),
+    /// The role among subnet managers changed.
+    Role {
+        /// The state now.
+        state: SmState,
+        /// Why.
+        why: String,
+    },
+    /// A trap arrived.
+    Trap {
+        /// Its number.
+        number: u16,
+        /// Where it came from.
+        place: Location,
+    },
+    /// The routing was refused by every engine; the old tables stay.
+    RoutingFailed(String),
+    /// A light sweep found something.
+    Noticed(String),
+    /// The subnet stays with this SM, although it was to be another's: why.
+    NotHandedOver(String),
+    /// Somebody has to do something about this.
+    Alarm(String),
+    /// The end, as it was asked for by [`crate::Input::HandOver`]: the subnet is another SM's now, or nobody took it, or it was not this one's
+    /// to give.
+    Stopped {
+        /// Who took it.
+        handed_to: Option<PortGuid>,
+        /// This SM was master until then.
+        was_master: bool,
+    },
+    /// Whether outputs wait for durable state.
+    Durability(DurabilityEvent),
+    /// There is too little of something that clients or devices need.
+    Shortage(String),
+    /// A node came into the subnet after the first sweep.
+    NodeAdded(NodeGuid),
+    /// A node left the subnet.
+    NodeGone(NodeName),
+    /// A link came up between two ports.
+    LinkUp(PortName, PortName),
+    /// A link went down.
+    LinkDown(PortName, PortName),
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Phase(p) => write!(f, "phase {p}"),
+            Self::SweepDone(r) => write!(
+                f,
+                "sweep {} done: {} switches, {} CAs, {} routers, {} links",
+                r.number, r.switches, r.cas, r.routers, r.links
+            ),
+            Self::NoLink(why) => write!(f, "no link: {why}"),
+            Self::Role { state, why } => write!(f, "now {state}: {why}"),
+            Self::Trap { number, place } => write!(f, "trap {number} from {place}"),
+            Self::RoutingFailed(why) => write!(f, "no routing: {why}"),
+            Self::Noticed(what) => write!(f, "noticed: {what}"),
+            Self::NotHandedOver(why) => write!(f, "not handed over: {why}"),
+            Self::Alarm(what) => write!(f, "ALARM: {what}"),
+            Self::Stopped {
+                handed_to: Some(to),
+                ..
+            } => write!(
+                f,
+                "stopped: the subnet is handed over to the SM of GUID {to}"
+            ),
+            Self::Stopped {
+                was_master: true, ..
+            } => f.write_str("stopped: no other SM took the subnet"),
+            Self::Stopped { .. } => f.write_str("stopped, and was not master"),
+            Self::Durability(event) => event.fmt(f),
+            Self::Shortage(of) => write!(f, "{of}"),
+            Self::NodeAdded(n) => write!(f, "node added: {n}"),
+            Self::NodeGone(n) => write!(f, "node gone: {n}"),
+            Self::LinkUp(a, b) => write!(f, "link up: {a} - {b}"),
+            Self::LinkDown(a, b) => write!(f, "link down: {a} - {b}"),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Nodes, ports and other locations as data, for events and reports. `Display` is a part of a line.
+
+use core::fmt;
+
+use ferrosm_mad::attr::NodeDescription;
+use ferrosm_mad::ids::{Lid, NodeGuid, PortNum};
+
+/// A node: `"description" (GUID)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeName {
+    /// Its NodeDescription.
+    pub description: NodeDescription,
+    /// Its node GUID.
+    pub guid: NodeGuid,
+}
+
+impl fmt::Display for NodeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\" ({})", self.description, self.guid)
+    }
+}
+
+/// A port: `"description" (GUID) port 3`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PortName {
+    /// Its node; `None` if the node was removed.
+    pub node: Option<NodeName>,
+    /// Its number.
+    pub port: PortNum,
+}
+
+impl fmt::Display for PortName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.node {
+            Some(node) => write!(f, "{node} port {}", self.port),
+            None => write!(f, "a removed node, port {}", self.port),
+        }
+    }
+}
+
+/// A location in the subnet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Location {
+    /// The node of the SM, before it is discovered.
+    LocalNode,
+    /// A LID that no port of the subnet has.
+    Lid(Lid),
+    /// A port.
+    Port(PortName),
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LocalNode => f.write_str("local node"),
+            Self::Lid(lid) => write!(f, "LID {lid}"),
+            Self::Port(port) => port.fmt(f),
+        }
+    }
+}
