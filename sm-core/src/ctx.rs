@@ -61,6 +61,40 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
+    /// Whether nothing is wanted, as after most responses.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self {
+            problems,
+            notes,
+            reread_switches,
+            reread_ports,
+            next_switches,
+            next_ports,
+            removed_nodes,
+            routing_stale,
+            local_sweep,
+            reregister_sent,
+            reregister_failed,
+            link_conflict,
+            blocking_port,
+            is_new_vl_epoch,
+            full_sweep,
+        } = self;
+        let flags = *routing_stale || *local_sweep || *link_conflict || *is_new_vl_epoch;
+        !flags
+            && !*full_sweep
+            && problems.is_empty()
+            && notes.is_empty()
+            && reread_switches.is_empty()
+            && reread_ports.is_empty()
+            && next_switches.is_empty()
+            && next_ports.is_empty()
+            && removed_nodes.is_empty()
+            && reregister_sent.is_empty()
+            && reregister_failed.is_empty()
+            && blocking_port.is_none()
+    }
+
     /// Reports a problem at a port, and reads the port again after the next light sweep.
     pub(crate) fn port_problem(&mut self, at: PortRef, kind: ProblemKind) {
         self.reread_ports.insert(at);

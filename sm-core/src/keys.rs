@@ -15,7 +15,7 @@ use crate::ctx::Ctx;
 use crate::kept::{Record, Restored, Update};
 use crate::lid_map::LidMap;
 use crate::smp::op::Target;
-use crate::subnet::{PortRef, Subnet};
+use crate::subnet::{Port, PortRef, Subnet};
 
 /// The keys that ports may have, besides those that they report.
 #[derive(Debug, Default)]
@@ -211,5 +211,5 @@ pub(crate) fn reported_key(fabric: &Subnet, p: PortRef) -> MKey {
         _ => p,
     };
     let port = fabric.port(end).filter(|port| port.known);
-    port.map_or(MKey::NONE, |port| port.info().m_key)
+    port.map_or(MKey::NONE, Port::m_key)
 }

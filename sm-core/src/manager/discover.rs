@@ -148,9 +148,9 @@ impl SubnetManager {
         if self.activity == Activity::LightSweep && is_own && new.port_state < PortState::Active {
             self.want_full();
         }
-        let intents = port_intents!(self);
+        port_intents!(self, intents);
         if let Some(links) = self.sweep.link_setup() {
-            with_ctx!(self, |ctx| links.on_port_observed(ctx, at, &intents));
+            with_ctx!(self, |ctx| links.on_port_observed(ctx, at, intents));
         }
         if !mode.phase.is_discovering() {
             return;

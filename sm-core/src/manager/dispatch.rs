@@ -206,9 +206,9 @@ impl SubnetManager {
                 self.problem(op.port(), ProblemKind::NoAnswer { attr: op.attr() });
             }
             SmpOp::SetPortInfo(p, setting) => {
-                let intents = port_intents!(self);
+                port_intents!(self, intents);
                 with_ctx!(self, |ctx| link_setup::on_set_timeout(
-                    ctx, p, setting, &intents
+                    ctx, p, setting, intents
                 ));
             }
             SmpOp::SetSlToVl(p, _) => {

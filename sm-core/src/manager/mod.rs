@@ -15,36 +15,35 @@ macro_rules! with_ctx {
             effects: &mut $sm.effects,
         };
         let result = $body;
-        $sm.apply_effects();
+        if !$sm.effects.is_empty() {
+            $sm.apply_effects();
+        }
         result
     }};
 }
 
-/// The intent of each port, from the components that own its parts.
+/// Binds `$name` to the intents of ports, from the components that own their parts.
 macro_rules! port_intents {
-    ($sm:ident) => {{
+    ($sm:ident, $name:ident) => {
         let (lids, vls) = (&$sm.lids, &$sm.vls);
         let (adoption, sa) = (&$sm.adoption, &$sm.sa);
         let is_enabled = $sm.cfg.client_reregister;
         let is_first_sweep = $sm.mastership.is_first_as_master();
-        move |fabric: &$crate::subnet::Subnet, p: $crate::subnet::PortRef| {
-            let address = $crate::manager::payload::address_of(fabric, lids, vls, p);
-            let reregister = address.zip(fabric.port(p)).is_some_and(|(address, port)| {
-                is_enabled
-                    && $crate::manager::payload::must_reregister(
-                        port,
-                        address,
-                        is_first_sweep,
-                        adoption,
-                        sa,
-                    )
-            });
-            $crate::sweep::link_setup::PortIntent {
-                address,
-                reregister,
-            }
-        }
-    }};
+        let address = |fabric: &$crate::subnet::Subnet, p: $crate::subnet::PortRef| {
+            $crate::manager::payload::address_of(fabric, lids, vls, p)
+        };
+        let reregister = |port: &$crate::subnet::Port, address: $crate::plan::ports::Address| {
+            is_enabled
+                && $crate::manager::payload::must_reregister(
+                    port,
+                    address,
+                    is_first_sweep,
+                    adoption,
+                    sa,
+                )
+        };
+        let $name = $crate::sweep::link_setup::PortIntents::new(&address, &reregister);
+    };
 }
 
 mod activity;

@@ -129,8 +129,8 @@ impl SubnetManager {
 
     /// The PortInfo that a port should have, without a change of state.
     fn wanted_port(&self, p: PortRef) -> Option<[u8; 64]> {
-        let intent = port_intents!(self)(&self.subnet, p);
-        wanted_port_info(&self.subnet, &self.cfg, p, intent)
+        port_intents!(self, intents);
+        wanted_port_info(&self.subnet, &self.cfg, p, intents.of(&self.subnet, p))
     }
 }
 

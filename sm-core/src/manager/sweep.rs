@@ -234,8 +234,8 @@ impl SubnetManager {
     pub(super) fn begin_arming(&mut self) {
         self.enter(SweepPhase::Arm(LinkSetup::default()));
         let scope = self.sweep.scope();
-        let intents = port_intents!(self);
-        with_ctx!(self, |ctx| LinkSetup::arm(ctx, scope, &intents));
+        port_intents!(self, intents);
+        with_ctx!(self, |ctx| LinkSetup::arm(ctx, scope, intents));
     }
 
     fn begin_activation(&mut self, links: LinkSetup) {
@@ -257,7 +257,7 @@ impl SubnetManager {
         status: Status,
         data: &[u8; 64],
     ) {
-        let intents = port_intents!(self);
+        port_intents!(self, intents);
         let links = self.sweep.link_setup();
         let implausible = with_ctx!(self, |ctx| link_setup::on_set(
             ctx,
@@ -265,7 +265,7 @@ impl SubnetManager {
             (p, setting),
             status,
             data,
-            &intents
+            intents
         ));
         if let Some(kind) = implausible {
             self.on_port_info_failed(p, kind);

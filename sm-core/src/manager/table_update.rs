@@ -33,8 +33,8 @@ impl SubnetManager {
 
     /// Writes the parameters of a port that carries no data and is not configured with its link.
     fn configure_unlinked(&mut self, p: PortRef) {
-        let intent = port_intents!(self)(&self.subnet, p);
-        let differs = link_setup::needs_params(&self.subnet, &self.cfg, p, intent);
+        port_intents!(self, intents);
+        let differs = link_setup::needs_params(&self.subnet, &self.cfg, p, intents);
         if !ports::is_live(&self.subnet, p) && differs {
             self.enqueue(SmpOp::SetPortInfo(p, PortSetting::Params));
         }

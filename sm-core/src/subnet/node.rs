@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ferrosm_mad::attr::{
     LinkSpeed, NodeDescription, NodeInfo, NodeType, PortInfo, PortState, SwitchInfo,
 };
-use ferrosm_mad::ids::{PortGuid, PortNum};
+use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 use ferrosm_mad::smp::DrPath;
 use ferrosm_mad::time::Instant;
 use ferrosm_routing::Lft;
@@ -154,6 +154,14 @@ impl Port {
     #[must_use]
     pub fn info(&self) -> PortInfo {
         PortInfo::decode(&self.raw)
+    }
+
+    /// PortInfo.M_Key: the first eight bytes (IBA vol. 1, 14.2.5.6). Every request looks it up.
+    #[must_use]
+    pub fn m_key(&self) -> MKey {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&self.raw[..8]);
+        MKey::new(u64::from_be_bytes(bytes))
     }
 
     /// Speed of a lane of the link, FDR10 told from QDR.

@@ -28,8 +28,37 @@ pub(crate) struct PortIntent {
     pub(crate) reregister: bool,
 }
 
-/// The intents of all ports.
-pub(crate) type PortIntents<'a> = &'a dyn Fn(&Subnet, PortRef) -> PortIntent;
+/// The intents of all ports. The parts are computed on demand: most ports need the address only.
+#[derive(Clone, Copy)]
+pub(crate) struct PortIntents<'a> {
+    address: &'a dyn Fn(&Subnet, PortRef) -> Option<Address>,
+    reregister: &'a dyn Fn(&Port, Address) -> bool,
+}
+
+impl<'a> PortIntents<'a> {
+    pub(crate) const fn new(
+        address: &'a dyn Fn(&Subnet, PortRef) -> Option<Address>,
+        reregister: &'a dyn Fn(&Port, Address) -> bool,
+    ) -> Self {
+        Self {
+            address,
+            reregister,
+        }
+    }
+
+    pub(crate) fn address(&self, fabric: &Subnet, p: PortRef) -> Option<Address> {
+        (self.address)(fabric, p)
+    }
+
+    pub(crate) fn of(&self, fabric: &Subnet, p: PortRef) -> PortIntent {
+        let address = self.address(fabric, p);
+        let known = address.zip(fabric.port(p));
+        PortIntent {
+            address,
+            reregister: known.is_some_and(|(address, port)| (self.reregister)(port, address)),
+        }
+    }
+}
 
 /// The link setup of a sweep.
 #[derive(Debug, Default)]
@@ -53,20 +82,26 @@ pub(crate) fn needs_params(
     fabric: &Subnet,
     cfg: &SmConfig,
     p: PortRef,
-    intent: PortIntent,
+    intents: PortIntents<'_>,
 ) -> bool {
+    let intent = intents.of(fabric, p);
     let wanted = wanted_port_info(fabric, cfg, p, intent);
     let (Some(wanted), Some(port)) = (wanted, fabric.port(p)) else {
         return false;
     };
     let is_urgent = port.asked.is_none() || PortInfo::decode(&wanted).client_reregister;
     wanted != ports::current(port)
-        && (is_urgent || port.asked != fingerprint(fabric, cfg, p, intent))
+        && (is_urgent || port.asked != fingerprint(fabric, cfg, p, intent.address))
 }
 
 /// Identifies a wanted PortInfo together with the one that the port has. ClientReregister is not part of it.
-fn fingerprint(fabric: &Subnet, cfg: &SmConfig, p: PortRef, intent: PortIntent) -> Option<u64> {
-    let wanted = ports::wanted(fabric, p, intent.address, cfg, false)?;
+fn fingerprint(
+    fabric: &Subnet,
+    cfg: &SmConfig,
+    p: PortRef,
+    address: Option<Address>,
+) -> Option<u64> {
+    let wanted = ports::wanted(fabric, p, address, cfg, false)?;
     let mut h = rustc_hash::FxHasher::default();
     wanted.hash(&mut h);
     ports::current(fabric.port(p)?).hash(&mut h);
@@ -89,7 +124,7 @@ fn has_lid(fabric: &Subnet, p: PortRef, intents: PortIntents<'_>) -> bool {
         Some(node) if node.is_switch() && p.port != PortNum::ZERO => true,
         _ => {
             let port = fabric.port(p);
-            intents(fabric, p).address.is_some() && port.is_some_and(|x| x.quarantine.is_none())
+            intents.address(fabric, p).is_some() && port.is_some_and(|x| x.quarantine.is_none())
         }
     };
     own(p) && fabric.peer(p).is_none_or(own)
@@ -142,7 +177,7 @@ impl LinkSetup {
             }
             if link_state == PortState::Initialize {
                 ctx.smps.enqueue(SmpOp::SetPortInfo(p, PortSetting::Arm));
-            } else if needs_params(ctx.fabric, ctx.cfg, p, intents(ctx.fabric, p)) {
+            } else if needs_params(ctx.fabric, ctx.cfg, p, intents) {
                 ctx.smps.enqueue(SmpOp::SetPortInfo(p, PortSetting::Params));
             }
         }
@@ -175,7 +210,7 @@ impl LinkSetup {
         let info = port.info();
         let is_switch = ctx.fabric.get(p.node).is_some_and(Node::is_switch);
         let is_external = p.port != PortNum::ZERO && is_switch;
-        let address = intents(ctx.fabric, p).address;
+        let address = intents.address(ctx.fabric, p);
         let has_essentials =
             address.is_some_and(|a| (a.lid, a.sm_lid) == (info.lid, info.master_sm_lid));
         if port.state() == PortState::Initialize && (is_external || has_essentials) {
@@ -205,7 +240,7 @@ fn note_reregister_failed(
     intents: PortIntents<'_>,
 ) {
     if setting.carries_params()
-        && intents(ctx.fabric, p).reregister
+        && intents.of(ctx.fabric, p).reregister
         && let Some(port) = ctx.fabric.port(p)
     {
         ctx.effects.reregister_failed.push(port.guid);
@@ -286,8 +321,8 @@ fn on_accepted(
     port.raw = *data;
     port.known = true;
     port.unproven |= arms;
-    let intent = intents(ctx.fabric, p);
-    let written = fingerprint(ctx.fabric, ctx.cfg, p, intent);
+    let address = intents.address(ctx.fabric, p);
+    let written = fingerprint(ctx.fabric, ctx.cfg, p, address);
     let port = ctx.fabric.port_mut(p)?;
     port.asked = written.filter(|_| setting != PortSetting::SmLid);
     if setting.carries_params() {
