@@ -14,7 +14,7 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::transport::gmp::Peer;
 
 use crate::ctx::Ctx;
-use crate::io::Event;
+use crate::event::{Event, Notice, WriteFailure};
 use crate::outbox::Outbox;
 use crate::sa::aliases::Aliases;
 use crate::sa::lanes::Table;
@@ -175,7 +175,7 @@ impl DeferredReads {
             && alias_guid_block(ctx.fabric, aliases, p, block)
                 .is_some_and(|wanted| wanted[8..] == data[8..]);
         if !accepted {
-            self.on_guid_info_failed(ctx, p, block, &format!("status {status}"));
+            self.on_guid_info_failed(ctx, p, block, WriteFailure::Rejected(status));
         } else if let Some(port) = ctx.fabric.port(p) {
             self.guid_blocks.remove(&(port.guid, block));
         }
@@ -187,7 +187,7 @@ impl DeferredReads {
         ctx: &mut Ctx<'_>,
         p: PortRef,
         block: u8,
-        why: &str,
+        failure: WriteFailure,
     ) {
         let Some(port) = ctx.fabric.port(p) else {
             return;
@@ -195,10 +195,11 @@ impl DeferredReads {
         let key = (port.guid, block);
         if self.guid_blocks.get(&key).is_none_or(|n| *n >= WRITES_MAX) {
             self.guid_blocks.remove(&key);
-            ctx.outbox.emit(Event::Noticed(format!(
-                "{} does not take alias GUIDs of block {block}: {why}",
-                ctx.fabric.port_name(p)
-            )));
+            ctx.outbox.emit(Event::Noticed(Notice::AliasGuidsRejected {
+                port: ctx.fabric.port_name(p),
+                block,
+                failure,
+            }));
         }
     }
 }

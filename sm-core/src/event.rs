@@ -1,12 +1,21 @@
 //! What a [`crate::SubnetManager`] reports to the operator. Events are data; their `Display` is one line.
 
+mod about_sm;
+mod notice;
+
 use core::fmt;
 
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{NodeGuid, PortGuid};
 
+use crate::election::{self, Why};
 use crate::location::{Location, NodeName, PortName};
+use crate::plan::failure::RoutingFailure;
 use crate::report::{Phase, SweepReport};
+use crate::sa::registry::multicast::Shortage;
+
+pub use about_sm::{AboutSm, SmLocation};
+pub use notice::{Notice, ViewMismatch, WriteFailure};
 
 /// Whether outputs wait for durable state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +42,32 @@ impl fmt::Display for DurabilityEvent {
     }
 }
 
+/// Why the SM cannot use its own port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoLinkReason {
+    /// The port is down.
+    PortDown(PortName),
+    /// The local node does not respond.
+    LocalNodeSilent,
+    /// The response of the local node is not plausible.
+    LocalNodeImplausible(&'static str),
+    /// The local node was not found.
+    LocalNodeUnknown,
+}
+
+impl fmt::Display for NoLinkReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PortDown(port) => write!(f, "{port} is down"),
+            Self::LocalNodeSilent => f.write_str("the local node does not answer"),
+            Self::LocalNodeImplausible(why) => {
+                write!(f, "the local node's answer cannot be used: {why}")
+            }
+            Self::LocalNodeUnknown => f.write_str("the local node is not known"),
+        }
+    }
+}
+
 /// What an operator may want to know. `Display` is one line.
 #[derive(Debug, Clone)]
 pub enum Event {
@@ -41,13 +76,13 @@ pub enum Event {
     /// A sweep is complete; the subnet is up as far as the report says.
     SweepDone(Box<SweepReport>),
     /// The SM's own port is down or the local node does not answer: nothing can be done until it is up.
-    NoLink(String),
+    NoLink(NoLinkReason),
     /// The role among subnet managers changed.
     Role {
         /// The state now.
         state: SmState,
         /// Why.
-        why: String,
+        why: AboutSm<Why>,
     },
     /// A trap arrived.
     Trap {
@@ -57,13 +92,13 @@ pub enum Event {
         place: Location,
     },
     /// The routing was refused by every engine; the old tables stay.
-    RoutingFailed(String),
-    /// A light sweep found something.
-    Noticed(String),
+    RoutingFailed(RoutingFailure),
+    /// The SM found something.
+    Noticed(Notice),
     /// The subnet stays with this SM, although it was to be another's: why.
-    NotHandedOver(String),
+    NotHandedOver(AboutSm<election::Notice>),
     /// Somebody has to do something about this.
-    Alarm(String),
+    Alarm(AboutSm<election::Notice>),
     /// The end, as it was asked for by [`crate::Input::HandOver`]: the subnet is another SM's now, or nobody took it, or it was not this one's
     /// to give.
     Stopped {
@@ -75,7 +110,7 @@ pub enum Event {
     /// Whether outputs wait for durable state.
     Durability(DurabilityEvent),
     /// There is too little of something that clients or devices need.
-    Shortage(String),
+    Shortage(Shortage),
     /// A node came into the subnet after the first sweep.
     NodeAdded(NodeGuid),
     /// A node left the subnet.

@@ -320,7 +320,7 @@ impl Shell for Operator {
                 state: SmState::Standby,
                 why,
             } if self.options.once => {
-                return ControlFlow::Break(Err(not_master(why)));
+                return ControlFlow::Break(Err(not_master(&why.to_string())));
             }
             Event::Stopped { .. } => {
                 log::event(&event, role);
@@ -509,7 +509,7 @@ pub(super) fn tell_added(all: &[Source], served: &[&str]) {
 fn note(status: &mut Status, event: &Event) {
     if let Event::Role { state, why } = event {
         status.state = state.to_string();
-        status.why.clone_from(why);
+        status.why = why.to_string();
         status.changes += 1;
         status.notice.clear();
     } else if let Event::NotHandedOver(why) = event {

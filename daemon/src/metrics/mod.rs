@@ -379,15 +379,22 @@ fn with<const N: usize>(labels: &Labels, more: [(&'static str, Label); N]) -> La
 mod tests {
     use core::sync::atomic::Ordering;
 
+    use ferrosm_core::election::{self, Why};
+    use ferrosm_core::event::{AboutSm, NoLinkReason, Notice};
+    use ferrosm_core::plan::failure::RoutingFailure;
     use ferrosm_core::{Location, NodeName, PortName};
     use ferrosm_mad::attr::NodeDescription;
     use ferrosm_mad::ids::{NodeGuid, PortNum};
+    use ferrosm_sa::registry::multicast::Shortage;
 
     use super::*;
     use crate::administration::Counters;
 
     fn role(state: SmState) -> Event {
-        let why = String::new();
+        let why = AboutSm {
+            what: Why::Operator,
+            location: None,
+        };
         Event::Role { state, why }
     }
 
@@ -416,7 +423,14 @@ mod tests {
     /// Each event is counted under a name that is there with 0 before.
     #[test]
     fn every_event_begins_with_0() {
-        let words = String::new;
+        let about_sm = AboutSm {
+            what: election::Notice::NoSuccessor,
+            location: None,
+        };
+        let failure = RoutingFailure {
+            adoption: None,
+            engines: Vec::new(),
+        };
         let node = NodeName {
             description: NodeDescription::default(),
             guid: NodeGuid(1),
@@ -426,12 +440,12 @@ mod tests {
             port: PortNum(1),
         };
         let told = [
-            Event::NoLink(words()),
-            Event::RoutingFailed(words()),
-            Event::Noticed(words()),
-            Event::NotHandedOver(words()),
-            Event::Alarm(words()),
-            Event::Shortage(words()),
+            Event::NoLink(NoLinkReason::LocalNodeUnknown),
+            Event::RoutingFailed(failure),
+            Event::Noticed(Notice::ProcessStalled),
+            Event::NotHandedOver(about_sm),
+            Event::Alarm(about_sm),
+            Event::Shortage(Shortage::Shared { count: 1 }),
             Event::NodeAdded(node.guid),
             Event::NodeGone(node),
             Event::LinkUp(port, port),

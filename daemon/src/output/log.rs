@@ -55,13 +55,15 @@ pub fn event(event: &Event, role: SmState) {
     match event {
         Event::Phase(phase) => debug!(%phase, "phase begins"),
         Event::SweepDone(report) => sweep(report, role),
-        Event::NoLink(why) => warn!(why, "no link"),
-        Event::Role { state, why } => info!(%state, why, "role changed"),
+        Event::NoLink(why) => warn!(why = why.to_string(), "no link"),
+        Event::Role { state, why } => info!(%state, why = why.to_string(), "role changed"),
         Event::Trap { number, place } => info!(number, place = place.to_string(), "trap"),
-        Event::RoutingFailed(why) => error!(why, "no routing, the old tables stay"),
-        Event::Noticed(what) => info!(what, "noticed"),
-        Event::NotHandedOver(why) => warn!(why, "the subnet is not handed over"),
-        Event::Alarm(what) => error!(what, "alarm"),
+        Event::RoutingFailed(why) => {
+            error!(why = why.to_string(), "no routing, the old tables stay")
+        }
+        Event::Noticed(what) => info!(what = what.to_string(), "noticed"),
+        Event::NotHandedOver(why) => warn!(why = why.to_string(), "the subnet is not handed over"),
+        Event::Alarm(what) => error!(what = what.to_string(), "alarm"),
         Event::Stopped {
             handed_to: Some(to),
             ..
@@ -73,7 +75,7 @@ pub fn event(event: &Event, role: SmState) {
         Event::Stopped { .. } => {}
         Event::Durability(event @ DurabilityEvent::RepliesProtected) => info!("{event}"),
         Event::Durability(event) => warn!("{event}"),
-        Event::Shortage(of) => warn!(of, "too little room"),
+        Event::Shortage(of) => warn!(of = of.to_string(), "too little room"),
         Event::NodeAdded(node) => info!(node = node.to_string(), "node added"),
         Event::NodeGone(node) => warn!(node = node.to_string(), "node gone"),
         Event::LinkUp(a, b) => info!(link = format!("{a} - {b}"), "link up"),

@@ -4,7 +4,6 @@
 //! neighbour of that time, and names no other master. During discovery clients are answered but register nothing; once this SM is master
 //! they may register. End ports that the sweep finds elsewhere are removed at once, and with too many of them the whole view.
 
-use core::fmt;
 use core::time::Duration;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use rustc_hash::FxHashMap;
 use super::Adoption;
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::io::Event;
+use crate::event::{Event, Notice, ViewMismatch};
 use crate::sa::View;
 use crate::sa::aliases::Aliases;
 use crate::sa::view::saved::{Snapshot, Whose};
@@ -26,45 +25,6 @@ use crate::subnet::{PortRef, Subnet};
 
 /// End ports that may have changed their LIDs; with more of them the view is not used any more.
 const MOVED_PORTS_MAX: usize = 16;
-
-/// Why the restored view is not used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Misfit {
-    /// It names no port of its SM.
-    NoOwnPort,
-    /// It is of another port or subnet.
-    AnotherPort,
-    /// The SM's own port has another LID.
-    AnotherLid,
-    /// The SM's own port has another subnet prefix.
-    AnotherPrefix,
-    /// Another SM was master since: clients may have registered with it.
-    AnotherMaster,
-    /// A replica of another subnet.
-    AnotherSubnet,
-    /// The SM's own port is not in the replica: its master had seen the port leave. The rest of the replica may be right.
-    PortAbsent,
-    /// The SM's own port has another LID in the replica.
-    AnotherLidInReplica,
-    /// The SM's own link leads to another port.
-    AnotherNeighbour,
-}
-
-impl fmt::Display for Misfit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoOwnPort => "it has no own port",
-            Self::AnotherPort => "it is of another port or subnet",
-            Self::AnotherLid => "the own port has another LID",
-            Self::AnotherPrefix => "the own port has another subnet prefix",
-            Self::AnotherMaster => "another master was there since",
-            Self::AnotherSubnet => "it is of another subnet",
-            Self::PortAbsent => "the own port is not in it",
-            Self::AnotherLidInReplica => "the own port has another LID in it",
-            Self::AnotherNeighbour => "the own cable leads to another port",
-        })
-    }
-}
 
 /// A view of an earlier run or another master.
 #[derive(Debug, Default)]
@@ -111,7 +71,7 @@ impl RestoredView {
             return Fit::Undecided;
         };
         let Some(was) = view.whose() else {
-            return Fit::No(Misfit::NoOwnPort);
+            return Fit::No(ViewMismatch::NoOwnPort);
         };
         let Some(local) = fabric.local() else {
             return Fit::Undecided;
@@ -129,20 +89,20 @@ impl RestoredView {
             };
         }
         if (port.guid, cfg.subnet_prefix) != (was.port, was.prefix) {
-            return Fit::No(Misfit::AnotherPort);
+            return Fit::No(ViewMismatch::AnotherPort);
         }
         if info.lid == Lid::NONE {
             // The port was reset: no client reaches it before it has a LID again.
             return Fit::Undecided;
         }
         if info.lid != was.lid {
-            return Fit::No(Misfit::AnotherLid);
+            return Fit::No(ViewMismatch::AnotherLid);
         }
         if info.gid_prefix != was.prefix {
-            return Fit::No(Misfit::AnotherPrefix);
+            return Fit::No(ViewMismatch::AnotherPrefix);
         }
         if ![Lid::NONE, info.lid].contains(&info.master_sm_lid) {
-            return Fit::No(Misfit::AnotherMaster);
+            return Fit::No(ViewMismatch::AnotherMaster);
         }
         neighbour_fits(fabric, local, &was, info.port_state, own_link_probed)
     }
@@ -151,7 +111,7 @@ impl RestoredView {
 /// Whether a view is of this subnet as it is now.
 enum Fit {
     Yes,
-    No(Misfit),
+    No(ViewMismatch),
     /// Too little is known yet.
     Undecided,
 }
@@ -159,26 +119,26 @@ enum Fit {
 /// Whether a replica is of this subnet; the SM's own port is one of many in it.
 fn replica_fits(view: &View, cfg: &SmConfig, own: PortGuid, info: &PortInfo) -> Fit {
     if view.settings.prefix != cfg.subnet_prefix {
-        return Fit::No(Misfit::AnotherSubnet);
+        return Fit::No(ViewMismatch::AnotherSubnet);
     }
     if info.lid == Lid::NONE {
         // The port was reset and not configured since: it is the same one as soon as it has its LID again.
         return Fit::Undecided;
     }
     if info.gid_prefix != view.settings.prefix {
-        return Fit::No(Misfit::AnotherSubnet);
+        return Fit::No(ViewMismatch::AnotherSubnet);
     }
     let end = view.by_guid(own).map(|at| view.end_port(at));
     let Some(end) = end.filter(|end| end.guid == own) else {
-        return Fit::No(Misfit::PortAbsent);
+        return Fit::No(ViewMismatch::PortAbsent);
     };
     if end.lid != info.lid {
-        return Fit::No(Misfit::AnotherLidInReplica);
+        return Fit::No(ViewMismatch::AnotherLidInReplica);
     }
     let last_master = view.whose().map(|whose| whose.lid);
     let masters = [Some(Lid::NONE), Some(info.lid), last_master];
     if !masters.contains(&Some(info.master_sm_lid)) {
-        return Fit::No(Misfit::AnotherMaster);
+        return Fit::No(ViewMismatch::AnotherMaster);
     }
     Fit::Yes
 }
@@ -205,7 +165,7 @@ fn neighbour_fits(
     if node.map(|n| (n.info.node_guid, peer.port)) == was.neighbour {
         Fit::Yes
     } else {
-        Fit::No(Misfit::AnotherNeighbour)
+        Fit::No(ViewMismatch::AnotherNeighbour)
     }
 }
 
@@ -214,14 +174,14 @@ fn neighbour_fits(
 pub(crate) struct ViewUpdate {
     /// The view to publish; `None` withdraws the published one.
     pub(crate) view: Option<View>,
-    /// Message for the operator.
-    pub(crate) message: Option<String>,
+    /// Notice for the operator.
+    pub(crate) notice: Option<Notice>,
 }
 
 impl ViewUpdate {
     const WITHDRAW: Self = Self {
         view: None,
-        message: None,
+        notice: None,
     };
 }
 
@@ -270,16 +230,15 @@ impl Adoption {
             Fit::No(why) => {
                 self.restored = RestoredView::default();
                 // Records may be moved to another host: the state that they have of each port is compared with that port.
-                if !matches!(why, Misfit::AnotherPort | Misfit::PortAbsent) {
+                if !matches!(why, ViewMismatch::AnotherPort | ViewMismatch::PortAbsent) {
                     self.doubt_registrations();
                 }
-                if why == Misfit::AnotherMaster {
+                if why == ViewMismatch::AnotherMaster {
                     // Hosts may have registered with that one.
                     self.forget_installed();
                 }
-                ctx.outbox.emit(Event::Noticed(format!(
-                    "what was kept of the subnet is not used: {why}"
-                )));
+                let notice = Notice::RestoredViewRejected(why);
+                ctx.outbox.emit(Event::Noticed(notice));
                 false
             }
         }
@@ -309,13 +268,9 @@ impl Adoption {
             .retain(|m| m.guid != own.guid && !was_master(m));
         view.managers.insert(0, own);
         restored.in_use = true;
-        let message = format!(
-            "until the first sweep is done, clients are answered from what was kept {} s ago",
-            age.as_secs()
-        );
         Some(ViewUpdate {
             view: Some(view),
-            message: Some(message),
+            notice: Some(Notice::RestoredViewUsed { age }),
         })
     }
 
@@ -350,13 +305,13 @@ impl Adoption {
         if moved.len() > MOVED_PORTS_MAX {
             self.forget();
             return Some(ViewUpdate {
-                message: Some("what was kept of the subnet is not used any more: too many ports have other LIDs".to_owned()),
+                notice: Some(Notice::RestoredViewWithdrawn),
                 ..ViewUpdate::WITHDRAW
             });
         }
         (moved.len() > before).then(|| ViewUpdate {
             view: Some(view.with_ends(|end| !moved.contains(&end.guid))),
-            message: None,
+            notice: None,
         })
     }
 
@@ -393,7 +348,7 @@ impl Adoption {
             .count();
         (gone > 0).then(|| ViewUpdate {
             view: Some(view.with_ends(|end| stays(end.guid, end.lid, end.lids()))),
-            message: Some(format!("{gone} end ports are not where they were: nobody is told of them before the sweep is done")),
+            notice: Some(Notice::EndPortsMoved { count: gone }),
         })
     }
 }

@@ -65,8 +65,8 @@ impl SubnetManager {
     }
 
     fn publish_restored(&mut self, update: Option<ViewUpdate>) {
-        if let Some(ViewUpdate { view, message }) = update {
-            self.sa.publish_restored_view(&mut self.out, view, message);
+        if let Some(ViewUpdate { view, notice }) = update {
+            self.sa.publish_restored_view(&mut self.out, view, notice);
         }
     }
 

@@ -8,7 +8,7 @@ use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
 use super::activity::Activity;
-use crate::io::Event;
+use crate::event::{Event, NoLinkReason, Notice};
 use crate::report::{Phase, ProblemKind};
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef};
@@ -103,10 +103,8 @@ impl SubnetManager {
             NodeInfoOutcome::LinkMoved(at) => {
                 self.distrust_tables();
                 if self.sweep.is_local {
-                    self.emit(Event::Noticed(format!(
-                        "the cable at {} leads elsewhere than before",
-                        self.subnet.port_name(at)
-                    )));
+                    let notice = Notice::LinkMoved(self.subnet.port_name(at));
+                    self.emit(Event::Noticed(notice));
                     self.begin_full_sweep();
                 }
             }
@@ -161,7 +159,7 @@ impl SubnetManager {
                 .follow_external_port(ctx, at, mode));
         } else if is_own {
             if new.port_state == PortState::Down {
-                self.no_link(format!("{} is down", self.subnet.port_name(at)));
+                self.no_link(NoLinkReason::PortDown(self.subnet.port_name(at)));
             } else if !self.reload_replica() {
                 self.enqueue(SmpOp::NodeInfo(Some(at)));
             }
@@ -175,7 +173,7 @@ impl SubnetManager {
             .on_port_info_failed(ctx, at, kind, mode));
     }
 
-    pub(super) fn no_link(&mut self, why: String) {
+    pub(super) fn no_link(&mut self, why: NoLinkReason) {
         self.smps.clear();
         self.set_activity(Activity::NoLink);
         // Also if light sweeps are disabled: nothing else reports that the link is back.
@@ -202,7 +200,7 @@ impl SubnetManager {
     pub(super) fn finish_discovery(&mut self) {
         self.remove_absent();
         if self.subnet.local().is_none() {
-            self.no_link("the local node is not known".to_owned());
+            self.no_link(NoLinkReason::LocalNodeUnknown);
         } else if self.read_only {
             self.finish_sweep();
         } else {

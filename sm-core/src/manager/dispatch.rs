@@ -7,6 +7,7 @@ use ferrosm_mad::smp::{self, DATA_LEN};
 
 use super::SubnetManager;
 use crate::deferred_reads::store_table;
+use crate::event::WriteFailure;
 use crate::mastership::election;
 use crate::report::ProblemKind;
 use crate::schedule::SweepKind;
@@ -223,7 +224,7 @@ impl SubnetManager {
                     ctx,
                     p,
                     block,
-                    "no answer"
+                    WriteFailure::NoAnswer
                 ));
             }
             SmpOp::PKeyTable(p, _) | SmpOp::SetVlArbitration(p, _) => {

@@ -2,7 +2,8 @@
 
 use super::SubnetManager;
 use super::activity::Activity;
-use crate::io::{Event, LocalPortEvent};
+use crate::event::{Event, Notice};
+use crate::io::LocalPortEvent;
 use crate::mastership;
 use crate::report::QuarantineReason;
 use crate::schedule::{Due, SweepKind};
@@ -96,9 +97,7 @@ impl SubnetManager {
             }
         }
         if check_all {
-            self.emit(Event::Noticed(
-                "not all was as it should be: looking at everything".to_owned(),
-            ));
+            self.emit(Event::Noticed(Notice::InconsistencyFound));
             self.want_full();
             return;
         }
@@ -106,9 +105,8 @@ impl SubnetManager {
             return;
         }
         let (switches, ports) = self.schedule.rereads();
-        self.emit(Event::Noticed(format!(
-            "{switches} switches and {ports} ports to look at"
-        )));
+        let notice = Notice::ChangesFound { switches, ports };
+        self.emit(Event::Noticed(notice));
         self.want_local();
     }
 

@@ -183,8 +183,8 @@ impl SubnetManager {
         }
         match computed.result {
             Err(why) => {
-                self.emit(Event::RoutingFailed(why.clone()));
-                self.sweep.report.engine_notes.push(why);
+                self.sweep.report.engine_notes.push(why.to_string());
+                self.emit(Event::RoutingFailed(why));
                 self.routing_failed();
             }
             Ok(routes) => {

@@ -8,7 +8,7 @@ use ferrosm_mad::smp;
 use super::election::{Input, Notice, Output as Decision, Why};
 use super::{Mastership, MastershipAction};
 use crate::ctx::Ctx;
-use crate::io::Event;
+use crate::event::{self, AboutSm, Event, SmLocation};
 use crate::smp::PathPolicy;
 use crate::smp::op::SmpOp;
 use crate::subnet::{PortRef, Subnet};
@@ -108,7 +108,7 @@ impl Mastership {
                 {
                     self.request_replica(ctx);
                 }
-                self.on_role(ctx, state, &why, has_view)
+                self.on_role(ctx, state, why, has_view)
             }
             // Part of the step.
             Decision::Sweep => Vec::new(),
@@ -134,10 +134,9 @@ impl Mastership {
                 });
                 Vec::new()
             }
-            Decision::Notice(notice) => self
-                .on_notice(ctx, &notice, is_master)
-                .into_iter()
-                .collect(),
+            Decision::Notice(notice) => {
+                self.on_notice(ctx, notice, is_master).into_iter().collect()
+            }
         }
     }
 
@@ -145,7 +144,7 @@ impl Mastership {
         &mut self,
         ctx: &mut Ctx<'_>,
         state: SmState,
-        why: &Why,
+        why: Why,
         has_view: bool,
     ) -> Vec<MastershipAction> {
         let mut actions = Vec::new();
@@ -168,7 +167,7 @@ impl Mastership {
         if state == SmState::Standby && matches!(why, Why::HandedOver(_)) {
             self.linger(ctx, None, has_view);
         }
-        let why = self.with_location(ctx.fabric, why.to_string(), why.about());
+        let why = self.locate(ctx.fabric, why, why.about());
         ctx.outbox.emit(Event::Role { state, why });
         actions
     }
@@ -176,45 +175,42 @@ impl Mastership {
     fn on_notice(
         &mut self,
         ctx: &mut Ctx<'_>,
-        notice: &Notice,
+        notice: Notice,
         is_master: bool,
     ) -> Option<MastershipAction> {
         // An ignored SM is gone and writes no more: what it wrote is reconfigured.
         let reconfigures = is_master && matches!(notice, Notice::OutsiderGone(_));
         self.takeover.foreign_change |= reconfigures;
-        let text = self.with_location(ctx.fabric, notice.to_string(), notice.about());
+        let located = self.locate(ctx.fabric, notice, notice.about());
         let stays = matches!(
             notice,
             Notice::NoSuccessor | Notice::NotReady(_) | Notice::Unwilling(_)
         );
         ctx.outbox.emit(if stays {
-            Event::NotHandedOver(text)
+            Event::NotHandedOver(located)
         } else if notice.is_alarm() {
-            Event::Alarm(text)
+            Event::Alarm(located)
         } else {
-            Event::Noticed(text)
+            Event::Noticed(event::Notice::Election(located))
         });
         reconfigures.then_some(MastershipAction::RequestFullSweep)
     }
 
-    /// A message about an SM, with the SM's location.
-    fn with_location(&self, fabric: &Subnet, message: String, about: Option<PortGuid>) -> String {
-        match about {
-            Some(guid) => format!("{message} ({})", self.location(fabric, guid)),
-            None => message,
+    /// What the election reports about an SM, with the SM's location.
+    fn locate<T>(&self, fabric: &Subnet, what: T, about: Option<PortGuid>) -> AboutSm<T> {
+        AboutSm {
+            what,
+            location: about.map(|guid| self.location(fabric, guid)),
         }
     }
 
     /// The port of an SM, and the port at the other end of its link.
-    fn location(&self, fabric: &Subnet, guid: PortGuid) -> String {
-        let Some(at) = self.sm_port(fabric, guid) else {
-            return "at an unknown place".to_owned();
-        };
-        let place = fabric.port_name(at);
-        match fabric.peer(at) {
-            Some(peer) => format!("at {place}, behind {}", fabric.port_name(peer)),
-            None => format!("at {place}"),
-        }
+    fn location(&self, fabric: &Subnet, guid: PortGuid) -> SmLocation {
+        let port = self.sm_port(fabric, guid);
+        port.map_or(SmLocation::Unknown, |at| SmLocation::Port {
+            port: fabric.port_name(at),
+            peer: fabric.peer(at).map(|peer| fabric.port_name(peer)),
+        })
     }
 
     /// The port of an SM.

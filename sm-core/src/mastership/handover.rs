@@ -13,7 +13,7 @@ use super::sm_scan::sm_ports;
 use super::{Mastership, MastershipAction, WorkInProgress};
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::io::Event;
+use crate::event::{Event, Notice};
 
 /// Time for which SA reads are answered after a handover.
 const LINGER: Duration = Duration::from_secs(2);
@@ -64,10 +64,7 @@ impl Mastership {
         {
             actions.push(reload);
         } else if is_master && !self.other_sms.is_empty() {
-            ctx.outbox.emit(Event::Noticed(
-                "this process did not run for a while: the other subnet managers are asked before anything is written"
-                    .to_owned(),
-            ));
+            ctx.outbox.emit(Event::Noticed(Notice::ProcessStalled));
             actions.push(self.verify());
             self.takeover.stalled = true;
         }

@@ -14,7 +14,8 @@ use super::election::Then;
 use super::sm_scan::sm_ports;
 use super::{Mastership, MastershipAction};
 use crate::ctx::Ctx;
-use crate::io::{Event, Output};
+use crate::event::{Event, Notice};
+use crate::io::Output;
 use crate::lid_map::LidMap;
 use crate::plan::ports;
 use crate::sa::View;
@@ -151,9 +152,7 @@ impl Mastership {
         let deadline = self.takeover.replica_deadline;
         let timed_out = deadline.is_some_and(|due| due <= ctx.now);
         if timed_out {
-            ctx.outbox.emit(Event::Noticed(
-                "what was kept did not come in time: it is begun without".to_owned(),
-            ));
+            ctx.outbox.emit(Event::Noticed(Notice::ReplicaTimedOut));
             ctx.outbox.push(Output::Forgo);
         }
         timed_out
@@ -281,10 +280,10 @@ impl Mastership {
             return false;
         }
         self.takeover.foreign_change = true;
-        let place = ctx.fabric.port_name(at);
-        ctx.outbox.emit(Event::Noticed(format!(
-            "{place} names the SM at LID {other} as its master: looking at everything"
-        )));
+        ctx.outbox.emit(Event::Noticed(Notice::ForeignMaster {
+            port: ctx.fabric.port_name(at),
+            master: other,
+        }));
         true
     }
 

@@ -4,6 +4,7 @@
 
 pub mod adopt;
 pub mod change;
+pub mod failure;
 pub mod graph;
 pub mod hints;
 pub mod installed_groups;

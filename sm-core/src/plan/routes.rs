@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 
 use super::adopt::{Adopted, Inherited};
 use super::change::LaneChange;
+use super::failure::{EngineRefusal, RoutingFailure};
 use super::graph::{FabricGraph, GraphBuilder, GraphNode, LinkEnd};
 use super::hints;
 use super::installed_groups::InstalledGroups;
@@ -68,7 +69,7 @@ pub struct Computed {
     /// The job's.
     pub generation: u64,
     /// Proven tables, or why no engine could do it.
-    pub result: Result<Routes, String>,
+    pub result: Result<Routes, RoutingFailure>,
     /// The switch that each table is for.
     pub nodes: Vec<NodeIdx>,
 }
@@ -254,10 +255,13 @@ impl Job {
             .with_vls(self.vls)
             .within(&budget);
         let (adopted, refused) = self.adopt(&request);
-        let mut notes: Vec<String> = refused.into_iter().collect();
+        let mut failure = RoutingFailure {
+            adoption: refused,
+            engines: Vec::new(),
+        };
         let chosen = adopted.or_else(|| {
             let selection = ferrosm_routing::route_with(&engines, &request);
-            notes.extend(selection.refused.iter().map(|r| self.refusal(r)));
+            failure.engines = selection.refused.iter().map(|r| self.refusal(r)).collect();
             let (routing, proof) = selection.chosen?;
             let before = self.previous.last.as_ref();
             let before = before.filter(|_| selection.repaired);
@@ -270,7 +274,7 @@ impl Job {
             })
         });
         let result = match chosen {
-            None => Err(notes.join("; ")),
+            None => Err(failure),
             Some(chosen) => {
                 let Adopted {
                     mut routing,
@@ -279,6 +283,7 @@ impl Job {
                     kept,
                     note,
                 } = chosen;
+                let mut notes: Vec<String> = failure.lines().collect();
                 // A promise of trees is part of what later repairs keep.
                 let last = self.previous.last.as_ref();
                 let groups = last.and_then(|last| last.routing.trees.sl());
@@ -448,8 +453,11 @@ impl Job {
         )
     }
 
-    fn refusal(&self, refused: &Refused) -> String {
-        refused.describe(&|s| self.name(s))
+    fn refusal(&self, refused: &Refused) -> EngineRefusal {
+        EngineRefusal {
+            engine: refused.engine.clone(),
+            why: refused.why(&|s| self.name(s)),
+        }
     }
 
     /// A switch's name.

@@ -24,7 +24,8 @@ use ferrosm_mad::transport::gmp::Peer;
 
 use crate::config::SmConfig;
 use crate::ctx::Ctx;
-use crate::io::{Event, Output};
+use crate::event::{Event, Notice};
+use crate::io::Output;
 use crate::kept::{Kind, Restored, Update};
 use crate::outbox::Outbox;
 use crate::plan::partitions::Partitions;
@@ -181,10 +182,9 @@ impl SaOwner {
         self.report_gid_changes(&view, before.or(restored).as_deref(), now);
         if ctx.cfg.client_reregister && !misinformed.is_empty() {
             // Members send with the old parameters until they join again.
-            ctx.outbox.emit(Event::Noticed(format!(
-                "{} hosts are asked to join their groups again: SL, MTU or rate of a group is another",
-                misinformed.len()
-            )));
+            let hosts = misinformed.len();
+            let notice = Notice::GroupParametersChanged { hosts };
+            ctx.outbox.emit(Event::Noticed(notice));
             // A member that joined with an alias GUID is reached through its port.
             let port =
                 |guid: PortGuid| view.by_guid(guid).map_or(guid, |at| view.end_port(at).guid);
@@ -262,20 +262,20 @@ impl SaOwner {
         update_partition_groups(self.registry.groups_mut(), cfg, view);
     }
 
-    /// Publishes a restored view, or withdraws it, before the first sweep is complete; then logs the message.
+    /// Publishes a restored view, or withdraws it, before the first sweep is complete; then reports the notice.
     pub(crate) fn publish_restored_view(
         &mut self,
         outbox: &mut Outbox,
         view: Option<View>,
-        message: Option<String>,
+        notice: Option<Notice>,
     ) {
         if view.is_none() {
             self.last_sweep_view = None;
         }
         self.view = view.map(Arc::new);
         outbox.push(Output::Publish(self.view.clone()));
-        if let Some(message) = message {
-            outbox.emit(Event::Noticed(message));
+        if let Some(notice) = notice {
+            outbox.emit(Event::Noticed(notice));
         }
     }
 
@@ -416,7 +416,7 @@ impl SaOwner {
             Verdict::Owner => {
                 let reply = self.registry.handle(&view, &request, ctx.now);
                 if let Some(shortage) = self.registry.groups_mut().take_shortage() {
-                    ctx.outbox.emit(Event::Shortage(shortage.to_string()));
+                    ctx.outbox.emit(Event::Shortage(shortage));
                 }
                 self.persist_registrations(ctx);
                 reply

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::members::plain;
 use ferrosm_core::Event;
+use ferrosm_core::election::Notice;
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::{Lid, PortGuid};
 use ferrosm_mad::time::Instant;
@@ -121,7 +122,7 @@ pub(crate) fn assert_ignored(stage: &Stage) {
         foreign.given, 0,
         "{repeat} HANDOVER to an SM with another key"
     );
-    let wanted = format!("{} has another SM_Key", foreign.guid());
+    let wanted = Notice::ForeignKey(foreign.guid());
     for (nodes, here) in &*stage.islands() {
         if !foreign.runs() || !nodes.contains(&foreign.at.node) {
             continue;
@@ -131,7 +132,7 @@ pub(crate) fn assert_ignored(stage: &Stage) {
             .filter(|i| stage.is_master(**i))
             .filter_map(|i| stage.sm(*i))
         {
-            let told = |e: &Event| matches!(e, Event::Alarm(text) if text.contains(&wanted));
+            let told = |e: &Event| matches!(e, Event::Alarm(alarm) if alarm.what == wanted);
             assert!(sm.events.iter().any(told), "{repeat} no alarm: {wanted}");
         }
     }

@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::election::Then;
-use ferrosm_core::{Event, Input, LidMap, Restored, SmConfig};
+use ferrosm_core::election::{self, Then};
+use ferrosm_core::event::{AboutSm, Notice, SmLocation};
+use ferrosm_core::{Event, Input, LidMap, PortName, Restored, SmConfig};
 use ferrosm_mad::attr::{NodeType, SmControl, SmState, id};
 use ferrosm_mad::ids::{Lid, Lmc, PortGuid, PortNum};
 use ferrosm_mad::sa::multicast::JoinState;
@@ -68,8 +69,22 @@ fn events(lab: &Lab, id: ManagerId) -> &[Event] {
     lab.world.manager(id).map_or(&[], |sm| &sm.events)
 }
 
-fn told(lab: &Lab, id: ManagerId, what: &str) -> bool {
-    events(lab, id).iter().any(|e| e.to_string().contains(what))
+fn told(lab: &Lab, id: ManagerId, is_it: fn(&Event) -> bool) -> bool {
+    events(lab, id).iter().any(is_it)
+}
+
+/// How an SM ended: whether it handed the subnet over, and whether it was master.
+fn stopped(lab: &Lab, id: ManagerId) -> Option<(bool, bool)> {
+    events(lab, id).iter().find_map(|e| {
+        let Event::Stopped {
+            handed_to,
+            was_master,
+        } = e
+        else {
+            return None;
+        };
+        Some((handed_to.is_some(), *was_master))
+    })
 }
 
 fn lids(lab: &Lab) -> Vec<Lid> {
@@ -144,9 +159,9 @@ fn a_planned_end_is_not_noticed() {
     let sms = [first, (second, THERE)];
     let gap = longest_gap(&mut lab, &sms, Duration::from_millis(1900));
     assert!(gap < Duration::from_millis(100), "a gap of {gap:?}");
-    assert!(!told(&lab, first.0, "stopped:"), "hosts may still ask");
+    assert_eq!(stopped(&lab, first.0), None, "hosts may still ask");
     lab.world.run_for(Duration::from_secs(1));
-    assert!(told(&lab, first.0, "handed over to the SM of GUID"));
+    assert_eq!(stopped(&lab, first.0), Some((true, true)));
     lab.world.kill(first.0);
     (lab.sm, lab.at) = (second, THERE);
     lab.until_good(30);
@@ -160,7 +175,7 @@ fn alone_the_end_comes_at_once() {
     lab.world.with_manager(lab.sm, |sm, now| {
         sm.command(Input::HandOver(Then::Stop), now);
     });
-    assert!(told(&lab, lab.sm, "stopped: no other SM took the subnet"));
+    assert_eq!(stopped(&lab, lab.sm), Some((false, true)));
     assert_eq!(role(&lab, lab.sm), SmState::NotActive);
     lab.world.run_for(Duration::from_secs(5));
     assert!(
@@ -309,8 +324,7 @@ fn a_standby_that_ends_gives_nothing_up() {
     lab.world.with_manager(second, |sm, now| {
         sm.command(Input::HandOver(Then::Stop), now);
     });
-    assert!(told(&lab, second, "stopped, and was not master"));
-    assert!(!told(&lab, second, "took the subnet"));
+    assert_eq!(stopped(&lab, second), Some((false, false)));
     assert_eq!(role(&lab, lab.sm), SmState::Master);
 }
 
@@ -457,10 +471,14 @@ fn alone() -> Lab {
     lab
 }
 
-fn alarms(lab: &Lab) -> Vec<String> {
-    let all = events(lab, lab.sm).iter();
-    let alarms = all.filter(|e| matches!(e, Event::Alarm(_)));
-    alarms.map(ToString::to_string).collect()
+fn alarms(lab: &Lab) -> Vec<AboutSm<election::Notice>> {
+    let mut alarms = Vec::new();
+    for event in events(lab, lab.sm) {
+        if let Event::Alarm(alarm) = event {
+            alarms.push(*alarm);
+        }
+    }
+    alarms
 }
 
 fn add_rogue(lab: &mut Lab) -> ManagerId {
@@ -476,16 +494,15 @@ fn add_rogue(lab: &mut Lab) -> ManagerId {
 #[test]
 fn a_rogue_is_an_alarm() {
     let mut lab = alone();
-    let name = |node: usize| lab.spec.nodes[node].description.clone();
+    let guid = |node: usize| lab.world.fabric().node_guid(node);
     let links = lab.spec.links.iter();
     let mut ends = links.flat_map(|l| [(l.a, l.b), (l.b, l.a)]);
     let (_, switch) = ends.find(|(host, _)| *host == THERE).unwrap();
     // Where to go, and which cable to pull.
-    let says = [
-        format!("(at \"{}\" ", name(THERE.node)),
-        format!(", behind \"{}\" ", name(switch.node)),
-        format!(") port {})", switch.port),
-    ];
+    let place = (
+        guid(THERE.node),
+        Some((guid(switch.node), PortNum(switch.port))),
+    );
     for times in 1..=2 {
         let rogue = add_rogue(&mut lab);
         assert_eq!(role(&lab, lab.sm), SmState::Master);
@@ -493,16 +510,24 @@ fn a_rogue_is_an_alarm() {
         let alarms = alarms(&lab);
         assert_eq!(alarms.len(), times, "{alarms:?}");
         let last = alarms.last().unwrap();
-        for place in &says {
-            assert!(last.contains(place), "no {place} in {last}");
-        }
+        let Some(SmLocation::Port { port, peer }) = last.location else {
+            panic!("no place in {last}");
+        };
+        let guid = |port: PortName| port.node.unwrap().guid;
+        let told = (guid(port), peer.map(|peer| (guid(peer), peer.port)));
+        assert_eq!(told, place, "{last}");
         lab.world.kill(rogue);
         for _ in 0..2 {
             lab.world
                 .with_manager(lab.sm, |sm, now| sm.command(Input::Resweep, now));
             assert!(lab.next_sweep(60).is_clean());
         }
-        let gone = |e: &&Event| matches!(e, Event::Noticed(what) if what.contains("is gone"));
+        let gone = |e: &&Event| {
+            let Event::Noticed(Notice::Election(about)) = e else {
+                return false;
+            };
+            matches!(about.what, election::Notice::OutsiderGone(_))
+        };
         assert_eq!(events(&lab, lab.sm).iter().filter(gone).count(), times);
     }
 }
@@ -517,14 +542,17 @@ fn invented_names_hide_no_rogue() {
     }
     let invented = alarms(&lab);
     assert!((1..=64).contains(&invented.len()), "{}", invented.len());
-    assert!(invented[0].contains(&guid.to_string()), "{invented:?}");
+    assert_eq!(invented[0].what.about(), Some(guid), "{invented:?}");
     add_rogue(&mut lab);
     assert_eq!(role(&lab, lab.sm), SmState::Master);
     let found = alarms(&lab).split_off(invented.len());
     assert_eq!(found.len(), 1, "{found:?}");
-    let says = |what: &str| assert!(found[0].contains(what), "no {what} in {found:?}");
-    says(&guid.to_string());
-    says("behind");
+    assert_eq!(found[0].what.about(), Some(guid), "{found:?}");
+    let behind = matches!(
+        found[0].location,
+        Some(SmLocation::Port { peer: Some(_), .. })
+    );
+    assert!(behind, "{found:?}");
 }
 
 /// A subnet that somebody else configured, who is silent now: taken by default, not where it is forbidden, and then by the
@@ -542,7 +570,8 @@ fn a_managed_subnet_is_not_taken_by_accident() {
     lab.world.run_for(Duration::from_mins(2));
     assert_eq!(role(&lab, second), SmState::NotActive);
     assert_eq!(lab.world.fabric().all_counters().all_sets(), 0);
-    assert!(told(&lab, second, "ALARM"), "{:?}", events(&lab, second));
+    let alarm = |e: &Event| matches!(e, Event::Alarm(_));
+    assert!(told(&lab, second, alarm), "{:?}", events(&lab, second));
     lab.world
         .with_manager(second, |sm, now| sm.command(Input::TakeOver, now));
     (lab.sm, lab.at) = (second, THERE);
@@ -596,7 +625,9 @@ fn a_sweep_ends_the_look_before_it() {
                 sm.command(Input::Deposed(guid), now);
             }
         });
-        let asks = told(&lab, lab.sm, "the other subnet managers are asked");
+        let asks = told(&lab, lab.sm, |e| {
+            matches!(e, Event::Noticed(Notice::ProcessStalled))
+        });
         assert!(asks, "{:?}", events(&lab, lab.sm));
         if !deposed {
             order(&mut lab, SmControl::Handover, 0, guid);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm_core::election::Then;
+use ferrosm_core::event::Notice;
 use ferrosm_core::{Event, Input, Phase, Restored, SmConfig};
 use ferrosm_mad::attr::{PhysState, PortInfo, PortState, SmState, id};
 use ferrosm_mad::ids::{Gid, Lid, MKey, PortNum, Tid};
@@ -211,7 +212,7 @@ fn who_was_master_unseen_is_forgotten() {
         lab.assert_good();
         let more: Vec<u32> = before.into_iter().map(|n| n + 1).collect();
         assert_eq!(asked(&lab), more, "{}", lab.repeat());
-        let says = |e: &&Event| e.to_string().contains("as its master");
+        let says = |e: &&Event| matches!(e, Event::Noticed(Notice::ForeignMaster { .. }));
         let told = lab.manager().events.iter().filter(says).count();
         assert_eq!(told, times, "{}", lab.repeat());
         let sweeps = lab.manager().reports().len();

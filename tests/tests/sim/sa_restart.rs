@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ferrosm::state::{Kept, StateDir};
+use ferrosm_core::event::{Notice, ViewMismatch};
 use ferrosm_core::{Event, LidMap, Restored, SmConfig};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PKey};
 use ferrosm_mad::sa::id;
@@ -58,11 +59,11 @@ fn until_answering(lab: &mut Lab) {
     assert!(age.is_some_and(|age| age >= AGE), "{age:?}");
 }
 
-fn told_of(lab: &Lab, words: &str) -> bool {
+fn told_of(lab: &Lab, is_it: impl Fn(&Notice) -> bool) -> bool {
     let events = &lab.manager().events;
     events
         .iter()
-        .any(|e| matches!(e, Event::Noticed(what) if what.contains(words)))
+        .any(|e| matches!(e, Event::Noticed(notice) if is_it(notice)))
 }
 
 fn get_path(lab: &mut Lab, (a, b): (PortAt, PortAt)) -> Told {
@@ -168,7 +169,8 @@ fn an_unchanged_subnet_is_answered_for_at_once() {
             }
         }
         assert!(looks > 5, "{spec}: {looks} looks during the first sweep");
-        assert!(told_of(&lab, "answered from what was kept"));
+        let used = |notice: &Notice| matches!(notice, Notice::RestoredViewUsed { .. });
+        assert!(told_of(&lab, used));
         assert_eq!(lab.manager().core().restored_view_age(), None);
         for pair in all.windows(2) {
             assert_path(&mut lab, (pair[0], pair[1]));
@@ -316,7 +318,7 @@ fn too_many_contradictions_end_it() {
         lab.manager().core().view().is_none()
     });
     assert!(lab.manager().reports().is_empty());
-    assert!(told_of(&lab, "too many ports have other LIDs"));
+    assert!(told_of(&lab, |n| *n == Notice::RestoredViewWithdrawn));
     lab.until("the first sweep", 60, |lab| {
         !lab.manager().reports().is_empty()
     });
@@ -327,8 +329,8 @@ fn too_many_contradictions_end_it() {
 #[test]
 fn a_foreign_snapshot_is_not_used() {
     type Change = fn(&mut Lab, &mut Restored);
-    let cases: [(&str, Change); 4] = [
-        ("another port or subnet", |_, restored| {
+    let cases: [(ViewMismatch, Change); 4] = [
+        (ViewMismatch::AnotherPort, |_, restored| {
             let mut other = up("fat-tree:4");
             let at = hosts(&other)[3];
             other.at = at;
@@ -336,7 +338,7 @@ fn a_foreign_snapshot_is_not_used() {
             elsewhere.next_sweep(60);
             restored.snapshot = kill(&mut elsewhere).snapshot;
         }),
-        ("another LID", |lab, _| {
+        (ViewMismatch::AnotherLid, |lab, _| {
             let at = lab.at;
             let (_, lmc) = lab.world.fabric().lid(at);
             lab.world
@@ -344,7 +346,7 @@ fn a_foreign_snapshot_is_not_used() {
                 .set_lid(at, Lid(0x777), Lmc(lmc))
                 .expect("a port");
         }),
-        ("leads to another port", |lab, restored| {
+        (ViewMismatch::AnotherNeighbour, |lab, restored| {
             // The same tree, in which two hosts have changed their cables.
             let mut spec = lab.spec.clone();
             let own = lab.at.node;
@@ -373,7 +375,7 @@ fn a_foreign_snapshot_is_not_used() {
                 .set_lid(here, lid, Lmc(lmc))
                 .expect("a port");
         }),
-        ("another master was there", |lab, restored| {
+        (ViewMismatch::AnotherMaster, |lab, restored| {
             let at = hosts(lab)[5];
             let (lids, now) = (restored.lids.clone(), lab.world.now());
             let other = {
@@ -385,20 +387,22 @@ fn a_foreign_snapshot_is_not_used() {
             let _ = lab.world.kill(other);
         }),
     ];
-    for (words, change) in cases {
+    for (mismatch, change) in cases {
         let mut lab = up("fat-tree:4");
         let mut restored = kill(&mut lab);
         change(&mut lab, &mut restored);
         start(&mut lab, restored);
-        lab.until(words, 60, |lab| {
+        lab.until(&mismatch.to_string(), 60, |lab| {
             let core = lab.manager().core();
             assert!(
                 core.view().is_none() || !lab.manager().reports().is_empty(),
-                "{words}: answered from a foreign snapshot"
+                "{mismatch}: answered from a foreign snapshot"
             );
             !lab.manager().reports().is_empty()
         });
-        assert!(told_of(&lab, words), "{words}: {:?}", lab.manager().events);
+        let notice = Notice::RestoredViewRejected(mismatch);
+        let told = told_of(&lab, |n| *n == notice);
+        assert!(told, "{notice}: {:?}", lab.manager().events);
     }
 }
 

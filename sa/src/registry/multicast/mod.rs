@@ -26,7 +26,8 @@ use super::registration::{Registration, RegistrationKey, RegistrationUpdate};
 use crate::view::View;
 pub use group::{Group, Member, Parameters};
 use joined::Joined;
-use mlid::{Mlids, Shortage};
+use mlid::Mlids;
+pub use mlid::Shortage;
 
 /// Most groups: those beyond the MLIDs share them, so only this bounds the memory that clients can take. A client that wants one
 /// more is told that there are no resources.

@@ -18,7 +18,7 @@ use ferrosm_mad::smp::DrPath;
 
 use super::quarantine::{exclude_node, quarantine};
 use crate::ctx::Ctx;
-use crate::io::Event;
+use crate::event::{Event, NoLinkReason};
 use crate::plan::ports;
 use crate::report::{ProblemKind, QuarantineReason};
 use crate::smp::op::SmpOp;
@@ -59,7 +59,7 @@ impl ReadPhase {
 pub(crate) enum NodeInfoOutcome {
     Done,
     /// The local node cannot be used.
-    NoLocalNode(String),
+    NoLocalNode(NoLinkReason),
     /// A link between switches leads to another node than before: the contents of tables are unknown. A local sweep cannot go on.
     LinkMoved(PortRef),
 }
@@ -139,9 +139,8 @@ impl Discovery {
         };
         if let Some(why) = implausible {
             let Some(from) = from else {
-                return NodeInfoOutcome::NoLocalNode(format!(
-                    "the local node's answer cannot be used: {why}"
-                ));
+                let reason = NoLinkReason::LocalNodeImplausible(why);
+                return NodeInfoOutcome::NoLocalNode(reason);
             };
             let why = QuarantineReason::Garbage(why);
             self.on_no_neighbour(ctx, from, why, mode);
@@ -319,7 +318,7 @@ impl Discovery {
         mode: ReadMode,
     ) -> NodeInfoOutcome {
         let Some(from) = from else {
-            return NodeInfoOutcome::NoLocalNode("the local node does not answer".to_owned());
+            return NodeInfoOutcome::NoLocalNode(NoLinkReason::LocalNodeSilent);
         };
         self.on_no_neighbour(ctx, from, QuarantineReason::NoAnswer, mode);
         NodeInfoOutcome::Done
