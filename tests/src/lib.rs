@@ -36,6 +36,7 @@
 //! | [`scratch`] | directories of their own |
 //! | [`seeds`] | which seeds a random test runs, and how failures are told |
 //! | [`simulated`] | our manager in the simulated world |
+//! | [`store`] | the store of a simulated SM, which may be slow, hang or fail |
 //! | [`swarm`] | one of our managers in random scenarios |
 //! | [`tally`] | how often what happened over many seeds |
 //!
@@ -77,5 +78,6 @@ pub mod scratch;
 pub mod script;
 pub mod seeds;
 pub mod simulated;
+pub mod store;
 pub mod swarm;
 pub mod tally;

@@ -3,18 +3,19 @@
 //! [`Lab`] is the scenario builder: a fabric, one manager of ours, and the question whether the fabric is good. The
 //! simulator shares no code with the manager; this file is the only place where the two meet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::kept::{Batch, Key, Record, Restorer};
+use ferrosm_core::kept::{Change, Key, Kind, Record, Restorer};
 use ferrosm_core::plan::routes::Computed;
 use ferrosm_core::{
-    Event, Input, Output, Persisted, PortRef, Restored, SmConfig, SubnetManager, SweepReport,
+    DurabilityEvent, Event, Input, Output, Persisted, PortRef, Restored, SmConfig, SubnetManager,
+    SweepReport,
 };
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::Tid;
-use ferrosm_mad::mad::{MadIn, MadOut};
+use ferrosm_mad::mad::{MadHeader, MadIn, MadOut};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::View;
@@ -26,6 +27,7 @@ use ferrosm_sim::spec::{FabricSpec, NodeIdx, PortAt};
 use ferrosm_sim::world::{Manager, ManagerId, World};
 
 use crate::recording;
+use crate::store::{SimulatedStore, StoreFault};
 
 /// The world's calendar begins with its clock.
 fn unix_s(now: Instant) -> u64 {
@@ -69,9 +71,9 @@ pub struct Sm {
     now: Instant,
     /// What it told the operator, in order.
     pub events: Vec<Event>,
-    /// What it wants kept of LIDs and of what clients registered, as whoever keeps it has it.
+    /// The durable records of LIDs and of what clients registered.
     pub kept: BTreeMap<Key, Box<[u8]>>,
-    /// The view that it wants kept.
+    /// The durable view.
     pub view_kept: Option<Arc<View>>,
     /// Routing jobs take as long as [`Self::answer`] is not called.
     pub slow_jobs: bool,
@@ -85,10 +87,19 @@ pub struct Sm {
     pub asks_for_copy: bool,
     /// It waits for that.
     pub wants_copy: bool,
+    /// It becomes master without what it waited for: its durable records are not those that it knows.
+    gave_up_copy: bool,
     keeps: bool,
     clock: Clock,
     /// What it sent from QP1 and nobody took yet, in order.
     pub replies: Vec<(Peer, Vec<u8>)>,
+    store: SimulatedStore,
+    /// SA replies do not wait for durable state, as the SM reported.
+    is_unprotected: bool,
+    /// Replies that were sent at this moment.
+    sent_now: Vec<Tid>,
+    /// Replies that did not wait for durable state.
+    pub unprotected_replies: BTreeSet<Tid>,
 }
 
 impl Sm {
@@ -128,16 +139,120 @@ impl Sm {
             follows: false,
             asks_for_copy: false,
             wants_copy: false,
+            gave_up_copy: false,
             keeps: true,
             clock,
             replies: Vec::new(),
+            store: SimulatedStore::default(),
+            is_unprotected: false,
+            sent_now: Vec::new(),
+            unprotected_replies: BTreeSet::new(),
         }
     }
 
-    /// The store of these tests is instantaneous.
-    fn is_durable(&mut self, seq: u64) {
-        let durable = Persisted::all(seq);
-        self.core.handle(Input::Persisted(durable), self.now);
+    /// A fault of the store begins or ends.
+    pub fn set_store_fault(&mut self, fault: StoreFault, now: Instant) {
+        self.set_now(now);
+        let before = self.store.durable();
+        self.store.set_fault(fault, self.now);
+        self.write_store(before);
+    }
+
+    /// What is wrong with the store.
+    #[must_use]
+    pub const fn store_fault(&self) -> StoreFault {
+        self.store.fault()
+    }
+
+    /// Whether everything that the SM persisted is durable.
+    #[must_use]
+    pub fn is_store_caught_up(&self) -> bool {
+        self.store.is_caught_up()
+    }
+
+    /// Whether a record of this kind waits to become durable.
+    #[must_use]
+    pub fn is_pending(&self, kind: Kind) -> bool {
+        self.store.is_pending(kind)
+    }
+
+    /// The last batch that the SM persisted.
+    #[must_use]
+    pub const fn last_batch(&self) -> u64 {
+        self.store.submitted()
+    }
+
+    /// The last batch that is durable.
+    #[must_use]
+    pub const fn durable_batch(&self) -> u64 {
+        self.store.durable()
+    }
+
+    /// Replaces the durable records, as a replica of another SM's does. Changes of this SM that are not durable yet are dropped.
+    pub fn replace_records(
+        &mut self,
+        records: BTreeMap<Key, Box<[u8]>>,
+        view: Option<Arc<View>>,
+        now: Instant,
+    ) {
+        self.set_now(now);
+        (self.kept, self.view_kept) = (records, view);
+        self.gave_up_copy = false;
+        let before = self.store.durable();
+        self.store.on_records_replaced(self.now);
+        self.write_store(before);
+    }
+
+    /// Removes the durable registrations and view, as the daemon does for an SM that becomes master without them.
+    fn clear_registrations(&mut self) {
+        let clear = Kind::REGISTRATIONS.map(Change::Clear);
+        let (before, seq) = (self.store.durable(), self.store.submitted());
+        self.store.submit(seq, clear.into(), self.now);
+        self.store.submit_view(seq, None, self.now);
+        self.write_store(before);
+    }
+
+    /// Writes what is due, and reports it if more is durable than before.
+    fn write_store(&mut self, before: u64) {
+        self.store
+            .write_due(&mut self.kept, &mut self.view_kept, self.now);
+        let durable = self.store.durable();
+        if durable > before {
+            let persisted = Persisted::all(durable);
+            self.core.handle(Input::Persisted(persisted), self.now);
+        }
+    }
+
+    fn set_now(&mut self, now: Instant) {
+        let now = self.clock.shows(now);
+        if now != self.now {
+            self.sent_now.clear();
+        }
+        self.now = now;
+    }
+
+    /// Whether replies that leave at this moment wait for durable state. The first that do not leave just before the event.
+    fn on_durability_event(&mut self, event: DurabilityEvent) {
+        match event {
+            DurabilityEvent::RepliesUnprotected => {
+                self.is_unprotected = true;
+                self.unprotected_replies.extend(self.sent_now.drain(..));
+            }
+            DurabilityEvent::RepliesProtected => self.is_unprotected = false,
+            DurabilityEvent::WritesUnprotected => {}
+        }
+    }
+
+    fn on_reply(&mut self, to: Peer, bytes: Vec<u8>) {
+        if let Some(header) = MadHeader::decode_slice(&bytes)
+            && !self.store.is_caught_up()
+        {
+            if self.is_unprotected {
+                self.unprotected_replies.insert(header.tid);
+            }
+            self.sent_now.push(header.tid);
+        }
+        self.replies.push((to, bytes));
     }
 
     /// Hands in what the oldest routing job that was held back has found.
@@ -184,7 +299,7 @@ impl Sm {
 
     /// Gives it an input of the operator's.
     pub fn command(&mut self, input: Input, now: Instant) {
-        self.now = self.clock.shows(now);
+        self.set_now(now);
         self.core.handle(input, self.now);
     }
 
@@ -214,6 +329,8 @@ impl Manager for Sm {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.set_now(now);
+        self.write_store(self.store.durable());
         self.command(Input::Timeout, now);
     }
 
@@ -231,18 +348,24 @@ impl Manager for Sm {
                     }
                 }
                 Output::Persist { seq, updates } => {
-                    if self.keeps {
+                    let changes = if self.keeps {
                         let now = unix_s(self.now);
-                        let changes = updates.iter().map(|u| u.change(now)).collect();
-                        Batch { changes }.apply(&mut self.kept);
-                    }
-                    self.is_durable(seq);
+                        updates.iter().map(|u| u.change(now)).collect()
+                    } else {
+                        Vec::new()
+                    };
+                    let before = self.store.durable();
+                    self.store.submit(seq, changes, self.now);
+                    self.write_store(before);
                 }
                 Output::PersistView { seq, view } => {
+                    let before = self.store.durable();
                     if self.keeps {
-                        self.view_kept = view;
+                        self.store.submit_view(seq, view, self.now);
+                    } else {
+                        self.store.skip(seq);
                     }
-                    self.is_durable(seq);
+                    self.write_store(before);
                 }
                 Output::Event(event) => {
                     if let Event::Role { state, .. } = &event {
@@ -251,14 +374,28 @@ impl Manager for Sm {
                             SmState::Standby => !self.follows,
                             _ => self.keeps,
                         };
+                        if !self.keeps {
+                            let before = self.store.durable();
+                            self.store.stop_persisting(self.now);
+                            self.write_store(before);
+                        }
+                        if *state == SmState::Master && core::mem::take(&mut self.gave_up_copy) {
+                            self.clear_registrations();
+                        }
+                    }
+                    if let Event::Durability(event) = &event {
+                        self.on_durability_event(*event);
                     }
                     recording::event(self.now, &event);
                     self.events.push(event);
                 }
-                Output::Gmp { to, bytes, .. } => self.replies.push((to, bytes)),
+                Output::Gmp { to, bytes, .. } => self.on_reply(to, bytes),
                 // The manager answers from it itself.
                 Output::Publish(_) => {}
-                Output::Forgo => self.wants_copy = false,
+                Output::Forgo => {
+                    self.gave_up_copy = self.follows && self.wants_copy;
+                    self.wants_copy = false;
+                }
                 Output::Recall if self.asks_for_copy => self.wants_copy = true,
                 Output::Recall => {
                     let copy = self.copy.take().map(Box::new);
@@ -269,7 +406,8 @@ impl Manager for Sm {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let due = self.core.poll_timeout()?;
+        let due = [self.core.poll_timeout(), self.store.poll_timeout()];
+        let due = due.into_iter().flatten().min()?;
         Some(self.clock.is_when(due))
     }
 }

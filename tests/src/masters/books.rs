@@ -20,8 +20,9 @@ const TABLES: [(&str, AttrId); 4] = [
 /// So long after the last join and leave tables are as they should be.
 const SETTLES: Duration = Duration::from_millis(500);
 
-/// What would explain a Set: hosts that want something else or have no power, a master without its forerunner's records.
-type Reasons = (u64, u32, u32);
+/// What would explain a Set: hosts that want something else or have no power, a master without its forerunner's records, replies that
+/// were lost with a master whose store was behind.
+type Reasons = (u64, u32, u32, u32);
 
 /// What was counted at a moment at which everything was as it should be.
 struct Page {
@@ -75,7 +76,12 @@ fn page(stage: &Stage) -> Page {
     };
     Page {
         tables: TABLES.map(count),
-        reasons: (stage.clients.changes, stage.powers, stage.unprepared),
+        reasons: (
+            stage.clients.changes,
+            stage.powers,
+            stage.unprepared,
+            stage.clients.lost_replies(),
+        ),
         takeovers: stage.takeovers,
     }
 }

@@ -12,8 +12,11 @@ use ferrosm_mad::sa::inform::InformInfo;
 use ferrosm_mad::sa::multicast::{JoinState, McMemberRecord};
 use ferrosm_mad::sa::path::PathRecord;
 use ferrosm_mad::sa::service::ServiceRecord;
+use ferrosm_sa::registry::registration::Registrations;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::{ManagerId, World};
+
+use crate::masters::deferred::Deferred;
 
 /// DGID and SGID.
 const PATH: u64 = 0b11 << 2;
@@ -36,7 +39,10 @@ pub(crate) struct Registered(BTreeSet<(PortGuid, Want)>);
 impl Registered {
     pub(crate) fn at(world: &World<Sm>, master: ManagerId) -> Self {
         let sm = world.manager(master).unwrap();
-        let saved = sm.core().registry().saved(world.now());
+        Self::from_saved(&sm.core().registry().saved(world.now()))
+    }
+
+    pub(super) fn from_saved(saved: &Registrations) -> Self {
         let guid_of = |gid: Gid| PortGuid(u64::from_be_bytes(gid.0[8..].try_into().unwrap()));
         let mut known: BTreeSet<(PortGuid, Want)> = BTreeSet::new();
         for member in &saved.members {
@@ -55,6 +61,10 @@ impl Registered {
         Self(known)
     }
 
+    pub(super) fn has(&self, guid: PortGuid, want: Want) -> bool {
+        self.0.contains(&(guid, want))
+    }
+
     fn of(&self, guid: PortGuid) -> impl Iterator<Item = Want> + '_ {
         let all = self.0.iter().filter(move |(of, _)| *of == guid);
         all.map(|(_, want)| *want)
@@ -62,14 +72,14 @@ impl Registered {
 }
 
 #[derive(Debug, Default)]
-struct Client {
-    wanted: BTreeSet<Want>,
+pub(super) struct Client {
+    pub(super) wanted: BTreeSet<Want>,
     /// Acknowledged since it was last told to register.
-    acked: BTreeSet<Want>,
+    pub(super) acked: BTreeSet<Want>,
     /// Not wanted any more, and not acknowledged yet.
-    leaving: BTreeSet<Want>,
+    pub(super) leaving: BTreeSet<Want>,
     /// What it was told of the groups that it joined.
-    groups: BTreeMap<u8, McMemberRecord>,
+    pub(super) groups: BTreeMap<u8, McMemberRecord>,
     /// When it was last told to register, a group of it was another one than it had been told.
     misinformed: bool,
     told: u32,
@@ -81,8 +91,10 @@ struct Client {
 /// All hosts.
 #[derive(Debug)]
 pub(crate) struct Clients {
-    all: BTreeMap<PortAt, Client>,
-    tid: u64,
+    pub(super) all: BTreeMap<PortAt, Client>,
+    pub(super) tid: u64,
+    /// Replies may come later than requests, or not wait for durable state.
+    pub(crate) deferred: Option<Deferred>,
     /// What was asked only to see what is said.
     looks: u64,
     /// The record of the last answer.
@@ -93,6 +105,13 @@ pub(crate) struct Clients {
     pub(crate) acks: u32,
     /// How often a host began to want something else.
     pub(crate) changes: u64,
+}
+
+/// A request of a host.
+pub(super) struct Message {
+    pub(super) what: (Method, AttrId),
+    pub(super) mask: u64,
+    pub(super) data: Vec<u8>,
 }
 
 /// A manager that hosts may ask, and where it is.
@@ -106,6 +125,7 @@ impl Clients {
         Self {
             all: all.map(|at| (at, Client::default())).collect(),
             tid: 0,
+            deferred: None,
             looks: 0,
             said: Vec::new(),
             told: 0,
@@ -149,7 +169,8 @@ impl Clients {
     }
 
     /// Hosts hear what they are told.
-    pub(crate) fn listen(&mut self, world: &World<Sm>, managers: &[Place]) {
+    pub(crate) fn listen(&mut self, world: &mut World<Sm>, managers: &[Place]) {
+        self.listen_for_replies(world, managers);
         let fabric = world.fabric();
         for (at, client) in &mut self.all {
             let (told, up) = (fabric.client_reregisters(*at), fabric.link_up(*at));
@@ -160,6 +181,9 @@ impl Clients {
             if told != client.told || (up && !client.up) {
                 client.acked.clear();
                 client.groups.clear();
+                if let Some(deferred) = &mut self.deferred {
+                    deferred.forget_requests(*at);
+                }
             }
             if !client.woken {
                 self.told += told - client.told;
@@ -171,7 +195,10 @@ impl Clients {
     /// A host has no power any more, or had none for a moment: it knows nothing of what it was told.
     pub(crate) fn lose_power(&mut self, node: NodeIdx) {
         let of_node = self.all.iter_mut().filter(|(at, _)| at.node == node);
-        for (_, client) in of_node {
+        for (at, client) in of_node {
+            if let Some(deferred) = &mut self.deferred {
+                deferred.forget_requests(*at);
+            }
             client.acked.clear();
             client.groups.clear();
             (client.told, client.up, client.woken) = (0, false, true);
@@ -198,6 +225,15 @@ impl Clients {
             let Some(id) = Self::named(world, managers, at) else {
                 continue;
             };
+            if self.deferred.is_some() {
+                for want in missing {
+                    self.request(world, id, (at, want, true), false);
+                }
+                for want in leaving {
+                    self.request(world, id, (at, want, false), false);
+                }
+                continue;
+            }
             for want in missing {
                 let told = self.register(world, id, at, want, true);
                 if told.is_some_and(Status::is_ok) {
@@ -273,31 +309,41 @@ impl Clients {
         want: Want,
         yes: bool,
     ) -> Option<Status> {
+        let Message { what, mask, data } = Self::message(world, id, at, want, yes)?;
+        let told = self.send(world, id, at, what, mask, &data)?;
+        if told.is_ok() || !yes || !matches!(want, Want::Group(_)) {
+            return Some(told);
+        }
+        self.send(world, id, at, what, mask | NEW_GROUP, &data)
+    }
+
+    /// The request of a host that registers, or of one that does not want that any more.
+    pub(super) fn message(
+        world: &World<Sm>,
+        id: ManagerId,
+        at: PortAt,
+        want: Want,
+        yes: bool,
+    ) -> Option<Message> {
         let guid = world.fabric().port_guid(at);
         let gid = Gid::new(GidPrefix::DEFAULT, guid);
         let method = if yes { Method::Set } else { Method::Delete };
-        match want {
+        Some(match want {
             Want::Group(n) => {
                 let sl = groups_sl(world.manager(id)?.core());
-                let data = creator(plain(n), gid, JoinState::FULL, sl).encode();
-                let what = (method, id::MC_MEMBER);
-                let told = self.send(world, id, at, what, MEMBER, &data)?;
-                if told.is_ok() || !yes {
-                    return Some(told);
+                Message {
+                    what: (method, id::MC_MEMBER),
+                    mask: MEMBER,
+                    data: creator(plain(n), gid, JoinState::FULL, sl)
+                        .encode()
+                        .to_vec(),
                 }
-                self.send(world, id, at, what, MEMBER | NEW_GROUP, &data)
             }
-            Want::Service(n) => {
-                let record = service(n, gid);
-                self.send(
-                    world,
-                    id,
-                    at,
-                    (method, id::SERVICE),
-                    SERVICE,
-                    &record.encode(),
-                )
-            }
+            Want::Service(n) => Message {
+                what: (method, id::SERVICE),
+                mask: SERVICE,
+                data: service(n, gid).encode().to_vec(),
+            },
             Want::Reports => {
                 let info = InformInfo {
                     lid_range_begin: InformInfo::ALL_LIDS,
@@ -309,16 +355,13 @@ impl Clients {
                     producer_type: 0xFF_FFFF,
                     ..InformInfo::default()
                 };
-                self.send(
-                    world,
-                    id,
-                    at,
-                    (Method::Set, id::INFORM_INFO),
-                    0,
-                    &info.encode(),
-                )
+                Message {
+                    what: (Method::Set, id::INFORM_INFO),
+                    mask: 0,
+                    data: info.encode().to_vec(),
+                }
             }
-        }
+        })
     }
 
     /// What a manager's administrator says at once; `None` if it says nothing.
@@ -384,6 +427,7 @@ impl Clients {
         data: &[u8],
     ) -> Option<(Status, Vec<u8>)> {
         self.looks += 1;
+        self.take_replies(world, id);
         let told = self.send(world, id, at, (Method::Get, attr), mask, data);
         let said = core::mem::take(&mut self.said);
         told.map(|status| (status, said))

@@ -15,6 +15,8 @@ pub const HOSTS: u64 = 1_000_000;
 pub const FOREIGN: u64 = 2_000_000;
 /// Seeds from here on are of the fourth kind: everything of the first, and masters die in a phase of their work that is chosen.
 pub const PHASES: u64 = 3_000_000;
+/// Seeds from here on are of the fifth kind: everything of the first, and stores that are slow, hang or fail.
+pub const STORES: u64 = 5_000_000;
 
 /// Whether a standby has what its master keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 //! are skewed, and hosts register all the time. Then peace, and every island must have one master that knows everything.
 //!
 //! Seeds from 1,000,000 on are of a second kind, in which hosts reboot, go and come back too, those from 2,000,000 on of a third, with
-//! a subnet manager of somebody else, those from 3,000,000 on of a fourth, in which masters die in chosen phases.
+//! a subnet manager of somebody else, those from 3,000,000 on of a fourth, in which masters die in chosen phases,
+//! those from 5,000,000 on of a fifth, in which stores are slow, hang or fail.
 //! [`crate::seeds`] says how to run other seeds; with `FERROSM_TRACE` every MAD of a single seed is printed. Seeds that once
 //! failed are in `seeds/masters.txt`, and are run every time.
 
@@ -15,6 +16,7 @@
 
 mod books;
 mod clients;
+mod deferred;
 mod disk;
 mod draw;
 mod events;
@@ -23,6 +25,7 @@ mod islands;
 pub mod phases;
 mod power;
 mod stage;
+mod stores;
 mod tenure;
 mod tenure_looks;
 mod views;
@@ -35,13 +38,15 @@ use crate::tally::Tally;
 use ferrosm_core::SmConfig;
 
 use books::Books;
-pub use draw::{FOREIGN, HOSTS, PHASES};
+use deferred::Deferred;
+pub use draw::{FOREIGN, HOSTS, PHASES, STORES};
 use draw::{Plan, scenario};
 use events::Events;
 use foreign::Foreign;
 use phases::Phases;
 use power::Power;
 use stage::Stage;
+use stores::StoreFaults;
 use views::{Views, When};
 use watch::{Watch, assert_ignored, settled};
 
@@ -70,6 +75,7 @@ struct Beside {
     power: Option<Power>,
     foreign: Option<Dice>,
     phases: Option<Phases>,
+    stores: Option<StoreFaults>,
 }
 
 impl Beside {
@@ -80,6 +86,13 @@ impl Beside {
         if seed < FOREIGN {
             return Self {
                 power: Some(Power::new(seed)),
+                ..Self::default()
+            };
+        }
+        if seed >= STORES {
+            stage.clients.deferred = Some(Deferred::default());
+            return Self {
+                stores: Some(StoreFaults::new(seed)),
                 ..Self::default()
             };
         }
@@ -107,6 +120,9 @@ impl Beside {
         if let Some(phases) = &mut self.phases {
             return phases.happen(stage);
         }
+        if let Some(stores) = &mut self.stores {
+            return stores.happen(stage);
+        }
         let d = self.foreign.as_mut()?;
         let foreign = stage.foreign.as_mut()?;
         d.one_in(3).then(|| foreign.happen(&mut stage.lab.world, d))
@@ -120,6 +136,9 @@ impl Beside {
     fn end(&mut self, stage: &mut Stage) {
         if let Some(power) = &mut self.power {
             power.end(stage);
+        }
+        if self.stores.is_some() {
+            StoreFaults::end(stage);
         }
         if let (Some(d), Some(foreign)) = (&mut self.foreign, &mut stage.foreign)
             && !foreign.runs()
@@ -278,6 +297,12 @@ pub fn run(seed: u64, tell: bool) -> (u64, Tally) {
     seen.add("power", stage.powers);
     seen.add("power without a master", stage.without_master);
     seen.add("LIDs that nobody could know", u32::from(watch.moved));
+    if let Some(deferred) = &stage.clients.deferred {
+        seen.add("late replies", deferred.late);
+        seen.add("unprotected replies", deferred.sent_unprotected);
+        seen.add("lost unprotected replies", deferred.lost);
+        seen.add("replies compared with durable records", deferred.compared);
+    }
     if let Some(foreign) = &stage.foreign {
         let ours = foreign.takes_part();
         seen.add("foreign reigns", if ours { foreign.reigns } else { 0 });

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::simulated::{Dice, Lab, Sm};
+use crate::store::StoreFault;
 use crate::tally::Tally;
 use ferrosm_core::kept::{Key, Kind};
 use ferrosm_core::{Event, Input, LidMap, Restored};
@@ -274,6 +275,8 @@ impl Stage {
         let Some(id) = self.slots[i].id.take() else {
             return;
         };
+        self.clients.take_replies(&mut self.lab.world, id);
+        self.clients.on_master_end(id);
         let now = self.lab.world.now();
         let followed = self.followed(i, now);
         let sm = self.lab.world.kill(id).unwrap();
@@ -365,6 +368,11 @@ impl Stage {
             let clock = self.slots[i].plan.clock;
             let copy = self.followed(i, now);
             let replicates = self.slots[i].plan.copying != Copying::No;
+            // The store cannot be read either.
+            let hangs = |sm: &Sm| sm.store_fault() == StoreFault::Hanging;
+            if replicates && self.sm(i).is_some_and(hangs) {
+                continue;
+            }
             if self.tell {
                 let size = copy.as_ref().map(|c| (c.records.len(), c.whole, c.of));
                 self.say(&format!("{i} recalls {size:?}"));
@@ -387,10 +395,9 @@ impl Stage {
                         let whose = view.and_then(|view| view.whose());
                         let fits = restored.complete && whose.is_some_and(|w| w.port == of);
                         prepared = fits.then_some(of);
-                        sm.view_kept = restored.snapshot.as_ref().map(|s| s.view.clone());
-                        let view = sm.view_kept.clone();
+                        let view = restored.snapshot.as_ref().map(|s| s.view.clone());
+                        sm.replace_records(records, view.clone(), now);
                         all_of = reign.filter(|_| fits).map(|reign| (reign, view));
-                        sm.kept = records;
                         Some(restored)
                     }
                     // Of its own records only LIDs are worth anything.
@@ -400,8 +407,9 @@ impl Stage {
                             let kind = key.kind();
                             kind.is_some_and(|kind| Kind::REGISTRATIONS.contains(&kind))
                         };
-                        sm.kept.retain(|key, _| !registered(key));
-                        sm.view_kept = None;
+                        let mut records = core::mem::take(&mut sm.kept);
+                        records.retain(|key, _| !registered(key));
+                        sm.replace_records(records, None, now);
                         Some(Restored {
                             lids,
                             ..Restored::default()
@@ -558,7 +566,7 @@ impl Stage {
         self.bury();
         self.follow();
         let places = self.places();
-        self.clients.listen(&self.lab.world, &places);
+        self.clients.listen(&mut self.lab.world, &places);
         if self.ticks.is_multiple_of(10) {
             self.clients.ask(&mut self.lab.world, &places);
         }
@@ -581,8 +589,24 @@ impl Stage {
             if self.sm(i).is_some_and(|sm| sm.events.iter().any(stopped)) {
                 self.say(&format!("{i} has stopped"));
                 self.hear();
+                self.write_what_waits(i);
                 self.end(i);
             }
+        }
+    }
+
+    /// A process that ends waits until its store has written what it can.
+    fn write_what_waits(&mut self, i: usize) {
+        if let Some(StoreFault::Delayed(_)) = self.sm(i).map(Sm::store_fault) {
+            self.set_store_fault(i, StoreFault::None);
+        }
+    }
+
+    pub(crate) fn set_store_fault(&mut self, i: usize, fault: StoreFault) {
+        if let Some(id) = self.slots[i].id {
+            self.lab
+                .world
+                .with_manager(id, |sm, now| sm.set_store_fault(fault, now));
         }
     }
 
@@ -617,6 +641,12 @@ impl Stage {
                         slot.sweeps_before = slot.sweeps;
                         // What it has of somebody else is older than what it tells from now on.
                         (slot.leader, slot.copy) = (None, None);
+                    }
+                    if slot.reign.is_some()
+                        && !is_master
+                        && let Some(id) = slot.id
+                    {
+                        self.clients.on_master_end(id);
                     }
                     slot.reign = slot.last_reign.filter(|_| is_master);
                     slot.recalled = slot.recalled.filter(|_| *state != SmState::Standby);

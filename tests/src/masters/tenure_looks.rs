@@ -277,6 +277,7 @@ fn is_well(stage: &Stage, at: PortAt, here: &Here) -> Option<u32> {
     let well = !here.foreign
         && swept
         && clean
+        && sm.is_store_caught_up()
         && fabric.link_up(at)
         && info.port_state == PortState::Active
         && info.master_sm_lid == fabric.lid(slot.plan.at).0

@@ -11,6 +11,7 @@
 )]
 
 mod draw;
+mod stores;
 mod watch;
 mod wild;
 
@@ -22,6 +23,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_sim::world::{Pace, World};
 
 use draw::{Lanes, fabric_faults, happen, node_faults, scenario, seconds};
+use stores::StoreFaults;
 use watch::Watch;
 use wild::Wild;
 
@@ -29,6 +31,8 @@ use wild::Wild;
 pub const WILD: u64 = 1_000_000;
 /// Seeds from here on are of the third kind: shapes with loops, engines with lanes, and half of them as wild as the second.
 pub const LANES: u64 = 2_000_000;
+/// Seeds from here on are of the fourth kind: everything of the first, and a store that is slow, hangs or fails.
+pub const STORES: u64 = 3_000_000;
 
 /// What a run is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +62,8 @@ fn pace(cfg: &SmConfig) -> Pace {
 #[must_use]
 pub fn run(seed: u64, mode: Mode) -> u64 {
     let tell = matches!(mode, Mode::Tell);
-    let mut lanes = (seed >= LANES).then(|| Lanes::new(seed));
+    let has_lanes = (LANES..STORES).contains(&seed);
+    let mut lanes = has_lanes.then(|| Lanes::new(seed));
     let s = scenario(seed, lanes.as_mut());
     let mut d = s.dice;
     let say = |now: Instant, text: &str| {
@@ -74,8 +79,9 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
         ),
     );
     let pace = pace(&s.cfg);
-    let is_wild = (WILD..LANES).contains(&seed) || (seed >= LANES && seed % 2 == 1);
+    let is_wild = (WILD..LANES).contains(&seed) || (has_lanes && seed % 2 == 1);
     let mut wild = is_wild.then(|| Wild::new(seed, s.cfg.clone()));
+    let mut stores = (seed >= STORES).then(|| StoreFaults::new(seed, s.cfg.clone()));
     let mut lab = Lab::on(&s.shape, s.spec, seed, s.cfg, s.at);
     if d.one_in(2) {
         let time = seconds(d.unit() * 2.0);
@@ -96,6 +102,9 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
             say(lab.world.now(), &text);
         }
     }
+    if let Some(text) = stores.as_mut().and_then(|stores| stores.begin(&mut lab)) {
+        say(lab.world.now(), &text);
+    }
     let mut watch = Watch::default();
     let events = d.upto(19);
     for _ in 0..events {
@@ -115,6 +124,10 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
         if let Some(text) = lanes.as_mut().and_then(|lanes| lanes.happen(&mut lab)) {
             say(lab.world.now(), &text);
         }
+        let stores = stores.as_mut();
+        if let Some(text) = stores.and_then(|stores| stores.happen(&mut lab, &mut watch)) {
+            say(lab.world.now(), &text);
+        }
         watch.look(&lab, tell);
     }
     lab.world.run_until(s.peace);
@@ -122,6 +135,9 @@ pub fn run(seed: u64, mode: Mode) -> u64 {
     say(lab.world.now(), "peace");
     if let Some(wild) = &mut wild {
         wild.end(&mut lab);
+    }
+    if stores.is_some() {
+        StoreFaults::end(&mut lab);
     }
     lab.world.heal();
     let at = lab.at;

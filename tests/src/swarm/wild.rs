@@ -247,26 +247,8 @@ impl Wild {
 
     /// Our manager ends without a word and begins again, with the LIDs that it kept or without.
     fn restart(&mut self, lab: &mut Lab, watch: &mut Watch) -> String {
-        let Some(old) = lab.world.kill(lab.sm) else {
-            return "nothing".to_owned();
-        };
-        let restored = old.restored(lab.world.now());
-        let restored = Restored {
-            snapshot: old.view_kept.map(|view| Snapshot {
-                view,
-                age: Duration::ZERO,
-            }),
-            ..restored
-        };
         let time = self.d.unit() * self.d.unit() * 5.0;
-        lab.world.run_for(seconds(time));
-        let sm = Sm::new(self.cfg.clone(), restored, lab.world.now());
-        lab.sm = lab.world.add_manager(Some(lab.at), sm).unwrap();
-        watch.restarted(lab);
-        format!(
-            "our manager begins anew after {:?}",
-            Duration::from_secs_f64(time)
-        )
+        restart(lab, watch, &self.cfg, seconds(time))
     }
 
     /// Foreign SMs are gone and every node has its own GUIDs: what is left, a manager must deal with.
@@ -284,6 +266,26 @@ impl Wild {
             fabric.power_on(node);
         }
     }
+}
+
+/// Our manager ends without a word, and begins again after this time with its durable records.
+pub(crate) fn restart(lab: &mut Lab, watch: &mut Watch, cfg: &SmConfig, time: Duration) -> String {
+    let Some(old) = lab.world.kill(lab.sm) else {
+        return "nothing".to_owned();
+    };
+    let restored = old.restored(lab.world.now());
+    let restored = Restored {
+        snapshot: old.view_kept.map(|view| Snapshot {
+            view,
+            age: Duration::ZERO,
+        }),
+        ..restored
+    };
+    lab.world.run_for(time);
+    let sm = Sm::new(cfg.clone(), restored, lab.world.now());
+    lab.sm = lab.world.add_manager(Some(lab.at), sm).unwrap();
+    watch.restarted(lab);
+    format!("our manager begins anew after {time:?}")
 }
 
 /// Does it if it can be done, and says what it was.

@@ -35,6 +35,7 @@ mod sa_view;
 mod scenarios;
 mod speeds;
 mod state_killed;
+mod store_faults;
 mod swarm;
 mod takeover;
 mod takeover_lanes;

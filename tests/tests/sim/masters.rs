@@ -3,7 +3,7 @@
 
 #![allow(clippy::print_stdout, reason = "what happened is shown")]
 
-use ferrosm_tests::masters::{FOREIGN, HOSTS, PHASES, phases, run};
+use ferrosm_tests::masters::{FOREIGN, HOSTS, PHASES, STORES, phases, run};
 use ferrosm_tests::seeds::{self, Run};
 use ferrosm_tests::tally::Tally;
 use rstest::rstest;
@@ -113,6 +113,30 @@ fn masters_die_in_every_phase(#[values(0, 30)] first: u64) {
     for phase in &phases::ALL[1..7] {
         seen.assert_at_least(&[(&format!("killed, {phase}, first"), 1)]);
     }
+}
+
+/// Masters die, hand over and recover while their stores are slow, hang or fail: what was acknowledged is not lost, unless the SM had
+/// reported that replies do not wait for durable state.
+#[rstest]
+fn masters_end_while_stores_are_faulty(#[values(0, 50, 100)] first: u64) {
+    let Some(seen) = range(STORES + first, 50).of_all_ranges("masters-stores", first, 3) else {
+        return;
+    };
+    println!("{seen:#?}");
+    seen.assert_at_least(&[
+        ("store delayed", 50),
+        ("store hanging", 35),
+        ("store failing", 18),
+        ("killed, store behind", 20),
+        ("handover, store behind", 8),
+        ("late replies", 100),
+        ("unprotected replies", 60),
+        ("lost unprotected replies", 30),
+        ("replies compared with durable records", 700),
+        ("passed on, calm", 300),
+        ("passed on, rough", 200),
+        ("changes without a write", 7),
+    ]);
 }
 
 /// Runs `count` seeds from `first` on; what happened in them.

@@ -9,7 +9,7 @@
 
 use ferrosm_tests::recording;
 use ferrosm_tests::seeds::{self, Run};
-use ferrosm_tests::swarm::{LANES, Mode, WILD, run};
+use ferrosm_tests::swarm::{LANES, Mode, STORES, WILD, run};
 use ferrosm_tests::tally::Tally;
 use rstest::rstest;
 
@@ -54,6 +54,12 @@ fn scenarios_with_lanes_converge(#[values(0, 50, 100)] first: u64) {
     all_but_known(LANES + first);
 }
 
+/// The store is slow, hangs or fails, and the SM restarts from what was durable.
+#[rstest]
+fn scenarios_with_store_faults_converge(#[values(0, 50, 100, 150, 200)] first: u64) {
+    all_but_known(STORES + first);
+}
+
 /// One range. [`known_failures`] runs the others.
 fn all_but_known(first: u64) {
     let known = seeds::listed(KNOWN_FAILING);
@@ -71,7 +77,7 @@ fn judge(seed: u64) -> u64 {
     run(seed, Mode::Judge)
 }
 
-/// The same seed gives the same run to the byte, another one another: 250 seeds of all kinds, each run twice.
+/// The same seed gives the same run to the byte, another one another: 350 seeds of all kinds, each run twice.
 #[rstest]
 fn a_seed_is_a_run(#[values(0, 20, 40, 60, 80)] first: u64) {
     const RANGES: usize = 5;
@@ -81,6 +87,7 @@ fn a_seed_is_a_run(#[values(0, 20, 40, 60, 80)] first: u64) {
         first..first + 20,
         WILD + first..WILD + first + 20,
         lanes..lanes + 10,
+        STORES + first..STORES + first + 20,
     ];
     for seed in kinds.into_iter().flatten() {
         let hash = run(seed, Mode::Storm);

@@ -1,0 +1,224 @@
+//! SA replies and configuring Sets wait for the store; a store that is late is reported, and delays nothing for longer than a second.
+
+#![allow(clippy::expect_used, reason = "test helpers")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ferrosm_core::kept::Kind;
+use ferrosm_core::{DurabilityEvent, Event, Input, SmConfig};
+use ferrosm_mad::attr::id as smp_id;
+use ferrosm_mad::ids::{AttrMod, Gid, GidPrefix, MKey, PortNum, Tid};
+use ferrosm_mad::mad::{Address, MadOut, Method};
+use ferrosm_mad::sa::id;
+use ferrosm_mad::sa::multicast::JoinState;
+use ferrosm_mad::smp::{DrPath, SmpRequest};
+use ferrosm_mad::transport::gmp::Peer;
+use ferrosm_sim::net;
+use ferrosm_sim::spec::PortAt;
+use ferrosm_tests::members::{MEMBER, NEW_GROUP, creator, groups_sl, header, hosts, plain};
+use ferrosm_tests::sa_wire::Ask;
+use ferrosm_tests::simulated::Lab;
+use ferrosm_tests::store::StoreFault;
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn set_fault(lab: &mut Lab, fault: StoreFault) {
+    let sm = lab.sm;
+    lab.world
+        .with_manager(sm, |sm, now| sm.set_store_fault(fault, now))
+        .expect("an SM");
+}
+
+/// A host joins a new group: the request is sent.
+fn join(lab: &mut Lab, at: PortAt, group: u8, tid: u64) {
+    let gid = Gid::new(GidPrefix::DEFAULT, lab.world.fabric().port_guid(at));
+    let sl = groups_sl(lab.manager().core());
+    let record = creator(plain(group), gid, JoinState::FULL, sl);
+    let request = Ask {
+        mask: MEMBER | NEW_GROUP,
+        data: record.encode().to_vec(),
+        ..Ask::new(0, Method::Set.0, id::MC_MEMBER.0)
+    };
+    let bytes = request.to_bytes(tid);
+    let from = Peer {
+        lid: lab.world.fabric().lid(at).0,
+        ..Peer::default()
+    };
+    let sm = lab.sm;
+    lab.world
+        .with_manager(sm, |sm, now| sm.command(Input::Gmp { from, bytes }, now))
+        .expect("an SM");
+}
+
+/// Transaction IDs of the replies that were sent since the last call.
+fn take_replies(lab: &mut Lab) -> Vec<u64> {
+    let sm = lab.sm;
+    let taken = lab
+        .world
+        .with_manager(sm, |sm, _| core::mem::take(&mut sm.replies));
+    let taken = taken.expect("an SM");
+    taken.iter().map(|(_, bytes)| header(bytes).tid.0).collect()
+}
+
+fn durability_events(lab: &Lab) -> Vec<DurabilityEvent> {
+    let events = lab.manager().events.iter();
+    let events = events.filter_map(|event| match event {
+        Event::Durability(event) => Some(*event),
+        _ => None,
+    });
+    events.collect()
+}
+
+fn groups_on_disk(lab: &Lab) -> usize {
+    let keys = lab.manager().kept.keys();
+    keys.filter(|key| key.kind() == Some(Kind::Member)).count()
+}
+
+#[test]
+fn registrations_wait_at_most_a_second_for_a_hanging_store() {
+    let mut lab = Lab::up("single-switch:4", 1, SmConfig::default());
+    let at = hosts(&lab)[1];
+    lab.world.run_for(ms(2_000));
+    take_replies(&mut lab);
+    let before = groups_on_disk(&lab);
+
+    set_fault(&mut lab, StoreFault::Hanging);
+    join(&mut lab, at, 0, 1);
+    lab.world.run_for(ms(999));
+    assert_eq!(take_replies(&mut lab), Vec::<u64>::new());
+    lab.world.run_for(ms(1));
+    assert_eq!(take_replies(&mut lab), [1]);
+    assert_eq!(
+        durability_events(&lab),
+        [DurabilityEvent::RepliesUnprotected]
+    );
+
+    join(&mut lab, at, 1, 2);
+    assert_eq!(take_replies(&mut lab), [2], "the store is known to be late");
+    assert_eq!(groups_on_disk(&lab), before);
+
+    set_fault(&mut lab, StoreFault::None);
+    assert!(groups_on_disk(&lab) > before);
+    assert_eq!(
+        durability_events(&lab),
+        [
+            DurabilityEvent::RepliesUnprotected,
+            DurabilityEvent::RepliesProtected
+        ]
+    );
+
+    set_fault(&mut lab, StoreFault::Delayed(ms(300)));
+    join(&mut lab, at, 2, 3);
+    lab.world.run_for(ms(299));
+    assert_eq!(take_replies(&mut lab), Vec::<u64>::new());
+    lab.world.run_for(ms(1));
+    assert_eq!(take_replies(&mut lab), [3]);
+    assert_eq!(durability_events(&lab).len(), 2);
+}
+
+/// What an SM sent on QP0.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sent {
+    gets: u32,
+    /// Except those of SMInfo.
+    sets: u32,
+    sm_info_replies: u32,
+}
+
+/// Counts what the SM sends from now on.
+fn count_sent(lab: &mut Lab) -> Arc<Mutex<Sent>> {
+    let sent = Arc::new(Mutex::new(Sent::default()));
+    let (at, counts) = (lab.at, Arc::clone(&sent));
+    lab.world.observe(move |event| {
+        if event.at != at || event.event != net::Event::Sent {
+            return;
+        }
+        let header = event.mad.header();
+        let is_sm_info = header.attr_id == smp_id::SM_INFO;
+        let mut sent = counts.lock().expect("no panic");
+        match event.mad.method() {
+            Method::Get => sent.gets += 1,
+            Method::Set if !is_sm_info => sent.sets += 1,
+            Method::GetResp if is_sm_info => sent.sm_info_replies += 1,
+            _ => {}
+        }
+    });
+    sent
+}
+
+/// Another SM's Get(SMInfo) arrives at the SM.
+fn query_sm_info(lab: &mut Lab, m_key: MKey) {
+    let master = lab.world.fabric().peer(lab.at).expect("a cable");
+    let path = DrPath::LOCAL.extend(PortNum(master.port)).expect("a path");
+    let request = SmpRequest::get(smp_id::SM_INFO, AttrMod(0), m_key);
+    let mad = request.directed(&path, Tid(0x77));
+    let to = Address::DIRECTED;
+    let at = PortAt::new(master.node, 0);
+    lab.world.inject(at, &MadOut { to, mad });
+}
+
+/// The configuration changes, and a record of this kind has to precede the Sets. Until it is durable the SM sends no Set, but replies to
+/// SMInfo queries. What it sent until then.
+fn sets_wait_for(kind: Kind, cfg: SmConfig) -> Sent {
+    let mut lab = Lab::up("torus:5,5,1", 1, one_vl());
+    lab.world.run_for(ms(2_000));
+    set_fault(&mut lab, StoreFault::Delayed(ms(400)));
+    let (sm, m_key) = (lab.sm, cfg.m_key);
+    let config = Input::Config(Box::new(cfg));
+    lab.world
+        .with_manager(sm, |sm, now| {
+            sm.command(config, now);
+            sm.command(Input::Rebalance, now);
+        })
+        .expect("an SM");
+    lab.until("a record that is not durable", 60, |lab| {
+        lab.manager().is_pending(kind)
+    });
+    let counts = count_sent(&mut lab);
+    let sent = || *counts.lock().expect("no panic");
+    lab.world.run_for(ms(200));
+    query_sm_info(&mut lab, m_key);
+    lab.world.run_for(ms(199));
+    assert!(lab.manager().is_pending(kind));
+    let while_pending = sent();
+    assert_eq!(while_pending.sets, 0);
+    assert_eq!(while_pending.sm_info_replies, 1);
+
+    lab.until("Sets after the record is durable", 1, |_| sent().sets > 0);
+    assert!(!lab.manager().is_pending(kind));
+    assert!(lab.next_sweep(60).is_clean());
+    assert_eq!(durability_events(&lab), []);
+    lab.assert_good();
+    while_pending
+}
+
+fn one_vl() -> SmConfig {
+    SmConfig {
+        engines: vec!["updn".to_owned()],
+        routing_vls: 1,
+        ..SmConfig::default()
+    }
+}
+
+#[test]
+fn sl_to_vl_tables_wait_for_their_record() {
+    let cfg = SmConfig {
+        engines: vec!["lash".to_owned()],
+        ..SmConfig::default()
+    };
+    sets_wait_for(Kind::LanesWritten, cfg);
+}
+
+#[test]
+fn m_keys_wait_for_their_record() {
+    let cfg = SmConfig {
+        m_key: MKey::new(0xAAAA),
+        m_key_protect_bits: 2,
+        ..one_vl()
+    };
+    let while_pending = sets_wait_for(Kind::MKey, cfg);
+    assert!(while_pending.gets > 0, "the sweep discovers the subnet");
+}
