@@ -76,8 +76,6 @@ impl Outbox {
                 Output::Event(event) => {
                     if matches!(event, Event::Role { state, .. } if state != SmState::Master) {
                         self.drop_replies();
-                        // The Sets that waited were dropped with the request queue.
-                        self.writes.clear();
                     }
                     return Some(Output::Event(event));
                 }

@@ -242,8 +242,8 @@ impl<I: Copy> SmpQueue<I> {
         }
     }
 
-    /// The next request to send, if the windows allow one. Requests that are not `allowed` stay where they are, and later ones to the same
-    /// device pass them; a retry of one that was sent already is always allowed.
+    /// The next request to send, if the windows allow one. Requests and retries that are not `allowed` stay where they are, and later
+    /// requests to the same device pass them.
     pub(crate) fn next(
         &mut self,
         now: Instant,
@@ -252,11 +252,16 @@ impl<I: Copy> SmpQueue<I> {
         if self.in_flight >= self.common.size.min(self.limits.window) {
             return None;
         }
-        while let Some(tid) = self.retries_due.pop_front() {
-            if let Some(index) = self.slot_of(tid) {
+        for _ in 0..self.retries_due.len() {
+            let tid = self.retries_due.pop_front()?;
+            let Some(index) = self.slot_of(tid) else {
+                continue;
+            };
+            if self.slots[index].item.as_ref().is_some_and(&allowed) {
                 self.slots[index].attempt += 1;
                 return self.send(index, now);
             }
+            self.retries_due.push_back(tid);
         }
         if self.free.is_empty() && self.slots.len() >= MAX_SLOTS {
             return None;
@@ -289,7 +294,7 @@ impl<I: Copy> SmpQueue<I> {
         None
     }
 
-    /// Completes the request that a response belongs to, whichever attempt it responses; `None` if there is none.
+    /// Completes the request that a response belongs to, whichever attempt it answers; `None` if there is none.
     pub(crate) fn complete(&mut self, tid: Tid) -> Option<I> {
         let index = self.slot_of(tid)?;
         self.mark_landed(index);

@@ -20,7 +20,7 @@ pub(crate) fn path_of(
             self::detour(fabric, at).or_else(|| shortest(fabric, at))
         }
         PathPolicy::DetourFrom(_) => shortest(fabric, at),
-        PathPolicy::Rotate(first) => in_turn(fabric, at, first + attempt / 2),
+        PathPolicy::Rotate(first) => in_turn(fabric, at, first.saturating_add(attempt / 2)),
         PathPolicy::RotateEach => in_turn(fabric, at, attempt),
     };
     match transaction.op.spec().target {

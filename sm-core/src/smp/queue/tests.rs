@@ -184,3 +184,23 @@ fn what_is_outstanding_a_dead_device_is_given_up() {
     assert_eq!((failed, answered), (200, 1));
     assert!(now.since(Instant::START) <= 1600 * MS, "{now:?}");
 }
+
+/// Requests that are not allowed wait, retries as well, and others to the same device pass them.
+#[test]
+fn requests_and_retries_wait_until_they_are_allowed() {
+    let mut q = smp_queue(100, 16, 3);
+    q.enqueue(DeviceId(0), 1);
+    let first = q.next(Instant::START, |_| true).unwrap();
+    assert_eq!(q.time_out(first.tid, Instant::START), TimedOut::Retrying(1));
+    q.enqueue(DeviceId(0), 3);
+    q.enqueue(DeviceId(0), 2);
+    let even = |n: &u32| n.is_multiple_of(2);
+    let passed = q.next(Instant::START, even).map(|d| d.item);
+    assert_eq!((passed, q.next(Instant::START, even)), (Some(2), None));
+    let rest: Vec<(u32, u8)> = drain(&mut q, Instant::START)
+        .iter()
+        .map(|d| (d.item, d.attempt))
+        .collect();
+    assert_eq!(rest, [(1, 1)], "the window of the device has halved");
+    assert_eq!(q.pending(), 3);
+}
