@@ -65,9 +65,11 @@ fn take_replies(lab: &mut Lab) -> Vec<u64> {
 
 fn durability_events(lab: &Lab) -> Vec<DurabilityEvent> {
     let events = lab.manager().events.iter();
-    let events = events.filter_map(|event| match event {
-        Event::Durability(event) => Some(*event),
-        _ => None,
+    let events = events.filter_map(|event| {
+        let Event::Durability(event) = event else {
+            return None;
+        };
+        Some(*event)
     });
     events.collect()
 }
