@@ -21,7 +21,6 @@
 //! | [`output`] | renderers: tables, ibnet, json, dot, svg, reports |
 //! | `verbs` | device attributes and asynchronous events (with the feature of that name) |
 //! | [`dump`] | writes OpenSM's dumps |
-//! | [`held`] | answers that wait until what they say is durable |
 //! | [`metrics`] | what monitoring may know, over HTTP |
 //! | [`threads`] | threads that log as who started them |
 //! | [`failure`] | how a command fails: sentence, hint, exit code |
