@@ -74,7 +74,7 @@ fn durability_events(lab: &Lab) -> Vec<DurabilityEvent> {
     events.collect()
 }
 
-fn groups_on_disk(lab: &Lab) -> usize {
+fn members_on_disk(lab: &Lab) -> usize {
     let keys = lab.manager().kept.keys();
     keys.filter(|key| key.kind() == Some(Kind::Member)).count()
 }
@@ -85,7 +85,7 @@ fn registrations_wait_at_most_a_second_for_a_hanging_store() {
     let at = hosts(&lab)[1];
     lab.world.run_for(ms(2_000));
     take_replies(&mut lab);
-    let before = groups_on_disk(&lab);
+    let before = members_on_disk(&lab);
 
     set_fault(&mut lab, StoreFault::Hanging);
     join(&mut lab, at, 0, 1);
@@ -100,10 +100,10 @@ fn registrations_wait_at_most_a_second_for_a_hanging_store() {
 
     join(&mut lab, at, 1, 2);
     assert_eq!(take_replies(&mut lab), [2], "the store is known to be late");
-    assert_eq!(groups_on_disk(&lab), before);
+    assert_eq!(members_on_disk(&lab), before);
 
     set_fault(&mut lab, StoreFault::None);
-    assert!(groups_on_disk(&lab) > before);
+    assert!(members_on_disk(&lab) > before);
     assert_eq!(
         durability_events(&lab),
         [
