@@ -16,7 +16,7 @@ use ferrosm_sa::registry::registration::Registrations;
 use ferrosm_sim::spec::{NodeIdx, PortAt};
 use ferrosm_sim::world::{ManagerId, World};
 
-use crate::masters::deferred::Deferred;
+use crate::masters::deferred::{Deferred, Want};
 
 /// DGID and SGID.
 const PATH: u64 = 0b11 << 2;
@@ -24,14 +24,6 @@ const PATH: u64 = 0b11 << 2;
 const GROUP: u64 = 0b11;
 /// ServiceID, ServiceGID, lease and name.
 const SERVICE: u64 = 0b101_0011;
-
-/// Something that a host wants to be registered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Want {
-    Group(u8),
-    Service(u64),
-    Reports,
-}
 
 /// What a manager has of all hosts.
 pub(crate) struct Registered(BTreeSet<(PortGuid, Want)>);

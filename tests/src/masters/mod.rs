@@ -17,6 +17,7 @@
 mod books;
 mod clients;
 mod deferred;
+mod deferred_replies;
 mod disk;
 mod draw;
 mod events;
