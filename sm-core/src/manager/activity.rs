@@ -37,7 +37,7 @@ pub(super) enum Activity {
     DeferredReads,
 }
 
-/// The phase of a sweep. A component of a phase exists only while the phase runs.
+/// The phase of a sweep, with the state that only it needs.
 #[derive(Debug, Default)]
 pub(super) enum SweepPhase {
     Discovery,

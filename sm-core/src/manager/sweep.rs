@@ -30,29 +30,28 @@ impl SubnetManager {
     /// The request queue is idle: ends the current phase, or goes on with it.
     pub(super) fn step_sweep(&mut self) {
         match core::mem::take(&mut self.sweep.phase) {
-            phase @ (SweepPhase::Discovery | SweepPhase::SmScan | SweepPhase::Routing) => {
-                self.sweep.phase = phase;
-                self.finish_reading_phase();
+            SweepPhase::Discovery => {
+                self.sweep.phase = SweepPhase::Discovery;
+                self.finish_discovery();
+            }
+            SweepPhase::SmScan => {
+                self.sweep.phase = SweepPhase::SmScan;
+                self.finish_querying_sms();
             }
             SweepPhase::Readback(readback) => {
                 with_ctx!(self, |ctx| readback.finish(ctx));
                 self.begin_routing();
             }
+            SweepPhase::Routing => {
+                self.sweep.phase = SweepPhase::Routing;
+                if let Some(computed) = self.routing.take_result() {
+                    self.install(computed);
+                }
+            }
             SweepPhase::Tables(lfts) => self.continue_tables(lfts),
             SweepPhase::Arm(links) => self.begin_activation(links),
             SweepPhase::Activate(_) => self.finish_sweep(),
             SweepPhase::Complete => self.set_activity(Activity::Idle),
-        }
-    }
-
-    /// Ends a phase that owns no component, if it is complete.
-    fn finish_reading_phase(&mut self) {
-        if self.is_in_phase(Phase::Discover) {
-            self.finish_discovery();
-        } else if self.is_in_phase(Phase::OtherSms) {
-            self.finish_querying_sms();
-        } else if let Some(computed) = self.routing.take_result() {
-            self.install(computed);
         }
     }
 
