@@ -17,7 +17,7 @@ use crate::partitions::PartitionTables;
 use crate::plan::installed_groups::InstalledGroups;
 use crate::plan::routes::Computed;
 use crate::plan::vls::VlPlan;
-use crate::report::{Phase, Problem, ProblemKind};
+use crate::report::{Problem, ProblemKind};
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::queue::Limits;
 use crate::subnet::{NodeIdx, PortRef};
