@@ -89,13 +89,16 @@ impl Outbox {
         }
     }
 
+    /// The next alarm of either gate; each is reported once.
     fn take_alarm(&mut self) -> Option<DurabilityEvent> {
-        match (self.replies.take_alarm(), self.writes.take_alarm()) {
-            (Some(Alarm::Late), _) => Some(DurabilityEvent::RepliesUnprotected),
-            (Some(Alarm::Recovered), _) => Some(DurabilityEvent::RepliesProtected),
-            (None, Some(Alarm::Late)) => Some(DurabilityEvent::WritesUnprotected),
-            (None, Some(Alarm::Recovered) | None) => None,
-        }
+        let replies = self.replies.take_alarm().map(|alarm| match alarm {
+            Alarm::Late => DurabilityEvent::RepliesUnprotected,
+            Alarm::Recovered => DurabilityEvent::RepliesProtected,
+        });
+        replies.or_else(|| match self.writes.take_alarm()? {
+            Alarm::Late => Some(DurabilityEvent::WritesUnprotected),
+            Alarm::Recovered => None,
+        })
     }
 
     /// Whether Sets may be sent; call it before one is taken from the request queue.
@@ -162,17 +165,20 @@ impl Outbox {
         self.sent
     }
 
+    const fn next_batch(&mut self) -> u64 {
+        self.last_batch += 1;
+        self.last_batch
+    }
+
     /// Persists changes of records.
     pub(crate) fn persist(&mut self, updates: Vec<Update>) {
-        self.last_batch += 1;
-        let seq = self.last_batch;
+        let seq = self.next_batch();
         self.push(Output::Persist { seq, updates });
     }
 
     /// Persists a view in place of the earlier one; with `None` removes it.
     pub(crate) fn persist_view(&mut self, view: Option<Arc<View>>) {
-        self.last_batch += 1;
-        let seq = self.last_batch;
+        let seq = self.next_batch();
         self.push(Output::PersistView { seq, view });
     }
 }
