@@ -380,10 +380,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
         };
         let (reached, on_disk) = (durable.reached(), durable.on_disk());
         let before = self.persisted;
-        for (seq, ticket) in &self.tickets {
-            if *ticket <= on_disk {
-                self.persisted.on_disk = self.persisted.on_disk.max(*seq);
-            }
+        // Tickets ascend with their batches.
+        let written = self.tickets.partition_point(|(_, t)| *t <= on_disk);
+        if let Some((seq, _)) = written.checked_sub(1).and_then(|n| self.tickets.get(n)) {
+            self.persisted.on_disk = *seq;
         }
         while let Some((seq, _)) = self.tickets.front().filter(|(_, t)| *t <= reached) {
             self.persisted.durable = *seq;
