@@ -86,21 +86,10 @@ impl<'a> Visit<'a> for File {
     }
 }
 
-fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display())) {
-        let path = entry.unwrap_or_else(|e| panic!("{e}")).path();
-        if path.is_dir() {
-            rust_files(&path, found);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 /// What breaks the rules, for a crate with the sources in `src`.
 pub(crate) fn breaches(src: &Path) -> Vec<String> {
     let mut paths = Vec::new();
-    rust_files(src, &mut paths);
+    super::add_rust_files(src, &mut paths);
     let mut files: BTreeMap<PathBuf, File> = BTreeMap::new();
     for path in paths {
         let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
