@@ -1,7 +1,7 @@
 //! M_Keys: which one a request carries, and which keys are persisted.
 //!
-//! A protected port drops requests without its key, so the keys that ports were given outlive the SM: one record for the key of all ports,
-//! and one for each port that may have another. Before ports are given a new key, those that may have the old one are persisted as
+//! A protected port drops requests without its key, so the keys that the SM wrote outlive it: one record for the key of all ports,
+//! and one for each port that may have another. Before the SM writes a new key, those that may have the old one are persisted as
 //! exceptions; each exception is removed when its port reports the new key. A restart in the middle, with a third key configured, therefore
 //! knows all of them. A replica adds keys and links that another SM knew: the key of a port is then known before the port was read.
 //!
@@ -20,7 +20,7 @@ use crate::subnet::{Port, PortRef, Subnet};
 /// The keys that ports may have, besides those that they report.
 #[derive(Debug, Default)]
 pub(crate) struct MKeyRing {
-    /// The key that all ports were given last, except `exceptions`.
+    /// The key last written to all ports, except `exceptions`.
     common: MKey,
     /// Ports that may have another key.
     exceptions: BTreeMap<PortGuid, MKey>,
@@ -117,7 +117,7 @@ impl MKeyRing {
         (None, behind.copied())
     }
 
-    /// Persists the configured key, and which ports may have another one, before any port is given it.
+    /// Persists the configured key, and which ports may have another one, before it is written to any port.
     pub(crate) fn persist_change(&mut self, ctx: &mut Ctx<'_>, lids: &LidMap) {
         let (old, new) = (self.common, ctx.cfg.m_key);
         if old == new {
@@ -128,7 +128,7 @@ impl MKeyRing {
             let at = ctx.fabric.port_by_guid(*guid);
             let reported = at.map_or(MKey::NONE, |p| reported_key(ctx.fabric, p));
             let known = self.exceptions.get(guid).copied();
-            // An absent port may never have been given the old key; that costs one more attempt when it returns.
+            // The old key may never have been written to an absent port; that costs one more attempt when it returns.
             let has = if reported == MKey::NONE {
                 known.unwrap_or(old)
             } else {

@@ -160,7 +160,7 @@ impl SweepSchedule {
         self.after_light.ports.insert(p);
     }
 
-    /// What the next local sweep reads; nothing is left.
+    /// Takes what the next local sweep reads.
     pub(crate) fn take_rereads(&mut self) -> Rereads {
         core::mem::take(&mut self.next)
     }

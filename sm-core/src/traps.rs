@@ -291,7 +291,7 @@ mod tests {
         assert!(!traps.is_storm(131, Lid(5_000), PortNum(1), at(5_000)));
     }
 
-    /// What noisy places name is taken once a second, all of it, and once more after the last of it.
+    /// What storm sources name is read once a second, and once more after their last trap.
     #[test]
     fn noisy_places_are_looked_at_once_a_second() {
         let mut traps = TrapMonitor::default();
