@@ -360,6 +360,24 @@ fn modules_import_each_other_without_cycles() {
     assert_none(&found);
 }
 
+/// `cargo run` in the root, the README's first command, has one program to run.
+#[test]
+fn cargo_run_has_one_program() {
+    let text = cargo(&["metadata", "--format-version", "1", "--no-deps"]);
+    let metadata: serde_json::Value =
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}"));
+    let all = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let default = all(&metadata["workspace_default_members"]);
+    let packages = all(&metadata["packages"]);
+    let packages = packages.iter().filter(|p| default.contains(&p["id"]));
+    let targets = packages.flat_map(|package| all(&package["targets"]));
+    let programs: Vec<String> = targets
+        .filter(|target| all(&target["kind"]).iter().any(|kind| kind == "bin"))
+        .map(|target| target["name"].to_string())
+        .collect();
+    assert_eq!(programs, ["\"ferrosm\""]);
+}
+
 /// Only the manager names two components of the core.
 #[test]
 fn components_do_not_name_each_other() {
