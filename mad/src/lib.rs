@@ -22,6 +22,8 @@ pub mod dump;
 pub mod ids;
 pub mod mad;
 pub mod sa;
+#[cfg(feature = "serde")]
+mod serde_impls;
 pub mod smp;
 pub mod time;
 pub mod transport;

@@ -287,6 +287,7 @@ impl fmt::Debug for Mad {
 
 /// Where a MAD goes to or comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Address {
     /// The remote LID; permissive for directed routes.
     pub lid: Lid,

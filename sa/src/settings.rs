@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{GidPrefix, MKey, PKey, PortGuid, Sl};
+use serde::{Deserialize, Serialize};
 
 use super::message::base;
 use crate::qos::Policy;
@@ -35,7 +36,7 @@ impl SaSettings {
 }
 
 /// A route for packets with another prefix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrefixRoute {
     /// Upper half of GIDs; `None` for all.
     pub prefix: Option<GidPrefix>,

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{GidPrefix, Lmc, MKey, PortGuid};
+use serde::{Deserialize, Serialize};
 
 use crate::plan::hints::GuidHints;
 use crate::plan::partitions::Partitions;
@@ -26,17 +27,19 @@ pub fn work_units(budget: Duration) -> u64 {
 }
 
 /// Settings of one subnet manager.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmConfig {
     /// Rank among subnet managers, 0 to 15; the highest wins, then the lowest port GUID.
     pub priority: u8,
     /// Priority while master, where it is higher: a better SM that comes back later does not take the subnet then.
     pub master_priority: u8,
     /// Proves to other SMs that they belong together.
+    #[serde(with = "exposed")]
     pub sm_key: MKey,
     /// Upper half of every GID.
     pub subnet_prefix: GidPrefix,
     /// Key written into every port; [`MKey::NONE`] leaves ports open.
+    #[serde(with = "exposed")]
     pub m_key: MKey,
     /// Seconds that a port's key outlives its SM; 0 for ever.
     pub m_key_lease_period_s: u16,
@@ -114,6 +117,20 @@ pub struct SmConfig {
     pub allowed_sms: Option<Arc<BTreeSet<PortGuid>>>,
     /// Not to begin with a subnet that somebody else has configured, until the operator allows it.
     pub refuse_managed_subnet: bool,
+}
+
+/// [`MKey`] with its value. Recordings hold it.
+mod exposed {
+    use ferrosm_mad::ids::MKey;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(key: &MKey, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_u64(key.expose())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<MKey, D::Error> {
+        u64::deserialize(d).map(MKey::new)
+    }
 }
 
 impl SmConfig {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ferrosm_mad::ids::{PortGuid, Tid};
 use ferrosm_mad::mad::{MadIn, MadOut};
 use ferrosm_mad::transport::gmp::Peer;
+use serde::{Deserialize, Serialize};
 
 use crate::config::SmConfig;
 use crate::election::Then;
@@ -70,7 +71,7 @@ pub enum Input {
 }
 
 /// What the local device says of the SM's own port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LocalPortEvent {
     /// The link came up.
     Up,
@@ -81,7 +82,7 @@ pub enum LocalPortEvent {
 }
 
 /// Which batches of [`Output::Persist`] and [`Output::PersistView`] are durable; each includes all earlier ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Persisted {
     /// The last batch that is durable by the policy of the store: on the local disk, and acknowledged by the followers in sync.
     pub durable: u64,

@@ -17,6 +17,7 @@
 //! | `mastership` | which of several SMs is master; [`election`] is its step function |
 //! | `manager` | the phases that turn what is into what should be |
 //! | [`kept`] | what outlives this value, as records |
+//! | [`recording`] | inputs with their times in a file, and their replay |
 //! | [`lid_map`], [`location`] | values that several of these share |
 //! | [`io`], [`config`], [`event`], [`report`] | the surface |
 //!
@@ -27,6 +28,7 @@ pub mod config;
 mod ctx;
 mod deferred_reads;
 pub mod event;
+mod fnv;
 pub mod io;
 pub mod kept;
 mod keys;
@@ -39,6 +41,7 @@ mod multicast;
 mod outbox;
 mod partitions;
 pub mod plan;
+pub mod recording;
 pub mod report;
 mod routing_state;
 mod sa_owner;

@@ -9,6 +9,7 @@ use crate::ids::{Gid, Lid, Qpn, Sl, Tid};
 
 /// The other end of a message, as far as an answer needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Peer {
     /// Its LID.
     pub lid: Lid,
@@ -26,6 +27,7 @@ pub struct Peer {
 
 /// A global route header as the port tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Grh {
     /// GID of the other end.
     pub gid: Gid,

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use ferrosm_mad::attr::{MtuCode, NodeType};
 use ferrosm_mad::ids::{PKey, PortGuid, PortNum, Sl};
 use ferrosm_mad::sa::path::RateCode;
+use serde::{Deserialize, Serialize};
 
 pub use ranges::Ranges;
 
@@ -27,7 +28,7 @@ use crate::keys::Keys;
 const PARTITION: u16 = 0x7FFF;
 
 /// The policy of a subnet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Tried in order.
     pub rules: Vec<Rule>,
@@ -36,7 +37,7 @@ pub struct Policy {
 }
 
 /// What a path gets.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Level {
     /// For people.
     pub name: String,
@@ -56,7 +57,7 @@ pub struct Level {
 
 /// Which requests get a level. A condition without anything in it is none; a request must meet all the others, and say what
 /// they ask about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     /// For people.
     pub purpose: String,
@@ -77,7 +78,7 @@ pub struct Rule {
 }
 
 /// Some of the end ports.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PortGroup {
     /// For people.
     pub name: String,

@@ -1,7 +1,9 @@
 //! Sets of numbers, written as ranges: GUIDs, service ids, P_Keys, classes, path bits.
 
+use serde::{Deserialize, Serialize};
+
 /// A set of numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ranges {
     /// In order, none touching the next.
     all: Vec<(u64, u64)>,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ferrosm_mad::ids::{MKey, PortGuid, PortNum};
 
+use super::Record;
 use super::routing::KeptRouting;
 use crate::lid_map::LidMap;
 use crate::routing_origin::SlToVlEpoch;
@@ -33,4 +34,21 @@ pub struct Restored {
     /// Nothing is missing in `registrations` of what clients were told is registered: nobody has to register again. Nor is the
     /// rest older than the last that its master kept.
     pub complete: bool,
+}
+
+impl Restored {
+    /// Its records, without those of the view and the routing.
+    pub fn records(&self) -> impl Iterator<Item = Record> {
+        let lids = self.lids.iter();
+        let lids = lids.map(|(&port, &(lid, lmc))| Record::Lid { port, lid, lmc });
+        let m_keys = self.m_keys.iter();
+        let m_keys = m_keys.map(|(&port, &m_key)| Record::MKey { port, m_key });
+        let links = self.neighbours.iter();
+        let links = links.map(|(&of, &to)| Record::Neighbour { of, to });
+        let epoch = Some(self.lanes_written).filter(|epoch| *epoch != SlToVlEpoch::NEVER);
+        lids.chain(self.registrations.iter().map(Record::Registration))
+            .chain(m_keys)
+            .chain(links)
+            .chain(epoch.map(Record::LanesWritten))
+    }
 }

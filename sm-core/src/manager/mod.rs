@@ -212,8 +212,12 @@ impl SubnetManager {
     /// With replication: how long it takes at most to acknowledge a batch, or to report that a follower lost its replica.
     #[must_use]
     pub const fn with_replication_timeout(mut self, timeout: Duration) -> Self {
-        self.out.set_replication_timeout(timeout);
+        self.set_replication_timeout(timeout);
         self
+    }
+
+    pub(crate) const fn set_replication_timeout(&mut self, timeout: Duration) {
+        self.out.set_replication_timeout(timeout);
     }
 
     /// Replies to SA clients that wait for durable state.

@@ -7,21 +7,23 @@
 mod places;
 mod tables;
 
-use core::fmt::{self, Write};
+use core::fmt::Write;
 use std::sync::Arc;
 
 use ferrosm_mad::ids::{Lid, NodeGuid, PortGuid, PortNum};
 use ferrosm_routing::SwitchIdx;
 use ferrosm_routing::hints::{Hints, TorusHint, TorusSeed};
 use ferrosm_routing::lanes::SLS;
+use serde::{Deserialize, Serialize};
 
+use crate::fnv::Fnv1a;
 pub use places::Places;
 
 /// So many GUIDs a note names before it counts the rest.
 const NAMED_MAX: usize = 4;
 
 /// Everything that side files say, by GUID. The default says nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuidHints {
     /// `root_guid_file`: switches, by node GUID. The GUID of a CA stands for the switch that it hangs on.
     pub roots: Vec<NodeGuid>,
@@ -58,27 +60,15 @@ impl GuidHints {
         if self.is_empty() {
             return 0;
         }
-        let mut fnv = Fnv(0xCBF2_9CE4_8422_2325);
+        let mut fnv = Fnv1a::default();
         // Nothing here can fail. A version that formats hints differently computes routes once more.
         let _written = write!(fnv, "{self:?}");
-        fnv.0.max(1)
-    }
-}
-
-/// FNV-1a of the text written to it.
-struct Fnv(u64);
-
-impl Write for Fnv {
-    fn write_str(&mut self, s: &str) -> fmt::Result {
-        for b in s.bytes() {
-            self.0 = (self.0 ^ u64::from(b)).wrapping_mul(0x0100_0000_01B3);
-        }
-        Ok(())
+        fnv.value().max(1)
     }
 }
 
 /// `torus-2QoS.conf`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuidTorus {
     /// Radix of x, y, z.
     pub radix: [u16; 3],
@@ -93,7 +83,7 @@ pub struct GuidTorus {
 }
 
 /// One seed of a torus.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuidSeed {
     /// By direction: x+, x-, y+, y-, z+, z-; from, to.
     pub links: [Option<(NodeGuid, NodeGuid)>; 6],
@@ -102,7 +92,7 @@ pub struct GuidSeed {
 }
 
 /// Tables as dumps have them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuidTables {
     /// By switch: the port of each LID (index), [`PortNum::DROP`] where there is no line.
     pub lfts: Vec<(NodeGuid, Box<[u8]>)>,

@@ -4,6 +4,7 @@ use core::fmt;
 
 use ferrosm_mad::attr::{SmControl, SmState};
 use ferrosm_mad::ids::PortGuid;
+use serde::{Deserialize, Serialize};
 
 use super::rank::Peer;
 
@@ -71,7 +72,7 @@ pub enum Input {
 }
 
 /// What an SM does when another one has taken the subnet from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Then {
     /// Waits for that one's end.
     StandBy,

@@ -4,6 +4,7 @@ use ferrosm_mad::attr::MtuCode;
 use ferrosm_mad::ids::{Gid, PKey, Sl};
 use ferrosm_mad::sa::multicast::mgid;
 use ferrosm_mad::sa::path::RateCode;
+use serde::{Deserialize, Serialize};
 
 use super::{FULL, Partitions};
 use crate::sa::registry::multicast::Parameters;
@@ -12,7 +13,7 @@ use crate::sa::registry::multicast::Parameters;
 pub const IP_QKEY: u32 = 0x0B1B;
 
 /// A group that a partition has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupSpec {
     /// Its MGID, scope and P_Key filled in.
     pub mgid: Gid,

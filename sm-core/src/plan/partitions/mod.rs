@@ -17,6 +17,7 @@ pub mod table;
 use core::fmt;
 
 use ferrosm_mad::ids::{Gid, PKey, PortGuid, Sl};
+use serde::{Deserialize, Serialize};
 
 use group::GroupSpec;
 use members::Rules;
@@ -34,7 +35,7 @@ pub const fn partition_of(key: PKey) -> u16 {
 }
 
 /// In which way a port is in a partition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Membership {
     /// Talks to full members only.
     Limited,
@@ -55,7 +56,7 @@ impl fmt::Display for Membership {
 }
 
 /// Whom a line of the configuration means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Who {
     /// The end port with this GUID, as soon as there is one.
     Port(PortGuid),
@@ -72,7 +73,7 @@ pub enum Who {
 }
 
 /// What switch ports that face channel adapters and routers check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Enforcement {
     /// Packets in both directions.
     #[default]
@@ -100,7 +101,7 @@ impl Enforcement {
 }
 
 /// A partition.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Partition {
     /// For people.
     pub name: String,
@@ -176,14 +177,37 @@ impl fmt::Display for PartitionsError {
 impl core::error::Error for PartitionsError {}
 
 /// The partitions of the subnet, checked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Lists")]
 pub struct Partitions {
     /// By number.
     list: Vec<Partition>,
     configured: bool,
     enforcement: Enforcement,
     allow_both: bool,
+    #[serde(skip)]
     rules: Rules,
+}
+
+/// [`Partitions`] as they are serialized.
+#[derive(Deserialize)]
+struct Lists {
+    list: Vec<Partition>,
+    configured: bool,
+    enforcement: Enforcement,
+    allow_both: bool,
+}
+
+impl From<Lists> for Partitions {
+    fn from(lists: Lists) -> Self {
+        Self {
+            rules: Rules::new(&lists.list),
+            list: lists.list,
+            configured: lists.configured,
+            enforcement: lists.enforcement,
+            allow_both: lists.allow_both,
+        }
+    }
 }
 
 impl Default for Partitions {

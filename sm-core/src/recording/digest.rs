@@ -1,0 +1,157 @@
+//! Digests of outputs and of routing results. They are the same on every machine for the same version of the program.
+
+use core::fmt::Write;
+use std::sync::Arc;
+
+use ferrosm_mad::mad::{Address, MadOut};
+use ferrosm_mad::transport::gmp::Peer;
+
+use super::restored::for_each_record;
+use crate::fnv::Fnv1a;
+use crate::io::Output;
+use crate::plan::routes::Computed;
+use crate::sa::View;
+use crate::sa::view::saved;
+
+/// A running digest of outputs: MADs, records and views by their bytes, events by their fields.
+#[derive(Debug, Default)]
+pub(super) struct OutputDigest {
+    all: Fnv1a,
+    /// The last view, which is usually both published and persisted.
+    view: Option<(Arc<View>, u64)>,
+}
+
+impl OutputDigest {
+    /// The digest of all outputs so far.
+    pub(super) const fn value(&self) -> u64 {
+        self.all.value()
+    }
+
+    pub(super) fn add(&mut self, output: &Output) {
+        match output {
+            Output::Send(MadOut { to, mad }) => {
+                self.add_tag(0);
+                let Address {
+                    lid,
+                    qpn,
+                    sl,
+                    path_bits,
+                } = to;
+                self.add_text(format_args!("{lid} {qpn} {sl} {path_bits}"));
+                self.all.write_bytes(mad.as_bytes());
+            }
+            Output::Gmp {
+                to,
+                bytes,
+                answer_within,
+            } => {
+                self.add_tag(1);
+                self.add_peer(to);
+                self.add_text(format_args!("{answer_within:?} {}", bytes.len()));
+                self.all.write_bytes(bytes);
+            }
+            Output::Publish(view) => {
+                self.add_tag(2);
+                self.add_view(view.as_ref());
+            }
+            Output::Compute(job) => {
+                self.add_tag(3);
+                self.add_text(format_args!(
+                    "{} {} {:?} {} {:?} {:?} {:?}",
+                    job.id,
+                    job.generation,
+                    job.engines,
+                    job.vls,
+                    job.budget,
+                    job.remarks,
+                    job.nodes()
+                ));
+            }
+            Output::Persist { seq, updates } => {
+                self.add_tag(4);
+                self.all.write_u64(*seq);
+                for update in updates {
+                    // Records as of second 0: a lease ends after its remaining time.
+                    self.add_text(format_args!("{:?}", update.change(0)));
+                }
+            }
+            Output::PersistView { seq, view } => {
+                self.add_tag(5);
+                self.all.write_u64(*seq);
+                self.add_view(view.as_ref());
+            }
+            Output::Recall => self.add_tag(6),
+            Output::Forgo => self.add_tag(7),
+            Output::Event(event) => {
+                self.add_tag(8);
+                self.add_text(format_args!("{event:?}"));
+            }
+        }
+    }
+
+    fn add_tag(&mut self, tag: u8) {
+        self.all.write_bytes(&[tag]);
+    }
+
+    fn add_peer(&mut self, peer: &Peer) {
+        self.add_text(format_args!("{peer:?}"));
+    }
+
+    fn add_text(&mut self, text: core::fmt::Arguments<'_>) {
+        // A digest takes everything.
+        let _written = self.all.write_fmt(text);
+    }
+
+    fn add_view(&mut self, view: Option<&Arc<View>>) {
+        let Some(view) = view else {
+            self.all.write_u64(0);
+            return;
+        };
+        let digest = match &self.view {
+            Some((last, digest)) if Arc::ptr_eq(last, view) => *digest,
+            _ => digest_of_view(view),
+        };
+        self.view = Some((Arc::clone(view), digest));
+        self.all.write_u64(digest);
+    }
+}
+
+fn digest_of_view(view: &Arc<View>) -> u64 {
+    let mut digest = Fnv1a::default();
+    for_each_record(view, &mut |change| match change {
+        saved::Change::Put(guid, part, bytes) => {
+            digest.write_u64(guid.0);
+            digest.write_bytes(&[part as u8]);
+            digest.write_bytes(bytes);
+        }
+        saved::Change::Head(bytes) => digest.write_bytes(bytes),
+        saved::Change::Clear | saved::Change::Remove(..) => {}
+    });
+    digest.value()
+}
+
+/// A digest of what a routing job found: the tables, VLs, order of writes and notes; or why there are none.
+pub(super) fn digest_of_result(computed: &Computed) -> u64 {
+    let mut digest = Fnv1a::default();
+    let _written = match &computed.result {
+        Ok(routes) => {
+            let routing = &routes.run.routing;
+            for lft in routing.tables.iter() {
+                digest.write_bytes(lft.entries());
+            }
+            write!(
+                digest,
+                "{} {:?} {:?} {:?} {} {:?} {:?}",
+                routing.engine,
+                routing.lanes,
+                routes.proof,
+                routes.order,
+                routes.lanes_first,
+                routes.in_the_way,
+                routes.notes
+            )
+        }
+        Err(failure) => write!(digest, "{failure:?}"),
+    };
+    digest.value()
+}

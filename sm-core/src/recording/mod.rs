@@ -1,0 +1,222 @@
+//! Recordings: every input of a [`SubnetManager`] with its time, so that a run can be replayed from a file alone (ADR 0019).
+//!
+//! A recording begins with [`MAGIC`] and [`VERSION`] (two bytes, little-endian). Entries follow: length and FNV-1a digest of the payload
+//! (4 and 8 bytes, little-endian), then the payload, in postcard's encoding. It holds M_Keys and SM_Keys.
+//!
+//! Outputs are not stored. Each entry holds how many times outputs were polled before it, and a digest of all outputs so far;
+//! [`Replay`] compares both. A routing job is a pure function of an output, so of its result too only a digest is stored.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | this | [`RecordedManager`], which records; entries in a file |
+//! | `entry` | what an entry says |
+//! | `restored` | [`Restored`] in an entry |
+//! | `digest` | digests of outputs and of routing results |
+//! | `replay` | [`Replay`] |
+
+mod digest;
+mod entry;
+mod replay;
+mod restored;
+
+use core::fmt;
+use core::ops::Deref;
+use core::time::Duration;
+
+use ferrosm_mad::time::Instant;
+
+use crate::config::SmConfig;
+use crate::fnv::Fnv1a;
+use crate::io::{Input, Output};
+use crate::kept::Restored;
+use crate::manager::SubnetManager;
+use crate::sa::registry::snapshot::RegistrySnapshot;
+use digest::OutputDigest;
+use entry::{Entry, Outputs, RecordedInput, Start};
+use restored::RecordedRestored;
+
+pub use replay::{Ending, Replay, ReplayError};
+
+/// The first bytes of a recording.
+pub const MAGIC: &[u8; 18] = b"ferrosm-recording\n";
+/// Version of the format. A reader takes its own and no other.
+pub const VERSION: u16 = 1;
+
+/// Bytes before the payload of an entry.
+const ENTRY_HEADER: usize = 12;
+
+/// Where the bytes of a recording go. A failure is the sink's to report: the SM goes on.
+pub trait RecordingSink: fmt::Debug + Send {
+    /// Appends bytes; whole entries.
+    fn append(&mut self, bytes: Vec<u8>);
+}
+
+/// A [`SubnetManager`] that may be recorded. Whatever changes the SM goes through here; everything else is read by dereference.
+#[derive(Debug)]
+pub struct RecordedManager {
+    manager: SubnetManager,
+    recorder: Option<Recorder>,
+}
+
+impl From<SubnetManager> for RecordedManager {
+    /// Without a recording.
+    fn from(manager: SubnetManager) -> Self {
+        Self {
+            manager,
+            recorder: None,
+        }
+    }
+}
+
+impl Deref for RecordedManager {
+    type Target = SubnetManager;
+
+    fn deref(&self) -> &SubnetManager {
+        &self.manager
+    }
+}
+
+impl RecordedManager {
+    /// As [`SubnetManager::new`], recorded from the start. `source` names the run for people, for instance the seed of a simulation.
+    #[must_use]
+    pub fn record(
+        cfg: SmConfig,
+        restored: Restored,
+        now: Instant,
+        source: String,
+        mut sink: Box<dyn RecordingSink>,
+    ) -> Self {
+        let restored = RecordedRestored::as_replayed(restored);
+        let start = Start {
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            source,
+            now_ns: now.as_nanos(),
+            cfg: cfg.clone(),
+            restored: RecordedRestored::new(&restored),
+        };
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&Entry::Start(Box::new(start)).encode());
+        sink.append(bytes);
+        Self {
+            manager: SubnetManager::new(cfg, restored, now),
+            recorder: Some(Recorder {
+                sink,
+                polls: 0,
+                digest: OutputDigest::default(),
+            }),
+        }
+    }
+
+    /// Whether inputs are recorded.
+    #[must_use]
+    pub const fn is_recorded(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    /// The SM itself.
+    #[must_use]
+    pub const fn manager(&self) -> &SubnetManager {
+        &self.manager
+    }
+
+    /// As [`SubnetManager::with_replication_timeout`].
+    #[must_use]
+    pub fn with_replication_timeout(mut self, timeout: Duration) -> Self {
+        self.manager = self.manager.with_replication_timeout(timeout);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.append(&Entry::ReplicationTimeout(timeout));
+        }
+        self
+    }
+
+    /// As [`SubnetManager::handle`].
+    pub fn handle(&mut self, input: Input, now: Instant) {
+        let Some(recorder) = &mut self.recorder else {
+            self.manager.handle(input, now);
+            return;
+        };
+        let input = if let Input::Recalled(Some(restored)) = input {
+            let restored = RecordedRestored::as_replayed(*restored);
+            Input::Recalled(Some(Box::new(restored)))
+        } else {
+            input
+        };
+        recorder.append_input(&input, now);
+        self.manager.handle(input, now);
+    }
+
+    /// As [`SubnetManager::poll_output`].
+    pub fn poll_output(&mut self) -> Option<Output> {
+        let output = self.manager.poll_output();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.polls += 1;
+            if let Some(output) = &output {
+                recorder.digest.add(output);
+            }
+        }
+        output
+    }
+
+    /// As [`SubnetManager::registry_snapshot`]. It fills a cache and changes no output, so it is not recorded.
+    pub fn registry_snapshot(&mut self) -> RegistrySnapshot {
+        self.manager.registry_snapshot()
+    }
+}
+
+/// Writes the entries. Dropped, it writes the last one.
+#[derive(Debug)]
+struct Recorder {
+    sink: Box<dyn RecordingSink>,
+    /// Polls since the last input, those that returned nothing included.
+    polls: u32,
+    digest: OutputDigest,
+}
+
+impl Recorder {
+    fn append(&mut self, entry: &Entry) {
+        self.sink.append(entry.encode());
+    }
+
+    fn append_input(&mut self, input: &Input, now: Instant) {
+        let entry = Entry::Input {
+            before: self.take_outputs(),
+            now_ns: now.as_nanos(),
+            input: RecordedInput::new(input),
+        };
+        self.append(&entry);
+    }
+
+    const fn take_outputs(&mut self) -> Outputs {
+        Outputs {
+            polls: core::mem::replace(&mut self.polls, 0),
+            digest: self.digest.value(),
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let end = Entry::End(self.take_outputs());
+        self.append(&end);
+    }
+}
+
+impl Entry {
+    /// The entry with its header.
+    fn encode(&self) -> Vec<u8> {
+        // Nothing in these structs can fail to be written.
+        let payload = postcard::to_allocvec(self).unwrap_or_default();
+        frame(&payload)
+    }
+}
+
+/// A payload with its header.
+fn frame(payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(ENTRY_HEADER + payload.len());
+    let len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+    bytes.extend_from_slice(&len.to_le_bytes());
+    bytes.extend_from_slice(&Fnv1a::of(payload).to_le_bytes());
+    bytes.extend_from_slice(payload);
+    bytes
+}

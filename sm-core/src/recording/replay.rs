@@ -1,0 +1,274 @@
+//! Replays a recording: the same inputs into a new [`SubnetManager`], whose outputs must be the same.
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use ferrosm_mad::time::Instant;
+
+use super::digest::{OutputDigest, digest_of_result};
+use super::entry::{Entry, Outputs, RecordedInput, Replayed, Start};
+use super::{ENTRY_HEADER, MAGIC, VERSION};
+use crate::fnv::Fnv1a;
+use crate::io::{Input, Output};
+use crate::manager::SubnetManager;
+use crate::plan::routes::Job;
+
+/// How a recording ends whose outputs were all reproduced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It was ended in order.
+    Complete,
+    /// It ends at this byte, after or within an entry: the SM was killed, or the recording stopped.
+    Truncated(usize),
+}
+
+/// Why a recording cannot be replayed, or not further.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReplayError {
+    /// It is not a recording.
+    NotARecording,
+    /// It is of this version of the format.
+    Version(u16),
+    /// The entry at this byte is damaged; all before it was reproduced.
+    Damaged {
+        /// Offset of the entry, in bytes.
+        offset: usize,
+        /// What is wrong.
+        why: String,
+    },
+    /// The outputs differ from those of the recorded SM.
+    OutputsDiffer {
+        /// The outputs are those before this entry. The first entry is 0.
+        entry: u64,
+        /// Time of the input that preceded them.
+        since: Instant,
+    },
+    /// A routing job has another result than that of the recorded SM.
+    RoutingDiffers {
+        /// The entry with the result.
+        entry: u64,
+        /// Number of the job.
+        job: u64,
+        /// Time of the result.
+        now: Instant,
+    },
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotARecording => f.write_str("not a recording of ferrosm"),
+            Self::Version(found) => write!(
+                f,
+                "recording has format version {found}, this program reads version {VERSION}"
+            ),
+            Self::Damaged { offset, why } => {
+                write!(f, "entry at byte {offset} is damaged: {why}")
+            }
+            Self::OutputsDiffer { entry, since } => write!(
+                f,
+                "outputs differ before entry {entry}, after the input at {since:?}"
+            ),
+            Self::RoutingDiffers { entry, job, now } => write!(
+                f,
+                "result of routing job {job} differs (entry {entry}, at {now:?})"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for ReplayError {}
+
+/// A recording being replayed.
+#[derive(Debug)]
+pub struct Replay<'a> {
+    recording: &'a [u8],
+    /// Offset of the next entry.
+    offset: usize,
+    /// Number of the next entry.
+    entry: u64,
+    program: String,
+    source: String,
+    now: Instant,
+    manager: SubnetManager,
+    digest: OutputDigest,
+    /// Jobs whose results have not arrived, by number.
+    jobs: BTreeMap<u64, Box<Job>>,
+}
+
+impl<'a> Replay<'a> {
+    /// Reads the start of a recording.
+    ///
+    /// # Errors
+    /// If it is no recording, of another version, or damaged before the SM starts.
+    pub fn open(recording: &'a [u8]) -> Result<Self, ReplayError> {
+        let rest = recording.strip_prefix(MAGIC);
+        let rest = rest.ok_or(ReplayError::NotARecording)?;
+        let version = rest.first_chunk().ok_or(ReplayError::NotARecording)?;
+        let version = u16::from_le_bytes(*version);
+        if version != VERSION {
+            return Err(ReplayError::Version(version));
+        }
+        let offset = MAGIC.len() + size_of_val(&version);
+        let damaged = |why: &str| ReplayError::Damaged {
+            offset,
+            why: why.to_owned(),
+        };
+        let first = read_entry(recording, offset).map_err(|why| damaged(&why))?;
+        let Some((Entry::Start(start), offset)) = first else {
+            return Err(damaged("the recording has no start"));
+        };
+        let Start {
+            program,
+            source,
+            now_ns,
+            cfg,
+            restored,
+        } = *start;
+        let restored = restored.restore().map_err(|why| damaged(&why))?;
+        let now = Instant::from_nanos(now_ns);
+        Ok(Self {
+            recording,
+            offset,
+            entry: 1,
+            program,
+            source,
+            now,
+            manager: SubnetManager::new(cfg, restored, now),
+            digest: OutputDigest::default(),
+            jobs: BTreeMap::new(),
+        })
+    }
+
+    /// Version of the program that recorded.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// What the recorder said of the run.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Entries that were replayed.
+    #[must_use]
+    pub const fn entries(&self) -> u64 {
+        self.entry
+    }
+
+    /// Time of the last input.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Replays everything, and gives each output with its time to `see`.
+    ///
+    /// # Errors
+    /// Where outputs or the result of a routing job differ, or an entry is damaged. Everything before is reproduced.
+    pub fn run(&mut self, see: &mut dyn FnMut(Instant, &Output)) -> Result<Ending, ReplayError> {
+        loop {
+            let at = self.offset;
+            let read = read_entry(self.recording, at).map_err(|why| self.damaged(why))?;
+            let Some((entry, next)) = read else {
+                return Ok(Ending::Truncated(at));
+            };
+            match entry {
+                Entry::Start(_) => return Err(self.damaged("a second start".to_owned())),
+                Entry::ReplicationTimeout(timeout) => {
+                    self.manager.set_replication_timeout(timeout);
+                }
+                Entry::Input {
+                    before,
+                    now_ns,
+                    input,
+                } => {
+                    self.check_outputs(before, see)?;
+                    self.now = Instant::from_nanos(now_ns);
+                    let input = self.input(input)?;
+                    self.manager.handle(input, self.now);
+                }
+                Entry::End(before) => {
+                    self.check_outputs(before, see)?;
+                    self.entry += 1;
+                    return Ok(Ending::Complete);
+                }
+            }
+            (self.offset, self.entry) = (next, self.entry + 1);
+        }
+    }
+
+    fn check_outputs(
+        &mut self,
+        before: Outputs,
+        see: &mut dyn FnMut(Instant, &Output),
+    ) -> Result<(), ReplayError> {
+        for _ in 0..before.polls {
+            let Some(output) = self.manager.poll_output() else {
+                continue;
+            };
+            see(self.now, &output);
+            self.digest.add(&output);
+            if let Output::Compute(job) = output {
+                self.jobs.insert(job.id, job);
+            }
+        }
+        if self.digest.value() == before.digest {
+            return Ok(());
+        }
+        Err(ReplayError::OutputsDiffer {
+            entry: self.entry,
+            since: self.now,
+        })
+    }
+
+    fn input(&mut self, input: RecordedInput) -> Result<Input, ReplayError> {
+        match input.replayed().map_err(|why| self.damaged(why))? {
+            Replayed::Input(input) => Ok(*input),
+            Replayed::Computed { job, digest } => {
+                let unknown =
+                    || self.damaged(format!("result of routing job {job}, which is unknown"));
+                let computed = self.jobs.get(&job).ok_or_else(unknown)?.run();
+                self.jobs.remove(&job);
+                if digest_of_result(&computed) != digest {
+                    let (entry, now) = (self.entry, self.now);
+                    return Err(ReplayError::RoutingDiffers { entry, job, now });
+                }
+                Ok(Input::Computed(Box::new(computed)))
+            }
+        }
+    }
+
+    const fn damaged(&self, why: String) -> ReplayError {
+        ReplayError::Damaged {
+            offset: self.offset,
+            why,
+        }
+    }
+}
+
+/// The entry at an offset, and the offset of the next; `None` if the recording ends before the entry does.
+fn read_entry(recording: &[u8], offset: usize) -> Result<Option<(Entry, usize)>, String> {
+    let Some(payload) = payload(recording.get(offset..).unwrap_or_default()) else {
+        return Ok(None);
+    };
+    let (payload, digest) = payload;
+    if Fnv1a::of(payload) != digest {
+        return Err("checksum does not match".to_owned());
+    }
+    let (entry, rest) = postcard::take_from_bytes(payload).map_err(|e| e.to_string())?;
+    if !rest.is_empty() {
+        return Err("bytes after its end".to_owned());
+    }
+    Ok(Some((entry, offset + ENTRY_HEADER + payload.len())))
+}
+
+/// Payload and digest of the entry that these bytes begin with.
+fn payload(bytes: &[u8]) -> Option<(&[u8], u64)> {
+    let (len, bytes) = bytes.split_first_chunk()?;
+    let (digest, bytes) = bytes.split_first_chunk()?;
+    let len = usize::try_from(u32::from_le_bytes(*len)).ok()?;
+    Some((bytes.get(..len)?, u64::from_le_bytes(*digest)))
+}

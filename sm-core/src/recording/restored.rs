@@ -1,0 +1,110 @@
+//! [`Restored`] in a recording: the records that persist it, as of second 0, and the view with its age.
+
+use core::convert::Infallible;
+use core::time::Duration;
+use std::sync::Arc;
+
+use ferrosm_mad::ids::NodeGuid;
+use serde::{Deserialize, Serialize};
+
+use crate::kept::routing::KeptRouting;
+use crate::kept::{Key, Restored, Restorer};
+use crate::sa::View;
+use crate::sa::view::saved::{self, Part, Saver, Snapshot};
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct RecordedRestored {
+    /// Keys and values, the view apart.
+    records: Vec<(Vec<u8>, Vec<u8>)>,
+    view: Option<RecordedView>,
+    routing: Option<Arc<KeptRouting>>,
+    complete: bool,
+}
+
+/// [`Snapshot`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct RecordedView {
+    age: Duration,
+    head: Vec<u8>,
+    /// Node GUID, part, record.
+    parts: Vec<(u64, u8, Vec<u8>)>,
+}
+
+impl RecordedRestored {
+    pub(super) fn new(restored: &Restored) -> Self {
+        let records = restored.records();
+        Self {
+            records: records
+                .map(|r| (r.key().bytes().to_vec(), r.encode(0).into()))
+                .collect(),
+            view: restored.snapshot.as_ref().map(RecordedView::new),
+            routing: restored.routing.clone(),
+            complete: restored.complete,
+        }
+    }
+
+    /// What replay restores of this value: the SM that is recorded must start with the same. They differ only where the value did not come
+    /// from records: a view in memory has nodes with duplicate GUIDs, which records leave out.
+    pub(super) fn as_replayed(restored: Restored) -> Restored {
+        Self::new(&restored).restore().unwrap_or(restored)
+    }
+
+    /// The value; or which record of it is broken.
+    pub(super) fn restore(self) -> Result<Restored, String> {
+        let mut restorer = Restorer::new(0);
+        for (key, value) in &self.records {
+            let key = Key::from_bytes(key).ok_or("a record without a key")?;
+            restorer.put(&key, value);
+        }
+        let (restored, left_out) = restorer.finish();
+        if let Some(left_out) = left_out.first() {
+            return Err(left_out.to_string());
+        }
+        Ok(Restored {
+            snapshot: self.view.map(RecordedView::restore).transpose()?,
+            routing: self.routing,
+            complete: self.complete,
+            ..restored
+        })
+    }
+}
+
+impl RecordedView {
+    fn new(snapshot: &Snapshot) -> Self {
+        let (mut head, mut parts) = (Vec::new(), Vec::new());
+        for_each_record(&snapshot.view, &mut |change| match change {
+            saved::Change::Put(guid, part, bytes) => {
+                parts.push((guid.0, part as u8, bytes.to_vec()));
+            }
+            saved::Change::Head(bytes) => head = bytes.to_vec(),
+            saved::Change::Clear | saved::Change::Remove(..) => {}
+        });
+        Self {
+            age: snapshot.age,
+            head,
+            parts,
+        }
+    }
+
+    fn restore(self) -> Result<Snapshot, String> {
+        let mut restorer = saved::Restorer::default();
+        for (guid, part, bytes) in &self.parts {
+            let part = Part::of(*part).ok_or("a record of no part of a view")?;
+            let put = restorer.put(NodeGuid(*guid), part, bytes);
+            put.map_err(|e| e.to_string())?;
+        }
+        let view = restorer.finish(&self.head).map_err(|e| e.to_string())?;
+        Ok(Snapshot {
+            view: Arc::new(view),
+            age: self.age,
+        })
+    }
+}
+
+/// All records of a view, in order.
+pub(super) fn for_each_record(view: &Arc<View>, take: &mut dyn FnMut(saved::Change<'_>)) {
+    let Ok(()) = Saver::default().save(view, &mut |change| {
+        take(change);
+        Ok::<(), Infallible>(())
+    });
+}
