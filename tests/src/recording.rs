@@ -5,12 +5,56 @@
 
 use std::cell::RefCell;
 use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ferrosm_core::Event;
+use ferrosm_core::recording::{RecordedManager, RecordingSink};
+use ferrosm_core::{Event, Restored, SmConfig, SubnetManager};
 use ferrosm_mad::time::Instant;
 
 thread_local! {
     static LINES: RefCell<Option<String>> = const { RefCell::new(None) };
+    static MANAGERS: RefCell<Option<Vec<ManagerRecording>>> = const { RefCell::new(None) };
+}
+
+/// The bytes of a recording that `ferrosm replay` reads.
+#[derive(Debug, Clone, Default)]
+struct ManagerRecording(Arc<Mutex<Vec<u8>>>);
+
+impl ManagerRecording {
+    fn with<T>(&self, f: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl RecordingSink for ManagerRecording {
+    fn append(&mut self, mut bytes: Vec<u8>) {
+        self.with(|all| all.append(&mut bytes));
+    }
+}
+
+/// Runs `run`; the recordings of all managers that were started meanwhile on this thread, in order. They are complete if `run` does not
+/// panic.
+pub fn record_managers(run: impl FnOnce()) -> Vec<Vec<u8>> {
+    MANAGERS.set(Some(Vec::new()));
+    run();
+    let all = MANAGERS.take().unwrap_or_default();
+    all.iter().map(|r| r.with(core::mem::take)).collect()
+}
+
+/// A manager, recorded if this thread does so.
+pub(crate) fn manager(cfg: SmConfig, restored: Restored, now: Instant) -> RecordedManager {
+    let sink = MANAGERS.with_borrow_mut(|all| {
+        let all = all.as_mut()?;
+        let sink = ManagerRecording::default();
+        all.push(sink.clone());
+        Some(Box::new(sink))
+    });
+    match sink {
+        Some(sink) => {
+            RecordedManager::record(cfg, restored, now, "a simulated world".to_owned(), sink)
+        }
+        None => SubnetManager::new(cfg, restored, now).into(),
+    }
 }
 
 /// Runs `run`; the lines that were recorded meanwhile on this thread.

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm_core::kept::{Change, Key, Kind, Record, Restorer};
+use ferrosm_core::kept::{Change, Key, Kind, Restorer};
 use ferrosm_core::plan::routes::Computed;
+use ferrosm_core::recording::RecordedManager;
 use ferrosm_core::{
     DurabilityEvent, Event, Input, Output, Persisted, PortRef, Restored, SmConfig, SubnetManager,
     SweepReport,
@@ -19,7 +20,6 @@ use ferrosm_mad::mad::{MadHeader, MadIn, MadOut};
 use ferrosm_mad::time::Instant;
 use ferrosm_mad::transport::gmp::Peer;
 use ferrosm_sa::View;
-use ferrosm_sa::routing_origin::SlToVlEpoch;
 use ferrosm_sa::view::saved::Snapshot;
 use ferrosm_sim::fabric::Fabric;
 use ferrosm_sim::oracle::{Expect, judge_fabric};
@@ -67,7 +67,7 @@ impl Clock {
 /// Our manager as the world sees it. Routing jobs are run at once, in no virtual time.
 #[derive(Debug)]
 pub struct Sm {
-    core: SubnetManager,
+    core: RecordedManager,
     now: Instant,
     /// What it told the operator, in order.
     pub events: Vec<Event>,
@@ -114,21 +114,10 @@ impl Sm {
     pub fn with_clock(cfg: SmConfig, restored: Restored, now: Instant, clock: Clock) -> Self {
         let now = clock.shows(now);
         let view_kept = restored.snapshot.as_ref().map(|s| Arc::clone(&s.view));
-        let lids = restored.lids.iter();
-        let lids = lids.map(|(&port, &(lid, lmc))| Record::Lid { port, lid, lmc });
-        let m_keys = restored.m_keys.iter();
-        let m_keys = m_keys.map(|(&port, &m_key)| Record::MKey { port, m_key });
-        let cables = restored.neighbours.iter();
-        let cables = cables.map(|(&of, &to)| Record::Neighbour { of, to });
-        let mark = Some(restored.lanes_written).filter(|mark| *mark != SlToVlEpoch::NEVER);
-        let kept = lids
-            .chain(restored.registrations.iter().map(Record::Registration))
-            .chain(m_keys)
-            .chain(cables)
-            .chain(mark.map(Record::LanesWritten));
+        let kept = restored.records();
         let kept = kept.map(|r| (r.key(), r.encode(unix_s(now)))).collect();
         Self {
-            core: SubnetManager::new(cfg, restored, now),
+            core: recording::manager(cfg, restored, now),
             now,
             events: Vec::new(),
             kept,
@@ -294,7 +283,7 @@ impl Sm {
     /// The manager itself.
     #[must_use]
     pub const fn core(&self) -> &SubnetManager {
-        &self.core
+        self.core.manager()
     }
 
     /// Gives it an input of the operator's.

@@ -1,6 +1,8 @@
 //! `record-runs DIRECTORY` records 50 seeded runs of the simulated world: every MAD in order, with every byte, and every event.
 //! `record-runs --compare DIRECTORY` records them again and compares.
 //!
+//! `record-runs --managers SUITE SEED DIRECTORY` writes a recording of each manager of one run for `ferrosm replay`, also if the run fails.
+//!
 //! Written before a change of structure and compared after it, the recordings show what the change did to the manager's behaviour. One
 //! file a run, `SUITE-SEED.txt`. `--without-texts` compares events by their kinds only. `record-runs --digests` prints the number of lines
 //! and the CRC-32 of each run, with and without the texts of events; `tests/seeds/recorded-runs.txt` holds them as they were before the
@@ -17,7 +19,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ferrosm_tests::masters::{self, FOREIGN, HOSTS, PHASES};
-use ferrosm_tests::recording::{record, without_texts};
+use ferrosm_tests::recording::{record, record_managers, without_texts};
 use ferrosm_tests::swarm::{self, LANES, Mode, WILD};
 
 /// The seeds of both suites, of every kind.
@@ -36,12 +38,28 @@ fn runs() -> Vec<(&'static str, u64)> {
 }
 
 fn recording(suite: &str, seed: u64) -> String {
-    record(|| {
-        let _ = match suite {
-            "swarm" => swarm::run(seed, Mode::Judge),
-            _ => masters::run(seed, false).0,
-        };
-    })
+    record(|| run_seed(suite, seed))
+}
+
+fn run_seed(suite: &str, seed: u64) {
+    let _ = match suite {
+        "swarm" => swarm::run(seed, Mode::Judge),
+        _ => masters::run(seed, false).0,
+    };
+}
+
+/// Runs a seed, which may fail, and writes a recording for `ferrosm replay` of each manager that was started.
+fn write_managers(suite: &str, seed: u64, dir: &Path) -> std::io::Result<()> {
+    let recordings = record_managers(|| {
+        // A failure has printed its message. What led to it is what the recordings are for.
+        let _failed = std::panic::catch_unwind(|| run_seed(suite, seed));
+    });
+    fs::create_dir_all(dir)?;
+    for (i, recording) in recordings.iter().enumerate() {
+        fs::write(dir.join(format!("{suite}-{seed}-{i}.rec")), recording)?;
+    }
+    println!("{} recordings", recordings.len());
+    Ok(())
 }
 
 /// Where two recordings differ first, in words.
@@ -78,9 +96,23 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+    if let ([flag], [suite, seed, dir]) = (flags.as_slice(), paths.as_slice())
+        && flag == "--managers"
+        && let Ok(seed) = seed.parse()
+    {
+        return match write_managers(suite, seed, Path::new(dir)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{dir}: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let known = |flag: &String| ["--compare", "--without-texts"].contains(&flag.as_str());
     let (true, [dir]) = (flags.iter().all(known), paths.as_slice()) else {
-        eprintln!("usage: record-runs --digests | [--compare [--without-texts]] DIRECTORY");
+        eprintln!(
+            "usage: record-runs --digests | --managers SUITE SEED DIRECTORY | [--compare [--without-texts]] DIRECTORY"
+        );
         return ExitCode::from(2);
     };
     let has = |flag: &str| flags.iter().any(|word| word == flag);

@@ -19,6 +19,7 @@ mod notices;
 mod partitions;
 mod peers;
 mod qos;
+mod recordings;
 mod registrations;
 mod reigns;
 mod sa_activation;

@@ -1,0 +1,112 @@
+//! Recordings of managers replay to the same outputs, and differences, damage and truncation are found.
+
+use ferrosm_core::recording::{Ending, Replay, ReplayError};
+use ferrosm_tests::masters::{self, HOSTS, PHASES};
+use ferrosm_tests::recording::record_managers;
+use ferrosm_tests::swarm::{self, LANES, Mode, STORES, WILD};
+
+/// Replays it; how many outputs there were.
+fn replay(recording: &[u8]) -> Result<(Ending, usize), ReplayError> {
+    let mut outputs = 0;
+    let ending = Replay::open(recording)?.run(&mut |_, _| outputs += 1)?;
+    Ok((ending, outputs))
+}
+
+fn swarm_recordings(seed: u64) -> Vec<Vec<u8>> {
+    record_managers(|| {
+        let _hash = swarm::run(seed, Mode::Storm);
+    })
+}
+
+fn assert_replays(run: &str, recordings: &[Vec<u8>]) {
+    assert!(!recordings.is_empty(), "{run}");
+    for (i, recording) in recordings.iter().enumerate() {
+        match replay(recording) {
+            Ok((Ending::Complete, outputs)) => assert!(outputs > 0, "{run}, manager {i}"),
+            other => panic!("{run}, manager {i}: {other:?}"),
+        }
+    }
+}
+
+/// Restarts, adoption of restored views, store faults and VL changes are among these seeds.
+#[test]
+fn swarm_runs_replay_to_the_same_outputs() {
+    for first in [0, WILD, LANES, STORES] {
+        for seed in first..first + 3 {
+            assert_replays(&format!("swarm seed {seed}"), &swarm_recordings(seed));
+        }
+    }
+}
+
+/// Replicas, handovers and SA clients.
+#[test]
+fn runs_with_several_managers_replay_to_the_same_outputs() {
+    for seed in [0, 1, HOSTS, HOSTS + 1, PHASES] {
+        let recordings = record_managers(|| {
+            let _run = masters::run(seed, false);
+        });
+        assert_replays(&format!("masters seed {seed}"), &recordings);
+    }
+}
+
+/// Whichever byte changes, replay does not succeed with the same outputs.
+#[test]
+fn changed_byte_is_found() {
+    let recording = swarm_recordings(0).swap_remove(0);
+    let step = recording.len() / 60 + 1;
+    for at in (0..recording.len()).step_by(step) {
+        let mut changed = recording.clone();
+        changed[at] ^= 0x10;
+        let end = replay(&changed);
+        // A changed length may reach beyond the end of the file, as if it were truncated.
+        let is_found = !matches!(end, Ok((Ending::Complete, _)));
+        assert!(is_found, "byte {at}: {end:?}");
+    }
+}
+
+/// Offsets of the entries, by the lengths before them.
+fn entries(recording: &[u8]) -> Vec<usize> {
+    let (mut at, mut all) = (20, Vec::new());
+    while let Some(len) = recording[at..].first_chunk() {
+        all.push(at);
+        at += 12 + u32::from_le_bytes(*len) as usize;
+    }
+    all
+}
+
+#[test]
+fn truncated_recording_replays_up_to_its_last_whole_entry() {
+    let recording = swarm_recordings(0).swap_remove(0);
+    let entries = entries(&recording);
+    for &at in entries.iter().skip(1).step_by(entries.len() / 8 + 1) {
+        for cut in [at, at + 5, at + 12] {
+            let (ending, _) = replay(&recording[..cut]).unwrap();
+            assert_eq!(ending, Ending::Truncated(at), "cut at {cut}");
+        }
+    }
+}
+
+/// An input is missing, so the SM does something else.
+#[test]
+fn missing_inputs_make_outputs_differ() {
+    let recording = swarm_recordings(0).swap_remove(0);
+    let entries = entries(&recording);
+    let (from, to) = (entries[1], entries[entries.len() / 2]);
+    let cut = [&recording[..from], &recording[to..]].concat();
+    let end = replay(&cut);
+    assert!(
+        matches!(end, Err(ReplayError::OutputsDiffer { entry: 1, .. })),
+        "{end:?}"
+    );
+}
+
+#[test]
+fn other_files_and_versions_are_rejected() {
+    assert_eq!(replay(b"").unwrap_err(), ReplayError::NotARecording);
+    assert_eq!(
+        replay(b"ferrosm: no recording").unwrap_err(),
+        ReplayError::NotARecording
+    );
+    let newer = b"ferrosm-recording\n\x07\x01";
+    assert_eq!(replay(newer).unwrap_err(), ReplayError::Version(0x107));
+}
