@@ -66,6 +66,8 @@ pub enum Command {
     /// Why a fabric on paper is routed as it is, and which way packets go from one place to another.
     #[cfg(feature = "simulator")]
     Explain(ExplainArgs),
+    /// Replay a recording of `run --record` or `demo --record`, and check that all outputs are the same.
+    Replay(ReplayArgs),
     /// Let another subnet manager be master instead of the one that runs here, without an outage.
     Handover(HandoverArgs),
     /// Show what is kept over restarts, write it out, take it in, also from OpenSM.
@@ -147,6 +149,12 @@ pub struct SmArgs {
     /// Record every MAD for Wireshark.
     #[arg(long, value_name = "FILE.pcapng")]
     pub capture: Option<PathBuf>,
+    /// Record the run into this new file for `ferrosm replay`. The file holds M_Keys and SM_Keys; only its owner can read it.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// End the recording at this size, in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 1024, requires = "record")]
+    pub record_limit_mib: u64,
     /// Serve metrics at http://ADDRESS:PORT/metrics.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics_listen: Option<std::net::SocketAddr>,
@@ -170,6 +178,17 @@ pub struct RunArgs {
     /// Common flags.
     #[command(flatten)]
     pub sm: SmArgs,
+}
+
+/// Flags of `replay`.
+#[derive(Debug, Clone, Args)]
+pub struct ReplayArgs {
+    /// The recording.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Print all outputs, not only events.
+    #[arg(long)]
+    pub outputs: bool,
 }
 
 /// Flags of `ports`.
@@ -269,6 +288,7 @@ impl Command {
             Self::Sim(_) | Self::Attach(_) | Self::SimCtl(_) => None,
             Self::Ports(_)
             | Self::Topology(_)
+            | Self::Replay(_)
             | Self::Handover(_)
             | Self::State(_)
             | Self::Config(_)
@@ -304,6 +324,7 @@ impl RunArgs {
             || sm.state_dir.is_some()
             || sm.dump_dir.is_some()
             || sm.capture.is_some()
+            || sm.record.is_some()
     }
 }
 

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ferrosm_core::election::Then;
+use ferrosm_core::recording::RecordedManager;
 use ferrosm_core::{
     Computed, Event, Input, LocalPortEvent, Output, Persisted, Progress, SubnetManager,
 };
@@ -85,7 +86,7 @@ pub trait Shell {
 
 /// The driver.
 pub struct Driver<P, S> {
-    sm: SubnetManager,
+    sm: RecordedManager,
     port: P,
     shell: S,
     control: mpsc::Receiver<Control>,
@@ -120,14 +121,14 @@ struct Trouble {
 impl<P: Port, S: Shell> Driver<P, S> {
     /// A driver of `sm`, whose clock is `clock`.
     pub fn new(
-        sm: SubnetManager,
+        sm: impl Into<RecordedManager>,
         clock: Clock,
         port: P,
         shell: S,
         control: mpsc::Receiver<Control>,
     ) -> Self {
         Self {
-            sm,
+            sm: sm.into(),
             port,
             shell,
             control,
@@ -200,7 +201,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             }
             flow = self.carry_out()?;
             if let Some(administration) = &mut self.administration {
-                administration.publish_if_due(&mut self.sm, &self.clock);
+                administration.publish_if_due(|| self.sm.registry_snapshot(), &self.clock);
             }
             if flow.is_break() {
                 continue;
@@ -227,7 +228,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
     /// The subnet manager.
     #[must_use]
     pub const fn sm(&self) -> &SubnetManager {
-        &self.sm
+        self.sm.manager()
     }
 
     /// The shell, when the driver has ended.
@@ -316,11 +317,14 @@ impl<P: Port, S: Shell> Driver<P, S> {
             match output {
                 Output::Send(mad) => self.send_mad(&mad)?,
                 Output::Compute(job) => {
-                    let (budget, cancel) = (job.budget, job.cancel.clone());
-                    tokio::spawn(async move {
-                        tokio::time::sleep(budget).await;
-                        cancel.cancel();
-                    });
+                    // The result of a job that a clock ended could not be replayed: its work units alone limit it.
+                    if !self.sm.is_recorded() {
+                        let (budget, cancel) = (job.budget, job.cancel.clone());
+                        tokio::spawn(async move {
+                            tokio::time::sleep(budget).await;
+                            cancel.cancel();
+                        });
+                    }
                     self.jobs.spawn_blocking(move || job.run());
                 }
                 Output::Gmp {

@@ -42,6 +42,7 @@ pub mod output;
 #[cfg(feature = "simulator")]
 pub mod paper;
 pub mod port;
+pub mod recording;
 pub mod signals;
 #[cfg(feature = "simulator")]
 pub mod simulator;

@@ -45,11 +45,11 @@ impl Administration {
         self.wants_snapshot().then_some(self.snapshot_due)
     }
 
-    /// Publishes a snapshot if reads wait for one and the last one is old enough.
-    pub fn publish_if_due(&mut self, sm: &mut SubnetManager, clock: &Clock) {
+    /// Publishes a snapshot of the owner if reads wait for one and the last one is old enough.
+    pub fn publish_if_due(&mut self, snapshot: impl FnOnce() -> RegistrySnapshot, clock: &Clock) {
         let now = clock.now();
         if self.snapshot_due().is_some_and(|due| due <= now) {
-            self.publish_registrations(sm.registry_snapshot(), now);
+            self.publish_registrations(snapshot(), now);
             let took = clock.now().since(now);
             self.snapshot_due = now + SNAPSHOT_EVERY.max(took * SNAPSHOT_SHARE);
         }

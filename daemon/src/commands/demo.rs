@@ -16,6 +16,7 @@ use crate::output::progress::Terminal;
 use crate::output::view::view_of_spec;
 use crate::output::{log, table};
 use crate::port::Simulated;
+use crate::recording::RecordingFile;
 use crate::signals::{self, Ear};
 use ferrosm_opensm_compat::view::{FabricView, PortLocation};
 
@@ -68,6 +69,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         "simulated port 1",
     )?;
     let port = Simulated::new(net, sender, receiver);
+    let recording = RecordingFile::of_args(&args.sm)?;
     let options = Options {
         once: args.sm.once,
         json: args.sm.json,
@@ -87,6 +89,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             overlay,
             options,
             capture,
+            recording,
             local: None,
             administration: None,
             metrics,

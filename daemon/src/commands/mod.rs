@@ -13,6 +13,7 @@ pub mod handover;
 pub mod multi_fabric;
 pub mod port_wait;
 pub mod ports;
+pub mod replay;
 #[cfg(feature = "simulator")]
 pub mod route;
 pub mod run;
@@ -53,6 +54,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Command::Route(args) => route::run(&args),
         #[cfg(feature = "simulator")]
         Command::Explain(args) => explain::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Handover(args) => handover::run(&args),
         Command::State(args) => state::run(&args),
         Command::Config(args) => config::run(&args),

@@ -27,7 +27,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     if sources.len() > 1 && args.says_places() {
         let names: Vec<&str> = sources.iter().filter_map(Source::fabric).collect();
         return Err(Failure::Usage(format!(
-            "--ca, --port, --port-guid, --state-dir, --dump-dir and --capture are of one fabric, and the configuration has {}: \
+            "--ca, --port, --port-guid, --state-dir, --dump-dir, --capture and --record are of one fabric, and the configuration has {}: \
              choose one with --fabric",
             names.join(", ")
         )));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ferrosm_core::plan::hints::GuidHints;
 use ferrosm_core::plan::partitions::Partitions;
+use ferrosm_core::recording::RecordedManager;
 use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::SmState;
 use ferrosm_mad::ids::GidPrefix;
@@ -30,6 +31,7 @@ use crate::orders::{Board, Socket, Status};
 use crate::output::progress::{Bar, Terminal};
 use crate::output::{self, json, log, report};
 use crate::port::Port;
+use crate::recording::RecordingFile;
 use crate::signals::Ear;
 use crate::state::{Kept, StateDir, Writer};
 use ferrosm_opensm_compat::view::FabricView;
@@ -59,6 +61,8 @@ pub struct Service {
     pub options: Options,
     /// The capture beside the port.
     pub capture: Option<Capture>,
+    /// The recording of the subnet manager.
+    pub recording: Option<RecordingFile>,
     /// The local port, where it is one.
     pub local: Option<LocalPort>,
     /// Who answers the hosts' questions, where the port can hear them.
@@ -99,6 +103,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         overlay,
         options,
         capture,
+        recording,
         local,
         administration,
         metrics,
@@ -178,11 +183,15 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
             restored = newest;
         }
         let clock = Clock::start();
-        let sm = SubnetManager::new(
-            limited(settings.sm, options.window_limit),
-            restored,
-            clock.now(),
-        );
+        let cfg = limited(settings.sm, options.window_limit);
+        let sm = match recording {
+            Some(file) => {
+                let source =
+                    local.map_or_else(|| "a simulated fabric".to_owned(), |l| l.to_string());
+                RecordedManager::record(cfg, restored, clock.now(), source, Box::new(file))
+            }
+            None => SubnetManager::new(cfg, restored, clock.now()).into(),
+        };
         let driver = Driver::new(sm, clock, port, shell, orders);
         let mut driver = driver
             .administering(administration)

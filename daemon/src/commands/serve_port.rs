@@ -15,6 +15,7 @@ use crate::metrics::OfFabric;
 use crate::output::log;
 use crate::output::progress::Terminal;
 use crate::port::Threaded;
+use crate::recording::RecordingFile;
 use crate::signals::Ear;
 
 /// Room for answers and traps between the receiving thread and the driver.
@@ -97,6 +98,7 @@ pub(super) fn serve_one(
     )?;
     let port = Threaded::new(sender, receiver, inbox)
         .map_err(|e| Failure::job(format!("cannot start the receiving thread: {e}")))?;
+    let recording = RecordingFile::of_args(&args.sm)?;
     let options = Options {
         once: args.sm.once,
         json: args.sm.json,
@@ -111,6 +113,7 @@ pub(super) fn serve_one(
             overlay: Box::new(overlay(args)),
             options,
             capture,
+            recording,
             local: Some(local),
             administration,
             metrics: metrics.clone(),

@@ -636,3 +636,42 @@ fn one_plane_is_routed() {
         "{err}\n{out}"
     );
 }
+
+#[test]
+fn recording_of_a_run_replays_to_the_same_outputs() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = Scratch::new("record");
+    let file = dir.path("run.rec");
+    let name = file.as_str();
+    let run = &["demo", "torus:3,3,1", "--once", "--record", name];
+    let (code, _, err) = told(run);
+    assert_eq!(code, Some(0), "{err}");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    let (code, out, err) = told(&["replay", name]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("now Master"), "{out}");
+    assert!(out.ends_with("all outputs are the same\n"), "{out}");
+    let (code, all, _) = told(&["replay", "--outputs", name]);
+    assert_eq!(code, Some(0));
+    assert!(all.lines().count() > 10 * out.lines().count(), "{all}");
+
+    // A recording is never replaced.
+    let (code, _, err) = told(run);
+    assert_eq!(code, Some(1));
+    assert!(err.contains("cannot create recording"), "{err}");
+
+    let mut bytes = std::fs::read(&file).unwrap();
+    let half = bytes.len() / 2;
+    std::fs::write(&file, &bytes[..half]).unwrap();
+    let (code, out, err) = told(&["replay", name]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("it was truncated"), "{out}");
+
+    bytes[half] ^= 1;
+    std::fs::write(&file, &bytes).unwrap();
+    let (code, out, err) = told(&["replay", name]);
+    assert_eq!(code, Some(1), "{out}");
+    assert!(!err.contains("panicked"), "{err}");
+}

@@ -1,0 +1,96 @@
+//! `ferrosm replay`: a recording into the subnet manager again.
+
+use core::fmt::Write;
+
+use ferrosm_core::Output;
+use ferrosm_core::recording::{Ending, Replay};
+use ferrosm_mad::time::Instant;
+
+use crate::cli::ReplayArgs;
+use crate::failure::Failure;
+use crate::output;
+
+/// Output is printed in pieces of about this size.
+const PIECE: usize = 1 << 16;
+
+/// Runs the command.
+///
+/// # Errors
+/// If the file is not a recording or is damaged, or outputs differ.
+pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
+    let file = args.file.display();
+    let bytes = std::fs::read(&args.file)
+        .map_err(|e| Failure::job(format!("cannot read recording {file}: {e}")))?;
+    let mut replay = Replay::open(&bytes).map_err(|e| Failure::job(format!("{file}: {e}")))?;
+    let recorded_by = replay.program().to_owned();
+    let mut text = format!(
+        "recording of {} by ferrosm {recorded_by}\n",
+        replay.source()
+    );
+    let mut printed = Ok(());
+    let end = replay.run(&mut |now, output| {
+        describe(&mut text, now, output, args.outputs);
+        if text.len() >= PIECE && printed.is_ok() {
+            printed = output::print(&text);
+            text.clear();
+        }
+    });
+    printed?;
+    if end.is_ok() {
+        let _written = writeln!(
+            text,
+            "{} entries replayed until {:?}, all outputs are the same",
+            replay.entries(),
+            replay.now()
+        );
+    }
+    if let Ok(Ending::Truncated(offset)) = end {
+        let _written = writeln!(
+            text,
+            "the recording ends at byte {offset} without its last entry: it was truncated, or the program was killed"
+        );
+    }
+    output::print(&text)?;
+    end.map(|_| ()).map_err(|e| {
+        let hint = if recorded_by == env!("CARGO_PKG_VERSION") {
+            String::new()
+        } else {
+            format!("Replay it with ferrosm {recorded_by}: outputs may differ between versions.")
+        };
+        Failure::with_hint(
+            format!("{file}: {} entries replayed: {e}", replay.entries()),
+            hint,
+        )
+    })
+}
+
+/// A line for an event; with `all`, for every output.
+fn describe(text: &mut String, now: Instant, output: &Output, all: bool) {
+    let _written = match output {
+        Output::Event(event) => {
+            let line: Vec<String> = event.to_string().lines().map(str::to_owned).collect();
+            writeln!(text, "{now:?} {}", line.join(" "))
+        }
+        _ if !all => Ok(()),
+        Output::Send(out) => {
+            let mad = hex::encode(out.mad.as_bytes());
+            writeln!(text, "{now:?} send to {:?}: {mad}", out.to)
+        }
+        Output::Gmp { to, bytes, .. } => {
+            writeln!(text, "{now:?} send to {to:?}: {}", hex::encode(bytes))
+        }
+        Output::Publish(view) => {
+            let what = if view.is_some() { "view" } else { "no view" };
+            writeln!(text, "{now:?} publish {what}")
+        }
+        Output::Compute(job) => writeln!(text, "{now:?} compute routing job {}", job.id),
+        Output::Persist { seq, updates } => writeln!(
+            text,
+            "{now:?} persist batch {seq}: {} records",
+            updates.len()
+        ),
+        Output::PersistView { seq, .. } => writeln!(text, "{now:?} persist batch {seq}: view"),
+        Output::Recall => writeln!(text, "{now:?} load replica"),
+        Output::Forgo => writeln!(text, "{now:?} cancel replica load"),
+    };
+}

@@ -1,0 +1,129 @@
+//! The file of `--record`: created for its owner alone, written on a thread of its own.
+//!
+//! The subnet manager never waits for it. What goes wrong with the file ends the recording with one warning; the file is then a recording
+//! of the run so far.
+
+use core::time::Duration;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+
+use ferrosm_core::recording::RecordingSink;
+use tracing::warn;
+
+use crate::cli::SmArgs;
+use crate::failure::Failure;
+use crate::threads;
+
+/// Entries that wait for the disk. A disk that is further behind ends the recording.
+const ENTRIES_MAX: usize = 1 << 16;
+/// How long the end of the program waits for the disk.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// Writes a recording.
+#[derive(Debug)]
+pub struct RecordingFile {
+    path: PathBuf,
+    /// None after the recording has ended.
+    entries: Option<SyncSender<Vec<u8>>>,
+    /// Disconnected when everything is written.
+    written: Receiver<()>,
+    /// Bytes that may still be written.
+    left: u64,
+}
+
+impl RecordingFile {
+    /// What `--record` asks for.
+    ///
+    /// # Errors
+    /// If the file exists or cannot be created.
+    pub fn of_args(args: &SmArgs) -> Result<Option<Self>, Failure> {
+        let create =
+            |path: &PathBuf| Self::create(path, args.record_limit_mib.saturating_mul(1 << 20));
+        args.record.as_ref().map(create).transpose()
+    }
+
+    fn create(path: &Path, limit: u64) -> Result<Self, Failure> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path);
+        let file = file.map_err(|e| {
+            let hint = if e.kind() == io::ErrorKind::AlreadyExists {
+                "A recording never replaces a file. Name another, or remove this one."
+            } else {
+                ""
+            };
+            Failure::with_hint(
+                format!("cannot create recording {}: {e}", path.display()),
+                hint,
+            )
+        })?;
+        let (entries, inbox) = mpsc::sync_channel(ENTRIES_MAX);
+        let (done, written) = mpsc::channel();
+        let name = path.to_owned();
+        let work = move || {
+            if let Err(error) = write_all(file, &inbox) {
+                warn!(%error, file = %name.display(), "recording ended: cannot write file");
+            }
+            drop(done);
+        };
+        threads::start("recording", work)
+            .map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?;
+        Ok(Self {
+            path: path.to_owned(),
+            entries: Some(entries),
+            written,
+            left: limit,
+        })
+    }
+}
+
+/// Writes until the sender is gone; to the file whenever nothing more waits.
+fn write_all(file: File, inbox: &Receiver<Vec<u8>>) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 16, file);
+    while let Ok(first) = inbox.recv() {
+        out.write_all(&first)?;
+        while let Ok(next) = inbox.try_recv() {
+            out.write_all(&next)?;
+        }
+        out.flush()?;
+    }
+    out.into_inner()?.sync_all()
+}
+
+impl RecordingSink for RecordingFile {
+    fn append(&mut self, bytes: Vec<u8>) {
+        let Some(entries) = &self.entries else {
+            return;
+        };
+        let left = self.left.checked_sub(bytes.len() as u64);
+        let Some(left) = left else {
+            warn!(file = %self.path.display(), "recording ended: size limit reached");
+            self.entries = None;
+            return;
+        };
+        self.left = left;
+        match entries.try_send(bytes) {
+            Ok(()) => {}
+            // The writer has logged why it ended.
+            Err(TrySendError::Disconnected(_)) => self.entries = None,
+            Err(TrySendError::Full(_)) => {
+                warn!(file = %self.path.display(), "recording ended: disk too slow");
+                self.entries = None;
+            }
+        }
+    }
+}
+
+impl Drop for RecordingFile {
+    fn drop(&mut self) {
+        self.entries = None;
+        if self.written.recv_timeout(END_WITHIN) == Err(mpsc::RecvTimeoutError::Timeout) {
+            warn!(file = %self.path.display(), "recording incomplete: disk too slow");
+        }
+    }
+}
