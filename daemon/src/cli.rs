@@ -43,7 +43,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve the subnet of a local port: discover, give LIDs, route, bring links up, and stay in charge.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// The same subnet manager on a simulated fabric inside this program: needs no hardware.
     #[cfg(feature = "simulator")]
     Demo(DemoArgs),
