@@ -227,8 +227,8 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// The subnet manager.
     #[must_use]
-    pub const fn sm(&self) -> &SubnetManager {
-        self.sm.manager()
+    pub fn sm(&self) -> &SubnetManager {
+        &self.sm
     }
 
     /// The shell, when the driver has ended.

@@ -237,6 +237,7 @@ impl crate::wire::Bits for MKey {
 
 /// A global identifier: prefix and GUID, big-endian as on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Gid(pub [u8; 16]);
 
 impl Gid {

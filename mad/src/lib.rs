@@ -22,8 +22,6 @@ pub mod dump;
 pub mod ids;
 pub mod mad;
 pub mod sa;
-#[cfg(feature = "serde")]
-mod serde_impls;
 pub mod smp;
 pub mod time;
 pub mod transport;

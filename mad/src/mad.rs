@@ -270,6 +270,21 @@ impl Mad {
     }
 }
 
+#[cfg(feature = "serde")]
+impl serde::Serialize for Mad {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        self.bytes.as_slice().serialize(s)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Mad {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let bytes = <Vec<u8> as serde::Deserialize>::deserialize(d)?;
+        Self::parse(&bytes).map_err(serde::de::Error::custom)
+    }
+}
+
 impl fmt::Debug for Mad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -322,6 +337,7 @@ impl Address {
 
 /// A MAD that a port received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MadIn {
     /// The sender.
     pub from: Address,

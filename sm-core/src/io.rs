@@ -17,7 +17,9 @@ use crate::sa::View;
 pub use crate::event::{DurabilityEvent, Event};
 
 /// Something that happened outside.
-#[derive(Debug)]
+///
+/// Recordings hold it in serde's form, but for what they hold otherwise: [`Input::Computed`] and [`Input::Recalled`].
+#[derive(Debug, Serialize, Deserialize)]
 pub enum Input {
     /// A MAD arrived on QP0.
     Mad(MadIn),
@@ -32,8 +34,6 @@ pub enum Input {
     SendFailed(Tid),
     /// `poll_timeout` has passed. Harmless when it has not.
     Timeout,
-    /// The result of a [`Job`].
-    Computed(Box<Computed>),
     /// Batches are durable.
     Persisted(Persisted),
     /// New settings, already validated.
@@ -46,8 +46,6 @@ pub enum Input {
     LocalPort(LocalPortEvent),
     /// The operator wants another SM to be master; [`Event::Stopped`] or [`Event::Role`] follows.
     HandOver(Then),
-    /// What [`Output::Recall`] asked for; `None` where nothing is kept of another master.
-    Recalled(Option<Box<Restored>>),
     /// Another SM is ferrosm too: it answers whatever it does, and is polled accordingly.
     PeerSm(PortGuid),
     /// Replication hears nothing of that SM any more: if this one waits for its end, it looks whether that has come.
@@ -68,6 +66,13 @@ pub enum Input {
     Deposed(PortGuid),
     /// The operator allows this SM to begin with a subnet that somebody else has configured.
     TakeOver,
+    // Serde counts skipped variants where it writes numbers of variants, and not where it reads them: they are the last.
+    /// The result of a [`Job`].
+    #[serde(skip)]
+    Computed(Box<Computed>),
+    /// What [`Output::Recall`] asked for; `None` where nothing is kept of another master.
+    #[serde(skip)]
+    Recalled(Option<Box<Restored>>),
 }
 
 /// What the local device says of the SM's own port.

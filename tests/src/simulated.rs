@@ -282,8 +282,8 @@ impl Sm {
 
     /// The manager itself.
     #[must_use]
-    pub const fn core(&self) -> &SubnetManager {
-        self.core.manager()
+    pub fn core(&self) -> &SubnetManager {
+        &self.core
     }
 
     /// Gives it an input of the operator's.

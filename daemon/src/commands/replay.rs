@@ -1,4 +1,4 @@
-//! `ferrosm replay`: a recording into the subnet manager again.
+//! `ferrosm replay`: hands the inputs of a recording to a new subnet manager and compares its outputs.
 
 use core::fmt::Write;
 
@@ -68,8 +68,9 @@ pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
 fn describe(text: &mut String, now: Instant, output: &Output, all: bool) {
     let _written = match output {
         Output::Event(event) => {
-            let line: Vec<String> = event.to_string().lines().map(str::to_owned).collect();
-            writeln!(text, "{now:?} {}", line.join(" "))
+            let event = event.to_string();
+            let lines: Vec<&str> = event.lines().collect();
+            writeln!(text, "{now:?} {}", lines.join(" "))
         }
         _ if !all => Ok(()),
         Output::Send(out) => {

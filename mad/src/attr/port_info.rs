@@ -42,6 +42,7 @@ crate::open_enum! {
 
 crate::open_enum! {
     /// MTU code: 256 × 2^(n-1) bytes.
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub enum MtuCode(u8) {
         /// 256 bytes.
         Mtu256 = 1, "256";

@@ -21,6 +21,7 @@ crate::open_enum! {
 
 crate::open_enum! {
     /// Static rate. Codes do not ascend with the rate: see [`RateCode::rank`].
+    #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
     pub enum RateCode(u8) {
         /// 2.5 Gb/s.
         G2_5 = 2, "2.5";

@@ -4,7 +4,6 @@ use core::fmt::Write;
 use std::sync::Arc;
 
 use ferrosm_mad::mad::{Address, MadOut};
-use ferrosm_mad::transport::gmp::Peer;
 
 use super::restored::for_each_record;
 use crate::fnv::Fnv1a;
@@ -46,8 +45,7 @@ impl OutputDigest {
                 answer_within,
             } => {
                 self.add_tag(1);
-                self.add_peer(to);
-                self.add_text(format_args!("{answer_within:?} {}", bytes.len()));
+                self.add_text(format_args!("{to:?}{answer_within:?} {}", bytes.len()));
                 self.all.write_bytes(bytes);
             }
             Output::Publish(view) => {
@@ -91,10 +89,6 @@ impl OutputDigest {
 
     fn add_tag(&mut self, tag: u8) {
         self.all.write_bytes(&[tag]);
-    }
-
-    fn add_peer(&mut self, peer: &Peer) {
-        self.add_text(format_args!("{peer:?}"));
     }
 
     fn add_text(&mut self, text: core::fmt::Arguments<'_>) {

@@ -86,17 +86,17 @@ impl RecordedManager {
         source: String,
         mut sink: Box<dyn RecordingSink>,
     ) -> Self {
-        let restored = RecordedRestored::as_replayed(restored);
+        let (recorded, restored) = RecordedRestored::with_replayed(restored);
         let start = Start {
             program: env!("CARGO_PKG_VERSION").to_owned(),
             source,
             now_ns: now.as_nanos(),
             cfg: cfg.clone(),
-            restored: RecordedRestored::new(&restored),
+            restored: recorded,
         };
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&Entry::Start(Box::new(start)).encode());
+        bytes.extend_from_slice(&Entry::<&Input>::Start(Box::new(start)).encode());
         sink.append(bytes);
         Self {
             manager: SubnetManager::new(cfg, restored, now),
@@ -112,12 +112,6 @@ impl RecordedManager {
     #[must_use]
     pub const fn is_recorded(&self) -> bool {
         self.recorder.is_some()
-    }
-
-    /// The SM itself.
-    #[must_use]
-    pub const fn manager(&self) -> &SubnetManager {
-        &self.manager
     }
 
     /// As [`SubnetManager::with_replication_timeout`].
@@ -136,13 +130,15 @@ impl RecordedManager {
             self.manager.handle(input, now);
             return;
         };
-        let input = if let Input::Recalled(Some(restored)) = input {
-            let restored = RecordedRestored::as_replayed(*restored);
-            Input::Recalled(Some(Box::new(restored)))
+        let input = if let Input::Recalled(restored) = input {
+            let both = restored.map(|restored| RecordedRestored::with_replayed(*restored));
+            let (recorded, replayed) = both.unzip();
+            recorder.append_input(RecordedInput::Recalled(recorded.map(Box::new)), now);
+            Input::Recalled(replayed.map(Box::new))
         } else {
+            recorder.append_input(RecordedInput::new(&input), now);
             input
         };
-        recorder.append_input(&input, now);
         self.manager.handle(input, now);
     }
 
@@ -174,15 +170,15 @@ struct Recorder {
 }
 
 impl Recorder {
-    fn append(&mut self, entry: &Entry) {
+    fn append(&mut self, entry: &Entry<&Input>) {
         self.sink.append(entry.encode());
     }
 
-    fn append_input(&mut self, input: &Input, now: Instant) {
+    fn append_input(&mut self, input: RecordedInput<&Input>, now: Instant) {
         let entry = Entry::Input {
             before: self.take_outputs(),
             now_ns: now.as_nanos(),
-            input: RecordedInput::new(input),
+            input,
         };
         self.append(&entry);
     }
@@ -202,10 +198,10 @@ impl Drop for Recorder {
     }
 }
 
-impl Entry {
+impl Entry<&Input> {
     /// The entry with its header.
     fn encode(&self) -> Vec<u8> {
-        // Nothing in these structs can fail to be written.
+        // Nothing in these structs can fail to be written: the variants that serde skips are never whole inputs.
         let payload = postcard::to_allocvec(self).unwrap_or_default();
         frame(&payload)
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ferrosm_mad::time::Instant;
 
 use super::digest::{OutputDigest, digest_of_result};
-use super::entry::{Entry, Outputs, RecordedInput, Replayed, Start};
+use super::entry::{Entry, Outputs, RecordedInput, Start};
 use super::{ENTRY_HEADER, MAGIC, VERSION};
 use crate::fnv::Fnv1a;
 use crate::io::{Input, Output};
@@ -224,10 +224,15 @@ impl<'a> Replay<'a> {
         })
     }
 
-    fn input(&mut self, input: RecordedInput) -> Result<Input, ReplayError> {
-        match input.replayed().map_err(|why| self.damaged(why))? {
-            Replayed::Input(input) => Ok(*input),
-            Replayed::Computed { job, digest } => {
+    fn input(&mut self, input: RecordedInput<Input>) -> Result<Input, ReplayError> {
+        match input {
+            RecordedInput::Whole(input) => Ok(input),
+            RecordedInput::Recalled(restored) => {
+                let restored = restored.map(|restored| restored.restore()).transpose();
+                let restored = restored.map_err(|why| self.damaged(why))?;
+                Ok(Input::Recalled(restored.map(Box::new)))
+            }
+            RecordedInput::Computed { job, digest } => {
                 let unknown =
                     || self.damaged(format!("result of routing job {job}, which is unknown"));
                 let computed = self.jobs.get(&job).ok_or_else(unknown)?.run();

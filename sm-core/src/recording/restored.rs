@@ -31,7 +31,7 @@ struct RecordedView {
 }
 
 impl RecordedRestored {
-    pub(super) fn new(restored: &Restored) -> Self {
+    fn new(restored: &Restored) -> Self {
         let records = restored.records();
         Self {
             records: records
@@ -43,10 +43,12 @@ impl RecordedRestored {
         }
     }
 
-    /// What replay restores of this value: the SM that is recorded must start with the same. They differ only where the value did not come
-    /// from records: a view in memory has nodes with duplicate GUIDs, which records leave out.
-    pub(super) fn as_replayed(restored: Restored) -> Restored {
-        Self::new(&restored).restore().unwrap_or(restored)
+    /// A value as it is recorded, and what replay restores of it: the SM that is recorded must start with the same. The second differs from
+    /// the value only where that did not come from records: a view in memory has nodes with duplicate GUIDs, which records leave out.
+    pub(super) fn with_replayed(restored: Restored) -> (Self, Restored) {
+        let recorded = Self::new(&restored);
+        let replayed = recorded.clone().restore().unwrap_or(restored);
+        (recorded, replayed)
     }
 
     /// The value; or which record of it is broken.
