@@ -9,7 +9,7 @@ use crate::ctx::SweepScope;
 use crate::io::Event;
 use crate::report::{Phase, ProblemKind, SweepReport};
 use crate::smp::PathPolicy;
-use crate::subnet::PortRef;
+use crate::subnet::{NodeIdx, PortRef};
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::LinkSetup;
@@ -82,6 +82,8 @@ pub(super) struct Sweep {
     pub(super) phase_queued: u64,
     /// Ports that were read in this sweep.
     pub(super) read_ports: BTreeSet<PortRef>,
+    /// Switches whose PortStateChange was set, and not cleared before their ports were read.
+    pub(super) uncleared: BTreeSet<NodeIdx>,
     pub(super) problems: Vec<(Option<PortRef>, ProblemKind)>,
     pub(super) report: SweepReport,
 }

@@ -12,7 +12,7 @@ use crate::event::{Event, NoLinkReason, Notice};
 use crate::report::{Phase, ProblemKind};
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef};
-use crate::sweep::discovery::{NodeInfoOutcome, ReadMode, ReadPhase};
+use crate::sweep::discovery::{self, NodeInfoOutcome, ReadMode, ReadPhase};
 use crate::sweep::quarantine::is_in_fabric;
 
 /// Interval at which the SM's port is read while it has no link, if light sweeps are disabled.
@@ -24,7 +24,9 @@ impl SubnetManager {
         self.schedule.begin_full_sweep(self.now, interval);
         self.traps.begin_full_sweep();
         self.begin_sweep(false);
-        with_ctx!(self, |ctx| self.discovery.read_all(ctx));
+        self.subnet.begin_epoch();
+        self.routing.mark_stale();
+        self.enqueue(SmpOp::NodeInfo(None));
     }
 
     pub(super) fn begin_local_sweep(&mut self) {
@@ -90,9 +92,7 @@ impl SubnetManager {
 
     pub(super) fn on_node_info_failed(&mut self, from: Option<PortRef>) {
         let mode = self.read_mode();
-        let outcome = with_ctx!(self, |ctx| self
-            .discovery
-            .on_node_info_failed(ctx, from, mode));
+        let outcome = with_ctx!(self, |ctx| discovery::on_node_info_failed(ctx, from, mode));
         self.finish_node_info(outcome);
     }
 
@@ -120,7 +120,7 @@ impl SubnetManager {
         data: &[u8; 64],
     ) {
         let mode = self.read_mode();
-        let Some(change) = with_ctx!(self, |ctx| self.discovery.check_port_info(
+        let Some(change) = with_ctx!(self, |ctx| discovery::check_port_info(
             ctx,
             at,
             (modifier, status),
@@ -131,16 +131,13 @@ impl SubnetManager {
         };
         let new = change.new;
         self.detect_foreign_change(at, &new);
-        if !with_ctx!(self, |ctx| self
-            .discovery
-            .store_port_info(ctx, &change, mode))
-        {
+        if !with_ctx!(self, |ctx| discovery::store_port_info(ctx, &change, mode)) {
             return;
         }
         self.sweep.read_ports.insert(at);
         self.correct_restored_view(at);
         self.write_sm_lid_early(at);
-        with_ctx!(self, |ctx| self.discovery.read_fdr10(ctx, &change, mode));
+        with_ctx!(self, |ctx| discovery::read_fdr10(ctx, &change, mode));
         let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
         let is_own = self.subnet.local() == Some(at) && !is_switch;
         if self.activity == Activity::LightSweep && is_own && new.port_state < PortState::Active {
@@ -168,9 +165,9 @@ impl SubnetManager {
 
     pub(super) fn on_port_info_failed(&mut self, at: PortRef, kind: ProblemKind) {
         let mode = self.read_mode();
-        with_ctx!(self, |ctx| self
-            .discovery
-            .on_port_info_failed(ctx, at, kind, mode));
+        with_ctx!(self, |ctx| discovery::on_port_info_failed(
+            ctx, at, kind, mode
+        ));
     }
 
     pub(super) fn no_link(&mut self, why: NoLinkReason) {

@@ -60,9 +60,12 @@ impl SubnetManager {
             }
             SmpOp::SwitchInfo(n) => {
                 let (top, mode) = (self.lids.top(), self.read_mode());
-                with_ctx!(self, |ctx| self
-                    .discovery
-                    .on_switch_info(ctx, n, status, &data, top, mode));
+                let stays_set = with_ctx!(self, |ctx| discovery::on_switch_info(
+                    ctx, n, status, &data, top, mode
+                ));
+                if stays_set {
+                    self.sweep.uncleared.insert(n);
+                }
             }
             SmpOp::ClearPortStateChange(n) => {
                 let mode = self.read_mode();
@@ -181,9 +184,7 @@ impl SubnetManager {
             SmpOp::NodeDescription(_) => {}
             SmpOp::SwitchInfo(n) | SmpOp::ClearPortStateChange(n) => {
                 let mode = self.read_mode();
-                with_ctx!(self, |ctx| self
-                    .discovery
-                    .on_switch_info_failed(ctx, n, mode));
+                with_ctx!(self, |ctx| discovery::on_switch_info_failed(ctx, n, mode));
             }
             SmpOp::PortInfo(p) => {
                 self.on_port_info_failed(p, ProblemKind::NoAnswer { attr: op.attr() })

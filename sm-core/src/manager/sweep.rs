@@ -21,6 +21,7 @@ use crate::report::{Problem, ProblemKind};
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::queue::Limits;
 use crate::subnet::{NodeIdx, PortRef};
+use crate::sweep::discovery::{Discovery, reread_uncleared};
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::{self, LinkSetup};
@@ -63,7 +64,7 @@ impl SubnetManager {
         self.activity = Activity::Idle;
         self.routing.cancel_job();
         self.partitions = PartitionTables::default();
-        self.discovery.begin();
+        self.discovery = Discovery::default();
         self.multicast.begin_sweep();
         self.vls.begin_sweep();
         self.sweep = Sweep::new(self.sweeps, local, self.now);
@@ -315,8 +316,8 @@ impl SubnetManager {
             self.want_local();
         }
         self.last_report = Some(report.clone());
-        with_ctx!(self, |ctx| self.discovery.reread_uncleared(ctx));
-        self.sweep = Sweep::default();
+        let Sweep { uncleared, .. } = core::mem::take(&mut self.sweep);
+        with_ctx!(self, |ctx| reread_uncleared(ctx, &uncleared));
         self.sweep.phase_queued = self.smps.queued();
         self.set_activity(Activity::Idle);
         if !self.read_only {

@@ -89,6 +89,7 @@ pub struct Subnet {
     guids_revision: u64,
     /// A link changed that known DR paths may lead over.
     paths_stale: bool,
+    epoch: u32,
 }
 
 impl Subnet {
@@ -104,6 +105,17 @@ impl Subnet {
             self.guids_revision += 1;
             self.local = Some(port);
         }
+    }
+
+    /// The number of the last full sweep. Nodes and ports that it reached carry it.
+    #[must_use]
+    pub const fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// A full sweep begins: nodes and ports that it does not reach are of an earlier epoch.
+    pub const fn begin_epoch(&mut self) {
+        self.epoch += 1;
     }
 
     /// Changes whenever a node comes or goes, or a GUID or the SM's port may be another.

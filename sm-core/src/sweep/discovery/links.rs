@@ -116,7 +116,7 @@ impl Discovery {
             }
             let contradicts = match self.neighbours.get(&to) {
                 Some(seen) => *seen != from,
-                None => far.state() == PortState::Down && far.seen == self.epoch,
+                None => far.state() == PortState::Down && far.seen == ctx.fabric.epoch(),
             };
             if contradicts && !rejected.contains(&to) {
                 rejected.insert(from);

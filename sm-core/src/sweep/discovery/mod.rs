@@ -25,7 +25,9 @@ use crate::smp::op::SmpOp;
 use crate::smp::route;
 use crate::subnet::{Node, NodeIdx, PortRef, plausible};
 
-pub(crate) use port_info::on_ext_port_info;
+pub(crate) use port_info::{
+    check_port_info, on_ext_port_info, on_port_info_failed, read_fdr10, store_port_info,
+};
 
 /// What the SM does while a response arrives, as far as discovery depends on it.
 #[derive(Debug, Clone, Copy)]
@@ -64,11 +66,9 @@ pub(crate) enum NodeInfoOutcome {
     LinkMoved(PortRef),
 }
 
-/// The state of discovery; reset when a sweep begins, except `epoch`.
+/// What a sweep learned about links, until its routes are computed.
 #[derive(Debug, Default)]
 pub(crate) struct Discovery {
-    /// Number of the last full sweep; nodes and ports that it reached carry it.
-    epoch: u32,
     /// The port behind each port, as reported by NodeInfo in this sweep.
     neighbours: BTreeMap<PortRef, PortRef>,
     /// Links whose far end is already linked to another port.
@@ -77,8 +77,6 @@ pub(crate) struct Discovery {
     unverified: BTreeSet<PortRef>,
     /// Switches that were read because they are at the far end of a changed link.
     far_ends: BTreeSet<NodeIdx>,
-    /// Switches whose PortStateChange was set and not cleared before their ports were read.
-    uncleared: BTreeSet<NodeIdx>,
 }
 
 /// Whether two NodeInfos can be of the same node.
@@ -88,38 +86,9 @@ fn is_same_node(a: &NodeInfo, b: &NodeInfo) -> bool {
 }
 
 impl Discovery {
-    /// A sweep begins.
-    pub(crate) fn begin(&mut self) {
-        *self = Self {
-            epoch: self.epoch,
-            ..Self::default()
-        };
-    }
-
-    /// Reads the whole fabric, beginning with the local node.
-    pub(crate) fn read_all(&mut self, ctx: &mut Ctx<'_>) {
-        self.epoch += 1;
-        ctx.effects.routing_stale = true;
-        ctx.smps.enqueue(SmpOp::NodeInfo(None));
-    }
-
     /// Whether this sweep has queried the node behind a port.
     pub(crate) fn has_queried(&self, p: PortRef) -> bool {
         self.neighbours.contains_key(&p)
-    }
-
-    /// Has ports read again that may have changed after they were read and before PortStateChange is cleared. Ports that carry data were
-    /// written since, and reported their state then.
-    pub(crate) fn reread_uncleared(&mut self, ctx: &mut Ctx<'_>) {
-        for n in core::mem::take(&mut self.uncleared) {
-            let Some(node) = ctx.fabric.get(n) else {
-                continue;
-            };
-            let ports = node.physical_ports().map(|p| PortRef::new(n, p));
-            let fabric = &*ctx.fabric;
-            let unwritten = ports.filter(|p| !ports::is_live(fabric, *p));
-            ctx.effects.reread_ports.extend(unwritten);
-        }
     }
 
     /// A NodeInfo response; `from` is the port that the node is behind.
@@ -143,7 +112,7 @@ impl Discovery {
                 return NodeInfoOutcome::NoLocalNode(reason);
             };
             let why = QuarantineReason::Garbage(why);
-            self.on_no_neighbour(ctx, from, why, mode);
+            on_no_neighbour(ctx, from, why, mode);
             return NodeInfoOutcome::Done;
         }
         let Some(path) = from.map_or(Some(DrPath::LOCAL), |p| {
@@ -151,7 +120,7 @@ impl Discovery {
         }) else {
             return NodeInfoOutcome::Done;
         };
-        let Some(idx) = self.visit(ctx, from, &info, path, mode) else {
+        let Some(idx) = visit(ctx, from, &info, path, mode) else {
             return NodeInfoOutcome::Done;
         };
         let to = PortRef::new(idx, info.local_port_num);
@@ -177,119 +146,9 @@ impl Discovery {
             }
         }
         if info.node_type != NodeType::Switch {
-            self.visit_end_port(ctx, to, info.port_guid, mode);
+            visit_end_port(ctx, to, info.port_guid, mode);
         }
         outcome
-    }
-
-    /// The node that responded, added if it is new; `None` if another node of this sweep has its GUID.
-    fn visit(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        from: Option<PortRef>,
-        info: &NodeInfo,
-        path: DrPath,
-        mode: ReadMode,
-    ) -> Option<NodeIdx> {
-        let epoch = self.epoch;
-        if let Some(idx) = ctx.fabric.node_by_guid(info.node_guid) {
-            let node = ctx.fabric.get_mut(idx)?;
-            if node.seen == epoch {
-                if is_same_node(&node.info, info) {
-                    return Some(idx);
-                }
-                // A switch has precedence over a CA with its GUID: more is attached to it.
-                let switch_came_second = !node.is_switch() && info.node_type == NodeType::Switch;
-                let is_own = ctx.fabric.local().is_some_and(|l| l.node == idx);
-                let why = QuarantineReason::DuplicateNodeGuid(info.node_guid);
-                if !switch_came_second || is_own {
-                    if let Some(from) = from {
-                        quarantine(ctx, from, why);
-                    }
-                    return None;
-                }
-                exclude_node(ctx, idx, &why);
-                return Some(self.add_node(ctx, info, path, mode));
-            }
-            if mode.is_local || is_same_node(&node.info, info) {
-                node.seen = epoch;
-                node.path = path;
-                node.info = *info;
-                self.read_node(ctx, idx);
-                return Some(idx);
-            }
-            // Another node has the GUID since the last sweep.
-            ctx.fabric.remove_node(idx);
-        }
-        Some(self.add_node(ctx, info, path, mode))
-    }
-
-    fn add_node(
-        &self,
-        ctx: &mut Ctx<'_>,
-        info: &NodeInfo,
-        path: DrPath,
-        mode: ReadMode,
-    ) -> NodeIdx {
-        let mut node = Node::new(*info, path);
-        node.seen = self.epoch;
-        let idx = ctx.fabric.add_node(node);
-        ctx.effects.routing_stale = true;
-        if mode.reports_changes {
-            ctx.outbox.emit(Event::NodeAdded(info.node_guid));
-        }
-        self.read_node(ctx, idx);
-        idx
-    }
-
-    fn read_node(&self, ctx: &mut Ctx<'_>, idx: NodeIdx) {
-        let Some(node) = ctx.fabric.get(idx) else {
-            return;
-        };
-        let (is_switch, guid) = (node.is_switch(), node.info.port_guid);
-        ctx.smps.enqueue(SmpOp::NodeDescription(idx));
-        if is_switch {
-            let at = PortRef::new(idx, PortNum::ZERO);
-            if let Some(port) = ctx.fabric.port_mut(at) {
-                port.guid = guid;
-            }
-            self.index_port(ctx, at, guid);
-            ctx.smps.enqueue(SmpOp::SwitchInfo(idx));
-        }
-    }
-
-    fn visit_end_port(&self, ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid, mode: ReadMode) {
-        let epoch = self.epoch;
-        let Some(port) = ctx.fabric.port_mut(at) else {
-            return;
-        };
-        if port.seen == epoch && !mode.is_local {
-            return;
-        }
-        port.seen = epoch;
-        if port.guid != guid {
-            port.guid = guid;
-            ctx.effects.routing_stale = true;
-        }
-        self.index_port(ctx, at, guid);
-        ctx.smps.enqueue(SmpOp::PortInfo(at));
-    }
-
-    /// Indexes a port GUID, or quarantines the port if another port of this sweep has it.
-    fn index_port(&self, ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
-        let fabric = &mut *ctx.fabric;
-        let is_current = |p: PortRef| {
-            fabric.port(p).is_some_and(|port| port.guid == guid)
-                && fabric.get(p.node).is_some_and(|n| n.seen == self.epoch)
-        };
-        let owner = fabric.port_by_guid(guid).filter(|owner| *owner != at);
-        let is_duplicate = owner.is_some_and(is_current);
-        if let Some(port) = fabric.port_mut(at) {
-            port.quarantine = is_duplicate.then_some(QuarantineReason::DuplicatePortGuid(guid));
-        }
-        if !is_duplicate {
-            fabric.index_port_guid(guid, at);
-        }
     }
 
     /// Removes what a sweep did not find, after link conflicts are resolved, and recomputes DR paths. Call it when all responses of
@@ -300,7 +159,7 @@ impl Discovery {
             self.check_both_ends(ctx, mode);
             let nodes = ctx.fabric.nodes();
             let absent: Vec<NodeIdx> = nodes
-                .filter(|(_, n)| n.seen != self.epoch)
+                .filter(|(_, n)| n.seen != ctx.fabric.epoch())
                 .map(|(i, _)| i)
                 .collect();
             remove_nodes(ctx, &absent);
@@ -309,107 +168,201 @@ impl Discovery {
         remove_nodes(ctx, &unreachable);
         remove_unlinked_end_ports(ctx);
     }
+}
 
-    /// A NodeInfo query was not answered.
-    pub(crate) fn on_node_info_failed(
-        &self,
-        ctx: &mut Ctx<'_>,
-        from: Option<PortRef>,
-        mode: ReadMode,
-    ) -> NodeInfoOutcome {
-        let Some(from) = from else {
-            return NodeInfoOutcome::NoLocalNode(NoLinkReason::LocalNodeSilent);
-        };
-        self.on_no_neighbour(ctx, from, QuarantineReason::NoAnswer, mode);
-        NodeInfoOutcome::Done
-    }
-
-    /// A NodeInfo query was not answered, or not plausibly. A local sweep does not give up an active link for that: the agent may be hung
-    /// while the node forwards.
-    fn on_no_neighbour(
-        &self,
-        ctx: &mut Ctx<'_>,
-        from: PortRef,
-        why: QuarantineReason,
-        mode: ReadMode,
-    ) {
-        let is_linked = ctx.fabric.peer(from).is_some();
-        match ctx.fabric.port_mut(from) {
-            Some(port) if mode.is_local && is_linked && port.state() == PortState::Active => {
-                port.unproven = true;
-                let attr = id::NODE_INFO;
-                ctx.effects
-                    .port_problem(from, ProblemKind::NoAnswer { attr });
+/// The node that responded, added if it is new; `None` if another node of this sweep has its GUID.
+fn visit(
+    ctx: &mut Ctx<'_>,
+    from: Option<PortRef>,
+    info: &NodeInfo,
+    path: DrPath,
+    mode: ReadMode,
+) -> Option<NodeIdx> {
+    let epoch = ctx.fabric.epoch();
+    if let Some(idx) = ctx.fabric.node_by_guid(info.node_guid) {
+        let node = ctx.fabric.get_mut(idx)?;
+        if node.seen == epoch {
+            if is_same_node(&node.info, info) {
+                return Some(idx);
             }
-            _ => quarantine(ctx, from, why),
-        }
-    }
-
-    /// A SwitchInfo response. `top` is the LinearFDBTop that this SM writes.
-    pub(crate) fn on_switch_info(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        n: NodeIdx,
-        status: Status,
-        data: &[u8; 64],
-        top: Lid,
-        mode: ReadMode,
-    ) {
-        let info = SwitchInfo::decode(data);
-        if !status.is_ok() || plausible::wrong_switch_info(&info).is_some() {
-            self.on_switch_info_failed(ctx, n, mode);
-            return;
-        }
-        let Some(node) = ctx.fabric.get_mut(n) else {
-            return;
-        };
-        node.switch_raw = Some(*data);
-        // A switch that lost LinearFDBTop rebooted and lost its tables.
-        if node.installed.is_some() && info.linear_fdb_top != top.0 {
-            node.forget_tables();
-            ctx.effects.routing_stale = true;
-        }
-        if mode.phase == ReadPhase::LightSweep {
-            let is_unwritten = info.linear_fdb_cap > 0 && node.installed.is_none();
-            if info.port_state_change || is_unwritten {
-                ctx.effects.next_switches.insert(n);
-            }
-            return;
-        }
-        if info.port_state_change && mode.is_master {
-            ctx.smps.enqueue(SmpOp::ClearPortStateChange(n));
-        } else {
-            if info.port_state_change {
-                self.uncleared.insert(n);
-            }
-            read_ports(ctx, n);
-        }
-    }
-
-    /// SwitchInfo was not answered: a full sweep cannot use the switch; otherwise its neighbours are read for the state of their links.
-    pub(crate) fn on_switch_info_failed(&self, ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
-        let port0 = PortRef::new(n, PortNum::ZERO);
-        let attr = id::SWITCH_INFO;
-        ctx.effects.problem(port0, ProblemKind::NoAnswer { attr });
-        if mode.phase != ReadPhase::LightSweep && !mode.is_local && mode.phase.is_discovering() {
-            exclude_node(ctx, n, &QuarantineReason::NoAnswer);
-            return;
-        }
-        let fabric = &*ctx.fabric;
-        let Some(node) = fabric.get(n) else {
-            return;
-        };
-        ctx.effects.reread_switches.insert(n);
-        let peers = node
-            .physical_ports()
-            .filter_map(|p| fabric.peer(PortRef::new(n, p)));
-        for peer in peers.filter(|p| p.node != n) {
-            if fabric.get(peer.node).is_some_and(Node::is_switch) {
-                if mode.phase.is_discovering() {
-                    ctx.smps.enqueue(SmpOp::PortInfo(peer));
-                } else {
-                    ctx.effects.next_ports.insert(peer);
+            // A switch has precedence over a CA with its GUID: more is attached to it.
+            let switch_came_second = !node.is_switch() && info.node_type == NodeType::Switch;
+            let is_own = ctx.fabric.local().is_some_and(|l| l.node == idx);
+            let why = QuarantineReason::DuplicateNodeGuid(info.node_guid);
+            if !switch_came_second || is_own {
+                if let Some(from) = from {
+                    quarantine(ctx, from, why);
                 }
+                return None;
+            }
+            exclude_node(ctx, idx, &why);
+            return Some(add_node(ctx, info, path, mode));
+        }
+        if mode.is_local || is_same_node(&node.info, info) {
+            node.seen = epoch;
+            node.path = path;
+            node.info = *info;
+            read_node(ctx, idx);
+            return Some(idx);
+        }
+        // Another node has the GUID since the last sweep.
+        ctx.fabric.remove_node(idx);
+    }
+    Some(add_node(ctx, info, path, mode))
+}
+
+fn add_node(ctx: &mut Ctx<'_>, info: &NodeInfo, path: DrPath, mode: ReadMode) -> NodeIdx {
+    let mut node = Node::new(*info, path);
+    node.seen = ctx.fabric.epoch();
+    let idx = ctx.fabric.add_node(node);
+    ctx.effects.routing_stale = true;
+    if mode.reports_changes {
+        ctx.outbox.emit(Event::NodeAdded(info.node_guid));
+    }
+    read_node(ctx, idx);
+    idx
+}
+
+fn read_node(ctx: &mut Ctx<'_>, idx: NodeIdx) {
+    let Some(node) = ctx.fabric.get(idx) else {
+        return;
+    };
+    let (is_switch, guid) = (node.is_switch(), node.info.port_guid);
+    ctx.smps.enqueue(SmpOp::NodeDescription(idx));
+    if is_switch {
+        let at = PortRef::new(idx, PortNum::ZERO);
+        if let Some(port) = ctx.fabric.port_mut(at) {
+            port.guid = guid;
+        }
+        index_port(ctx, at, guid);
+        ctx.smps.enqueue(SmpOp::SwitchInfo(idx));
+    }
+}
+
+fn visit_end_port(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid, mode: ReadMode) {
+    let epoch = ctx.fabric.epoch();
+    let Some(port) = ctx.fabric.port_mut(at) else {
+        return;
+    };
+    if port.seen == epoch && !mode.is_local {
+        return;
+    }
+    port.seen = epoch;
+    if port.guid != guid {
+        port.guid = guid;
+        ctx.effects.routing_stale = true;
+    }
+    index_port(ctx, at, guid);
+    ctx.smps.enqueue(SmpOp::PortInfo(at));
+}
+
+/// Indexes a port GUID, or quarantines the port if another port of this sweep has it.
+fn index_port(ctx: &mut Ctx<'_>, at: PortRef, guid: PortGuid) {
+    let fabric = &mut *ctx.fabric;
+    let epoch = fabric.epoch();
+    let is_current = |p: PortRef| {
+        fabric.port(p).is_some_and(|port| port.guid == guid)
+            && fabric.get(p.node).is_some_and(|n| n.seen == epoch)
+    };
+    let owner = fabric.port_by_guid(guid).filter(|owner| *owner != at);
+    let is_duplicate = owner.is_some_and(is_current);
+    if let Some(port) = fabric.port_mut(at) {
+        port.quarantine = is_duplicate.then_some(QuarantineReason::DuplicatePortGuid(guid));
+    }
+    if !is_duplicate {
+        fabric.index_port_guid(guid, at);
+    }
+}
+
+/// A NodeInfo query was not answered.
+pub(crate) fn on_node_info_failed(
+    ctx: &mut Ctx<'_>,
+    from: Option<PortRef>,
+    mode: ReadMode,
+) -> NodeInfoOutcome {
+    let Some(from) = from else {
+        return NodeInfoOutcome::NoLocalNode(NoLinkReason::LocalNodeSilent);
+    };
+    on_no_neighbour(ctx, from, QuarantineReason::NoAnswer, mode);
+    NodeInfoOutcome::Done
+}
+
+/// A NodeInfo query was not answered, or not plausibly. A local sweep does not give up an active link for that: the agent may be hung
+/// while the node forwards.
+fn on_no_neighbour(ctx: &mut Ctx<'_>, from: PortRef, why: QuarantineReason, mode: ReadMode) {
+    let is_linked = ctx.fabric.peer(from).is_some();
+    match ctx.fabric.port_mut(from) {
+        Some(port) if mode.is_local && is_linked && port.state() == PortState::Active => {
+            port.unproven = true;
+            let attr = id::NODE_INFO;
+            ctx.effects
+                .port_problem(from, ProblemKind::NoAnswer { attr });
+        }
+        _ => quarantine(ctx, from, why),
+    }
+}
+
+/// A SwitchInfo response. `top` is the LinearFDBTop that this SM writes. Returns whether the ports are read while PortStateChange remains set.
+pub(crate) fn on_switch_info(
+    ctx: &mut Ctx<'_>,
+    n: NodeIdx,
+    status: Status,
+    data: &[u8; 64],
+    top: Lid,
+    mode: ReadMode,
+) -> bool {
+    let info = SwitchInfo::decode(data);
+    if !status.is_ok() || plausible::wrong_switch_info(&info).is_some() {
+        on_switch_info_failed(ctx, n, mode);
+        return false;
+    }
+    let Some(node) = ctx.fabric.get_mut(n) else {
+        return false;
+    };
+    node.switch_raw = Some(*data);
+    // A switch that lost LinearFDBTop rebooted and lost its tables.
+    if node.installed.is_some() && info.linear_fdb_top != top.0 {
+        node.forget_tables();
+        ctx.effects.routing_stale = true;
+    }
+    if mode.phase == ReadPhase::LightSweep {
+        let is_unwritten = info.linear_fdb_cap > 0 && node.installed.is_none();
+        if info.port_state_change || is_unwritten {
+            ctx.effects.next_switches.insert(n);
+        }
+        return false;
+    }
+    if info.port_state_change && mode.is_master {
+        ctx.smps.enqueue(SmpOp::ClearPortStateChange(n));
+    } else {
+        read_ports(ctx, n);
+    }
+    info.port_state_change && !mode.is_master
+}
+
+/// SwitchInfo was not answered: a full sweep cannot use the switch; otherwise its neighbours are read for the state of their links.
+pub(crate) fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMode) {
+    let port0 = PortRef::new(n, PortNum::ZERO);
+    let attr = id::SWITCH_INFO;
+    ctx.effects.problem(port0, ProblemKind::NoAnswer { attr });
+    if mode.phase != ReadPhase::LightSweep && !mode.is_local && mode.phase.is_discovering() {
+        exclude_node(ctx, n, &QuarantineReason::NoAnswer);
+        return;
+    }
+    let fabric = &*ctx.fabric;
+    let Some(node) = fabric.get(n) else {
+        return;
+    };
+    ctx.effects.reread_switches.insert(n);
+    let peers = node
+        .physical_ports()
+        .filter_map(|p| fabric.peer(PortRef::new(n, p)));
+    for peer in peers.filter(|p| p.node != n) {
+        if fabric.get(peer.node).is_some_and(Node::is_switch) {
+            if mode.phase.is_discovering() {
+                ctx.smps.enqueue(SmpOp::PortInfo(peer));
+            } else {
+                ctx.effects.next_ports.insert(peer);
             }
         }
     }
@@ -450,6 +403,20 @@ fn read_ports(ctx: &mut Ctx<'_>, n: NodeIdx) {
     let ports = node.physical_ports();
     for p in core::iter::once(PortNum::ZERO).chain(ports) {
         ctx.smps.enqueue(SmpOp::PortInfo(PortRef::new(n, p)));
+    }
+}
+
+/// Has ports read again that may have changed after they were read and before PortStateChange of their switches, `uncleared`, is cleared.
+/// Ports that carry data were written since, and reported their state then.
+pub(crate) fn reread_uncleared(ctx: &mut Ctx<'_>, uncleared: &BTreeSet<NodeIdx>) {
+    let fabric = &*ctx.fabric;
+    for n in uncleared {
+        let Some(node) = fabric.get(*n) else {
+            continue;
+        };
+        let ports = node.physical_ports().map(|p| PortRef::new(*n, p));
+        let unwritten = ports.filter(|p| !ports::is_live(fabric, *p));
+        ctx.effects.reread_ports.extend(unwritten);
     }
 }
 

@@ -29,109 +29,6 @@ impl PortChange {
 }
 
 impl Discovery {
-    /// A PortInfo response: `None` if it cannot be used. A failed read is retried in another form if the agent may not know the modifier.
-    pub(crate) fn check_port_info(
-        &self,
-        ctx: &mut Ctx<'_>,
-        at: PortRef,
-        (modifier, status): (AttrMod, Status),
-        data: &[u8; 64],
-        mode: ReadMode,
-    ) -> Option<PortChange> {
-        let node = ctx.fabric.get(at.node)?;
-        let change = PortChange {
-            at,
-            new: PortInfo::decode(data),
-            raw: *data,
-            is_switch: node.is_switch(),
-        };
-        if !status.is_ok() {
-            let extended = modifier.0 & PortInfo::EXTENDED_SPEEDS_MOD != 0;
-            let retries_left = node.port_info_refusals <= node.info.num_ports.into();
-            if status.is_bad_field() && extended && retries_left {
-                // An agent without extended speeds takes the top bit of the modifier for a part of the port number. All ports of a switch
-                // are read before the first rejection arrives, so each may be rejected once.
-                if let Some(node) = ctx.fabric.get_mut(at.node) {
-                    node.plain_port_info = true;
-                    node.port_info_refusals += 1;
-                }
-                ctx.smps.enqueue(SmpOp::PortInfo(at));
-                return None;
-            }
-            let attr = id::PORT_INFO;
-            self.on_port_info_failed(ctx, at, ProblemKind::NoAnswer { attr }, mode);
-            return None;
-        }
-        let has_link = change.is_external() || !change.is_switch;
-        if let Some(why) = plausible::wrong_port_info(&change.new, has_link) {
-            let kind = ProblemKind::Quarantined(QuarantineReason::Garbage(why));
-            self.on_port_info_failed(ctx, at, kind, mode);
-            return None;
-        }
-        Some(change)
-    }
-
-    /// Stores a PortInfo. Tables and keys that the device may have lost are unknown from now on. Returns whether the port is there.
-    pub(crate) fn store_port_info(
-        &self,
-        ctx: &mut Ctx<'_>,
-        change: &PortChange,
-        mode: ReadMode,
-    ) -> bool {
-        let PortChange { at, new, raw, .. } = change;
-        let Some(node) = ctx.fabric.get_mut(at.node) else {
-            return false;
-        };
-        let known_port0 = node.ports.first().filter(|p| p.known);
-        // A switch that lost its LID rebooted and lost its tables.
-        if change.is_switch
-            && at.port == PortNum::ZERO
-            && node.installed.is_some()
-            && known_port0.is_some_and(|port0| port0.info().lid != new.lid)
-        {
-            node.forget_tables();
-            ctx.effects.routing_stale = true;
-        }
-        let has_own_keys = !change.is_switch || at.port == PortNum::ZERO;
-        let is_down = !change.is_switch
-            && new.port_state < PortState::Armed
-            && mode.phase != ReadPhase::LightSweep;
-        let Some(port) = node.ports.get_mut(at.port.index()) else {
-            return false;
-        };
-        // An end port whose link was down, or that lost its LID, may have lost its P_Keys.
-        if port.known && has_own_keys && (is_down || port.info().lid != new.lid) {
-            port.keys.forget();
-        }
-        if port.known && new.port_state < port.state() {
-            port.fell = Some(ctx.now);
-        }
-        port.known = true;
-        port.seen = self.epoch;
-        let has_link = change.is_external() || !change.is_switch;
-        if new.port_state == PortState::Down && has_link {
-            // Of a port that is down only the states are valid (IBA vol. 1, 14.2.5.6). A base port 0 has no link that can be down.
-            port.raw[32] = raw[32];
-            port.raw[33] = raw[33];
-        } else {
-            port.raw = *raw;
-        }
-        true
-    }
-
-    /// FDR10 is a vendor's speed that PortInfo reports as QDR: ExtendedPortInfo distinguishes them.
-    pub(crate) fn read_fdr10(&self, ctx: &mut Ctx<'_>, change: &PortChange, mode: ReadMode) {
-        let node = ctx.fabric.get(change.at.node);
-        let is_up = change.new.port_state > PortState::Down;
-        if mode.phase.is_discovering()
-            && node.is_some_and(Node::may_know_fdr10)
-            && is_up
-            && change.new.speed() == Some(LinkSpeed::Qdr)
-        {
-            ctx.smps.enqueue(SmpOp::MlnxExtPortInfo(change.at));
-        }
-    }
-
     /// Queries the node behind an external switch port, where that is needed.
     pub(crate) fn follow_external_port(&self, ctx: &mut Ctx<'_>, at: PortRef, mode: ReadMode) {
         let is_unverified = self.unverified.contains(&at);
@@ -160,24 +57,118 @@ impl Discovery {
             }
         }
     }
+}
 
-    /// PortInfo was not answered, or not plausibly.
-    pub(crate) fn on_port_info_failed(
-        &self,
-        ctx: &mut Ctx<'_>,
-        at: PortRef,
-        kind: ProblemKind,
-        mode: ReadMode,
-    ) {
-        ctx.effects.port_problem(at, kind);
-        let is_switch = ctx.fabric.get(at.node).is_some_and(Node::is_switch);
-        if mode.phase == ReadPhase::Discovery
-            && !mode.is_local
-            && at.port == PortNum::ZERO
-            && is_switch
-        {
-            exclude_node(ctx, at.node, &QuarantineReason::NoAnswer);
+/// A PortInfo response: `None` if it cannot be used. A failed read is retried in another form if the agent may not know the modifier.
+pub(crate) fn check_port_info(
+    ctx: &mut Ctx<'_>,
+    at: PortRef,
+    (modifier, status): (AttrMod, Status),
+    data: &[u8; 64],
+    mode: ReadMode,
+) -> Option<PortChange> {
+    let node = ctx.fabric.get(at.node)?;
+    let change = PortChange {
+        at,
+        new: PortInfo::decode(data),
+        raw: *data,
+        is_switch: node.is_switch(),
+    };
+    if !status.is_ok() {
+        let extended = modifier.0 & PortInfo::EXTENDED_SPEEDS_MOD != 0;
+        let retries_left = node.port_info_refusals <= node.info.num_ports.into();
+        if status.is_bad_field() && extended && retries_left {
+            // An agent without extended speeds takes the top bit of the modifier for a part of the port number. All ports of a switch
+            // are read before the first rejection arrives, so each may be rejected once.
+            if let Some(node) = ctx.fabric.get_mut(at.node) {
+                node.plain_port_info = true;
+                node.port_info_refusals += 1;
+            }
+            ctx.smps.enqueue(SmpOp::PortInfo(at));
+            return None;
         }
+        let attr = id::PORT_INFO;
+        on_port_info_failed(ctx, at, ProblemKind::NoAnswer { attr }, mode);
+        return None;
+    }
+    let has_link = change.is_external() || !change.is_switch;
+    if let Some(why) = plausible::wrong_port_info(&change.new, has_link) {
+        let kind = ProblemKind::Quarantined(QuarantineReason::Garbage(why));
+        on_port_info_failed(ctx, at, kind, mode);
+        return None;
+    }
+    Some(change)
+}
+
+/// Stores a PortInfo. Tables and keys that the device may have lost are unknown from now on. Returns whether the port is there.
+pub(crate) fn store_port_info(ctx: &mut Ctx<'_>, change: &PortChange, mode: ReadMode) -> bool {
+    let PortChange { at, new, raw, .. } = change;
+    let epoch = ctx.fabric.epoch();
+    let Some(node) = ctx.fabric.get_mut(at.node) else {
+        return false;
+    };
+    let known_port0 = node.ports.first().filter(|p| p.known);
+    // A switch that lost its LID rebooted and lost its tables.
+    if change.is_switch
+        && at.port == PortNum::ZERO
+        && node.installed.is_some()
+        && known_port0.is_some_and(|port0| port0.info().lid != new.lid)
+    {
+        node.forget_tables();
+        ctx.effects.routing_stale = true;
+    }
+    let has_own_keys = !change.is_switch || at.port == PortNum::ZERO;
+    let is_down = !change.is_switch
+        && new.port_state < PortState::Armed
+        && mode.phase != ReadPhase::LightSweep;
+    let Some(port) = node.ports.get_mut(at.port.index()) else {
+        return false;
+    };
+    // An end port whose link was down, or that lost its LID, may have lost its P_Keys.
+    if port.known && has_own_keys && (is_down || port.info().lid != new.lid) {
+        port.keys.forget();
+    }
+    if port.known && new.port_state < port.state() {
+        port.fell = Some(ctx.now);
+    }
+    port.known = true;
+    port.seen = epoch;
+    let has_link = change.is_external() || !change.is_switch;
+    if new.port_state == PortState::Down && has_link {
+        // Of a port that is down only the states are valid (IBA vol. 1, 14.2.5.6). A base port 0 has no link that can be down.
+        port.raw[32] = raw[32];
+        port.raw[33] = raw[33];
+    } else {
+        port.raw = *raw;
+    }
+    true
+}
+
+/// FDR10 is a vendor's speed that PortInfo reports as QDR: ExtendedPortInfo distinguishes them.
+pub(crate) fn read_fdr10(ctx: &mut Ctx<'_>, change: &PortChange, mode: ReadMode) {
+    let node = ctx.fabric.get(change.at.node);
+    let is_up = change.new.port_state > PortState::Down;
+    if mode.phase.is_discovering()
+        && node.is_some_and(Node::may_know_fdr10)
+        && is_up
+        && change.new.speed() == Some(LinkSpeed::Qdr)
+    {
+        ctx.smps.enqueue(SmpOp::MlnxExtPortInfo(change.at));
+    }
+}
+
+/// PortInfo was not answered, or not plausibly.
+pub(crate) fn on_port_info_failed(
+    ctx: &mut Ctx<'_>,
+    at: PortRef,
+    kind: ProblemKind,
+    mode: ReadMode,
+) {
+    ctx.effects.port_problem(at, kind);
+    let is_switch = ctx.fabric.get(at.node).is_some_and(Node::is_switch);
+    if mode.phase == ReadPhase::Discovery && !mode.is_local && at.port == PortNum::ZERO && is_switch
+    {
+        exclude_node(ctx, at.node, &QuarantineReason::NoAnswer);
     }
 }
 
