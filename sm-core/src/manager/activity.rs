@@ -10,6 +10,7 @@ use crate::io::Event;
 use crate::report::{Phase, ProblemKind, SweepReport};
 use crate::smp::PathPolicy;
 use crate::subnet::{NodeIdx, PortRef};
+use crate::sweep::discovery::Discovery;
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::LinkSetup;
@@ -40,11 +41,14 @@ pub(super) enum Activity {
 /// The phase of a sweep, with the state that only it needs.
 #[derive(Debug, Default)]
 pub(super) enum SweepPhase {
-    Discovery,
-    SmScan,
-    Readback(LftReadback),
-    /// A routing job runs; traps that arrive meanwhile are followed up.
-    Routing,
+    Discovery(Discovery),
+    SmScan(Discovery),
+    Readback {
+        lfts: LftReadback,
+        discovery: Discovery,
+    },
+    /// A routing job runs; traps that arrive meanwhile are followed up through discovery.
+    Routing(Discovery),
     Tables(Box<LftUpdate>),
     Arm(LinkSetup),
     Activate(LinkSetup),
@@ -57,10 +61,10 @@ impl SweepPhase {
     /// Its name in reports.
     pub(super) const fn name(&self) -> Phase {
         match self {
-            Self::Discovery => Phase::Discover,
-            Self::SmScan => Phase::OtherSms,
-            Self::Readback(_) => Phase::ReadTables,
-            Self::Routing => Phase::Route,
+            Self::Discovery(_) => Phase::Discover,
+            Self::SmScan(_) => Phase::OtherSms,
+            Self::Readback { .. } => Phase::ReadTables,
+            Self::Routing(_) => Phase::Route,
             Self::Tables(_) => Phase::WriteTables,
             Self::Arm(_) => Phase::Arm,
             Self::Activate(_) => Phase::Activate,
@@ -107,6 +111,25 @@ impl Sweep {
         SweepScope::new(self.is_local, &self.read_ports)
     }
 
+    /// What it learned about links, until routes are computed.
+    pub(super) const fn discovery(&mut self) -> Option<&mut Discovery> {
+        match &mut self.phase {
+            SweepPhase::Discovery(discovery)
+            | SweepPhase::SmScan(discovery)
+            | SweepPhase::Readback { discovery, .. }
+            | SweepPhase::Routing(discovery) => Some(discovery),
+            SweepPhase::Tables(_)
+            | SweepPhase::Arm(_)
+            | SweepPhase::Activate(_)
+            | SweepPhase::Complete => None,
+        }
+    }
+
+    /// Takes what it learned about links, for the next phase.
+    pub(super) fn take_discovery(&mut self) -> Discovery {
+        self.discovery().map(core::mem::take).unwrap_or_default()
+    }
+
     /// Its table update, if that is the current phase.
     pub(super) fn lft_update(&mut self) -> Option<&mut LftUpdate> {
         if let SweepPhase::Tables(lfts) = &mut self.phase {
@@ -118,8 +141,8 @@ impl Sweep {
 
     /// Its LFT readback, if that is the current phase.
     pub(super) const fn lft_readback(&mut self) -> Option<&mut LftReadback> {
-        if let SweepPhase::Readback(readback) = &mut self.phase {
-            Some(readback)
+        if let SweepPhase::Readback { lfts, .. } = &mut self.phase {
+            Some(lfts)
         } else {
             None
         }

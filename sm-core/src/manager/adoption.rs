@@ -47,8 +47,7 @@ impl SubnetManager {
             return;
         }
         let is_master = self.role() == SmState::Master;
-        let local = self.subnet.local();
-        let probed = is_master || local.is_some_and(|p| self.discovery.has_queried(p));
+        let probed = is_master || self.has_queried_local;
         if !with_ctx!(self, |ctx| self
             .adoption
             .may_use_view(ctx, is_master, probed))

@@ -84,9 +84,15 @@ impl SubnetManager {
 
     pub(super) fn on_node_info(&mut self, from: Option<PortRef>, status: Status, data: &[u8; 64]) {
         let mode = self.read_mode();
-        let outcome = with_ctx!(self, |ctx| self
-            .discovery
-            .on_node_info(ctx, from, status, data, mode));
+        let Some(discovery) = self.sweep.discovery() else {
+            return;
+        };
+        let (outcome, is_local_found) = with_ctx!(self, |ctx| {
+            let outcome = discovery.on_node_info(ctx, from, status, data, mode);
+            let local = ctx.fabric.local().filter(|local| from == Some(*local));
+            (outcome, local.is_some_and(|p| discovery.has_queried(p)))
+        });
+        self.has_queried_local |= is_local_found;
         self.finish_node_info(outcome);
     }
 
@@ -151,9 +157,9 @@ impl SubnetManager {
             return;
         }
         if change.is_external() {
-            with_ctx!(self, |ctx| self
-                .discovery
-                .follow_external_port(ctx, at, mode));
+            if let Some(discovery) = self.sweep.discovery() {
+                with_ctx!(self, |ctx| discovery.follow_external_port(ctx, at, mode));
+            }
         } else if is_own {
             if new.port_state == PortState::Down {
                 self.no_link(NoLinkReason::PortDown(self.subnet.port_name(at)));
@@ -190,7 +196,9 @@ impl SubnetManager {
     /// Removes what was not found. Call it when all responses of discovery are in.
     pub(super) fn remove_absent(&mut self) {
         let mode = self.read_mode();
-        with_ctx!(self, |ctx| self.discovery.remove_absent(ctx, mode));
+        if let Some(discovery) = self.sweep.discovery() {
+            with_ctx!(self, |ctx| discovery.remove_absent(ctx, mode));
+        }
     }
 
     /// All responses of discovery are in.

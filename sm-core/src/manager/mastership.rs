@@ -247,7 +247,8 @@ impl SubnetManager {
 
     /// The SMInfo scan of a sweep.
     pub(super) fn begin_querying_sms(&mut self) {
-        self.enter(SweepPhase::SmScan);
+        let discovery = self.sweep.take_discovery();
+        self.enter(SweepPhase::SmScan(discovery));
         let local = self.sweep.is_local;
         with_ctx!(self, |ctx| self.mastership.query_sms_in_sweep(ctx, local));
     }

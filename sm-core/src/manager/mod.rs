@@ -91,7 +91,6 @@ use crate::smp::Smps;
 use crate::smp::op::SmpOp;
 use crate::smp::queue::Limits;
 use crate::subnet::{NodeIdx, Subnet};
-use crate::sweep::discovery::Discovery;
 use crate::traps::TrapMonitor;
 use crate::vls::VlTables;
 use activity::{Activity, Sweep};
@@ -113,11 +112,12 @@ pub struct SubnetManager {
     sweep: Sweep,
     sweeps: u32,
     last_report: Option<SweepReport>,
+    /// The last sweep found the port at the other end of the SM's own link.
+    has_queried_local: bool,
 
     mastership: Mastership,
     lids: LidTable,
     routing: RoutingState,
-    discovery: Discovery,
     vls: VlTables,
     schedule: SweepSchedule,
     keys: MKeyRing,
@@ -160,9 +160,9 @@ impl SubnetManager {
             sweep: Sweep::default(),
             sweeps: 0,
             last_report: None,
+            has_queried_local: false,
             lids: LidTable::new(restored.lids),
             routing: RoutingState::default(),
-            discovery: Discovery::default(),
             vls,
             schedule: SweepSchedule::new(now),
             keys,

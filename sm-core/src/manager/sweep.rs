@@ -31,20 +31,20 @@ impl SubnetManager {
     /// The request queue is idle: ends the current phase, or goes on with it.
     pub(super) fn step_sweep(&mut self) {
         match core::mem::take(&mut self.sweep.phase) {
-            SweepPhase::Discovery => {
-                self.sweep.phase = SweepPhase::Discovery;
+            phase @ SweepPhase::Discovery(_) => {
+                self.sweep.phase = phase;
                 self.finish_discovery();
             }
-            SweepPhase::SmScan => {
-                self.sweep.phase = SweepPhase::SmScan;
+            phase @ SweepPhase::SmScan(_) => {
+                self.sweep.phase = phase;
                 self.finish_querying_sms();
             }
-            SweepPhase::Readback(readback) => {
-                with_ctx!(self, |ctx| readback.finish(ctx));
-                self.begin_routing();
+            SweepPhase::Readback { lfts, discovery } => {
+                with_ctx!(self, |ctx| lfts.finish(ctx));
+                self.begin_routing(discovery);
             }
-            SweepPhase::Routing => {
-                self.sweep.phase = SweepPhase::Routing;
+            phase @ SweepPhase::Routing(_) => {
+                self.sweep.phase = phase;
                 if let Some(computed) = self.routing.take_result() {
                     self.install(computed);
                 }
@@ -64,11 +64,11 @@ impl SubnetManager {
         self.activity = Activity::Idle;
         self.routing.cancel_job();
         self.partitions = PartitionTables::default();
-        self.discovery = Discovery::default();
+        self.has_queried_local = false;
         self.multicast.begin_sweep();
         self.vls.begin_sweep();
         self.sweep = Sweep::new(self.sweeps, local, self.now);
-        self.enter(SweepPhase::Discovery);
+        self.enter(SweepPhase::Discovery(Discovery::default()));
     }
 
     pub(super) fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
@@ -112,7 +112,9 @@ impl SubnetManager {
 
     /// Reads the tables of switches that had some before this SM came, so that only differences are written.
     pub(super) fn begin_reading(&mut self) {
-        self.enter(SweepPhase::Readback(LftReadback::default()));
+        let discovery = self.sweep.take_discovery();
+        let lfts = LftReadback::default();
+        self.enter(SweepPhase::Readback { lfts, discovery });
         if let Some(readback) = self.sweep.lft_readback() {
             with_ctx!(self, |ctx| readback.start(ctx));
         }
@@ -134,8 +136,8 @@ impl SubnetManager {
     }
 
     /// Plans LIDs, and has routes computed where something changed that they depend on.
-    pub(super) fn begin_routing(&mut self) {
-        self.enter(SweepPhase::Routing);
+    pub(super) fn begin_routing(&mut self, discovery: Discovery) {
+        self.enter(SweepPhase::Routing(discovery));
         let reassign = self.cfg.reassign_lids && self.mastership.is_new();
         let (changed, plan_changed) = with_ctx!(self, |ctx| self.lids.assign(ctx, reassign));
         self.sweep.report.lids_changed = changed;
@@ -178,7 +180,8 @@ impl SubnetManager {
     pub(super) fn install(&mut self, computed: Computed) {
         if !self.routing.accept(&computed) {
             self.remove_absent();
-            self.begin_routing();
+            let discovery = self.sweep.take_discovery();
+            self.begin_routing(discovery);
             return;
         }
         match computed.result {
