@@ -10,13 +10,13 @@ use crate::io::Event;
 use crate::report::{Phase, ProblemKind, SweepReport};
 use crate::smp::PathPolicy;
 use crate::subnet::{NodeIdx, PortRef};
-use crate::sweep::discovery::Discovery;
+use crate::sweep::discovery::{Discovery, ReadPhase};
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::LinkSetup;
 
 /// What the request queue works on. An activity ends when the queue is idle, or is abandoned with all its requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Activity {
     /// Nothing; the next timer, trap or command starts something.
     Idle,
@@ -25,8 +25,8 @@ pub(super) enum Activity {
     /// Polls of the master only.
     Standby,
     LightSweep,
-    /// A full or local sweep; its phase is [`Sweep::phase`].
-    Sweep,
+    /// A full or local sweep.
+    Sweep(Box<Sweep>),
     /// An SMInfo scan outside of a sweep.
     SmScan,
     /// Mastership is being decided: a handover, or an SMInfo scan after a stall.
@@ -39,7 +39,7 @@ pub(super) enum Activity {
 }
 
 /// The phase of a sweep, with the state that only it needs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) enum SweepPhase {
     Discovery(Discovery),
     SmScan(Discovery),
@@ -52,9 +52,6 @@ pub(super) enum SweepPhase {
     Tables(Box<LftUpdate>),
     Arm(LinkSetup),
     Activate(LinkSetup),
-    /// The sweep is complete, or moves on to its next phase.
-    #[default]
-    Complete,
 }
 
 impl SweepPhase {
@@ -68,22 +65,17 @@ impl SweepPhase {
             Self::Tables(_) => Phase::WriteTables,
             Self::Arm(_) => Phase::Arm,
             Self::Activate(_) => Phase::Activate,
-            Self::Complete => Phase::Idle,
         }
     }
 }
 
-/// The current sweep, or the last one.
-#[derive(Debug, Default)]
+/// A sweep, while it runs.
+#[derive(Debug)]
 pub(super) struct Sweep {
     pub(super) is_local: bool,
     pub(super) phase: SweepPhase,
-    /// The name of the phase that began last, for reports and displays.
-    pub(super) phase_name: Phase,
     pub(super) started: Instant,
     phase_began: Instant,
-    /// Requests enqueued when the phase began.
-    pub(super) phase_queued: u64,
     /// Ports that were read in this sweep.
     pub(super) read_ports: BTreeSet<PortRef>,
     /// Switches whose PortStateChange was set, and not cleared before their ports were read.
@@ -96,94 +88,174 @@ impl Sweep {
     pub(super) fn new(number: u32, is_local: bool, now: Instant) -> Self {
         Self {
             is_local,
+            phase: SweepPhase::Discovery(Discovery::default()),
             started: now,
+            phase_began: now,
+            read_ports: BTreeSet::new(),
+            uncleared: BTreeSet::new(),
+            problems: Vec::new(),
             report: SweepReport {
                 number,
                 local: is_local,
                 ..SweepReport::default()
             },
-            ..Self::default()
         }
     }
 
-    /// The ports that it configures.
-    pub(super) const fn scope(&self) -> SweepScope<'_> {
-        SweepScope::new(self.is_local, &self.read_ports)
+    /// Adds a problem to its report, once.
+    pub(super) fn add_problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
+        if !self.problems.contains(&(at, kind.clone())) {
+            self.problems.push((at, kind));
+        }
     }
 
-    /// What it learned about links, until routes are computed.
-    pub(super) const fn discovery(&mut self) -> Option<&mut Discovery> {
-        match &mut self.phase {
+    fn is_full_discovery(&self) -> bool {
+        !self.is_local && matches!(self.phase, SweepPhase::Discovery(_))
+    }
+
+    /// Reports how long the phase took that ends now.
+    pub(super) fn end_phase(&mut self, now: Instant) {
+        let took = now.since(self.phase_began);
+        self.report.phases.push((self.phase.name(), took));
+        self.phase_began = now;
+    }
+}
+
+impl Activity {
+    pub(super) const fn is_idle(&self) -> bool {
+        matches!(self, Self::Idle)
+    }
+
+    /// The sweep, if one runs.
+    pub(super) const fn sweep(&self) -> Option<&Sweep> {
+        if let Self::Sweep(sweep) = self {
+            Some(sweep)
+        } else {
+            None
+        }
+    }
+
+    /// The sweep, if one runs.
+    pub(super) const fn sweep_mut(&mut self) -> Option<&mut Sweep> {
+        if let Self::Sweep(sweep) = self {
+            Some(sweep)
+        } else {
+            None
+        }
+    }
+
+    /// The ports that the sweep configures.
+    pub(super) fn scope(&self) -> Option<SweepScope<'_>> {
+        let sweep = self.sweep()?;
+        Some(SweepScope::new(sweep.is_local, &sweep.read_ports))
+    }
+
+    /// The report of the sweep.
+    pub(super) fn report(&mut self) -> Option<&mut SweepReport> {
+        Some(&mut self.sweep_mut()?.report)
+    }
+
+    /// What the sweep learned about links, until routes are computed.
+    pub(super) fn discovery(&mut self) -> Option<&mut Discovery> {
+        match &mut self.sweep_mut()?.phase {
             SweepPhase::Discovery(discovery)
             | SweepPhase::SmScan(discovery)
             | SweepPhase::Readback { discovery, .. }
             | SweepPhase::Routing(discovery) => Some(discovery),
-            SweepPhase::Tables(_)
-            | SweepPhase::Arm(_)
-            | SweepPhase::Activate(_)
-            | SweepPhase::Complete => None,
+            SweepPhase::Tables(_) | SweepPhase::Arm(_) | SweepPhase::Activate(_) => None,
         }
     }
 
-    /// Takes what it learned about links, for the next phase.
+    /// The same, for the next phase.
     pub(super) fn take_discovery(&mut self) -> Discovery {
         self.discovery().map(core::mem::take).unwrap_or_default()
     }
 
-    /// Its table update, if that is the current phase.
-    pub(super) fn lft_update(&mut self) -> Option<&mut LftUpdate> {
-        if let SweepPhase::Tables(lfts) = &mut self.phase {
+    /// The LFT readback, in its phase.
+    pub(super) fn lft_readback(&mut self) -> Option<&mut LftReadback> {
+        if let SweepPhase::Readback { lfts, .. } = &mut self.sweep_mut()?.phase {
             Some(lfts)
         } else {
             None
         }
     }
 
-    /// Its LFT readback, if that is the current phase.
-    pub(super) const fn lft_readback(&mut self) -> Option<&mut LftReadback> {
-        if let SweepPhase::Readback { lfts, .. } = &mut self.phase {
+    /// The LFT update, in its phase.
+    pub(super) fn lft_update(&mut self) -> Option<&mut Box<LftUpdate>> {
+        if let SweepPhase::Tables(lfts) = &mut self.sweep_mut()?.phase {
             Some(lfts)
         } else {
             None
         }
     }
 
-    /// Its link setup, if that is the current phase.
-    pub(super) const fn link_setup(&mut self) -> Option<&mut LinkSetup> {
-        if let SweepPhase::Arm(links) | SweepPhase::Activate(links) = &mut self.phase {
-            Some(links)
-        } else {
-            None
+    /// The link setup, in its phases.
+    pub(super) fn link_setup(&mut self) -> Option<&mut LinkSetup> {
+        let (SweepPhase::Arm(links) | SweepPhase::Activate(links)) = &mut self.sweep_mut()?.phase
+        else {
+            return None;
+        };
+        Some(links)
+    }
+
+    /// Whether a local sweep runs.
+    pub(super) fn is_local_sweep(&self) -> bool {
+        self.sweep().is_some_and(|sweep| sweep.is_local)
+    }
+
+    /// What discovery does with responses.
+    pub(super) fn read_phase(&self) -> ReadPhase {
+        match (self, self.sweep().map(|sweep| &sweep.phase)) {
+            (_, Some(SweepPhase::Discovery(_))) => ReadPhase::Discovery,
+            (_, Some(SweepPhase::Routing(_))) => ReadPhase::Routing,
+            (Self::LightSweep, _) => ReadPhase::LightSweep,
+            _ => ReadPhase::Other,
         }
+    }
+
+    /// Whether the discovery of a full sweep runs.
+    pub(super) fn is_full_discovery(&self) -> bool {
+        self.sweep().is_some_and(Sweep::is_full_discovery)
     }
 }
 
+/// What outlives a sweep.
+#[derive(Debug, Default)]
+pub(super) struct SweepHistory {
+    /// The number of the sweep that began last.
+    pub(super) number: u32,
+    /// The report of the last complete sweep.
+    pub(super) report: Option<SweepReport>,
+    /// Requests enqueued when the last phase began, or when the last sweep ended.
+    pub(super) queued: u64,
+    /// The last sweep found the port at the other end of the SM's own link.
+    pub(super) has_queried_local: bool,
+}
+
 impl SubnetManager {
-    /// Begins an activity.
+    /// Begins an activity. What ran until now is dropped.
     pub(super) fn set_activity(&mut self, activity: Activity) {
         self.activity = activity;
+        self.transitions += 1;
         self.update_paths();
     }
 
-    /// Whether the current activity is this phase of a sweep.
-    pub(super) fn is_in_phase(&self, phase: Phase) -> bool {
-        self.activity == Activity::Sweep && self.sweep.phase_name == phase
-    }
-
-    /// Begins a phase of a sweep.
+    /// Begins the next phase of the sweep.
     pub(super) fn enter(&mut self, phase: SweepPhase) {
-        if self.activity == Activity::Sweep {
-            let took = self.now.since(self.sweep.phase_began);
-            let old = self.sweep.phase_name;
-            self.sweep.report.phases.push((old, took));
-        }
-        self.activity = Activity::Sweep;
-        self.sweep.phase_name = phase.name();
-        self.sweep.phase = phase;
-        self.sweep.phase_began = self.now;
-        self.sweep.phase_queued = self.smps.queued();
+        let Some(sweep) = self.activity.sweep_mut() else {
+            return;
+        };
+        sweep.end_phase(self.now);
+        sweep.phase = phase;
+        self.announce_phase();
+    }
+
+    /// A phase of the sweep began, or the sweep ended.
+    pub(super) fn announce_phase(&mut self) {
+        self.transitions += 1;
+        self.last_sweep.queued = self.smps.queued();
         self.update_paths();
-        self.emit(Event::Phase(self.sweep.phase_name));
+        self.emit(Event::Phase(self.phase()));
     }
 
     /// Sets the DR paths of requests from now on.
@@ -194,12 +266,10 @@ impl SubnetManager {
 
     /// A full sweep has verified the shortest paths, but not yet the links of a detour.
     pub(super) fn path_policy(&self) -> PathPolicy {
-        if self.sweep.is_local {
-            PathPolicy::DetourFrom(1)
-        } else if self.is_in_phase(Phase::Discover) {
-            PathPolicy::Shortest
-        } else {
-            PathPolicy::DetourFrom(2)
+        match self.activity.sweep() {
+            Some(sweep) if sweep.is_local => PathPolicy::DetourFrom(1),
+            Some(sweep) if sweep.is_full_discovery() => PathPolicy::Shortest,
+            _ => PathPolicy::DetourFrom(2),
         }
     }
 }

@@ -41,13 +41,13 @@ impl SubnetManager {
                 return;
             }
         }
-        if self.activity == Activity::NoLink || self.read_only {
+        if matches!(self.activity, Activity::NoLink) || self.read_only {
             let update = self.adoption.suspend_view();
             self.publish_restored(update);
             return;
         }
         let is_master = self.role() == SmState::Master;
-        let probed = is_master || self.has_queried_local;
+        let probed = is_master || self.last_sweep.has_queried_local;
         if !with_ctx!(self, |ctx| self
             .adoption
             .may_use_view(ctx, is_master, probed))

@@ -9,7 +9,7 @@ use ferrosm_mad::mad::Status;
 use super::SubnetManager;
 use super::activity::Activity;
 use crate::event::{Event, NoLinkReason, Notice};
-use crate::report::{Phase, ProblemKind};
+use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
 use crate::subnet::{Node, NodeIdx, PortRef};
 use crate::sweep::discovery::{self, NodeInfoOutcome, ReadMode, ReadPhase};
@@ -53,18 +53,10 @@ impl SubnetManager {
     /// What the SM does while a response arrives.
     pub(super) fn read_mode(&self) -> ReadMode {
         ReadMode {
-            phase: if self.is_in_phase(Phase::Discover) {
-                ReadPhase::Discovery
-            } else if self.is_in_phase(Phase::Route) {
-                ReadPhase::Routing
-            } else if self.activity == Activity::LightSweep {
-                ReadPhase::LightSweep
-            } else {
-                ReadPhase::Other
-            },
-            is_local: self.sweep.is_local,
+            phase: self.activity.read_phase(),
+            is_local: self.activity.is_local_sweep(),
             is_master: self.is_master(),
-            reports_changes: self.last_report.is_some(),
+            reports_changes: self.last_sweep.report.is_some(),
         }
     }
 
@@ -84,7 +76,7 @@ impl SubnetManager {
 
     pub(super) fn on_node_info(&mut self, from: Option<PortRef>, status: Status, data: &[u8; 64]) {
         let mode = self.read_mode();
-        let Some(discovery) = self.sweep.discovery() else {
+        let Some(discovery) = self.activity.discovery() else {
             return;
         };
         let (outcome, is_local_found) = with_ctx!(self, |ctx| {
@@ -92,7 +84,7 @@ impl SubnetManager {
             let local = ctx.fabric.local().filter(|local| from == Some(*local));
             (outcome, local.is_some_and(|p| discovery.has_queried(p)))
         });
-        self.has_queried_local |= is_local_found;
+        self.last_sweep.has_queried_local |= is_local_found;
         self.finish_node_info(outcome);
     }
 
@@ -108,7 +100,7 @@ impl SubnetManager {
             NodeInfoOutcome::NoLocalNode(why) => self.no_link(why),
             NodeInfoOutcome::LinkMoved(at) => {
                 self.distrust_tables();
-                if self.sweep.is_local {
+                if self.activity.is_local_sweep() {
                     let notice = Notice::LinkMoved(self.subnet.port_name(at));
                     self.emit(Event::Noticed(notice));
                     self.begin_full_sweep();
@@ -140,24 +132,26 @@ impl SubnetManager {
         if !with_ctx!(self, |ctx| discovery::store_port_info(ctx, &change, mode)) {
             return;
         }
-        self.sweep.read_ports.insert(at);
+        if let Some(sweep) = self.activity.sweep_mut() {
+            sweep.read_ports.insert(at);
+        }
         self.correct_restored_view(at);
         self.write_sm_lid_early(at);
         with_ctx!(self, |ctx| discovery::read_fdr10(ctx, &change, mode));
         let is_switch = self.subnet.get(at.node).is_some_and(Node::is_switch);
         let is_own = self.subnet.local() == Some(at) && !is_switch;
-        if self.activity == Activity::LightSweep && is_own && new.port_state < PortState::Active {
+        if mode.phase == ReadPhase::LightSweep && is_own && new.port_state < PortState::Active {
             self.want_full();
         }
         port_intents!(self, intents);
-        if let Some(links) = self.sweep.link_setup() {
+        if let Some(links) = self.activity.link_setup() {
             with_ctx!(self, |ctx| links.on_port_observed(ctx, at, intents));
         }
         if !mode.phase.is_discovering() {
             return;
         }
         if change.is_external() {
-            if let Some(discovery) = self.sweep.discovery() {
+            if let Some(discovery) = self.activity.discovery() {
                 with_ctx!(self, |ctx| discovery.follow_external_port(ctx, at, mode));
             }
         } else if is_own {
@@ -196,7 +190,7 @@ impl SubnetManager {
     /// Removes what was not found. Call it when all responses of discovery are in.
     pub(super) fn remove_absent(&mut self) {
         let mode = self.read_mode();
-        if let Some(discovery) = self.sweep.discovery() {
+        if let Some(discovery) = self.activity.discovery() {
             with_ctx!(self, |ctx| discovery.remove_absent(ctx, mode));
         }
     }

@@ -63,8 +63,8 @@ impl SubnetManager {
                 let stays_set = with_ctx!(self, |ctx| discovery::on_switch_info(
                     ctx, n, status, &data, top, mode
                 ));
-                if stays_set {
-                    self.sweep.uncleared.insert(n);
+                if let Some(sweep) = self.activity.sweep_mut().filter(|_| stays_set) {
+                    sweep.uncleared.insert(n);
                 }
             }
             SmpOp::ClearPortStateChange(n) => {
@@ -75,7 +75,7 @@ impl SubnetManager {
             }
             SmpOp::PortInfo(p) => self.on_port_info(p, mad.attr_mod(), status, &data),
             SmpOp::Lft(n, block) => {
-                if let Some(readback) = self.sweep.lft_readback() {
+                if let Some(readback) = self.activity.lft_readback() {
                     readback.on_block(n, block, status, &data);
                 }
             }
@@ -97,9 +97,11 @@ impl SubnetManager {
             SmpOp::SmInfo(p) => self.on_sm_info(p, status, &data),
             SmpOp::SetSwitchInfo(n) => self.on_switch_set(n, status, &data),
             SmpOp::SetLft(n, block) => {
-                self.sweep.report.lft_blocks_written += 1;
+                if let Some(report) = self.activity.report() {
+                    report.lft_blocks_written += 1;
+                }
                 let top = self.lids.top();
-                if let Some(lfts) = self.sweep.lft_update() {
+                if let Some(lfts) = self.activity.lft_update() {
                     with_ctx!(self, |ctx| lfts.on_block_written(
                         ctx,
                         (n, block),
@@ -156,8 +158,9 @@ impl SubnetManager {
         else {
             return;
         };
-        let counts = &mut self.sweep.report.smps;
-        counts.entry(op.attr()).or_default().timeouts += 1;
+        if let Some(report) = self.activity.report() {
+            report.smps.entry(op.attr()).or_default().timeouts += 1;
+        }
         if matches!(outcome, TimedOut::Failed(_)) {
             self.on_failed(op);
             // Requests that wait for a dead device do not time out one by one. Handling a failure may clear or add requests.
@@ -190,7 +193,7 @@ impl SubnetManager {
                 self.on_port_info_failed(p, ProblemKind::NoAnswer { attr: op.attr() })
             }
             SmpOp::Lft(n, _) => {
-                if let Some(readback) = self.sweep.lft_readback() {
+                if let Some(readback) = self.activity.lft_readback() {
                     readback.on_failed(n);
                 }
             }
@@ -241,7 +244,7 @@ impl SubnetManager {
             SmpOp::SetLft(n, block) => {
                 let failure = Err(ProblemKind::NoAnswer { attr: id::LFT });
                 let top = self.lids.top();
-                if let Some(lfts) = self.sweep.lft_update() {
+                if let Some(lfts) = self.activity.lft_update() {
                     with_ctx!(self, |ctx| lfts.on_block_done(
                         ctx,
                         (n, block),
@@ -298,7 +301,7 @@ impl SubnetManager {
 
     /// Has a local sweep read what is to be read again: now if one is discovering or routing, otherwise when the SM is idle.
     pub(super) fn want_local(&mut self) {
-        if self.sweep.is_local && self.read_mode().phase.is_discovering() {
+        if self.activity.is_local_sweep() && self.read_mode().phase.is_discovering() {
             self.read_again();
         } else {
             self.schedule.request(SweepKind::Local);

@@ -9,7 +9,9 @@ impl SubnetManager {
         for (at, kind) in effects.problems {
             self.problem(at, kind);
         }
-        self.sweep.report.engine_notes.extend(effects.notes);
+        if let Some(report) = self.activity.report() {
+            report.engine_notes.extend(effects.notes);
+        }
         for n in effects.reread_switches {
             self.schedule.reread_switch_later(n);
         }
@@ -42,7 +44,7 @@ impl SubnetManager {
             self.schedule.reread_port_later(p);
         }
         if let Some(port) = effects.blocking_port
-            && let Some(lfts) = self.sweep.lft_update()
+            && let Some(lfts) = self.activity.lft_update()
             && lfts.is_ordered()
         {
             lfts.block_on(port);

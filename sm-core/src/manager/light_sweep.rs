@@ -21,7 +21,8 @@ impl SubnetManager {
         match event {
             // The SM's own activation of the port comes back as this event.
             LocalPortEvent::Up
-                if self.activity != Activity::NoLink && self.role() == SmState::Master => {}
+                if !matches!(self.activity, Activity::NoLink) && self.role() == SmState::Master => {
+            }
             LocalPortEvent::Up | LocalPortEvent::Down => self.want_full(),
             LocalPortEvent::Changed => {
                 if let Some(local) = self.subnet.local() {
@@ -34,15 +35,15 @@ impl SubnetManager {
 
     /// Nothing is outstanding: begins the sweep that is due.
     pub(super) fn on_idle(&mut self) {
-        if self.activity == Activity::Standby {
+        if matches!(self.activity, Activity::Standby) {
             // A standby only polls the master.
             self.schedule.cancel();
         }
-        let may_sweep = self.activity == Activity::Idle && self.is_master();
+        let may_sweep = self.activity.is_idle() && self.is_master();
         match self.schedule.next(self.now, may_sweep) {
             Due::Full => self.begin_full_sweep(),
             Due::Local => self.begin_local_sweep(),
-            Due::Light if self.activity == Activity::NoLink => self.begin_full_sweep(),
+            Due::Light if matches!(self.activity, Activity::NoLink) => self.begin_full_sweep(),
             Due::Light if may_sweep => self.begin_light_sweep(),
             Due::Light | Due::Nothing => {}
         }
@@ -81,7 +82,7 @@ impl SubnetManager {
         self.schedule.arm_timer(self.now, self.cfg.sweep_interval);
         self.mastership.cancel_pending_scan();
         self.compare_sms();
-        if self.activity != Activity::Idle {
+        if !self.activity.is_idle() {
             // Another SM is to be master, or is one.
             return;
         }

@@ -12,7 +12,6 @@ use crate::adoption::{Adoption, last_epoch};
 use crate::election::{self, Then};
 use crate::kept::Restored;
 use crate::mastership::{MastershipAction, WorkInProgress, knows_all_sms, sm_info};
-use crate::report::Phase;
 use crate::smp::op::SmpOp;
 use crate::smp::{SmpTransaction, UNTRACKED};
 use crate::subnet::PortRef;
@@ -26,7 +25,9 @@ impl SubnetManager {
 
     /// Whether this SM configures the subnet now.
     pub(super) fn is_master(&self) -> bool {
-        self.mastership.may_write() && !self.read_only && self.activity != Activity::AwaitMastership
+        self.mastership.may_write()
+            && !self.read_only
+            && !matches!(self.activity, Activity::AwaitMastership)
     }
 
     pub(super) fn own_sm_info(&self) -> SmInfo {
@@ -40,7 +41,7 @@ impl SubnetManager {
             Activity::SmScan => WorkInProgress::SmScan,
             Activity::NoLink => WorkInProgress::NoLink,
             Activity::LightSweep
-            | Activity::Sweep
+            | Activity::Sweep(_)
             | Activity::MulticastUpdate
             | Activity::DeferredReads
             | Activity::Standby
@@ -66,7 +67,8 @@ impl SubnetManager {
             self.execute(actions);
         }
         // While this SM yielded, another one may have been master.
-        let resumes = self.activity == Activity::AwaitMastership && self.mastership.may_resume();
+        let resumes =
+            matches!(self.activity, Activity::AwaitMastership) && self.mastership.may_resume();
         if step.needs_sweep || resumes {
             self.distrust_tables();
             self.lids.unconfirm();
@@ -87,7 +89,7 @@ impl SubnetManager {
             match action {
                 MastershipAction::Elect(input) => self.elect(input),
                 MastershipAction::SendUntracked(op) => self.send_untracked(op),
-                MastershipAction::Yield if self.activity == Activity::AwaitMastership => {}
+                MastershipAction::Yield if matches!(self.activity, Activity::AwaitMastership) => {}
                 MastershipAction::Yield => self.abandon_for(Activity::AwaitMastership),
                 MastershipAction::EnterStandby => {
                     self.abandon_for(Activity::Standby);
@@ -108,7 +110,7 @@ impl SubnetManager {
                 MastershipAction::CompareSms => self.compare_sms(),
                 MastershipAction::CompareSmsAndSweep => {
                     self.compare_sms();
-                    if self.role() == SmState::Master && self.activity == Activity::Idle {
+                    if self.role() == SmState::Master && self.activity.is_idle() {
                         self.begin_full_sweep();
                     }
                 }
@@ -227,7 +229,7 @@ impl SubnetManager {
         if !self.mastership.take_pending_scan() {
             return false;
         }
-        if self.activity == Activity::Idle {
+        if self.activity.is_idle() {
             self.set_activity(Activity::SmScan);
         }
         if !with_ctx!(self, |ctx| self.mastership.start_scan(ctx)) {
@@ -237,7 +239,7 @@ impl SubnetManager {
     }
 
     pub(super) fn finish_sm_scan(&mut self) {
-        if self.activity == Activity::SmScan {
+        if matches!(self.activity, Activity::SmScan) {
             self.set_activity(Activity::Idle);
         }
         let work = self.work_in_progress();
@@ -247,16 +249,16 @@ impl SubnetManager {
 
     /// The SMInfo scan of a sweep.
     pub(super) fn begin_querying_sms(&mut self) {
-        let discovery = self.sweep.take_discovery();
+        let discovery = self.activity.take_discovery();
         self.enter(SweepPhase::SmScan(discovery));
-        let local = self.sweep.is_local;
+        let local = self.activity.is_local_sweep();
         with_ctx!(self, |ctx| self.mastership.query_sms_in_sweep(ctx, local));
     }
 
     pub(super) fn finish_querying_sms(&mut self) {
-        let sweep = self.sweeps;
+        let sweep = self.last_sweep.number;
         self.compare_sms();
-        if self.is_master() && self.sweeps == sweep {
+        if self.is_master() && self.last_sweep.number == sweep {
             self.compare_restored_view();
             self.begin_reading();
         }
@@ -300,7 +302,7 @@ impl SubnetManager {
             Some(restored) => self.load_replica(restored),
             None => self.disown(),
         }
-        if self.activity != Activity::AwaitReplica {
+        if !matches!(self.activity, Activity::AwaitReplica) {
             return;
         }
         self.set_activity(Activity::Idle);
@@ -357,7 +359,7 @@ impl SubnetManager {
 
     /// A port was read in a takeover: its MasterSMLID is written at once.
     pub(super) fn write_sm_lid_early(&mut self, at: PortRef) {
-        let discovering = self.is_in_phase(Phase::Discover) && !self.sweep.is_local;
+        let discovering = self.activity.is_full_discovery();
         if !self.mastership.has_replica_view() || !discovering || !self.is_master() {
             return;
         }
@@ -377,14 +379,17 @@ impl SubnetManager {
         let detected = with_ctx!(self, |ctx| self
             .mastership
             .detect_foreign_change(ctx, at, new, is_master, own));
-        if detected && (!self.is_in_phase(Phase::Discover) || self.sweep.is_local) {
+        if detected && !self.activity.is_full_discovery() {
             self.want_full();
         }
     }
 
     /// A full sweep has read all ports: tables that another SM may have written are read next.
     pub(super) fn distrust_tables_after_foreign_change(&mut self) {
-        if !self.sweep.is_local && self.mastership.take_foreign_change() && self.is_master() {
+        if !self.activity.is_local_sweep()
+            && self.mastership.take_foreign_change()
+            && self.is_master()
+        {
             self.distrust_tables();
             self.lids.unconfirm();
         }

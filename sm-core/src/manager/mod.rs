@@ -83,7 +83,7 @@ use crate::outbox::Outbox;
 use crate::partitions::PartitionTables;
 use crate::plan::routes::Start;
 use crate::plan::vls::VlPlan;
-use crate::report::{Phase, SweepReport};
+use crate::report::SweepReport;
 use crate::routing_state::RoutingState;
 use crate::sa_owner::SaOwner;
 use crate::schedule::SweepSchedule;
@@ -93,7 +93,7 @@ use crate::smp::queue::Limits;
 use crate::subnet::{NodeIdx, Subnet};
 use crate::traps::TrapMonitor;
 use crate::vls::VlTables;
-use activity::{Activity, Sweep};
+use activity::{Activity, SweepHistory};
 pub use progress::Progress;
 
 /// An InfiniBand subnet manager without I/O.
@@ -109,11 +109,9 @@ pub struct SubnetManager {
     smps: Smps,
     out: Outbox,
     activity: Activity,
-    sweep: Sweep,
-    sweeps: u32,
-    last_report: Option<SweepReport>,
-    /// The last sweep found the port at the other end of the SM's own link.
-    has_queried_local: bool,
+    /// Times that an activity or a phase of a sweep began.
+    transitions: u64,
+    last_sweep: SweepHistory,
 
     mastership: Mastership,
     lids: LidTable,
@@ -157,10 +155,8 @@ impl SubnetManager {
             subnet: Subnet::default(),
             out: Outbox::default(),
             activity: Activity::Idle,
-            sweep: Sweep::default(),
-            sweeps: 0,
-            last_report: None,
-            has_queried_local: false,
+            transitions: 0,
+            last_sweep: SweepHistory::default(),
             lids: LidTable::new(restored.lids),
             routing: RoutingState::default(),
             vls,
@@ -194,7 +190,7 @@ impl SubnetManager {
     /// The report of the last complete sweep.
     #[must_use]
     pub const fn last_report(&self) -> Option<&SweepReport> {
-        self.last_report.as_ref()
+        self.last_sweep.report.as_ref()
     }
 
     /// Who owns which LIDs.
@@ -310,7 +306,7 @@ impl SubnetManager {
         let sa = self.sa.poll_timeout();
         let groups = self.multicast_update_due().filter(|_| idle);
         let mastership = self.mastership.poll_timeout();
-        let looks = idle && self.activity == Activity::Idle && self.is_master();
+        let looks = idle && self.activity.is_idle() && self.is_master();
         let noisy = self.traps.due().filter(|_| looks);
         let own = [
             self.out.poll_timeout(),
@@ -355,17 +351,12 @@ impl SubnetManager {
     /// Moves on as far as nothing has to be waited for.
     fn advance(&mut self) {
         loop {
-            let before = self.progress_mark();
+            let before = self.transitions;
             self.step();
-            if before == self.progress_mark() {
+            if before == self.transitions {
                 return;
             }
         }
-    }
-
-    /// Changes whenever an activity, a sweep or a phase begins.
-    const fn progress_mark(&self) -> (Activity, Phase, u32) {
-        (self.activity, self.sweep.phase_name, self.sweeps)
     }
 
     fn step(&mut self) {
@@ -373,7 +364,7 @@ impl SubnetManager {
             return;
         }
         match self.activity {
-            Activity::Sweep => self.step_sweep(),
+            Activity::Sweep(_) => self.step_sweep(),
             Activity::LightSweep => self.finish_light_sweep(),
             Activity::MulticastUpdate => self.continue_multicast_update(),
             Activity::DeferredReads => self.finish_deferred_reads(),

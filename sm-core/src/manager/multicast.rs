@@ -39,7 +39,7 @@ impl SubnetManager {
 
     /// Whether tables may be updated outside of sweeps. While LFTs are incomplete or a sweep is requested, updates wait for the sweep.
     fn may_update_multicast(&self) -> bool {
-        let settled = self.activity == Activity::Idle
+        let settled = self.activity.is_idle()
             && !self.schedule.is_requested()
             && !self.routing.is_incomplete();
         settled && self.is_master() && self.view().is_some()

@@ -19,8 +19,8 @@ impl SubnetManager {
     /// What the SM is doing.
     #[must_use]
     pub const fn phase(&self) -> Phase {
-        match self.activity {
-            Activity::Sweep => self.sweep.phase_name,
+        match &self.activity {
+            Activity::Sweep(sweep) => sweep.phase.name(),
             Activity::Idle
             | Activity::NoLink
             | Activity::Standby
@@ -36,7 +36,7 @@ impl SubnetManager {
     /// How far it is.
     #[must_use]
     pub const fn progress(&self) -> Progress {
-        let total = self.smps.queued() - self.sweep.phase_queued;
+        let total = self.smps.queued() - self.last_sweep.queued;
         let done = total.saturating_sub(self.smps.pending() as u64);
         Progress {
             phase: self.phase(),

@@ -128,7 +128,7 @@ impl SubnetManager {
             // What was restored at a start beside a master is older than what the master knows.
             self.disown();
         }
-        let is_idle = self.activity == Activity::Idle && !self.schedule.is_requested();
+        let is_idle = self.activity.is_idle() && !self.schedule.is_requested();
         let is_restored = self.adoption.is_view_in_use();
         with_ctx!(self, |ctx| self.sa.after_input(ctx, is_idle, is_restored));
     }

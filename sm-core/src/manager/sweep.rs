@@ -14,6 +14,7 @@ use super::activity::{Activity, Sweep, SweepPhase};
 use crate::io::{Event, Output};
 use crate::location::Location;
 use crate::partitions::PartitionTables;
+use crate::plan::failure::RoutingFailure;
 use crate::plan::installed_groups::InstalledGroups;
 use crate::plan::routes::Computed;
 use crate::plan::vls::VlPlan;
@@ -21,7 +22,7 @@ use crate::report::{Problem, ProblemKind};
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::smp::queue::Limits;
 use crate::subnet::{NodeIdx, PortRef};
-use crate::sweep::discovery::{Discovery, reread_uncleared};
+use crate::sweep::discovery::reread_uncleared;
 use crate::sweep::lft_readback::LftReadback;
 use crate::sweep::lft_update::LftUpdate;
 use crate::sweep::link_setup::{self, LinkSetup};
@@ -30,29 +31,31 @@ use crate::sweep::quarantine::{is_in_fabric, report_quarantined};
 impl SubnetManager {
     /// The request queue is idle: ends the current phase, or goes on with it.
     pub(super) fn step_sweep(&mut self) {
-        match core::mem::take(&mut self.sweep.phase) {
-            phase @ SweepPhase::Discovery(_) => {
-                self.sweep.phase = phase;
-                self.finish_discovery();
-            }
-            phase @ SweepPhase::SmScan(_) => {
-                self.sweep.phase = phase;
-                self.finish_querying_sms();
-            }
-            SweepPhase::Readback { lfts, discovery } => {
+        let Some(sweep) = self.activity.sweep_mut() else {
+            return;
+        };
+        match &mut sweep.phase {
+            SweepPhase::Discovery(_) => self.finish_discovery(),
+            SweepPhase::SmScan(_) => self.finish_querying_sms(),
+            SweepPhase::Readback { lfts, .. } => {
+                let lfts = core::mem::take(lfts);
                 with_ctx!(self, |ctx| lfts.finish(ctx));
-                self.begin_routing(discovery);
+                self.begin_routing();
             }
-            phase @ SweepPhase::Routing(_) => {
-                self.sweep.phase = phase;
+            SweepPhase::Routing(_) => {
                 if let Some(computed) = self.routing.take_result() {
                     self.install(computed);
                 }
             }
-            SweepPhase::Tables(lfts) => self.continue_tables(lfts),
-            SweepPhase::Arm(links) => self.begin_activation(links),
+            SweepPhase::Tables(lfts) => {
+                let lfts = core::mem::take(lfts);
+                self.continue_tables(lfts);
+            }
+            SweepPhase::Arm(links) => {
+                let links = core::mem::take(links);
+                self.begin_activation(links);
+            }
             SweepPhase::Activate(_) => self.finish_sweep(),
-            SweepPhase::Complete => self.set_activity(Activity::Idle),
         }
     }
 
@@ -60,26 +63,25 @@ impl SubnetManager {
         self.smps.clear();
         self.smps.set_limits(Limits::new(&self.cfg));
         self.mastership.begin_sweep();
-        self.sweeps += 1;
-        self.activity = Activity::Idle;
         self.routing.cancel_job();
         self.partitions = PartitionTables::default();
-        self.has_queried_local = false;
         self.multicast.begin_sweep();
         self.vls.begin_sweep();
-        self.sweep = Sweep::new(self.sweeps, local, self.now);
-        self.enter(SweepPhase::Discovery(Discovery::default()));
+        self.last_sweep.number += 1;
+        self.last_sweep.has_queried_local = false;
+        let sweep = Sweep::new(self.last_sweep.number, local, self.now);
+        self.activity = Activity::Sweep(Box::new(sweep));
+        self.announce_phase();
     }
 
     pub(super) fn problem(&mut self, at: Option<PortRef>, kind: ProblemKind) {
-        if !self.sweep.problems.contains(&(at, kind.clone())) {
-            self.sweep.problems.push((at, kind));
+        if let Some(sweep) = self.activity.sweep_mut() {
+            sweep.add_problem(at, kind);
         }
     }
 
-    /// The problems of this sweep, those apart whose place has left the subnet meanwhile.
-    fn take_problems(&mut self) -> Vec<Problem> {
-        let found = core::mem::take(&mut self.sweep.problems);
+    /// The problems of a sweep, except at ports that have left the subnet meanwhile.
+    fn locate_problems(&self, found: Vec<(Option<PortRef>, ProblemKind)>) -> Vec<Problem> {
         // This SM's own port is not marked where what is behind it is left out; a cable that was found later is enough.
         let own = self.subnet.local();
         let settled = |at: &Option<PortRef>, kind: &ProblemKind| {
@@ -99,10 +101,13 @@ impl SubnetManager {
         .collect()
     }
 
-    /// Counts a request in the report of the current sweep.
+    /// Counts a request in the report of the sweep, if one runs.
     pub(super) fn count_request(&mut self, op: SmpOp) {
         let spec = op.spec();
-        let count = self.sweep.report.smps.entry(spec.attr).or_default();
+        let Some(report) = self.activity.report() else {
+            return;
+        };
+        let count = report.smps.entry(spec.attr).or_default();
         if spec.is_set {
             count.sets += 1;
         } else {
@@ -112,14 +117,18 @@ impl SubnetManager {
 
     /// Reads the tables of switches that had some before this SM came, so that only differences are written.
     pub(super) fn begin_reading(&mut self) {
-        let discovery = self.sweep.take_discovery();
-        let lfts = LftReadback::default();
-        self.enter(SweepPhase::Readback { lfts, discovery });
-        if let Some(readback) = self.sweep.lft_readback() {
+        let discovery = self.activity.take_discovery();
+        self.enter(SweepPhase::Readback {
+            lfts: LftReadback::default(),
+            discovery,
+        });
+        if let Some(readback) = self.activity.lft_readback() {
             with_ctx!(self, |ctx| readback.start(ctx));
         }
         self.find_vl_table_origins();
-        let scope = self.sweep.scope();
+        let Some(scope) = self.activity.scope() else {
+            return;
+        };
         with_ctx!(self, |ctx| self.partitions.read(ctx, scope));
         with_ctx!(self, |ctx| self.multicast.read(ctx, self.sa.registry()));
         // Changes that were seen before this SM might write are cleared before tables are written: what is set after
@@ -136,11 +145,14 @@ impl SubnetManager {
     }
 
     /// Plans LIDs, and has routes computed where something changed that they depend on.
-    pub(super) fn begin_routing(&mut self, discovery: Discovery) {
+    pub(super) fn begin_routing(&mut self) {
+        let discovery = self.activity.take_discovery();
         self.enter(SweepPhase::Routing(discovery));
         let reassign = self.cfg.reassign_lids && self.mastership.is_new();
         let (changed, plan_changed) = with_ctx!(self, |ctx| self.lids.assign(ctx, reassign));
-        self.sweep.report.lids_changed = changed;
+        if let Some(report) = self.activity.report() {
+            report.lids_changed = changed;
+        }
         if plan_changed {
             self.routing.mark_stale();
         }
@@ -180,16 +192,11 @@ impl SubnetManager {
     pub(super) fn install(&mut self, computed: Computed) {
         if !self.routing.accept(&computed) {
             self.remove_absent();
-            let discovery = self.sweep.take_discovery();
-            self.begin_routing(discovery);
+            self.begin_routing();
             return;
         }
         match computed.result {
-            Err(why) => {
-                self.sweep.report.engine_notes.push(why.to_string());
-                self.emit(Event::RoutingFailed(why));
-                self.routing_failed();
-            }
+            Err(why) => self.routing_failed(why),
             Ok(routes) => {
                 let routing = &routes.run.routing;
                 let order = routing.order.as_deref().unwrap_or_default();
@@ -227,8 +234,12 @@ impl SubnetManager {
     }
 
     /// No engine could do it: the old tables stay, no link is armed that was not, and it is tried again.
-    fn routing_failed(&mut self) {
-        self.sweep.report.failed = true;
+    fn routing_failed(&mut self, why: RoutingFailure) {
+        if let Some(report) = self.activity.report() {
+            report.engine_notes.push(why.to_string());
+            report.failed = true;
+        }
+        self.emit(Event::RoutingFailed(why));
         self.routing.mark_stale();
         self.finish_sweep();
     }
@@ -236,15 +247,20 @@ impl SubnetManager {
     /// Configures ports and arms links. Needs complete tables.
     pub(super) fn begin_arming(&mut self) {
         self.enter(SweepPhase::Arm(LinkSetup::default()));
-        let scope = self.sweep.scope();
+        let Some(scope) = self.activity.scope() else {
+            return;
+        };
         port_intents!(self, intents);
         with_ctx!(self, |ctx| LinkSetup::arm(ctx, scope, intents));
     }
 
     fn begin_activation(&mut self, links: LinkSetup) {
         self.enter(SweepPhase::Activate(links));
-        let ports = LinkSetup::ports_to_activate(&self.subnet, self.sweep.scope());
-        if !ports.is_empty() && !self.sweep.report.failed {
+        let Some(scope) = self.activity.scope() else {
+            return;
+        };
+        let ports = LinkSetup::ports_to_activate(&self.subnet, scope);
+        if !ports.is_empty() {
             // A host joins groups and queries paths as soon as its port is Active: the SA must know its LID before.
             self.publish_view_before_activation();
         }
@@ -261,7 +277,7 @@ impl SubnetManager {
         data: &[u8; 64],
     ) {
         port_intents!(self, intents);
-        let links = self.sweep.link_setup();
+        let links = self.activity.link_setup();
         let implausible = with_ctx!(self, |ctx| link_setup::on_set(
             ctx,
             links,
@@ -277,15 +293,22 @@ impl SubnetManager {
 
     /// The sweep is over: report, and decide what to look at next.
     pub(super) fn finish_sweep(&mut self) {
-        let configured = !self.read_only && !self.sweep.report.failed;
-        if configured {
-            let scope = self.sweep.scope();
+        let Some(sweep) = self.activity.sweep() else {
+            return;
+        };
+        let configured = !self.read_only && !sweep.report.failed;
+        if configured && let Some(scope) = self.activity.scope() {
             with_ctx!(self, |ctx| LinkSetup::report_inactive(ctx, scope));
         }
         with_ctx!(self, |ctx| report_quarantined(ctx));
-        self.enter(SweepPhase::Complete);
-        let mut report = core::mem::take(&mut self.sweep.report);
-        report.problems = self.take_problems();
+        let Activity::Sweep(mut sweep) = core::mem::replace(&mut self.activity, Activity::Idle)
+        else {
+            return;
+        };
+        sweep.end_phase(self.now);
+        self.announce_phase();
+        let mut report = sweep.report;
+        report.problems = self.locate_problems(sweep.problems);
         report.key_room = self.partitions.take_fullest();
         let count = |t: NodeType| {
             self.subnet
@@ -297,7 +320,7 @@ impl SubnetManager {
         report.cas = count(NodeType::Ca);
         report.routers = count(NodeType::Router);
         report.links = self.subnet.link_count();
-        report.took = self.now.since(self.sweep.started);
+        report.took = self.now.since(sweep.started);
         if !self.read_only {
             report.lids = self.lids.count();
             report.top_lid = self.lids.top();
@@ -318,11 +341,8 @@ impl SubnetManager {
             // A change came too late for this sweep's routes.
             self.want_local();
         }
-        self.last_report = Some(report.clone());
-        let Sweep { uncleared, .. } = core::mem::take(&mut self.sweep);
-        with_ctx!(self, |ctx| reread_uncleared(ctx, &uncleared));
-        self.sweep.phase_queued = self.smps.queued();
-        self.set_activity(Activity::Idle);
+        self.last_sweep.report = Some(report.clone());
+        with_ctx!(self, |ctx| reread_uncleared(ctx, &sweep.uncleared));
         if !self.read_only {
             self.schedule
                 .finish_sweep(self.now, self.cfg.sweep_interval);

@@ -5,7 +5,7 @@ use ferrosm_mad::mad::Status;
 use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
-use super::activity::{Activity, SweepPhase};
+use super::activity::SweepPhase;
 use crate::plan::ports;
 use crate::smp::op::{PortSetting, SmpOp};
 use crate::subnet::{NodeIdx, PortRef};
@@ -17,7 +17,9 @@ impl SubnetManager {
         self.lids.update_top();
         self.enter(SweepPhase::Tables(Box::default()));
         with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));
-        let scope = self.sweep.scope();
+        let Some(scope) = self.activity.scope() else {
+            return;
+        };
         with_ctx!(self, |ctx| self.partitions.write(ctx, scope));
         // The SM's own port gets its LID even if nothing is connected to it.
         if let Some(own) = self.subnet.local() {
@@ -28,7 +30,13 @@ impl SubnetManager {
         } else {
             self.write_vls_and_lfts(&mut lfts);
         }
-        self.sweep.phase = SweepPhase::Tables(lfts);
+        self.set_lft_update(lfts);
+    }
+
+    fn set_lft_update(&mut self, lfts: Box<LftUpdate>) {
+        if let Some(current) = self.activity.lft_update() {
+            *current = lfts;
+        }
     }
 
     /// Writes the parameters of a port that carries no data and is not configured with its link.
@@ -77,19 +85,21 @@ impl SubnetManager {
             LftPrecondition::VlTablesWritten => self.write_lfts(&mut lfts),
         }
         if !self.smps.is_idle() || with_ctx!(self, |ctx| lfts.write_next_stage(ctx)) {
-            self.sweep.phase = SweepPhase::Tables(lfts);
+            self.set_lft_update(lfts);
             return;
         }
         match lfts.poll_drain(self.now, self.cfg.packet_life_time) {
             DrainState::None => {
-                self.sweep.phase = SweepPhase::Tables(lfts);
-                let scope = self.sweep.scope();
+                self.set_lft_update(lfts);
+                let Some(scope) = self.activity.scope() else {
+                    return;
+                };
                 with_ctx!(self, |ctx| self.partitions.write_late(ctx, scope));
                 if self.smps.is_idle() && !self.write_multicast() {
                     self.begin_arming();
                 }
             }
-            DrainState::Draining => self.sweep.phase = SweepPhase::Tables(lfts),
+            DrainState::Draining => self.set_lft_update(lfts),
             DrainState::Over(after) => {
                 self.vls.set_plan(after.vls.clone());
                 lfts.begin_after_drain(&mut self.subnet, *after);
@@ -100,11 +110,10 @@ impl SubnetManager {
 
     /// When the tables after a drain can be written; an SM that hands over writes them no more.
     pub(super) fn drained_at(&self) -> Option<Instant> {
-        let SweepPhase::Tables(lfts) = &self.sweep.phase else {
-            return None;
-        };
-        lfts.drained_at()
-            .filter(|_| self.activity == Activity::Sweep)
+        match self.activity.sweep().map(|sweep| &sweep.phase) {
+            Some(SweepPhase::Tables(lfts)) => lfts.drained_at(),
+            _ => None,
+        }
     }
 
     pub(super) fn on_switch_set(&mut self, n: NodeIdx, status: Status, data: &[u8; 64]) {
