@@ -111,8 +111,6 @@ pub(crate) struct SweepSchedule {
     after_light: Rereads,
     /// When the next light sweep is due; without a link, when the port is read again.
     timer: Option<Instant>,
-    /// During a local sweep: when the light sweep is due that it must not postpone.
-    light_due: Option<Instant>,
     last_light: Instant,
     consistency: ConsistencyCheck,
 }
@@ -191,17 +189,16 @@ impl SweepSchedule {
     /// A full sweep begins: it reads whatever was to be read again.
     pub(crate) fn begin_full_sweep(&mut self, now: Instant, interval: Duration) {
         self.begin_sweep();
-        self.light_due = None;
         self.next.clear();
         self.after_light.clear();
         self.consistency.begin_full_sweep(now, interval);
     }
 
-    /// A local sweep begins.
-    pub(crate) fn begin_local_sweep(&mut self) {
+    /// A local sweep begins. Returns when the light sweep is due that it must not postpone.
+    pub(crate) const fn begin_local_sweep(&mut self) -> Option<Instant> {
         let light_due = self.timer;
         self.begin_sweep();
-        self.light_due = light_due;
+        light_due
     }
 
     const fn begin_sweep(&mut self) {
@@ -209,10 +206,16 @@ impl SweepSchedule {
         self.timer = None;
     }
 
-    /// A full or local sweep is complete; `interval` is that of light sweeps, zero for none.
-    pub(crate) fn finish_sweep(&mut self, now: Instant, interval: Duration) {
+    /// A full or local sweep is complete; `interval` is that of light sweeps, zero for none. `light_due` is when the next one was due before
+    /// a local sweep.
+    pub(crate) fn finish_sweep(
+        &mut self,
+        now: Instant,
+        interval: Duration,
+        light_due: Option<Instant>,
+    ) {
         self.arm_timer(now, interval);
-        self.timer = self.light_due.take().or(self.timer);
+        self.timer = light_due.or(self.timer);
     }
 
     /// A light sweep begins.

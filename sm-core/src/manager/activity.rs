@@ -74,6 +74,8 @@ impl SweepPhase {
 pub(super) struct Sweep {
     pub(super) is_local: bool,
     pub(super) phase: SweepPhase,
+    /// When the light sweep is due that a local sweep must not postpone.
+    pub(super) light_due: Option<Instant>,
     pub(super) started: Instant,
     phase_began: Instant,
     /// Ports that were read in this sweep.
@@ -85,10 +87,20 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    pub(super) fn new(number: u32, is_local: bool, now: Instant) -> Self {
+    pub(super) fn full(number: u32, now: Instant) -> Self {
+        Self::new(number, false, None, now)
+    }
+
+    /// `light_due` is when the next light sweep is due.
+    pub(super) fn local(number: u32, light_due: Option<Instant>, now: Instant) -> Self {
+        Self::new(number, true, light_due, now)
+    }
+
+    fn new(number: u32, is_local: bool, light_due: Option<Instant>, now: Instant) -> Self {
         Self {
             is_local,
             phase: SweepPhase::Discovery(Discovery::default()),
+            light_due,
             started: now,
             phase_began: now,
             read_ports: BTreeSet::new(),

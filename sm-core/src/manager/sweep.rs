@@ -59,7 +59,7 @@ impl SubnetManager {
         }
     }
 
-    pub(super) fn begin_sweep(&mut self, local: bool) {
+    pub(super) fn begin_sweep(&mut self, sweep: Sweep) {
         self.smps.clear();
         self.smps.set_limits(Limits::new(&self.cfg));
         self.mastership.begin_sweep();
@@ -67,9 +67,8 @@ impl SubnetManager {
         self.partitions = PartitionTables::default();
         self.multicast.begin_sweep();
         self.vls.begin_sweep();
-        self.last_sweep.number += 1;
+        self.last_sweep.number = sweep.report.number;
         self.last_sweep.has_queried_local = false;
-        let sweep = Sweep::new(self.last_sweep.number, local, self.now);
         self.activity = Activity::Sweep(Box::new(sweep));
         self.announce_phase();
     }
@@ -345,7 +344,7 @@ impl SubnetManager {
         with_ctx!(self, |ctx| reread_uncleared(ctx, &sweep.uncleared));
         if !self.read_only {
             self.schedule
-                .finish_sweep(self.now, self.cfg.sweep_interval);
+                .finish_sweep(self.now, self.cfg.sweep_interval, sweep.light_due);
         }
         if configured {
             self.publish_view();
