@@ -23,7 +23,7 @@ use crate::smp::op::SmpOp;
 use crate::subnet::{Node, PortRef, Subnet};
 use crate::tables::pkeys::{PKeyTable, blocks};
 
-/// The P_Key tables that the current sweep reads and writes.
+/// The P_Key tables that a sweep writes.
 #[derive(Debug, Default)]
 pub(crate) struct PartitionTables {
     /// Tables that are being written.
@@ -109,66 +109,6 @@ pub(crate) fn effective_keys(fabric: &Subnet, cfg: &SmConfig, p: PortRef) -> Key
 }
 
 impl PartitionTables {
-    /// Reads the unknown blocks of tables that will be compared. Without configured partitions the first block is enough for a port
-    /// without a LID: if that has the power-up content, so have the others.
-    pub(crate) fn read(&mut self, ctx: &mut Ctx<'_>, scope: SweepScope<'_>) {
-        let configured = ctx.cfg.partitions.is_configured();
-        let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);
-        for p in end_ports {
-            let fresh = !configured
-                && ctx
-                    .fabric
-                    .port(p)
-                    .is_some_and(|port| port.info().lid == Lid::NONE && port.keys.is_unknown());
-            if configured && let Some(port) = ctx.fabric.port_mut(p) {
-                port.keys.set_as_woken(false);
-            }
-            if fresh {
-                ctx.smps.enqueue(SmpOp::PKeyTable(p, 0));
-            } else {
-                read_unknown_blocks(ctx, p);
-            }
-        }
-        for p in switch_ports {
-            if enforced_end_port(ctx.fabric, ctx.cfg, p).is_some() {
-                read_unknown_blocks(ctx, p);
-            }
-        }
-    }
-
-    /// A block was read.
-    pub(crate) fn on_block_read(
-        &self,
-        ctx: &mut Ctx<'_>,
-        p: PortRef,
-        block: u16,
-        status: Status,
-        data: &[u8; 64],
-    ) {
-        if !status.is_ok() {
-            let attr = id::PKEY_TABLE;
-            ctx.effects.port_problem(p, ProblemKind::NoAnswer { attr });
-            return;
-        }
-        let configured = ctx.cfg.partitions.is_configured();
-        let keys = PKeyBlock::decode(data).keys;
-        let len = table_len(ctx.fabric, p);
-        let Some(port) = ctx.fabric.port_mut(p) else {
-            return;
-        };
-        let first_of_fresh =
-            block == 0 && !configured && port.info().lid == Lid::NONE && port.keys.is_unknown();
-        port.keys.put(block, keys);
-        if first_of_fresh && blocks(len) > 1 {
-            let empty = |key: &PKey| partition_of(*key) == 0;
-            let at_power_up = keys[0].0 & 0x7FFF == 0x7FFF && keys[1..].iter().all(empty);
-            port.keys.set_as_woken(at_power_up);
-            if !at_power_up {
-                read_unknown_blocks(ctx, p);
-            }
-        }
-    }
-
     /// Writes every block that differs, and decides which switch ports check packets.
     pub(crate) fn write(&mut self, ctx: &mut Ctx<'_>, scope: SweepScope<'_>) {
         let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);
@@ -259,8 +199,8 @@ impl PartitionTables {
     }
 
     /// The table with the fewest free entries in this sweep; `None` without configured partitions.
-    pub(crate) const fn take_fullest(&mut self) -> Option<KeyRoom> {
-        self.fullest.take()
+    pub(crate) fn into_fullest(self) -> Option<KeyRoom> {
+        self.fullest
     }
 
     fn write_blocks(&mut self, ctx: &mut Ctx<'_>, p: PortRef, current: &[PKey], table: Vec<PKey>) {
@@ -310,17 +250,76 @@ impl PartitionTables {
         }
         if !accepted {
             let attr = id::PKEY_TABLE;
-            self.on_write_failed(ctx, p, ProblemKind::Refused { attr, status });
+            on_write_failed(ctx, p, ProblemKind::Refused { attr, status });
         }
     }
+}
 
-    /// A block was not written. A switch port with an incomplete table must not check packets: it would drop valid ones.
-    pub(crate) fn on_write_failed(&self, ctx: &mut Ctx<'_>, p: PortRef, kind: ProblemKind) {
-        if let Some(port) = ctx.fabric.port_mut(p) {
-            port.checks_keys = false;
+/// Reads the unknown blocks of tables that will be compared. Without configured partitions the first block is enough for a port
+/// without a LID: if that has the power-up content, so have the others.
+pub(crate) fn read(ctx: &mut Ctx<'_>, scope: SweepScope<'_>) {
+    let configured = ctx.cfg.partitions.is_configured();
+    let (end_ports, switch_ports) = ports_in(ctx.fabric, scope);
+    for p in end_ports {
+        let fresh = !configured
+            && ctx
+                .fabric
+                .port(p)
+                .is_some_and(|port| port.info().lid == Lid::NONE && port.keys.is_unknown());
+        if configured && let Some(port) = ctx.fabric.port_mut(p) {
+            port.keys.set_as_woken(false);
         }
-        ctx.effects.port_problem(p, kind);
+        if fresh {
+            ctx.smps.enqueue(SmpOp::PKeyTable(p, 0));
+        } else {
+            read_unknown_blocks(ctx, p);
+        }
     }
+    for p in switch_ports {
+        if enforced_end_port(ctx.fabric, ctx.cfg, p).is_some() {
+            read_unknown_blocks(ctx, p);
+        }
+    }
+}
+
+/// A block was read.
+pub(crate) fn on_block_read(
+    ctx: &mut Ctx<'_>,
+    p: PortRef,
+    block: u16,
+    status: Status,
+    data: &[u8; 64],
+) {
+    if !status.is_ok() {
+        let attr = id::PKEY_TABLE;
+        ctx.effects.port_problem(p, ProblemKind::NoAnswer { attr });
+        return;
+    }
+    let configured = ctx.cfg.partitions.is_configured();
+    let keys = PKeyBlock::decode(data).keys;
+    let len = table_len(ctx.fabric, p);
+    let Some(port) = ctx.fabric.port_mut(p) else {
+        return;
+    };
+    let first_of_fresh =
+        block == 0 && !configured && port.info().lid == Lid::NONE && port.keys.is_unknown();
+    port.keys.put(block, keys);
+    if first_of_fresh && blocks(len) > 1 {
+        let empty = |key: &PKey| partition_of(*key) == 0;
+        let at_power_up = keys[0].0 & 0x7FFF == 0x7FFF && keys[1..].iter().all(empty);
+        port.keys.set_as_woken(at_power_up);
+        if !at_power_up {
+            read_unknown_blocks(ctx, p);
+        }
+    }
+}
+
+/// A block was not written. A switch port with an incomplete table must not check packets: it would drop valid ones.
+pub(crate) fn on_write_failed(ctx: &mut Ctx<'_>, p: PortRef, kind: ProblemKind) {
+    if let Some(port) = ctx.fabric.port_mut(p) {
+        port.checks_keys = false;
+    }
+    ctx.effects.port_problem(p, kind);
 }
 
 fn read_unknown_blocks(ctx: &mut Ctx<'_>, p: PortRef) {

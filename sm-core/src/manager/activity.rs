@@ -7,6 +7,7 @@ use ferrosm_mad::time::Instant;
 use super::SubnetManager;
 use crate::ctx::SweepScope;
 use crate::io::Event;
+use crate::partitions::PartitionTables;
 use crate::report::{Phase, ProblemKind, SweepReport};
 use crate::smp::PathPolicy;
 use crate::subnet::{NodeIdx, PortRef};
@@ -83,6 +84,7 @@ pub(super) struct Sweep {
     /// Switches whose PortStateChange was set, and not cleared before their ports were read.
     pub(super) uncleared: BTreeSet<NodeIdx>,
     pub(super) problems: Vec<(Option<PortRef>, ProblemKind)>,
+    pub(super) partitions: PartitionTables,
     pub(super) report: SweepReport,
 }
 
@@ -106,6 +108,7 @@ impl Sweep {
             read_ports: BTreeSet::new(),
             uncleared: BTreeSet::new(),
             problems: Vec::new(),
+            partitions: PartitionTables::default(),
             report: SweepReport {
                 number,
                 local: is_local,
@@ -160,6 +163,13 @@ impl Activity {
     pub(super) fn scope(&self) -> Option<SweepScope<'_>> {
         let sweep = self.sweep()?;
         Some(SweepScope::new(sweep.is_local, &sweep.read_ports))
+    }
+
+    /// Its P_Key tables, with the ports that it configures.
+    pub(super) fn partitions(&mut self) -> Option<(&mut PartitionTables, SweepScope<'_>)> {
+        let sweep = self.sweep_mut()?;
+        let scope = SweepScope::new(sweep.is_local, &sweep.read_ports);
+        Some((&mut sweep.partitions, scope))
     }
 
     /// The report of the sweep.

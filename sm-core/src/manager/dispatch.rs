@@ -9,6 +9,7 @@ use super::SubnetManager;
 use crate::deferred_reads::store_table;
 use crate::event::WriteFailure;
 use crate::mastership::election;
+use crate::partitions;
 use crate::report::ProblemKind;
 use crate::schedule::SweepKind;
 use crate::smp::SmpTransaction;
@@ -123,14 +124,15 @@ impl SubnetManager {
                     .on_arbitration_written(ctx, p, block, status, &data));
             }
             SmpOp::PKeyTable(p, block) => {
-                with_ctx!(self, |ctx| self
-                    .partitions
-                    .on_block_read(ctx, p, block, status, &data));
+                with_ctx!(self, |ctx| partitions::on_block_read(
+                    ctx, p, block, status, &data
+                ));
             }
             SmpOp::SetPKeyTable(p, block) => {
-                with_ctx!(self, |ctx| self
-                    .partitions
-                    .on_block_written(ctx, p, block, status, &data));
+                if let Some((tables, _)) = self.activity.partitions() {
+                    with_ctx!(self, |ctx| tables
+                        .on_block_written(ctx, p, block, status, &data));
+                }
             }
             SmpOp::SlToVl(..) | SmpOp::VlArbitration(..) => {
                 store_table(&mut self.subnet, op, status, &data);
@@ -239,7 +241,7 @@ impl SubnetManager {
             }
             SmpOp::SetPKeyTable(p, _) => {
                 let kind = ProblemKind::NoAnswer { attr: op.attr() };
-                with_ctx!(self, |ctx| self.partitions.on_write_failed(ctx, p, kind));
+                with_ctx!(self, |ctx| partitions::on_write_failed(ctx, p, kind));
             }
             SmpOp::SetLft(n, block) => {
                 let failure = Err(ProblemKind::NoAnswer { attr: id::LFT });

@@ -80,7 +80,6 @@ use crate::lids::LidTable;
 use crate::mastership::Mastership;
 use crate::multicast::MulticastTables;
 use crate::outbox::Outbox;
-use crate::partitions::PartitionTables;
 use crate::plan::routes::Start;
 use crate::plan::vls::VlPlan;
 use crate::report::SweepReport;
@@ -119,7 +118,6 @@ pub struct SubnetManager {
     vls: VlTables,
     schedule: SweepSchedule,
     keys: MKeyRing,
-    partitions: PartitionTables,
     effects: Effects,
     traps: TrapMonitor,
     sa: SaOwner,
@@ -162,7 +160,6 @@ impl SubnetManager {
             vls,
             schedule: SweepSchedule::new(now),
             keys,
-            partitions: PartitionTables::default(),
             effects: Effects::default(),
             traps: TrapMonitor::default(),
             sa,

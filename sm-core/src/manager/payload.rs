@@ -63,7 +63,7 @@ impl SubnetManager {
                 self.vls
                     .arbitration_payload(&self.subnet, &self.cfg, p, block)
             }
-            SmpOp::SetPKeyTable(p, block) => self.partitions.payload(p, block),
+            SmpOp::SetPKeyTable(p, block) => self.activity.sweep()?.partitions.payload(p, block),
             SmpOp::SetGuidInfo(p, block) => {
                 let aliases = self.sa.registry().aliases().all();
                 alias_guid_block(&self.subnet, aliases, p, block)

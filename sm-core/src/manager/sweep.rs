@@ -13,7 +13,7 @@ use super::SubnetManager;
 use super::activity::{Activity, Sweep, SweepPhase};
 use crate::io::{Event, Output};
 use crate::location::Location;
-use crate::partitions::PartitionTables;
+use crate::partitions;
 use crate::plan::failure::RoutingFailure;
 use crate::plan::installed_groups::InstalledGroups;
 use crate::plan::routes::Computed;
@@ -64,7 +64,6 @@ impl SubnetManager {
         self.smps.set_limits(Limits::new(&self.cfg));
         self.mastership.begin_sweep();
         self.routing.cancel_job();
-        self.partitions = PartitionTables::default();
         self.multicast.begin_sweep();
         self.vls.begin_sweep();
         self.last_sweep.number = sweep.report.number;
@@ -128,7 +127,7 @@ impl SubnetManager {
         let Some(scope) = self.activity.scope() else {
             return;
         };
-        with_ctx!(self, |ctx| self.partitions.read(ctx, scope));
+        with_ctx!(self, |ctx| partitions::read(ctx, scope));
         with_ctx!(self, |ctx| self.multicast.read(ctx, self.sa.registry()));
         // Changes that were seen before this SM might write are cleared before tables are written: what is set after
         // that, came after that.
@@ -308,7 +307,7 @@ impl SubnetManager {
         self.announce_phase();
         let mut report = sweep.report;
         report.problems = self.locate_problems(sweep.problems);
-        report.key_room = self.partitions.take_fullest();
+        report.key_room = sweep.partitions.into_fullest();
         let count = |t: NodeType| {
             self.subnet
                 .nodes()

@@ -17,10 +17,9 @@ impl SubnetManager {
         self.lids.update_top();
         self.enter(SweepPhase::Tables(Box::default()));
         with_ctx!(self, |ctx| self.keys.persist_change(ctx, self.lids.map()));
-        let Some(scope) = self.activity.scope() else {
-            return;
-        };
-        with_ctx!(self, |ctx| self.partitions.write(ctx, scope));
+        if let Some((partitions, scope)) = self.activity.partitions() {
+            with_ctx!(self, |ctx| partitions.write(ctx, scope));
+        }
         // The SM's own port gets its LID even if nothing is connected to it.
         if let Some(own) = self.subnet.local() {
             self.configure_unlinked(own);
@@ -91,10 +90,9 @@ impl SubnetManager {
         match lfts.poll_drain(self.now, self.cfg.packet_life_time) {
             DrainState::None => {
                 self.set_lft_update(lfts);
-                let Some(scope) = self.activity.scope() else {
-                    return;
-                };
-                with_ctx!(self, |ctx| self.partitions.write_late(ctx, scope));
+                if let Some((partitions, scope)) = self.activity.partitions() {
+                    with_ctx!(self, |ctx| partitions.write_late(ctx, scope));
+                }
                 if self.smps.is_idle() && !self.write_multicast() {
                     self.begin_arming();
                 }
