@@ -1,18 +1,20 @@
 //! The components of `sm-core` (ADR 0018): only `manager` names `SubnetManager` or two components together,
 //! and `recording` wraps the whole from outside.
 //!
-//! A component is a type of the crate that is a field of `SubnetManager`, except the values that components share ([`SHARED`]). Code under
-//! `#[cfg(test)]` does not count.
+//! A component is a type of the crate that is a field of `SubnetManager`, of its `Sweep` or of a `SweepPhase`, except the values that
+//! components share ([`SHARED`]). Code under `#[cfg(test)]` does not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use syn::visit::{self, Visit};
-use syn::{Fields, FnArg, ImplItemFn, ItemFn, ItemMod, ItemStruct, Type, TypePath};
+use syn::{Fields, FnArg, ImplItemFn, ItemEnum, ItemFn, ItemMod, ItemStruct, Type, TypePath};
 
-/// Fields of `SubnetManager` that components read or write through `Ctx`, and data without behaviour.
-const SHARED: [&str; 9] = [
+/// Types with components as fields.
+const OWNERS: [&str; 3] = ["SubnetManager", "Sweep", "SweepPhase"];
+/// Fields of owners that components read or write through `Ctx`, and data without behaviour.
+const SHARED: [&str; 13] = [
     "SmConfig",
     "Instant",
     "Subnet",
@@ -22,6 +24,10 @@ const SHARED: [&str; 9] = [
     "Option",
     "SweepReport",
     "Activity",
+    "SweepPhase",
+    "PortRef",
+    "NodeIdx",
+    "ProblemKind",
 ];
 const CTX_FIELDS_MAX: usize = 6;
 
@@ -43,10 +49,15 @@ fn names_in(ty: &Type) -> BTreeSet<String> {
     names.0
 }
 
-/// The structs of a file with the type names of each field, and the parameter types of its functions.
+/// The type names of each field.
+fn field_types(fields: &Fields) -> impl Iterator<Item = BTreeSet<String>> + '_ {
+    fields.iter().map(|field| names_in(&field.ty))
+}
+
+/// The structs and enums of a file with the type names of each field, and the parameter types of its functions.
 #[derive(Default)]
 struct File {
-    structs: BTreeMap<String, Vec<BTreeSet<String>>>,
+    types: BTreeMap<String, Vec<BTreeSet<String>>>,
     functions: Vec<(String, BTreeSet<String>)>,
 }
 
@@ -70,12 +81,14 @@ impl<'a> Visit<'a> for File {
     }
 
     fn visit_item_struct(&mut self, item: &'a ItemStruct) {
-        let fields = match &item.fields {
-            Fields::Named(named) => named.named.iter().map(|f| names_in(&f.ty)).collect(),
-            Fields::Unnamed(unnamed) => unnamed.unnamed.iter().map(|f| names_in(&f.ty)).collect(),
-            Fields::Unit => Vec::new(),
-        };
-        self.structs.insert(item.ident.to_string(), fields);
+        let fields = field_types(&item.fields).collect();
+        self.types.insert(item.ident.to_string(), fields);
+    }
+
+    fn visit_item_enum(&mut self, item: &'a ItemEnum) {
+        let variants = item.variants.iter();
+        let fields = variants.flat_map(|v| field_types(&v.fields)).collect();
+        self.types.insert(item.ident.to_string(), fields);
     }
 
     fn visit_item_fn(&mut self, item: &'a ItemFn) {
@@ -100,11 +113,12 @@ pub(crate) fn breaches(src: &Path) -> Vec<String> {
         let name = path.strip_prefix(src).unwrap_or(&path).to_path_buf();
         files.insert(name, file);
     }
-    let defined: BTreeSet<&String> = files.values().flat_map(|f| f.structs.keys()).collect();
-    let manager = files.values().find_map(|f| f.structs.get("SubnetManager"));
-    let fields = manager.unwrap_or_else(|| panic!("no SubnetManager in {}", src.display()));
+    let defined: BTreeSet<&String> = files.values().flat_map(|f| f.types.keys()).collect();
+    let fields = OWNERS.iter().flat_map(|owner| {
+        let fields = files.values().find_map(|f| f.types.get(*owner));
+        fields.unwrap_or_else(|| panic!("no {owner} in {}", src.display()))
+    });
     let components: BTreeSet<String> = fields
-        .iter()
         .flatten()
         .filter(|name| defined.contains(name) && !SHARED.contains(&name.as_str()))
         .cloned()
@@ -120,13 +134,10 @@ pub(crate) fn breaches(src: &Path) -> Vec<String> {
         let in_struct = |names: &BTreeSet<String>| -> Vec<String> {
             names.intersection(&components).cloned().collect()
         };
-        for (name, fields) in &file.structs {
+        for (name, fields) in &file.types {
             let all: BTreeSet<String> = fields.iter().flatten().cloned().collect();
             if in_struct(&all).len() > 1 {
-                found.push(format!(
-                    "{shown}: struct {name} holds {:?}",
-                    in_struct(&all)
-                ));
+                found.push(format!("{shown}: {name} holds {:?}", in_struct(&all)));
             }
         }
         for (name, arguments) in &file.functions {
@@ -141,7 +152,7 @@ pub(crate) fn breaches(src: &Path) -> Vec<String> {
             }
         }
     }
-    let ctx = files.values().find_map(|f| f.structs.get("Ctx"));
+    let ctx = files.values().find_map(|f| f.types.get("Ctx"));
     let ctx_fields = ctx.map_or(0, Vec::len);
     if ctx_fields == 0 || ctx_fields > CTX_FIELDS_MAX {
         found.push(format!("Ctx has {ctx_fields} fields"));
