@@ -51,6 +51,8 @@ pub(super) enum SweepPhase {
     /// A routing job runs; traps that arrive meanwhile are followed up through discovery.
     Routing(Discovery),
     Tables(Box<LftUpdate>),
+    /// MFTs are written; reported together with the tables before them.
+    Multicast,
     Arm(LinkSetup),
     Activate(LinkSetup),
 }
@@ -63,7 +65,7 @@ impl SweepPhase {
             Self::SmScan(_) => Phase::OtherSms,
             Self::Readback { .. } => Phase::ReadTables,
             Self::Routing(_) => Phase::Route,
-            Self::Tables(_) => Phase::WriteTables,
+            Self::Tables(_) | Self::Multicast => Phase::WriteTables,
             Self::Arm(_) => Phase::Arm,
             Self::Activate(_) => Phase::Activate,
         }
@@ -184,7 +186,10 @@ impl Activity {
             | SweepPhase::SmScan(discovery)
             | SweepPhase::Readback { discovery, .. }
             | SweepPhase::Routing(discovery) => Some(discovery),
-            SweepPhase::Tables(_) | SweepPhase::Arm(_) | SweepPhase::Activate(_) => None,
+            SweepPhase::Tables(_)
+            | SweepPhase::Multicast
+            | SweepPhase::Arm(_)
+            | SweepPhase::Activate(_) => None,
         }
     }
 

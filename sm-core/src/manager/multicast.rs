@@ -6,7 +6,7 @@ use ferrosm_mad::time::Instant;
 use ferrosm_routing::LastRun;
 
 use super::SubnetManager;
-use super::activity::Activity;
+use super::activity::{Activity, SweepPhase};
 use crate::multicast::{TreeInputs, mlid_count};
 use crate::sa_owner::SaOwner;
 use crate::subnet::NodeIdx;
@@ -23,18 +23,25 @@ fn tree_inputs<'a>(
 }
 
 impl SubnetManager {
-    /// Within a sweep, when the request queue is idle: compares all tables, then writes the next step. Returns whether anything is
-    /// written.
-    pub(super) fn write_multicast(&mut self) -> bool {
-        if self.multicast.needs_comparison() {
-            if let Some(count) = mlid_count(&self.subnet) {
-                self.sa.set_mlid_count(count);
-            }
-            let changed = self.sa.take_changed_groups();
-            let inputs = tree_inputs(&self.sa, self.routing.installed());
-            with_ctx!(self, |ctx| self.multicast.compare_all(ctx, changed, inputs));
+    /// Within a sweep, after its LFTs: compares all tables, and writes the first step.
+    pub(super) fn begin_multicast(&mut self) {
+        if let Some(sweep) = self.activity.sweep_mut() {
+            sweep.phase = SweepPhase::Multicast;
         }
-        with_ctx!(self, |ctx| self.multicast.write_next(ctx))
+        if let Some(count) = mlid_count(&self.subnet) {
+            self.sa.set_mlid_count(count);
+        }
+        let changed = self.sa.take_changed_groups();
+        let inputs = tree_inputs(&self.sa, self.routing.installed());
+        with_ctx!(self, |ctx| self.multicast.compare_all(ctx, changed, inputs));
+        self.continue_multicast();
+    }
+
+    /// Within a sweep, when the request queue is idle: writes the next step, or begins to arm links.
+    pub(super) fn continue_multicast(&mut self) {
+        if !with_ctx!(self, |ctx| self.multicast.write_next(ctx)) {
+            self.begin_arming();
+        }
     }
 
     /// Whether tables may be updated outside of sweeps. While LFTs are incomplete or a sweep is requested, updates wait for the sweep.

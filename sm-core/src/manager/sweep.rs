@@ -51,6 +51,7 @@ impl SubnetManager {
                 let lfts = core::mem::take(lfts);
                 self.continue_tables(lfts);
             }
+            SweepPhase::Multicast => self.continue_multicast(),
             SweepPhase::Arm(links) => {
                 let links = core::mem::take(links);
                 self.begin_activation(links);
@@ -64,7 +65,6 @@ impl SubnetManager {
         self.smps.set_limits(Limits::new(&self.cfg));
         self.mastership.begin_sweep();
         self.routing.cancel_job();
-        self.multicast.begin_sweep();
         self.vls.begin_sweep();
         self.last_sweep.number = sweep.report.number;
         self.last_sweep.has_queried_local = false;

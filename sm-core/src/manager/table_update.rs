@@ -93,8 +93,8 @@ impl SubnetManager {
                 if let Some((partitions, scope)) = self.activity.partitions() {
                     with_ctx!(self, |ctx| partitions.write_late(ctx, scope));
                 }
-                if self.smps.is_idle() && !self.write_multicast() {
-                    self.begin_arming();
+                if self.smps.is_idle() {
+                    self.begin_multicast();
                 }
             }
             DrainState::Draining => self.set_lft_update(lfts),

@@ -63,8 +63,6 @@ pub(crate) struct MulticastTables {
     update: MftUpdate,
     /// Entries to clear before LFTs are written.
     conflicting: Vec<(Lid, NodeIdx)>,
-    /// The current sweep compared all tables.
-    is_compared: bool,
     /// No update between sweeps begins earlier.
     next_update: Option<Instant>,
     /// Blocks whose reads the current sweep enqueued.
@@ -95,10 +93,6 @@ impl MulticastTables {
     /// Discards all trees: another SM may have replaced those in the switches, which are imported then.
     pub(crate) fn discard_trees(&mut self) {
         self.trees = MulticastTrees::default();
-    }
-
-    pub(crate) const fn begin_sweep(&mut self) {
-        self.is_compared = false;
     }
 
     /// Reads tables that another SM may have written: of each switch the blocks in use, and those after them up to an empty one.
@@ -172,11 +166,6 @@ impl MulticastTables {
         clear_entries(ctx, core::mem::take(&mut self.conflicting))
     }
 
-    /// Whether the current sweep still has to compare all tables.
-    pub(crate) const fn needs_comparison(&self) -> bool {
-        !self.is_compared
-    }
-
     /// Compares all tables, once a sweep; `changed` are the MLIDs whose members changed.
     pub(crate) fn compare_all(
         &mut self,
@@ -184,7 +173,6 @@ impl MulticastTables {
         changed: BTreeSet<Lid>,
         inputs: TreeInputs<'_>,
     ) {
-        self.is_compared = true;
         self.update.begin_sweep();
         self.changed.extend(changed);
         let _ = self.compute_trees(ctx.fabric, inputs);
