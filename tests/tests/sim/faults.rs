@@ -174,6 +174,36 @@ fn a_guid_that_is_used_twice_is_named() {
     assert_ne!(lab.world.fabric().node_guid(HOST), NodeGuid(0));
 }
 
+/// A switch that is plugged in has the GUID of the SM's leaf, and its own port number leads to a host on that leaf, the SM's among them. The
+/// leaf still reports the host, so the new link is quarantined and no host is lost.
+#[test]
+fn plugged_in_clone_of_the_sm_leaf_takes_no_host() {
+    for port in [1, 2] {
+        let mut lab = Lab::new(SPEC, 3);
+        let (clone, leaf) = (lab.node("core-3"), lab.node("leaf-0-0"));
+        let links: Vec<PortAt> = (1..=4).map(|p| PortAt::new(clone, p)).collect();
+        for at in &links {
+            lab.world.fabric_mut().cut(*at).unwrap();
+        }
+        let cloned = lab.world.fabric().node_guid(leaf);
+        lab.world.fabric_mut().set_node_guid(clone, cloned);
+        lab.next_sweep(8);
+        lab.assert_good_but(&[clone]);
+        lab.world
+            .fabric_mut()
+            .restore(PortAt::new(clone, port))
+            .unwrap();
+        for _ in 0..20 {
+            lab.world.run_for(Duration::from_millis(500));
+            let hosts = (0..16).filter(|host| reached(&lab, *host)).count();
+            assert_eq!(hosts, 16, "port {port}, at {:?}", lab.world.now());
+        }
+        let kind = ProblemKind::Quarantined(QuarantineReason::DuplicateNodeGuid(cloned));
+        assert!(has(&lab, &kind), "{:#?}", lab.last_report().problems);
+        lab.assert_good_but(&[clone]);
+    }
+}
+
 /// A port GUID that another port has, the manager's included.
 #[test]
 fn a_port_guid_that_is_used_twice_is_named() {

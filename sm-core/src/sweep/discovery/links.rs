@@ -47,22 +47,28 @@ impl Discovery {
             }
             return;
         }
-        if ctx.fabric.peer(to).is_some_and(|other| other != from) {
-            // Another link is known to end there. It may have moved: its other end is queried again.
+        if let Some(other) = ctx.fabric.peer(to).filter(|other| *other != from) {
             ctx.effects.link_conflict = true;
             self.conflicts.insert((from, to));
-            if mode.is_local
-                && let Some(other) = ctx.fabric.peer(to)
-                && ctx.fabric.get(other.node).is_some_and(Node::is_switch)
-                && self.unverified.insert(other)
-            {
-                ctx.smps.enqueue(SmpOp::PortInfo(other));
+            if mode.is_local {
+                self.verify_link(ctx, to, other);
             }
             return;
         }
         connect(ctx, from, to, mode);
         if mode.is_local {
             self.read_far_end(ctx, to);
+        }
+    }
+
+    /// Another port reports `to` as its neighbour: the known link between `to` and `other` is queried again out of its switch port, because
+    /// the cable may have moved, or the node behind the other port may use a GUID that is not its own.
+    fn verify_link(&mut self, ctx: &mut Ctx<'_>, to: PortRef, other: PortRef) {
+        let is_switch = |p: &PortRef| ctx.fabric.get(p.node).is_some_and(Node::is_switch);
+        if let Some(end) = [other, to].into_iter().find(is_switch)
+            && self.unverified.insert(end)
+        {
+            ctx.smps.enqueue(SmpOp::PortInfo(end));
         }
     }
 
