@@ -3,7 +3,7 @@
 //! A small client of libibumad (`clients/script.c`), which knows neither of them, sends the script to both on the
 //! same fabric file. Every difference stands in the table of `differential/table.rs` with who follows the
 //! specification; one that does not is a failure, and so is a line of the table that is no longer true.
-//! `docs/simulation.md` has the same table for people.
+//! `docs/ibsim-differences.md` has the same table for people.
 
 mod compare;
 mod script;
@@ -106,7 +106,7 @@ fn our_nodes_and_ibsim_answer_alike_but_for_what_is_listed() {
 /// The page for people has every line of the table, and no other.
 #[test]
 fn the_page_has_the_same_table() {
-    let page = fs::read_to_string(workspace().join("docs/simulation.md")).unwrap();
+    let page = fs::read_to_string(workspace().join("docs/ibsim-differences.md")).unwrap();
     let told: Vec<&str> = page
         .lines()
         .filter_map(|line| line.strip_prefix("| `")?.split_once("` | "))
