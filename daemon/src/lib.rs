@@ -26,6 +26,7 @@
 //! | [`failure`] | how a command fails: sentence, hint, exit code |
 
 pub mod administration;
+pub mod allocator;
 pub mod atomic;
 pub mod capture;
 pub mod cli;

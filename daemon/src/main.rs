@@ -7,6 +7,7 @@ use clap::Parser;
 use ferrosm::cli::Cli;
 
 fn main() -> ExitCode {
+    ferrosm::allocator::use_one_arena();
     match ferrosm::commands::run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
