@@ -358,7 +358,9 @@ pub(crate) fn on_switch_info_failed(ctx: &mut Ctx<'_>, n: NodeIdx, mode: ReadMod
         .physical_ports()
         .filter_map(|p| fabric.peer(PortRef::new(n, p)));
     for peer in peers.filter(|p| p.node != n) {
-        if fabric.get(peer.node).is_some_and(Node::is_switch) {
+        // The SM's own link may lead elsewhere by now.
+        let is_own = fabric.local() == Some(peer);
+        if is_own || fabric.get(peer.node).is_some_and(Node::is_switch) {
             if mode.phase.is_discovering() {
                 ctx.smps.enqueue(SmpOp::PortInfo(peer));
             } else {
