@@ -77,7 +77,7 @@ impl SweepPhase {
 pub(super) struct Sweep {
     pub(super) is_local: bool,
     pub(super) phase: SweepPhase,
-    /// When the light sweep is due that a local sweep must not postpone.
+    /// When the light sweep is due that a local sweep must not postpone; `None` in a full sweep.
     pub(super) light_due: Option<Instant>,
     pub(super) started: Instant,
     phase_began: Instant,
@@ -91,16 +91,12 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    pub(super) fn full(number: u32, now: Instant) -> Self {
-        Self::new(number, false, None, now)
-    }
-
-    /// `light_due` is when the next light sweep is due.
-    pub(super) fn local(number: u32, light_due: Option<Instant>, now: Instant) -> Self {
-        Self::new(number, true, light_due, now)
-    }
-
-    fn new(number: u32, is_local: bool, light_due: Option<Instant>, now: Instant) -> Self {
+    pub(super) fn new(
+        number: u32,
+        is_local: bool,
+        light_due: Option<Instant>,
+        now: Instant,
+    ) -> Self {
         Self {
             is_local,
             phase: SweepPhase::Discovery(Discovery::default()),
@@ -124,10 +120,6 @@ impl Sweep {
         if !self.problems.contains(&(at, kind.clone())) {
             self.problems.push((at, kind));
         }
-    }
-
-    fn is_full_discovery(&self) -> bool {
-        !self.is_local && matches!(self.phase, SweepPhase::Discovery(_))
     }
 
     /// Reports how long the phase took that ends now.
@@ -232,17 +224,32 @@ impl Activity {
 
     /// What discovery does with responses.
     pub(super) fn read_phase(&self) -> ReadPhase {
-        match (self, self.sweep().map(|sweep| &sweep.phase)) {
-            (_, Some(SweepPhase::Discovery(_))) => ReadPhase::Discovery,
-            (_, Some(SweepPhase::Routing(_))) => ReadPhase::Routing,
-            (Self::LightSweep, _) => ReadPhase::LightSweep,
-            _ => ReadPhase::Other,
+        match self {
+            Self::LightSweep => ReadPhase::LightSweep,
+            Self::Sweep(sweep) => match sweep.phase {
+                SweepPhase::Discovery(_) => ReadPhase::Discovery,
+                SweepPhase::Routing(_) => ReadPhase::Routing,
+                SweepPhase::SmScan(_)
+                | SweepPhase::Readback { .. }
+                | SweepPhase::Tables(_)
+                | SweepPhase::Multicast
+                | SweepPhase::Arm(_)
+                | SweepPhase::Activate(_) => ReadPhase::Other,
+            },
+            Self::Idle
+            | Self::NoLink
+            | Self::Standby
+            | Self::SmScan
+            | Self::AwaitMastership
+            | Self::AwaitReplica
+            | Self::MulticastUpdate
+            | Self::DeferredReads => ReadPhase::Other,
         }
     }
 
     /// Whether the discovery of a full sweep runs.
     pub(super) fn is_full_discovery(&self) -> bool {
-        self.sweep().is_some_and(Sweep::is_full_discovery)
+        self.read_phase() == ReadPhase::Discovery && !self.is_local_sweep()
     }
 }
 
@@ -260,7 +267,7 @@ pub(super) struct SweepHistory {
 }
 
 impl SubnetManager {
-    /// Begins an activity. What ran until now is dropped.
+    /// Begins an activity; drops the previous one and its state.
     pub(super) fn set_activity(&mut self, activity: Activity) {
         self.activity = activity;
         self.transitions += 1;
@@ -293,10 +300,12 @@ impl SubnetManager {
 
     /// A full sweep has verified the shortest paths, but not yet the links of a detour.
     pub(super) fn path_policy(&self) -> PathPolicy {
-        match self.activity.sweep() {
-            Some(sweep) if sweep.is_local => PathPolicy::DetourFrom(1),
-            Some(sweep) if sweep.is_full_discovery() => PathPolicy::Shortest,
-            _ => PathPolicy::DetourFrom(2),
+        if self.activity.is_local_sweep() {
+            PathPolicy::DetourFrom(1)
+        } else if self.activity.is_full_discovery() {
+            PathPolicy::Shortest
+        } else {
+            PathPolicy::DetourFrom(2)
         }
     }
 }

@@ -7,7 +7,7 @@ use ferrosm_mad::ids::AttrMod;
 use ferrosm_mad::mad::Status;
 
 use super::SubnetManager;
-use super::activity::{Activity, Sweep};
+use super::activity::Activity;
 use crate::event::{Event, NoLinkReason, Notice};
 use crate::report::ProblemKind;
 use crate::smp::op::SmpOp;
@@ -23,7 +23,7 @@ impl SubnetManager {
         let interval = self.cfg.sweep_interval;
         self.schedule.begin_full_sweep(self.now, interval);
         self.traps.begin_full_sweep();
-        self.begin_sweep(Sweep::full(self.last_sweep.number + 1, self.now));
+        self.begin_sweep(false, None);
         self.subnet.begin_epoch();
         self.routing.mark_stale();
         self.enqueue(SmpOp::NodeInfo(None));
@@ -31,8 +31,7 @@ impl SubnetManager {
 
     pub(super) fn begin_local_sweep(&mut self) {
         let light_due = self.schedule.begin_local_sweep();
-        let number = self.last_sweep.number + 1;
-        self.begin_sweep(Sweep::local(number, light_due, self.now));
+        self.begin_sweep(true, light_due);
         self.read_again();
     }
 

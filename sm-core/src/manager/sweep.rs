@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ferrosm_mad::attr::NodeType;
 use ferrosm_mad::ids::PortNum;
 use ferrosm_mad::mad::Status;
+use ferrosm_mad::time::Instant;
 
 use super::SubnetManager;
 use super::activity::{Activity, Sweep, SweepPhase};
@@ -60,14 +61,15 @@ impl SubnetManager {
         }
     }
 
-    pub(super) fn begin_sweep(&mut self, sweep: Sweep) {
+    pub(super) fn begin_sweep(&mut self, is_local: bool, light_due: Option<Instant>) {
         self.smps.clear();
         self.smps.set_limits(Limits::new(&self.cfg));
         self.mastership.begin_sweep();
         self.routing.cancel_job();
         self.vls.begin_sweep();
-        self.last_sweep.number = sweep.report.number;
+        self.last_sweep.number += 1;
         self.last_sweep.has_queried_local = false;
+        let sweep = Sweep::new(self.last_sweep.number, is_local, light_due, self.now);
         self.activity = Activity::Sweep(Box::new(sweep));
         self.announce_phase();
     }
