@@ -5,6 +5,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`allocator`] | settings of the memory allocator |
 //! | [`capture`] | MADs into a pcapng file |
 //! | [`cli`] | commands and flags |
 //! | [`clock`] | monotonic time and time since boot |

@@ -18,7 +18,7 @@ pub use crate::event::{DurabilityEvent, Event};
 
 /// Something that happened outside.
 ///
-/// Recordings hold it in serde's form, but for what they hold otherwise: [`Input::Computed`] and [`Input::Recalled`].
+/// Recordings hold it serialised, except [`Input::Computed`] and [`Input::Recalled`], which they hold in another form.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Input {
     /// A MAD arrived on QP0.
@@ -66,7 +66,7 @@ pub enum Input {
     Deposed(PortGuid),
     /// The operator allows this SM to begin with a subnet that somebody else has configured.
     TakeOver,
-    // Serde counts skipped variants where it writes numbers of variants, and not where it reads them: they are the last.
+    // Serde numbers skipped variants when it serialises, but not when it deserialises. Skipped variants are therefore last.
     /// The result of a [`Job`].
     #[serde(skip)]
     Computed(Box<Computed>),

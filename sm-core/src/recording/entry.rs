@@ -48,19 +48,19 @@ pub(super) struct Outputs {
     pub(super) digest: u64,
 }
 
-/// An [`Input`]: `I` is a reference where it is written, and the value where it is read.
+/// An [`Input`]. `I` is `&Input` to serialise and `Input` to deserialise.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum RecordedInput<I> {
-    /// As it is.
+    /// The input itself.
     Whole(I),
-    /// [`Input::Computed`], of which replay computes all but this.
+    /// [`Input::Computed`]: replay computes the result again and compares its digest.
     Computed { job: u64, digest: u64 },
     /// [`Input::Recalled`].
     Recalled(Option<Box<RecordedRestored>>),
 }
 
 impl<'a> RecordedInput<&'a Input> {
-    /// An input, [`Input::Recalled`] apart.
+    /// An input other than [`Input::Recalled`].
     pub(super) fn new(input: &'a Input) -> Self {
         if let Input::Computed(computed) = input {
             Self::Computed {

@@ -201,7 +201,7 @@ impl Drop for Recorder {
 impl Entry<&Input> {
     /// The entry with its header.
     fn encode(&self) -> Vec<u8> {
-        // Nothing in these structs can fail to be written: the variants that serde skips are never whole inputs.
+        // Serialisation cannot fail: `RecordedInput::Whole` never holds a variant that serde skips.
         let payload = postcard::to_allocvec(self).unwrap_or_default();
         frame(&payload)
     }

@@ -43,8 +43,8 @@ impl RecordedRestored {
         }
     }
 
-    /// A value as it is recorded, and what replay restores of it: the SM that is recorded must start with the same. The second differs from
-    /// the value only where that did not come from records: a view in memory has nodes with duplicate GUIDs, which records leave out.
+    /// The recorded form of a value, and the value that replay restores from it, with which the recorded SM must start as well. The restored
+    /// value lacks nodes with duplicate GUIDs: a view in memory may have them, records do not.
     pub(super) fn with_replayed(restored: Restored) -> (Self, Restored) {
         let recorded = Self::new(&restored);
         let replayed = recorded.clone().restore().unwrap_or(restored);

@@ -330,7 +330,7 @@ fn killed_in_the_middle_of_a_transfer() {
     let sim = FabricServer::shape(&format!("star:{HOSTS}"));
     let mut sm = OpenSm::start(&sim, None, &[]);
     sm.wait_until_up(1);
-    // Else all records arrive before a busy machine has read the packet count.
+    // Without the delay, all records arrive before a busy machine has read the packet count.
     sim.tell("latency 1ms \"host-9 mlx5_0\"");
     let mut seed = 17_u64;
     let mut midway = 0;

@@ -174,8 +174,8 @@ fn a_guid_that_is_used_twice_is_named() {
     assert_ne!(lab.world.fabric().node_guid(HOST), NodeGuid(0));
 }
 
-/// A switch that is plugged in has the GUID of the SM's leaf, and its own port number leads to a host on that leaf, the SM's among them. The
-/// leaf still reports the host, so the new link is quarantined and no host is lost.
+/// A switch with the GUID of the SM's leaf is plugged in. On the leaf, the port with the number that it reports leads to a host (to the SM's
+/// host for port 1). The leaf still reports that host, so the new link is quarantined and no host is lost.
 #[test]
 fn plugged_in_clone_of_the_sm_leaf_takes_no_host() {
     for port in [1, 2] {
