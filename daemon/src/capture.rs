@@ -23,18 +23,18 @@ pub struct Capture {
 }
 
 /// The two halves of a port, and the capture beside them.
-pub type Halves = (Box<dyn MadSender>, Box<dyn MadReceiver>, Option<Capture>);
+pub type CapturedPort = (Box<dyn MadSender>, Box<dyn MadReceiver>, Option<Capture>);
 
 /// Puts a capture beside a port, if a file is named; `interface` is the port's name in the file.
 ///
 /// # Errors
 /// If the file cannot be made.
-pub fn tap<S, R>(
+pub fn attach<S, R>(
     sender: S,
     receiver: R,
     file: Option<&Path>,
     interface: &str,
-) -> Result<Halves, Failure>
+) -> Result<CapturedPort, Failure>
 where
     S: MadSender + 'static,
     R: MadReceiver + 'static,
@@ -42,7 +42,7 @@ where
     let Some(path) = file else {
         return Ok((Box::new(sender), Box::new(receiver), None));
     };
-    let tap = Tap::new(begin(path, interface)?, unix_ns);
+    let tap = Tap::new(create(path, interface)?, unix_ns);
     let capture = Capture {
         tap: tap.clone(),
         path: path.to_owned(),
@@ -58,7 +58,7 @@ where
 ///
 /// # Errors
 /// If the file cannot be made.
-pub fn begin(path: &Path, interface: &str) -> Result<CaptureWriter<BufWriter<File>>, Failure> {
+pub fn create(path: &Path, interface: &str) -> Result<CaptureWriter<BufWriter<File>>, Failure> {
     let refuse = |e: std::io::Error| {
         Failure::with_hint(
             format!("cannot record to {}: {e}", path.display()),

@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{error, info, warn};
 
 use crate::failure::Failure;
-use crate::state::{self, Follow, Kept, Writer};
+use crate::state::{self, CommitObserver, PersistRequest, StateWriter};
 
 /// The driver's loop turns at least so often, so that others see that it does.
 pub const PULSE: Duration = Duration::from_millis(50);
@@ -51,7 +51,7 @@ enum Held {
 pub struct Copies {
     replication: Arc<dyn Replication>,
     events: mpsc::Receiver<Event>,
-    writer: Arc<Writer>,
+    writer: Arc<StateWriter>,
     /// Where what is recalled goes in, and comes out.
     recall: mpsc::UnboundedSender<Recalled>,
     recalled: mpsc::UnboundedReceiver<Recalled>,
@@ -83,7 +83,7 @@ pub struct Copies {
 /// Replication, as the thread that writes state sees it.
 struct Following(Arc<dyn Replication>);
 
-impl Follow for Following {
+impl CommitObserver for Following {
     fn committed(&self, number: u64, batch: &Batch) {
         self.0.committed(number, batch);
     }
@@ -96,7 +96,7 @@ impl Follow for Following {
 impl Drop for Copies {
     fn drop(&mut self) {
         // Who follows holds on to the records, and the records to who follows: without this neither would ever end.
-        self.writer.durable().follow(None);
+        self.writer.durability().set_observer(None);
     }
 }
 
@@ -109,7 +109,7 @@ impl Copies {
         settings: Settings,
         guid: PortGuid,
         priority: u8,
-        writer: Arc<Writer>,
+        writer: Arc<StateWriter>,
         incomplete: bool,
     ) -> Result<Self, Failure> {
         let (sender, events) = mpsc::channel(EVENTS);
@@ -121,7 +121,7 @@ impl Copies {
                     priority,
                     ..settings
                 };
-                let started = Tcp::start(settings, Arc::new(writer.warm()), sender);
+                let started = Tcp::start(settings, Arc::new(writer.replica_store()), sender);
                 let tcp = started.map_err(failure)?;
                 if let Some(address) = tcp.address() {
                     info!(listen = %address, "state is replicated");
@@ -135,7 +135,7 @@ impl Copies {
                     guid: guid.0,
                     ..settings
                 };
-                let started = Etcd::start(settings, Arc::new(writer.warm()), sender);
+                let started = Etcd::start(settings, Arc::new(writer.replica_store()), sender);
                 let etcd = started.map_err(failure)?;
                 info!(?etcd, "state is replicated");
                 Arc::new(etcd)
@@ -148,7 +148,7 @@ impl Copies {
             }
         };
         let follow = Arc::new(Following(Arc::clone(&replication)));
-        writer.durable().follow(Some(follow));
+        writer.durability().set_observer(Some(follow));
         let (recall, recalled) = mpsc::unbounded_channel();
         Ok(Self {
             replication,
@@ -216,8 +216,8 @@ impl Copies {
             SmState::Standby => {
                 self.foreign = true;
                 // What this one would keep now is that it keeps nothing; but the records become the master's.
-                self.writer.listen(false);
-                self.writer.resign();
+                self.writer.set_accepting(false);
+                self.writer.mark_superseded();
                 // Where whoever was handed the subnet dies at once, nobody knows more.
                 self.just_left = led;
                 self.held = if led { Held::Behind } else { Held::Own };
@@ -226,7 +226,7 @@ impl Copies {
             }
             SmState::Discovering => self.replication.role(Role::Neither(Leaving::Stopping)),
             _ => {
-                self.writer.resign();
+                self.writer.mark_superseded();
                 self.replication.role(Role::Neither(Leaving::HandingOver));
             }
         }
@@ -236,18 +236,18 @@ impl Copies {
     fn lead(&mut self) {
         // 0 is nobody's history.
         let epoch = RandomState::new().hash_one(()) | 1;
-        self.writer.listen(true);
-        self.writer.lead(epoch);
+        self.writer.set_accepting(true);
+        self.writer.start_history(epoch);
         self.held = Held::Own;
         self.replication.role(Role::Master { epoch });
         let foreign = core::mem::take(&mut self.foreign);
         if foreign {
             // What clients once registered with somebody else would come back with the next takeover.
             let nothing = Kind::REGISTRATIONS.map(Update::Clear);
-            self.writer.save(Kept::Updates(nothing.into()));
+            self.writer.submit(PersistRequest::Updates(nothing.into()));
         }
         if core::mem::take(&mut self.incomplete) || foreign {
-            self.writer.save(Kept::View(None));
+            self.writer.submit(PersistRequest::View(None));
         }
     }
 
@@ -281,7 +281,7 @@ impl Copies {
     /// does. Takes a second or so at most.
     pub async fn catch_up(&self) -> Option<Restored> {
         // What comes now are another's records.
-        self.writer.listen(false);
+        self.writer.set_accepting(false);
         let (sender, restored) = oneshot::channel();
         let writer = Arc::clone(&self.writer);
         self.replication.settle(Box::new(move |whole| {
@@ -296,7 +296,7 @@ impl Copies {
             });
         }));
         let restored = restored.await.ok().flatten();
-        self.writer.listen(true);
+        self.writer.set_accepting(true);
         restored.map(|restored| *restored)
     }
 
@@ -483,8 +483,12 @@ impl Copies {
 }
 
 /// Has the records read, and what they are to a start.
-fn read(writer: &Writer, held: Held, done: impl FnOnce(Option<Box<Restored>>) + Send + 'static) {
-    writer.recall(move |everything| {
+fn read(
+    writer: &StateWriter,
+    held: Held,
+    done: impl FnOnce(Option<Box<Restored>>) + Send + 'static,
+) {
+    writer.read_all(move |everything| {
         done(match everything {
             Ok(everything) => Some(Box::new(restored(&everything.records, held))),
             Err(e) => {
@@ -584,7 +588,7 @@ mod tests {
         }
     }
 
-    fn copies(writer: &Arc<Writer>, alone: &Arc<Alone>) -> Copies {
+    fn copies(writer: &Arc<StateWriter>, alone: &Arc<Alone>) -> Copies {
         let (_, events) = mpsc::channel(1);
         let (recall, recalled) = mpsc::unbounded_channel();
         Copies {
@@ -610,7 +614,7 @@ mod tests {
     }
 
     /// A master with a store of its own, in a directory of this name.
-    fn master(name: &str) -> (TempDir, Arc<Writer>, Arc<Alone>, Copies) {
+    fn master(name: &str) -> (TempDir, Arc<StateWriter>, Arc<Alone>, Copies) {
         let dir = TempDir::new(name);
         let writer = Arc::new(StateDir::open(dir.path()).unwrap().writer().unwrap());
         let alone = Arc::new(Alone::default());
@@ -662,7 +666,7 @@ mod tests {
         copies.role(SmState::Standby);
         copies.role(SmState::Discovering);
         copies.role(SmState::Master);
-        writer.save(Kept::Updates(vec![lid(1), alias(1)]));
+        writer.submit(PersistRequest::Updates(vec![lid(1), alias(1)]));
         copies.role(SmState::Standby);
         // Its time for a copy is over.
         copies.copy_by = Some(Instant::now());
@@ -673,7 +677,7 @@ mod tests {
         let restored = recalled(&mut copies);
         assert!(restored.registrations.aliases.is_empty() && !restored.lids.is_empty());
         copies.role(SmState::Master);
-        writer.save(Kept::Updates(vec![alias(2)]));
+        writer.submit(PersistRequest::Updates(vec![alias(2)]));
         drop((copies, writer));
         assert_eq!(kept(&dir), (vec![1], vec![2]));
     }
@@ -682,7 +686,7 @@ mod tests {
     #[test]
     fn what_the_last_own_reign_left_is_not_thrown_away_at_once() {
         let (dir, writer, alone, mut copies) = master("copies-back");
-        writer.save(Kept::Updates(vec![lid(1), alias(1)]));
+        writer.submit(PersistRequest::Updates(vec![lid(1), alias(1)]));
         copies.role(SmState::Standby);
         copies.recall();
         alone.settled(None);
@@ -733,15 +737,15 @@ mod tests {
     #[test]
     fn a_copy_that_comes_too_late_changes_nothing() {
         let (dir, writer, alone, mut copies) = master("copies-late");
-        writer.save(Kept::Updates(vec![lid(1), alias(1)]));
+        writer.submit(PersistRequest::Updates(vec![lid(1), alias(1)]));
         copies.role(SmState::Standby);
         copies.recall();
         copies.role(SmState::Master);
         copies.forgo();
-        writer.save(Kept::Updates(vec![lid(2), alias(2)]));
+        writer.submit(PersistRequest::Updates(vec![lid(2), alias(2)]));
         alone.settled(None);
         // Answered in the order of what was asked for.
-        let _ = writer.warm().everything();
+        let _ = writer.replica_store().everything();
         while let Some(input) = copies.take() {
             assert!(!matches!(input, Input::Recalled(_)), "{input:?}");
         }

@@ -22,11 +22,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::{debug, info, warn};
 
-use crate::administration::Administration;
 use crate::clock::{Clock, since_boot};
 use crate::copies::{Copies, PULSE};
 use crate::port::Port;
-use crate::state::{Durable, Kept};
+use crate::sa_server::SaServer;
+use crate::state::{DurabilityTracker, PersistRequest};
 
 /// MADs that are taken before outputs are looked at: enough to be quick, few enough to keep the window full.
 const BATCH: usize = 64;
@@ -67,7 +67,7 @@ pub trait Shell {
     fn event(&mut self, event: Event, sm: &SubnetManager) -> ControlFlow<Self::End>;
 
     /// Persists this. Returns the store's ticket for it, which replies wait for ([`Driver::holding`]).
-    fn persist(&mut self, what: Kept) -> Option<u64>;
+    fn persist(&mut self, what: PersistRequest) -> Option<u64>;
 
     /// The configuration should be read again; what the subnet manager is to be told, if anything.
     fn reload(&mut self) -> Option<Input>;
@@ -91,9 +91,9 @@ pub struct Driver<P, S> {
     shell: S,
     control: mpsc::Receiver<Control>,
     jobs: JoinSet<Computed>,
-    administration: Option<Administration>,
+    administration: Option<SaServer>,
     /// Up to which ticket the store is durable.
-    durable: Option<Arc<Durable>>,
+    durable: Option<Arc<DurabilityTracker>>,
     copies: Option<Copies>,
     /// Batches that the store has not reported as durable: their number, and the ticket of the store.
     tickets: VecDeque<(u64, u64)>,
@@ -148,7 +148,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// The same, which also administers the subnet.
     #[must_use]
-    pub fn administering(self, administration: Option<Administration>) -> Self {
+    pub fn administering(self, administration: Option<SaServer>) -> Self {
         Self {
             administration,
             ..self
@@ -157,7 +157,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// The same, which answers clients only when what it says is durable.
     #[must_use]
-    pub fn holding(self, durable: Option<Arc<Durable>>) -> Self {
+    pub fn holding(self, durable: Option<Arc<DurabilityTracker>>) -> Self {
         Self { durable, ..self }
     }
 
@@ -346,8 +346,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
                         administration.publish(view);
                     }
                 }
-                Output::Persist { seq, updates } => self.persist(seq, Kept::Updates(updates)),
-                Output::PersistView { seq, view } => self.persist(seq, Kept::View(view)),
+                Output::Persist { seq, updates } => {
+                    self.persist(seq, PersistRequest::Updates(updates))
+                }
+                Output::PersistView { seq, view } => self.persist(seq, PersistRequest::View(view)),
                 Output::Event(event) => {
                     if let (Event::Role { state, .. }, Some(copies)) = (&event, &mut self.copies) {
                         copies.role(*state);
@@ -365,7 +367,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
 
     /// Has the store persist a batch. Without a store, or if it takes nothing more, the batch counts as durable: replies must not wait for
     /// what will never be.
-    fn persist(&mut self, seq: u64, what: Kept) {
+    fn persist(&mut self, seq: u64, what: PersistRequest) {
         let ticket = self.shell.persist(what).filter(|_| self.durable.is_some());
         let last = self.tickets.back().map(|(_, ticket)| *ticket);
         if let Some(ticket) = ticket.or(last) {
@@ -382,7 +384,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
         let Some(durable) = &self.durable else {
             return;
         };
-        let (reached, on_disk) = (durable.reached(), durable.on_disk());
+        let (reached, on_disk) = (durable.durable_ticket(), durable.on_disk());
         let before = self.persisted;
         // Tickets ascend with their batches.
         let written = self.tickets.partition_point(|(_, t)| *t <= on_disk);
@@ -420,8 +422,10 @@ impl<P: Port, S: Shell> Driver<P, S> {
     fn keep_what_is_left(&mut self) {
         while let Some(output) = self.sm.poll_output() {
             match output {
-                Output::Persist { seq, updates } => self.persist(seq, Kept::Updates(updates)),
-                Output::PersistView { seq, view } => self.persist(seq, Kept::View(view)),
+                Output::Persist { seq, updates } => {
+                    self.persist(seq, PersistRequest::Updates(updates))
+                }
+                Output::PersistView { seq, view } => self.persist(seq, PersistRequest::View(view)),
                 Output::Send(_) => return,
                 Output::Compute(_)
                 | Output::Recall
@@ -504,7 +508,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
             self.sm.poll_timeout(),
             self.leaving,
             pulse,
-            server.and_then(Administration::snapshot_due),
+            server.and_then(SaServer::snapshot_due),
         ];
         let deadline = due.into_iter().flatten().min().map(|t| self.clock.at(t));
         let timer = async {
@@ -578,7 +582,7 @@ impl<P: Port, S: Shell> Driver<P, S> {
 #[cfg(feature = "simulator")]
 mod tests {
     use super::*;
-    use crate::port::Threaded;
+    use crate::port::ThreadedPort;
     use ferrosm_core::kept::{Record, Update};
     use ferrosm_core::{Restored, SmConfig, SweepReport};
     use ferrosm_sim::fabric::Fabric;
@@ -602,8 +606,8 @@ mod tests {
             }
             ControlFlow::Continue(())
         }
-        fn persist(&mut self, what: Kept) -> Option<u64> {
-            if let Kept::Updates(updates) = what {
+        fn persist(&mut self, what: PersistRequest) -> Option<u64> {
+            if let PersistRequest::Updates(updates) = what {
                 let put = |u: &&Update| matches!(u, Update::Put(Record::Lid { .. }));
                 self.kept += updates.iter().filter(put).count();
             }
@@ -624,10 +628,10 @@ mod tests {
         spec: &str,
         shell: S,
         inbox: mpsc::Receiver<Control>,
-    ) -> Driver<Threaded, S> {
+    ) -> Driver<ThreadedPort, S> {
         let net = SimNet::new(Fabric::new(&from_spec(spec).unwrap()).unwrap());
         let (sender, receiver) = net.attach(None).unwrap().split();
-        let port = Threaded::new(Box::new(sender), Box::new(receiver), 1024).unwrap();
+        let port = ThreadedPort::new(Box::new(sender), Box::new(receiver), 1024).unwrap();
         let clock = Clock::start();
         let sm = SubnetManager::new(SmConfig::default(), Restored::default(), clock.now());
         Driver::new(sm, clock, port, shell, inbox)
@@ -683,7 +687,7 @@ mod tests {
             }
             ControlFlow::Continue(())
         }
-        fn persist(&mut self, _: Kept) -> Option<u64> {
+        fn persist(&mut self, _: PersistRequest) -> Option<u64> {
             None
         }
         fn reload(&mut self) -> Option<Input> {

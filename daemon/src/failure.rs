@@ -61,7 +61,7 @@ impl Failure {
 
     /// The same for the log, in which everything is one line.
     #[must_use]
-    pub fn in_a_line(&self) -> String {
+    pub fn to_log_line(&self) -> String {
         let text = self.to_string();
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         lines.join("; ")
@@ -121,7 +121,7 @@ mod tests {
     fn a_failure_says_what_and_what_to_do() {
         let e = Failure::with_hint("no port", "try `ferrosm demo`");
         assert_eq!(e.to_string(), "no port\n  try `ferrosm demo`");
-        assert_eq!(e.in_a_line(), "no port; try `ferrosm demo`");
+        assert_eq!(e.to_log_line(), "no port; try `ferrosm demo`");
         assert_eq!(e.code(), 1);
         assert_eq!(Failure::Usage(String::new()).code(), 2);
     }

@@ -26,7 +26,6 @@
 //! | [`threads`] | threads that log as who started them |
 //! | [`failure`] | how a command fails: sentence, hint, exit code |
 
-pub mod administration;
 pub mod allocator;
 pub mod atomic;
 pub mod capture;
@@ -39,12 +38,13 @@ pub mod driver;
 pub mod dump;
 pub mod failure;
 pub mod metrics;
+#[cfg(feature = "simulator")]
+pub mod offline;
 pub mod orders;
 pub mod output;
-#[cfg(feature = "simulator")]
-pub mod paper;
 pub mod port;
 pub mod recording;
+pub mod sa_server;
 pub mod signals;
 #[cfg(feature = "simulator")]
 pub mod simulator;

@@ -1,7 +1,7 @@
 //! What the driver sends and receives by: one interface over real and simulated ports.
 //!
-//! Sending is direct. Receiving never waits; [`Port::ready`] is where the driver waits. [`Threaded`] puts a thread
-//! behind a receiver that blocks, with a bounded queue between; `Simulated` answers before `send` returns.
+//! Sending is direct. Receiving never waits; [`Port::ready`] is where the driver waits. [`ThreadedPort`] puts a thread
+//! behind a receiver that blocks, with a bounded queue between; `SimulatedPort` answers before `send` returns.
 
 #[cfg(feature = "simulator")]
 mod simulated;
@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::threads;
 #[cfg(feature = "simulator")]
-pub use simulated::Simulated;
+pub use simulated::SimulatedPort;
 
 /// How long the receiving thread waits before it looks whether it should end.
 const POLL: Duration = Duration::from_millis(100);
@@ -45,7 +45,7 @@ pub trait Port {
 }
 
 /// A port whose receiver has a thread of its own.
-pub struct Threaded {
+pub struct ThreadedPort {
     sender: Box<dyn MadSender>,
     inbox: mpsc::Receiver<Result<Received, TransportError>>,
     /// Taken from the inbox while waiting.
@@ -60,7 +60,7 @@ struct Shared {
     dropped: AtomicU64,
 }
 
-impl Threaded {
+impl ThreadedPort {
     /// Starts the thread. `capacity` bounds the queue: more than all windows together, so that only a flood of traps
     /// can fill it; what does not fit is dropped and counted, and repeated by who sent it.
     ///
@@ -113,7 +113,7 @@ fn receive_all(
     }
 }
 
-impl Port for Threaded {
+impl Port for ThreadedPort {
     fn send(&mut self, mad: &MadOut) -> Result<(), TransportError> {
         self.sender.send(mad)
     }
@@ -140,7 +140,7 @@ impl Port for Threaded {
     }
 }
 
-impl Drop for Threaded {
+impl Drop for ThreadedPort {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.inbox.close();
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn everything_arrives_in_order_and_the_error_last() {
         runtime().block_on(async {
-            let mut port = Threaded::new(Box::new(Nowhere), script(40), 64).unwrap();
+            let mut port = ThreadedPort::new(Box::new(Nowhere), script(40), 64).unwrap();
             for t in 0..40 {
                 port.ready().await;
                 assert_eq!(port.try_receive().unwrap(), Received::SendFailed(Tid(t)));
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_counted() {
         runtime().block_on(async {
-            let mut port = Threaded::new(Box::new(Nowhere), script(100), 8).unwrap();
+            let mut port = ThreadedPort::new(Box::new(Nowhere), script(100), 8).unwrap();
             let mut got = 0;
             loop {
                 port.ready().await;
@@ -233,7 +233,7 @@ mod tests {
                 Ok(Received::Nothing)
             }
         }
-        let port = Threaded::new(Box::new(Nowhere), Box::new(Quiet), 8).unwrap();
+        let port = ThreadedPort::new(Box::new(Nowhere), Box::new(Quiet), 8).unwrap();
         let shared = Arc::downgrade(&port.shared);
         drop(port);
         assert!(shared.upgrade().is_none(), "the thread's share is gone");

@@ -1,8 +1,8 @@
 //! What the system tells the process: heard from the first moment on, before there is anybody to act on it.
 //!
 //! As soon as [`Signals`] are heard, none of them ends the process any more, and what comes is kept until somebody takes it. A process
-//! of one service passes them on ([`Signals::pass_on`]); one of several counts them, and each service does what it has not done yet
-//! ([`Relay`]). Decides nothing: what follows from a signal is up to who is told.
+//! of one service passes them on ([`Signals::forward_to`]); one of several counts them, and each service does what it has not done yet
+//! ([`SignalRelay`]). Decides nothing: what follows from a signal is up to who is told.
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -24,11 +24,11 @@ pub struct Signals {
 ///
 /// # Errors
 /// If the system refuses either.
-pub fn begin() -> Result<(Runtime, Signals), Failure> {
+pub fn install() -> Result<(Runtime, Signals), Failure> {
     let runtime = runtime()?;
     let signals = {
         let _in = runtime.enter();
-        Signals::hear()?
+        Signals::register()?
     };
     Ok((runtime, signals))
 }
@@ -49,7 +49,7 @@ impl Signals {
     ///
     /// # Errors
     /// If the system refuses a handler.
-    pub fn hear() -> Result<Self, Failure> {
+    pub fn register() -> Result<Self, Failure> {
         let hear = |kind| {
             let refused = |e| Failure::job(format!("cannot watch for signals: {e}"));
             signal(kind).map_err(refused)
@@ -83,7 +83,7 @@ impl Signals {
     }
 
     /// Tells one service, as long as the runtime lives. Needs a runtime.
-    pub fn pass_on(mut self, control: mpsc::Sender<Control>) {
+    pub fn forward_to(mut self, control: mpsc::Sender<Control>) {
         drop(tokio::spawn(async move {
             loop {
                 let what = self.next().await;
@@ -97,13 +97,13 @@ impl Signals {
 
 /// How often a process was told what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Heard {
+pub struct SignalCounts {
     stops: u32,
     reloads: u32,
     rebalances: u32,
 }
 
-impl Heard {
+impl SignalCounts {
     /// Once more.
     pub const fn add(&mut self, what: Control) {
         match what {
@@ -116,7 +116,7 @@ impl Heard {
 
     /// Whether it is to end.
     #[must_use]
-    pub const fn stops(&self) -> bool {
+    pub const fn is_stopping(&self) -> bool {
         self.stops > 0
     }
 
@@ -140,49 +140,49 @@ impl Heard {
 
 /// What one of several services hears of the signals.
 #[derive(Debug, Clone)]
-pub struct Relay {
-    all: watch::Receiver<Heard>,
-    done: Heard,
+pub struct SignalRelay {
+    all: watch::Receiver<SignalCounts>,
+    done: SignalCounts,
 }
 
-impl Relay {
+impl SignalRelay {
     /// Of all that this process is told.
     #[must_use]
-    pub fn new(all: watch::Receiver<Heard>) -> Self {
-        let done = Heard::default();
+    pub fn new(all: watch::Receiver<SignalCounts>) -> Self {
+        let done = SignalCounts::default();
         Self { all, done }
     }
 
     /// Whether the process is to end.
     #[must_use]
-    pub fn stops(&self) -> bool {
-        self.all.borrow().stops()
+    pub fn is_stopping(&self) -> bool {
+        self.all.borrow().is_stopping()
     }
 
     /// Comes back when the process is to end.
     pub async fn stopped(&mut self) {
         // An error says that all is over.
-        let _ = self.all.wait_for(Heard::stops).await;
+        let _ = self.all.wait_for(SignalCounts::is_stopping).await;
     }
 
     /// What was told up to now.
     #[must_use]
-    pub fn heard(&self) -> Heard {
+    pub fn received(&self) -> SignalCounts {
         *self.all.borrow()
     }
 
     /// The configuration was read after this was told: it need not be for that again.
-    pub const fn has_read(&mut self, since: &Heard) {
+    pub const fn mark_reloaded(&mut self, since: &SignalCounts) {
         self.done.reloads = since.reloads;
     }
 
     /// Who was served until now has made routes anew as often as it was told, and is not to do so again when it is served again.
-    pub fn was_served(&mut self) {
-        self.done.rebalances = self.heard().rebalances;
+    pub fn mark_rebalanced(&mut self) {
+        self.done.rebalances = self.received().rebalances;
     }
 
     /// Tells this service, as long as the runtime lives, also what came before. Needs a runtime.
-    pub fn pass_on(mut self, control: mpsc::Sender<Control>) {
+    pub fn forward_to(mut self, control: mpsc::Sender<Control>) {
         drop(tokio::spawn(async move {
             loop {
                 let all = *self.all.borrow_and_update();
@@ -201,14 +201,14 @@ impl Relay {
 
 /// By what a service hears of signals.
 #[derive(Debug)]
-pub enum Ear {
+pub enum SignalListener {
     /// It is alone in its process.
     Own(Signals),
     /// It is one of several.
-    Relay(Relay),
+    Relay(SignalRelay),
 }
 
-impl Ear {
+impl SignalListener {
     /// Returns when the process is to end, for a service that has not started yet. May be cancelled.
     pub async fn stopped(&mut self) {
         match self {
@@ -218,10 +218,10 @@ impl Ear {
     }
 
     /// Tells the service. Needs a runtime.
-    pub fn pass_on(self, control: mpsc::Sender<Control>) {
+    pub fn forward_to(self, control: mpsc::Sender<Control>) {
         match self {
-            Self::Own(signals) => signals.pass_on(control),
-            Self::Relay(relay) => relay.pass_on(control),
+            Self::Own(signals) => signals.forward_to(control),
+            Self::Relay(relay) => relay.forward_to(control),
         }
     }
 }
@@ -230,13 +230,13 @@ impl Ear {
 mod tests {
     use super::*;
 
-    fn heard(all: &[Control]) -> Heard {
-        let mut heard = Heard::default();
+    fn heard(all: &[Control]) -> SignalCounts {
+        let mut heard = SignalCounts::default();
         all.iter().for_each(|&what| heard.add(what));
         heard
     }
 
-    fn rest(mut done: Heard, all: &Heard) -> Vec<Control> {
+    fn rest(mut done: SignalCounts, all: &SignalCounts) -> Vec<Control> {
         core::iter::from_fn(|| done.next(all)).collect()
     }
 
@@ -244,7 +244,7 @@ mod tests {
     fn a_service_does_what_it_has_not_done() {
         use Control::{Rebalance, Reload, Stop};
         let all = heard(&[Reload, Reload, Rebalance, Stop, Reload, Stop]);
-        assert!(all.stops());
+        assert!(all.is_stopping());
         assert_eq!(rest(heard(&[]), &all), [Stop, Stop, Reload, Rebalance]);
         assert_eq!(
             rest(heard(&[Reload, Stop]), &all),
@@ -257,18 +257,18 @@ mod tests {
     #[test]
     fn who_begins_late_hears_what_was_told_before() {
         use Control::{Rebalance, Reload, Stop};
-        let (tell, told) = watch::channel(Heard::default());
-        let early = Relay::new(told);
+        let (tell, told) = watch::channel(SignalCounts::default());
+        let early = SignalRelay::new(told);
         tell.send_modify(|heard| heard.add(Reload));
         let mut late = early.clone();
-        let since = late.heard();
-        late.has_read(&since);
+        let since = late.received();
+        late.mark_reloaded(&since);
         tell.send_modify(|heard| heard.add(Stop));
         let runtime = runtime().unwrap();
-        let told = |relay: Relay| {
+        let told = |relay: SignalRelay| {
             runtime.block_on(async {
                 let (control, mut orders) = mpsc::channel(4);
-                relay.pass_on(control);
+                relay.forward_to(control);
                 let mut all = Vec::new();
                 while all.last() != Some(&Rebalance) {
                     all.extend(orders.recv().await);
@@ -278,8 +278,8 @@ mod tests {
         };
         tell.send_modify(|heard| heard.add(Rebalance));
         let mut again = early.clone();
-        again.was_served();
-        assert_eq!(rest(again.done, &again.heard()), [Stop, Reload]);
+        again.mark_rebalanced();
+        assert_eq!(rest(again.done, &again.received()), [Stop, Reload]);
         assert_eq!(told(early), [Stop, Reload, Rebalance]);
         assert_eq!(told(late), [Stop, Rebalance]);
     }

@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use ferrosm::administration::Administration;
 use ferrosm::clock::Clock;
 use ferrosm::driver::{Control, Driver, Shell};
-use ferrosm::port::Simulated;
-use ferrosm::state::Kept;
+use ferrosm::port::SimulatedPort;
+use ferrosm::sa_server::SaServer;
+use ferrosm::state::PersistRequest;
 use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager};
 use ferrosm_mad::attr::id as smp;
 use ferrosm_mad::ids::{Gid, GidPrefix, Lid, PortGuid};
@@ -255,7 +255,7 @@ impl Shell for Operator {
         }
         ControlFlow::Continue(())
     }
-    fn persist(&mut self, _: Kept) -> Option<u64> {
+    fn persist(&mut self, _: PersistRequest) -> Option<u64> {
         None
     }
     fn reload(&mut self) -> Option<Input> {
@@ -301,11 +301,11 @@ impl Bench {
                 runtime.block_on(async {
                     let clock = Clock::start();
                     let (sender, receiver) = net.attach(None).expect("the default port").split();
-                    let port = Simulated::new(net, Box::new(sender), Box::new(receiver));
+                    let port = SimulatedPort::new(net, Box::new(sender), Box::new(receiver));
                     let (there, here) = (ServerSide(Arc::clone(&line)), ServerSide(line));
                     let limits = Limits::default();
-                    let server = Administration::start(Box::new(there), Box::new(here), limits)
-                        .expect("threads");
+                    let server =
+                        SaServer::start(Box::new(there), Box::new(here), limits).expect("threads");
                     // No sweeps but those that are asked for.
                     let cfg = SmConfig {
                         sweep_interval: Duration::ZERO,

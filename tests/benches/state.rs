@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ferrosm::state::{Kept, StateDir, Writer};
+use ferrosm::state::{PersistRequest, StateDir, StateWriter};
 use ferrosm_core::kept::{Record, Update};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PortGuid};
 use ferrosm_mad::sa::multicast::JoinState;
@@ -49,8 +49,8 @@ fn open(path: &Path) -> StateDir {
     StateDir::open(path).expect("a state directory")
 }
 
-fn wait_for(writer: &Writer, ticket: u64) {
-    while writer.durable().reached() < ticket {
+fn wait_for(writer: &StateWriter, ticket: u64) {
+    while writer.durability().durable_ticket() < ticket {
         std::thread::yield_now();
     }
 }
@@ -67,7 +67,9 @@ fn main() {
     let writer = open(&dir).writer().expect("a thread");
     let all = (0..PORTS).map(lid).collect();
     let began = Instant::now();
-    let ticket = writer.save(Kept::Updates(all)).expect("a ticket");
+    let ticket = writer
+        .submit(PersistRequest::Updates(all))
+        .expect("a ticket");
     wait_for(&writer, ticket);
     println!("{PORTS} LIDs written in {:.1?}", began.elapsed());
     drop(writer);
@@ -91,7 +93,9 @@ fn main() {
     let mut times: Vec<Duration> = (0..JOINS)
         .map(|port| {
             let began = Instant::now();
-            let ticket = writer.save(Kept::Updates(join(port))).expect("a ticket");
+            let ticket = writer
+                .submit(PersistRequest::Updates(join(port)))
+                .expect("a ticket");
             wait_for(&writer, ticket);
             began.elapsed()
         })
@@ -104,10 +108,12 @@ fn main() {
     let mut waiting: VecDeque<(u64, Instant)> = VecDeque::new();
     let mut times = Vec::new();
     for port in 0..CROWD {
-        let ticket = writer.save(Kept::Updates(join(port))).expect("a ticket");
+        let ticket = writer
+            .submit(PersistRequest::Updates(join(port)))
+            .expect("a ticket");
         waiting.push_back((ticket, Instant::now()));
         while waiting.len() >= IN_FLIGHT || port + 1 == CROWD && !waiting.is_empty() {
-            let reached = writer.durable().reached();
+            let reached = writer.durability().durable_ticket();
             let before = times.len();
             while let Some((_, since)) = waiting.pop_front_if(|(ticket, _)| *ticket <= reached) {
                 times.push(since.elapsed());

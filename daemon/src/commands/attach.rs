@@ -16,20 +16,20 @@ use std::process::Command;
 use crate::cli::AttachArgs;
 use crate::commands::sim_ctl::no_server;
 use crate::failure::Failure;
-use crate::simulator::{link, place};
+use crate::simulator::{client, paths};
 
 /// Runs the command; returns only if the program cannot be started.
 ///
 /// # Errors
 /// If there is no server, no such node, no library, or no such program.
 pub fn run(args: &AttachArgs) -> Result<(), Failure> {
-    let socket = place::socket(args.socket.socket.as_deref());
+    let socket = paths::socket(args.socket.socket.as_deref());
     let socket = std::path::absolute(&socket)
         .map_err(|e| Failure::job(format!("{}: {e}", socket.display())))?;
     let library = library()?;
     let server = UnixStream::connect(&socket).map_err(|e| no_server(&socket, &e))?;
-    let files = link::list_files(&server, &args.node)?;
-    let sysfs = lay_out(&place::directory(&socket), &args.node, &files).map_err(|e| {
+    let files = client::list_files(&server, &args.node)?;
+    let sysfs = lay_out(&paths::directory(&socket), &args.node, &files).map_err(|e| {
         Failure::job(format!(
             "cannot lay out the files of the simulated host beside {}: {e}",
             socket.display()
@@ -42,9 +42,9 @@ pub fn run(args: &AttachArgs) -> Result<(), Failure> {
     let error = Command::new(program)
         .args(arguments)
         .env("LD_PRELOAD", preload(&library))
-        .env(place::SOCKET_ENV, &socket)
-        .env(place::NODES_ENV, args.node.join("\n"))
-        .env(place::SYSFS_ENV, sysfs)
+        .env(paths::SOCKET_ENV, &socket)
+        .env(paths::NODES_ENV, args.node.join("\n"))
+        .env(paths::SYSFS_ENV, sysfs)
         .exec();
     Err(Failure::NotRun {
         what: format!("cannot run {}: {error}", program.display()),
@@ -55,8 +55,8 @@ pub fn run(args: &AttachArgs) -> Result<(), Failure> {
 fn library() -> Result<PathBuf, Failure> {
     let program = std::env::current_exe()
         .map_err(|e| Failure::job(format!("cannot tell where this program is: {e}")))?;
-    let named = std::env::var_os(place::LIBRARY_ENV).map(PathBuf::from);
-    let candidates = place::library_candidates(&program, named);
+    let named = std::env::var_os(paths::LIBRARY_ENV).map(PathBuf::from);
+    let candidates = paths::library_candidates(&program, named);
     if let Some(found) = candidates.iter().find(|path| path.is_file()) {
         return std::path::absolute(found)
             .map_err(|e| Failure::job(format!("{}: {e}", found.display())));
@@ -64,14 +64,14 @@ fn library() -> Result<PathBuf, Failure> {
     let Some(missing) = candidates.first() else {
         return Err(Failure::job(format!(
             "cannot tell where {} is",
-            place::LIBRARY
+            paths::LIBRARY
         )));
     };
     Err(Failure::with_hint(
         format!("the library {} is not there", missing.display()),
         format!(
             "It belongs beside this program (`cargo build --release -p ferrosm-attach` makes it); {} names it elsewhere.",
-            place::LIBRARY_ENV
+            paths::LIBRARY_ENV
         ),
     ))
 }

@@ -15,10 +15,10 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
     match &args.what {
         ConfigCommand::Check { file } => {
             let path = file.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_PATH));
-            let all = config::settle_all(config::read(&path)?, |_| {})?;
+            let all = config::resolve_all(config::read(&path)?, |_| {})?;
             let mut remarks: Vec<String> = all
                 .iter()
-                .flat_map(|(_, settings)| &settings.remarks)
+                .flat_map(|(_, settings)| &settings.warnings)
                 .map(|remark| format!("{remark}\n"))
                 .collect();
             remarks.dedup();
@@ -27,7 +27,7 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
         }
         ConfigCommand::Print { default: true, .. } => output::print(config::DEFAULT_FILE),
         ConfigCommand::Print { file, fabric, .. } => {
-            let settings = source(file.as_deref(), fabric.as_deref())?.settle(|_| {})?;
+            let settings = source(file.as_deref(), fabric.as_deref())?.resolve(|_| {})?;
             output::print(&config::effective(&settings.raw))
         }
     }

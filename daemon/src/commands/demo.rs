@@ -15,9 +15,9 @@ use crate::metrics::{Metrics, server};
 use crate::output::progress::Terminal;
 use crate::output::view::view_of_spec;
 use crate::output::{log, table};
-use crate::port::Simulated;
+use crate::port::SimulatedPort;
 use crate::recording::RecordingFile;
-use crate::signals::{self, Ear};
+use crate::signals::{self, SignalListener};
 use ferrosm_opensm_compat::view::{FabricView, PortLocation};
 
 /// Runs the command.
@@ -26,7 +26,7 @@ use ferrosm_opensm_compat::view::{FabricView, PortLocation};
 /// If there is no such fabric, or it does not come up.
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     // Before anything that takes its time.
-    let (runtime, signals) = signals::begin()?;
+    let (runtime, signals) = signals::install()?;
     let source = match &args.sm.config {
         Some(path) => config::source(Some(path), None)?,
         None => Source::defaults(),
@@ -39,7 +39,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         raw.metrics.listen.clear();
         flags.apply(raw);
     };
-    let settings = source.settle(&overlay)?;
+    let settings = source.resolve(&overlay)?;
     let terminal = Terminal::detect();
     let log = log::init(&settings.log, &terminal);
 
@@ -62,13 +62,13 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         },
     );
     let (sender, receiver) = port.split();
-    let (sender, receiver, capture) = capture::tap(
+    let (sender, receiver, capture) = capture::attach(
         sender,
         receiver,
         settings.capture.as_deref(),
         "simulated port 1",
     )?;
-    let port = Simulated::new(net, sender, receiver);
+    let port = SimulatedPort::new(net, sender, receiver);
     let recording = RecordingFile::of_args(&args.sm)?;
     let options = Options {
         once: args.sm.once,
@@ -79,8 +79,8 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let overlay = Box::new(overlay);
     let metrics = Metrics::default();
     let listen = settings.metrics.filter(|_| !args.sm.once);
-    let _page = server::begin(listen, &metrics);
-    let metrics = metrics.of(source.fabric());
+    let _page = server::start_if_configured(listen, &metrics);
+    let metrics = metrics.for_fabric(source.fabric());
     serve::serve(
         port,
         Service {
@@ -97,7 +97,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
             log,
             process: Process {
                 runtime,
-                ear: Ear::Own(signals),
+                ear: SignalListener::Own(signals),
                 serves: Box::new(|| ()),
                 is_all: true,
             },

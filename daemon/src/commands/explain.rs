@@ -2,15 +2,15 @@
 
 use crate::cli::ExplainArgs;
 use crate::failure::Failure;
+use crate::offline::{self, trace};
 use crate::output::{self, explain, json};
-use crate::paper::{self, trace};
 
 /// Runs the command.
 ///
 /// # Errors
 /// If there is no such fabric or port, an input file is wrong, or no engine's tables pass the proof.
 pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
-    let routed = paper::route(&args.what)?;
+    let routed = offline::route(&args.what)?;
     if let Some(failure) = routed.failure() {
         if args.json {
             output::print(&json::pretty(&json::explain::document(&routed, &[])))?;
@@ -29,7 +29,11 @@ pub fn run(args: &ExplainArgs) -> Result<(), Failure> {
 }
 
 /// There and back.
-fn ways(routed: &paper::Routed, from: &str, to: &str) -> Result<Vec<trace::Trace>, Failure> {
+fn ways(
+    routed: &offline::OfflineRouting,
+    from: &str,
+    to: &str,
+) -> Result<Vec<trace::Trace>, Failure> {
     let find = |text: &str| {
         trace::find(&routed.view, text).map_err(|e| {
             Failure::with_hint(

@@ -18,10 +18,10 @@ use crate::cli::RunArgs;
 use crate::config::{self, Settings, Source};
 use crate::driver::Control;
 use crate::failure::Failure;
-use crate::metrics::{Metrics, OfFabric};
+use crate::metrics::{FabricMetrics, Metrics};
 use crate::output::log;
 use crate::output::progress::Terminal;
-use crate::signals::{self, Ear, Heard, Relay, Signals};
+use crate::signals::{self, SignalCounts, SignalListener, SignalRelay, Signals};
 
 /// Time until a fabric that could not be served is tried again.
 const AGAIN: Duration = Duration::from_secs(10);
@@ -46,7 +46,7 @@ pub fn serve(
     (terminal, log, metrics): (&Terminal, &log::Handle, &Metrics),
     (runtime, signals): (Runtime, Signals),
 ) -> Result<(), Failure> {
-    let (tell, all_told) = watch::channel(Heard::default());
+    let (tell, all_told) = watch::channel(SignalCounts::default());
     let path = all.iter().find_map(|(source, _)| source.path());
     let path = path.map(Path::to_owned);
     let (teller, told) = mpsc::unbounded_channel();
@@ -58,8 +58,8 @@ pub fn serve(
             args: args.clone(),
             terminal: terminal.clone(),
             log: log.clone(),
-            metrics: metrics.of(Some(&name)),
-            relay: Relay::new(all_told.clone()),
+            metrics: metrics.for_fabric(Some(&name)),
+            relay: SignalRelay::new(all_told.clone()),
             teller: teller.clone(),
             name: name.clone(),
         };
@@ -88,7 +88,7 @@ async fn watch_over(
     (path, names): (Option<&Path>, &[String]),
     mut told: mpsc::UnboundedReceiver<Told>,
     mut signals: Signals,
-    tell: &watch::Sender<Heard>,
+    tell: &watch::Sender<SignalCounts>,
 ) -> Result<(), Failure> {
     let mut served = false;
     let mut failed = Vec::new();
@@ -150,8 +150,8 @@ struct One {
     args: RunArgs,
     terminal: Terminal,
     log: log::Handle,
-    metrics: OfFabric,
-    relay: Relay,
+    metrics: FabricMetrics,
+    relay: SignalRelay,
     teller: mpsc::UnboundedSender<Told>,
     name: String,
 }
@@ -160,12 +160,12 @@ impl One {
     fn serve(mut self, mut source: Source, mut settings: Settings) {
         loop {
             let why = match self.serve_now(source.clone(), settings.clone()) {
-                Err(why) if !self.args.sm.once && !self.relay.stops() => why,
+                Err(why) if !self.args.sm.once && !self.relay.is_stopping() => why,
                 end => return self.tell(Told::Ended(self.name.clone(), end)),
             };
-            self.relay.was_served();
+            self.relay.mark_rebalanced();
             error!(
-                error = why.in_a_line(),
+                error = why.to_log_line(),
                 again_s = AGAIN.as_secs(),
                 "this fabric is not served now"
             );
@@ -174,10 +174,10 @@ impl One {
                 return self.tell(Told::Ended(self.name.clone(), Ok(())));
             }
             // What is wrong may have been mended there; a file that is wrong changes nothing.
-            let heard = self.relay.heard();
+            let heard = self.relay.received();
             if let Some((again, said)) = self.read(&source) {
                 (source, settings) = (again, said);
-                self.relay.has_read(&heard);
+                self.relay.mark_reloaded(&heard);
             }
             info!("trying again");
         }
@@ -187,7 +187,7 @@ impl One {
         let teller = self.teller.clone();
         let process = Process {
             runtime: signals::runtime()?,
-            ear: Ear::Relay(self.relay.clone()),
+            ear: SignalListener::Relay(self.relay.clone()),
             // Fails only at the end of the program.
             serves: Box::new(move || drop(teller.send(Told::Serves))),
             is_all: false,
@@ -216,7 +216,7 @@ impl One {
 
     fn read(&self, source: &Source) -> Option<(Source, Settings)> {
         let all = config::read(source.path()?).ok()?;
-        let all = config::settle_all(all, serve_port::overlay(&self.args)).ok()?;
+        let all = config::resolve_all(all, serve_port::overlay(&self.args)).ok()?;
         all.into_iter()
             .find(|(other, _)| other.fabric() == source.fabric())
     }

@@ -21,14 +21,14 @@ const SETTLE: Duration = Duration::from_secs(5);
 
 /// How long a command waits for its port.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct WaitLimits {
     /// Longest wait for a device, or for one of several ports to get a link.
     device: Duration,
     /// Longest wait for the link of the chosen port; `None` if the SM waits for it.
     link: Option<Duration>,
 }
 
-impl Patience {
+impl WaitLimits {
     /// `run`: the HCA may be probed late.
     pub const SERVICE: Self = Self {
         device: Duration::from_secs(30),
@@ -60,7 +60,10 @@ impl Patience {
 ///
 /// # Errors
 /// If several ports could be meant, or none is there in time.
-pub async fn port(choice: &PortChoice, patience: Patience) -> Result<LocalPort, Failure> {
+pub async fn wait_for_port(
+    choice: &PortChoice,
+    patience: WaitLimits,
+) -> Result<LocalPort, Failure> {
     let selection = ports::selection(choice);
     let started = Instant::now();
     let (mut waited, mut settled) = (false, names_one_port(&selection));
@@ -89,7 +92,7 @@ pub async fn port(choice: &PortChoice, patience: Patience) -> Result<LocalPort, 
         }
         if !waited {
             warn!(
-                reason = why.in_a_line(),
+                reason = why.to_log_line(),
                 limit_s = limit.as_secs(),
                 "waiting for local port"
             );

@@ -3,22 +3,25 @@
 use crate::cli::RouteArgs;
 use crate::dump;
 use crate::failure::Failure;
+use crate::offline;
 use crate::output::{self, json, proof};
-use crate::paper;
 
 /// Runs the command.
 ///
 /// # Errors
 /// If there is no such fabric, an input file is wrong, or no engine's tables pass the proof.
 pub fn run(args: &RouteArgs) -> Result<(), Failure> {
-    let routed = paper::route(&args.what)?;
+    let routed = offline::route(&args.what)?;
     if let Some(failure) = routed.failure() {
         if args.json {
             output::print(&json::pretty(&json::routing::document(&routed, None)))?;
         }
         return Err(failure);
     }
-    let quality = routed.chosen.as_ref().map(paper::Chosen::quality);
+    let quality = routed
+        .chosen
+        .as_ref()
+        .map(offline::SelectedRouting::quality);
     if let Some(dir) = &args.dump_dir {
         dump::write(&routed.view, dir, dump::Extent::Whole)?;
     }

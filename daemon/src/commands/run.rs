@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::metrics::{Metrics, server};
 use crate::output::log;
 use crate::output::progress::Terminal;
-use crate::signals::{self, Ear};
+use crate::signals::{self, SignalListener};
 
 /// Runs the command.
 ///
@@ -19,7 +19,7 @@ use crate::signals::{self, Ear};
 /// If the configuration is wrong, no port can serve, or (with `--once`) the fabric does not come up.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     // Before anything that takes its time.
-    let (runtime, signals) = signals::begin()?;
+    let (runtime, signals) = signals::install()?;
     let mut sources = config::sources(args.sm.config.as_deref())?;
     if let Some(name) = &args.fabric {
         sources = vec![Source::select(sources, Some(name)).map_err(Failure::Usage)?];
@@ -32,7 +32,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             names.join(", ")
         )));
     }
-    let mut all = crate::config::settle_all(sources, overlay(args))?;
+    let mut all = crate::config::resolve_all(sources, overlay(args))?;
     let terminal = Terminal::detect();
     let Some((source, settings)) = all.pop() else {
         return Ok(());
@@ -40,7 +40,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let log = log::init(&settings.log, &terminal);
     let metrics = Metrics::default();
     let listen = settings.metrics.filter(|_| !args.sm.once);
-    let _page = server::begin(listen, &metrics);
+    let _page = server::start_if_configured(listen, &metrics);
     if !all.is_empty() {
         all.push((source, settings));
         let process = (&terminal, &log, &metrics);
@@ -48,13 +48,13 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let process = Process {
         runtime,
-        ear: Ear::Own(signals),
+        ear: SignalListener::Own(signals),
         serves: Box::new(|| ()),
         is_all: args.fabric.is_none(),
     };
     let _in = source
         .fabric()
         .map(|name| error_span!("fabric", fabric = name).entered());
-    let metrics = metrics.of(source.fabric());
+    let metrics = metrics.for_fabric(source.fabric());
     serve_one(source, settings, args, (&terminal, &log, &metrics), process)
 }

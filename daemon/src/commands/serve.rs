@@ -17,7 +17,6 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
-use crate::administration::Administration;
 use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::config::{self, ConfigError, RawConfig, Settings, Source};
@@ -26,14 +25,15 @@ use crate::driver::{Control, Driver, Shell};
 use crate::dump;
 use crate::dump::worker::DumpWorker;
 use crate::failure::Failure;
-use crate::metrics::{self, OfFabric, Serving};
+use crate::metrics::{self, FabricMetrics, ServiceMetrics};
 use crate::orders::{Board, Socket, Status};
 use crate::output::progress::{Bar, Terminal};
 use crate::output::{self, json, log, report};
 use crate::port::Port;
 use crate::recording::RecordingFile;
-use crate::signals::Ear;
-use crate::state::{Kept, StateDir, Writer};
+use crate::sa_server::SaServer;
+use crate::signals::SignalListener;
+use crate::state::{PersistRequest, StateDir, StateWriter};
 use ferrosm_opensm_compat::view::FabricView;
 
 /// How a service differs from another.
@@ -66,9 +66,9 @@ pub struct Service {
     /// The local port, where it is one.
     pub local: Option<LocalPort>,
     /// Who answers the hosts' questions, where the port can hear them.
-    pub administration: Option<Administration>,
+    pub administration: Option<SaServer>,
     /// What monitoring may know of it.
-    pub metrics: OfFabric,
+    pub metrics: FabricMetrics,
     /// Standard error.
     pub terminal: Terminal,
     /// The log.
@@ -82,7 +82,7 @@ pub struct Process {
     /// For this service; begun in this thread.
     pub runtime: Runtime,
     /// By what it hears of signals.
-    pub ear: Ear,
+    pub ear: SignalListener,
     /// To be called when nothing that a service needs at its start is missing.
     pub serves: Box<dyn FnOnce()>,
     /// All fabrics of the file are to be served, and this is the only one: others that come are told.
@@ -117,12 +117,12 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         serves,
         is_all,
     } = process;
-    remark(&settings.remarks);
+    remark(&settings.warnings);
     let (writer, mut restored, may_lack) = match &settings.state_dir {
         Some(path) => {
             let mut dir = StateDir::open(path)?;
             let restored = dir.restored();
-            let may_lack = dir.may_lack();
+            let may_lack = dir.may_be_incomplete();
             let writer = dir.writer().map_err(|e| {
                 Failure::job(format!("cannot start the thread for state files: {e}"))
             })?;
@@ -134,13 +134,15 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         // Told now rather than after the first sweep.
         dump::make_dir(dir)?;
     }
-    let durable = writer.as_ref().map(|writer| Arc::clone(writer.durable()));
+    let durable = writer
+        .as_ref()
+        .map(|writer| Arc::clone(writer.durability()));
     let complete = restored.complete;
     let copies = copies(&settings, local.as_ref(), writer.as_ref(), complete)?;
     serves();
     let counts = administration.as_ref().map(|a| a.counters());
     let replication = copies.as_ref().map(Copies::replication);
-    let metrics = metrics.serves(metrics::Source::new(
+    let metrics = metrics.start_service(metrics::Source::new(
         counts.map(Arc::downgrade),
         replication.map(Arc::downgrade),
     ));
@@ -153,7 +155,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
         dumps: DumpWorker::default(),
         dump_dir: settings.dump_dir.clone(),
         source,
-        is_one_of_several: matches!(ear, Ear::Relay(_)),
+        is_one_of_several: matches!(ear, SignalListener::Relay(_)),
         is_all,
         overlay,
         running: settings.raw.clone(),
@@ -170,7 +172,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
     };
     let end = runtime.block_on(async {
         let (control, orders) = mpsc::channel(16);
-        ear.pass_on(control.clone());
+        ear.forward_to(control.clone());
         watch_device(local.as_ref(), &control);
         let socket = settings.state_dir.as_deref().map(|dir| {
             Socket::open(dir, board, control.clone())
@@ -217,7 +219,7 @@ pub fn serve<P: Port>(port: P, what: Service) -> Result<(), Failure> {
 fn copies(
     settings: &Settings,
     local: Option<&LocalPort>,
-    writer: Option<&Arc<Writer>>,
+    writer: Option<&Arc<StateWriter>>,
     complete: bool,
 ) -> Result<Option<Copies>, Failure> {
     let Some(replication) = settings.replication.clone() else {
@@ -260,7 +262,7 @@ fn limited(mut cfg: SmConfig, window_limit: Option<usize>) -> SmConfig {
 struct Operator {
     capture: Option<Capture>,
     options: Options,
-    writer: Option<Arc<Writer>>,
+    writer: Option<Arc<StateWriter>>,
     /// What is being dumped.
     dumps: DumpWorker,
     dump_dir: Option<PathBuf>,
@@ -279,7 +281,7 @@ struct Operator {
     paths: (Option<Arc<Policy>>, Arc<[PrefixRoute]>),
     /// What an operator is told who asks.
     board: Board,
-    metrics: Serving,
+    metrics: ServiceMetrics,
     bar: Bar,
     log: log::Handle,
 }
@@ -308,7 +310,7 @@ impl Shell for Operator {
                         return ControlFlow::Break(Err(e));
                     }
                     error!(
-                        error = e.in_a_line(),
+                        error = e.to_log_line(),
                         "the sweep's output could not be written"
                     );
                 }
@@ -353,8 +355,8 @@ impl Shell for Operator {
         ControlFlow::Continue(())
     }
 
-    fn persist(&mut self, what: Kept) -> Option<u64> {
-        self.writer.as_ref().and_then(|writer| writer.save(what))
+    fn persist(&mut self, what: PersistRequest) -> Option<u64> {
+        self.writer.as_ref().and_then(|writer| writer.submit(what))
     }
 
     fn reload(&mut self) -> Option<Input> {
@@ -369,7 +371,7 @@ impl Shell for Operator {
             }
             // Flags are of the fabrics that this process serves, and so are the places and input files that have to be right.
             all.retain(|source| self.is_one_of_several || source.fabric() == name);
-            config::settle_all(all, |raw| (self.overlay)(raw))
+            config::resolve_all(all, |raw| (self.overlay)(raw))
         });
         let own = |(source, _): &(Source, Settings)| source.fabric() == name;
         let (source, settings) = match read.map(|all| all.into_iter().find(own)) {
@@ -440,7 +442,7 @@ impl Operator {
             info!("QoS policy or ways to other subnets are others");
             self.paths = paths;
         }
-        remark(&settings.remarks);
+        remark(&settings.warnings);
         let same = changes.live.is_empty() && changes.restart.is_empty();
         if same && !other_hints && !other_partitions && !other_paths {
             info!("configuration read again, nothing changed, sweeping");

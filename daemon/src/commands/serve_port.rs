@@ -3,20 +3,20 @@
 use ferrosm_mad::transport::umad::{GsiPort, OpenOptions, UmadPort};
 use tracing::{info, warn};
 
-use super::port_wait::{self, Patience};
+use super::port_wait::{self, WaitLimits};
 use super::ports;
 use super::serve::{self, Options, Process, Service};
-use crate::administration::Administration;
 use crate::capture;
 use crate::cli::RunArgs;
 use crate::config::{RawConfig, Settings, Source};
 use crate::failure::Failure;
-use crate::metrics::OfFabric;
+use crate::metrics::FabricMetrics;
 use crate::output::log;
 use crate::output::progress::Terminal;
-use crate::port::Threaded;
+use crate::port::ThreadedPort;
 use crate::recording::RecordingFile;
-use crate::signals::Ear;
+use crate::sa_server::SaServer;
+use crate::signals::SignalListener;
 
 /// Room for answers and traps between the receiving thread and the driver.
 const INBOX_MIN: usize = 8192;
@@ -38,15 +38,15 @@ pub(super) fn serve_one(
     source: Source,
     settings: Settings,
     args: &RunArgs,
-    (terminal, log, metrics): (&Terminal, &log::Handle, &OfFabric),
+    (terminal, log, metrics): (&Terminal, &log::Handle, &FabricMetrics),
     mut process: Process,
 ) -> Result<(), Failure> {
     let patience = match &process.ear {
-        _ if args.sm.once => Patience::ONCE,
-        Ear::Own(_) => Patience::SERVICE,
-        Ear::Relay(_) => Patience::ONE_OF_SEVERAL,
+        _ if args.sm.once => WaitLimits::ONCE,
+        SignalListener::Own(_) => WaitLimits::SERVICE,
+        SignalListener::Relay(_) => WaitLimits::ONE_OF_SEVERAL,
     };
-    let port = port_wait::port(&settings.port, patience);
+    let port = port_wait::wait_for_port(&settings.port, patience);
     let port = process.runtime.block_on(async {
         tokio::select! {
             port = port => Some(port),
@@ -69,7 +69,7 @@ pub(super) fn serve_one(
         UmadPort::open(&local, &open).map_err(|e| ports::explain(&e, Some(&local)))?;
     if let Some(e) = sender.take_is_sm_error() {
         warn!(
-            error = ports::explain(&e, Some(&local)).in_a_line(),
+            error = ports::explain(&e, Some(&local)).to_log_line(),
             "cannot set IsSM bit; serving without it, and other SMs cannot find this one"
         );
     }
@@ -86,17 +86,17 @@ pub(super) fn serve_one(
     } else {
         let (sender, receiver) =
             GsiPort::open(&local).map_err(|e| ports::explain(&e, Some(&local)))?;
-        let started = Administration::start(Box::new(sender), Box::new(receiver), settings.sa);
+        let started = SaServer::start(Box::new(sender), Box::new(receiver), settings.sa);
         Some(started.map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?)
     };
     let inbox = INBOX_MIN.max(4 * settings.sm.max_outstanding);
-    let (sender, receiver, capture) = capture::tap(
+    let (sender, receiver, capture) = capture::attach(
         sender,
         receiver,
         settings.capture.as_deref(),
         &local.to_string(),
     )?;
-    let port = Threaded::new(sender, receiver, inbox)
+    let port = ThreadedPort::new(sender, receiver, inbox)
         .map_err(|e| Failure::job(format!("cannot start the receiving thread: {e}")))?;
     let recording = RecordingFile::of_args(&args.sm)?;
     let options = Options {

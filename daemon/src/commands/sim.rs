@@ -21,9 +21,9 @@ use crate::output::progress::Terminal;
 use crate::output::view::view_of_spec;
 use crate::output::{self, log, table};
 use crate::simulator::engine::{Engine, console};
-use crate::simulator::order::{self, Desk, Order};
-use crate::simulator::tap::PacketTap;
-use crate::simulator::{front, place};
+use crate::simulator::packet_tap::PacketTap;
+use crate::simulator::request::{self, EngineRequest, RequestSender};
+use crate::simulator::{listener, paths};
 
 /// Bytes of a Unix socket's path without the NUL behind it.
 const LONGEST_SOCKET: usize = 107;
@@ -51,15 +51,15 @@ pub fn run(args: &SimArgs) -> Result<(), Failure> {
         console::play(&mut net, path)?;
     }
 
-    let socket = place::socket(args.socket.socket.as_deref());
+    let socket = paths::socket(args.socket.socket.as_deref());
     let listener = Listener::bind(&socket)?;
     let hub = Arc::new(Hub::new().map_err(|e| Failure::job(format!("cannot start: {e}")))?);
-    let (desk, tray) = order::desk(Arc::clone(&hub));
-    stop_on_signals(desk.clone())?;
-    front::listen(listener.share()?, desk)
+    let (requests, inbox) = request::request_channel(Arc::clone(&hub));
+    stop_on_signals(requests.clone())?;
+    listener::listen(listener.share()?, requests)
         .map_err(|e| Failure::job(format!("cannot start a thread: {e}")))?;
     let spin = Spin::new(Duration::from_micros(args.spin_us));
-    let mut engine = Engine::new(net, spec, hub, tray, spin, tap);
+    let mut engine = Engine::new(net, spec, hub, inbox, spin, tap);
     output::print(&format!("{size}\nserving on {}\n", socket.display()))?;
     engine.run();
     info!("the simulated fabric ends");
@@ -96,7 +96,7 @@ impl Listener {
                 "Name a shorter one with --socket.",
             ));
         }
-        let dir = place::directory(path);
+        let dir = paths::directory(path);
         // What nobody listens on was left by a server that was killed, and so was the directory beside it.
         if fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
             fs::remove_file(path).map_err(refuse)?;
@@ -131,7 +131,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         // The socket goes last: while it is there, the next server knows whose the directory is.
-        let dir = place::directory(&self.path);
+        let dir = paths::directory(&self.path);
         if fs::remove_dir_all(&dir).is_ok() || !dir.exists() {
             // Nothing is lost if it stays: the next server takes it away.
             let _ = fs::remove_file(&self.path);
@@ -140,7 +140,7 @@ impl Drop for Listener {
 }
 
 /// SIGINT and SIGTERM end the server.
-fn stop_on_signals(desk: Desk) -> Result<(), Failure> {
+fn stop_on_signals(requests: RequestSender) -> Result<(), Failure> {
     use tokio::signal::unix::{SignalKind, signal};
     let refuse = |e: io::Error| Failure::job(format!("cannot watch for signals: {e}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -164,7 +164,7 @@ fn stop_on_signals(desk: Desk) -> Result<(), Failure> {
                 }
             });
             // If the engine is gone, so is the reason to stop it.
-            let _ = desk.leave(Order::Stop);
+            let _ = requests.send(EngineRequest::Stop);
         })
         .map(|_| ())
         .map_err(refuse)

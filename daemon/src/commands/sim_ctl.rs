@@ -9,14 +9,14 @@ use std::path::Path;
 use crate::cli::SimCtlArgs;
 use crate::failure::Failure;
 use crate::output;
-use crate::simulator::place;
+use crate::simulator::paths;
 
 /// Runs the command.
 ///
 /// # Errors
 /// If there is no server, or it refused a line.
 pub fn run(args: &SimCtlArgs) -> Result<(), Failure> {
-    let path = place::socket(args.socket.socket.as_deref());
+    let path = paths::socket(args.socket.socket.as_deref());
     let mut server = Server::connect(&path)?;
     if !args.statement.is_empty() {
         return server.tell(&args.statement.join(" "))?;

@@ -14,7 +14,7 @@ use crate::config::{LogFormat, LogSettings};
 use crate::failure::Failure;
 use crate::output::progress::Terminal;
 use crate::output::{self, json, log, state, table};
-use crate::state::{Look, StateDir, restore, text, unix_s};
+use crate::state::{StateDir, StateInspection, export, restore, unix_s};
 
 /// Wrong lines that are told at once.
 const TOLD_MAX: usize = 20;
@@ -36,12 +36,12 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
     }
     match &args.what {
         StateCommand::Show { json } => {
-            let look = Look::at(&path)?;
+            let look = StateInspection::open(&path)?;
             show(&look, *json)?;
             whole(&look, &path)
         }
         StateCommand::Export { file } => {
-            let look = Look::at(&path)?;
+            let look = StateInspection::open(&path)?;
             export(&look, file.as_deref())?;
             whole(&look, &path)
         }
@@ -63,7 +63,7 @@ pub fn run(args: &StateArgs) -> Result<(), Failure> {
     }
 }
 
-fn show(dir: &Look, as_json: bool) -> Result<(), Failure> {
+fn show(dir: &StateInspection, as_json: bool) -> Result<(), Failure> {
     let now = SystemTime::now();
     let (sequence, written) = dir.last_batch();
     let (restored, left_out) = restore(dir.records(), now);
@@ -76,23 +76,23 @@ fn show(dir: &Look, as_json: bool) -> Result<(), Failure> {
     }
 }
 
-fn export(dir: &Look, file: Option<&Path>) -> Result<(), Failure> {
+fn export(dir: &StateInspection, file: Option<&Path>) -> Result<(), Failure> {
     let records = dir.records();
     if let Some(path) = file {
         let write = |out: &mut dyn std::io::Write| {
-            text::write(records, dir.last_batch(), &mut BufWriter::new(out))
+            export::write(records, dir.last_batch(), &mut BufWriter::new(out))
         };
         // It may have M_Keys in it.
         return atomic::write_private(path, write)
             .map_err(|e| Failure::job(format!("cannot write {}: {e}", path.display())));
     }
     let mut lines = Vec::new();
-    text::write(records, dir.last_batch(), &mut lines).map_err(Failure::job)?;
+    export::write(records, dir.last_batch(), &mut lines).map_err(Failure::job)?;
     output::print(&String::from_utf8_lossy(&lines))
 }
 
 /// That there was nothing else to be shown.
-fn whole(look: &Look, path: &Path) -> Result<(), Failure> {
+fn whole(look: &StateInspection, path: &Path) -> Result<(), Failure> {
     if look.damage().is_empty() {
         return Ok(());
     }
@@ -127,7 +127,7 @@ fn read(files: &[PathBuf], opensm_dirs: &[PathBuf]) -> Result<(Batch, String), F
     if let [path] = &paths[..]
         && StateFile::from_path(path).is_none()
     {
-        let mut batch = text::read(&content(path)?).map_err(|(line, what)| {
+        let mut batch = export::read(&content(path)?).map_err(|(line, what)| {
             let place = format!("{}:{line}: {what}", path.display());
             Failure::with_hint(place, NOTHING)
         })?;

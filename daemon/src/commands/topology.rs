@@ -19,9 +19,9 @@ use crate::output::progress::{Bar, Terminal};
 #[cfg(feature = "simulator")]
 use crate::output::view::view_of_spec;
 use crate::output::{self, dot, ibnet, json, log, report, svg, table};
-use crate::port::Threaded;
+use crate::port::ThreadedPort;
 use crate::signals::{self, Signals};
-use crate::state::Kept;
+use crate::state::PersistRequest;
 use ferrosm_opensm_compat::view::FabricView;
 
 const INBOX: usize = 8192;
@@ -65,7 +65,7 @@ pub fn render(view: &FabricView, format: TopologyFormat) -> String {
 fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
     // The file may name the port and the pace; it need not be there.
     let source = config::source(args.config.as_deref(), args.fabric.as_deref())?;
-    let mut settings: Settings = source.settle(|raw| {
+    let mut settings: Settings = source.resolve(|raw| {
         args.port.apply(raw);
         raw.log.level.clone_from(&args.log_level);
     })?;
@@ -81,11 +81,11 @@ fn live(args: &TopologyArgs) -> Result<FabricView, Failure> {
     if let Some(limit) = sender.window_limit() {
         settings.sm.max_outstanding = settings.sm.max_outstanding.min(limit);
     }
-    let port = Threaded::new(Box::new(sender), Box::new(receiver), INBOX)
+    let port = ThreadedPort::new(Box::new(sender), Box::new(receiver), INBOX)
         .map_err(|e| Failure::job(format!("cannot start the receiving thread: {e}")))?;
     signals::runtime()?.block_on(async {
         let (control, orders) = mpsc::channel(4);
-        Signals::hear()?.pass_on(control);
+        Signals::register()?.forward_to(control);
         let clock = Clock::start();
         let sm = SubnetManager::read_only(settings.sm, clock.now());
         let mut driver = Driver::new(
@@ -143,7 +143,7 @@ impl Shell for Look {
         }
     }
 
-    fn persist(&mut self, _: Kept) -> Option<u64> {
+    fn persist(&mut self, _: PersistRequest) -> Option<u64> {
         None
     }
 

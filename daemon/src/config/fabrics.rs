@@ -24,12 +24,12 @@ const COMMON: [(&str, &str); 2] = [
 const NAME_MAX: usize = 40;
 
 /// What is wrong, with its place.
-pub(super) type Wrong = (Option<Range<usize>>, String);
+pub(super) type KeyError = (Option<Range<usize>>, String);
 
 /// The fabrics of a document in the order of the file, taken out of it: names, and their sections.
 pub(super) fn take<'t>(
     document: &mut DeTable<'t>,
-    found: &mut Vec<Wrong>,
+    found: &mut Vec<KeyError>,
 ) -> Vec<(String, DeTable<'t>)> {
     let Some(list) = document.remove(LIST) else {
         return Vec::new();
@@ -112,7 +112,7 @@ fn check_name(name: &str) -> Result<String, String> {
 }
 
 /// Lays the sections of a fabric over those of the file, key by key.
-pub(super) fn lay_over<'t>(base: &DeTable<'t>, own: &DeTable<'t>) -> DeTable<'t> {
+pub(super) fn overlay<'t>(base: &DeTable<'t>, own: &DeTable<'t>) -> DeTable<'t> {
     let mut all = base.clone();
     for (key, value) in own {
         let below = all.get_mut(key.get_ref().as_ref());
@@ -132,7 +132,7 @@ pub(super) fn lay_over<'t>(base: &DeTable<'t>, own: &DeTable<'t>) -> DeTable<'t>
 }
 
 /// Gives a fabric its own places for what it writes, where it did not name them.
-pub(super) fn own_places(raw: &mut RawConfig, name: &str, own: &DeTable<'_>) {
+pub(super) fn set_own_paths(raw: &mut RawConfig, name: &str, own: &DeTable<'_>) {
     let files = own
         .get("files")
         .and_then(|files| files.get_ref().as_table());
@@ -159,7 +159,7 @@ pub(super) fn own_places(raw: &mut RawConfig, name: &str, own: &DeTable<'_>) {
 ///
 /// # Errors
 /// All of it.
-pub(super) fn together(all: &[(Source, Settings)]) -> Result<(), ConfigErrors> {
+pub(super) fn check_combination(all: &[(Source, Settings)]) -> Result<(), ConfigErrors> {
     if all.len() < 2 {
         return Ok(());
     }
@@ -168,8 +168,8 @@ pub(super) fn together(all: &[(Source, Settings)]) -> Result<(), ConfigErrors> {
     for (source, settings) in all {
         let name = source.fabric().unwrap_or_default();
         let mut tell = |key: &str, what: &str| {
-            wrong =
-                core::mem::replace(&mut wrong, ConfigErrors::none()).and(source.wrong(key, what))
+            wrong = core::mem::replace(&mut wrong, ConfigErrors::none())
+                .and(source.key_error(key, what))
         };
         let port = &settings.port;
         let port = match (&port.guid, &port.ca, port.number) {
@@ -221,11 +221,11 @@ pub(super) fn together(all: &[(Source, Settings)]) -> Result<(), ConfigErrors> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{ConfigErrors, Settings, Source, settle_all};
+    use crate::config::{ConfigErrors, Settings, Source, resolve_all};
     use std::path::Path;
 
     fn all(text: &str) -> Result<Vec<(Source, Settings)>, ConfigErrors> {
-        settle_all(Source::parse(Path::new("/etc/f.toml"), text)?, |_| {})
+        resolve_all(Source::parse(Path::new("/etc/f.toml"), text)?, |_| {})
     }
 
     fn told(text: &str) -> String {

@@ -9,7 +9,7 @@ mod fabrics;
 mod parse;
 mod partition_keys;
 mod partitions;
-mod paths;
+mod path_inputs;
 mod print;
 mod raw;
 mod reload;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 pub use error::{ConfigError, ConfigErrors};
 pub use parse::{Parsed, parse};
-pub use partition_keys::{Enforce, PartitionEntry, PartitionRules, Word};
+pub use partition_keys::{Enforce, PKeyText, PartitionEntry, PartitionRules};
 pub use print::{DEFAULT_FILE, effective};
 pub use raw::{
     Files, LidRules, Links, Log, LogFormat, MetricsKeys, Port, QosRules, RawConfig, Routing, Sa,
@@ -49,14 +49,14 @@ pub fn read(path: &Path) -> Result<Vec<Source>, ConfigErrors> {
 ///
 /// # Errors
 /// Everything that is wrong, once.
-pub fn settle_all(
+pub fn resolve_all(
     sources: Vec<Source>,
     flags: impl Fn(&mut RawConfig),
 ) -> Result<Vec<(Source, Settings)>, ConfigErrors> {
     let mut wrong = ConfigErrors::none();
     let mut all = Vec::new();
     for source in sources {
-        match source.settle(&flags) {
+        match source.resolve(&flags) {
             Ok(settings) => all.push((source, settings)),
             Err(errors) => wrong = wrong.and(errors),
         }
@@ -64,7 +64,7 @@ pub fn settle_all(
     if !wrong.is_empty() {
         return Err(wrong.sorted());
     }
-    fabrics::together(&all)?;
+    fabrics::check_combination(&all)?;
     Ok(all)
 }
 
@@ -143,7 +143,7 @@ impl Source {
     }
 
     /// Something that is wrong with a key such as `port.guid`.
-    pub(crate) fn wrong(&self, key: &str, what: &str) -> ConfigErrors {
+    pub(crate) fn key_error(&self, key: &str, what: &str) -> ConfigErrors {
         let place = parse::position(&self.text, self.fabric(), key);
         let common = matches!(place, Some((_, false)));
         let of = self.fabric.as_ref().filter(|_| !common);
@@ -165,7 +165,7 @@ impl Source {
     ///
     /// # Errors
     /// Everything that is wrong, with the place of the key where the file has it, or the position in the input file.
-    pub fn settle(&self, flags: impl FnOnce(&mut RawConfig)) -> Result<Settings, ConfigErrors> {
+    pub fn resolve(&self, flags: impl FnOnce(&mut RawConfig)) -> Result<Settings, ConfigErrors> {
         let mut raw = self.raw.clone();
         flags(&mut raw);
         if let (true, Some(name)) = (raw.replication.fabric.is_empty(), self.fabric()) {
@@ -178,16 +178,16 @@ impl Source {
         let beside = beside.unwrap_or_else(|| Path::new(""));
         let partitions = partitions::read(&raw, self.path(), beside);
         let list = partitions.as_ref().map_or(&[][..], |(p, _)| p.list());
-        let paths = paths::read(&raw, beside, list);
-        let settled = settings::settle(raw).map_err(|found| {
-            let wrong = found.iter().map(|(key, what)| self.wrong(key, what));
+        let paths = path_inputs::read(&raw, beside, list);
+        let resolved = settings::resolve(raw).map_err(|found| {
+            let wrong = found.iter().map(|(key, what)| self.key_error(key, what));
             wrong.fold(ConfigErrors::none(), ConfigErrors::and).sorted()
         });
         let (hints, mut wrong) = match hints {
             Ok(hints) => (hints, ConfigErrors::none()),
             Err(files) => (Default::default(), files),
         };
-        let (partitions, remarks) = partitions.unwrap_or_else(|errors| {
+        let (partitions, warnings) = partitions.unwrap_or_else(|errors| {
             errors.into_iter().for_each(|e| wrong.push(e));
             Default::default()
         });
@@ -195,7 +195,7 @@ impl Source {
             errors.into_iter().for_each(|e| wrong.push(e));
             Default::default()
         });
-        match settled {
+        match resolved {
             Ok(mut settings) if wrong.is_empty() => {
                 settings.sm.hints = Arc::new(hints);
                 settings.sm.partitions = Arc::new(partitions);
@@ -204,8 +204,8 @@ impl Source {
                 let keys = &settings.raw.replication;
                 settings.replication =
                     replication::settings(keys, settings.sm.subnet_prefix.0, beside);
-                settings.remarks = remarks;
-                settings.remarks.extend(paths.remarks);
+                settings.warnings = warnings;
+                settings.warnings.extend(paths.warnings);
                 Ok(settings)
             }
             Ok(_) => Err(wrong),

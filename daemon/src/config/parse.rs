@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::fabrics::{self, Wrong};
+use super::fabrics::{self, KeyError};
 use super::raw::RawConfig;
 use super::{ConfigErrors, print};
 
@@ -30,7 +30,7 @@ pub struct Parsed {
 /// Everything that is wrong with it, `path` being its name.
 pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
     let (document, syntax) = DeTable::parse_recoverable(text);
-    let mut found: Vec<Wrong> = syntax
+    let mut found: Vec<KeyError> = syntax
         .iter()
         .map(|e| (e.span(), e.message().to_owned()))
         .collect();
@@ -44,9 +44,9 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
     let raw = keys(&mut common, &whole, &mut found);
     let mut parsed: Vec<Parsed> = Vec::new();
     for (name, own) in &fabrics {
-        let mut all = fabrics::lay_over(&common, own);
+        let mut all = fabrics::overlay(&common, own);
         let mut raw = keys(&mut all, &whole, &mut found);
-        fabrics::own_places(&mut raw, name, own);
+        fabrics::set_own_paths(&mut raw, name, own);
         parsed.push(Parsed {
             fabric: Some(name.clone()),
             raw,
@@ -62,7 +62,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Parsed>, ConfigErrors> {
 }
 
 /// The keys of a document; what is wrong is taken out of it, and told.
-fn keys(document: &mut DeTable<'_>, whole: &Range<usize>, found: &mut Vec<Wrong>) -> RawConfig {
+fn keys(document: &mut DeTable<'_>, whole: &Range<usize>, found: &mut Vec<KeyError>) -> RawConfig {
     loop {
         let text = toml::Deserializer::from(Spanned::new(whole.clone(), document.clone()));
         let error = match RawConfig::deserialize(text) {

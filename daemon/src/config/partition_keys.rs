@@ -38,7 +38,7 @@ pub struct PartitionEntry {
     /// For people.
     pub name: String,
     /// The P_Key; its low 15 bits count.
-    pub pkey: Word,
+    pub pkey: PKeyText,
     /// Its key goes to index 0 of every member's table.
     #[serde(default)]
     pub index0: bool,
@@ -65,15 +65,15 @@ fn limited() -> String {
 
 /// A number or a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word(pub String);
+pub struct PKeyText(pub String);
 
-impl Serialize for Word {
+impl Serialize for PKeyText {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_str(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Word {
+impl<'de> Deserialize<'de> for PKeyText {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         d.deserialize_any(Scalar {
             expected: "a number, such as 0x8001 or \"0x8001\"",

@@ -12,7 +12,7 @@ use super::error::ConfigError;
 use super::partition_keys::{Enforce, PartitionEntry};
 use super::raw::RawConfig;
 
-/// Partitions as they were said, and remarks on what was likely not meant.
+/// Partitions as they were said, and warnings on what was likely not meant.
 pub(super) type Read = (Partitions, Vec<ConfigError>);
 
 /// Reads the partitions of a configuration; the name of their file counts from the directory `beside`.
@@ -30,7 +30,7 @@ pub(super) fn read(
             what,
         }]
     };
-    let (list, remarks) = match (&file, &raw.partition[..]) {
+    let (list, warnings) = match (&file, &raw.partition[..]) {
         (None, []) => return Ok((Partitions::default(), Vec::new())),
         (Some(_), [_, ..]) => {
             return Err(of_config(
@@ -58,7 +58,7 @@ pub(super) fn read(
     };
     let partitions = Partitions::new(list, rules.enforce.into(), rules.allow_both_pkeys);
     match partitions {
-        Ok(partitions) => Ok((partitions, remarks)),
+        Ok(partitions) => Ok((partitions, warnings)),
         Err(e) => Err(vec![ConfigError {
             file: file.or_else(|| path.map(Path::to_owned)),
             at: None,
@@ -155,9 +155,9 @@ mod tests {
     use crate::config::{ConfigErrors, Settings, Source, effective};
     use crate::testing::TempDir;
 
-    fn settle(dir: &TempDir, text: &str) -> Result<Settings, ConfigErrors> {
+    fn resolve(dir: &TempDir, text: &str) -> Result<Settings, ConfigErrors> {
         let path = dir.path().join("f.toml");
-        Source::only(&path, text.to_owned())?.settle(|_| {})
+        Source::only(&path, text.to_owned())?.resolve(|_| {})
     }
 
     const TOML: &str = "[partitions]\nenforce = \"out\"\nallow-both-pkeys = true\n\
@@ -172,17 +172,17 @@ mod tests {
         let conf = "Storage=0x40,ipoib,mtu=5,rate=400G,defmember=full:0x1,ALL_SWITCHES=both,mgid=ff12:1234::1,scope=5\n;\
             Tests=0x51,indx0:;";
         std::fs::write(dir.path().join("p.conf"), conf).unwrap();
-        let in_toml = settle(&dir, TOML).unwrap();
+        let in_toml = resolve(&dir, TOML).unwrap();
         let text = "[partitions]\nfile = \"p.conf\"\nenforce = \"out\"\nallow-both-pkeys = true\n";
-        let in_file = settle(&dir, text).unwrap();
+        let in_file = resolve(&dir, text).unwrap();
         assert_eq!(in_toml.sm.partitions, in_file.sm.partitions);
         let list = in_toml.sm.partitions.list();
         let full = (Who::Port(PortGuid(1)), Membership::Full);
         assert_eq!(list[0].members[0], full);
-        assert!(list[1].index0 && in_toml.remarks.is_empty());
+        assert!(list[1].index0 && in_toml.warnings.is_empty());
         assert_eq!(in_toml.sm.partitions.enforcement(), Enforcement::Out);
         // What is in force reads back.
-        let again = settle(&dir, &effective(&in_toml.raw)).unwrap();
+        let again = resolve(&dir, &effective(&in_toml.raw)).unwrap();
         assert_eq!(again.sm.partitions, in_toml.sm.partitions);
     }
 
@@ -191,7 +191,7 @@ mod tests {
         let dir = TempDir::new("config-partitions-bad");
         std::fs::write(dir.path().join("bad"), "a=1:x;\nb:ALL;\nc=y:ALL;").unwrap();
         std::fs::write(dir.path().join("warned"), "a=1:ALL=f;\n").unwrap();
-        let told = |text: &str| settle(&dir, text).unwrap_err().to_string();
+        let told = |text: &str| resolve(&dir, text).unwrap_err().to_string();
         let bad = told("[partitions]\nfile = \"bad\"\n");
         assert_eq!(bad.lines().count(), 2, "{bad}");
         assert!(bad.contains("bad:1:5: `x` is no port GUID"), "{bad}");
@@ -216,14 +216,14 @@ mod tests {
         let twice =
             "[[partition]]\nname = \"a\"\npkey = 1\n[[partition]]\nname = \"b\"\npkey = 0x8001\n";
         assert!(told(twice).contains("same P_Key 0x0001"));
-        let warned = settle(&dir, "[partitions]\nfile = \"warned\"\n").unwrap();
-        assert_eq!(warned.remarks.len(), 1);
-        assert_eq!(warned.remarks[0].at, Some((1, 9)));
+        let warned = resolve(&dir, "[partitions]\nfile = \"warned\"\n").unwrap();
+        assert_eq!(warned.warnings.len(), 1);
+        assert_eq!(warned.warnings[0].at, Some((1, 9)));
     }
 
     #[test]
     fn none_are_configured_by_default() {
         let dir = TempDir::new("config-partitions-none");
-        assert!(!settle(&dir, "").unwrap().sm.partitions.is_configured());
+        assert!(!resolve(&dir, "").unwrap().sm.partitions.is_configured());
     }
 }

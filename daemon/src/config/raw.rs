@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::partition_keys::{PartitionEntry, PartitionRules};
 use super::replication::ReplicationKeys;
-use super::value::{Bounded, Engine, Hex64, Span};
+use super::value::{Bounded, DurationValue, Engine, Hex64};
 
 /// The whole file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -71,13 +71,13 @@ pub struct Sm {
     /// SM_Key.
     pub sm_key: Hex64,
     /// Time between a standby's questions to the master.
-    pub poll_interval: Span,
+    pub poll_interval: DurationValue,
     /// Unanswered questions after the first one, before a standby takes over.
     pub poll_retries: Bounded<1, 100>,
     /// Port GUIDs of other ferrosm.
     pub peers: Vec<Hex64>,
     /// Time between a standby's questions to such a master.
-    pub peer_poll_interval: Span,
+    pub peer_poll_interval: DurationValue,
     /// The same to such a master.
     pub peer_poll_retries: Bounded<1, 100>,
     /// Rank while master, where it is higher.
@@ -101,7 +101,7 @@ pub struct SubnetKeys {
     /// M_Key.
     pub m_key: Hex64,
     /// M_KeyLeasePeriod.
-    pub m_key_lease_period: Span,
+    pub m_key_lease_period: DurationValue,
     /// M_KeyProtectBits.
     pub m_key_protect_bits: Bounded<0, 3>,
     /// SubnetTimeout.
@@ -129,7 +129,7 @@ pub struct Routing {
     /// In the order in which they are tried.
     pub engines: Vec<Engine>,
     /// Time that the automatic choice may spend on comparing engines.
-    pub budget: Span,
+    pub budget: DurationValue,
     /// Data VLs that may be used; 0 for all that there are.
     pub vls: Bounded<0, 15>,
     /// Root switches; empty for none.
@@ -197,9 +197,9 @@ pub struct Links {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sweep {
     /// Time between light sweeps.
-    pub interval: Span,
+    pub interval: DurationValue,
     /// Time to wait for an answer.
-    pub smp_timeout: Span,
+    pub smp_timeout: DurationValue,
     /// Repetitions of an unanswered SMP.
     pub smp_retries: Bounded<0, 7>,
     /// SMPs in flight.
@@ -284,10 +284,10 @@ impl Default for Sm {
         Self {
             priority: Bounded::clamped(core.priority.into()),
             sm_key: Hex64(core.sm_key.expose()),
-            poll_interval: Span(core.sm_poll_interval),
+            poll_interval: DurationValue(core.sm_poll_interval),
             poll_retries: Bounded::clamped(core.sm_poll_retries.into()),
             peers: Vec::new(),
-            peer_poll_interval: Span(core.peer_poll_interval),
+            peer_poll_interval: DurationValue(core.peer_poll_interval),
             peer_poll_retries: Bounded::clamped(core.peer_poll_retries.into()),
             master_priority: Bounded::clamped(core.master_priority.into()),
             handover_tries: Bounded::clamped(core.handover_tries.into()),
@@ -304,7 +304,9 @@ impl Default for SubnetKeys {
         Self {
             prefix: Hex64(core.subnet_prefix.0),
             m_key: Hex64(core.m_key.expose()),
-            m_key_lease_period: Span(Duration::from_secs(core.m_key_lease_period_s.into())),
+            m_key_lease_period: DurationValue(Duration::from_secs(
+                core.m_key_lease_period_s.into(),
+            )),
             m_key_protect_bits: Bounded::clamped(core.m_key_protect_bits.into()),
             timeout: Bounded::clamped(core.subnet_timeout.into()),
             client_reregister: core.client_reregister,
@@ -332,7 +334,7 @@ impl Default for Routing {
                 .iter()
                 .filter_map(|name| name.parse().ok())
                 .collect(),
-            budget: Span(core.routing_budget),
+            budget: DurationValue(core.routing_budget),
             vls: Bounded::clamped(0),
             root_guid_file: String::new(),
             cn_guid_file: String::new(),
@@ -372,8 +374,8 @@ impl Default for Sweep {
     fn default() -> Self {
         let core = SmConfig::default();
         Self {
-            interval: Span(core.sweep_interval),
-            smp_timeout: Span(core.smp_timeout),
+            interval: DurationValue(core.sweep_interval),
+            smp_timeout: DurationValue(core.smp_timeout),
             smp_retries: Bounded::clamped(core.smp_retries.into()),
             max_outstanding: Bounded::clamped(
                 u64::try_from(core.max_outstanding).unwrap_or(u64::MAX),

@@ -8,7 +8,7 @@ use ferrosm_replication::tls::Files;
 use ferrosm_replication::{FABRIC_MAX, LogLimits, Pace, Settings, etcd, tcp};
 use serde::{Deserialize, Serialize};
 
-use super::value::Span;
+use super::value::DurationValue;
 
 /// The keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct ReplicationKeys {
     /// Where the keys in etcd are.
     pub etcd_prefix: String,
     /// After which a lease in etcd is old; whole seconds.
-    pub etcd_lease: Span,
+    pub etcd_lease: DurationValue,
     /// Name of the fabric, beside its subnet prefix; not empty with `etcd`.
     pub fabric: String,
     /// Certificates of the authority.
@@ -35,13 +35,13 @@ pub struct ReplicationKeys {
     /// Name in the peers' certificates; empty for that in `peers`.
     pub server_name: String,
     /// Between two pings.
-    pub heartbeat: Span,
+    pub heartbeat: DurationValue,
     /// After which a master is silent.
-    pub lease: Span,
+    pub lease: DurationValue,
     /// So long an answer waits for a standby.
-    pub limit: Span,
+    pub limit: DurationValue,
     /// After which the own loop hangs.
-    pub hang: Span,
+    pub hang: DurationValue,
 }
 
 impl Default for ReplicationKeys {
@@ -52,16 +52,16 @@ impl Default for ReplicationKeys {
             peers: Vec::new(),
             etcd: Vec::new(),
             etcd_prefix: "/ferrosm".to_owned(),
-            etcd_lease: Span(Duration::from_secs(1)),
+            etcd_lease: DurationValue(Duration::from_secs(1)),
             fabric: String::new(),
             ca: String::new(),
             certificate: String::new(),
             key: String::new(),
             server_name: String::new(),
-            heartbeat: Span(pace.heartbeat),
-            lease: Span(pace.lease),
-            limit: Span(pace.limit),
-            hang: Span(Duration::from_secs(1)),
+            heartbeat: DurationValue(pace.heartbeat),
+            lease: DurationValue(pace.lease),
+            limit: DurationValue(pace.limit),
+            hang: DurationValue(Duration::from_secs(1)),
         }
     }
 }
@@ -268,7 +268,7 @@ mod tests {
 
     fn told(text: &str) -> Vec<String> {
         let source = Source::only(Path::new("f"), text.to_owned()).unwrap();
-        let errors = source.settle(|_| {}).unwrap_err().to_string();
+        let errors = source.resolve(|_| {}).unwrap_err().to_string();
         let line = |l: &str| l.split_once("replication.").unwrap().1.to_owned();
         errors.lines().map(line).collect()
     }
@@ -296,7 +296,7 @@ mod tests {
     fn nothing_is_replicated_by_default_and_files_count_from_the_configuration() {
         let of = |text: &str| {
             let source = Source::only(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
-            source.settle(|_| {}).unwrap().replication
+            source.resolve(|_| {}).unwrap().replication
         };
         assert!(of("").is_none());
         let Some(Settings::Tcp(settings)) = of(
@@ -364,7 +364,7 @@ mod tests {
     fn etcd_on_this_machine_needs_no_certificates_and_another_does() {
         let of = |text: &str| {
             let source = Source::only(Path::new("/etc/f.toml"), text.to_owned()).unwrap();
-            match source.settle(|_| {}).unwrap().replication {
+            match source.resolve(|_| {}).unwrap().replication {
                 Some(Settings::Etcd(settings)) => settings,
                 other => panic!("{other:?}"),
             }

@@ -38,7 +38,7 @@ pub struct Settings {
     /// For the log.
     pub log: LogSettings,
     /// Warnings: values in OpenSM input files that are probably mistakes.
-    pub remarks: Vec<ConfigError>,
+    pub warnings: Vec<ConfigError>,
     /// The keys behind all this, to be printed and compared.
     pub raw: RawConfig,
 }
@@ -64,7 +64,7 @@ pub struct LogSettings {
 }
 
 /// Checks what keys say together. Errors are pairs of key and sentence.
-pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, String)>> {
+pub(super) fn resolve(raw: RawConfig) -> Result<Settings, Vec<(&'static str, String)>> {
     let mut errors = Vec::new();
     let mut wrong = |key, what: &str| errors.push((key, what.to_owned()));
 
@@ -188,7 +188,7 @@ pub(super) fn settle(raw: RawConfig) -> Result<Settings, Vec<(&'static str, Stri
             format: raw.log.format,
             level: raw.log.level.clone(),
         },
-        remarks: Vec::new(),
+        warnings: Vec::new(),
         raw,
     })
 }
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn defaults_of_the_file_are_those_of_the_core() {
         assert_eq!(
-            settle(RawConfig::default()).unwrap().sm,
+            resolve(RawConfig::default()).unwrap().sm,
             SmConfig::default()
         );
     }
@@ -300,7 +300,7 @@ mod tests {
     fn what_keys_say_together_is_checked_and_has_its_place() {
         let text = "[subnet]\nm-key-protect-bits = 2\n[sweep]\nmax-outstanding = 4\nmax-outstanding-per-node = 8\n";
         let source = Source::only(Path::new("f.toml"), text.to_owned()).unwrap();
-        let told = source.settle(|_| {}).unwrap_err().to_string();
+        let told = source.resolve(|_| {}).unwrap_err().to_string();
         assert_eq!(
             told,
             "f.toml:2:22: subnet.m-key-protect-bits: protects nothing without subnet.m-key: set that too, or this to 0\n\
@@ -313,16 +313,20 @@ mod tests {
     fn side_files_are_read_with_the_file() {
         let dir = crate::testing::TempDir::new("config-side-files");
         let path = dir.path().join("f.toml");
-        let settle = |text: &str| Source::only(&path, text.to_owned()).unwrap().settle(|_| {});
+        let resolve = |text: &str| {
+            Source::only(&path, text.to_owned())
+                .unwrap()
+                .resolve(|_| {})
+        };
         std::fs::write(dir.path().join("roots"), "0x10\n").unwrap();
         let text = "[routing]\nvls = 4\nroot-guid-file = \"roots\"\n";
-        let sm = settle(text).unwrap().sm;
+        let sm = resolve(text).unwrap().sm;
         assert_eq!(sm.hints.roots, [ferrosm_mad::ids::NodeGuid(0x10)]);
         assert_eq!(sm.routing_vls, 4);
 
         std::fs::write(dir.path().join("roots"), "0x10\nspine\n").unwrap();
         let text = "[routing]\nengines = [\"no_fallback\"]\nroot-guid-file = \"roots\"\n";
-        let told = settle(text).unwrap_err().to_string();
+        let told = resolve(text).unwrap_err().to_string();
         let lines: Vec<&str> = told.lines().collect();
         assert!(
             lines[0].contains("f.toml:2:11: routing.engines: names no engine"),
@@ -335,9 +339,9 @@ mod tests {
     #[test]
     fn flags_go_over_the_file() {
         let source = Source::only(Path::new("f"), "[lids]\nlmc = 1\n".to_owned()).unwrap();
-        assert_eq!(source.settle(|_| {}).unwrap().sm.lmc, Lmc(1));
+        assert_eq!(source.resolve(|_| {}).unwrap().sm.lmc, Lmc(1));
         let settings = source
-            .settle(|raw| raw.lids.lmc = super::super::value::Bounded::clamped(2))
+            .resolve(|raw| raw.lids.lmc = super::super::value::Bounded::clamped(2))
             .unwrap();
         assert_eq!(settings.sm.lmc, Lmc(2));
     }

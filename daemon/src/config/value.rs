@@ -103,15 +103,15 @@ impl<T> Visitor<'_> for Scalar<'_, T> {
 
 /// A time such as `"10s"` or `"200ms"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span(pub Duration);
+pub struct DurationValue(pub Duration);
 
-impl Serialize for Span {
+impl Serialize for DurationValue {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.collect_str(&humantime::format_duration(self.0))
     }
 }
 
-impl<'de> Deserialize<'de> for Span {
+impl<'de> Deserialize<'de> for DurationValue {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         d.deserialize_any(Scalar {
             expected: "a time with its unit in quotes, such as \"10s\" or \"200ms\"",

@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
     use crate::cli::{FileArgs, HintArgs};
-    use crate::paper;
+    use crate::offline;
     use crate::testing::TempDir;
 
     const PATHS: &str = DumpFile::PathSl.name();
@@ -100,7 +100,7 @@ mod tests {
             vls: None,
             files: FileArgs::default(),
         };
-        paper::route(&args).unwrap().view
+        offline::route(&args).unwrap().view
     }
 
     /// Every host once, those of a leaf together, no aggregation node, and every leaf as long as the fullest.

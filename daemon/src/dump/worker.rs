@@ -81,7 +81,7 @@ fn write(view: &FabricView, dir: &Path) {
                 );
             }
         }
-        Err(e) => error!(error = e.in_a_line(), "the dump could not be written"),
+        Err(e) => error!(error = e.to_log_line(), "the dump could not be written"),
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Gauges(Family<Labels, Gauge>);
 
 impl Gauges {
     /// Shows this number; with `None` there is nothing to be shown.
-    pub(super) fn show(&self, labels: &Labels, number: Option<usize>) {
+    pub(super) fn set(&self, labels: &Labels, number: Option<usize>) {
         if let Some(number) = number {
             let shown = self.0.get_or_create(labels);
             shown.set(i64::try_from(number).unwrap_or(i64::MAX));

@@ -1,6 +1,6 @@
 //! What monitoring may know of each fabric that this process serves, in the form of OpenMetrics.
 //!
-//! One [`Metrics`] per process. Each service has an [`OfFabric`] and tells it what happens; all its series carry the name of the fabric
+//! One [`Metrics`] per process. Each service has an [`FabricMetrics`] and tells it what happens; all its series carry the name of the fabric
 //! as the label `fabric`, and none where the configuration gives it no name. What others count ([`Source`]) is read when
 //! somebody asks. [`server`] hands it out over HTTP. docs/metrics.md says what each of them means. Nothing here decides anything, and
 //! nothing that serves a fabric ever waits for it: to count is to add to a number.
@@ -73,28 +73,28 @@ struct Shared {
     registry: Registry,
     families: Families,
     /// Of the fabrics that are served, by label.
-    sources: Mutex<BTreeMap<Labels, Shown>>,
+    sources: Mutex<BTreeMap<Labels, SourceCell>>,
 }
 
 /// The metrics of one fabric, before it is served and after.
 #[derive(Clone)]
-pub struct OfFabric {
+pub struct FabricMetrics {
     all: Metrics,
     labels: Labels,
 }
 
 /// The metrics of a fabric that is served, which it is as long as this lives.
-pub struct Serving {
-    of: OfFabric,
+pub struct ServiceMetrics {
+    of: FabricMetrics,
     /// The engine that is shown.
     engine: Option<&'static str>,
 }
 
 /// The source of a fabric that is served; none when it has ended, also for who is about to ask it.
 #[derive(Clone)]
-struct Shown(Arc<Mutex<Option<Source>>>);
+struct SourceCell(Arc<Mutex<Option<Source>>>);
 
-impl Shown {
+impl SourceCell {
     fn with<T: Default>(&self, ask: impl FnOnce(&mut Source) -> T) -> T {
         let mut source = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         source.as_mut().map(ask).unwrap_or_default()
@@ -120,9 +120,9 @@ impl Default for Metrics {
 impl Metrics {
     /// Those of the fabric of this name. It is not served yet.
     #[must_use]
-    pub fn of(&self, fabric: Option<&str>) -> OfFabric {
+    pub fn for_fabric(&self, fabric: Option<&str>) -> FabricMetrics {
         let labels = fabric.map(|name| ("fabric", name.to_owned().into()));
-        let of = OfFabric {
+        let of = FabricMetrics {
             all: self.clone(),
             labels: labels.into_iter().collect(),
         };
@@ -139,29 +139,29 @@ impl Metrics {
         for (labels, source) in &sources {
             let replication = source.with(|source| source.replication());
             let status = replication.as_ref().and_then(Source::status);
-            source.with(|source| source.show(&self.0.families, labels, status.as_ref()));
+            source.with(|source| source.set(&self.0.families, labels, status.as_ref()));
         }
         let mut all = String::new();
         text::encode(&mut all, &self.0.registry)?;
         Ok(all)
     }
 
-    fn sources(&self) -> MutexGuard<'_, BTreeMap<Labels, Shown>> {
+    fn sources(&self) -> MutexGuard<'_, BTreeMap<Labels, SourceCell>> {
         let sources = self.0.sources.lock();
         sources.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl OfFabric {
+impl FabricMetrics {
     /// It is served from now on, until what is returned ends.
     #[must_use]
-    pub fn serves(self, source: Source) -> Serving {
-        self.families().served.show(&self.labels, Some(1));
+    pub fn start_service(self, source: Source) -> ServiceMetrics {
+        self.families().served.set(&self.labels, Some(1));
         self.state(Some(SmState::Discovering));
         self.begin();
-        let shown = Shown(Arc::new(Mutex::new(Some(source))));
+        let shown = SourceCell(Arc::new(Mutex::new(Some(source))));
         self.all.sources().insert(self.labels.clone(), shown);
-        Serving {
+        ServiceMetrics {
             of: self,
             engine: None,
         }
@@ -197,24 +197,24 @@ impl OfFabric {
         for (one, name) in STATES {
             let is_it = state.map(|state| usize::from(one == state));
             let labels = self.with([("state", name.into())]);
-            self.families().state.show(&labels, is_it);
+            self.families().state.set(&labels, is_it);
         }
     }
 
     /// It is not served, and nobody tells of it what was.
     fn ended(&self) {
         let families = self.families();
-        families.served.show(&self.labels, Some(0));
+        families.served.set(&self.labels, Some(0));
         if let Some(shown) = self.all.sources().remove(&self.labels) {
             shown.ended();
         }
         self.state(None);
         for said in ["yes", "no"] {
             let labels = self.with([("in_step", said.into())]);
-            families.standbys.show(&labels, None);
+            families.standbys.set(&labels, None);
         }
-        families.protected.show(&self.labels, None);
-        families.copy_in_step.show(&self.labels, None);
+        families.protected.set(&self.labels, None);
+        families.copy_in_step.set(&self.labels, None);
         self.forget_subnet();
     }
 
@@ -223,14 +223,14 @@ impl OfFabric {
         let families = self.families();
         for what in NODES {
             let labels = self.with([("type", what.into())]);
-            families.nodes.show(&labels, None);
+            families.nodes.set(&labels, None);
         }
         for severity in SEVERITIES {
             let labels = self.with([("severity", severity.into())]);
-            families.problems.show(&labels, None);
+            families.problems.set(&labels, None);
         }
         for family in [&families.links, &families.lids, &families.absent] {
-            family.show(&self.labels, None);
+            family.set(&self.labels, None);
         }
         families.last_clean_sweep.remove(&self.labels);
     }
@@ -248,7 +248,7 @@ impl OfFabric {
     }
 }
 
-impl Serving {
+impl ServiceMetrics {
     /// Something happened.
     pub fn event(&mut self, event: &Event, role: SmState) {
         let of = &self.of;
@@ -307,18 +307,18 @@ impl Serving {
         let nodes = [report.switches, report.cas, report.routers];
         for (what, count) in NODES.into_iter().zip(nodes) {
             let labels = of.with([("type", what.into())]);
-            families.nodes.show(&labels, Some(count));
+            families.nodes.set(&labels, Some(count));
         }
-        families.links.show(&of.labels, Some(report.links));
-        families.lids.show(&of.labels, Some(report.lids));
-        families.absent.show(&of.labels, Some(report.absent));
+        families.links.set(&of.labels, Some(report.links));
+        families.lids.set(&of.labels, Some(report.lids));
+        families.absent.set(&of.labels, Some(report.absent));
         if !report.local {
             // A sweep of a part tells of that part alone.
             let grave = report.problems.iter().filter(|p| p.kind.is_grave()).count();
             let counts = [grave, report.problems.len() - grave];
             for (severity, count) in SEVERITIES.into_iter().zip(counts) {
                 let labels = of.with([("severity", severity.into())]);
-                families.problems.show(&labels, Some(count));
+                families.problems.set(&labels, Some(count));
             }
             if report.is_clean() {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -336,12 +336,12 @@ impl Serving {
         for (name, shown) in [(before, None), (engine, Some(1))] {
             let Some(name) = name else { continue };
             let labels = self.of.with([("engine", name.into())]);
-            self.of.families().engine.show(&labels, shown);
+            self.of.families().engine.set(&labels, shown);
         }
     }
 }
 
-impl Drop for Serving {
+impl Drop for ServiceMetrics {
     fn drop(&mut self) {
         self.show_engine(None);
         self.of.ended();
@@ -388,7 +388,7 @@ mod tests {
     use ferrosm_sa::registry::multicast::Shortage;
 
     use super::*;
-    use crate::administration::Counters;
+    use crate::sa_server::Counters;
 
     fn role(state: SmState) -> Event {
         let why = AboutSm {
@@ -452,7 +452,9 @@ mod tests {
             Event::LinkDown(port, port),
         ];
         let metrics = Metrics::default();
-        let mut of = metrics.of(Some("a")).serves(Source::default());
+        let mut of = metrics
+            .for_fabric(Some("a"))
+            .start_service(Source::default());
         let before = lines(&metrics, "ferrosm_events_total");
         assert_eq!(before.len(), told.len());
         assert!(before.iter().all(|l| l.ends_with(" 0")), "{before:?}");
@@ -469,7 +471,7 @@ mod tests {
     fn the_subnet_is_shown_by_its_master_alone() {
         const SUBNET: [&str; 3] = ["ferrosm_links", "type=", "engine="];
         let metrics = Metrics::default();
-        let mut of = metrics.of(None).serves(Source::default());
+        let mut of = metrics.for_fabric(None).start_service(Source::default());
         let shown = || SUBNET.map(|words| lines(&metrics, words).len());
         of.event(&swept(false, "updn"), SmState::Standby);
         assert_eq!(shown(), [0, 0, 0]);
@@ -500,7 +502,9 @@ mod tests {
     #[test]
     fn traps_that_nobody_knows_are_one_series() {
         let metrics = Metrics::default();
-        let mut of = metrics.of(Some("a")).serves(Source::default());
+        let mut of = metrics
+            .for_fabric(Some("a"))
+            .start_service(Source::default());
         for number in [128, 4000, 4001] {
             let place = Location::LocalNode;
             of.event(&Event::Trap { number, place }, SmState::Master);
@@ -525,7 +529,7 @@ mod tests {
             // Each server counts from 0, and the page goes on.
             let counters = Arc::new(Counters::default());
             let source = Source::new(Some(Arc::downgrade(&counters)), None);
-            let of = metrics.of(Some("a")).serves(source);
+            let of = metrics.for_fabric(Some("a")).start_service(source);
             counters.answered.store(5, Ordering::Relaxed);
             assert_eq!(answered(), [says(5 + 7 * life)]);
             counters.answered.store(7, Ordering::Relaxed);

@@ -48,7 +48,7 @@ pub struct Server {
 /// Serves them where the settings of a process that goes on say so. What keeps it from that is told, and keeps no fabric from being
 /// served.
 #[must_use]
-pub fn begin(listen: Option<SocketAddr>, metrics: &Metrics) -> Option<Server> {
+pub fn start_if_configured(listen: Option<SocketAddr>, metrics: &Metrics) -> Option<Server> {
     let started = Server::start(listen?, metrics.clone());
     started
         .map_err(|e| warn!(error = %e, "there are no metrics: no thread for them"))
@@ -215,7 +215,7 @@ mod tests {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
             let at = listener.local_addr().unwrap();
             let metrics = Metrics::default();
-            let _of = metrics.of(Some("a"));
+            let _of = metrics.for_fabric(Some("a"));
             tokio::spawn(answer_all(listener, metrics));
             let mut silent = Vec::new();
             for _ in 0..CONNECTIONS - 1 {

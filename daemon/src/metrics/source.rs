@@ -9,7 +9,7 @@ use ferrosm_replication::{Replication, Standby, Status};
 
 use super::families::{Families, Labels};
 use super::with;
-use crate::administration::Counters;
+use crate::sa_server::Counters;
 
 /// What became of requests, in the order of [`Source::requests`].
 const OUTCOMES: [&str; 6] = [
@@ -55,7 +55,7 @@ impl Source {
     }
 
     /// Shows what has been counted since.
-    pub(super) fn show(&mut self, families: &Families, of: &Labels, status: Option<&Status>) {
+    pub(super) fn set(&mut self, families: &Families, of: &Labels, status: Option<&Status>) {
         if let Some(now) = self.requests() {
             for ((outcome, now), shown) in OUTCOMES.into_iter().zip(now).zip(&mut self.shown) {
                 let labels = with(of, [("outcome", outcome.into())]);
@@ -70,14 +70,14 @@ impl Source {
         for (word, in_step) in [("yes", true), ("no", false)] {
             let labels = with(of, [("in_step", word.into())]);
             let count = |all: &Vec<Standby>| all.iter().filter(|s| s.in_step == in_step).count();
-            families.standbys.show(&labels, standbys.map(count));
+            families.standbys.set(&labels, standbys.map(count));
         }
         let protected = leads.then_some(usize::from(status.protected));
-        families.protected.show(of, protected);
+        families.protected.set(of, protected);
         let whole = status.leader.is_some_and(|leader| leader.in_step);
         families
             .copy_in_step
-            .show(of, (!leads).then_some(usize::from(whole)));
+            .set(of, (!leads).then_some(usize::from(whole)));
     }
 
     fn requests(&self) -> Option<[u64; OUTCOMES.len()]> {

@@ -1,12 +1,12 @@
 //! Why a routing is as it is, and the ways of packets, for eyes.
 
-use crate::paper::trace::{Hop, Trace};
-use crate::paper::{Chosen, Routed};
+use crate::offline::trace::{Hop, Trace};
+use crate::offline::{OfflineRouting, SelectedRouting};
 use ferrosm_opensm_compat::view::FabricView;
 
 /// The text.
 #[must_use]
-pub fn render(routed: &Routed, traces: &[Trace]) -> String {
+pub fn render(routed: &OfflineRouting, traces: &[Trace]) -> String {
     let mut out = String::new();
     let mut line = |text: &str| {
         out.push_str(text);
@@ -16,7 +16,7 @@ pub fn render(routed: &Routed, traces: &[Trace]) -> String {
         None => line("There is no switch: packets go by the cable, and nothing is routed."),
         Some(chosen) => {
             let routing = chosen.routing();
-            line(&format!("Routed by {}.", routing.engine));
+            line(&format!("OfflineRouting by {}.", routing.engine));
             for note in &routed.notes {
                 line(&format!("  {note}"));
             }
@@ -41,7 +41,7 @@ pub fn render(routed: &Routed, traces: &[Trace]) -> String {
 
 /// One sentence about lanes.
 #[must_use]
-pub fn lanes(chosen: &Chosen, allowed: u8) -> String {
+pub fn lanes(chosen: &SelectedRouting, allowed: u8) -> String {
     let used = chosen.proof.lanes_used.max(1);
     let answers = if chosen.proof.reversible {
         "answers may travel on the service level of their request"
@@ -130,7 +130,7 @@ pub fn why(trace: &Trace, engine: &str) -> String {
 mod tests {
     use super::*;
     use crate::cli::{FileArgs, HintArgs};
-    use crate::paper::{self, trace};
+    use crate::offline::{self, trace};
 
     #[test]
     fn reasons_lanes_and_ways_are_told() {
@@ -142,13 +142,13 @@ mod tests {
             vls: None,
             files: FileArgs::default(),
         };
-        let routed = paper::route(&args).unwrap();
+        let routed = offline::route(&args).unwrap();
         let hosts = routed.view.nodes.iter().filter(|n| !n.is_switch());
         let names: Vec<String> = hosts.map(|n| n.guid.to_string()).collect();
         let port = |n: usize| trace::find(&routed.view, &names[n]).unwrap();
         let trace = trace::follow(&routed.view, port(0), port(1)).unwrap();
         let text = render(&routed, &[trace]);
-        assert!(text.starts_with("Routed by updn.\n"), "{text}");
+        assert!(text.starts_with("OfflineRouting by updn.\n"), "{text}");
         assert!(
             text.contains("It uses 1 data lane of 8; answers may travel"),
             "{text}"

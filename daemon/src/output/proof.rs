@@ -6,14 +6,14 @@ use ferrosm_routing::quality::{Quality, Shift};
 
 use super::report::duration;
 use super::table::{self, count};
-use crate::paper::{Chosen, Routed};
+use crate::offline::{OfflineRouting, SelectedRouting};
 
 /// Most throttled cables that are listed one by one.
 const THROTTLED_MAX: usize = 10;
 
 /// The table.
 #[must_use]
-pub fn render(routed: &Routed, quality: Option<&(Quality, Duration)>) -> String {
+pub fn render(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) -> String {
     let mut out = table::new(["", ""]);
     let verdict = match routed.chosen {
         Some(_) => "passes the proof",
@@ -58,14 +58,14 @@ pub fn render(routed: &Routed, quality: Option<&(Quality, Duration)>) -> String 
         measured(quality, &mut row);
     }
     row("computed in", times(routed, quality));
-    if let Some(bytes) = crate::paper::peak_memory_bytes() {
+    if let Some(bytes) = crate::offline::peak_memory_bytes() {
         row("memory", format!("{} MB at most", bytes.div_ceil(1 << 20)));
     }
     table::wrap(&mut out);
     format!("{out}\n")
 }
 
-fn proven(chosen: &Chosen, allowed: u8, row: &mut dyn FnMut(&str, String)) {
+fn proven(chosen: &SelectedRouting, allowed: u8, row: &mut dyn FnMut(&str, String)) {
     let proof = &chosen.proof;
     let answers = if proof.reversible {
         "answers may use the SL of their request"
@@ -118,7 +118,7 @@ fn proven(chosen: &Chosen, allowed: u8, row: &mut dyn FnMut(&str, String)) {
 }
 
 /// How many lanes carry something, of how many that could, and how many the VL tables know, where that is more.
-fn lanes(chosen: &Chosen, allowed: u8) -> String {
+fn lanes(chosen: &SelectedRouting, allowed: u8) -> String {
     let used = chosen.proof.lanes_used.max(1);
     let planned = chosen.routing().lanes.vls;
     if planned > used {
@@ -179,7 +179,7 @@ fn measured(quality: &Quality, row: &mut dyn FnMut(&str, String)) {
     );
 }
 
-fn times(routed: &Routed, quality: Option<&(Quality, Duration)>) -> String {
+fn times(routed: &OfflineRouting, quality: Option<&(Quality, Duration)>) -> String {
     let mut text = duration(routed.took);
     if let Some(chosen) = &routed.chosen {
         text.push_str(&format!(

@@ -8,7 +8,7 @@ use ferrosm_mad::ids::{Gid, PortGuid};
 use serde::Serialize;
 
 use super::table::{self, count};
-use crate::state::text;
+use crate::state::export;
 
 /// The document of `ferrosm state show --json`.
 #[derive(Debug, Serialize)]
@@ -135,7 +135,7 @@ impl Document {
             groups,
             services: services
                 .map(|s| Service {
-                    about: text::about_service(&s.record),
+                    about: export::about_service(&s.record),
                     by: s.by,
                     left_s: s.left_s,
                 })
@@ -143,7 +143,7 @@ impl Document {
             subscriptions: saved
                 .subscriptions
                 .iter()
-                .map(|s| text::about_subscription(&s.record))
+                .map(|s| export::about_subscription(&s.record))
                 .collect(),
             aliases: aliases
                 .map(|a| Alias {

@@ -13,7 +13,7 @@ use super::Port;
 const SIM_POLL: Duration = Duration::from_millis(100);
 
 /// A port of a simulated fabric: no thread, and the fabric's time is the driver's.
-pub struct Simulated {
+pub struct SimulatedPort {
     net: SimNet,
     sender: Box<dyn MadSender>,
     receiver: Box<dyn MadReceiver>,
@@ -21,7 +21,7 @@ pub struct Simulated {
     started: Instant,
 }
 
-impl Simulated {
+impl SimulatedPort {
     /// Takes the two halves of a port of `net`.
     #[must_use]
     pub fn new(net: SimNet, sender: Box<dyn MadSender>, receiver: Box<dyn MadReceiver>) -> Self {
@@ -41,7 +41,7 @@ impl Simulated {
     }
 }
 
-impl Port for Simulated {
+impl Port for SimulatedPort {
     fn send(&mut self, mad: &MadOut) -> Result<(), TransportError> {
         self.sender.send(mad)
     }

@@ -1,7 +1,7 @@
 //! The loop that owns the simulated fabric: one thread, real time.
 //!
 //! It takes MADs from the rings of attached programs, lets the hosts' MAD layers and the fabric deal with
-//! them, and puts what comes out into the rings. Requests that are not MADs come as [`Order`]s from the
+//! them, and puts what comes out into the rings. Requests that are not MADs come as [`EngineRequest`]s from the
 //! threads of [`super::front`]. While programs talk it never enters the kernel; when nothing has happened
 //! for a while it sleeps until somebody rings or something is due.
 
@@ -21,8 +21,8 @@ use ferrosm_sim::umad::{Errno, FileId, IssmId, Umad, sysfs};
 use tracing::{debug, warn};
 
 use super::hosts;
-use super::order::{ConnId, Gone, Order, To, Tray};
-use super::tap::PacketTap;
+use super::packet_tap::PacketTap;
+use super::request::{ConnId, EngineRequest, Gone, ReplySender, RequestReceiver};
 use datagrams::Verbs;
 
 /// MADs that are taken from one program before the others get their turn.
@@ -40,11 +40,11 @@ pub struct Device {
 }
 
 /// Who waits for the issm device of that number, and where the answer goes.
-type Applicant = (ConnId, u32, To<Result<(), Errno>>);
+type IssmWaiter = (ConnId, u32, ReplySender<Result<(), Errno>>);
 
 /// A program that is attached, as it told of itself.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct AttachedProgram {
     /// Its process.
     pub pid: u32,
     /// What it is called.
@@ -59,16 +59,16 @@ pub struct Engine {
     pub(super) umad: Umad,
     pub(super) verbs: Verbs,
     pub(super) spec: FabricSpec,
-    pub(super) clients: BTreeMap<ConnId, Client>,
+    pub(super) clients: BTreeMap<ConnId, AttachedProgram>,
     pub(super) devices: Vec<Device>,
     issms: BTreeMap<ConnId, IssmId>,
     /// Who waits for a port's subnet manager to go.
-    waiting: Vec<Applicant>,
+    waiting: Vec<IssmWaiter>,
     pub(super) served: u64,
     pub(super) refused: u64,
     tap: Option<PacketTap>,
     hub: Arc<Hub>,
-    orders: Tray,
+    orders: RequestReceiver,
     started: WallInstant,
     spin: Spin,
     pub(super) deliveries: Vec<Delivery>,
@@ -89,7 +89,7 @@ impl Engine {
         net: Net,
         spec: FabricSpec,
         hub: Arc<Hub>,
-        orders: Tray,
+        orders: RequestReceiver,
         spin: Spin,
         tap: Option<PacketTap>,
     ) -> Self {
@@ -133,7 +133,7 @@ impl Engine {
 
     /// Whether a program or a thread waits for something to be done.
     fn has_work(&self) -> bool {
-        self.orders.has_some()
+        self.orders.has_pending()
             || self.devices.iter().any(|device| device.end.is_ready())
             || self.verbs.is_ready()
     }
@@ -154,7 +154,7 @@ impl Engine {
         let mut worked = false;
         loop {
             match self.orders.take() {
-                Ok(Some(Order::Stop)) | Err(Gone) => return Turn::Stop,
+                Ok(Some(EngineRequest::Stop)) | Err(Gone) => return Turn::Stop,
                 Ok(Some(order)) => self.obey(order),
                 Ok(None) => break,
             }
@@ -283,13 +283,13 @@ impl Engine {
         }
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&mut self, order: EngineRequest) {
         match order {
-            Order::Stop => {}
-            Order::Hello(conn, hello, reply) => {
+            EngineRequest::Stop => {}
+            EngineRequest::Hello(conn, hello, reply) => {
                 let found = hosts::resolve(&self.spec, &hello.nodes);
                 if let Ok(cas) = &found {
-                    let client = Client {
+                    let client = AttachedProgram {
                         pid: hello.pid,
                         program: hello.program,
                         cas: cas.clone(),
@@ -298,17 +298,17 @@ impl Engine {
                 }
                 answer(&reply, found.map(|_| ()));
             }
-            Order::Files(conn, reply) => {
+            EngineRequest::Files(conn, reply) => {
                 let files = self.cas(conn).map(|cas| self.files(&cas));
                 answer(&reply, files.unwrap_or_default());
             }
-            Order::ReadFile(conn, path, reply) => {
+            EngineRequest::ReadFile(conn, path, reply) => {
                 let files = self.cas(conn).map(|cas| self.files(&cas));
                 let file = files.into_iter().flatten().find(|(name, _)| *name == path);
                 answer(&reply, file.map(|(_, content)| content));
             }
-            Order::Open(conn, index, reply) => answer(&reply, self.open(conn, index)),
-            Order::Ioctl(conn, request, mut arg, reply) => {
+            EngineRequest::Open(conn, index, reply) => answer(&reply, self.open(conn, index)),
+            EngineRequest::Ioctl(conn, request, mut arg, reply) => {
                 // What it wrote before comes first.
                 self.take_mads();
                 let device = self.devices.iter().find(|d| d.conn == conn);
@@ -318,16 +318,18 @@ impl Engine {
                 answer(&reply, (result, arg));
                 self.pump(self.now());
             }
-            Order::OpenIssm(conn, index, nonblock, reply) => match self.open_issm(conn, index) {
-                Err(Errno::EAGAIN) if !nonblock => self.waiting.push((conn, index, reply)),
-                result => answer(&reply, result),
-            },
-            Order::Verbs(conn, call, reply) => {
+            EngineRequest::OpenIssm(conn, index, nonblock, reply) => {
+                match self.open_issm(conn, index) {
+                    Err(Errno::EAGAIN) if !nonblock => self.waiting.push((conn, index, reply)),
+                    result => answer(&reply, result),
+                }
+            }
+            EngineRequest::Verbs(conn, call, reply) => {
                 let result = self.verbs_call(conn, call);
                 answer(&reply, result);
             }
-            Order::Closed(conn) => self.close(conn),
-            Order::Line(line, reply) => {
+            EngineRequest::Closed(conn) => self.close(conn),
+            EngineRequest::Line(line, reply) => {
                 let now = self.now();
                 let text = console::obey(self, &line, now);
                 answer(&reply, text);

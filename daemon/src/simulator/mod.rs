@@ -15,10 +15,10 @@
 //! | [`tap`] | packets into a pcapng file |
 //! | [`place`] | paths: socket, directory, library |
 
+pub mod client;
 pub mod engine;
-pub mod front;
 pub mod hosts;
-pub mod link;
-pub mod order;
-pub mod place;
-pub mod tap;
+pub mod listener;
+pub mod packet_tap;
+pub mod paths;
+pub mod request;

@@ -10,16 +10,16 @@
 //! | [`warm`] | the records as [`ferrosm_replication`] wants them |
 //! | [`text`] | records as lines of JSON, for people and for `ferrosm state import` |
 //!
-//! One process at a time: the directory's lock file is held as long as a [`StateDir`] or its [`Writer`] lives. A broken file is set
+//! One process at a time: the directory's lock file is held as long as a [`StateDir`] or its [`StateWriter`] lives. A broken file is set
 //! aside and told, never a reason not to run; of one that is whole but for some records, the others are taken over.
 
-mod attempts;
-mod durable;
-pub mod look;
-mod order;
+mod crash_marker;
+mod durability;
+pub mod export;
+pub mod inspect;
+pub mod replica_store;
+mod request;
 mod store;
-pub mod text;
-pub mod warm;
 pub mod writer;
 
 use std::collections::BTreeMap;
@@ -36,11 +36,11 @@ use ferrosm_replication::Position;
 use tracing::{info, warn};
 
 use crate::failure::Failure;
-pub use durable::{Durable, Follow};
-pub use look::Look;
-use store::{Contents, Store, Trouble};
-pub use warm::Warm;
-pub use writer::{Kept, Writer};
+pub use durability::{CommitObserver, DurabilityTracker};
+pub use inspect::StateInspection;
+pub use replica_store::ReplicaStore;
+use store::{Store, StoreContents, StoreError};
+pub use writer::{PersistRequest, StateWriter};
 
 const LOCK: &str = "lock";
 /// For its owner only.
@@ -51,7 +51,7 @@ const LOCK_MODE: u32 = 0o600;
 pub struct StateDir {
     path: PathBuf,
     store: Store,
-    contents: Contents,
+    contents: StoreContents,
     /// The lock goes with the file.
     _lock: File,
 }
@@ -109,7 +109,7 @@ impl StateDir {
         let mut dir = Self {
             path: path.to_owned(),
             store: Store::new(path),
-            contents: Contents::default(),
+            contents: StoreContents::default(),
             _lock: lock,
         };
         dir.load()?;
@@ -148,7 +148,7 @@ impl StateDir {
 
     /// Whether somebody else may have newer records: there are none here, or they are a copy.
     #[must_use]
-    pub fn may_lack(&self) -> bool {
+    pub fn may_be_incomplete(&self) -> bool {
         self.contents.is_copy() || self.contents.records.is_empty()
     }
 
@@ -197,8 +197,8 @@ impl StateDir {
     ///
     /// # Errors
     /// If the system has no thread left.
-    pub fn writer(self) -> io::Result<Writer> {
-        Writer::start(self)
+    pub fn writer(self) -> io::Result<StateWriter> {
+        StateWriter::start(self)
     }
 
     fn load(&mut self) -> Result<(), Failure> {
@@ -207,7 +207,7 @@ impl StateDir {
                 self.store.led = contents.led;
                 self.contents = contents;
             }
-            Err(Trouble::Bad(why)) => {
+            Err(StoreError::Bad(why)) => {
                 let aside = self.set_aside_store()?;
                 warn!(aside = %aside.display(), why,
                       "the store is broken or foreign and was set aside; LIDs are taken from the fabric as it is, clients are \
@@ -249,11 +249,11 @@ impl StateDir {
         Ok(free)
     }
 
-    fn refusal(&self, e: &Trouble) -> Failure {
+    fn refusal(&self, e: &StoreError) -> Failure {
         let path = self.path.join(store::FILE);
         let hint = match e {
-            Trouble::Busy => "Stop that process, or name another directory with --state-dir.",
-            Trouble::Bad(_) | Trouble::Io(_) => {
+            StoreError::Busy => "Stop that process, or name another directory with --state-dir.",
+            StoreError::Bad(_) | StoreError::Io(_) => {
                 "The user that runs this must be able to read and write it."
             }
         };

@@ -20,7 +20,7 @@ use redb::{StorageBackend, StorageError};
 use redb::{Table, TableDefinition, TableError, WriteTransaction};
 use thiserror::Error;
 
-use super::attempts::Attempts;
+use super::crash_marker::CrashMarker;
 
 /// Name of the file.
 pub(super) const FILE: &str = "store.redb";
@@ -48,7 +48,7 @@ const WRITTEN: &str = "written-unix-s";
 
 /// Why there is no store.
 #[derive(Debug, Error)]
-pub(super) enum Trouble {
+pub(super) enum StoreError {
     /// The file is torn, foreign or of another version.
     #[error("{0}")]
     Bad(String),
@@ -74,7 +74,7 @@ pub(super) struct Store {
 
 /// All that is in a store.
 #[derive(Debug, Default)]
-pub(super) struct Contents {
+pub(super) struct StoreContents {
     /// Records that are whole.
     pub(super) records: Vec<(Key, Box<[u8]>)>,
     /// Whose history the batches are of ([`ferrosm_replication`]); 0 of nobody's.
@@ -91,12 +91,12 @@ pub(super) struct Contents {
 
 /// Records that there are, and the sum of their checksums.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Tally {
+struct RecordChecksum {
     count: u64,
     sum: u64,
 }
 
-impl Tally {
+impl RecordChecksum {
     fn add(&mut self, value: &[u8]) {
         self.count = self.count.wrapping_add(1);
         self.sum = self.sum.wrapping_add(u64::from(checksum_in(value)));
@@ -123,7 +123,7 @@ impl Tally {
     }
 }
 
-impl Contents {
+impl StoreContents {
     /// Where it is in a history, if it is in any.
     pub(super) const fn position(&self) -> Option<Position> {
         let (epoch, seq) = (self.epoch, self.sequence);
@@ -158,7 +158,7 @@ impl Store {
     }
 
     /// What is in it. A file that is not there is made.
-    pub(super) fn load(&mut self) -> Result<Contents, Trouble> {
+    pub(super) fn load(&mut self) -> Result<StoreContents, StoreError> {
         // redb tells of what is wrong in a file, and panics where it thinks that impossible: then the file is wrong too.
         let loaded = self.attempt("read", |store| store.open().and_then(read));
         if loaded.is_err() {
@@ -173,7 +173,7 @@ impl Store {
         batch: &Batch,
         at: Position,
         now: SystemTime,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), StoreError> {
         let done = self.attempt("written", |store| store.write(batch, at, now));
         self.proven = done.is_ok();
         if done.is_err() {
@@ -186,16 +186,16 @@ impl Store {
     fn attempt<T>(
         &mut self,
         what: &str,
-        using: impl FnOnce(&mut Self) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        using: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         // What was opened and written once is not marked again: that would cost each batch more than the batch.
-        let attempts = (!self.proven).then(|| Attempts::of(&self.path));
-        let done = if attempts.as_ref().is_some_and(Attempts::begin) {
+        let attempts = (!self.proven).then(|| CrashMarker::of(&self.path));
+        let done = if attempts.as_ref().is_some_and(CrashMarker::begin) {
             bad(ENDED)
         } else {
             // Where panics unwind, the first one is enough.
             catch_unwind(AssertUnwindSafe(|| using(self)))
-                .unwrap_or_else(|_| Err(Trouble::Bad(format!("it cannot be {what}"))))
+                .unwrap_or_else(|_| Err(StoreError::Bad(format!("it cannot be {what}"))))
         };
         if let Some(attempts) = attempts {
             attempts.end();
@@ -211,7 +211,7 @@ impl Store {
         let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
     }
 
-    fn open(&mut self) -> Result<&Database, Trouble> {
+    fn open(&mut self) -> Result<&Database, StoreError> {
         let database = match self.database.take() {
             Some(database) => database,
             None => open(&self.path)?,
@@ -219,7 +219,7 @@ impl Store {
         Ok(self.database.insert(database))
     }
 
-    fn write(&mut self, batch: &Batch, at: Position, now: SystemTime) -> Result<(), Trouble> {
+    fn write(&mut self, batch: &Batch, at: Position, now: SystemTime) -> Result<(), StoreError> {
         let led = self.led;
         let transaction = self.open()?.begin_write().map_err(trouble)?;
         put(&transaction, batch, (at, led), now)?;
@@ -227,7 +227,7 @@ impl Store {
     }
 }
 
-fn open(path: &Path) -> Result<Database, Trouble> {
+fn open(path: &Path) -> Result<Database, StoreError> {
     // PortInfo has M_Keys in it: nobody else may read the file.
     let file = OpenOptions::new()
         .read(true)
@@ -236,11 +236,11 @@ fn open(path: &Path) -> Result<Database, Trouble> {
         .truncate(false)
         .mode(0o600)
         .open(path)
-        .map_err(Trouble::Io)?;
+        .map_err(StoreError::Io)?;
     open_in(FileBackend::new(file).map_err(database_trouble)?)
 }
 
-fn open_in(backend: impl StorageBackend) -> Result<Database, Trouble> {
+fn open_in(backend: impl StorageBackend) -> Result<Database, StoreError> {
     Builder::new()
         .set_cache_size(CACHE)
         .set_check_integrity_on_open(true)
@@ -249,22 +249,22 @@ fn open_in(backend: impl StorageBackend) -> Result<Database, Trouble> {
 }
 
 /// What is in the file of a directory, which stays as it is: what has to be repaired in it is repaired in memory.
-pub(super) fn look(dir: &Path) -> Result<Contents, Trouble> {
+pub(super) fn look(dir: &Path) -> Result<StoreContents, StoreError> {
     let path = dir.join(FILE);
     let mut file = match File::open(&path) {
         Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Contents::default()),
-        Err(e) => return Err(Trouble::Io(e)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(StoreContents::default()),
+        Err(e) => return Err(StoreError::Io(e)),
     };
-    if Attempts::of(&path).is_marked() {
+    if CrashMarker::of(&path).is_marked() {
         return bad(ENDED);
     }
     match file.try_lock_shared() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Err(Trouble::Busy),
-        Err(TryLockError::Error(e)) => return Err(Trouble::Io(e)),
+        Err(TryLockError::WouldBlock) => return Err(StoreError::Busy),
+        Err(TryLockError::Error(e)) => return Err(StoreError::Io(e)),
     }
-    let backend = in_memory(&mut file).map_err(Trouble::Io)?;
+    let backend = in_memory(&mut file).map_err(StoreError::Io)?;
     let looked = AssertUnwindSafe(|| open_in(backend).and_then(|database| read(&database)));
     catch_unwind(looked).unwrap_or_else(|_| bad("it cannot be read"))
 }
@@ -291,11 +291,13 @@ fn in_memory(file: &mut File) -> io::Result<InMemoryBackend> {
     clippy::wildcard_enum_match_arm,
     reason = "redb says that its errors may become more"
 )]
-fn database_trouble(e: DatabaseError) -> Trouble {
+fn database_trouble(e: DatabaseError) -> StoreError {
     match e {
-        DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch => Trouble::Busy,
+        DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch => {
+            StoreError::Busy
+        }
         DatabaseError::Storage(e) => storage_trouble(e),
-        other => Trouble::Bad(other.to_string()),
+        other => StoreError::Bad(other.to_string()),
     }
 }
 
@@ -303,15 +305,15 @@ fn database_trouble(e: DatabaseError) -> Trouble {
     clippy::wildcard_enum_match_arm,
     reason = "redb says that its errors may become more"
 )]
-fn storage_trouble(e: StorageError) -> Trouble {
+fn storage_trouble(e: StorageError) -> StoreError {
     use io::ErrorKind::{InvalidData, UnexpectedEof};
     match e {
         StorageError::Io(e) if matches!(e.kind(), InvalidData | UnexpectedEof) => {
-            Trouble::Bad(e.to_string())
+            StoreError::Bad(e.to_string())
         }
-        StorageError::Io(e) => Trouble::Io(e),
-        StorageError::Corrupted(why) => Trouble::Bad(why),
-        other => Trouble::Io(io::Error::other(other.to_string())),
+        StorageError::Io(e) => StoreError::Io(e),
+        StorageError::Corrupted(why) => StoreError::Bad(why),
+        other => StoreError::Io(io::Error::other(other.to_string())),
     }
 }
 
@@ -319,20 +321,20 @@ fn storage_trouble(e: StorageError) -> Trouble {
     clippy::wildcard_enum_match_arm,
     reason = "redb says that its errors may become more"
 )]
-fn trouble(e: impl Into<redb::Error>) -> Trouble {
+fn trouble(e: impl Into<redb::Error>) -> StoreError {
     match e.into() {
-        redb::Error::Corrupted(why) => Trouble::Bad(why),
+        redb::Error::Corrupted(why) => StoreError::Bad(why),
         redb::Error::Io(e) => storage_trouble(StorageError::Io(e)),
         // A table of another shape than ours.
         e @ (redb::Error::TableTypeMismatch { .. }
         | redb::Error::TypeDefinitionChanged { .. }
-        | redb::Error::TableIsMultimap(_)) => Trouble::Bad(e.to_string()),
-        other => Trouble::Io(io::Error::other(other.to_string())),
+        | redb::Error::TableIsMultimap(_)) => StoreError::Bad(e.to_string()),
+        other => StoreError::Io(io::Error::other(other.to_string())),
     }
 }
 
-fn bad<T>(why: impl Into<String>) -> Result<T, Trouble> {
-    Err(Trouble::Bad(why.into()))
+fn bad<T>(why: impl Into<String>) -> Result<T, StoreError> {
+    Err(StoreError::Bad(why.into()))
 }
 
 fn crc(key: &[u8], bytes: &[u8]) -> u32 {
@@ -362,14 +364,14 @@ fn checked(value: &[u8], crc: impl FnOnce(&[u8]) -> u32) -> Option<&[u8]> {
     (crc(bytes) == u32::from_le_bytes(*sum)).then_some(bytes)
 }
 
-fn read(database: &Database) -> Result<Contents, Trouble> {
-    let mut contents = Contents::default();
+fn read(database: &Database) -> Result<StoreContents, StoreError> {
+    let mut contents = StoreContents::default();
     let transaction = database.begin_read().map_err(trouble)?;
     let about = match transaction.open_table(ABOUT) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(contents),
         about => about.map_err(trouble)?,
     };
-    let said = |name: &'static str| -> Result<Vec<u8>, Trouble> {
+    let said = |name: &'static str| -> Result<Vec<u8>, StoreError> {
         let Some(value) = about.get(name).map_err(trouble)? else {
             return bad(format!("its {name} is missing: it is not ferrosm's"));
         };
@@ -393,7 +395,7 @@ fn read(database: &Database) -> Result<Contents, Trouble> {
         Err(TableError::TableDoesNotExist(_)) => return bad("it has no records"),
         records => records.map_err(trouble)?,
     };
-    let mut found = Tally::default();
+    let mut found = RecordChecksum::default();
     for record in records.iter().map_err(trouble)? {
         let (key, value) = record.map_err(trouble)?;
         let (key, value) = (key.value(), value.value());
@@ -428,11 +430,13 @@ fn put(
     batch: &Batch,
     (at, led): (Position, u64),
     now: SystemTime,
-) -> Result<(), Trouble> {
+) -> Result<(), StoreError> {
     let mut about = transaction.open_table(ABOUT).map_err(trouble)?;
     let mut records = transaction.open_table(RECORDS).map_err(trouble)?;
     let before = about.get(TALLY).map_err(trouble)?;
-    let mut tally = before.map(|v| Tally::of(v.value())).unwrap_or_default();
+    let mut tally = before
+        .map(|v| RecordChecksum::of(v.value()))
+        .unwrap_or_default();
     let mut value = Vec::new();
     for change in &batch.changes {
         match change {
@@ -471,7 +475,7 @@ fn put(
     say(&mut about, WRITTEN, &unix_s.to_le_bytes())
 }
 
-fn say(about: &mut Table<'_, &str, &[u8]>, name: &str, bytes: &[u8]) -> Result<(), Trouble> {
+fn say(about: &mut Table<'_, &str, &[u8]>, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
     let mut value = bytes.to_vec();
     value.extend(crc_about(name, bytes).to_le_bytes());
     about.insert(name, &*value).map_err(trouble)?;

@@ -78,7 +78,7 @@ fn a_store_of_another_layout_is_set_aside() {
     }
     transaction.commit().unwrap();
     drop(database);
-    let told = Look::at(dir.path()).unwrap_err().to_string();
+    let told = StateInspection::open(dir.path()).unwrap_err().to_string();
     assert!(told.contains("format 1.1 instead of "), "{told}");
     assert!(!dir.path().join("store.redb.broken-1").exists());
     let mut state = StateDir::open(dir.path()).unwrap();
@@ -106,7 +106,7 @@ fn what_is_whole_in_a_damaged_store_is_taken_over() {
     drop(database);
     let mut rest = map();
     rest.remove(&PortGuid(7));
-    let look = Look::at(dir.path()).unwrap();
+    let look = StateInspection::open(dir.path()).unwrap();
     assert_eq!(restore(look.records(), SystemTime::now()).0.lids, rest);
     assert_eq!(look.damage().len(), 2, "{:?}", look.damage());
     for _ in 0..2 {
@@ -135,18 +135,18 @@ fn impossible_records_are_removed() {
 fn a_copy_with_an_impossible_record_is_a_copy_still() {
     let dir = TempDir::new("state-copy");
     let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
-    writer.listen(false);
+    writer.set_accepting(false);
     let mut batch = batch(&map());
     let key = Record::lid_key(PortGuid(1));
     batch.changes.push(Change::Put(key, Box::new([0, 9])));
     let at = Position { epoch: 5, seq: 1 };
-    writer.warm().apply(at, &[batch]).unwrap();
+    writer.replica_store().apply(at, &[batch]).unwrap();
     drop(writer);
     for _ in 0..3 {
         let mut state = StateDir::open(dir.path()).unwrap();
-        assert!(state.may_lack());
+        assert!(state.may_be_incomplete());
         assert_eq!(state.restored().lids, map());
-        assert!(state.may_lack());
+        assert!(state.may_be_incomplete());
     }
 }
 
@@ -189,7 +189,7 @@ fn a_look_changes_nothing() {
     let file = dir.path().join("store.redb");
     let look = || {
         let before = files(dir.path());
-        let look = Look::at(dir.path()).map_err(|e| e.to_string());
+        let look = StateInspection::open(dir.path()).map_err(|e| e.to_string());
         assert_eq!(files(dir.path()), before);
         look
     };

@@ -1,7 +1,7 @@
 //! The thread that writes what is to be kept.
 //!
 //! Everything that waits goes into one batch and one transaction, so that the disk is asked once for many. Whoever hands something
-//! over gets a ticket; [`Durable`] says up to which ticket nothing can be lost any more. What the disk refuses is tried again, whole,
+//! over gets a ticket; [`DurabilityTracker`] says up to which ticket nothing can be lost any more. What the disk refuses is tried again, whole,
 //! until it takes it.
 
 use core::time::Duration;
@@ -18,10 +18,10 @@ use ferrosm_replication::{Everything, Position};
 use ferrosm_sa::View;
 use tracing::{error, info, warn};
 
-use super::durable::Durable;
-use super::order::Order;
-use super::store::Trouble;
-use super::{StateDir, Warm, is_of_view, unix_s};
+use super::durability::DurabilityTracker;
+use super::request::StoreRequest;
+use super::store::StoreError;
+use super::{ReplicaStore, StateDir, is_of_view, unix_s};
 
 /// Time until the disk is asked again after it refused.
 const RETRY: Duration = Duration::from_secs(1);
@@ -30,7 +30,7 @@ const GROUP: usize = 1 << 14;
 
 /// Something to be kept.
 #[derive(Debug)]
-pub enum Kept {
+pub enum PersistRequest {
     /// Changes of LIDs and registrations, in order.
     Updates(Vec<Update>),
     /// What the subnet is, in place of what was kept of it; `None` for what must not be believed after a restart.
@@ -39,19 +39,19 @@ pub enum Kept {
 
 /// Writes in the background; dropping it waits for all that was handed over.
 #[derive(Debug)]
-pub struct Writer {
-    orders: Sender<Order>,
+pub struct StateWriter {
+    orders: Sender<StoreRequest>,
     tickets: AtomicU64,
-    durable: Arc<Durable>,
+    durable: Arc<DurabilityTracker>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Writer {
+impl StateWriter {
     pub(super) fn start(dir: StateDir) -> io::Result<Self> {
         let (sender, inbox) = channel();
-        let durable = Arc::new(Durable::default());
-        let mut clerk = Clerk::new(dir, Arc::clone(&durable));
-        let thread = crate::threads::start("state", move || clerk.run(&inbox))?;
+        let durable = Arc::new(DurabilityTracker::default());
+        let mut thread = StoreThread::new(dir, Arc::clone(&durable));
+        let thread = crate::threads::start("state", move || thread.run(&inbox))?;
         Ok(Self {
             orders: sender,
             tickets: AtomicU64::new(0),
@@ -60,17 +60,17 @@ impl Writer {
         })
     }
 
-    /// Hands something over. It is durable when [`Durable::reached`] has come to the ticket; of one thread, tickets grow. A view has
+    /// Hands something over. It is durable when [`DurabilityTracker::durable_ticket`] has come to the ticket; of one thread, tickets grow. A view has
     /// none: nobody waits for it.
-    pub fn save(&self, what: Kept) -> Option<u64> {
+    pub fn submit(&self, what: PersistRequest) -> Option<u64> {
         match what {
-            Kept::Updates(updates) => {
+            PersistRequest::Updates(updates) => {
                 let ticket = 1 + self.tickets.fetch_add(1, Ordering::Relaxed);
-                self.order(Order::Updates(ticket, updates));
+                self.order(StoreRequest::Updates(ticket, updates));
                 Some(ticket)
             }
-            Kept::View(view) => {
-                self.order(Order::View(view));
+            PersistRequest::View(view) => {
+                self.order(StoreRequest::View(view));
                 None
             }
         }
@@ -78,48 +78,48 @@ impl Writer {
 
     /// What is durable.
     #[must_use]
-    pub const fn durable(&self) -> &Arc<Durable> {
+    pub const fn durability(&self) -> &Arc<DurabilityTracker> {
         &self.durable
     }
 
     /// The records as replication wants them.
     #[must_use]
-    pub fn warm(&self) -> Warm {
-        Warm::new(self.orders.clone(), Arc::clone(&self.durable))
+    pub fn replica_store(&self) -> ReplicaStore {
+        ReplicaStore::new(self.orders.clone(), Arc::clone(&self.durable))
     }
 
     /// All records, as they are after what was handed over before: what a subnet manager starts with that takes over.
     ///
     /// # Errors
     /// They cannot be read.
-    pub fn recall(&self, done: impl FnOnce(io::Result<Everything>) + Send + 'static) {
-        self.order(Order::Everything(Box::new(done)));
+    pub fn read_all(&self, done: impl FnOnce(io::Result<Everything>) + Send + 'static) {
+        self.order(StoreRequest::ReadAll(Box::new(done)));
     }
 
     /// From the next batch on the records are of this history, which must be nobody else's; not 0.
-    pub fn lead(&self, epoch: u64) {
-        self.order(Order::Lead(epoch));
+    pub fn start_history(&self, epoch: u64) {
+        self.order(StoreRequest::StartHistory(epoch));
     }
 
     /// Another is master from now on: a later start that finds nobody does not take the records for the last ones.
-    pub fn resign(&self) {
-        self.order(Order::Resign);
+    pub fn mark_superseded(&self) {
+        self.order(StoreRequest::MarkSuperseded);
     }
 
     /// Whether what the own subnet manager wants kept is kept: not while the records are those of another one that is in charge.
-    pub fn listen(&self, yes: bool) {
-        self.order(Order::Listen(yes));
+    pub fn set_accepting(&self, yes: bool) {
+        self.order(StoreRequest::SetAccepting(yes));
     }
 
-    fn order(&self, order: Order) {
+    fn order(&self, order: StoreRequest) {
         // The thread lives as long as this does.
         let _ = self.orders.send(order);
     }
 }
 
-impl Drop for Writer {
+impl Drop for StateWriter {
     fn drop(&mut self) {
-        self.order(Order::End);
+        self.order(StoreRequest::Stop);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -127,9 +127,9 @@ impl Drop for Writer {
 }
 
 /// Who writes.
-struct Clerk {
+struct StoreThread {
     dir: StateDir,
-    durable: Arc<Durable>,
+    durable: Arc<DurabilityTracker>,
     /// The records as they should be, but for the view's: from them a store is made anew.
     records: BTreeMap<Key, Box<[u8]>>,
     keeper: ViewKeeper,
@@ -149,8 +149,8 @@ struct Clerk {
     refused: bool,
 }
 
-impl Clerk {
-    fn new(mut dir: StateDir, durable: Arc<Durable>) -> Self {
+impl StoreThread {
+    fn new(mut dir: StateDir, durable: Arc<DurabilityTracker>) -> Self {
         let records = core::mem::take(&mut dir.contents.records);
         let records = records.into_iter().filter(|(key, _)| !is_of_view(key));
         Self {
@@ -168,7 +168,7 @@ impl Clerk {
         }
     }
 
-    fn run(&mut self, inbox: &Receiver<Order>) {
+    fn run(&mut self, inbox: &Receiver<StoreRequest>) {
         loop {
             let first = if self.waits() {
                 match inbox.recv_timeout(RETRY) {
@@ -184,7 +184,7 @@ impl Clerk {
             };
             let mut ends = false;
             for order in first.into_iter().chain(inbox.try_iter().take(GROUP)) {
-                ends |= matches!(order, Order::End);
+                ends |= matches!(order, StoreRequest::Stop);
                 self.take(order);
             }
             self.flush();
@@ -200,9 +200,9 @@ impl Clerk {
         self.anew || self.view.is_some() || !self.changes.is_empty()
     }
 
-    fn take(&mut self, order: Order) {
+    fn take(&mut self, order: StoreRequest) {
         match order {
-            Order::Updates(ticket, updates) => {
+            StoreRequest::Updates(ticket, updates) => {
                 self.tickets.0 = ticket;
                 if self.listening {
                     let now = unix_s(SystemTime::now());
@@ -211,19 +211,19 @@ impl Clerk {
                 }
             }
             // Of several that wait only the last matters.
-            Order::View(view) if self.listening => self.view = Some(view),
-            Order::View(_) => {}
-            Order::End => {}
-            Order::Lead(epoch) => {
+            StoreRequest::View(view) if self.listening => self.view = Some(view),
+            StoreRequest::View(_) => {}
+            StoreRequest::Stop => {}
+            StoreRequest::StartHistory(epoch) => {
                 self.flush();
                 // Who was to acknowledge what came before was told of another history.
-                self.durable.forget_owed(self.tickets.0);
+                self.durable.forget_pending(self.tickets.0);
                 self.dir.contents.epoch = epoch;
                 self.dir.store.led = epoch;
                 // With the next batch, if not now.
                 let _ = self.say_whose();
             }
-            Order::Resign => {
+            StoreRequest::MarkSuperseded => {
                 self.flush();
                 self.dir.store.led = 0;
                 if self.dir.contents.epoch != 0
@@ -232,26 +232,26 @@ impl Clerk {
                     warn!(error = %e, "the state directory still says that its records are the last");
                 }
             }
-            Order::Position(done) => {
+            StoreRequest::Position(done) => {
                 self.flush();
                 done(self.dir.contents.position());
             }
-            Order::Apply(_, _, done) if self.listening => {
+            StoreRequest::Apply(_, _, done) if self.listening => {
                 done(Err(io::Error::other(
                     "the records are this node's own again",
                 )));
             }
-            Order::Apply(at, batch, done) => {
+            StoreRequest::Apply(at, batch, done) => {
                 // The view is another's from here on.
                 self.last_view = None;
                 self.keeper.forget();
                 done(self.commit_of_another(&batch.compacted(), at));
             }
-            Order::Everything(done) => {
+            StoreRequest::ReadAll(done) => {
                 self.flush();
                 done(self.everything_there());
             }
-            Order::Listen(yes) => {
+            StoreRequest::SetAccepting(yes) => {
                 self.flush();
                 self.listening = yes;
                 if !yes {
@@ -307,7 +307,7 @@ impl Clerk {
     }
 
     /// Of which history the records are, and whether they are its last ones; nothing else changes.
-    fn say_whose(&mut self) -> Result<(), Trouble> {
+    fn say_whose(&mut self) -> Result<(), StoreError> {
         let at = Position {
             epoch: self.dir.contents.epoch,
             seq: self.dir.contents.sequence,
@@ -330,14 +330,14 @@ impl Clerk {
         };
         self.dir.contents.epoch = 0;
         let e = match trouble {
-            Trouble::Bad(why) => {
+            StoreError::Bad(why) => {
                 if let Err(e) = self.dir.set_aside_store() {
                     warn!(error = %e, "the store cannot be set aside");
                 }
                 io::Error::other(why)
             }
-            Trouble::Io(e) => e,
-            e @ Trouble::Busy => io::Error::other(e.to_string()),
+            StoreError::Io(e) => e,
+            e @ StoreError::Busy => io::Error::other(e.to_string()),
         };
         self.refused(&e);
         Err(e)
@@ -399,13 +399,13 @@ impl Clerk {
                     self.tell(at, batch);
                     return Ok(());
                 }
-                Err(Trouble::Bad(why)) => {
+                Err(StoreError::Bad(why)) => {
                     let aside = self.dir.set_aside_store();
                     let aside = aside.map_err(|e| io::Error::other(e.to_string()))?;
                     warn!(aside = %aside.display(), why, "the store is broken and was set aside; a new one is written");
                 }
-                Err(Trouble::Io(e)) => return Err(e),
-                Err(e @ Trouble::Busy) => return Err(io::Error::other(e.to_string())),
+                Err(StoreError::Io(e)) => return Err(e),
+                Err(e @ StoreError::Busy) => return Err(io::Error::other(e.to_string())),
             }
         }
         let everything = self.everything();
@@ -440,7 +440,7 @@ impl Clerk {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Follow;
+    use super::super::CommitObserver;
     use super::*;
     use crate::testing::TempDir;
     use ferrosm_core::kept::Record;
@@ -456,8 +456,8 @@ mod tests {
         })
     }
 
-    fn wait_for(writer: &Writer, ticket: u64) {
-        while writer.durable().reached() < ticket {
+    fn wait_for(writer: &StateWriter, ticket: u64) {
+        while writer.durability().durable_ticket() < ticket {
             std::thread::yield_now();
         }
     }
@@ -472,13 +472,13 @@ mod tests {
         let dir = TempDir::new("writer-tickets");
         let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
         let tickets: Vec<u64> = (0..100)
-            .filter_map(|n| writer.save(Kept::Updates(vec![lid(n)])))
+            .filter_map(|n| writer.submit(PersistRequest::Updates(vec![lid(n)])))
             .collect();
         assert!(tickets.is_sorted_by(|a, b| a < b));
         wait_for(&writer, tickets[99]);
-        assert_eq!(writer.save(Kept::View(None)), None);
+        assert_eq!(writer.submit(PersistRequest::View(None)), None);
         let gone = Update::Remove(Record::lid_key(PortGuid(7)));
-        writer.save(Kept::Updates(vec![gone]));
+        writer.submit(PersistRequest::Updates(vec![gone]));
         drop(writer);
         let left: Vec<u64> = (0..100).filter(|n| *n != 7).collect();
         assert_eq!(ports(dir.path()), left);
@@ -491,7 +491,7 @@ mod tests {
         has: AtomicU64,
     }
 
-    impl Follow for Standby {
+    impl CommitObserver for Standby {
         fn committed(&self, number: u64, batch: &Batch) {
             self.told.lock().unwrap().push((number, batch.clone()));
         }
@@ -504,32 +504,38 @@ mod tests {
     fn followers_have_the_same_records_and_are_waited_for() {
         let (here, there) = (TempDir::new("writer-here"), TempDir::new("writer-there"));
         let writer = StateDir::open(here.path()).unwrap().writer().unwrap();
-        let first = writer.save(Kept::Updates(vec![lid(1)])).unwrap();
+        let first = writer
+            .submit(PersistRequest::Updates(vec![lid(1)]))
+            .unwrap();
         wait_for(&writer, first);
         let standby = Arc::new(Standby::default());
         writer
-            .durable()
-            .follow(Some(Arc::clone(&standby) as Arc<dyn Follow>));
-        assert_eq!(writer.durable().reached(), first);
-        let second = writer.save(Kept::Updates(vec![lid(2)])).unwrap();
+            .durability()
+            .set_observer(Some(Arc::clone(&standby) as Arc<dyn CommitObserver>));
+        assert_eq!(writer.durability().durable_ticket(), first);
+        let second = writer
+            .submit(PersistRequest::Updates(vec![lid(2)]))
+            .unwrap();
         while standby.told.lock().unwrap().is_empty() {
             std::thread::yield_now();
         }
         assert_eq!(
-            writer.durable().reached(),
+            writer.durability().durable_ticket(),
             first,
             "the standby does not have it"
         );
-        let all = writer.warm().everything().unwrap();
+        let all = writer.replica_store().everything().unwrap();
         assert_eq!(all.at, None, "nobody's history");
-        writer.lead(77);
+        writer.start_history(77);
         // Nobody is told of what came before a history, so nobody waits for it.
         wait_for(&writer, second);
-        let third = writer.save(Kept::Updates(vec![lid(3)])).unwrap();
+        let third = writer
+            .submit(PersistRequest::Updates(vec![lid(3)]))
+            .unwrap();
         while standby.told.lock().unwrap().len() < 2 {
             std::thread::yield_now();
         }
-        let all = writer.warm().everything().unwrap();
+        let all = writer.replica_store().everything().unwrap();
         let number = 3;
         let at = Position {
             epoch: 77,
@@ -543,9 +549,9 @@ mod tests {
         assert!(second < third);
         drop(writer);
         let other = StateDir::open(there.path()).unwrap().writer().unwrap();
-        other.listen(false);
-        let sent = other.save(Kept::Updates(vec![lid(9)])).unwrap();
-        let warm = other.warm();
+        other.set_accepting(false);
+        let sent = other.submit(PersistRequest::Updates(vec![lid(9)])).unwrap();
+        let warm = other.replica_store();
         warm.replace(at, records).unwrap();
         assert_eq!(warm.position(), Some(at));
         let changes = vec![lid(4).change(0)];
@@ -564,24 +570,24 @@ mod tests {
     #[test]
     fn what_the_disk_refused_is_written_whole() {
         let dir = TempDir::new("writer-refused");
-        let mut clerk = Clerk::new(StateDir::open(dir.path()).unwrap(), Arc::default());
-        clerk.take(Order::Updates(1, vec![lid(1), lid(2)]));
-        clerk.flush();
-        assert_eq!(clerk.durable.reached(), 1);
+        let mut thread = StoreThread::new(StateDir::open(dir.path()).unwrap(), Arc::default());
+        thread.take(StoreRequest::Updates(1, vec![lid(1), lid(2)]));
+        thread.flush();
+        assert_eq!(thread.durable.durable_ticket(), 1);
         // As after an error of the disk: a directory is where the file was.
-        clerk.dir.store.close();
+        thread.dir.store.close();
         let file = dir.path().join("store.redb");
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir(&file).unwrap();
-        clerk.take(Order::Updates(2, vec![lid(3)]));
-        clerk.flush();
-        assert_eq!(clerk.durable.reached(), 1);
-        assert!(clerk.waits() && clerk.refused);
+        thread.take(StoreRequest::Updates(2, vec![lid(3)]));
+        thread.flush();
+        assert_eq!(thread.durable.durable_ticket(), 1);
+        assert!(thread.waits() && thread.refused);
         std::fs::remove_dir(&file).unwrap();
-        clerk.flush();
-        assert_eq!(clerk.durable.reached(), 2);
-        assert!(!clerk.waits() && !clerk.refused);
-        drop(clerk);
+        thread.flush();
+        assert_eq!(thread.durable.durable_ticket(), 2);
+        assert!(!thread.waits() && !thread.refused);
+        drop(thread);
         assert_eq!(ports(dir.path()), [1, 2, 3]);
     }
 
@@ -590,55 +596,65 @@ mod tests {
     fn a_history_is_on_the_disk_when_it_begins() {
         let dir = TempDir::new("writer-history");
         let writer = StateDir::open(dir.path()).unwrap().writer().unwrap();
-        wait_for(&writer, writer.save(Kept::Updates(vec![lid(1)])).unwrap());
-        writer.lead(5);
-        writer.listen(false);
-        writer.resign();
-        writer.listen(true);
-        writer.lead(77);
+        wait_for(
+            &writer,
+            writer
+                .submit(PersistRequest::Updates(vec![lid(1)]))
+                .unwrap(),
+        );
+        writer.start_history(5);
+        writer.set_accepting(false);
+        writer.mark_superseded();
+        writer.set_accepting(true);
+        writer.start_history(77);
         let at = Position { epoch: 77, seq: 1 };
-        assert_eq!(writer.warm().everything().unwrap().at, Some(at));
-        wait_for(&writer, writer.save(Kept::Updates(vec![lid(2)])).unwrap());
+        assert_eq!(writer.replica_store().everything().unwrap().at, Some(at));
+        wait_for(
+            &writer,
+            writer
+                .submit(PersistRequest::Updates(vec![lid(2)]))
+                .unwrap(),
+        );
         drop(writer);
-        assert!(!StateDir::open(dir.path()).unwrap().may_lack());
+        assert!(!StateDir::open(dir.path()).unwrap().may_be_incomplete());
     }
 
     /// What a standby's disk did not take is not taken for there, so that it gets everything, the view with it.
     #[test]
     fn a_standby_whose_disk_refused_says_that_it_has_nothing() {
         let dir = TempDir::new("writer-standby");
-        let mut clerk = Clerk::new(StateDir::open(dir.path()).unwrap(), Arc::default());
-        clerk.take(Order::Listen(false));
+        let mut thread = StoreThread::new(StateDir::open(dir.path()).unwrap(), Arc::default());
+        thread.take(StoreRequest::SetAccepting(false));
         let file = dir.path().join("store.redb");
-        let apply = |clerk: &mut Clerk, seq, changes| {
+        let apply = |thread: &mut StoreThread, seq, changes| {
             let (sender, done) = channel();
             let done_with = Box::new(move |r: io::Result<()>| sender.send(r.is_ok()).unwrap());
             let at = Position { epoch: 5, seq };
-            clerk.take(Order::Apply(at, Batch { changes }, done_with));
+            thread.take(StoreRequest::Apply(at, Batch { changes }, done_with));
             done.recv().unwrap()
         };
-        let position = |clerk: &mut Clerk| {
+        let position = |thread: &mut StoreThread| {
             let (sender, at) = channel();
             let told = Box::new(move |at| sender.send(at).unwrap());
-            clerk.take(Order::Position(told));
+            thread.take(StoreRequest::Position(told));
             at.recv().unwrap()
         };
         let head = || Change::Put(Key::new(Kind::ViewHead, &[]), Box::new([0; 16]));
-        assert!(apply(&mut clerk, 1, vec![lid(1).change(0), head()]));
-        assert_eq!(position(&mut clerk), Some(Position { epoch: 5, seq: 1 }));
-        clerk.dir.store.close();
+        assert!(apply(&mut thread, 1, vec![lid(1).change(0), head()]));
+        assert_eq!(position(&mut thread), Some(Position { epoch: 5, seq: 1 }));
+        thread.dir.store.close();
         std::fs::rename(&file, dir.path().join("away")).unwrap();
         std::fs::create_dir(&file).unwrap();
-        assert!(!apply(&mut clerk, 2, vec![lid(2).change(0)]));
-        assert_eq!(position(&mut clerk), None);
+        assert!(!apply(&mut thread, 2, vec![lid(2).change(0)]));
+        assert_eq!(position(&mut thread), None);
         std::fs::remove_dir(&file).unwrap();
         std::fs::rename(dir.path().join("away"), &file).unwrap();
-        assert_eq!(position(&mut clerk), None);
+        assert_eq!(position(&mut thread), None);
         let kinds = Kind::ALL.map(Change::Clear).into_iter();
         let all = kinds.chain([lid(1).change(0), lid(2).change(0), head()]);
-        assert!(apply(&mut clerk, 9, all.collect()));
-        assert_eq!(position(&mut clerk), Some(Position { epoch: 5, seq: 9 }));
-        drop(clerk);
+        assert!(apply(&mut thread, 9, all.collect()));
+        assert_eq!(position(&mut thread), Some(Position { epoch: 5, seq: 9 }));
+        drop(thread);
         let dir = StateDir::open(dir.path()).unwrap();
         assert_eq!(dir.records().len(), 3, "{:?}", dir.records());
     }

@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use ferrosm::state::{Kept, StateDir};
+use ferrosm::state::{PersistRequest, StateDir};
 use ferrosm_tests::record_changes::{changes, last_change};
 
 /// Changes that may wait at one time until they are durable.
@@ -32,10 +32,10 @@ fn main() -> ExitCode {
     loop {
         while waiting.len() < IN_FLIGHT {
             n += 1;
-            let ticket = writer.save(Kept::Updates(changes(n)));
+            let ticket = writer.submit(PersistRequest::Updates(changes(n)));
             waiting.insert(ticket.expect("a ticket"), n);
         }
-        let reached = writer.durable().reached();
+        let reached = writer.durability().durable_ticket();
         let rest = waiting.split_off(&(reached + 1));
         if let Some((_, durable)) = core::mem::replace(&mut waiting, rest).pop_last() {
             let printed = writeln!(out, "durable {durable}").and_then(|()| out.flush());

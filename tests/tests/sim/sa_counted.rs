@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ferrosm::administration::Administration;
+use ferrosm::sa_server::SaServer;
 use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::time::Instant;
@@ -97,7 +97,7 @@ fn each_message_is_counted_once() {
         ..Limits::default()
     };
     let outbox = Box::new(Outbox(Arc::clone(&sent)));
-    let server = Administration::start(outbox, Box::new(Inbox(inbox)), limits).expect("threads");
+    let server = SaServer::start(outbox, Box::new(Inbox(inbox)), limits).expect("threads");
     server.publish(view);
 
     let mut dice = Dice::new(7);
@@ -112,7 +112,7 @@ fn each_message_is_counted_once() {
         };
         to_server.send((from, bytes)).expect("a server");
     }
-    let all = |server: &Administration| {
+    let all = |server: &SaServer| {
         let of = server.counters();
         Counts {
             answered: of.answered.load(Ordering::SeqCst),
@@ -122,7 +122,7 @@ fn each_message_is_counted_once() {
             overload: of.overload.load(Ordering::SeqCst),
         }
     };
-    let hosts = |server: &Administration| -> BTreeMap<Lid, u64> {
+    let hosts = |server: &SaServer| -> BTreeMap<Lid, u64> {
         let clients = server.clients().into_iter();
         clients.map(|(lid, counts)| (lid, counts.asked())).collect()
     };
@@ -165,7 +165,7 @@ fn registry_reads_wait_for_a_current_snapshot() {
     let (to_server, inbox) = channel();
     let sent = Sent::default();
     let outbox = Box::new(Outbox(Arc::clone(&sent)));
-    let server = Administration::start(outbox, Box::new(Inbox(inbox)), Limits::default());
+    let server = SaServer::start(outbox, Box::new(Inbox(inbox)), Limits::default());
     let server = server.expect("threads");
     server.publish(lab.manager().core().view().cloned());
     let mut registry = Registry::default();

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ferrosm::administration::Administration;
+use ferrosm::sa_server::SaServer;
 use ferrosm_core::SmConfig;
 use ferrosm_mad::ids::Lid;
 use ferrosm_mad::mad::Status;
@@ -215,7 +215,7 @@ fn one_path_does_not_wait_for_a_hundred_scans() {
     let sent = Outbox::default();
     let outbox = Box::new(sent.clone());
     let limits = Limits::default();
-    let server = Administration::start(outbox, Box::new(Inbox(inbox)), limits).expect("threads");
+    let server = SaServer::start(outbox, Box::new(Inbox(inbox)), limits).expect("threads");
     server.publish(Some(view));
     for &lid in hostile_lids.iter().cycle().take(4 * HOSTILE) {
         let message = hostile(lid, method::GET);

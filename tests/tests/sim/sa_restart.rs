@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ferrosm::state::{Kept, StateDir};
+use ferrosm::state::{PersistRequest, StateDir};
 use ferrosm_core::event::{Notice, ViewMismatch};
 use ferrosm_core::{Event, LidMap, Restored, SmConfig};
 use ferrosm_mad::ids::{Gid, Lid, Lmc, PKey};
@@ -417,7 +417,7 @@ fn a_torn_store_is_set_aside() {
     let file = dir.join("store.redb");
     let save = |state: StateDir| {
         let writer = state.writer().expect("a thread");
-        let _ = writer.save(Kept::View(Some(Arc::clone(&view))));
+        let _ = writer.submit(PersistRequest::View(Some(Arc::clone(&view))));
     };
     save(StateDir::open(&dir).expect("a state directory"));
     let whole = std::fs::read(&file).expect("a store");

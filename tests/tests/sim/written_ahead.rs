@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use ferrosm::clock::Clock;
 use ferrosm::driver::{Control, Driver, Shell};
-use ferrosm::port::Simulated;
-use ferrosm::state::{Durable, Follow, Kept, StateDir, Writer};
+use ferrosm::port::SimulatedPort;
+use ferrosm::state::{CommitObserver, DurabilityTracker, PersistRequest, StateDir, StateWriter};
 use ferrosm_core::kept::{Batch, Change, Kind};
 use ferrosm_core::{Event, Input, Progress, Restored, SmConfig, SubnetManager, SweepReport};
 use ferrosm_mad::attr::id;
@@ -28,7 +28,7 @@ use tokio::sync::mpsc;
 /// A standby that acknowledges the mark of the tables of lanes only when it is asked for the second time.
 struct Slow {
     net: SimNet,
-    durable: Arc<Durable>,
+    durable: Arc<DurabilityTracker>,
     state: Arc<Mutex<Seen>>,
 }
 
@@ -50,7 +50,7 @@ fn has_mark(batch: &Batch) -> bool {
     batch.changes.iter().any(is_mark)
 }
 
-impl Follow for Slow {
+impl CommitObserver for Slow {
     fn committed(&self, number: u64, batch: &Batch) {
         if has_mark(batch) {
             self.state.lock().expect("whole").mark = Some(number);
@@ -74,7 +74,7 @@ impl Follow for Slow {
 const GUARD: Duration = Duration::from_secs(20);
 
 /// Ends with the first report.
-struct Once(Writer);
+struct Once(StateWriter);
 
 impl Shell for Once {
     type End = Option<SweepReport>;
@@ -86,8 +86,8 @@ impl Shell for Once {
         ControlFlow::Continue(())
     }
 
-    fn persist(&mut self, what: Kept) -> Option<u64> {
-        self.0.save(what)
+    fn persist(&mut self, what: PersistRequest) -> Option<u64> {
+        self.0.submit(what)
     }
 
     fn reload(&mut self) -> Option<Input> {
@@ -102,11 +102,15 @@ impl Shell for Once {
 }
 
 /// A fabric whose routing needs lanes comes up, with what it keeps followed by `follow`.
-fn comes_up(net: &SimNet, dir: &Scratch, follow: impl FnOnce(&Arc<Durable>) -> Arc<dyn Follow>) {
+fn comes_up(
+    net: &SimNet,
+    dir: &Scratch,
+    follow: impl FnOnce(&Arc<DurabilityTracker>) -> Arc<dyn CommitObserver>,
+) {
     let state = StateDir::open(dir.path()).expect("a directory");
     let writer = state.writer().expect("a thread");
-    let durable = Arc::clone(writer.durable());
-    durable.follow(Some(follow(&durable)));
+    let durable = Arc::clone(writer.durability());
+    durable.set_observer(Some(follow(&durable)));
     let (_control, orders) = mpsc::channel::<Control>(1);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -114,7 +118,7 @@ fn comes_up(net: &SimNet, dir: &Scratch, follow: impl FnOnce(&Arc<Durable>) -> A
         .expect("a runtime");
     let report = runtime.block_on(async {
         let (sender, receiver) = net.attach(None).expect("the default port").split();
-        let port = Simulated::new(net.clone(), Box::new(sender), Box::new(receiver));
+        let port = SimulatedPort::new(net.clone(), Box::new(sender), Box::new(receiver));
         let cfg = SmConfig {
             engines: vec!["lash".to_owned()],
             ..SmConfig::default()
@@ -125,7 +129,7 @@ fn comes_up(net: &SimNet, dir: &Scratch, follow: impl FnOnce(&Arc<Durable>) -> A
         let mut driver = driver.holding(Some(Arc::clone(&durable)));
         driver.run().await.expect("a port that stays")
     });
-    durable.follow(None);
+    durable.set_observer(None);
     assert!(report.expect("a sweep").is_clean());
     assert!(told(net) > 0, "one lane proves nothing here");
 }
@@ -158,7 +162,7 @@ struct Waits {
     seen: Arc<AtomicBool>,
 }
 
-impl Follow for Waits {
+impl CommitObserver for Waits {
     fn committed(&self, number: u64, batch: &Batch) {
         if has_mark(batch) {
             *self.mark.lock().expect("whole") = Some(number);

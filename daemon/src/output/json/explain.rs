@@ -18,9 +18,9 @@
 
 use serde::Serialize;
 
+use crate::offline::trace::Trace;
+use crate::offline::{OfflineRouting, RejectedEngine};
 use crate::output::explain::why;
-use crate::paper::trace::Trace;
-use crate::paper::{Refusal, Routed};
 use ferrosm_opensm_compat::view::FabricView;
 
 /// The document.
@@ -31,7 +31,7 @@ pub struct Document<'a> {
     engine: &'static str,
     notes: &'a [String],
     refused: Vec<String>,
-    refusals: &'a [Refusal],
+    refusals: &'a [RejectedEngine],
     remarks: &'a [String],
     vls_allowed: u8,
     lanes_used: Option<u8>,
@@ -60,7 +60,7 @@ struct Hop {
 
 /// Makes the document.
 #[must_use]
-pub fn document<'a>(routed: &'a Routed, traces: &[Trace]) -> Document<'a> {
+pub fn document<'a>(routed: &'a OfflineRouting, traces: &[Trace]) -> Document<'a> {
     let chosen = routed.chosen.as_ref();
     let engine = chosen.map_or("", |c| c.routing().engine);
     Document {
@@ -68,7 +68,11 @@ pub fn document<'a>(routed: &'a Routed, traces: &[Trace]) -> Document<'a> {
         error: routed.error(),
         engine,
         notes: &routed.notes,
-        refused: routed.refused.iter().map(Refusal::to_string).collect(),
+        refused: routed
+            .refused
+            .iter()
+            .map(RejectedEngine::to_string)
+            .collect(),
         refusals: &routed.refused,
         remarks: &routed.remarks,
         vls_allowed: routed.vls_allowed,

@@ -45,7 +45,7 @@ use ferrosm_routing::quality::{self, Quality};
 use serde::Serialize;
 
 use super::sweep::{ProofOf, ms};
-use crate::paper::{Chosen, Refusal, Routed, SlowCable};
+use crate::offline::{OfflineRouting, RejectedEngine, SelectedRouting, SlowLink};
 
 /// The document.
 #[derive(Debug, Serialize)]
@@ -62,10 +62,10 @@ pub struct Document<'a> {
     lids: usize,
     left_out_nodes: usize,
     refused: Vec<String>,
-    refusals: &'a [Refusal],
+    refusals: &'a [RejectedEngine],
     notes: &'a [String],
     remarks: &'a [String],
-    throttled: &'a [SlowCable],
+    throttled: &'a [SlowLink],
     proof: Option<ProofOf<'a>>,
     lanes: Option<Lanes<'a>>,
     quality: Option<QualityOf<'a>>,
@@ -118,7 +118,10 @@ struct Shift {
 
 /// Makes the document.
 #[must_use]
-pub fn document<'a>(routed: &'a Routed, quality: Option<&'a (Quality, Duration)>) -> Document<'a> {
+pub fn document<'a>(
+    routed: &'a OfflineRouting,
+    quality: Option<&'a (Quality, Duration)>,
+) -> Document<'a> {
     let chosen = routed.chosen.as_ref();
     let view = &routed.view;
     Document {
@@ -133,7 +136,11 @@ pub fn document<'a>(routed: &'a Routed, quality: Option<&'a (Quality, Duration)>
         links: view.links.len(),
         lids: routed.lids,
         left_out_nodes: routed.left_out,
-        refused: routed.refused.iter().map(Refusal::to_string).collect(),
+        refused: routed
+            .refused
+            .iter()
+            .map(RejectedEngine::to_string)
+            .collect(),
         refusals: &routed.refused,
         notes: &routed.notes,
         remarks: &routed.remarks,
@@ -145,11 +152,11 @@ pub fn document<'a>(routed: &'a Routed, quality: Option<&'a (Quality, Duration)>
         engine_ms: chosen.map(|c| ms(c.engine_took)),
         proof_ms: chosen.map(|c| ms(c.proof_took)),
         quality_ms: quality.map(|(_, took)| ms(*took)),
-        peak_memory_bytes: crate::paper::peak_memory_bytes(),
+        peak_memory_bytes: crate::offline::peak_memory_bytes(),
     }
 }
 
-fn lanes<'a>(chosen: &'a Chosen, quality: Option<&'a (Quality, Duration)>) -> Lanes<'a> {
+fn lanes<'a>(chosen: &'a SelectedRouting, quality: Option<&'a (Quality, Duration)>) -> Lanes<'a> {
     Lanes {
         used: chosen.proof.lanes_used,
         channels: &chosen.proof.lane_channels,

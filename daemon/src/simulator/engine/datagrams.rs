@@ -16,7 +16,7 @@ use ferrosm_sim::umad::{Errno, sysfs};
 use tracing::{debug, warn};
 
 use super::Engine;
-use crate::simulator::order::{ConnId, VerbsAnswer};
+use crate::simulator::request::{ConnId, VerbsAnswer};
 
 /// Datagrams that are taken from one queue pair before the others get their turn.
 const BURST: usize = 32;

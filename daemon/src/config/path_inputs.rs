@@ -14,11 +14,11 @@ use super::raw::RawConfig;
 
 /// What the files say.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Paths {
+pub(super) struct PathInputs {
     pub(super) qos: Option<Arc<Policy>>,
     pub(super) prefix_routes: Arc<[PrefixRoute]>,
     /// What is likely not meant.
-    pub(super) remarks: Vec<ConfigError>,
+    pub(super) warnings: Vec<ConfigError>,
 }
 
 /// Reads the files; their names count from the directory `beside`.
@@ -26,15 +26,15 @@ pub(super) fn read(
     raw: &RawConfig,
     beside: &Path,
     partitions: &[Partition],
-) -> Result<Paths, Vec<ConfigError>> {
-    let mut paths = Paths::default();
+) -> Result<PathInputs, Vec<ConfigError>> {
+    let mut paths = PathInputs::default();
     let mut wrong = Vec::new();
     let policy = |text: &str| qos_policy::parse(text, partitions);
     match file(&raw.qos.policy_file, beside, policy) {
         Ok(Some(parsed)) => {
             paths.qos = Some(Arc::new(parsed.policy));
             let path = beside.join(&raw.qos.policy_file);
-            paths.remarks = ConfigError::in_file(&path, parsed.warnings);
+            paths.warnings = ConfigError::in_file(&path, parsed.warnings);
         }
         Ok(None) => {}
         Err(errors) => wrong.extend(errors),
@@ -76,9 +76,9 @@ mod tests {
     use crate::config::{ConfigErrors, Settings, Source, effective};
     use crate::testing::TempDir;
 
-    fn settle(dir: &TempDir, text: &str) -> Result<Settings, ConfigErrors> {
+    fn resolve(dir: &TempDir, text: &str) -> Result<Settings, ConfigErrors> {
         let path = dir.path().join("f.toml");
-        Source::only(&path, text.to_owned())?.settle(|_| {})
+        Source::only(&path, text.to_owned())?.resolve(|_| {})
     }
 
     const TOML: &str = "[routing]\nprefix-routes-file = \"prefix\"\n[qos]\npolicy-file = \"qos\"\n\
@@ -94,23 +94,23 @@ mod tests {
             source: a\nqos-level-name: DEFAULT\nend-qos-match-rule\nend-qos-match-rules\nqos-setup\nvlarb-tables\n\
             end-vlarb-tables\nend-qos-setup\n";
         std::fs::write(dir.path().join("qos"), policy).unwrap();
-        let settings = settle(&dir, TOML).unwrap();
+        let settings = resolve(&dir, TOML).unwrap();
         let rules = &settings.sm.qos.as_ref().unwrap().rules;
         assert!(rules[0].source[0].pkeys.contains(0x55));
         assert_eq!(settings.sm.prefix_routes[0].router, Some(PortGuid(7)));
-        assert_eq!(settings.remarks.len(), 1);
-        assert_eq!(settings.remarks[0].at, Some((20, 1)));
+        assert_eq!(settings.warnings.len(), 1);
+        assert_eq!(settings.warnings[0].at, Some((20, 1)));
         // What is in force reads back.
-        let again = settle(&dir, &effective(&settings.raw)).unwrap();
+        let again = resolve(&dir, &effective(&settings.raw)).unwrap();
         assert_eq!(again.sm, settings.sm);
-        assert!(settle(&dir, "").unwrap().sm.qos.is_none());
+        assert!(resolve(&dir, "").unwrap().sm.qos.is_none());
     }
 
     #[test]
     fn qos_and_prefix_errors_are_told_together() {
         let dir = TempDir::new("config-qos-bad");
         std::fs::write(dir.path().join("prefix"), "x 0x7\n").unwrap();
-        let told = settle(&dir, TOML).unwrap_err().to_string();
+        let told = resolve(&dir, TOML).unwrap_err().to_string();
         let lines: Vec<&str> = told.lines().collect();
         assert_eq!(lines.len(), 2, "{told}");
         assert!(lines[0].contains("qos: cannot read it"), "{told}");

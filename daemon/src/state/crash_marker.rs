@@ -19,11 +19,11 @@ static HOOK: Once = Once::new();
 
 /// The use of a file.
 #[derive(Debug)]
-pub(super) struct Attempts {
+pub(super) struct CrashMarker {
     mark: PathBuf,
 }
 
-impl Attempts {
+impl CrashMarker {
     pub(super) fn of(file: &Path) -> Self {
         let mut mark = file.as_os_str().to_owned();
         mark.push(".in-use");
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn only_a_panic_speaks_against_a_file() {
         let dir = TempDir::new("attempts");
-        let attempts = Attempts::of(&dir.path().join("store"));
+        let attempts = CrashMarker::of(&dir.path().join("store"));
         for _ in 0..3 {
             assert!(!attempts.begin(), "killed while it was used");
         }

@@ -32,21 +32,21 @@ use progress::RoutingProgress;
 
 /// What came out.
 #[derive(Debug)]
-pub struct Routed {
+pub struct OfflineRouting {
     /// The fabric with its tables and lanes.
     pub view: FabricView,
     /// What serves, proven; `None` where there is no switch, and where every engine was refused.
-    pub chosen: Option<Chosen>,
+    pub chosen: Option<SelectedRouting>,
     /// What the engine says of its work.
     pub notes: Vec<String>,
     /// Engines that were tried before, with the reasons.
-    pub refused: Vec<Refusal>,
+    pub refused: Vec<RejectedEngine>,
     /// Warnings: GUIDs of input files that are not in the fabric, parts that are not routed, and the like.
     pub remarks: Vec<String>,
     /// LIDs that were routed.
     pub lids: usize,
     /// Cables that run slower than both of their ends could.
-    pub throttled: Vec<SlowCable>,
+    pub throttled: Vec<SlowLink>,
     /// Nodes of other parts of the fabric.
     pub left_out: usize,
     /// Data VLs that could have been used.
@@ -57,14 +57,14 @@ pub struct Routed {
 
 /// An engine whose tables do not serve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Refusal {
+pub struct RejectedEngine {
     /// Its name.
     pub engine: String,
     /// Why: one sentence.
     pub reason: String,
 }
 
-impl core::fmt::Display for Refusal {
+impl core::fmt::Display for RejectedEngine {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "{}: {}", self.engine, self.reason)
     }
@@ -72,7 +72,7 @@ impl core::fmt::Display for Refusal {
 
 /// A cable between two switches that runs slower than both of them can.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SlowCable {
+pub struct SlowLink {
     /// Name of the switch at one end.
     pub name: String,
     /// Its GUID.
@@ -91,7 +91,7 @@ pub struct SlowCable {
     pub could_mbps: u32,
 }
 
-impl core::fmt::Display for SlowCable {
+impl core::fmt::Display for SlowLink {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let gbps = |mbps: u32| f64::from(mbps) / 1000.0;
         write!(
@@ -109,7 +109,7 @@ impl core::fmt::Display for SlowCable {
 
 /// A routing that may serve.
 #[derive(Debug)]
-pub struct Chosen {
+pub struct SelectedRouting {
     /// The graph and what the engine made of it.
     pub run: Arc<LastRun>,
     /// That it is sound.
@@ -120,7 +120,7 @@ pub struct Chosen {
     pub proof_took: Duration,
 }
 
-impl Routed {
+impl OfflineRouting {
     /// What is wrong where there are switches and no engine's tables serve.
     #[must_use]
     pub fn error(&self) -> Option<&'static str> {
@@ -139,7 +139,7 @@ impl Routed {
     }
 }
 
-impl Chosen {
+impl SelectedRouting {
     /// What the engine made.
     #[must_use]
     pub fn routing(&self) -> &Routing {
@@ -157,11 +157,11 @@ impl Chosen {
     }
 }
 
-/// Reads and routes what the flags name. That every engine is refused is no error here: see [`Routed::error`].
+/// Reads and routes what the flags name. That every engine is refused is no error here: see [`OfflineRouting::error`].
 ///
 /// # Errors
 /// If there is no such fabric, or an input file is wrong.
-pub fn route(args: &HintArgs) -> Result<Routed, Failure> {
+pub fn route(args: &HintArgs) -> Result<OfflineRouting, Failure> {
     let said = args
         .files
         .input_files()
@@ -174,13 +174,13 @@ pub fn route(args: &HintArgs) -> Result<Routed, Failure> {
 
 /// What was left out of a fabric, and a sentence about it.
 #[derive(Debug, Default)]
-struct Cut {
+struct OmittedNodes {
     nodes: usize,
     remark: Option<String>,
 }
 
 /// The part of a fabric that a port is on, or the one with most end ports.
-fn one_part(view: FabricView, port: Option<&str>) -> Result<(FabricView, Cut), Failure> {
+fn one_part(view: FabricView, port: Option<&str>) -> Result<(FabricView, OmittedNodes), Failure> {
     let parts = view.parts();
     let (meant, why) = match port {
         None => (
@@ -199,9 +199,9 @@ fn one_part(view: FabricView, port: Option<&str>) -> Result<(FabricView, Cut), F
         }
     };
     let Some(part) = meant.filter(|_| parts.len() > 1) else {
-        return Ok((view, Cut::default()));
+        return Ok((view, OmittedNodes::default()));
     };
-    let cut = Cut {
+    let cut = OmittedNodes {
         nodes: view.nodes.len() - part.nodes.len(),
         remark: Some(format!(
             "this is one of {} parts without a cable between them: {why}",
@@ -213,10 +213,10 @@ fn one_part(view: FabricView, port: Option<&str>) -> Result<(FabricView, Cut), F
 
 fn route_view(
     mut view: FabricView,
-    cut: Cut,
+    cut: OmittedNodes,
     args: &HintArgs,
     said: &hints::GuidHints,
-) -> Result<Routed, Failure> {
+) -> Result<OfflineRouting, Failure> {
     let lids = lids::assign_lids(&mut view)?;
     let FabricGraph {
         topology,
@@ -232,12 +232,12 @@ fn route_view(
     let cancel = CancelToken::default();
     let budget = WorkBudget::limited(work_units(limit)).with_token(cancel.clone());
     let request = request.within(&budget);
-    let mut routed = Routed {
+    let mut routed = OfflineRouting {
         chosen: None,
         notes: Vec::new(),
         refused: Vec::new(),
         remarks,
-        throttled: slow_cables(&view, &topo, &switches),
+        throttled: slow_links(&view, &topo, &switches),
         lids,
         left_out: cut.nodes,
         vls_allowed: request.lanes(),
@@ -248,7 +248,7 @@ fn route_view(
         return Ok(routed);
     }
     let engines: Vec<&str> = args.engine.iter().map(Engine::name).collect();
-    let mut times = Times::start();
+    let mut times = StageTimes::start();
     let progress = RoutingProgress::start(limit, cancel);
     let selection = route_watched(&engines, &request, &mut |step| {
         times.stamp(step);
@@ -262,7 +262,7 @@ fn route_view(
         .map(|n| format!("\"{}\" ({})", n.name(), n.guid))
         .collect();
     let name = |s: SwitchIdx| names.get(s.index()).cloned().unwrap_or_default();
-    let refused = selection.refused.iter().map(|r| Refusal {
+    let refused = selection.refused.iter().map(|r| RejectedEngine {
         engine: r.engine.clone(),
         reason: with_names(&routed.view, &r.why(&name)),
     });
@@ -286,7 +286,7 @@ fn route_view(
         kept: Kept::new(),
     });
     routed.view.routing = Some(InstalledRouting::new(Arc::clone(&run), &switches));
-    routed.chosen = Some(Chosen {
+    routed.chosen = Some(SelectedRouting {
         run,
         proof,
         engine_took,
@@ -296,13 +296,13 @@ fn route_view(
 }
 
 /// When what began.
-struct Times {
+struct StageTimes {
     began: Instant,
     /// By run of an engine: its name, when it began, and when its proof did and ended.
     runs: Vec<(String, Instant, Option<Instant>, Option<Instant>)>,
 }
 
-impl Times {
+impl StageTimes {
     fn start() -> Self {
         Self {
             began: Instant::now(),
@@ -393,11 +393,11 @@ fn graph(view: &FabricView) -> FabricGraph<usize> {
     graph.build()
 }
 
-fn slow_cables(view: &FabricView, topo: &Topology, switches: &[usize]) -> Vec<SlowCable> {
+fn slow_links(view: &FabricView, topo: &Topology, switches: &[usize]) -> Vec<SlowLink> {
     let found = topo.throttled().into_iter().filter_map(|slow| {
         let node = |s: SwitchIdx| Some(&view.nodes[*switches.get(s.index())?]);
         let (a, b) = (node(slow.a.0)?, node(slow.b.0)?);
-        Some(SlowCable {
+        Some(SlowLink {
             name: a.name(),
             guid: a.guid.to_string(),
             port: slow.a.1.0,
@@ -446,7 +446,13 @@ mod tests {
     #[test]
     fn a_tree_is_routed_and_proven() {
         let said = GuidHints::default();
-        let routed = route_view(view("fat-tree:4"), Cut::default(), &args("updn"), &said).unwrap();
+        let routed = route_view(
+            view("fat-tree:4"),
+            OmittedNodes::default(),
+            &args("updn"),
+            &said,
+        )
+        .unwrap();
         let chosen = routed.chosen.unwrap();
         assert_eq!(
             (chosen.routing().engine, chosen.proof.max_hops),
@@ -482,7 +488,7 @@ mod tests {
             leaf.unwrap()
         );
         assert!(!topo.end_ports(hints.roots[0]).is_empty() && notes.len() == 1);
-        let routed = route_view(view, Cut::default(), &args("updn"), &said).unwrap();
+        let routed = route_view(view, OmittedNodes::default(), &args("updn"), &said).unwrap();
         assert!(
             routed.remarks[0].contains("0x0000000000000099"),
             "{:?}",
@@ -508,12 +514,18 @@ mod tests {
     fn without_a_last_resort_the_reasons_are_told() {
         let only = args("minhop,no_fallback");
         let said = GuidHints::default();
-        let routed = route_view(view("ring:5,1"), Cut::default(), &only, &said).unwrap();
+        let routed = route_view(view("ring:5,1"), OmittedNodes::default(), &only, &said).unwrap();
         assert!(routed.chosen.is_none());
         let error = routed.failure().unwrap();
         assert_eq!(error.code(), 1);
         assert!(error.to_string().contains("credit loop"), "{error}");
-        let routed = route_view(view("ring:5,1"), Cut::default(), &args("minhop"), &said).unwrap();
+        let routed = route_view(
+            view("ring:5,1"),
+            OmittedNodes::default(),
+            &args("minhop"),
+            &said,
+        )
+        .unwrap();
         assert!(routed.failure().is_none());
         let chosen = routed.chosen.unwrap();
         assert_ne!(chosen.routing().engine, "minhop");
@@ -541,8 +553,13 @@ mod tests {
     #[test]
     fn hosts_back_to_back_need_no_routing() {
         let said = GuidHints::default();
-        let routed =
-            route_view(view("back-to-back"), Cut::default(), &args("updn"), &said).unwrap();
+        let routed = route_view(
+            view("back-to-back"),
+            OmittedNodes::default(),
+            &args("updn"),
+            &said,
+        )
+        .unwrap();
         assert!(routed.chosen.is_none());
         assert_eq!(routed.lids, 2);
     }
@@ -558,7 +575,7 @@ mod tests {
         });
         let cable = cable.unwrap();
         slow.links[cable].speed = Some(ferrosm_mad::attr::LinkSpeed::Edr);
-        let routed = route_view(slow, Cut::default(), &args("updn"), &said).unwrap();
+        let routed = route_view(slow, OmittedNodes::default(), &args("updn"), &said).unwrap();
         assert_eq!(routed.throttled.len(), 1);
         let told = routed.throttled[0].to_string();
         assert!(
@@ -568,7 +585,7 @@ mod tests {
         let quality = routed.chosen.unwrap().quality().0;
         assert!(quality.max_load_by_rate.unwrap() > quality.max_load as f64);
         let mixed = view("fat-tree:4;mixed-speeds");
-        let routed = route_view(mixed, Cut::default(), &args("updn"), &said).unwrap();
+        let routed = route_view(mixed, OmittedNodes::default(), &args("updn"), &said).unwrap();
         assert_eq!(routed.throttled, []);
     }
 
@@ -580,7 +597,7 @@ mod tests {
         };
         let routed = route_view(
             view("ring:4,1"),
-            Cut::default(),
+            OmittedNodes::default(),
             &few,
             &GuidHints::default(),
         )

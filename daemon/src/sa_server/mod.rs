@@ -41,7 +41,7 @@ const PARKED_MAX: usize = 4096;
 type Message = (Peer, Vec<u8>);
 
 /// A running server. Ends when it is dropped.
-pub struct Administration {
+pub struct SaServer {
     shared: Arc<Shared>,
     /// By the owner's clock: when the next snapshot of registrations may be made.
     snapshot_due: Instant,
@@ -147,7 +147,7 @@ impl Counters {
     }
 }
 
-impl Administration {
+impl SaServer {
     /// Starts the threads. Requests are dropped until a view is published.
     ///
     /// # Errors
@@ -243,7 +243,7 @@ impl Administration {
     }
 }
 
-impl Drop for Administration {
+impl Drop for SaServer {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.shared.filled.notify_all();
@@ -358,7 +358,7 @@ mod tests {
             ..Limits::default()
         };
         let outbox = Box::new(Outbox(Arc::clone(&sent)));
-        let server = Administration::start(outbox, Box::new(Inbox(inbox)), limits).unwrap();
+        let server = SaServer::start(outbox, Box::new(Inbox(inbox)), limits).unwrap();
         to_server.send((request(7).0, vec![0; 40])).unwrap();
         to_server.send(request(7)).unwrap();
         for _ in 0..50 {

@@ -1,6 +1,6 @@
 //! The threads that listen: one accepts, one per connection reads.
 //!
-//! They own their sockets, turn frames into [`Order`]s and answers into frames, and know nothing of the
+//! They own their sockets, turn frames into [`EngineRequest`]s and answers into frames, and know nothing of the
 //! fabric. A connection that ends, however it ends, is told to the engine, which closes what it held.
 
 use std::io::{self, BufRead, BufReader, Write};
@@ -14,14 +14,14 @@ use ferrosm_channel::frames::{self, Reply, Request, VERSION};
 use ferrosm_sim::umad::Errno;
 use tracing::{debug, warn};
 
-use super::order::{ConnId, Desk, Hello, Order, To};
+use super::request::{ConnId, EngineRequest, Hello, ReplySender, RequestSender};
 
 /// Longest line of a person.
 const LONGEST_LINE: u64 = 64 * 1024;
 
 /// How a connection reaches the engine.
 #[derive(Clone)]
-struct Engine(Desk);
+struct Engine(RequestSender);
 
 /// The engine is gone, or the peer is.
 struct Gone;
@@ -33,11 +33,11 @@ impl From<io::Error> for Gone {
 }
 
 impl Engine {
-    fn tell(&self, order: Order) -> Result<(), Gone> {
-        self.0.leave(order).map_err(|_| Gone)
+    fn tell(&self, order: EngineRequest) -> Result<(), Gone> {
+        self.0.send(order).map_err(|_| Gone)
     }
 
-    fn ask<T>(&self, order: impl FnOnce(To<T>) -> Order) -> Result<T, Gone> {
+    fn ask<T>(&self, order: impl FnOnce(ReplySender<T>) -> EngineRequest) -> Result<T, Gone> {
         let (reply, answer): (_, Receiver<T>) = sync_channel(1);
         self.tell(order(reply))?;
         answer.recv().map_err(|_| Gone)
@@ -48,8 +48,8 @@ impl Engine {
 ///
 /// # Errors
 /// If the thread cannot be started.
-pub fn listen(listener: UnixListener, desk: Desk) -> io::Result<()> {
-    let engine = Engine(desk);
+pub fn listen(listener: UnixListener, requests: RequestSender) -> io::Result<()> {
+    let engine = Engine(requests);
     thread::Builder::new()
         .name("listener".to_owned())
         .spawn(move || {
@@ -80,7 +80,7 @@ fn converse(conn: ConnId, stream: UnixStream, engine: &Engine) {
         Ok(None) | Err(_) => Ok(()),
     };
     // If the engine is gone there is nothing left to close.
-    let _ = engine.tell(Order::Closed(conn));
+    let _ = engine.tell(EngineRequest::Closed(conn));
 }
 
 /// A program's connection: greeting, then requests.
@@ -113,7 +113,7 @@ fn program(conn: ConnId, stream: &UnixStream, engine: &Engine) -> Result<(), Gon
                 pid,
                 program,
             };
-            if let Err(why) = engine.ask(|to| Order::Hello(conn, hello, to))? {
+            if let Err(why) = engine.ask(|to| EngineRequest::Hello(conn, hello, to))? {
                 return refuse(stream, &why);
             }
             greeted = true;
@@ -135,29 +135,33 @@ fn answer(
 ) -> Result<(), Gone> {
     let reply = match request {
         Request::Hello { .. } => Reply::Errno(Errno::EINVAL.0),
-        Request::ListFiles => Reply::Files(engine.ask(|to| Order::Files(conn, to))?),
-        Request::ReadFile { path } => match engine.ask(|to| Order::ReadFile(conn, path, to))? {
-            Some(content) => Reply::File(content),
-            None => Reply::Errno(Errno::ENOENT.0),
-        },
-        Request::OpenUmad { index } => match engine.ask(|to| Order::Open(conn, index, to))? {
-            Ok(fds) => return send_with(stream, &Reply::Opened, fds),
-            Err(errno) => Reply::Errno(errno.0),
-        },
+        Request::ListFiles => Reply::Files(engine.ask(|to| EngineRequest::Files(conn, to))?),
+        Request::ReadFile { path } => {
+            match engine.ask(|to| EngineRequest::ReadFile(conn, path, to))? {
+                Some(content) => Reply::File(content),
+                None => Reply::Errno(Errno::ENOENT.0),
+            }
+        }
+        Request::OpenUmad { index } => {
+            match engine.ask(|to| EngineRequest::Open(conn, index, to))? {
+                Ok(fds) => return send_with(stream, &Reply::Opened, fds),
+                Err(errno) => Reply::Errno(errno.0),
+            }
+        }
         Request::Ioctl { request, arg } => {
-            let (result, arg) = engine.ask(|to| Order::Ioctl(conn, request, arg, to))?;
+            let (result, arg) = engine.ask(|to| EngineRequest::Ioctl(conn, request, arg, to))?;
             Reply::Ioctl {
                 errno: result.err().map_or(0, |errno| errno.0),
                 arg,
             }
         }
         Request::OpenIssm { index, nonblock } => {
-            match engine.ask(|to| Order::OpenIssm(conn, index, nonblock, to))? {
+            match engine.ask(|to| EngineRequest::OpenIssm(conn, index, nonblock, to))? {
                 Ok(()) => Reply::Opened,
                 Err(errno) => Reply::Errno(errno.0),
             }
         }
-        Request::Verbs(call) => match engine.ask(|to| Order::Verbs(conn, call, to))? {
+        Request::Verbs(call) => match engine.ask(|to| EngineRequest::Verbs(conn, call, to))? {
             Ok((Some(answer), Some(fds))) => {
                 return send_with(stream, &Reply::Verbs(answer), fds);
             }
@@ -199,7 +203,7 @@ fn person(stream: UnixStream, engine: &Engine) -> Result<(), Gone> {
             return Ok(());
         }
         let line = String::from_utf8_lossy(&line).trim().to_owned();
-        let answer = engine.ask(|to| Order::Line(line, to))?;
+        let answer = engine.ask(|to| EngineRequest::Line(line, to))?;
         out.write_all(answer.as_bytes())?;
     }
 }

@@ -261,7 +261,7 @@ fn distance(topo: &Topology, from: SwitchIdx, to: SwitchIdx) -> usize {
 mod tests {
     use super::*;
     use crate::cli::{FileArgs, HintArgs};
-    use crate::paper;
+    use crate::offline;
 
     fn routed(spec: &str, engine: &str) -> FabricView {
         let args = HintArgs {
@@ -272,7 +272,7 @@ mod tests {
             vls: None,
             files: FileArgs::default(),
         };
-        paper::route(&args).unwrap().view
+        offline::route(&args).unwrap().view
     }
 
     fn hosts(view: &FabricView) -> Vec<usize> {

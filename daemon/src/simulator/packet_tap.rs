@@ -36,7 +36,7 @@ impl PacketTap {
     /// # Errors
     /// If the file cannot be made.
     pub fn begin(path: &Path, net: &mut Net) -> Result<Self, Failure> {
-        let writer = capture::begin(path, "simulated fabric")?;
+        let writer = capture::create(path, "simulated fabric")?;
         let state = Arc::new(Mutex::new(State {
             writer,
             failed: None,

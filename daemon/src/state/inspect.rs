@@ -9,24 +9,24 @@ use std::path::Path;
 
 use ferrosm_core::kept::Key;
 
-use super::store::{self, Contents, Trouble};
+use super::store::{self, StoreContents, StoreError};
 use super::{LOCK, in_use, is_of_view};
 use crate::failure::Failure;
 
 /// What was seen.
 #[derive(Debug)]
-pub struct Look {
+pub struct StateInspection {
     records: Vec<(Key, Box<[u8]>)>,
     last_batch: (u64, u64),
     damage: Vec<String>,
 }
 
-impl Look {
+impl StateInspection {
     /// Reads a directory that nobody uses.
     ///
     /// # Errors
     /// If another process uses it, or something in it cannot be read.
-    pub fn at(dir: &Path) -> Result<Self, Failure> {
+    pub fn open(dir: &Path) -> Result<Self, Failure> {
         let _lock = lock(dir)?;
         let contents = store::look(dir).map_err(|e| refusal(&dir.join(store::FILE), &e))?;
         Ok(Self::of(contents))
@@ -50,7 +50,7 @@ impl Look {
         &self.damage
     }
 
-    fn of(contents: Contents) -> Self {
+    fn of(contents: StoreContents) -> Self {
         let mut records = contents.records;
         if !contents.damage.is_empty() {
             // As a start does.
@@ -70,22 +70,22 @@ fn lock(dir: &Path) -> Result<Option<File>, Failure> {
     let lock = match File::open(&path) {
         Ok(lock) => lock,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(refusal(&path, &Trouble::Io(e))),
+        Err(e) => return Err(refusal(&path, &StoreError::Io(e))),
     };
     match lock.try_lock_shared() {
         Ok(()) => Ok(Some(lock)),
         Err(TryLockError::WouldBlock) => Err(in_use(dir)),
-        Err(TryLockError::Error(e)) => Err(refusal(&path, &Trouble::Io(e))),
+        Err(TryLockError::Error(e)) => Err(refusal(&path, &StoreError::Io(e))),
     }
 }
 
-fn refusal(path: &Path, e: &Trouble) -> Failure {
+fn refusal(path: &Path, e: &StoreError) -> Failure {
     let hint = match e {
-        Trouble::Busy => "Stop that process, or name another directory with --state-dir.",
-        Trouble::Bad(_) => {
+        StoreError::Busy => "Stop that process, or name another directory with --state-dir.",
+        StoreError::Bad(_) => {
             "It stays as it is. A start of the subnet manager sets it aside, and begins without it."
         }
-        Trouble::Io(_) => "Run as the user that the subnet manager runs as.",
+        StoreError::Io(_) => "Run as the user that the subnet manager runs as.",
     };
     Failure::with_hint(format!("cannot read {}: {e}", path.display()), hint)
 }

@@ -8,20 +8,20 @@ use ferrosm_replication::{Everything, Position};
 use ferrosm_sa::View;
 
 /// What is called when it is done.
-pub(super) type Done<T> = Box<dyn FnOnce(T) + Send>;
+pub(super) type Completion<T> = Box<dyn FnOnce(T) + Send>;
 
 /// What the thread is told.
-pub(super) enum Order {
+pub(super) enum StoreRequest {
     Updates(u64, Vec<Update>),
     View(Option<Arc<View>>),
     /// Batches of another's history, to be there then.
-    Apply(Position, Batch, Done<io::Result<()>>),
-    Everything(Done<io::Result<Everything>>),
-    Position(Done<Option<Position>>),
+    Apply(Position, Batch, Completion<io::Result<()>>),
+    ReadAll(Completion<io::Result<Everything>>),
+    Position(Completion<Option<Position>>),
     /// A history of one's own begins.
-    Lead(u64),
+    StartHistory(u64),
     /// The records are, or are about to be, somebody else's.
-    Resign,
-    Listen(bool),
-    End,
+    MarkSuperseded,
+    SetAccepting(bool),
+    Stop,
 }

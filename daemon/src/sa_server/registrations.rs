@@ -10,14 +10,14 @@ use ferrosm_sa::Request;
 use ferrosm_sa::admission::Class;
 use ferrosm_sa::registry::snapshot::RegistrySnapshot;
 
-use super::{Administration, Registrations, Work};
+use super::{Registrations, SaServer, Work};
 use crate::clock::Clock;
 
 /// A snapshot is made at most this often, and takes at most one part in so many of the owner's time.
 const SNAPSHOT_EVERY: Duration = Duration::from_millis(2);
 const SNAPSHOT_SHARE: u32 = 20;
 
-impl Administration {
+impl SaServer {
     /// Takes over how many changes of registrations there were, and how many requests were dropped. Call it before a reply to a
     /// write is sent, so that clients read their own writes.
     pub fn observe(&self, sm: &SubnetManager) {

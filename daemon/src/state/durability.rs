@@ -1,6 +1,6 @@
-//! Up to which ticket nothing can be lost any more: on this disk, and, where there is a [`Follow`], with those who follow in step.
+//! Up to which ticket nothing can be lost any more: on this disk, and, where there is a [`CommitObserver`], with those who follow in step.
 //!
-//! The thread of [`Writer`](super::Writer) reports what it wrote; whoever waits for a ticket reads [`Durable`]. Nothing is written here.
+//! The thread of [`StateWriter`](super::StateWriter) reports what it wrote; whoever waits for a ticket reads [`DurabilityTracker`]. Nothing is written here.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,34 +13,34 @@ use tokio::sync::Notify;
 const OWED_MAX: usize = 1 << 16;
 
 /// Who has a copy of what is kept.
-pub trait Follow: Send + Sync {
+pub trait CommitObserver: Send + Sync {
     /// A batch is on the disk here, under the number that follows that of the batch before. Not called while the records are those
-    /// of another ([`Writer::listen`](super::Writer::listen)). Must not wait.
+    /// of another ([`StateWriter::set_accepting`](super::StateWriter::set_accepting)). Must not wait.
     fn committed(&self, number: u64, batch: &Batch);
 
     /// The last batch that all who are in step have told to have; `u64::MAX` where nobody is in step. Whoever makes it grow calls
-    /// [`Durable::wake`].
+    /// [`DurabilityTracker::wake`].
     fn acknowledged(&self) -> u64;
 }
 
 /// Up to where nothing can be lost any more.
 #[derive(Default)]
-pub struct Durable {
-    owed: Mutex<Owed>,
+pub struct DurabilityTracker {
+    owed: Mutex<PendingAcks>,
     changed: Notify,
-    follow: Mutex<Option<Arc<dyn Follow>>>,
+    follow: Mutex<Option<Arc<dyn CommitObserver>>>,
 }
 
 /// What is on the disk and perhaps not yet with all who follow.
 #[derive(Debug, Default)]
-struct Owed {
+struct PendingAcks {
     /// Tickets and the batches that they are in.
     batches: VecDeque<(u64, u64)>,
     reached: u64,
     on_disk: u64,
 }
 
-impl Owed {
+impl PendingAcks {
     fn kept(&mut self, ticket: u64, number: u64) {
         self.on_disk = ticket;
         if self.batches.len() >= OWED_MAX {
@@ -62,10 +62,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Durable {
+impl DurabilityTracker {
     /// The last ticket of which all, and all before it, is durable.
     #[must_use]
-    pub fn reached(&self) -> u64 {
+    pub fn durable_ticket(&self) -> u64 {
         let follow = locked(&self.follow).clone();
         let acknowledged = follow.map_or(u64::MAX, |f| f.acknowledged());
         locked(&self.owed).reached(acknowledged)
@@ -88,7 +88,7 @@ impl Durable {
     }
 
     /// From the next batch on this one is told, and asked.
-    pub fn follow(&self, follow: Option<Arc<dyn Follow>>) {
+    pub fn set_observer(&self, follow: Option<Arc<dyn CommitObserver>>) {
         *locked(&self.follow) = follow;
         self.wake();
     }
@@ -106,7 +106,7 @@ impl Durable {
     }
 
     /// A history begins: what came up to this ticket is of another one, or was not listened to, and nobody will be told of it.
-    pub(super) fn forget_owed(&self, ticket: u64) {
+    pub(super) fn forget_pending(&self, ticket: u64) {
         let mut owed = locked(&self.owed);
         owed.batches.clear();
         owed.reached = owed.reached.max(ticket);
@@ -116,8 +116,8 @@ impl Durable {
     }
 }
 
-impl fmt::Debug for Durable {
+impl fmt::Debug for DurabilityTracker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Durable").finish_non_exhaustive()
+        f.debug_struct("DurabilityTracker").finish_non_exhaustive()
     }
 }

@@ -24,78 +24,83 @@ pub struct Hello {
 }
 
 /// Where an answer goes.
-pub type To<T> = SyncSender<T>;
+pub type ReplySender<T> = SyncSender<T>;
 
 /// What a program gets for a request about verbs; descriptors if something was opened.
 pub type VerbsAnswer = (Option<Answer>, Option<ClientFds>);
 
 /// A request.
 #[derive(Debug)]
-pub enum Order {
+pub enum EngineRequest {
     /// A program is there; refused with a sentence if it names a node that is not.
-    Hello(ConnId, Hello, To<Result<(), String>>),
+    Hello(ConnId, Hello, ReplySender<Result<(), String>>),
     /// The files that its host has.
-    Files(ConnId, To<Vec<(String, Vec<u8>)>>),
+    Files(ConnId, ReplySender<Vec<(String, Vec<u8>)>>),
     /// One of them as it is now, if it is there.
-    ReadFile(ConnId, String, To<Option<Vec<u8>>>),
+    ReadFile(ConnId, String, ReplySender<Option<Vec<u8>>>),
     /// It opens the device of a port.
-    Open(ConnId, u32, To<Result<ClientFds, Errno>>),
+    Open(ConnId, u32, ReplySender<Result<ClientFds, Errno>>),
     /// A call on its device: request and argument; the argument comes back changed.
-    Ioctl(ConnId, u32, Vec<u8>, To<(Result<(), Errno>, Vec<u8>)>),
+    Ioctl(
+        ConnId,
+        u32,
+        Vec<u8>,
+        ReplySender<(Result<(), Errno>, Vec<u8>)>,
+    ),
     /// It wants to be the subnet manager of a port; with `true` at once or not at all.
-    OpenIssm(ConnId, u32, bool, To<Result<(), Errno>>),
+    OpenIssm(ConnId, u32, bool, ReplySender<Result<(), Errno>>),
     /// It asks something about verbs: an answer (or just done), with descriptors if something was opened.
-    Verbs(ConnId, Call, To<Result<VerbsAnswer, Errno>>),
+    Verbs(ConnId, Call, ReplySender<Result<VerbsAnswer, Errno>>),
     /// The connection ended.
     Closed(ConnId),
     /// A line of text; what to say to it.
-    Line(String, To<String>),
+    Line(String, ReplySender<String>),
     /// The server ends.
     Stop,
 }
 
 /// The side that asks; for any number of threads.
 #[derive(Debug, Clone)]
-pub struct Desk {
-    orders: Sender<Order>,
+pub struct RequestSender {
+    orders: Sender<EngineRequest>,
     waiting: Arc<AtomicUsize>,
     hub: Arc<Hub>,
 }
 
 /// The side that obeys.
 #[derive(Debug)]
-pub struct Tray {
-    orders: Receiver<Order>,
+pub struct RequestReceiver {
+    orders: Receiver<EngineRequest>,
     waiting: Arc<AtomicUsize>,
 }
 
 /// Both sides; whoever sleeps in `hub` is woken by an order.
 #[must_use]
-pub fn desk(hub: Arc<Hub>) -> (Desk, Tray) {
+pub fn request_channel(hub: Arc<Hub>) -> (RequestSender, RequestReceiver) {
     let (sender, receiver) = channel();
     let waiting = Arc::new(AtomicUsize::new(0));
-    let desk = Desk {
+    let requests = RequestSender {
         orders: sender,
         waiting: Arc::clone(&waiting),
         hub,
     };
-    let tray = Tray {
+    let inbox = RequestReceiver {
         orders: receiver,
         waiting,
     };
-    (desk, tray)
+    (requests, inbox)
 }
 
 /// Nobody obeys any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gone;
 
-impl Desk {
+impl RequestSender {
     /// Leaves an order.
     ///
     /// # Errors
     /// [`Gone`].
-    pub fn leave(&self, order: Order) -> Result<(), Gone> {
+    pub fn send(&self, order: EngineRequest) -> Result<(), Gone> {
         // Counted first: who is about to sleep sees the count, or is rung.
         self.waiting.fetch_add(1, Ordering::SeqCst);
         self.orders.send(order).map_err(|_| Gone)?;
@@ -104,10 +109,10 @@ impl Desk {
     }
 }
 
-impl Tray {
+impl RequestReceiver {
     /// Whether an order waits or is about to. Cheap: for loops that wait.
     #[must_use]
-    pub fn has_some(&self) -> bool {
+    pub fn has_pending(&self) -> bool {
         self.waiting.load(Ordering::SeqCst) != 0
     }
 
@@ -115,7 +120,7 @@ impl Tray {
     ///
     /// # Errors
     /// [`Gone`] if nobody can leave one any more.
-    pub fn take(&self) -> Result<Option<Order>, Gone> {
+    pub fn take(&self) -> Result<Option<EngineRequest>, Gone> {
         match self.orders.try_recv() {
             Ok(order) => {
                 self.waiting.fetch_sub(1, Ordering::SeqCst);

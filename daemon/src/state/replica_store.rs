@@ -10,23 +10,26 @@ use std::sync::mpsc::{Sender, channel};
 use ferrosm_core::kept::{Batch, Change, Kind};
 use ferrosm_replication::{CopyError, Everything, Position, Record, WarmCopy};
 
-use super::durable::Durable;
-use super::order::{Done, Order};
+use super::durability::DurabilityTracker;
+use super::request::{Completion, StoreRequest};
 
 /// The records of a state directory.
 #[derive(Debug)]
-pub struct Warm {
-    orders: Sender<Order>,
-    durable: Arc<Durable>,
+pub struct ReplicaStore {
+    orders: Sender<StoreRequest>,
+    durable: Arc<DurabilityTracker>,
 }
 
-impl Warm {
-    pub(super) const fn new(orders: Sender<Order>, durable: Arc<Durable>) -> Self {
+impl ReplicaStore {
+    pub(super) const fn new(orders: Sender<StoreRequest>, durable: Arc<DurabilityTracker>) -> Self {
         Self { orders, durable }
     }
 
     /// What the thread answers; `None` when it has ended.
-    fn ask<T: Send + 'static>(&self, order: impl FnOnce(Done<T>) -> Order) -> Option<T> {
+    fn ask<T: Send + 'static>(
+        &self,
+        order: impl FnOnce(Completion<T>) -> StoreRequest,
+    ) -> Option<T> {
         let (sender, answer) = channel();
         let done = Box::new(move |answer| {
             let _ = sender.send(answer);
@@ -40,26 +43,26 @@ fn told<T>(answer: Option<io::Result<T>>) -> Result<T, CopyError> {
     Ok(answer.ok_or(CopyError::Closed)??)
 }
 
-impl WarmCopy for Warm {
+impl WarmCopy for ReplicaStore {
     fn position(&self) -> Option<Position> {
-        self.ask(Order::Position).flatten()
+        self.ask(StoreRequest::Position).flatten()
     }
 
     fn everything(&self) -> Result<Everything, CopyError> {
-        told(self.ask(Order::Everything))
+        told(self.ask(StoreRequest::ReadAll))
     }
 
     fn apply(&self, at: Position, batches: &[Batch]) -> Result<(), CopyError> {
         let changes = batches.iter().flat_map(|batch| batch.changes.iter());
         let changes = changes.cloned().collect();
-        told(self.ask(|done| Order::Apply(at, Batch { changes }, done)))
+        told(self.ask(|done| StoreRequest::Apply(at, Batch { changes }, done)))
     }
 
     fn replace(&self, at: Position, records: Vec<Record>) -> Result<(), CopyError> {
         let put = |(key, value)| Change::Put(key, value);
         let kinds = Kind::ALL.into_iter().map(Change::Clear);
         let changes = kinds.chain(records.into_iter().map(put)).collect();
-        told(self.ask(|done| Order::Apply(at, Batch { changes }, done)))
+        told(self.ask(|done| StoreRequest::Apply(at, Batch { changes }, done)))
     }
 
     fn acknowledged(&self, _: u64) {

@@ -24,7 +24,7 @@ pub const VERSION: u32 = 1;
 /// A line.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-enum Line {
+enum ExportLine {
     FerrosmState {
         version: u32,
         /// Number of the last batch, and when it was written.
@@ -131,7 +131,7 @@ pub fn write(
     (sequence, written_unix_s): (u64, u64),
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let head = Line::FerrosmState {
+    let head = ExportLine::FerrosmState {
         version: VERSION,
         sequence,
         written_unix_s,
@@ -145,16 +145,16 @@ pub fn write(
     Ok(())
 }
 
-fn line(key: &Key, value: &[u8]) -> Line {
+fn line(key: &Key, value: &[u8]) -> ExportLine {
     // As of the beginning of time, what is left of a lease is its end.
     let Ok(Some(record)) = Record::decode(key, value, 0) else {
-        return Line::Bytes {
+        return ExportLine::Bytes {
             key: key.bytes().to_vec(),
             value: value.to_vec(),
         };
     };
     match record {
-        Record::Lid { port, lid, lmc } => Line::Lid {
+        Record::Lid { port, lid, lmc } => ExportLine::Lid {
             port,
             lid: lid.0,
             lmc: lmc.0,
@@ -171,25 +171,25 @@ fn line(key: &Key, value: &[u8]) -> Line {
                 well_known,
                 members: std::collections::BTreeMap::new(),
             };
-            Line::Group {
+            ExportLine::Group {
                 about: about_group(mgid, mlid, &parameters),
                 well_known,
                 record: group.record(mgid, None).encode().to_vec(),
             }
         }
-        Record::Registration(Registration::Member { mgid, port, member }) => Line::Member {
+        Record::Registration(Registration::Member { mgid, port, member }) => ExportLine::Member {
             mgid: mgid.to_string(),
             port,
             join_state: member.join_state.0,
             proxy: member.proxy,
         },
-        Record::Registration(Registration::Service(service)) => Line::Service {
+        Record::Registration(Registration::Service(service)) => ExportLine::Service {
             about: about_service(&service.record),
             ends_unix_s: service.left_s,
             by: service.by,
             record: service.record.encode().to_vec(),
         },
-        Record::Registration(Registration::Subscription(s)) => Line::Subscription {
+        Record::Registration(Registration::Subscription(s)) => ExportLine::Subscription {
             about: about_subscription(&s.record),
             lid: s.lid.0,
             sl: s.sl.0,
@@ -197,22 +197,22 @@ fn line(key: &Key, value: &[u8]) -> Line {
             pkey_index: s.pkey_index,
             record: s.record.encode().to_vec(),
         },
-        Record::Registration(Registration::Alias(alias)) => Line::Alias {
+        Record::Registration(Registration::Alias(alias)) => ExportLine::Alias {
             port: alias.port,
             index: alias.index,
             alias: alias.alias,
         },
-        Record::MKey { port, m_key } => Line::MKey {
+        Record::MKey { port, m_key } => ExportLine::MKey {
             port,
             m_key: m_key.expose().to_be_bytes(),
         },
-        Record::Neighbour { of, to } => Line::Neighbour {
+        Record::Neighbour { of, to } => ExportLine::Neighbour {
             guid: of.0,
             port: of.1.0,
             to_guid: to.0,
             to_port: to.1.0,
         },
-        Record::LanesWritten(SlToVlEpoch { number, by }) => Line::LanesWritten { number, by },
+        Record::LanesWritten(SlToVlEpoch { number, by }) => ExportLine::LanesWritten { number, by },
     }
 }
 
@@ -231,13 +231,15 @@ pub fn read(text: &str) -> Result<Batch, (usize, String)> {
             continue;
         }
         let wrong = |why: String| (number, why);
-        let line: Line = serde_json::from_str(line).map_err(|e| wrong(e.to_string()))?;
+        let line: ExportLine = serde_json::from_str(line).map_err(|e| wrong(e.to_string()))?;
         match (&line, expected) {
-            (Line::FerrosmState { version, .. }, _) if *version != VERSION => {
+            (ExportLine::FerrosmState { version, .. }, _) if *version != VERSION => {
                 return Err(wrong(format!("version {version} instead of {VERSION}")));
             }
-            (Line::FerrosmState { records, .. }, None) => expected = Some(*records),
-            (Line::FerrosmState { .. }, Some(_)) => return Err(wrong("a second head".to_owned())),
+            (ExportLine::FerrosmState { records, .. }, None) => expected = Some(*records),
+            (ExportLine::FerrosmState { .. }, Some(_)) => {
+                return Err(wrong("a second head".to_owned()));
+            }
             (_, None) => {
                 return Err(wrong(
                     "no `ferrosm-state` before the first record".to_owned(),
@@ -265,15 +267,15 @@ fn sized<const N: usize>(record: &[u8]) -> Result<&[u8; N], String> {
         .map_err(|_| format!("a record of {} bytes instead of {N}", record.len()))
 }
 
-fn change(line: Line) -> Result<Change, String> {
+fn change(line: ExportLine) -> Result<Change, String> {
     let record = match line {
-        Line::FerrosmState { .. } => return Err("no record".to_owned()),
-        Line::Lid { port, lid, lmc } => Record::Lid {
+        ExportLine::FerrosmState { .. } => return Err("no record".to_owned()),
+        ExportLine::Lid { port, lid, lmc } => Record::Lid {
             port,
             lid: Lid(lid),
             lmc: Lmc(lmc),
         },
-        Line::Group {
+        ExportLine::Group {
             well_known, record, ..
         } => {
             let record = McMemberRecord::decode(sized::<{ McMemberRecord::LEN }>(&record)?);
@@ -284,7 +286,7 @@ fn change(line: Line) -> Result<Change, String> {
                 parameters: Parameters::of(&record),
             })
         }
-        Line::Member {
+        ExportLine::Member {
             mgid,
             port,
             join_state,
@@ -301,7 +303,7 @@ fn change(line: Line) -> Result<Change, String> {
                 },
             })
         }
-        Line::Service {
+        ExportLine::Service {
             ends_unix_s,
             by,
             record,
@@ -311,7 +313,7 @@ fn change(line: Line) -> Result<Change, String> {
             left_s: ends_unix_s,
             by,
         }))),
-        Line::Subscription {
+        ExportLine::Subscription {
             lid,
             sl,
             path_bits,
@@ -325,14 +327,14 @@ fn change(line: Line) -> Result<Change, String> {
             path_bits,
             pkey_index,
         })),
-        Line::Alias { port, index, alias } => {
+        ExportLine::Alias { port, index, alias } => {
             Record::Registration(Registration::Alias(RegisteredAlias { port, index, alias }))
         }
-        Line::MKey { port, m_key } => Record::MKey {
+        ExportLine::MKey { port, m_key } => Record::MKey {
             port,
             m_key: MKey::new(u64::from_be_bytes(m_key)),
         },
-        Line::Neighbour {
+        ExportLine::Neighbour {
             guid,
             port,
             to_guid,
@@ -341,8 +343,8 @@ fn change(line: Line) -> Result<Change, String> {
             of: (guid, PortNum(port)),
             to: (to_guid, PortNum(to_port)),
         },
-        Line::LanesWritten { number, by } => Record::LanesWritten(SlToVlEpoch { number, by }),
-        Line::Bytes { key, value } => {
+        ExportLine::LanesWritten { number, by } => Record::LanesWritten(SlToVlEpoch { number, by }),
+        ExportLine::Bytes { key, value } => {
             let key = Key::from_bytes(&key).ok_or("a key of that length cannot be")?;
             return Ok(Change::Put(key, value.into()));
         }
